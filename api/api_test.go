@@ -63,10 +63,18 @@ func TestAPI(t *testing.T) {
 			"GET", "/api/explain?url=http://a/", 200,
 			"{\"router\":\"a@file\",\"rule\":\"Host(`a`) && PathPrefix(`/`)\"}",
 		},
-		{"explain without a URL", Options{Explain: all.Explain}, "GET", "/api/explain", 400,
-			`{"message":"query: url is missing"}`},
-		{"explain a bad URL", Options{Explain: all.Explain}, "GET", "/api/explain?url=bad", 400,
-			`{"message":"bad has no host"}`},
+		{
+			"explain without a URL",
+			Options{Explain: all.Explain},
+			"GET", "/api/explain", 400,
+			`{"message":"query: url is missing"}`,
+		},
+		{
+			"explain a bad URL",
+			Options{Explain: all.Explain},
+			"GET", "/api/explain?url=bad", 400,
+			`{"message":"bad has no host"}`,
+		},
 		{
 			"explain with a bad header",
 			Options{Explain: all.Explain},

@@ -117,8 +117,10 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 		Features     features      `json:"features"`
 		Providers    []string      `json:"providers,omitempty"`
 	}{
-		HTTP: protocol{Routers: v.routers.statusCounts(), Services: v.services.statusCounts(),
-			Middlewares: v.middlewares.statusCounts()},
+		HTTP: protocol{
+			Routers: v.routers.statusCounts(), Services: v.services.statusCounts(),
+			Middlewares: v.middlewares.statusCounts(),
+		},
 		TCP: protocol{
 			Routers:     v.unsupported[dynamic.KindTCPRouter].statusCounts(),
 			Services:    v.unsupported[dynamic.KindTCPService].statusCounts(),

@@ -35,7 +35,8 @@ type Options struct {
 // option and, for an unknown value, the nearest known one. An unreadable certificate authority is an error: such
 // options must not be used.
 func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *Set, tickets *Tickets) (*Options,
-	error) {
+	error,
+) {
 	if options == nil {
 		options = &dynamic.TLSOptions{}
 		options.SetDefaults()

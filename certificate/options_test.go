@@ -40,30 +40,56 @@ func TestNewOptionsNamesWhatIsWrong(t *testing.T) {
 		options dynamic.TLSOptions
 		want    string
 	}{
-		{"version", dynamic.TLSOptions{MinVersion: "VersionTLS1.2"},
-			`minVersion: unknown value "VersionTLS1.2", did you mean "VersionTLS12"?`},
-		{"far from any", dynamic.TLSOptions{MaxVersion: "ssl3"},
-			`maxVersion: unknown value "ssl3", expected one of VersionTLS10,`},
-		{"crossed", dynamic.TLSOptions{MinVersion: "VersionTLS13", MaxVersion: "VersionTLS12"},
-			"maxVersion TLS 1.2 is below minVersion TLS 1.3"},
-		{"crossed with the default", dynamic.TLSOptions{MaxVersion: "VersionTLS11"},
-			"maxVersion TLS 1.1 is below minVersion TLS 1.2"},
+		{
+			"version",
+			dynamic.TLSOptions{MinVersion: "VersionTLS1.2"},
+			`minVersion: unknown value "VersionTLS1.2", did you mean "VersionTLS12"?`,
+		},
+		{
+			"far from any",
+			dynamic.TLSOptions{MaxVersion: "ssl3"},
+			`maxVersion: unknown value "ssl3", expected one of VersionTLS10,`,
+		},
+		{
+			"crossed",
+			dynamic.TLSOptions{MinVersion: "VersionTLS13", MaxVersion: "VersionTLS12"},
+			"maxVersion TLS 1.2 is below minVersion TLS 1.3",
+		},
+		{
+			"crossed with the default",
+			dynamic.TLSOptions{MaxVersion: "VersionTLS11"},
+			"maxVersion TLS 1.1 is below minVersion TLS 1.2",
+		},
 		{
 			"cipher",
 			dynamic.TLSOptions{CipherSuites: []string{"TLS_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA265"}},
 			`cipherSuites[1]: unknown value "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA265", did you mean ` +
 				`"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"?`,
 		},
-		{"curve", dynamic.TLSOptions{CurvePreferences: []string{"X25518"}},
-			`curvePreferences[0]: unknown value "X25518", did you mean "X25519"?`},
-		{"client auth", dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequireClientCert"}},
-			"clientAuth.clientAuthType: unknown value"},
-		{"no authorities", dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequireAndVerifyClientCert"}},
-			"needs clientAuth.caFiles"},
-		{"missing authority", dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{CAFiles: []string{"/nowhere/ca.pem"}}},
-			"clientAuth.caFiles[0]: open /nowhere/ca.pem"},
-		{"empty authority", dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{CAFiles: []string{string(authority.cert),
-			empty}}}, "clientAuth.caFiles[1]: " + empty + ": no certificate found"},
+		{
+			"curve",
+			dynamic.TLSOptions{CurvePreferences: []string{"X25518"}},
+			`curvePreferences[0]: unknown value "X25518", did you mean "X25519"?`,
+		},
+		{
+			"client auth",
+			dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequireClientCert"}},
+			"clientAuth.clientAuthType: unknown value",
+		},
+		{
+			"no authorities",
+			dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequireAndVerifyClientCert"}},
+			"needs clientAuth.caFiles",
+		},
+		{
+			"missing authority",
+			dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{CAFiles: []string{"/nowhere/ca.pem"}}},
+			"clientAuth.caFiles[0]: open /nowhere/ca.pem",
+		},
+		{"empty authority", dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{CAFiles: []string{
+			string(authority.cert),
+			empty,
+		}}}, "clientAuth.caFiles[1]: " + empty + ": no certificate found"},
 		{"long protocol", dynamic.TLSOptions{ALPNProtocols: []string{"h2", strings.Repeat("x", 256)}}, "alpnProtocols[1]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -95,22 +121,28 @@ func TestOptionsInHandshakes(t *testing.T) {
 			name: "minVersion", options: &dynamic.TLSOptions{MinVersion: "VersionTLS13"},
 			change: func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, refused: true,
 		},
-		{name: "maxVersion", options: &dynamic.TLSOptions{MaxVersion: "VersionTLS12"},
+		{
+			name: "maxVersion", options: &dynamic.TLSOptions{MaxVersion: "VersionTLS12"},
 			check: func(s tls.ConnectionState) bool {
 				return s.Version == tls.VersionTLS12
-			}},
+			},
+		},
 		{
 			name: "cipherSuites",
-			options: &dynamic.TLSOptions{MaxVersion: "VersionTLS12",
-				CipherSuites: []string{"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305"}},
+			options: &dynamic.TLSOptions{
+				MaxVersion:   "VersionTLS12",
+				CipherSuites: []string{"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305"},
+			},
 			check: func(s tls.ConnectionState) bool {
 				return s.CipherSuite == tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
 			},
 		},
-		{name: "hybrid curve", options: &dynamic.TLSOptions{CurvePreferences: []string{"x25519mlkem768"}},
+		{
+			name: "hybrid curve", options: &dynamic.TLSOptions{CurvePreferences: []string{"x25519mlkem768"}},
 			check: func(s tls.ConnectionState) bool {
 				return s.CurveID == tls.X25519MLKEM768
-			}},
+			},
+		},
 		{
 			name: "curve that the client lacks", options: &dynamic.TLSOptions{CurvePreferences: []string{"CurveP521"}},
 			change: func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} }, refused: true,

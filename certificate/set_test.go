@@ -171,8 +171,10 @@ func TestNewSetNamesProblems(t *testing.T) {
 		{"without a name", nameless.inline(), true, "names no host"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			set, problems := NewSet([]Entry{{Name: "bad", Certificate: test.certificate},
-				{Name: "good", Certificate: good.inline()}}, nil)
+			set, problems := NewSet([]Entry{
+				{Name: "bad", Certificate: test.certificate},
+				{Name: "good", Certificate: good.inline()},
+			}, nil)
 			if len(problems) != 1 {
 				t.Fatalf("problems: %v", problems)
 			}

@@ -51,10 +51,14 @@ func TestTicketsAcrossReloads(t *testing.T) {
 			tickets), "a.example.com", true},
 		{"options that ask for certificates", newOptions(t, plain, certificates, tickets), newOptions(t, asking, certificates,
 			tickets), "a.example.com", false},
-		{"tickets switched off", newOptions(t, plain, certificates, tickets),
-			newOptions(t, &dynamic.TLSOptions{DisableSessionTickets: true}, certificates, tickets), "a.example.com", false},
-		{"another process", newOptions(t, plain, certificates, tickets), newOptions(t, plain, certificates, NewTickets()),
-			"a.example.com", false},
+		{
+			"tickets switched off", newOptions(t, plain, certificates, tickets),
+			newOptions(t, &dynamic.TLSOptions{DisableSessionTickets: true}, certificates, tickets), "a.example.com", false,
+		},
+		{
+			"another process", newOptions(t, plain, certificates, tickets), newOptions(t, plain, certificates, NewTickets()),
+			"a.example.com", false,
+		},
 		{"sniStrict and a name of the set", newOptions(t, strict, certificates, tickets), newOptions(t, strict, certificates,
 			tickets), "b.example.com", true},
 		{"sniStrict and another name", newOptions(t, strict, certificates, tickets), newOptions(t, strict, certificates,

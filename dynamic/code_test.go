@@ -16,8 +16,11 @@ func TestReasonCode(t *testing.T) {
 		want    dynamic.Code
 	}{
 		{"accepted", dynamic.Verdict{}, dynamic.CodeAccepted},
-		{"accepted again, with the code of its last fault", dynamic.Verdict{Code: dynamic.CodeInvalidRule},
-			dynamic.CodeAccepted},
+		{
+			"accepted again, with the code of its last fault",
+			dynamic.Verdict{Code: dynamic.CodeInvalidRule},
+			dynamic.CodeAccepted,
+		},
 		{"with a code", dynamic.Verdict{Status: dynamic.Quarantined, Code: dynamic.CodeInvalidRule}, dynamic.CodeInvalidRule},
 		{"missing", dynamic.Verdict{Status: dynamic.Degraded, Missing: true}, dynamic.CodeMissingReference},
 		{"degraded", dynamic.Verdict{Status: dynamic.Degraded}, dynamic.CodeDegraded},

@@ -86,8 +86,10 @@ func (d *decoding) finding(line int, format string, args ...any) {
 }
 
 func (d *decoding) quarantine(ref Ref, line int, code Code, reason string) {
-	d.out.Verdicts = append(d.out.Verdicts, Verdict{Ref: ref, Origin: d.origin(line), Status: Quarantined, Code: code,
-		Reason: reason})
+	d.out.Verdicts = append(d.out.Verdicts, Verdict{
+		Ref: ref, Origin: d.origin(line), Status: Quarantined, Code: code,
+		Reason: reason,
+	})
 }
 
 // sections reads a map whose keys are all known. path is the prefix of its keys in messages; where is the map's own

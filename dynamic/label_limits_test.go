@@ -23,12 +23,21 @@ func TestLabelsWithoutMeasure(t *testing.T) {
 		want   string
 	}{
 		{"many", many, "there are 200000 labels, and no more than 2000 are read"},
-		{"deep", map[string]string{"traefik.http.middlewares.m." + strings.Repeat("a.", 10_000_000) + "b": "1"},
-			"longer than 1024 bytes"},
-		{"many keys", map[string]string{"traefik.http.middlewares.m." + strings.Repeat("a.", 64) + "b": "1"},
-			"more than 64 keys"},
-		{"long value", map[string]string{"traefik.http.middlewares.m.basicauth.removeheader": long},
-			"expected true or false"},
+		{
+			"deep",
+			map[string]string{"traefik.http.middlewares.m." + strings.Repeat("a.", 10_000_000) + "b": "1"},
+			"longer than 1024 bytes",
+		},
+		{
+			"many keys",
+			map[string]string{"traefik.http.middlewares.m." + strings.Repeat("a.", 64) + "b": "1"},
+			"more than 64 keys",
+		},
+		{
+			"long value",
+			map[string]string{"traefik.http.middlewares.m.basicauth.removeheader": long},
+			"expected true or false",
+		},
 		{"long option", map[string]string{"traefik.enable": long}, "expected true or false"},
 		{"mistakes", mistakes, "unknown option"},
 	}

@@ -55,18 +55,24 @@ func TestLabelsAgreeWithPaerser(t *testing.T) {
 			"http.routers.web.tls.domains[0].sans", "b,c", "http.routers.web.tls.domains[1].main", "d",
 		},
 		"keys in another case": {"HTTP.Routers.Web.RULE", "x", "http.routers.Web.Service", "s"},
-		"allow empty": {"http.routers.web.rule", "x", "http.routers.web.tls", "true",
-			"http.middlewares.zip.compress", "true"},
+		"allow empty": {
+			"http.routers.web.rule", "x", "http.routers.web.tls", "true",
+			"http.middlewares.zip.compress", "true",
+		},
 		"switched off": {"http.routers.web.rule", "x", "http.routers.web.tls", "false"},
-		"below a switch": {"http.services.s.loadbalancer.sticky", "true",
-			"http.services.s.loadbalancer.sticky.cookie.name", "c"},
+		"below a switch": {
+			"http.services.s.loadbalancer.sticky", "true",
+			"http.services.s.loadbalancer.sticky.cookie.name", "c",
+		},
 		"durations": {
 			"http.services.s.loadbalancer.healthcheck.interval", "10", "http.services.s.loadbalancer.healthcheck.timeout",
 			"1m30s",
 			"http.services.s.loadbalancer.healthcheck.headers.X-Foo", "bar",
 		},
-		"pointers": {"http.services.s.loadbalancer.passhostheader", "false",
-			"http.services.s.loadbalancer.sticky.cookie.maxage", "-1"},
+		"pointers": {
+			"http.services.s.loadbalancer.passhostheader", "false",
+			"http.services.s.loadbalancer.sticky.cookie.maxage", "-1",
+		},
 		"middlewares": {
 			"http.middlewares.a.basicauth.users", "u:p,v:q", "http.middlewares.b.headers.customrequestheaders.X-A", "",
 			"http.middlewares.b.headers.stsseconds", "42", "http.middlewares.b.headers.framedeny", "true",
@@ -111,8 +117,12 @@ func TestLabelOptions(t *testing.T) {
 		{"none", nil, LabelOptions{}, nil},
 		{"enabled", map[string]string{"traefik.enable": "true"}, LabelOptions{Enable: &yes}, nil},
 		{"ours wins", map[string]string{"traefik.enable": "true", "sluice.enable": "false"}, LabelOptions{Enable: &no}, nil},
-		{"network", map[string]string{"traefik.docker.network": "a", "traefik.docker.lbswarm": "true"},
-			LabelOptions{Docker: LabelDocker{Network: "a", LBSwarm: true}}, nil},
+		{
+			"network",
+			map[string]string{"traefik.docker.network": "a", "traefik.docker.lbswarm": "true"},
+			LabelOptions{Docker: LabelDocker{Network: "a", LBSwarm: true}},
+			nil,
+		},
 		{"swarm", map[string]string{"traefik.swarm.network": "a"}, LabelOptions{Swarm: LabelDocker{Network: "a"}}, nil},
 		{
 			"misspelt",
@@ -120,13 +130,25 @@ func TestLabelOptions(t *testing.T) {
 			LabelOptions{},
 			[]string{`label traefik.docker.netwrok: unknown option, did you mean "network"?`},
 		},
-		{"misspelt section", map[string]string{"traefik.htpp.routers.a.rule": "x"}, LabelOptions{},
-			[]string{`label traefik.htpp.routers.a.rule: htpp: unknown option, did you mean "http"?`}},
-		{"misspelt enable", map[string]string{"traefik.enabled": "true"}, LabelOptions{},
-			[]string{`label traefik.enabled: enabled: unknown option, did you mean "enable"?`}},
+		{
+			"misspelt section",
+			map[string]string{"traefik.htpp.routers.a.rule": "x"},
+			LabelOptions{},
+			[]string{`label traefik.htpp.routers.a.rule: htpp: unknown option, did you mean "http"?`},
+		},
+		{
+			"misspelt enable",
+			map[string]string{"traefik.enabled": "true"},
+			LabelOptions{},
+			[]string{`label traefik.enabled: enabled: unknown option, did you mean "enable"?`},
+		},
 		{"of the constraints", map[string]string{"traefik.tags": "a"}, LabelOptions{}, nil},
-		{"no bool", map[string]string{"traefik.enable": "on"}, LabelOptions{},
-			[]string{`label traefik.enable: expected true or false, got "on"`}},
+		{
+			"no bool",
+			map[string]string{"traefik.enable": "on"},
+			LabelOptions{},
+			[]string{`label traefik.enable: expected true or false, got "on"`},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -114,8 +114,10 @@ func TestForwardedHeaderOptions(t *testing.T) {
 			"Forwarded: for=192.0.2.9\r\nForwarded: for=192.0.2.8\r\n",
 			map[string]string{"Forwarded": "for=192.0.2.9, for=192.0.2.8, for=127.0.0.1;host=a;proto=http"},
 		},
-		{"websocket", nil, "Connection: upgrade\r\nUpgrade: websocket\r\n", map[string]string{"X-Forwarded-Proto": "ws",
-			"kept": ""}},
+		{"websocket", nil, "Connection: upgrade\r\nUpgrade: websocket\r\n", map[string]string{
+			"X-Forwarded-Proto": "ws",
+			"kept":              "",
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,9 @@ func amplified(t *testing.T, framer *http2.Framer, name string, streams, times i
 	for i := range streams {
 		block.Reset()
 		for _, field := range []hpack.HeaderField{
-			{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"},
+			{Name: ":method", Value: "GET"},
+			{Name: ":scheme", Value: "http"},
+			{Name: ":path", Value: "/"},
 			{Name: ":authority", Value: "a"},
 		} {
 			_ = encoder.WriteField(field)

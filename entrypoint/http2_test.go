@@ -141,8 +141,10 @@ func open(t *testing.T, framer *http2.Framer, stream uint32, all bool, fields ..
 			t.Fatal(err)
 		}
 	}
-	err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true,
-		EndStream: all})
+	err := framer.WriteHeaders(http2.HeadersFrameParam{
+		StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true,
+		EndStream: all,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

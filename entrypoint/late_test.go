@@ -355,14 +355,20 @@ func TestUnreadBodies(t *testing.T) {
 		{"read in passing after a flush", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody", true, 2, false},
 		{"chunks", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", false, 2, false},
 		{"bad chunks", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", false, 1, false},
-		{"bad chunks after a flush", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", true, 1,
-			false},
+		{
+			"bad chunks after a flush", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", true, 1,
+			false,
+		},
 		{"incomplete", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nbody", false, 1, false},
 		{"incomplete after a flush", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nbody", true, 1, false},
-		{"too long", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n" + strings.Repeat("x", 399_000), false, 1,
-			true},
-		{"100-continue not asked for", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n",
-			false, 1, true},
+		{
+			"too long", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n" + strings.Repeat("x", 399_000), false, 1,
+			true,
+		},
+		{
+			"100-continue not asked for", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n",
+			false, 1, true,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -188,14 +188,16 @@ func start(t *testing.T, handler http.Handler, change func(*static.EntryPoint)) 
 
 // startWith is start with a listener of the test's own.
 func startWith(t *testing.T, handler http.Handler, change func(*static.EntryPoint), listen func(context.Context, string,
-	string) (net.Listener, error)) *served {
+	string) (net.Listener, error),
+) *served {
 	t.Helper()
 	return startDeps(t, handler, change, func(deps *entrypoint.Dependencies) { deps.Listen = listen })
 }
 
 // startDeps is start with changed dependencies.
 func startDeps(t *testing.T, handler http.Handler, change func(*static.EntryPoint),
-	adapt func(*entrypoint.Dependencies)) *served {
+	adapt func(*entrypoint.Dependencies),
+) *served {
 	t.Helper()
 	config := newConfig()
 	if change != nil {
@@ -318,7 +320,8 @@ func (s *served) client(protocol string) (*http.Client, string) {
 
 // do sends a request and reads the whole response.
 func do(t *testing.T, client *http.Client, method, url string, body io.Reader, headers ...string) (*http.Response,
-	string) {
+	string,
+) {
 	t.Helper()
 	response, text, err := try(t, client, method, url, body, headers...)
 	if err != nil {
@@ -329,7 +332,8 @@ func do(t *testing.T, client *http.Client, method, url string, body io.Reader, h
 
 // try is do for requests that may fail.
 func try(t *testing.T, client *http.Client, method, url string, body io.Reader, headers ...string) (*http.Response,
-	string, error) {
+	string, error,
+) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()

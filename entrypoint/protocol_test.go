@@ -64,8 +64,10 @@ func TestProtocols(t *testing.T) {
 			want := telemetry.Record{
 				Start: record.Start, Method: "POST", Host: s.address, Path: "/c", Client: "127.0.0.1",
 				Protocol: "http", Entrypoint: "web", Router: "r@file", Status: 202, BytesSent: int64(len(body)),
-				BytesReceived: 4, Query: "q", Version: "HTTP/" + map[bool]string{true: "1.1",
-					false: "2.0"}[strings.HasPrefix(protocol, "h1")],
+				BytesReceived: 4, Query: "q", Version: "HTTP/" + map[bool]string{
+					true:  "1.1",
+					false: "2.0",
+				}[strings.HasPrefix(protocol, "h1")],
 				RequestID: "began /c",
 			}
 			if !reflect.DeepEqual(record, want) {
@@ -177,8 +179,10 @@ func TestRefusedAreRecorded(t *testing.T) {
 	}{
 		{"GET / HTTP/1.1\r\n\r\n", "missing Host (RFC 9112, section 3.2)", 400},
 		{"GET / HTTP/1.1\r\nHost: a\r\nA: 1\r\nB: 1\r\n\r\n", "more header fields than http.maxHeaderCount", 431},
-		{"GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("x", 1000) + "\r\n\r\n",
-			"a larger header than http.maxHeaderBytes", 431},
+		{
+			"GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("x", 1000) + "\r\n\r\n",
+			"a larger header than http.maxHeaderBytes", 431,
+		},
 	} {
 		if got := s.raw(test.sent); !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", test.status)) {
 			t.Errorf("got %q", got)

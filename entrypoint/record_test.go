@@ -81,8 +81,10 @@ func TestRecordIsFilledInForARouter(t *testing.T) {
 				_, _ = io.WriteString(w, "whole")
 			}), nil)
 			client, url := s.client(protocol)
-			for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 70_000)),
-				io.MultiReader(strings.NewReader(strings.Repeat("x", 70_000)))} {
+			for _, body := range []io.Reader{
+				strings.NewReader(strings.Repeat("x", 70_000)),
+				io.MultiReader(strings.NewReader(strings.Repeat("x", 70_000))),
+			} {
 				do(t, client, http.MethodPost, url+"/upload?a=b", body)
 				record := s.record()
 				if record.BytesReceived != 70_000 || record.BytesSent != 5 {

@@ -35,8 +35,10 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 
 func TestListenErrors(t *testing.T) {
 	s := start(t, http.HandlerFunc(hello), nil)
-	for address, want := range map[string]string{s.address: "address already in use",
-		"192.0.2.1:80": "cannot assign requested address"} {
+	for address, want := range map[string]string{
+		s.address:      "address already in use",
+		"192.0.2.1:80": "cannot assign requested address",
+	} {
 		config := newConfig()
 		config.Address = address
 		e, err := entrypoint.New("other", config, http.HandlerFunc(hello), nil, entrypoint.Dependencies{Logger: newMemory(t)})
@@ -83,7 +85,8 @@ func TestAcceptErrors(t *testing.T) {
 	t.Parallel()
 	var listener *faulty
 	s := startWith(t, http.HandlerFunc(hello), nil, func(ctx context.Context, network, address string) (net.Listener,
-		error) {
+		error,
+	) {
 		inner, err := new(net.ListenConfig).Listen(ctx, network, address)
 		listener = &faulty{Listener: inner}
 		listener.failures.Store(4)
@@ -296,7 +299,8 @@ func TestDrainServesTheQueue(t *testing.T) {
 	t.Parallel()
 	held := make(chan struct{})
 	s := startWith(t, http.HandlerFunc(hello), nil, func(ctx context.Context, network, address string) (net.Listener,
-		error) {
+		error,
+	) {
 		inner, err := new(net.ListenConfig).Listen(ctx, network, address)
 		if err != nil {
 			return nil, err

@@ -24,8 +24,10 @@ func TestAmbiguousFraming(t *testing.T) {
 		// answer is how the only response begins; empty for none.
 		answer string
 	}{
-		{"two equal lengths", head("Host: a", "Content-Length: 4", "Content-Length: 4", "Connection: close") + "body",
-			"HTTP/1.1 400"},
+		{
+			"two equal lengths", head("Host: a", "Content-Length: 4", "Content-Length: 4", "Connection: close") + "body",
+			"HTTP/1.1 400",
+		},
 		{"two different lengths", head("Host: a", "Content-Length: 4", "Content-Length: 5") + "body", "HTTP/1.1 400"},
 		{"list of lengths", head("Host: a", "Content-Length: 4, 4") + "body", "HTTP/1.1 400"},
 		{"signed length", head("Host: a", "Content-Length: +4") + "body", "HTTP/1.1 400"},
@@ -34,13 +36,17 @@ func TestAmbiguousFraming(t *testing.T) {
 		{"empty length", head("Host: a", "Content-Length: ") + "body", "HTTP/1.1 400"},
 		{"encoding that is not known", head("Host: a", "Transfer-Encoding: gzip, chunked") + smuggled, "HTTP/1.1 400"},
 		{"misspelt encoding", head("Host: a", "Transfer-Encoding: xchunked") + smuggled, "HTTP/1.1 400"},
-		{"encoding twice", head("Host: a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + smuggled,
-			"HTTP/1.1 400"},
+		{
+			"encoding twice", head("Host: a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + smuggled,
+			"HTTP/1.1 400",
+		},
 		{"space before the colon", head("Host: a", "Transfer-Encoding : chunked") + smuggled, "HTTP/1.1 400"},
 		{"space before the length's colon", head("Host: a", "Content-Length : 4") + "body", "HTTP/1.1 400"},
 		{"folded line", head("Host: a", "Transfer-Encoding:", " chunked", "Connection: close") + "0\r\n\r\n", "HTTP/1.1 400"},
-		{"encoding in HTTP/1.0", "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + smuggled,
-			"HTTP/1.1 400"},
+		{
+			"encoding in HTTP/1.0", "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + smuggled,
+			"HTTP/1.1 400",
+		},
 		{"no host", head("Content-Length: 0"), "HTTP/1.1 400"},
 		{"two hosts", head("Host: a", "Host: b", "Content-Length: 0"), "HTTP/1.1 400"},
 		{"host with a space", head("Host: a b", "Content-Length: 0"), "HTTP/1.1 400"},
@@ -57,8 +63,10 @@ func TestAmbiguousFraming(t *testing.T) {
 		{"tunnel", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 501"},
 		{"tunnel with a path", "CONNECT /a HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 501"},
 		{"chunk size with a sign", head("Host: a", "Transfer-Encoding: chunked") + "+1\r\nx\r\n" + smuggled, "HTTP/1.1 400"},
-		{"bare LF after a chunk size", head("Host: a", "Transfer-Encoding: chunked") + "1;\nx\r\n" + smuggled,
-			"HTTP/1.1 400"},
+		{
+			"bare LF after a chunk size", head("Host: a", "Transfer-Encoding: chunked") + "1;\nx\r\n" + smuggled,
+			"HTTP/1.1 400",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

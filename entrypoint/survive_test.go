@@ -36,7 +36,8 @@ func (p *panickingConn) Read(b []byte) (int, error) {
 // TestFaultsBelowHandlers panic before the first request and behind it, which ends one connection each.
 func TestFaultsBelowHandlers(t *testing.T) {
 	s := startWith(t, http.HandlerFunc(hello), nil, func(ctx context.Context, network, address string) (net.Listener,
-		error) {
+		error,
+	) {
 		listener, err := new(net.ListenConfig).Listen(ctx, network, address)
 		return &panicking{Listener: listener}, err
 	})

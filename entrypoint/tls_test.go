@@ -102,8 +102,10 @@ func TestTicketsSurviveAReload(t *testing.T) {
 	}{
 		{plain(), "false"},
 		{plain(), "true"},
-		{newTLS(t, &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequestClientCert"}}, tickets),
-			"false"},
+		{
+			newTLS(t, &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequestClientCert"}}, tickets),
+			"false",
+		},
 	} {
 		s.tls.use(step.options)
 		if got := resumed(); got != step.want {

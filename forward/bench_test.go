@@ -20,8 +20,10 @@ type canned struct{}
 func (canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: 128,
-		Header: http.Header{"Content-Type": {"text/plain"}, "Content-Length": {"128"},
-			"Date": {"Thu, 01 Jan 1970 00:00:00 GMT"}},
+		Header: http.Header{
+			"Content-Type": {"text/plain"}, "Content-Length": {"128"},
+			"Date": {"Thu, 01 Jan 1970 00:00:00 GMT"},
+		},
 		Body: io.NopCloser(io.LimitReader(zeros{}, 128)),
 	}, nil
 }
@@ -101,8 +103,10 @@ func BenchmarkLoopback(b *testing.B) {
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	pool := registry.NewPool("svc")
-	registry.Configure(pool, loadbalancer.PoolSpec{Name: "svc", Dialer: transport,
-		Servers: []loadbalancer.ServerSpec{spec(b, endpoint.URL)}})
+	registry.Configure(pool, loadbalancer.PoolSpec{
+		Name: "svc", Dialer: transport,
+		Servers: []loadbalancer.ServerSpec{spec(b, endpoint.URL)},
+	})
 	defer registry.Release("svc")
 	target, err := url.Parse(endpoint.URL)
 	if err != nil {

@@ -68,8 +68,10 @@ func digest(t *testing.T, r io.Reader) string {
 func TestLargeBodies(t *testing.T) {
 	const size = 64 << 20
 	want := digest(t, newPattern(size))
-	for path, s := range map[string]setup{"/unknown": {front: "h1", upstream: "h1"},
-		"/known": {front: "h2", upstream: "h2c"}} {
+	for path, s := range map[string]setup{
+		"/unknown": {front: "h1", upstream: "h1"},
+		"/known":   {front: "h2", upstream: "h2c"},
+	} {
 		var largest atomic.Uint64
 		g := newRig(t, s, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if got := digest(t, r.Body); got != want {
@@ -348,9 +350,11 @@ func TestBrokenRequestBodies(t *testing.T) {
 		leave         bool
 	}{
 		{"bad chunk", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, false},
-		{"too large",
+		{
+			"too large",
 			"POST /limited HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n01234567890123456789\r\n0\r\n\r\n",
-			413, false},
+			413, false,
+		},
 		{"too slow", "POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", 408, false},
 		{"cut off", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", StatusClientClosedRequest, true},
 	} {

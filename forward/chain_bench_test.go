@@ -195,8 +195,10 @@ func newChainOn(
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	pool := registry.NewPool("bench@internal")
-	registry.Configure(pool, loadbalancer.PoolSpec{Name: "bench@internal", Servers: []loadbalancer.ServerSpec{spec},
-		Dialer: transport})
+	registry.Configure(pool, loadbalancer.PoolSpec{
+		Name: "bench@internal", Servers: []loadbalancer.ServerSpec{spec},
+		Dialer: transport,
+	})
 	again, err := retry.New(nil)
 	if err != nil {
 		tb.Fatal(err)

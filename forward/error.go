@@ -84,12 +84,16 @@ func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error)
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: status, Err: &sideError{"request body", bodyErr}}
 	}
 	if unsent, ok := errors.AsType[*http1.RequestBodyError](err); ok {
-		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusBadRequest, Err: &sideError{"request body",
-			unsent.Err}}
+		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusBadRequest, Err: &sideError{
+			"request body",
+			unsent.Err,
+		}}
 	}
 	if refused, ok := errors.AsType[*http1.RequestError](err); ok {
-		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusBadRequest, Err: &sideError{"request",
-			refused.Err}}
+		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusBadRequest, Err: &sideError{
+			"request",
+			refused.Err,
+		}}
 	}
 	ended := ctx.Err()
 	if a.direct() && !errors.Is(err, ended) {

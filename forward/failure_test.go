@@ -47,15 +47,19 @@ func TestEndpointsThatFail(t *testing.T) {
 		"cuts its head": {func(t *testing.T) dynamic.Server {
 			return scripted(t, says("HTTP/1.1 200 OK\r\nX-A: b"))
 		}, 502, "EOF"},
-		"has two lengths": {answers("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502,
-			"Content-Length"},
+		"has two lengths": {
+			answers("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502,
+			"Content-Length",
+		},
 		"negative length": {answers("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), 502, "Content-Length"},
 		"odd encoding":    {answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), 502, "Transfer-Encoding"},
 		"odd header":      {answers("HTTP/1.1 200 OK\r\nX-A b\r\n\r\n"), 502, "malformed"},
 		"odd status":      {answers("HTTP/1.1 099 Odd\r\n\r\n"), 502, "status line"},
 		"endless head":    {answers("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n"), 502, "too large"},
-		"switches alone": {answers("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), 502,
-			"101"},
+		"switches alone": {
+			answers("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), 502,
+			"101",
+		},
 		"hangs": {func(t *testing.T) dynamic.Server { return scripted(t, hangs) }, 504, "time-out"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -281,8 +285,10 @@ func TestPhases(t *testing.T) {
 	}{
 		"refused": {refusing(t), NothingSent, telemetry.CodeUnreachable},
 		"hung up": {scripted(t, says("")), RequestSent, telemetry.CodeBroken},
-		"broken off": {scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")), ResponseBegun,
-			telemetry.CodeBroken},
+		"broken off": {
+			scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")), ResponseBegun,
+			telemetry.CodeBroken,
+		},
 	} {
 		g := newProxy(t, setup{server: test.server})
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)

@@ -35,7 +35,8 @@ func echoService() *grpc.ServiceDesc {
 			_ = grpc.SetTrailer(ctx, metadata.Pairs("x-trailer", "end"))
 			return wrapperspb.String("echo " + in.GetValue()), nil
 		}}},
-		Streams: []grpc.StreamDesc{{StreamName: "Bidi", ServerStreams: true, ClientStreams: true,
+		Streams: []grpc.StreamDesc{{
+			StreamName: "Bidi", ServerStreams: true, ClientStreams: true,
 			Handler: func(_ any, stream grpc.ServerStream) error {
 				for {
 					in := &wrapperspb.StringValue{}
@@ -52,7 +53,8 @@ func echoService() *grpc.ServiceDesc {
 						return err
 					}
 				}
-			}}},
+			},
+		}},
 	}
 }
 

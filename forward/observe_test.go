@@ -75,8 +75,10 @@ func TestSpansOfTries(t *testing.T) {
 			equal(t, "error types", []any{root.children[0].said["error.type"], root.children[1].said["error.type"]},
 				[]any{"503", nil})
 			equal(t, "failures", []any{root.children[0].failure, root.children[1].failure}, []any{"503", ""})
-			equal(t, "resends", []any{root.children[0].said["http.request.resend_count"],
-				root.children[1].said["http.request.resend_count"]}, []any{nil, 1})
+			equal(t, "resends", []any{
+				root.children[0].said["http.request.resend_count"],
+				root.children[1].said["http.request.resend_count"],
+			}, []any{nil, 1})
 		})
 	}
 }

@@ -233,8 +233,10 @@ func TestHopByHopHeadersStayOnTheirHop(t *testing.T) {
 			}
 		}
 		equal(t, "the endpoint's X-End", got.Get("X-End"), "1")
-		for _, name := range []string{"Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Connection", "Upgrade",
-			"X-Hop"} {
+		for _, name := range []string{
+			"Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Connection", "Upgrade",
+			"X-Hop",
+		} {
 			if response.Header[name] != nil {
 				t.Errorf("%s: the client got %s: %v", front, name, response.Header[name])
 			}

@@ -38,8 +38,10 @@ func (s *Service) try(a *attempt) (err error) {
 	a.begin()
 	a.record.Tries++
 	// A middleware's writer may panic in the middle of the response, which is no failure of the endpoint.
-	t.result = loadbalancer.Result{Outcome: loadbalancer.Abandoned, Began: t.ask.Now, Now: t.ask.Now,
-		Counted: t.ask.Counted}
+	t.result = loadbalancer.Result{
+		Outcome: loadbalancer.Abandoned, Began: t.ask.Now, Now: t.ask.Now,
+		Counted: t.ask.Counted,
+	}
 	defer a.done()
 	if s.pool.Timed() {
 		t.start = time.Now()

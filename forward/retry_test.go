@@ -245,12 +245,14 @@ func TestPolicyOfMiddleware(t *testing.T) {
 		endpoints := newEndpoints(breaksOff, breaksOff, good)
 		own := retryAll()
 		own.Attempts = attempts
-		g := newServers(t, setup{options: Options{Retry: &retry.Policy{Attempts: 1}},
+		g := newServers(t, setup{
+			options: Options{Retry: &retry.Policy{Attempts: 1}},
 			around: func(next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					next.ServeHTTP(w, r.WithContext(retry.WithPolicy(r.Context(), own)))
 				})
-			}}, 3, endpoints)
+			},
+		}, 3, endpoints)
 		response, _ := g.get(t, "/")
 		equal(t, "status", response.StatusCode, status)
 		equal(t, "tries", endpoints.tries(), attempts+1)

@@ -180,7 +180,8 @@ func (g *rig) record(t *testing.T) telemetry.Record {
 }
 
 func listen(t *testing.T, protocol string, handler http.Handler,
-	state func(net.Conn, http.ConnState)) *httptest.Server {
+	state func(net.Conn, http.ConnState),
+) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.ErrorLog = silent()

@@ -91,7 +91,8 @@ func (*Service) InjectsTrace() {}
 
 // newAttempt returns an attempt for the request, without a member.
 func (s *Service) newAttempt(w http.ResponseWriter, r *http.Request, record *telemetry.Record,
-	policy *retry.Policy) *attempt {
+	policy *retry.Policy,
+) *attempt {
 	a, recycled := s.attempts.Get().(*attempt)
 	if !recycled {
 		a = new(attempt)

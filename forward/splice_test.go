@@ -35,14 +35,16 @@ func TestLargeBodiesAreHandedOver(t *testing.T) {
 	for name, direct := range map[string]bool{"keeps nothing back": true, "may keep some back": false} {
 		t.Run(name, func(t *testing.T) {
 			writers := make(chan *splicer, 1)
-			g := newRig(t, setup{options: Options{FlushInterval: 100 * time.Millisecond},
+			g := newRig(t, setup{
+				options: Options{FlushInterval: 100 * time.Millisecond},
 				around: func(next http.Handler) http.Handler {
 					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						s := &splicer{ResponseWriter: w, direct: direct}
 						defer func() { writers <- s }()
 						next.ServeHTTP(s, r)
 					})
-				}}, endpoint)
+				},
+			}, endpoint)
 			response, body := g.do(t, request(t, http.MethodGet, g.url, nil))
 			equal(t, "status", response.StatusCode, http.StatusOK)
 			equal(t, "length", len(body), size)

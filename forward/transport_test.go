@@ -133,44 +133,84 @@ func TestTLSToEndpoints(t *testing.T) {
 		transport dynamic.ServersTransport
 		want      string
 	}{
-		"by address": {[]string{"127.0.0.1"}, ours, nil, dynamic.ServersTransport{RootCAs: root},
-			"HTTP/2.0 sni= resumed=false client="},
-		"without HTTP/2": {[]string{"127.0.0.1"}, ours, nil, dynamic.ServersTransport{RootCAs: root, DisableHTTP2: true},
-			"HTTP/1.1 sni= resumed=false client="},
-		"by server name": {[]string{"db.example"}, ours, nil, dynamic.ServersTransport{RootCAs: root,
-			ServerName: "db.example"}, "HTTP/2.0 sni=db.example resumed=false client="},
-		"other name": {[]string{"db.example"}, ours, nil, dynamic.ServersTransport{RootCAs: root,
-			ServerName: "shop.example"}, ""},
+		"by address": {
+			[]string{"127.0.0.1"},
+			ours, nil,
+			dynamic.ServersTransport{RootCAs: root},
+			"HTTP/2.0 sni= resumed=false client=",
+		},
+		"without HTTP/2": {
+			[]string{"127.0.0.1"},
+			ours, nil,
+			dynamic.ServersTransport{RootCAs: root, DisableHTTP2: true},
+			"HTTP/1.1 sni= resumed=false client=",
+		},
+		"by server name": {[]string{"db.example"}, ours, nil, dynamic.ServersTransport{
+			RootCAs:    root,
+			ServerName: "db.example",
+		}, "HTTP/2.0 sni=db.example resumed=false client="},
+		"other name": {[]string{"db.example"}, ours, nil, dynamic.ServersTransport{
+			RootCAs:    root,
+			ServerName: "shop.example",
+		}, ""},
 		"other address":   {[]string{"192.0.2.1"}, ours, nil, dynamic.ServersTransport{RootCAs: root}, ""},
 		"other authority": {[]string{"127.0.0.1"}, theirs, nil, dynamic.ServersTransport{RootCAs: root}, ""},
 		"system's roots":  {[]string{"127.0.0.1"}, ours, nil, dynamic.ServersTransport{}, ""},
-		"not verified": {[]string{"192.0.2.1"}, theirs, nil, dynamic.ServersTransport{InsecureSkipVerify: true},
-			"HTTP/2.0 sni= resumed=false client="},
-		"min version alone": {[]string{"127.0.0.1"}, ours, &tls.Config{MaxVersion: tls.VersionTLS12},
-			dynamic.ServersTransport{RootCAs: root, MinVersion: "VersionTLS13"}, ""},
-		"max version alone": {[]string{"127.0.0.1"}, ours, &tls.Config{MinVersion: tls.VersionTLS13},
-			dynamic.ServersTransport{RootCAs: root, MaxVersion: "VersionTLS12"}, ""},
+		"not verified": {
+			[]string{"192.0.2.1"},
+			theirs, nil,
+			dynamic.ServersTransport{InsecureSkipVerify: true},
+			"HTTP/2.0 sni= resumed=false client=",
+		},
+		"min version alone": {
+			[]string{"127.0.0.1"},
+			ours, &tls.Config{MaxVersion: tls.VersionTLS12},
+			dynamic.ServersTransport{RootCAs: root, MinVersion: "VersionTLS13"},
+			"",
+		},
+		"max version alone": {
+			[]string{"127.0.0.1"},
+			ours, &tls.Config{MinVersion: tls.VersionTLS13},
+			dynamic.ServersTransport{RootCAs: root, MaxVersion: "VersionTLS12"},
+			"",
+		},
 		"cipher suites": {
 			[]string{"127.0.0.1"},
-			ours, &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-				tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}},
+			ours, &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{
+				tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+				tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+			}},
 			dynamic.ServersTransport{RootCAs: root, CipherSuites: []string{"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"}},
 			"",
 		},
-		"SAN by URI": {[]string{"127.0.0.1", "spiffe://a/b"}, ours, nil, dynamic.ServersTransport{RootCAs: root,
-			PeerCertURI: "spiffe://a/b"}, "HTTP/2.0 sni= resumed=false client="},
-		"SAN by other URI": {[]string{"127.0.0.1", "spiffe://a/b"}, ours, nil, dynamic.ServersTransport{RootCAs: root,
-			PeerCertURI: "spiffe://a/c"}, ""},
-		"SAN by DNS name": {[]string{"127.0.0.1", "db.example"}, ours, nil, dynamic.ServersTransport{RootCAs: root,
-			PeerCertSANs: sans("URI", "x:y", "dnsname", "DB.example")}, "HTTP/2.0 sni= resumed=false client="},
-		"SAN by other name": {[]string{"127.0.0.1", "db.example"}, ours, nil, dynamic.ServersTransport{RootCAs: root,
-			PeerCertSANs: sans("DNSName", "shop.example")}, ""},
-		"SAN, other host": {[]string{"192.0.2.1", "db.example"}, ours, nil, dynamic.ServersTransport{RootCAs: root,
-			PeerCertSANs: sans("DNSName", "db.example")}, ""},
-		"SAN, no host": {[]string{"192.0.2.1", "db.example"}, ours, nil, dynamic.ServersTransport{RootCAs: root,
-			InsecureSkipVerify: true, PeerCertSANs: sans("DNSName", "db.example")}, "HTTP/2.0 sni= resumed=false client="},
-		"SAN, no host, lies": {[]string{"192.0.2.1", "db.example"}, theirs, nil, dynamic.ServersTransport{RootCAs: root,
-			InsecureSkipVerify: true, PeerCertSANs: sans("DNSName", "db.example")}, ""},
+		"SAN by URI": {[]string{"127.0.0.1", "spiffe://a/b"}, ours, nil, dynamic.ServersTransport{
+			RootCAs:     root,
+			PeerCertURI: "spiffe://a/b",
+		}, "HTTP/2.0 sni= resumed=false client="},
+		"SAN by other URI": {[]string{"127.0.0.1", "spiffe://a/b"}, ours, nil, dynamic.ServersTransport{
+			RootCAs:     root,
+			PeerCertURI: "spiffe://a/c",
+		}, ""},
+		"SAN by DNS name": {[]string{"127.0.0.1", "db.example"}, ours, nil, dynamic.ServersTransport{
+			RootCAs:      root,
+			PeerCertSANs: sans("URI", "x:y", "dnsname", "DB.example"),
+		}, "HTTP/2.0 sni= resumed=false client="},
+		"SAN by other name": {[]string{"127.0.0.1", "db.example"}, ours, nil, dynamic.ServersTransport{
+			RootCAs:      root,
+			PeerCertSANs: sans("DNSName", "shop.example"),
+		}, ""},
+		"SAN, other host": {[]string{"192.0.2.1", "db.example"}, ours, nil, dynamic.ServersTransport{
+			RootCAs:      root,
+			PeerCertSANs: sans("DNSName", "db.example"),
+		}, ""},
+		"SAN, no host": {[]string{"192.0.2.1", "db.example"}, ours, nil, dynamic.ServersTransport{
+			RootCAs:            root,
+			InsecureSkipVerify: true, PeerCertSANs: sans("DNSName", "db.example"),
+		}, "HTTP/2.0 sni= resumed=false client="},
+		"SAN, no host, lies": {[]string{"192.0.2.1", "db.example"}, theirs, nil, dynamic.ServersTransport{
+			RootCAs:            root,
+			InsecureSkipVerify: true, PeerCertSANs: sans("DNSName", "db.example"),
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			settings := test.settings
@@ -205,8 +245,10 @@ func TestHostOfTheURLIsVerified(t *testing.T) {
 	signer := newAuthority(t)
 	transport := &dynamic.ServersTransport{RootCAs: []string{pemOf(signer.certificate)}}
 	server := secured(t, signer.sign(t, "db.example"), &tls.Config{})
-	for host, want := range map[string]string{"db.example": "HTTP/2.0 sni=db.example resumed=false client=",
-		"db.example.:8443": "HTTP/2.0 sni=db.example resumed=false client=", "shop.example": "Bad Gateway"} {
+	for host, want := range map[string]string{
+		"db.example":       "HTTP/2.0 sni=db.example resumed=false client=",
+		"db.example.:8443": "HTTP/2.0 sni=db.example resumed=false client=", "shop.example": "Bad Gateway",
+	} {
 		g := newProxy(t, setup{server: server, transport: transport})
 		own, err := NewTransport("test", transport)
 		if err != nil {
@@ -224,20 +266,26 @@ func TestClientCertificateAndFiles(t *testing.T) {
 	signer := newAuthority(t)
 	clients := x509.NewCertPool()
 	clients.AddCert(signer.certificate)
-	server := secured(t, signer.sign(t, "127.0.0.1"), &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert,
-		ClientCAs: clients})
+	server := secured(t, signer.sign(t, "127.0.0.1"), &tls.Config{
+		ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs:  clients,
+	})
 	pair, folder := signer.sign(t, "proxy.example"), t.TempDir()
 	files := dynamic.Certificate{CertFile: filepath.Join(folder, "cert.pem"), KeyFile: filepath.Join(folder, "key.pem")}
 	root := filepath.Join(folder, "root.pem")
-	for path, text := range map[string]string{files.CertFile: pair.CertFile, files.KeyFile: pair.KeyFile,
-		root: pemOf(signer.certificate)} {
+	for path, text := range map[string]string{
+		files.CertFile: pair.CertFile, files.KeyFile: pair.KeyFile,
+		root: pemOf(signer.certificate),
+	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, certificate := range []dynamic.Certificate{pair, files} {
-		g := newProxy(t, setup{server: server, transport: &dynamic.ServersTransport{RootCAs: []string{root},
-			Certificates: []dynamic.Certificate{certificate}}})
+		g := newProxy(t, setup{server: server, transport: &dynamic.ServersTransport{
+			RootCAs:      []string{root},
+			Certificates: []dynamic.Certificate{certificate},
+		}})
 		_, body := g.get(t, "/")
 		equal(t, "body", body, "HTTP/2.0 sni= resumed=false client=[proxy.example]")
 	}
@@ -250,8 +298,10 @@ func TestSessionsAreResumed(t *testing.T) {
 	signer := newAuthority(t)
 	server := secured(t, signer.sign(t, "127.0.0.1"), &tls.Config{})
 	g := newProxy(t,
-		setup{server: server, transport: &dynamic.ServersTransport{RootCAs: []string{pemOf(signer.certificate)},
-			MaxIdleConnsPerHost: -1, DisableHTTP2: true}})
+		setup{server: server, transport: &dynamic.ServersTransport{
+			RootCAs:             []string{pemOf(signer.certificate)},
+			MaxIdleConnsPerHost: -1, DisableHTTP2: true,
+		}})
 	g.get(t, "/")
 	_, body := g.get(t, "/")
 	equal(t, "second connection", body, "HTTP/1.1 sni= resumed=true client=")
@@ -267,19 +317,29 @@ func TestTransportsThatFail(t *testing.T) {
 	}{
 		{dynamic.ServersTransport{RootCAs: []string{missing}}, missing},
 		{dynamic.ServersTransport{RootCAs: []string{pemOf(signer.certificate), ""}}, "rootCAs[1] is empty"},
-		{dynamic.ServersTransport{RootCAs: []string{"-----BEGIN CERTIFICATE-----\nrubbish"}},
-			"rootCAs[0]: inline PEM holds no certificate"},
-		{dynamic.ServersTransport{Certificates: []dynamic.Certificate{{CertFile: missing, KeyFile: pair.KeyFile}}},
-			"certificates[0].certFile"},
-		{dynamic.ServersTransport{Certificates: []dynamic.Certificate{pair, {CertFile: pair.CertFile}}},
-			"certificates[1].keyFile is empty"},
-		{dynamic.ServersTransport{Certificates: []dynamic.Certificate{{CertFile: pair.CertFile, KeyFile: other.KeyFile}}},
-			"certificates[0]: inline PEM"},
+		{
+			dynamic.ServersTransport{RootCAs: []string{"-----BEGIN CERTIFICATE-----\nrubbish"}},
+			"rootCAs[0]: inline PEM holds no certificate",
+		},
+		{
+			dynamic.ServersTransport{Certificates: []dynamic.Certificate{{CertFile: missing, KeyFile: pair.KeyFile}}},
+			"certificates[0].certFile",
+		},
+		{
+			dynamic.ServersTransport{Certificates: []dynamic.Certificate{pair, {CertFile: pair.CertFile}}},
+			"certificates[1].keyFile is empty",
+		},
+		{
+			dynamic.ServersTransport{Certificates: []dynamic.Certificate{{CertFile: pair.CertFile, KeyFile: other.KeyFile}}},
+			"certificates[0]: inline PEM",
+		},
 		{dynamic.ServersTransport{MinVersion: "TLS12"}, `minVersion: unknown value "TLS12"`},
 		{dynamic.ServersTransport{MaxVersion: "VersionTLS14"}, `maxVersion: unknown value "VersionTLS14"`},
 		{dynamic.ServersTransport{MinVersion: "VersionTLS13", MaxVersion: "VersionTLS12"}, "below"},
-		{dynamic.ServersTransport{CipherSuites: []string{"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA348"}},
-			`did you mean "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"?`},
+		{
+			dynamic.ServersTransport{CipherSuites: []string{"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA348"}},
+			`did you mean "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"?`,
+		},
 		{dynamic.ServersTransport{CipherSuites: []string{"none"}}, `cipherSuites[0]: unknown value "none"`},
 		{dynamic.ServersTransport{PeerCertSANs: sans("IP", "192.0.2.1")}, `peerCertSANs[0].type: unknown value "IP"`},
 		{dynamic.ServersTransport{PeerCertSANs: sans("URI", "")}, "peerCertSANs[0].value is empty"},
@@ -298,12 +358,16 @@ func TestTransportsThatFail(t *testing.T) {
 }
 
 func TestDefaultTransport(t *testing.T) {
-	config := static.ServersTransport{RootCAs: []string{"a.pem"}, InsecureSkipVerify: true,
-		Spiffe: &static.SpiffeClient{IDs: []string{"a"}}}
+	config := static.ServersTransport{
+		RootCAs: []string{"a.pem"}, InsecureSkipVerify: true,
+		Spiffe: &static.SpiffeClient{IDs: []string{"a"}},
+	}
 	config.SetDefaults()
 	config.ForwardingTimeouts.DialTimeout = static.Duration(time.Second)
-	want := &dynamic.ServersTransport{RootCAs: []string{"a.pem"}, InsecureSkipVerify: true, MaxIdleConnsPerHost: 200,
-		Spiffe: &dynamic.Spiffe{IDs: []string{"a"}}}
+	want := &dynamic.ServersTransport{
+		RootCAs: []string{"a.pem"}, InsecureSkipVerify: true, MaxIdleConnsPerHost: 200,
+		Spiffe: &dynamic.Spiffe{IDs: []string{"a"}},
+	}
 	want.SetDefaults()
 	want.ForwardingTimeouts.DialTimeout = static.Duration(time.Second)
 	if diff := cmp.Diff(want, DefaultTransport(&config)); diff != "" {
@@ -315,8 +379,10 @@ func TestWireSettings(t *testing.T) {
 	config := &dynamic.ServersTransport{}
 	config.SetDefaults()
 	config.ForwardingTimeouts.ReadIdleTimeout = static.Duration(5 * time.Second)
-	key := loadbalancer.UpstreamKey{Scheme: "https",
-		Endpoint: loadbalancer.EndpointKey{Address: netip.MustParseAddrPort("[2001:db8::1]:443")}}
+	key := loadbalancer.UpstreamKey{
+		Scheme:   "https",
+		Endpoint: loadbalancer.EndpointKey{Address: netip.MustParseAddrPort("[2001:db8::1]:443")},
+	}
 	for idle, want := range map[int]int{0: 200, 7: 7, -1: -1} {
 		config.MaxIdleConnsPerHost = idle
 		transport, err := NewTransport("test", config)
@@ -326,8 +392,10 @@ func TestWireSettings(t *testing.T) {
 		connections := transport.RoundTripper(key).(*connections)
 		wire := connections.multiplexed.wire
 		equal(t, "idle connections", wire.MaxIdleConnsPerHost, want)
-		equal(t, "timeouts", []time.Duration{wire.IdleConnTimeout, wire.HTTP2.SendPingTimeout, wire.HTTP2.PingTimeout,
-			transport.dialer.Timeout},
+		equal(t, "timeouts", []time.Duration{
+			wire.IdleConnTimeout, wire.HTTP2.SendPingTimeout, wire.HTTP2.PingTimeout,
+			transport.dialer.Timeout,
+		},
 			[]time.Duration{90 * time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second})
 		equal(t, "name", connections.multiplexed.tls.ServerName, "2001:db8::1")
 		if wire.Proxy != nil || !wire.DisableCompression {

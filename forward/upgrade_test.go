@@ -37,8 +37,10 @@ func TestWebSocket(t *testing.T) {
 				}))
 			ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 			defer cancel()
-			conn, response, err := websocket.Dial(ctx, g.url, &websocket.DialOptions{HTTPClient: g.client,
-				Subprotocols: []string{"echo"}})
+			conn, response, err := websocket.Dial(ctx, g.url, &websocket.DialOptions{
+				HTTPClient:   g.client,
+				Subprotocols: []string{"echo"},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,8 +187,10 @@ func TestUpgradeIsAnsweredOrDropped(t *testing.T) {
 			"h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", ""},
 		"h2c, chat":  {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c, chat\r\n\r\n", "chat"},
 		"not listed": {"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: chat\r\n\r\n", ""},
-		"with body": {"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: chat\r\nContent-Length: 4\r\n\r\nbody",
-			""},
+		"with body": {
+			"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: chat\r\nContent-Length: 4\r\n\r\nbody",
+			"",
+		},
 		"HTTP/1.0": {"GET / HTTP/1.0\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n", ""},
 	} {
 		_, reader := g.raw(t, test.request)

@@ -21,8 +21,10 @@ func TestLargeHeads(t *testing.T) {
 		})
 	}
 	t.Run("GET", func(t *testing.T) {
-		g := newRig(t, setup{upstream: "h2", transport: &dynamic.ServersTransport{DisableHTTP2: true,
-			InsecureSkipVerify: true}}, status(http.StatusOK))
+		g := newRig(t, setup{upstream: "h2", transport: &dynamic.ServersTransport{
+			DisableHTTP2:       true,
+			InsecureSkipVerify: true,
+		}}, status(http.StatusOK))
 		r := request(t, http.MethodGet, g.url, nil)
 		r.Header.Set("Cookie", strings.Repeat("c", size))
 		response, _ := g.do(t, r)

@@ -55,8 +55,10 @@ func TestBenchEndpoint(t *testing.T) {
 func benchResponse(browser bool) string {
 	head := "HTTP/1.1 200 OK\r\nServer: bench\r\nContent-Type: text/plain\r\nContent-Length: 128\r\n"
 	if browser {
-		for _, name := range []string{"Date", "Etag", "Vary", "Cache-Control", "X-Frame-Options", "Referrer-Policy", "Link",
-			"X-Request-Id", "Age", "Via", "Accept-Ranges", "Set-Cookie"} {
+		for _, name := range []string{
+			"Date", "Etag", "Vary", "Cache-Control", "X-Frame-Options", "Referrer-Policy", "Link",
+			"X-Request-Id", "Age", "Via", "Accept-Ranges", "Set-Cookie",
+		} {
 			head += name + ": " + strings.Repeat("v", 20) + "\r\n"
 		}
 	}

@@ -53,10 +53,12 @@ var leniences = []struct {
 	name string
 	so   func(bytes string) bool
 }{
-	{"RFC 9110 section 6.5.1: a forbidden trailer is left out, and no reason to lose the response",
+	{
+		"RFC 9110 section 6.5.1: a forbidden trailer is left out, and no reason to lose the response",
 		func(bytes string) bool {
 			return strings.Contains(strings.ToLower(bytes), "trailer")
-		}},
+		},
+	},
 }
 
 // bothClients sends a request with each client to an endpoint that answers with the bytes and then closes, or waits for

@@ -27,8 +27,10 @@ func bodied() *http.Request { return &http.Request{Body: streamed(strings.NewRea
 
 func goodHeads() []headTest {
 	return []headTest{
-		{name: "GET", url: "http://a.example/b%2Fc?d", header: http.Header{"A": {"1", "2"}},
-			want: "GET /b%2Fc?d HTTP/1.1|A: 1|A: 2|Host: a.example"},
+		{
+			name: "GET", url: "http://a.example/b%2Fc?d", header: http.Header{"A": {"1", "2"}},
+			want: "GET /b%2Fc?d HTTP/1.1|A: 1|A: 2|Host: a.example",
+		},
 		{name: "no method, no path", url: "http://a.example", want: "GET / HTTP/1.1|Host: a.example"},
 		{name: "an empty query stays", url: "http://a.example/?", want: "GET /? HTTP/1.1|Host: a.example"},
 		{name: "OPTIONS for the server", method: "OPTIONS", url: "http://a.example", change: func(r *http.Request) {
@@ -38,40 +40,54 @@ func goodHeads() []headTest {
 			r.Host = "b.example:81"
 		}, want: "GET / HTTP/1.1|Host: b.example:81"},
 		{name: "zones stay at home", url: "http://[fe80::1%25eth0]:80/", want: "GET / HTTP/1.1|Host: [fe80::1]:80"},
-		{name: "POST without a body", method: "POST", url: "http://a.example/",
-			want: "POST / HTTP/1.1|Content-Length: 0|Host: a.example"},
+		{
+			name: "POST without a body", method: "POST", url: "http://a.example/",
+			want: "POST / HTTP/1.1|Content-Length: 0|Host: a.example",
+		},
 		{name: "a length", base: bodied(), method: "POST", url: "http://a.example/", change: func(r *http.Request) {
 			r.ContentLength = 7
 		}, want: "POST / HTTP/1.1|Content-Length: 7|Host: a.example"},
-		{name: "no length", base: bodied(), method: "GET", url: "http://a.example/",
-			want: "GET / HTTP/1.1|Host: a.example|Transfer-Encoding: chunked"},
-		{name: "chunks in spite of a length", base: bodied(), method: "GET", url: "http://a.example/",
+		{
+			name: "no length", base: bodied(), method: "GET", url: "http://a.example/",
+			want: "GET / HTTP/1.1|Host: a.example|Transfer-Encoding: chunked",
+		},
+		{
+			name: "chunks in spite of a length", base: bodied(), method: "GET", url: "http://a.example/",
 			change: func(r *http.Request) {
 				r.ContentLength, r.TransferEncoding = 7, []string{"chunked"}
-			}, want: "GET / HTTP/1.1|Host: a.example|Transfer-Encoding: chunked"},
+			}, want: "GET / HTTP/1.1|Host: a.example|Transfer-Encoding: chunked",
+		},
 		{name: "trailers", base: bodied(), url: "http://a.example/", change: func(r *http.Request) {
 			r.ContentLength, r.Trailer = -1, http.Header{"B": nil, "A": nil, "Content-Length": nil, "x\r\n": nil}
 		}, want: "GET / HTTP/1.1|Host: a.example|Trailer: A, B|Transfer-Encoding: chunked"},
 		{
 			name: "framing is ours in any spelling", url: "http://a.example/",
-			header: http.Header{"content-length": {"5"}, "Content-Length": {"6"}, "tRANSFER-eNCODING": {"chunked"},
-				"HOST": {"b"}, "Trailer": {"A"}, "A": {"b"}},
+			header: http.Header{
+				"content-length": {"5"}, "Content-Length": {"6"}, "tRANSFER-eNCODING": {"chunked"},
+				"HOST": {"b"}, "Trailer": {"A"}, "A": {"b"},
+			},
 			want: "GET / HTTP/1.1|A: b|Host: a.example",
 		},
 		{name: "close", url: "http://a.example/", header: http.Header{"Connection": {"x"}}, change: func(r *http.Request) {
 			r.Close = true
 		}, want: "GET / HTTP/1.1|Connection: close|Host: a.example"},
-		{name: "another protocol", url: "http://a.example/", header: http.Header{"Connection": {"Upgrade"},
-			"Upgrade": {"websocket"}}, want: "GET / HTTP/1.1|Connection: Upgrade|Host: a.example|Upgrade: websocket"},
+		{name: "another protocol", url: "http://a.example/", header: http.Header{
+			"Connection": {"Upgrade"},
+			"Upgrade":    {"websocket"},
+		}, want: "GET / HTTP/1.1|Connection: Upgrade|Host: a.example|Upgrade: websocket"},
 		{
-			name: "h2c", url: "http://a.example/", header: http.Header{"Connection": {"Upgrade, HTTP2-Settings"},
-				"Upgrade": {"H2C"}, "Http2-Settings": {"x"}},
+			name: "h2c", url: "http://a.example/", header: http.Header{
+				"Connection": {"Upgrade, HTTP2-Settings"},
+				"Upgrade":    {"H2C"}, "Http2-Settings": {"x"},
+			},
 			want: "GET / HTTP/1.1|Host: a.example",
 		},
 		{
 			name: "h2c among others", url: "http://a.example/",
-			header: http.Header{"Connection": {"Upgrade, HTTP2-Settings", "x"}, "upgrade": {"websocket, h2c"},
-				"HTTP2-Settings": {"x"}},
+			header: http.Header{
+				"Connection": {"Upgrade, HTTP2-Settings", "x"}, "upgrade": {"websocket, h2c"},
+				"HTTP2-Settings": {"x"},
+			},
 			want: "GET / HTTP/1.1|Connection: Upgrade, x|Host: a.example|upgrade: websocket",
 		},
 	}

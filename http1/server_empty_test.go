@@ -32,8 +32,10 @@ func TestServerEmptyLineIsIdle(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				client, conn := net.Pipe()
-				server := &Server{ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, MinRate: 240,
-					Handler: http.HandlerFunc(hello)}
+				server := &Server{
+					ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, MinRate: 240,
+					Handler: http.HandlerFunc(hello),
+				}
 				over := make(chan time.Time, 1)
 				start := time.Now()
 				go func() {
@@ -59,8 +61,10 @@ func TestServerEmptyLineThenRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client, conn := net.Pipe()
-		server := &Server{ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, MinRate: 240,
-			Handler: http.HandlerFunc(hello)}
+		server := &Server{
+			ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, MinRate: 240,
+			Handler: http.HandlerFunc(hello),
+		}
 		go server.ServeConn(context.Background(), conn)
 		reader := bufio.NewReader(client)
 		for range 3 {

@@ -368,7 +368,8 @@ func TestServerTLS(t *testing.T) {
 	config := &tls.Config{Certificates: origin.TLS.Certificates, MinVersion: tls.VersionTLS12}
 	origin.Close()
 	ended := make(chan struct{})
-	g := newRig(t, &Server{ReadTimeout: time.Minute, IdleTimeout: time.Minute,
+	g := newRig(t, &Server{
+		ReadTimeout: time.Minute, IdleTimeout: time.Minute,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.TLS == nil || !r.TLS.HandshakeComplete {
 				t.Error("no state of TLS")
@@ -378,7 +379,8 @@ func TestServerTLS(t *testing.T) {
 				close(ended)
 			}
 			echo(w, r)
-		})}, func(conn net.Conn) net.Conn {
+		}),
+	}, func(conn net.Conn) net.Conn {
 		secure := tls.Server(conn, config)
 		if err := secure.HandshakeContext(context.Background()); err != nil {
 			t.Error(err)

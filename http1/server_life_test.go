@@ -379,7 +379,8 @@ func TestServerSlowBody(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
 	g := newRig(t, &Server{ReadTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter,
-		r *http.Request) {
+		r *http.Request,
+	) {
 		switch r.URL.Path {
 		case "/stream":
 			w.(http.Flusher).Flush()
@@ -430,7 +431,8 @@ func TestServerWriteTimeout(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
 	g := newRig(t, &Server{WriteTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request) {
+		_ *http.Request,
+	) {
 		chunk := make([]byte, 1<<20)
 		for {
 			if _, err := w.Write(chunk); err != nil {

@@ -30,23 +30,30 @@ func TestServerSlowClients(t *testing.T) {
 		{"head within ReadTimeout", "GET / HTTP/1.1\r\nHost: a\r\nX: ", 'x', time.Minute, 0, time.Minute, 61 * time.Second},
 		{"head below the rate", "GET / HTTP/1.1\r\nHost: a\r\nX: ", 'x', time.Minute, 100, 5 * time.Second, 6 * time.Second},
 		{"body below the rate", post("Content-Length: 1000"), 'x', time.Minute, 100, 5 * time.Second, 6 * time.Second},
-		{"chunks below the rate", post("Transfer-Encoding: chunked") + "fff\r\n", 'x', time.Minute, 100, 5 * time.Second,
-			6 * time.Second},
+		{
+			"chunks below the rate", post("Transfer-Encoding: chunked") + "fff\r\n", 'x', time.Minute, 100, 5 * time.Second,
+			6 * time.Second,
+		},
 		{"body at its own rate", post("Content-Length: 100"), 'x', time.Minute, 1, 100 * time.Second, 100 * time.Second},
 		{"body without a rate", post("Content-Length: 100"), 'x', time.Minute, 0, 100 * time.Second, 100 * time.Second},
 		{"body without any limit", post("Content-Length: 100"), 'x', 0, 0, 100 * time.Second, 100 * time.Second},
-		{"stream", "POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 'x', time.Second / 2, 100,
-			100 * time.Second, 101 * time.Second},
+		{
+			"stream", "POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 'x', time.Second / 2, 100,
+			100 * time.Second, 101 * time.Second,
+		},
 		// gRPC is HTTP/2: nobody gets more time by calling a body of HTTP/1.1 so.
-		{"gRPC", post("Content-Length: 100", "Content-Type: application/grpc"), 'x', time.Second / 2, 100, time.Second / 2,
-			time.Second},
+		{
+			"gRPC", post("Content-Length: 100", "Content-Type: application/grpc"), 'x', time.Second / 2, 100, time.Second / 2,
+			time.Second,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				client, conn := net.Pipe()
 				server := &Server{ReadTimeout: test.read, MinRate: test.rate, Handler: http.HandlerFunc(func(w http.ResponseWriter,
-					r *http.Request) {
+					r *http.Request,
+				) {
 					if r.URL.Path == "/stream" {
 						w.(http.Flusher).Flush()
 					}
@@ -110,7 +117,8 @@ func TestServerIdleAfterStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, conn := net.Pipe()
 		server := &Server{IdleTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter,
-			_ *http.Request) {
+			_ *http.Request,
+		) {
 			w.(http.Flusher).Flush()
 			pause := time.NewTimer(time.Minute)
 			<-pause.C

@@ -87,8 +87,10 @@ func BenchmarkServerLoopback(b *testing.B) {
 				return func() { _ = server.Close() }
 			},
 			"net-http": func(listener net.Listener) func() {
-				server := &http.Server{Handler: http.HandlerFunc(small), ReadHeaderTimeout: time.Minute,
-					IdleTimeout: 3 * time.Minute}
+				server := &http.Server{
+					Handler: http.HandlerFunc(small), ReadHeaderTimeout: time.Minute,
+					IdleTimeout: 3 * time.Minute,
+				}
 				go func() { _ = server.Serve(listener) }()
 				return func() { _ = server.Close() }
 			},

@@ -54,12 +54,16 @@ func TestServerBodies(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 10_000)
 	for _, test := range []struct{ name, sent, want string }{
 		{"fixed", post("Content-Length: 4") + "body", `"body" <nil>`},
-		{"chunked", post("Transfer-Encoding: chunked") + "4;x=y\r\nbody\r\nA\r\n0123456789\r\n0\r\n\r\n",
-			`"body0123456789" <nil>`},
+		{
+			"chunked", post("Transfer-Encoding: chunked") + "4;x=y\r\nbody\r\nA\r\n0123456789\r\n0\r\n\r\n",
+			`"body0123456789" <nil>`,
+		},
 		{"trailers", post("Transfer-Encoding: chunked") + "4\r\nbody\r\n0\r\nX: 1\r\n\r\n", `"body" <nil>`},
 		{"large", post(fmt.Sprint("Content-Length: ", len(large))) + large, fmt.Sprintf("%q <nil>", large)},
-		{"large in chunks", post("Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(large), large),
-			fmt.Sprintf("%q <nil>", large)},
+		{
+			"large in chunks", post("Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(large), large),
+			fmt.Sprintf("%q <nil>", large),
+		},
 		{"bad chunk", post("Transfer-Encoding: chunked") + "zz\r\n", `"" invalid chunk size (RFC 9112, section 7.1)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -113,10 +117,12 @@ func TestHeadInPieces(t *testing.T) {
 
 func TestLargeHead(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, &Server{MaxHeaderBytes: 64 << 10, MaxHeaderFields: 300,
+	g := newRig(t, &Server{
+		MaxHeaderBytes: 64 << 10, MaxHeaderFields: 300,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = fmt.Fprint(w, len(r.Header), len(r.Header.Get("Long")))
-		})}, nil)
+		}),
+	}, nil)
 	var lines strings.Builder
 	for i := range 200 {
 		fmt.Fprintf(&lines, "H-%d: %d\r\n", i, i)
@@ -173,13 +179,16 @@ func responseCases() []responseCase {
 			w.(http.Flusher).Flush()
 			_, _ = io.WriteString(w, "c")
 		}, []string{"HTTP/1.1 200 OK", "Transfer-Encoding: chunked"}, "2\r\nab\r\n1\r\nc\r\n0\r\n\r\n"},
-		{"trailers", get, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", "X-A, Content-Length")
-			_, _ = io.WriteString(w, "ab")
-			w.Header().Set("X-A", "1")
-			w.Header().Set(http.TrailerPrefix+"X-A", "2")
-		}, []string{"HTTP/1.1 200 OK", "Trailer: X-A, Content-Length", "Transfer-Encoding: chunked"},
-			"2\r\nab\r\n0\r\nX-A: 2\r\n\r\n"},
+		{
+			"trailers", get, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Trailer", "X-A, Content-Length")
+				_, _ = io.WriteString(w, "ab")
+				w.Header().Set("X-A", "1")
+				w.Header().Set(http.TrailerPrefix+"X-A", "2")
+			},
+			[]string{"HTTP/1.1 200 OK", "Trailer: X-A, Content-Length", "Transfer-Encoding: chunked"},
+			"2\r\nab\r\n0\r\nX-A: 2\r\n\r\n",
+		},
 		{"late trailers", get, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "ab")
 			w.Header().Set(http.TrailerPrefix+"X-A", "2")
@@ -189,8 +198,11 @@ func responseCases() []responseCase {
 
 func closingResponseCases() []responseCase {
 	return []responseCase{
-		{"HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", hello, []string{"HTTP/1.1 200 OK", "Connection: close", "Content-Length: 5"},
-			"hello"},
+		{
+			"HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", hello,
+			[]string{"HTTP/1.1 200 OK", "Connection: close", "Content-Length: 5"},
+			"hello",
+		},
 		{"HTTP/1.0 stream", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", func(w http.ResponseWriter, r *http.Request) {
 			hello(w, r)
 			w.(http.Flusher).Flush()
@@ -248,8 +260,10 @@ func TestServerResponses(t *testing.T) {
 			lines := strings.Split(head, "\r\n")
 			first, rest := lines[0], lines[1:]
 			kept := []string{first}
-			for _, name := range []string{"Connection", "Content-Length", "Late", "Link", "Trailer", "Transfer-Encoding", "X",
-				"Y"} {
+			for _, name := range []string{
+				"Connection", "Content-Length", "Late", "Link", "Trailer", "Transfer-Encoding", "X",
+				"Y",
+			} {
 				for _, line := range rest {
 					if strings.HasPrefix(line, name+": ") {
 						kept = append(kept, line)

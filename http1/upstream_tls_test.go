@@ -31,8 +31,10 @@ func trusting(server *httptest.Server) func(*UpstreamConfig) {
 	return func(config *UpstreamConfig) {
 		roots := x509.NewCertPool()
 		roots.AddCert(server.Certificate())
-		config.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com",
-			ClientSessionCache: tls.NewLRUClientSessionCache(4)}
+		config.TLS = &tls.Config{
+			RootCAs: roots, ServerName: "example.com",
+			ClientSessionCache: tls.NewLRUClientSessionCache(4),
+		}
 		config.HandshakeTimeout = timeout
 	}
 }

@@ -133,8 +133,10 @@ func BenchmarkEverybodyFails(b *testing.B) {
 		b.Fatal(err)
 	}
 	registry := NewRegistry(Options{})
-	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
-		Policies: Policies{Outlier: policy}}
+	spec := PoolSpec{
+		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
+		Policies: Policies{Outlier: policy},
+	}
 	pool, now := registry.pool(spec), registry.epoch.Add(time.Hour)
 	registry.Apply(dynamic.EndpointSet{Key: web, Version: 1, Endpoints: manyEndpoints(10_000)})
 	registry.Flush(now)

@@ -149,8 +149,10 @@ func TestTheLastOfThoseThatLeaveHelpsOut(t *testing.T) {
 func TestEjectionOfOneThatDrains(t *testing.T) {
 	b := newBook(t, nil)
 	spec := PoolSpec{
-		Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{Outlier: detection(t), Sticks: true,
-			Cookie: cookie(t)},
+		Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{
+			Outlier: detection(t), Sticks: true,
+			Cookie: cookie(t),
+		},
 	}
 	spec.Servers[0].Weight = 0
 	pool := b.pool(spec)

@@ -239,8 +239,10 @@ func TestChangesUnderRequests(t *testing.T) {
 				for pool := range h.Pools() {
 					ask.Now, ask.Tried = time.Since(h.epoch), nil
 					if member, err := pool.Acquire(ask); err == nil {
-						result := Result{Began: ask.Now, Now: ask.Now, Latency: time.Duration(n%7) * time.Millisecond,
-							Counted: ask.Counted}
+						result := Result{
+							Began: ask.Now, Now: ask.Now, Latency: time.Duration(n%7) * time.Millisecond,
+							Counted: ask.Counted,
+						}
 						if n%64 < 8 {
 							result.Outcome = Unreachable
 						}

@@ -65,8 +65,10 @@ func TestNewServerSpec(t *testing.T) {
 }
 
 func FuzzNewServerSpec(f *testing.F) {
-	for _, location := range []string{"http://192.0.2.1:80", "h2c://[2001:db8::1%25eth0]", "https://db/a%2Fb",
-		"http://:80", "HTTP://A.B.:1/../"} {
+	for _, location := range []string{
+		"http://192.0.2.1:80", "h2c://[2001:db8::1%25eth0]", "https://db/a%2Fb",
+		"http://:80", "HTTP://A.B.:1/../",
+	} {
 		f.Add(location, true)
 	}
 	f.Fuzz(func(t *testing.T, location string, preserve bool) {

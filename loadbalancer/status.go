@@ -255,8 +255,10 @@ func (s EndpointStatus) Upstreams() []UpstreamStatus {
 			continue
 		}
 		seen = append(seen, upstream)
-		statuses = append(statuses, UpstreamStatus{Scheme: upstream.key.Scheme, Host: upstream.key.Host,
-			Idle: upstream.idle()})
+		statuses = append(statuses, UpstreamStatus{
+			Scheme: upstream.key.Scheme, Host: upstream.key.Host,
+			Idle: upstream.idle(),
+		})
 	}
 	slices.SortFunc(statuses, func(a, b UpstreamStatus) int {
 		return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.Host, b.Host), cmp.Compare(b.Idle, a.Idle))

@@ -29,16 +29,20 @@ func (b *book) memberState(address string) (EndpointStatus, []MemberStatus) {
 func TestStatusOfEjectedEndpoints(t *testing.T) {
 	b := newBook(t, nil)
 	pool := b.shop(4, Policies{Outlier: detection(t)})
-	equal(t, "when all is well", membership1(t, b, "192.0.2.1:80"), MemberStatus{Service: "shop", Share: .25,
-		SlowStart: 1})
+	equal(t, "when all is well", membership1(t, b, "192.0.2.1:80"), MemberStatus{
+		Service: "shop", Share: .25,
+		SlowStart: 1,
+	})
 	b.fails(pool, "192.0.2.1:80", 3)
 	ejected := membership1(t, b, "192.0.2.1:80")
 	if ejected.Back <= time.Second || ejected.Back > 2*time.Second {
 		t.Errorf("it is back in %v, want about 2 s", ejected.Back)
 	}
 	ejected.Back = 0
-	equal(t, "after failures", ejected, MemberStatus{Service: "shop", State: Ejected, Reason: "its answers failed: broken",
-		SlowStart: 1})
+	equal(t, "after failures", ejected, MemberStatus{
+		Service: "shop", State: Ejected, Reason: "its answers failed: broken",
+		SlowStart: 1,
+	})
 	equal(t, "its neighbour", membership1(t, b, "192.0.2.2:80").Share, 1.0/3)
 	b.pass(3 * time.Second)
 	equal(t, "when it is back", membership1(t, b, "192.0.2.1:80"), MemberStatus{Service: "shop", Share: .25, SlowStart: 1})
@@ -85,8 +89,10 @@ func TestStatusOfEndpointsThatLeave(t *testing.T) {
 	set.Endpoints[0].Terminating = true
 	b.Apply(set)
 	b.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1), inline("192.0.2.9:80", 0)}})
-	equal(t, "terminating", membership1(t, b, "192.0.2.1:80"), MemberStatus{Service: "shop", State: Draining,
-		Reason: "it is terminating", SlowStart: 1})
+	equal(t, "terminating", membership1(t, b, "192.0.2.1:80"), MemberStatus{
+		Service: "shop", State: Draining,
+		Reason: "it is terminating", SlowStart: 1,
+	})
 	equal(t, "without weight", membership1(t, b, "192.0.2.9:80").Reason, "its weight is 0")
 	one, _ := b.memberState("192.0.2.1:80")
 	equal(t, "key", fmt.Sprint(one.Endpoint().Key()), "{kubernetes 192.0.2.1:80 a}")
@@ -149,8 +155,10 @@ func TestStatusOfUpstreams(t *testing.T) {
 	b.pool(PoolSpec{Name: "c", Dialer: newLine(), Servers: []ServerSpec{secure}})
 	one, memberships := b.memberState("192.0.2.1:80")
 	equal(t, "memberships", len(memberships), 3)
-	equal(t, "upstreams", one.Upstreams(), []UpstreamStatus{{Scheme: "http", Idle: 5},
-		{Scheme: "https", Host: "shop.example"}})
+	equal(t, "upstreams", one.Upstreams(), []UpstreamStatus{
+		{Scheme: "http", Idle: 5},
+		{Scheme: "https", Host: "shop.example"},
+	})
 	member, _ := pick(pool)
 	equal(t, "in flight", one.Endpoint().InFlight(), 1)
 	equal(t, "upstreams of a busy one", one.Upstreams()[0].Idle, 3)
@@ -161,8 +169,10 @@ func TestStatusOfUpstreams(t *testing.T) {
 func TestStatussAreSelected(t *testing.T) {
 	b := newBook(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.10:80#uid-a", "192.0.2.11:80#uid-b"))
-	b.pool(PoolSpec{Name: "Shop@file", Dialer: newLine(), Servers: []ServerSpec{following(web, 1),
-		inline("192.0.2.2:80", 0)}})
+	b.pool(PoolSpec{Name: "Shop@file", Dialer: newLine(), Servers: []ServerSpec{
+		following(web, 1),
+		inline("192.0.2.2:80", 0),
+	}})
 	b.pool(PoolSpec{Name: "blog@file", Dialer: newLine(), Servers: []ServerSpec{inline("192.0.2.2:80", 1)}})
 	tests := []struct {
 		query EndpointQuery

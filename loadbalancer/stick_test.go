@@ -90,16 +90,20 @@ func TestStickyClients(t *testing.T) {
 // by its URL.
 func TestStickyWeightOfNone(t *testing.T) {
 	b := newBook(t, nil)
-	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{Sticks: true,
-		Cookie: cookie(t)}}
+	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{
+		Sticks: true,
+		Cookie: cookie(t),
+	}}
 	for i := range spec.Servers {
 		spec.Servers[i].URL = "http://" + spec.Servers[i].Host + "/declared"
 	}
 	pool := b.pool(spec)
 	home, set := b.asks(pool, "")
 	equal(t, "value", sends(set), "lb="+sticky.ID("http://"+home+"/declared"))
-	next := PoolSpec{Name: "shop", Dialer: spec.Dialer, Servers: append([]ServerSpec(nil), spec.Servers...),
-		Policies: spec.Policies}
+	next := PoolSpec{
+		Name: "shop", Dialer: spec.Dialer, Servers: append([]ServerSpec(nil), spec.Servers...),
+		Policies: spec.Policies,
+	}
 	for i := range next.Servers {
 		if next.Servers[i].Host == home {
 			next.Servers[i].Weight = 0

@@ -19,8 +19,10 @@ func zoned(version uint64, zones map[string]string, hints map[string][]string) d
 
 func TestZones(t *testing.T) {
 	zones := map[string]string{"192.0.2.1:80": "a", "192.0.2.2:80": "a", "192.0.2.3:80": "b", "192.0.2.4:80": "c"}
-	hints := map[string][]string{"192.0.2.1:80": {"a"}, "192.0.2.2:80": {"b"}, "192.0.2.3:80": {"b", "c"},
-		"192.0.2.4:80": {"c"}}
+	hints := map[string][]string{
+		"192.0.2.1:80": {"a"}, "192.0.2.2:80": {"b"}, "192.0.2.3:80": {"b", "c"},
+		"192.0.2.4:80": {"c"},
+	}
 	partly := map[string][]string{"192.0.2.1:80": {"a"}}
 	all := []string{"192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80", "192.0.2.4:80"}
 	for _, test := range []struct {
@@ -55,8 +57,10 @@ func TestAChangeOfHintsAlone(t *testing.T) {
 	b := newBook(t, nil)
 	b.SetZone("a")
 	hint := func(version uint64, first string) {
-		hints := map[string][]string{"192.0.2.1:80": {"b"}, "192.0.2.2:80": {"b"}, "192.0.2.3:80": {"b"},
-			"192.0.2.4:80": {"b"}}
+		hints := map[string][]string{
+			"192.0.2.1:80": {"b"}, "192.0.2.2:80": {"b"}, "192.0.2.3:80": {"b"},
+			"192.0.2.4:80": {"b"},
+		}
 		hints[first] = []string{"a"}
 		b.Apply(zoned(version, nil, hints))
 		b.pass(FlushInterval)

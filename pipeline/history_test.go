@@ -124,8 +124,10 @@ func TestGenerationsTellVerdicts(t *testing.T) {
 		}
 		// A provider that merely says something else of an object that serves on makes no generation of its own.
 		again := declared(1, oneRouter{name: "a", rule: "1"})
-		again.Verdicts = []dynamic.Verdict{{Ref: dynamic.Ref{Kind: dynamic.KindSource}, Status: dynamic.Quarantined,
-			Reason: "unreadable"}}
+		again.Verdicts = []dynamic.Verdict{{
+			Ref: dynamic.Ref{Kind: dynamic.KindSource}, Status: dynamic.Quarantined,
+			Reason: "unreadable",
+		}}
 		before := r.State()
 		r.send("file", again)
 		pass(time.Second)

@@ -216,8 +216,10 @@ func TestLoopNewerConfigurationSupersedes(t *testing.T) {
 		r.send("crd", first)
 		pass(600 * ms)
 		r.send("crd", second)
-		if last := r.seen().compiled[len(r.seen().compiled)-1]; !slices.Equal(last.changed, []string{"keep@crd", "r@crd",
-			"s@crd"}) {
+		if last := r.seen().compiled[len(r.seen().compiled)-1]; !slices.Equal(last.changed, []string{
+			"keep@crd", "r@crd",
+			"s@crd",
+		}) {
 			t.Errorf("changed = %v, want everything since the active table", last.changed)
 		}
 		r.endpoints("crd", "l")

@@ -234,8 +234,10 @@ func TestMergeDefaultTLS(t *testing.T) {
 		}}
 	}
 	m := newMerger([]string{"Docker", "file"})
-	configurations := map[string]*dynamic.Configuration{"file": declare("file"), "docker": declare("docker"),
-		"zoo": declare("zoo")}
+	configurations := map[string]*dynamic.Configuration{
+		"file": declare("file"), "docker": declare("docker"),
+		"zoo": declare("zoo"),
+	}
 	merged, _ := m.merge(configurations, []string{"docker", "file", "zoo"})
 	if got := merged.TLS.Options.Get("default").MinVersion; got != "docker" {
 		t.Errorf("the default options are those of %s, want docker by precedence", got)

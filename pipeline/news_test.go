@@ -49,8 +49,10 @@ func TestNewsOfWhatOthersWantToKnow(t *testing.T) {
 // TestEndpointChangesMakeNothing bounds what the State of an endpoint change costs beside the State itself.
 func TestEndpointChangesMakeNothing(t *testing.T) {
 	p := New(Options{})
-	p.update.States = map[string]provider.Status{"a": {State: dynamic.StateSynced}, "b": {State: dynamic.StateSynced,
-		Reason: "r"}}
+	p.update.States = map[string]provider.Status{"a": {State: dynamic.StateSynced}, "b": {
+		State:  dynamic.StateSynced,
+		Reason: "r",
+	}}
 	p.active.generation = 1
 	p.published = make([]dynamic.Verdict, 10)
 	p.remember(Generation{Number: 1})

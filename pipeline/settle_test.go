@@ -71,8 +71,10 @@ func TestQuietWindowEnds(t *testing.T) {
 
 		// Recovery is told at once.
 		r.send("crd", routers("r", "Host(`a`)", "other", "Host(`b`)"))
-		if len(r.seen().published) != 2 || r.seen().published[1][0] != (dynamic.Verdict{Ref: routerRef("r@crd"),
-			Status: dynamic.Accepted}) {
+		if len(r.seen().published) != 2 || r.seen().published[1][0] != (dynamic.Verdict{
+			Ref:    routerRef("r@crd"),
+			Status: dynamic.Accepted,
+		}) {
 			t.Errorf("published %v, want an accepting verdict at once", r.seen().published)
 		}
 		if len(r.State().Verdicts) != 0 {
@@ -189,8 +191,10 @@ func TestDifference(t *testing.T) {
 	verdict := func(name, reason string) dynamic.Verdict {
 		return dynamic.Verdict{Ref: routerRef(name), Status: dynamic.Quarantined, Reason: reason}
 	}
-	before := sortedVerdicts([]dynamic.Verdict{verdict("gone", "x"), verdict("same", "x"), verdict("two", "x"),
-		verdict("two", "y")})
+	before := sortedVerdicts([]dynamic.Verdict{
+		verdict("gone", "x"), verdict("same", "x"), verdict("two", "x"),
+		verdict("two", "y"),
+	})
 	after := sortedVerdicts([]dynamic.Verdict{
 		verdict("two", "x"), verdict("two", "z"), verdict("same", "x"), verdict("same", "x"), verdict("new", "x"),
 		{Ref: routerRef("fine"), Status: dynamic.Accepted},

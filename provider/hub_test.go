@@ -275,10 +275,17 @@ func TestHubStates(t *testing.T) {
 		{"nothing yet", nil, dynamic.StatePending, ""},
 		{"still pending, with a reason", []dynamic.Message{{Reason: "connecting"}}, dynamic.StatePending, "connecting"},
 		{"a first configuration", []dynamic.Message{{Configuration: &dynamic.Configuration{}}}, dynamic.StateSynced, ""},
-		{"endpoints alone do not sync", []dynamic.Message{{Endpoints: []dynamic.EndpointSet{set("k", 1)}}},
-			dynamic.StatePending, ""},
-		{"absent", []dynamic.Message{{State: dynamic.StateAbsent, Reason: "no such API"}}, dynamic.StateAbsent,
-			"no such API"},
+		{
+			"endpoints alone do not sync",
+			[]dynamic.Message{{Endpoints: []dynamic.EndpointSet{set("k", 1)}}},
+			dynamic.StatePending, "",
+		},
+		{
+			"absent",
+			[]dynamic.Message{{State: dynamic.StateAbsent, Reason: "no such API"}},
+			dynamic.StateAbsent,
+			"no such API",
+		},
 		{
 			"forbidden stays until the provider says otherwise",
 			[]dynamic.Message{{State: dynamic.StateForbidden, Reason: "rbac"}, {Configuration: &dynamic.Configuration{}}},

@@ -58,10 +58,14 @@ func TestFaultsOfServicesOfServicesNameTheirPlace(t *testing.T) {
 		"missing fallback":  {failoverOf("a@internal", "ghost"), `service "ghost@file" does not exist`},
 		"missing mirrored":  {mirroringOf("ghost", 1), `service "ghost@file" does not exist`},
 		"missing mirror":    {mirroringOf("a@internal", 1, "ghost"), `service "ghost@file" does not exist`},
-		"percent above 100": {mirroringOf("a@internal", 101, "b@internal"),
-			"mirroring.mirrors[0]: percent 101 is not from 0 to 100"},
-		"percent below 0": {mirroringOf("a@internal", -1, "b@internal"),
-			"mirroring.mirrors[0]: percent -1 is not from 0 to 100"},
+		"percent above 100": {
+			mirroringOf("a@internal", 101, "b@internal"),
+			"mirroring.mirrors[0]: percent 101 is not from 0 to 100",
+		},
+		"percent below 0": {
+			mirroringOf("a@internal", -1, "b@internal"),
+			"mirroring.mirrors[0]: percent -1 is not from 0 to 100",
+		},
 		"status": {failoverOf("a@internal", "b@internal", "500-499"), `failover.errors.status "500-499"`},
 		"circle": {failoverOf("a@internal", "bad"), "refers to itself: bad@file -> bad@file"},
 		"negative weight": {&dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{
@@ -70,7 +74,8 @@ func TestFaultsOfServicesOfServicesNameTheirPlace(t *testing.T) {
 		"negative hrw weight": {&dynamic.Service{HighestRandomWeight: &dynamic.HighestRandomWeight{
 			Services: []dynamic.WeightedService{
 				{Name: "a@internal", Weight: &negative},
-			}}}, "highestRandomWeight.services[0]: weight -1 is negative"},
+			},
+		}}, "highestRandomWeight.services[0]: weight -1 is negative"},
 		"cookie": {&dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{
 			Services: []dynamic.WeightedService{{Name: "a@internal"}},
 			Sticky:   &dynamic.Sticky{Cookie: &dynamic.Cookie{SameSite: "sometimes"}},
@@ -150,8 +155,10 @@ func TestHealthGoesUpFromPools(t *testing.T) {
 		t.Errorf("explained: %+v, %v; want a failover that is up over a main service that is not", explained.Service, err)
 	}
 	registry := b.compiler.options.Registry
-	registry.Apply(dynamic.EndpointSet{Key: "kubernetes/default/web:80", Version: 1,
-		Endpoints: []dynamic.Endpoint{{Address: address}}})
+	registry.Apply(dynamic.EndpointSet{
+		Key: "kubernetes/default/web:80", Version: 1,
+		Endpoints: []dynamic.Endpoint{{Address: address}},
+	})
 	for next := registry.Flush(time.Now()); !next.IsZero(); next = registry.Flush(next) {
 	}
 	b.wantService("http://x.test/f", "pod")
@@ -350,8 +357,10 @@ func TestAFailoverTurnsByTheStatusOfAPool(t *testing.T) {
 	b.router("f@file", "Path(`/f`)", "f")
 	b.router("g@file", "Path(`/g`)", "g")
 	b.all()
-	for code, want := range map[int]string{200: "200 broken", 404: "404 broken", 500: "200 b", 502: "502 broken",
-		503: "200 b"} {
+	for code, want := range map[int]string{
+		200: "200 broken", 404: "404 broken", 500: "200 b", 502: "502 broken",
+		503: "200 b",
+	} {
 		status.Store(int64(code))
 		got, service, _ := b.get("http://x.test/f")
 		if text := fmt.Sprint(got, " ", service); text != want {

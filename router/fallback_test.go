@@ -12,8 +12,10 @@ import (
 func TestAHostWhoseTLSOptionsCannotBeUsedIsServedByNobody(t *testing.T) {
 	b := newBench(t)
 	b.config.TLS.Options = b.config.TLS.Options.With("mutual@file", &dynamic.TLSOptions{
-		ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequireAndVerifyClientCert",
-			CAFiles: []string{"/does/not/exist.pem"}},
+		ClientAuth: dynamic.ClientAuth{
+			ClientAuthType: "RequireAndVerifyClientCert",
+			CAFiles:        []string{"/does/not/exist.pem"},
+		},
 	})
 	b.secure("named@file", "Host(`secret.test`) && PathPrefix(`/admin`)", "a@internal", "mutual")
 	b.secure("wild@file", "Host(`*.wild.test`) && PathPrefix(`/admin`)", "a@internal", "mutual")

@@ -72,7 +72,8 @@ func both(some, others []guard.Gap) []guard.Gap {
 
 // guard warns of a route that shows the configuration to whoever asks, and refuses it where api.requireAuth says so.
 func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceNode, entrypoint EntryPoint,
-	node *routerNode) error {
+	node *routerNode,
+) error {
 	if service == nil || entrypoint.Loopback {
 		return nil
 	}

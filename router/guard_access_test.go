@@ -41,37 +41,55 @@ func addressGuardians() []guardian {
 	one, wide, sixtyFour := 1, 3, 64
 	const everybody = "ipAllowList m@file lists half of the Internet or more"
 	return []guardian{
-		{"chosen addresses", allowing(nil, "192.0.2.0/24", "2001:db8::/32"), guard.TrustedPeers | guard.AnyForwarded,
-			"m@file reads the address of a PROXY header"},
+		{
+			"chosen addresses", allowing(nil, "192.0.2.0/24", "2001:db8::/32"), guard.TrustedPeers | guard.AnyForwarded,
+			"m@file reads the address of a PROXY header",
+		},
 		{"all of IPv4", allowing(nil, "0.0.0.0/0"), 0, everybody},
 		{"all of IPv6", allowing(nil, "192.0.2.0/24", "::/0"), 0, everybody},
 		{"two halves", allowing(nil, "0.0.0.0/1", "128.0.0.0/1"), 0, everybody},
 		{"two halves of IPv6", allowing(nil, "::/1", "8000::/1"), 0, everybody},
 		{"all of IPv4 in IPv6", allowing(nil, "::ffff:0:0/96"), 0, everybody},
-		{"everybody by the old name",
-			dynamic.Middleware{IPWhiteList: &dynamic.IPWhiteList{SourceRange: []string{"0.0.0.0/0"}}}, 0,
-			"ipWhiteList m@file lists half"},
+		{
+			"everybody by the old name",
+			dynamic.Middleware{IPWhiteList: &dynamic.IPWhiteList{SourceRange: []string{"0.0.0.0/0"}}},
+			0,
+			"ipWhiteList m@file lists half",
+		},
 		{"an empty strategy", allowing(&dynamic.IPStrategy{}, "192.0.2.0/24"), guard.TrustedPeers | guard.AnyForwarded, ""},
-		{"depth", allowing(&dynamic.IPStrategy{Depth: 1}, "192.0.2.0/24"), guard.TrustedPeers,
-			"m@file reads X-Forwarded-For, which any client can set"},
-		{"excluded", allowing(&dynamic.IPStrategy{ExcludedIPs: []string{"10.0.0.0/8"}}, "192.0.2.0/24"), guard.TrustedPeers,
-			"m@file reads X-Forwarded-For"},
+		{
+			"depth", allowing(&dynamic.IPStrategy{Depth: 1}, "192.0.2.0/24"), guard.TrustedPeers,
+			"m@file reads X-Forwarded-For, which any client can set",
+		},
+		{
+			"excluded", allowing(&dynamic.IPStrategy{ExcludedIPs: []string{"10.0.0.0/8"}}, "192.0.2.0/24"), guard.TrustedPeers,
+			"m@file reads X-Forwarded-For",
+		},
 		{"depth for everybody", allowing(&dynamic.IPStrategy{Depth: 1}, "0.0.0.0/0"), 0, everybody},
-		{"subnets", allowing(&dynamic.IPStrategy{IPv6Subnet: &sixtyFour}, "2001:db8::1"),
-			guard.TrustedPeers | guard.AnyForwarded, ""},
+		{
+			"subnets", allowing(&dynamic.IPStrategy{IPv6Subnet: &sixtyFour}, "2001:db8::1"),
+			guard.TrustedPeers | guard.AnyForwarded, "",
+		},
 		{"the address that half of IPv6 counts as", allowing(&dynamic.IPStrategy{IPv6Subnet: &one}, "::"), 0, everybody},
-		{"the prefix that the Internet counts as", allowing(&dynamic.IPStrategy{IPv6Subnet: &wide}, "2000::/64"), 0,
-			everybody},
-		{"IPv4 beside wide subnets", allowing(&dynamic.IPStrategy{IPv6Subnet: &one}, "192.0.2.1"),
-			guard.TrustedPeers | guard.AnyForwarded, ""},
+		{
+			"the prefix that the Internet counts as", allowing(&dynamic.IPStrategy{IPv6Subnet: &wide}, "2000::/64"), 0,
+			everybody,
+		},
+		{
+			"IPv4 beside wide subnets", allowing(&dynamic.IPStrategy{IPv6Subnet: &one}, "192.0.2.1"),
+			guard.TrustedPeers | guard.AnyForwarded, "",
+		},
 	}
 }
 
 func tokenGuardians() []guardian {
 	const itself, anyToken = "forwardAuth m@file asks an entrypoint of Sluice itself", "jwt m@file takes every token"
 	return []guardian{
-		{"users", dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{"a:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="}}},
-			guard.Always, ""},
+		{
+			"users",
+			dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{"a:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="}}},
+			guard.Always, "",
+		},
 		{"another server", asking("https://auth.test/verify"), guard.Always, ""},
 		{"another server on this machine", asking("http://127.0.0.1:9091/verify"), guard.Always, ""},
 		{"Sluice's ping", asking("http://127.0.0.1:443/ping"), 0, itself},

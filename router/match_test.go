@@ -22,8 +22,10 @@ func TestRulesAsTreesNeedNoQuoting(t *testing.T) {
 					Service: "a@internal",
 					Match: &dynamic.Match{All: []dynamic.Match{
 						{Name: "Path", Args: []string{"/p"}},
-						{Any: []dynamic.Match{{Name: "Header", Args: []string{"X-A", value}},
-							{Name: "Query", Args: []string{"q", value}}}},
+						{Any: []dynamic.Match{
+							{Name: "Header", Args: []string{"X-A", value}},
+							{Name: "Query", Args: []string{"q", value}},
+						}},
 						{Not: &dynamic.Match{Name: "Header", Args: []string{"X-B", value}}},
 					}},
 				},
@@ -71,15 +73,21 @@ func TestRulesAsTreesAreChecked(t *testing.T) {
 		reason string
 	}{
 		{"text and tree", dynamic.Router{Rule: "Path(`/p`)", Match: path}, "the rule is given twice, as text and as a tree"},
-		{"an empty argument", dynamic.Router{Match: &dynamic.Match{Name: "PathPrefix", Args: []string{""}}},
-			"rule: PathPrefix: the argument is empty"},
+		{
+			"an empty argument",
+			dynamic.Router{Match: &dynamic.Match{Name: "PathPrefix", Args: []string{""}}},
+			"rule: PathPrefix: the argument is empty",
+		},
 		{
 			"an empty tree",
 			dynamic.Router{Match: &dynamic.Match{}},
 			"rule: a part of the rule is not exactly one of a matcher, All, Any and Not",
 		},
-		{"the v2 language", dynamic.Router{RuleSyntax: "v2", Match: path},
-			"ruleSyntax v2 is not supported; write the rule in v3"},
+		{
+			"the v2 language",
+			dynamic.Router{RuleSyntax: "v2", Match: path},
+			"ruleSyntax v2 is not supported; write the rule in v3",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -221,8 +221,10 @@ func TestStepsAreClosedOnceNobodyUsesThem(t *testing.T) {
 	b.wantStatus("http://x.test/", http.StatusOK)
 	want(0, 0)
 	b.hourly("other@file", func(limit *dynamic.RateLimit) { limit.Burst = 2 })
-	b.compiler.Compile(Input{Configuration: b.config, Changed: []dynamic.Ref{ref(dynamic.KindMiddleware, "other@file")},
-		Final: true})
+	b.compiler.Compile(Input{
+		Configuration: b.config, Changed: []dynamic.Ref{ref(dynamic.KindMiddleware, "other@file")},
+		Final: true,
+	})
 	want(0, 0) // What the compilation made does not serve.
 	b.apply(true)
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)

@@ -39,8 +39,10 @@ func TestARefusalForSomethingMissingKeepsTheLastGoodRouteUntilSettled(t *testing
 				t.Fatal(serving.err)
 			}
 
-			missing := dynamic.Verdict{Ref: test.refused, Status: dynamic.Quarantined, Reason: "Service shop/web does not exist",
-				Missing: true}
+			missing := dynamic.Verdict{
+				Ref: test.refused, Status: dynamic.Quarantined, Reason: "Service shop/web does not exist",
+				Missing: true,
+			}
 			b.config.Verdicts = []dynamic.Verdict{missing}
 			b.apply(false, test.refused)
 			if b.compiler.routers["r@file"] != serving || len(b.compiled.StaleRoutes) == 0 {

@@ -59,8 +59,10 @@ func ingressOf(definition *dynamic.Router) *telemetry.Ingress {
 		return nil
 	}
 	said := definition.Observability.Metadata.Ingress
-	return &telemetry.Ingress{Namespace: said.Namespace, Name: said.IngressName, Service: said.ServiceName,
-		Port: said.ServicePort}
+	return &telemetry.Ingress{
+		Namespace: said.Namespace, Name: said.IngressName, Service: said.ServiceName,
+		Port: said.ServicePort,
+	}
 }
 
 func override(seen telemetry.Observe, own *bool, bit telemetry.Observe) telemetry.Observe {
@@ -96,7 +98,8 @@ func (r *Route) observed(record *telemetry.Record) {
 
 // wrap puts steps around the service, with a span around each part where a sampled request shall show them.
 func (r *Route) wrap(steps []middleware.Middleware, service *serviceNode, lasting bool) (whole http.Handler,
-	keeps bool) {
+	keeps bool,
+) {
 	if !r.seen.Has(telemetry.ObserveDetail) {
 		return wrap(steps, service.handler, lasting)
 	}

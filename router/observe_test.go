@@ -22,19 +22,27 @@ func TestObserve(t *testing.T) {
 		own                 *dynamic.RouterObservability
 		want                telemetry.Observe
 	}{
-		{"as the entrypoint", telemetry.ObserveMetrics | telemetry.ObserveAccess, everything, nil,
-			telemetry.ObserveMetrics | telemetry.ObserveAccess},
-		{"less", everything, everything, &dynamic.RouterObservability{AccessLogs: &off, Tracing: &off},
-			telemetry.ObserveMetrics},
+		{
+			"as the entrypoint", telemetry.ObserveMetrics | telemetry.ObserveAccess, everything, nil,
+			telemetry.ObserveMetrics | telemetry.ObserveAccess,
+		},
+		{
+			"less", everything, everything, &dynamic.RouterObservability{AccessLogs: &off, Tracing: &off},
+			telemetry.ObserveMetrics,
+		},
 		{"more", 0, everything, &dynamic.RouterObservability{Metrics: &on}, telemetry.ObserveMetrics},
-		{"nobody watches", everything, telemetry.ObserveAccess, &dynamic.RouterObservability{Metrics: &on},
-			telemetry.ObserveAccess},
+		{
+			"nobody watches", everything, telemetry.ObserveAccess, &dynamic.RouterObservability{Metrics: &on},
+			telemetry.ObserveAccess,
+		},
 		{
 			"detail", telemetry.ObserveTrace, everything, &dynamic.RouterObservability{TraceVerbosity: "detailed"},
 			telemetry.ObserveTrace | telemetry.ObserveDetail,
 		},
-		{"less detail", telemetry.ObserveTrace | telemetry.ObserveDetail, everything,
-			&dynamic.RouterObservability{TraceVerbosity: "minimal"}, telemetry.ObserveTrace},
+		{
+			"less detail", telemetry.ObserveTrace | telemetry.ObserveDetail, everything,
+			&dynamic.RouterObservability{TraceVerbosity: "minimal"}, telemetry.ObserveTrace,
+		},
 		{"detail of nothing", 0, everything, &dynamic.RouterObservability{TraceVerbosity: "detailed"}, 0},
 	}
 	for _, test := range tests {

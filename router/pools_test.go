@@ -81,8 +81,10 @@ func TestEndpointSetsAreNamedAndServeWithoutANewTable(t *testing.T) {
 	}
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
 	registry := b.compiler.options.Registry
-	registry.Apply(dynamic.EndpointSet{Key: "kubernetes/default/web:80", Version: 1,
-		Endpoints: []dynamic.Endpoint{{Address: address}}})
+	registry.Apply(dynamic.EndpointSet{
+		Key: "kubernetes/default/web:80", Version: 1,
+		Endpoints: []dynamic.Endpoint{{Address: address}},
+	})
 	for next := registry.Flush(time.Now()); !next.IsZero(); next = registry.Flush(next) {
 	}
 	b.wantService("http://x.test/", "pod")

@@ -59,18 +59,33 @@ func TestPrecedenceAndAgeDecideBeforeTheProvider(t *testing.T) {
 		reason string
 	}{
 		{"none", dynamic.Router{}, dynamic.Router{}, "y@docker", "its provider comes later"},
-		{"a larger key", dynamic.Router{Precedence: []int64{2}}, dynamic.Router{Precedence: []int64{1}}, "x@file",
-			"its precedence is lower"},
+		{
+			"a larger key",
+			dynamic.Router{Precedence: []int64{2}},
+			dynamic.Router{Precedence: []int64{1}},
+			"x@file",
+			"its precedence is lower",
+		},
 		{
 			"the first key that differs",
 			dynamic.Router{Precedence: []int64{1, 3}},
 			dynamic.Router{Precedence: []int64{1, 2, 9}},
 			"x@file", "its precedence is lower",
 		},
-		{"a missing key is 0", dynamic.Router{}, dynamic.Router{Precedence: []int64{0, -1}}, "x@file",
-			"its precedence is lower"},
-		{"zeros at the end", dynamic.Router{Precedence: []int64{4, 0}}, dynamic.Router{Precedence: []int64{4}}, "y@docker",
-			"its provider comes later"},
+		{
+			"a missing key is 0",
+			dynamic.Router{},
+			dynamic.Router{Precedence: []int64{0, -1}},
+			"x@file",
+			"its precedence is lower",
+		},
+		{
+			"zeros at the end",
+			dynamic.Router{Precedence: []int64{4, 0}},
+			dynamic.Router{Precedence: []int64{4}},
+			"y@docker",
+			"its provider comes later",
+		},
 		{
 			"keys before the priority",
 			dynamic.Router{Precedence: []int64{9}},

@@ -141,8 +141,10 @@ func TestPrecedence(t *testing.T) {
 	for _, test := range []precedence{
 		{
 			name: "file alone",
-			want: []string{`entryPoints.Web.address = ":1"`, `log.level = "WARN"`, `ping`,
-				`entryPoints.traefik.address = ":8080"`},
+			want: []string{
+				`entryPoints.Web.address = ":1"`, `log.level = "WARN"`, `ping`,
+				`entryPoints.traefik.address = ":8080"`,
+			},
 		},
 		{
 			name:    "environment over file, one option only",
@@ -189,8 +191,10 @@ func TestPrecedence(t *testing.T) {
 		{
 			name:    "a list given by several flags",
 			environ: []string{"SLUICE_ENTRYPOINTS_WEB_FORWARDEDHEADERS_TRUSTEDIPS=10.0.0.2"},
-			args: []string{"--entryPoints.web.forwardedHeaders.trustedIPs=10.0.0.4",
-				"--entrypoints.web.forwardedheaders.trustedips=10.0.0.5"},
+			args: []string{
+				"--entryPoints.web.forwardedHeaders.trustedIPs=10.0.0.4",
+				"--entrypoints.web.forwardedheaders.trustedips=10.0.0.5",
+			},
 			want: []string{`entryPoints.Web.forwardedHeaders.trustedIPs = ["10.0.0.4","10.0.0.5"]`},
 		},
 		{
@@ -230,8 +234,10 @@ func TestSectionsAndIndices(t *testing.T) {
 		},
 		{
 			name: "an index in the environment",
-			environ: []string{"SLUICE_ENTRYPOINTS_WEB_HTTP_TLS_DOMAINS_0_MAIN=a",
-				"SLUICE_ENTRYPOINTS_WEB_HTTP_TLS_DOMAINS[1]_MAIN=b"},
+			environ: []string{
+				"SLUICE_ENTRYPOINTS_WEB_HTTP_TLS_DOMAINS_0_MAIN=a",
+				"SLUICE_ENTRYPOINTS_WEB_HTTP_TLS_DOMAINS[1]_MAIN=b",
+			},
 			want: []string{`entryPoints.Web.http.tls.domains = [{"main":"a","sans":null},{"main":"b","sans":null}]`},
 		},
 		{
@@ -290,8 +296,10 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			name: "a value that does not convert",
-			environ: []string{"SLUICE_ENTRYPOINTS_WEB_ADDRESS=:80",
-				"SLUICE_ENTRYPOINTS_WEB_TRANSPORT_RESPONDINGTIMEOUTS_READTIMEOUT=soon"},
+			environ: []string{
+				"SLUICE_ENTRYPOINTS_WEB_ADDRESS=:80",
+				"SLUICE_ENTRYPOINTS_WEB_TRANSPORT_RESPONDINGTIMEOUTS_READTIMEOUT=soon",
+			},
 			want: []string{
 				"error: environment SLUICE_ENTRYPOINTS_WEB_TRANSPORT_RESPONDINGTIMEOUTS_READTIMEOUT: option " +
 					"entryPoints.web.transport.respondingTimeouts.readTimeout: " +
@@ -311,8 +319,10 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			name: "no name, no index, no section",
-			args: []string{"--certificatesResolvers=true", "--entryPoints.a.http.tls.domains=true", "--global",
-				"--providers.file=maybe"},
+			args: []string{
+				"--certificatesResolvers=true", "--entryPoints.a.http.tls.domains=true", "--global",
+				"--providers.file=maybe",
+			},
 			want: []string{
 				"error: flag --certificatesResolvers: option certificatesResolvers: expected a map, got a single value",
 				"error: flag --certificatesResolvers: option certificatesResolvers: is not supported yet, and Sluice does not " +
@@ -439,8 +449,10 @@ func TestSameAddress(t *testing.T) {
 			args: []string{"--entryPoints.a.address=[::]:80/tcp", "--entryPoints.b.address=:80"},
 			want: `flag --entryPoints.b.address: option entryPoints.b.address: the entrypoint "a" listens on [::]:80/tcp too`,
 		},
-		{name: "reusePort on both", args: []string{"--entryPoints.a.address=:80", "--entryPoints.a.reusePort",
-			"--entryPoints.b.address=:80", "--entryPoints.b.reusePort"}},
+		{name: "reusePort on both", args: []string{
+			"--entryPoints.a.address=:80", "--entryPoints.a.reusePort",
+			"--entryPoints.b.address=:80", "--entryPoints.b.reusePort",
+		}},
 		{name: "tcp and udp", args: []string{"--entryPoints.a.address=:80", "--entryPoints.b.address=:80/udp"}},
 		{name: "a port that the system chooses", args: []string{"--entryPoints.a.address=:0", "--entryPoints.b.address=:0"}},
 	} {

@@ -104,11 +104,16 @@ func TestAPIURL(t *testing.T) {
 		want string
 	}{
 		{"insecure", []string{"--api.insecure=true"}, "http://127.0.0.1:8080"},
-		{"another entrypoint and path", []string{"--api.insecure=true", "--api.basePath=/x/",
-			"--entryPoints.traefik.address=:99"}, "http://127.0.0.1:99/x"},
+		{"another entrypoint and path", []string{
+			"--api.insecure=true", "--api.basePath=/x/",
+			"--entryPoints.traefik.address=:99",
+		}, "http://127.0.0.1:99/x"},
 		{"off", nil, "the API is not enabled: configure api, or name its address with --api"},
-		{"behind a router", []string{"--api=true"},
-			"the API is served where a router leads to it: name its address with --api"},
+		{
+			"behind a router",
+			[]string{"--api=true"},
+			"the API is served where a router leads to it: name its address with --api",
+		},
 		{
 			"a port of the system",
 			[]string{"--api.insecure=true", "--entryPoints.traefik.address=:0"},

@@ -43,13 +43,18 @@ func TestEntrypointsThatBelieveAnybody(t *testing.T) {
 		forwarded, pretend bool
 	}{
 		"nobody": {},
-		"chosen peers": {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{TrustedIPs: chosen},
-			ProxyProtocol: &static.ProxyProtocol{TrustedIPs: chosen}}, false, false},
+		"chosen peers": {static.EntryPoint{
+			ForwardedHeaders: static.ForwardedHeaders{TrustedIPs: chosen},
+			ProxyProtocol:    &static.ProxyProtocol{TrustedIPs: chosen},
+		}, false, false},
 		"insecure headers":  {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{Insecure: true}}, true, false},
 		"headers of all":    {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{TrustedIPs: halves}}, true, false},
 		"insecure protocol": {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{Insecure: true}}, false, true},
-		"protocol of all": {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{TrustedIPs: ranges("::/0")}}, false,
-			true},
+		"protocol of all": {
+			static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{TrustedIPs: ranges("::/0")}},
+			false,
+			true,
+		},
 	} {
 		test.entrypoint.Address = ":80"
 		found, err := routerEntryPoints(&static.Configuration{

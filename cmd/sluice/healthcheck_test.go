@@ -92,15 +92,29 @@ func TestReadyURLFollowsTheStaticConfiguration(t *testing.T) {
 		err     string
 	}{
 		{"default entrypoint", []string{"--configFile=" + file}, nil, "http://127.0.0.1:8080/ready", ""},
-		{"another entrypoint", []string{"--configFile=" + file, "--ping.entryPoint=web"}, nil, "http://127.0.0.1:8000/ready",
-			""},
-		{"environment", []string{"--configFile=" + file}, []string{"SLUICE_PING_ENTRYPOINT=web",
-			"SLUICE_ENTRYPOINTS_WEB_ADDRESS=127.0.0.2:81"}, "http://127.0.0.2:81/ready", ""},
-		{"every IPv6 address", []string{"--ping=true", "--ping.entryPoint=web", "--entryPoints.web.address=[::]:80"}, nil,
-			"http://[::1]:80/ready", ""},
+		{
+			"another entrypoint",
+			[]string{"--configFile=" + file, "--ping.entryPoint=web"},
+			nil, "http://127.0.0.1:8000/ready",
+			"",
+		},
+		{"environment", []string{"--configFile=" + file}, []string{
+			"SLUICE_PING_ENTRYPOINT=web",
+			"SLUICE_ENTRYPOINTS_WEB_ADDRESS=127.0.0.2:81",
+		}, "http://127.0.0.2:81/ready", ""},
+		{
+			"every IPv6 address",
+			[]string{"--ping=true", "--ping.entryPoint=web", "--entryPoints.web.address=[::]:80"},
+			nil,
+			"http://[::1]:80/ready", "",
+		},
 		{"no ping", []string{"--entryPoints.web.address=:80"}, nil, "", "ping is not enabled"},
-		{"chosen port", []string{"--configFile=" + file, "--ping.entryPoint=web", "--entryPoints.web.address=:0"}, nil, "",
-			"port that the system chooses"},
+		{
+			"chosen port",
+			[]string{"--configFile=" + file, "--ping.entryPoint=web", "--entryPoints.web.address=:0"},
+			nil, "",
+			"port that the system chooses",
+		},
 		{"no such entrypoint", []string{"--configFile=" + file, "--ping.entryPoint=wev"}, nil, "", "wev"},
 		{"unknown option", []string{"--ping.entrypoin=web"}, nil, "", "entrypoin"},
 	}

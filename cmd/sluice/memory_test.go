@@ -8,8 +8,10 @@ import (
 )
 
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64]int{0: 400, 5 << 20: 400, 12 << 20: 400, 24 << 20: 200, 48 << 20: 100, 96 << 20: 50,
-		4 << 30: 50} {
+	for live, want := range map[uint64]int{
+		0: 400, 5 << 20: 400, 12 << 20: 400, 24 << 20: 200, 48 << 20: 100, 96 << 20: 50,
+		4 << 30: 50,
+	} {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d MiB live: %d %%, want %d %%", live>>20, got, want)
 		}

@@ -142,8 +142,10 @@ func TestWhatAnEntrypointTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.access, o.tracer = access, tracer
-	deps := o.dependencies("web", &static.EntryPoint{Observability: static.EntryPointTelemetry{Tracing: true,
-		Metrics: true}})
+	deps := o.dependencies("web", &static.EntryPoint{Observability: static.EntryPointTelemetry{
+		Tracing: true,
+		Metrics: true,
+	}})
 	if want := telemetry.ObserveTrace | telemetry.ObserveHeaders; deps.Observe != want {
 		t.Errorf("records begin with %b, want %b", deps.Observe, want)
 	}

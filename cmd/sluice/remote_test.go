@@ -24,8 +24,10 @@ func TestRemoteQuestionsKeepSecrets(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", code, stdout.String(), stderr.String())
 	}
 	explain := []string{"explain", "GET", "http://a.test/", "-H", "Authorization: hunter3", "--api"}
-	for api, says := range map[string]string{"http://anna:wrong2@" + address: "401 Unauthorized",
-		"http://anna:wrong2@127.0.0.1:1": "refused"} {
+	for api, says := range map[string]string{
+		"http://anna:wrong2@" + address:  "401 Unauthorized",
+		"http://anna:wrong2@127.0.0.1:1": "refused",
+	} {
 		stderr.Reset()
 		if code := run(append(explain, api), nil, &stdout, &stderr); code != exitBroken || !strings.Contains(stderr.String(),
 			says) {

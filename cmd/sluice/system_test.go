@@ -25,8 +25,10 @@ func TestInternalServicesAreThoseThatAreAskedFor(t *testing.T) {
 	}{
 		{"nothing", &static.Configuration{}, []string{"noop@internal"}},
 		{"metrics elsewhere", &static.Configuration{Metrics: &static.Metrics{}}, []string{"noop@internal"}},
-		{"everything", everything, []string{"api@internal", "dashboard@internal", "noop@internal", "ping@internal",
-			"prometheus@internal"}},
+		{"everything", everything, []string{
+			"api@internal", "dashboard@internal", "noop@internal", "ping@internal",
+			"prometheus@internal",
+		}},
 	} {
 		s, err := newSystem(test.config, silent{}, false)
 		if err != nil {

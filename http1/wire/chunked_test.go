@@ -43,8 +43,10 @@ func TestChunked(t *testing.T) {
 		{"empty", "0\r\n\r\n", "", nil, nil},
 		{"two chunks", "4\r\nbody\r\n0A\r\n0123456789\r\n000\r\n\r\n", "body0123456789", nil, nil},
 		{"extensions", "4;a=b;c=\"d;e\"\r\nbody\r\n0 \t;x\r\n\r\n", "body", nil, nil},
-		{"trailers", "1\r\nx\r\n0\r\nx-sum: 1\r\nX-Sum:2\r\nContent-Length: 3\r\nHost: h\r\n\r\n", "x", nil,
-			http.Header{"X-Sum": {"1", "2"}}},
+		{
+			"trailers", "1\r\nx\r\n0\r\nx-sum: 1\r\nX-Sum:2\r\nContent-Length: 3\r\nHost: h\r\n\r\n", "x", nil,
+			http.Header{"X-Sum": {"1", "2"}},
+		},
 		{"only trailers that must not be", "0\r\nTransfer-Encoding: chunked\r\n\r\n", "", nil, nil},
 		{"cut", "4\r\nbo", "bo", io.ErrUnexpectedEOF, nil},
 		{"no size", "\r\n", "", ErrChunkSize, nil},
@@ -59,8 +61,10 @@ func TestChunked(t *testing.T) {
 		{"bare CR in an extension", "1;a\rb\r\nx\r\n", "", ErrBareCR, nil},
 		{"NUL in an extension", "1;\x00\r\nx\r\n", "", ErrChunkExtension, nil},
 		{"endless extension", "1;" + strings.Repeat("a", 5000), "", ErrChunkExtension, nil},
-		{"extensions without data", strings.Repeat("1;"+strings.Repeat("a", 1000)+"\r\nx\r\n", 30), "xxxxxxxxxxxxxxxx",
-			ErrChunkExtension, nil},
+		{
+			"extensions without data", strings.Repeat("1;"+strings.Repeat("a", 1000)+"\r\nx\r\n", 30), "xxxxxxxxxxxxxxxx",
+			ErrChunkExtension, nil,
+		},
 		{"many small chunks", strings.Repeat("1\r\nx\r\n", 5000) + "0\r\n\r\n", strings.Repeat("x", 5000), nil, nil},
 		{"more data than said", "1\r\nxy\r\n", "x", ErrChunkEnd, nil},
 		{"bare LF after data", "1\r\nx\n0\r\n\r\n", "x", ErrChunkEnd, nil},
@@ -113,8 +117,10 @@ func TestChunkedPastDecode(t *testing.T) {
 
 // FuzzChunked compares with net/http's decoder, and one piece with many.
 func FuzzChunked(f *testing.F) {
-	for _, seed := range []string{"0\r\n\r\n", "4\r\nbody\r\n0\r\n\r\n", "4;a=b\r\nbody\r\n0\r\nX: 1\r\n\r\n",
-		"1\nx\r\n0\r\n\r\n", "1\r\nxy\r\n"} {
+	for _, seed := range []string{
+		"0\r\n\r\n", "4\r\nbody\r\n0\r\n\r\n", "4;a=b\r\nbody\r\n0\r\nX: 1\r\n\r\n",
+		"1\nx\r\n0\r\n\r\n", "1\r\nxy\r\n",
+	} {
 		f.Add([]byte(seed), 3)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, piece int) {

@@ -184,8 +184,10 @@ func BenchmarkParse(b *testing.B) {
 
 func BenchmarkSerialise(b *testing.B) {
 	header := http.Header{}
-	for _, name := range []string{"Content-Type", "Cache-Control", "Etag", "Last-Modified", "Server", "Set-Cookie", "Vary",
-		"X-Frame-Options"} {
+	for _, name := range []string{
+		"Content-Type", "Cache-Control", "Etag", "Last-Modified", "Server", "Set-Cookie", "Vary",
+		"X-Frame-Options",
+	} {
 		header.Set(name, "some value of an ordinary length")
 	}
 	buffer := make([]byte, 0, 4096)

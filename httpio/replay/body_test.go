@@ -100,8 +100,10 @@ func TestReservations(t *testing.T) {
 	equal(t, "beyond the limit", lent(memory), false)
 
 	var none *replay.Body
-	equal(t, "no body", []bool{none.Reserve(), none.HandOver(), none.Complete(), none.Leave()}, []bool{true, true, true,
-		false})
+	equal(t, "no body", []bool{none.Reserve(), none.HandOver(), none.Complete(), none.Leave()}, []bool{
+		true, true, true,
+		false,
+	})
 	equal(t, "no body", []any{none.Failure(), none.Waited()}, []any{nil, time.Duration(0)})
 }
 

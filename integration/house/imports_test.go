@@ -85,7 +85,8 @@ var libraries = []struct {
 	{"github.com/gorilla/mux", []string{"api"}, "requests of users are routed by router alone"},
 	{"github.com/sirupsen/logrus", []string{"telemetry/log"}, "everybody else logs through telemetry's interfaces"},
 	{
-		"github.com/prometheus/client_golang", []string{"telemetry/metrics", "telemetry/push"},
+		"github.com/prometheus/client_golang",
+		[]string{"telemetry/metrics", "telemetry/push"},
 		"everybody else counts through telemetry's interfaces",
 	},
 	{"github.com/prometheus/client_model", []string{"telemetry/metrics", "telemetry/push"}, "as for client_golang"},

@@ -102,7 +102,8 @@ type hungHealth struct {
 
 // Check waits for the end of the call.
 func (*hungHealth) Check(ctx context.Context,
-	_ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+	_ *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -170,11 +171,19 @@ func TestGRPCAnswersAreDistrusted(t *testing.T) {
 		reason string
 	}{
 		{"well", 200, nil, serving, "0", true, "SERVING"},
-		{"well, spelled otherwise", 200, map[string]string{"Content-Type": "application/grpc+proto"}, serving, "0", true,
-			"SERVING"},
+		{
+			"well, spelled otherwise", 200,
+			map[string]string{"Content-Type": "application/grpc+proto"},
+			serving, "0", true,
+			"SERVING",
+		},
 		{"error without a message", 200, nil, nil, "14", false, "gRPC status UNAVAILABLE"},
-		{"error in the head", 200, map[string]string{"Grpc-Status": "12"}, nil, "", false,
-			"the server does not have the health protocol"},
+		{
+			"error in the head", 200,
+			map[string]string{"Grpc-Status": "12"},
+			nil, "", false,
+			"the server does not have the health protocol",
+		},
 		{"a message and an error", 200, nil, serving, "13", false, "gRPC status INTERNAL"},
 		{"unheard of", 200, nil, nil, "99", false, "gRPC status 99"},
 		{"no status", 200, nil, serving, "", false, "the answer ends without a status"},
@@ -190,8 +199,12 @@ func TestGRPCAnswersAreDistrusted(t *testing.T) {
 		{"a status of the future", 200, nil, frame([]byte{8, 77}), "0", false, "serving status 77"},
 		{"endless", 200, nil, make([]byte, 1<<20), "0", false, "the answer ends without a status"},
 		{"HTTP error", 503, nil, serving, "0", false, "status 503"},
-		{"a web page", 200, map[string]string{"Content-Type": "text/html"}, []byte("<html>"), "", false,
-			"the answer is not gRPC"},
+		{
+			"a web page", 200,
+			map[string]string{"Content-Type": "text/html"},
+			[]byte("<html>"), "", false,
+			"the answer is not gRPC",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -60,8 +60,10 @@ type seen struct {
 func TestWhatIsAsked(t *testing.T) {
 	requests := make(chan seen, 1)
 	handler := func(_ http.ResponseWriter, r *http.Request) {
-		request := seen{Proto: r.Proto, Method: r.Method, URI: r.RequestURI, Host: r.Host, Header: r.Header,
-			Length: r.ContentLength}
+		request := seen{
+			Proto: r.Proto, Method: r.Method, URI: r.RequestURI, Host: r.Host, Header: r.Header,
+			Length: r.ContentLength,
+		}
 		if r.TLS != nil {
 			request.TLSName = r.TLS.ServerName
 		}
@@ -101,8 +103,10 @@ func TestWhatIsAsked(t *testing.T) {
 		}, seen{"HTTP/1.1", "GET", "/", "health.test", "", none, 0}},
 		{
 			"port",
-			Target{Scheme: "http", Host: "web.test:1", Address: netip.AddrPortFrom(plain.address().Addr(), 1),
-				Connect: &connector{}},
+			Target{
+				Scheme: "http", Host: "web.test:1", Address: netip.AddrPortFrom(plain.address().Addr(), 1),
+				Connect: &connector{},
+			},
 			func(c *dynamic.ServerHealthCheck) { c.Port = port(plain) },
 			seen{"HTTP/1.1", "GET", "/", fmt.Sprintf("web.test:%d", port(plain)), "", none, 0},
 		},
@@ -185,22 +189,34 @@ func TestRedirects(t *testing.T) {
 		{"to a path", "GET", "/302?to=/ok", "", &follow, 0, true, "GET /ok: status 200", "GET GET"},
 		{"to a relative path", "GET", "/302?to=ok", "", &follow, 0, true, "GET /ok: status 200", "GET GET"},
 		{"to a sick path", "GET", "/302?to=/sick", "", &follow, 0, false, "GET /sick: status 500", "GET GET"},
-		{"to itself in full", "GET", "/301?to=http://" + own + "/sick", "", &follow, 0, false, "GET /sick: status 500",
-			"GET GET"},
-		{"to itself by name", "GET", "/301?to=http://Web.test:80/sick", "web.test", &follow, 0, false,
-			"GET /sick: status 500", "GET GET"},
+		{
+			"to itself in full", "GET", "/301?to=http://" + own + "/sick", "", &follow, 0, false, "GET /sick: status 500",
+			"GET GET",
+		},
+		{
+			"to itself by name", "GET", "/301?to=http://Web.test:80/sick", "web.test", &follow, 0, false,
+			"GET /sick: status 500", "GET GET",
+		},
 		{"unless told otherwise", "GET", "/302?to=/sick", "", &stay, 0, true, "GET /302: status 302", "GET"},
 		{"to somebody else", "GET", "/302?to=" + other.URL + "/ok", "", &follow, 0, true, "GET /302: status 302", "GET"},
-		{"to somebody else, where 200 is due", "GET", "/302?to=" + other.URL + "/ok", "", &follow, 200, false,
-			"GET /302: status 302, not 200", "GET"},
+		{
+			"to somebody else, where 200 is due", "GET", "/302?to=" + other.URL + "/ok", "", &follow, 200, false,
+			"GET /302: status 302, not 200", "GET",
+		},
 		{"to another scheme", "GET", "/308?to=https://" + own + "/ok", "", &follow, 0, true, "GET /308: status 308", "GET"},
-		{"to another port", "GET", "/302?to=http://web.test:8080/ok", "web.test", &follow, 0, true, "GET /302: status 302",
-			"GET"},
+		{
+			"to another port", "GET", "/302?to=http://web.test:8080/ok", "web.test", &follow, 0, true, "GET /302: status 302",
+			"GET",
+		},
 		{"to nowhere", "GET", "/302", "", &follow, 0, true, "GET /302: status 302", "GET"},
-		{"to what is no URL", "GET", "/302?to=%25zz", "", &follow, 0, false,
-			"GET /302: a redirect whose Location can't be read", "GET"},
-		{"in a circle", "GET", "/loop", "", &follow, 0, false, "GET /loop: more than 10 redirects",
-			strings.Repeat("GET ", 10) + "GET"},
+		{
+			"to what is no URL", "GET", "/302?to=%25zz", "", &follow, 0, false,
+			"GET /302: a redirect whose Location can't be read", "GET",
+		},
+		{
+			"in a circle", "GET", "/loop", "", &follow, 0, false, "GET /loop: more than 10 redirects",
+			strings.Repeat("GET ", 10) + "GET",
+		},
 		{"303 makes it GET", "POST", "/303?to=/ok", "", &follow, 0, true, "GET /ok: status 200", "POST GET"},
 		{"302 makes it GET", "POST", "/302?to=/ok", "", &follow, 0, true, "GET /ok: status 200", "POST GET"},
 		{"307 does not", "POST", "/307?to=/ok", "", &follow, 0, true, "POST /ok: status 200", "POST POST"},

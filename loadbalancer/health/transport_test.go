@@ -28,8 +28,10 @@ type transport struct{ *forward.Transport }
 
 // RoundTripper returns a client.
 func (t transport) RoundTripper(scheme string, address netip.AddrPort, host string) health.Client {
-	key := loadbalancer.UpstreamKey{Endpoint: loadbalancer.EndpointKey{Address: address}, Scheme: scheme,
-		Dialer: t.Transport}
+	key := loadbalancer.UpstreamKey{
+		Endpoint: loadbalancer.EndpointKey{Address: address}, Scheme: scheme,
+		Dialer: t.Transport,
+	}
 	if scheme == "https" {
 		key.Host = host
 	}

@@ -185,8 +185,10 @@ func TestRecovery(t *testing.T) {
 
 // TestHungEndpoint has an endpoint of four answer nothing at all.
 func TestHungEndpoint(t *testing.T) {
-	for _, name := range []string{dynamic.StrategyP2C, dynamic.StrategyLeastRequest, dynamic.StrategyPeakEWMA,
-		dynamic.StrategyLeastTime} {
+	for _, name := range []string{
+		dynamic.StrategyP2C, dynamic.StrategyLeastRequest, dynamic.StrategyPeakEWMA,
+		dynamic.StrategyLeastTime,
+	} {
 		for _, weights := range [][]uint64{{1, 1, 1, 1}, {3, 1, 2, 1}, ones(40)} {
 			sim := simulate(named(name), 7, weights...)
 			sim.serve = func(i int, _ time.Duration) (time.Duration, bool) {

@@ -39,8 +39,10 @@ type bounded struct {
 
 func newHashing(key Hash, candidates []Candidate, state *State, random source) *hashing {
 	weights, _ := relativeWeights(candidates)
-	h := &hashing{key: key, ring: newRing(candidates, weights), lines: make([]bounded, len(candidates)), state: state,
-		random: random}
+	h := &hashing{
+		key: key, ring: newRing(candidates, weights), lines: make([]bounded, len(candidates)), state: state,
+		random: random,
+	}
 	for i, inFlight := range inFlightOf(candidates) {
 		share := weights[i] / float64(len(weights)) * float64(key.BoundedLoad) / 100
 		h.lines[i] = bounded{inFlight: inFlight, share: share, inverse: 1 / weights[i]}

@@ -52,8 +52,10 @@ func TestHugeWeights(t *testing.T) {
 }
 
 func TestPickAllocatesNothing(t *testing.T) {
-	for _, strategy := range append(everyStrategy(), Strategy{Name: dynamic.StrategyHash,
-		Hash: Hash{Source: dynamic.HashCookie, Name: "s", BoundedLoad: 100}}) {
+	for _, strategy := range append(everyStrategy(), Strategy{
+		Name: dynamic.StrategyHash,
+		Hash: Hash{Source: dynamic.HashCookie, Name: "s", BoundedLoad: 100},
+	}) {
 		for _, n := range []int{2, 10, 200} {
 			for name, weight := range map[string]func(int) uint64{"equal": same, "mixed": mixed} {
 				picker, requests := New(strategy, crowd(n, weight), nil), clients(64)
@@ -179,8 +181,10 @@ func FuzzNew(f *testing.F) {
 			if shape[i]%3 == 0 {
 				latency.Observe(time.Duration(now), shape[i]%2 == 0, time.Duration(now))
 			}
-			candidates[i] = Candidate{Weight: 1 << (shape[i] % 64), ID: fmt.Sprint(shape[i]), InFlight: inFlight,
-				Latency: latency}
+			candidates[i] = Candidate{
+				Weight: 1 << (shape[i] % 64), ID: fmt.Sprint(shape[i]), InFlight: inFlight,
+				Latency: latency,
+			}
 		}
 		for _, strategy := range everyStrategy() {
 			picker := New(strategy, candidates, nil)

@@ -53,8 +53,14 @@ func TestSequenceIsSmooth(t *testing.T) {
 	if picked != "abaaaca" {
 		t.Errorf("weights 5, 1, 1 give %s, want abaaaca", picked)
 	}
-	for _, weights := range [][]uint64{{1, 2, 3}, {10, 1}, {3, 3, 2, 2, 1}, {50, 20, 20, 5, 5}, {400, 9, 1, 1, 1, 1},
-		{97, 89}} {
+	for _, weights := range [][]uint64{
+		{1, 2, 3},
+		{10, 1},
+		{3, 3, 2, 2, 1},
+		{50, 20, 20, 5, 5},
+		{400, 9, 1, 1, 1, 1},
+		{97, 89},
+	} {
 		t.Run(fmt.Sprint(weights), func(t *testing.T) { checkSmooth(t, weights, 3) })
 	}
 }

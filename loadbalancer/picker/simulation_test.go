@@ -74,8 +74,10 @@ func simulate(s Strategy, seed uint64, weights ...uint64) *simulation {
 	random := rand.New(rand.NewPCG(seed, 7))
 	members := make([]Candidate, len(weights))
 	for i, weight := range weights {
-		members[i] = Candidate{Weight: weight, ID: fmt.Sprintf("http://192.0.2.%d:80", i+1), InFlight: &atomic.Int64{},
-			Latency: &Latency{}}
+		members[i] = Candidate{
+			Weight: weight, ID: fmt.Sprintf("http://192.0.2.%d:80", i+1), InFlight: &atomic.Int64{},
+			Latency: &Latency{},
+		}
 	}
 	sim := &simulation{random: random, state: &State{}, members: members, counts: make([]int, len(members))}
 	sim.serve = sim.steady(10 * time.Millisecond)

@@ -22,10 +22,14 @@ func TestNewStrategy(t *testing.T) {
 		{"peakewma", nil, Strategy{Name: "peakewma"}},
 		{"hash", nil, Strategy{"hash", Hash{"clientIP", "", 125}}},
 		{"hash", &dynamic.HashStrategy{}, Strategy{"hash", Hash{"clientIP", "", 125}}},
-		{"hash", &dynamic.HashStrategy{Source: "header", Name: "x-user", BoundedLoad: percent(0)},
-			Strategy{"hash", Hash{"header", "X-User", 0}}},
-		{"hash", &dynamic.HashStrategy{Source: "cookie", Name: "Sid", BoundedLoad: percent(200)},
-			Strategy{"hash", Hash{"cookie", "Sid", 200}}},
+		{
+			"hash", &dynamic.HashStrategy{Source: "header", Name: "x-user", BoundedLoad: percent(0)},
+			Strategy{"hash", Hash{"header", "X-User", 0}},
+		},
+		{
+			"hash", &dynamic.HashStrategy{Source: "cookie", Name: "Sid", BoundedLoad: percent(200)},
+			Strategy{"hash", Hash{"cookie", "Sid", 200}},
+		},
 		{"hash", &dynamic.HashStrategy{Source: "query", Name: "a b"}, Strategy{"hash", Hash{"query", "a b", 125}}},
 		{"hash", &dynamic.HashStrategy{Source: "path"}, Strategy{"hash", Hash{"path", "", 125}}},
 	} {
@@ -49,8 +53,10 @@ func TestStrategiesThatMakeNoSense(t *testing.T) {
 		{"rr", nil, `the strategy "rr" is unknown; did you mean "wrr"?`},
 		{"somethingelse", nil, "none of wrr, p2c, hrw, leasttime, peakewma, leastrequest, hash"},
 		{"p2c", &dynamic.HashStrategy{}, "the strategy is p2c"},
-		{"hash", &dynamic.HashStrategy{Source: "clientip"},
-			`strategy hash: the source "clientip" is unknown; did you mean "clientIP"?`},
+		{
+			"hash", &dynamic.HashStrategy{Source: "clientip"},
+			`strategy hash: the source "clientip" is unknown; did you mean "clientIP"?`,
+		},
 		{"hash", &dynamic.HashStrategy{Source: "header"}, "the source header needs a name"},
 		{"hash", &dynamic.HashStrategy{Source: "query"}, "the source query needs a name"},
 		{"hash", &dynamic.HashStrategy{Source: "cookie", Name: "a=b"}, `"a=b" can't be the name of a cookie`},

@@ -61,8 +61,10 @@ type Policy struct {
 // requests of which nothing was sent, and of idempotent ones without a response, whatever their status would
 // have been. An error names the option.
 func New(config *dynamic.ServerRetry) (*Policy, error) {
-	p := &Policy{Attempts: DefaultAttempts, MaxBody: DefaultMaxBody, OnNetworkError: true,
-		BudgetPercent: DefaultBudgetPercent}
+	p := &Policy{
+		Attempts: DefaultAttempts, MaxBody: DefaultMaxBody, OnNetworkError: true,
+		BudgetPercent: DefaultBudgetPercent,
+	}
 	if config == nil {
 		return p, nil
 	}

@@ -80,8 +80,10 @@ func TestRepeats(t *testing.T) {
 // TestWait grows from the interval to twice that, at random by half.
 func TestWait(t *testing.T) {
 	policy := &Policy{Attempts: 3, InitialInterval: 100 * time.Millisecond}
-	for number, most := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 142 * time.Millisecond,
-		3: 200 * time.Millisecond, 9: 200 * time.Millisecond} {
+	for number, most := range map[int]time.Duration{
+		1: 100 * time.Millisecond, 2: 142 * time.Millisecond,
+		3: 200 * time.Millisecond, 9: 200 * time.Millisecond,
+	} {
 		longest := time.Duration(0)
 		for range 1000 {
 			wait := policy.Wait(number)

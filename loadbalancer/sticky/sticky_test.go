@@ -183,8 +183,10 @@ func TestReadingValuesAllocatesNothing(t *testing.T) {
 
 // What net/http finds in a Cookie field is found here too, in the same order. Blanks around a value are nobody's.
 func FuzzValues(f *testing.F) {
-	for _, seed := range []string{"lb=one", "a=b; lb=\"x\"", "lb=;lb=2", "lb==;", "lb=a b", "\tlb\t=\t1", `lb="`,
-		"lb=\"\"\""} {
+	for _, seed := range []string{
+		"lb=one", "a=b; lb=\"x\"", "lb=;lb=2", "lb==;", "lb=a b", "\tlb\t=\t1", `lb="`,
+		"lb=\"\"\"",
+	} {
 		f.Add(seed)
 	}
 	cookie, err := New("s@file", &dynamic.Cookie{Name: "lb"})

@@ -138,11 +138,14 @@ func wholeResponses() []response {
 		{"HEAD", "HEAD", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(200)
 		}, "200 ", ""},
-		{"HEAD with a length beyond the limit", "HEAD", dynamic.Buffering{MaxResponseBodyBytes: 10},
+		{
+			"HEAD with a length beyond the limit", "HEAD",
+			dynamic.Buffering{MaxResponseBodyBytes: 10},
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "3000")
 				w.WriteHeader(200)
-			}, "200 Content-Length=3000 ", ""},
+			}, "200 Content-Length=3000 ", "",
+		},
 		{"the first status, the fields by then", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-A", "a")
 			w.WriteHeader(201)
@@ -174,10 +177,13 @@ func limitedResponses() []response {
 			_, _ = io.WriteString(w, big)
 		}, "200 Content-Length=3000 " + big, ""},
 		{"exactly the limit", "GET", dynamic.Buffering{MaxResponseBodyBytes: 3000}, func(w http.ResponseWriter,
-			_ *http.Request) {
+			_ *http.Request,
+		) {
 			_, _ = io.WriteString(w, big)
 		}, "200 Content-Length=3000 " + big, ""},
-		{"beyond the limit", "GET", dynamic.Buffering{MaxResponseBodyBytes: 2999, MemResponseBodyBytes: 1000},
+		{
+			"beyond the limit", "GET",
+			dynamic.Buffering{MaxResponseBodyBytes: 2999, MemResponseBodyBytes: 1000},
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Set-Cookie", "leak=1")
 				for range 3 {
@@ -185,9 +191,11 @@ func limitedResponses() []response {
 						panic(http.ErrAbortHandler)
 					}
 				}
-			}, "500 Internal Server Error\n", "the response's body is larger than maxResponseBodyBytes, 2999"},
+			}, "500 Internal Server Error\n", "the response's body is larger than maxResponseBodyBytes, 2999",
+		},
 		{"beyond the limit by its length", "GET", dynamic.Buffering{MaxResponseBodyBytes: 2999}, func(w http.ResponseWriter,
-			_ *http.Request) {
+			_ *http.Request,
+		) {
 			w.Header().Set("Content-Length", "3000")
 			if _, err := w.Write([]byte("a")); err == nil {
 				panic("it is taken")
@@ -207,7 +215,8 @@ func limitedResponses() []response {
 			panic("bug")
 		}, "panic: bug", ""},
 		{"server-sent events beyond the limit", "GET", dynamic.Buffering{MaxResponseBodyBytes: 2}, func(w http.ResponseWriter,
-			_ *http.Request) {
+			_ *http.Request,
+		) {
 			w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 			_, _ = io.WriteString(w, "ab")
 			if _, err := io.WriteString(w, "c"); err == nil {
@@ -242,8 +251,10 @@ func TestResponses(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	step := newBuffering(t, dynamic.Buffering{MemRequestBodyBytes: 4, MemResponseBodyBytes: 4})
-	for body, want := range map[string]string{"abcd": "500 Internal Server Error\n",
-		"abcde": "500 Internal Server Error\n", "abc": "200 Content-Length=4 abc."} {
+	for body, want := range map[string]string{
+		"abcd":  "500 Internal Server Error\n",
+		"abcde": "500 Internal Server Error\n", "abc": "200 Content-Length=4 abc.",
+	} {
 		got := serve(step, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body)),
 			func(w http.ResponseWriter, r *http.Request) {
 				text, _ := io.ReadAll(r.Body)
@@ -335,8 +346,10 @@ func TestRetries(t *testing.T) {
 	} {
 		for _, breaks := range []bool{false, true} {
 			tries := 0
-			step := newBuffering(t, dynamic.Buffering{RetryExpression: test.expression, MemRequestBodyBytes: 2,
-				MemResponseBodyBytes: 2})
+			step := newBuffering(t, dynamic.Buffering{
+				RetryExpression: test.expression, MemRequestBodyBytes: 2,
+				MemResponseBodyBytes: 2,
+			})
 			r := httptest.NewRequestWithContext(t.Context(), test.method, "/path", strings.NewReader("body"))
 			r.Header.Set("X-Request", "received")
 			got := serve(step, r, func(w http.ResponseWriter, r *http.Request) {
@@ -388,7 +401,8 @@ func TestRetriesEnd(t *testing.T) {
 		tries := 0
 		ctx, cancel := context.WithCancel(t.Context())
 		serve(step, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), func(w http.ResponseWriter,
-			_ *http.Request) {
+			_ *http.Request,
+		) {
 			tries++
 			handler(cancel, w)
 		})
@@ -404,7 +418,8 @@ func TestForgottenResponses(t *testing.T) {
 	step := newBuffering(t, dynamic.Buffering{RetryExpression: "Attempts() < 2"})
 	written, tries := 0, 0
 	serve(step, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), func(w http.ResponseWriter,
-		_ *http.Request) {
+		_ *http.Request,
+	) {
 		if tries++; tries > 1 {
 			return
 		}
@@ -428,7 +443,8 @@ func TestRecord(t *testing.T) {
 		ctx := telemetry.WithRecord(t.Context(), record)
 		tries := 0
 		serve(step, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), func(w http.ResponseWriter,
-			_ *http.Request) {
+			_ *http.Request,
+		) {
 			record.Released = released[tries]
 			if tries++; tries == 1 {
 				record.Reason = "it was broken"

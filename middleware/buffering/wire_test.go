@@ -23,7 +23,8 @@ func TestUploads(t *testing.T) {
 	uploads := func(t *testing.T, client, upstream string) {
 		step := newBuffering(t, dynamic.Buffering{MaxRequestBodyBytes: 200_000, MemRequestBodyBytes: 50_000})
 		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
-			r *http.Request) {
+			r *http.Request,
+		) {
 			empty()
 			n, err := io.Copy(io.Discard, r.Body)
 			_, _ = fmt.Fprint(w, n, " of ", r.ContentLength, err, r.Trailer.Get("X-T"))
@@ -74,7 +75,8 @@ func TestDownloads(t *testing.T) {
 	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		step := newBuffering(t, dynamic.Buffering{MaxResponseBodyBytes: 200_000, MemResponseBodyBytes: 50_000})
 		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
-			r *http.Request) {
+			r *http.Request,
+		) {
 			size := 0
 			_, _ = fmt.Sscan(r.URL.Query().Get("size"), &size)
 			if r.URL.Query().Has("trailer") {
@@ -119,10 +121,13 @@ func TestDownloads(t *testing.T) {
 func TestStreamsPass(t *testing.T) {
 	t.Run("server-sent events", func(t *testing.T) {
 		rig.Matrix(t, func(t *testing.T, client, upstream string) {
-			step, next := newBuffering(t, dynamic.Buffering{MaxRequestBodyBytes: 10, MaxResponseBodyBytes: 100,
-				RetryExpression: "IsNetworkError()"}), make(chan struct{})
+			step, next := newBuffering(t, dynamic.Buffering{
+				MaxRequestBodyBytes: 10, MaxResponseBodyBytes: 100,
+				RetryExpression: "IsNetworkError()",
+			}), make(chan struct{})
 			g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
-				_ *http.Request) {
+				_ *http.Request,
+			) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				for range 3 {
 					_, _ = io.WriteString(w, "data: x\n\n")
@@ -197,8 +202,10 @@ func TestStreamsPass(t *testing.T) {
 
 // TestWebSocketsPass with and without limits and retries.
 func TestWebSocketsPass(t *testing.T) {
-	for _, config := range []dynamic.Buffering{{}, {MaxRequestBodyBytes: 10, MaxResponseBodyBytes: 10,
-		RetryExpression: "Attempts() < 5"}} {
+	for _, config := range []dynamic.Buffering{{}, {
+		MaxRequestBodyBytes: 10, MaxResponseBodyBytes: 10,
+		RetryExpression: "Attempts() < 5",
+	}} {
 		step := newBuffering(t, config)
 		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 			conn, buffers, err := http.NewResponseController(w).Hijack()

@@ -47,8 +47,10 @@ func TestReadme(t *testing.T) {
 
 // TestDocumentedAnswers compares what a client gets with what README says.
 func TestDocumentedAnswers(t *testing.T) {
-	bad := []string{"Set-Cookie", "a=b", "Etag", `"x"`, "Content-Encoding", "gzip", "Content-Length", "3", "X-Secret", "y",
-		"Trailer", "X-End"}
+	bad := []string{
+		"Set-Cookie", "a=b", "Etag", `"x"`, "Content-Encoding", "gzip", "Content-Length", "3", "X-Secret", "y",
+		"Trailer", "X-End",
+	}
 	page := answers(200, "page", "Content-Type", "text/html", "X-Page", "yes", "Set-Cookie", "page=1")
 	for name, test := range map[string]struct {
 		config dynamic.ErrorPage
@@ -56,38 +58,69 @@ func TestDocumentedAnswers(t *testing.T) {
 		next   http.Handler
 		page   http.Handler
 	}{
-		"listed": {dynamic.ErrorPage{Status: []string{"404", "500-599"}}, "GET", answers(503, "bad", bad...),
-			page},
+		"listed": {
+			dynamic.ErrorPage{Status: []string{"404", "500-599"}},
+			"GET", answers(503, "bad", bad...),
+			page,
+		},
 		"last of a range": {dynamic.ErrorPage{Status: []string{"500-599"}}, "GET", answers(599, "bad", bad...), page},
 		"not listed": {dynamic.ErrorPage{Status: []string{"404", "501-599"}}, "GET", answers(500, "bad", "X-Own",
 			"z"), page},
 		"nothing listed": {dynamic.ErrorPage{}, "GET", answers(500, "bad", "X-Own", "z"), page},
-		"rewritten": {dynamic.ErrorPage{Status: []string{"4xx"}, StatusRewrites: map[string]int{"418": 404}},
-			"GET", answers(418, "bad", bad...), page},
-		"to a redirect": {dynamic.ErrorPage{Status: []string{"401"}, StatusRewrites: map[string]int{"401": 302}},
-			"GET", answers(401, "bad"), answers(200, "", "Location", "/in")},
-		"to no content": {dynamic.ErrorPage{Status: []string{"404"}, StatusRewrites: map[string]int{"404": 204}},
-			"GET", answers(404, "bad", bad...), page},
+		"rewritten": {
+			dynamic.ErrorPage{Status: []string{"4xx"}, StatusRewrites: map[string]int{"418": 404}},
+			"GET", answers(418, "bad", bad...), page,
+		},
+		"to a redirect": {
+			dynamic.ErrorPage{Status: []string{"401"}, StatusRewrites: map[string]int{"401": 302}},
+			"GET", answers(401, "bad"), answers(200, "", "Location", "/in"),
+		},
+		"to no content": {
+			dynamic.ErrorPage{Status: []string{"404"}, StatusRewrites: map[string]int{"404": 204}},
+			"GET", answers(404, "bad", bad...), page,
+		},
 		"head": {dynamic.ErrorPage{Status: []string{"404"}}, "HEAD", answers(404, "", bad...), page},
 		"post": {dynamic.ErrorPage{Status: []string{"404"}}, "POST", answers(404, "bad", bad...), page},
-		"page fails": {dynamic.ErrorPage{Status: []string{"404"}}, "GET", answers(404, "bad", bad...),
-			answers(500, "broken page", "X-Page", "yes")},
-		"page moved": {dynamic.ErrorPage{Status: []string{"404"}}, "GET", answers(404, "bad", bad...),
-			answers(302, "", "Location", "/x")},
-		"empty page": {dynamic.ErrorPage{Status: []string{"404"}}, "GET", answers(404, "bad", bad...),
-			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})},
-		"no answer at all": {dynamic.ErrorPage{Status: []string{"200"}, StatusRewrites: map[string]int{"200": 404}},
-			"GET", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), page},
-		"a body without head": {dynamic.ErrorPage{Status: []string{"200"}}, "GET",
+		"page fails": {
+			dynamic.ErrorPage{Status: []string{"404"}},
+			"GET", answers(404, "bad", bad...),
+			answers(500, "broken page", "X-Page", "yes"),
+		},
+		"page moved": {
+			dynamic.ErrorPage{Status: []string{"404"}},
+			"GET", answers(404, "bad", bad...),
+			answers(302, "", "Location", "/x"),
+		},
+		"empty page": {
+			dynamic.ErrorPage{Status: []string{"404"}},
+			"GET", answers(404, "bad", bad...),
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		},
+		"no answer at all": {
+			dynamic.ErrorPage{Status: []string{"200"}, StatusRewrites: map[string]int{"200": 404}},
+			"GET", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), page,
+		},
+		"a body without head": {
+			dynamic.ErrorPage{Status: []string{"200"}},
+			"GET",
 			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, "own")
-			}), page},
-		"page can't be had": {dynamic.ErrorPage{Status: []string{"404"}}, "GET", answers(404, "bad", bad...),
-			refusing(502, "connection refused")},
-		"nor one of 599": {dynamic.ErrorPage{Status: []string{"599"}}, "GET", answers(599, "bad"),
-			refusing(502, "connection refused")},
-		"nor one without body": {dynamic.ErrorPage{Status: []string{"404"}, StatusRewrites: map[string]int{"4xx": 204}},
-			"GET", answers(404, "bad"), refusing(502, "connection refused")},
+			}), page,
+		},
+		"page can't be had": {
+			dynamic.ErrorPage{Status: []string{"404"}},
+			"GET", answers(404, "bad", bad...),
+			refusing(502, "connection refused"),
+		},
+		"nor one of 599": {
+			dynamic.ErrorPage{Status: []string{"599"}},
+			"GET", answers(599, "bad"),
+			refusing(502, "connection refused"),
+		},
+		"nor one without body": {
+			dynamic.ErrorPage{Status: []string{"404"}, StatusRewrites: map[string]int{"4xx": 204}},
+			"GET", answers(404, "bad"), refusing(502, "connection refused"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, client, _ := serve(t, "h1", build(t, test.config, test.page).Wrap(test.next))
@@ -178,7 +211,8 @@ func TestRequestOfAPage(t *testing.T) {
 			http.Header{"X-Own": {"1", "2"}, "X-Forwarded-For": nil},
 		},
 		"with the client": {
-			dynamic.ErrorPage{ErrorRequestHeaders: []string{"x-forwarded-for"}}, "/",
+			dynamic.ErrorPage{ErrorRequestHeaders: []string{"x-forwarded-for"}},
+			"/",
 			http.Header{"X-Forwarded-For": {"198.51.100.1"}},
 		},
 		"no headers":   {dynamic.ErrorPage{ErrorRequestHeaders: []string{}}, "/", http.Header{"X-Forwarded-For": nil}},
@@ -209,8 +243,10 @@ func TestRequestOfAPage(t *testing.T) {
 			if got == nil {
 				t.Fatal("nothing was asked")
 			}
-			equal(t, "request", []any{got.Method, got.RequestURI, got.URL.RequestURI(), got.Host, got.RemoteAddr, got.ProtoMajor,
-				got.ContentLength},
+			equal(t, "request", []any{
+				got.Method, got.RequestURI, got.URL.RequestURI(), got.Host, got.RemoteAddr, got.ProtoMajor,
+				got.ContentLength,
+			},
 				[]any{"GET", test.want, test.want, "example.com", "192.0.2.1:1234", 1, int64(0)})
 			equal(t, "headers", got.Header, test.header)
 			equal(t, "context", got.Context() == r.Context(), true)
@@ -250,10 +286,14 @@ func TestRecordSaysWhoFailed(t *testing.T) {
 	}{
 		"a page":              {"", "", "", map[string]uint64{"replaced": 1, "failed": 0}},
 		"failed for a reason": {"refused", "", "refused", map[string]uint64{"replaced": 1, "failed": 0}},
-		"and so did the page": {"refused", "hung up", "refused; middleware pages@file: no error page: hung up",
-			map[string]uint64{"replaced": 0, "failed": 1}},
-		"only the page failed": {"", "hung up", "middleware pages@file: no error page: hung up",
-			map[string]uint64{"replaced": 0, "failed": 1}},
+		"and so did the page": {
+			"refused", "hung up", "refused; middleware pages@file: no error page: hung up",
+			map[string]uint64{"replaced": 0, "failed": 1},
+		},
+		"only the page failed": {
+			"", "hung up", "middleware pages@file: no error page: hung up",
+			map[string]uint64{"replaced": 0, "failed": 1},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, pageOf("pages@file", test.page))
@@ -265,8 +305,10 @@ func TestRecordSaysWhoFailed(t *testing.T) {
 			})
 			r := middlewaretest.Request(t, "GET /")
 			pages.Wrap(next).ServeHTTP(httptest.NewRecorder(), r.WithContext(telemetry.WithRecord(r.Context(), record)))
-			equal(t, "record", []any{record.Router, record.Service, record.Endpoint, record.Tries, record.Reason,
-				record.Released},
+			equal(t, "record", []any{
+				record.Router, record.Service, record.Endpoint, record.Tries, record.Reason,
+				record.Released,
+			},
 				[]any{"web@file", "web@file", "198.51.100.1:80", 2, test.want, false})
 			equal(t, "counts", pages.Counts(), test.counts)
 		})

@@ -38,7 +38,8 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tr
 
 // ask runs the error page service, and reports whether there was a page.
 func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, headOnly bool,
-	record *telemetry.Record) bool {
+	record *telemetry.Record,
+) bool {
 	failed := *record
 	record.Code, record.Reason, record.Status = "", "", 0
 	defer func() {

@@ -146,8 +146,10 @@ func toEndpoint(t *testing.T, name, url string) http.Handler {
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	pool := registry.NewPool(name)
-	registry.Configure(pool, loadbalancer.PoolSpec{Name: name, Dialer: transport,
-		Servers: []loadbalancer.ServerSpec{server}})
+	registry.Configure(pool, loadbalancer.PoolSpec{
+		Name: name, Dialer: transport,
+		Servers: []loadbalancer.ServerSpec{server},
+	})
 	t.Cleanup(func() { registry.Release(name) })
 	return forward.NewService(pool, forward.Options{Service: name, PassHostHeader: true, FlushInterval: -1})
 }

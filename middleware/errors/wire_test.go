@@ -370,8 +370,10 @@ func TestUpgrade(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer, want string
 	}{
-		"switched": {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n",
-			"101 Switching Protocols"},
+		"switched": {
+			"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n",
+			"101 Switching Protocols",
+		},
 		"refused": {"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "503 Service Unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -101,8 +101,10 @@ func TestRecycledWriterIsClean(t *testing.T) {
 // FuzzQuery asserts that a query which is accepted leads to a valid target whatever the request is, and that the error
 // of another one says what it is about.
 func FuzzQuery(f *testing.F) {
-	for _, seed := range []string{"", "/{status}.html", "{url}", "/?a={url}&b={status}#x", "/a//b", "/%zz", "/{no}", "?",
-		"/..", "/{status}/../x", "{", "//", "/;{originalStatus}", "/%2e%2e/{url}", "?\x00", "/a b", "/%"} {
+	for _, seed := range []string{
+		"", "/{status}.html", "{url}", "/?a={url}&b={status}#x", "/a//b", "/%zz", "/{no}", "?",
+		"/..", "/{status}/../x", "{", "//", "/;{originalStatus}", "/%2e%2e/{url}", "?\x00", "/a b", "/%",
+	} {
 		f.Add(seed, "/a?b=c")
 		f.Add(seed, "/%2e%2f{status}?%zz;{url}")
 	}

@@ -12,8 +12,10 @@ import (
 // BenchmarkAsk measures one request that passes, beside the same authentication request asked by a bare transport.
 func BenchmarkAsk(b *testing.B) {
 	address := serve(b, func(w http.ResponseWriter, _ *http.Request) { w.Header()["Remote-User"] = []string{"alice"} })
-	browser := []string{"User-Agent: Mozilla/5.0", "Accept: text/html", "Accept-Language: en", "Cookie: session=1",
-		"Accept-Encoding: gzip", "Referer: https://example.com/"}
+	browser := []string{
+		"User-Agent: Mozilla/5.0", "Accept: text/html", "Accept-Language: en", "Cookie: session=1",
+		"Accept-Encoding: gzip", "Referer: https://example.com/",
+	}
 	step := build(b, dynamic.ForwardAuth{Address: address, AuthResponseHeaders: []string{"Remote-User"}})
 	b.Run("forwardAuth", func(b *testing.B) {
 		handler := step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -43,8 +43,10 @@ func TestBodies(t *testing.T) {
 		"the largest number": {pointer(int64(1<<63 - 1)), 10, http.StatusOK},
 	} {
 		for _, chunked := range []bool{false, true} {
-			config := dynamic.ForwardAuth{ForwardBody: test.forward != nil, MaxBodySize: test.forward,
-				AuthResponseHeaders: []string{"X-Shown"}}
+			config := dynamic.ForwardAuth{
+				ForwardBody: test.forward != nil, MaxBodySize: test.forward,
+				AuthResponseHeaders: []string{"X-Shown"},
+			}
 			text := strings.Repeat("x", test.size)
 			r := with(t, text, "POST /", "Expect: 100-continue")
 			if chunked {

@@ -102,8 +102,10 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 		"half a body":            {says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), broken},
 		"half a body, and hangs": {saysAndWaits("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), late},
 		"half a chunk":           {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc"), broken},
-		"no last chunk": {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"),
-			broken},
+		"no last chunk": {
+			says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"),
+			broken,
+		},
 		"no last chunk, and hangs": {saysAndWaits("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), late},
 		"a chunk that is none": {saysAndWaits("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + secret +
 			"\r\n"), strange},
@@ -114,8 +116,10 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 			strings.Repeat("a", 1000)+">\r\n\r\n", 2000)), "too many informational responses"},
 		"switches protocols": {saysAndWaits("HTTP/1.1 101 Switching Protocols\r\nConnection: " +
 			"Upgrade\r\nUpgrade: " + secret + "\r\n\r\n"), "101 to a request that asked for no other protocol"},
-		"status 600": {says("HTTP/1.1 600 " + secret + "\r\nContent-Length: 0\r\n\r\n"),
-			"its status is not between 200 and 599"},
+		"status 600": {
+			says("HTTP/1.1 600 " + secret + "\r\nContent-Length: 0\r\n\r\n"),
+			"its status is not between 200 and 599",
+		},
 		"status 099":            {says("HTTP/1.1 099 Low\r\nContent-Length: 0\r\n\r\n"), ""},
 		"status of two digits":  {says("HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n"), strange},
 		"status with a sign":    {says("HTTP/1.1 +20 OK\r\nContent-Length: 0\r\n\r\n"), ""},
@@ -123,16 +127,20 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 		"speaks HTTP/2":         {says("\x00\x00\x00\x04\x00\x00\x00\x00\x00"), ""},
 		"a line that is no header": {says("HTTP/1.1 200 OK\r\nSet-Cookie " + secret +
 			"\r\nContent-Length: 0\r\n\r\n"), strange},
-		"a header with a space": {says("HTTP/1.1 200 OK\r\nX-User : " + secret + "\r\nContent-Length: 0\r\n\r\n"),
-			"malformed response: space before a colon"},
+		"a header with a space": {
+			says("HTTP/1.1 200 OK\r\nX-User : " + secret + "\r\nContent-Length: 0\r\n\r\n"),
+			"malformed response: space before a colon",
+		},
 		"a value with NUL": {says("HTTP/1.1 200 OK\r\nX-User: \x00" + secret +
 			"\r\nContent-Length: 0\r\n\r\n"), strange},
 		"a value with a bare CR": {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: a\rX-Admin: " + secret +
 			"\r\nContent-Length: 0\r\n\r\n"), strange},
 		"a value with ESC": {saysAndWaits("HTTP/1.1 403 Forbidden\r\nX-Other: \x1b" + secret +
 			"\r\nContent-Length: 0\r\n\r\n"), strange},
-		"two lengths": {says("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 3\r\n\r\nabc"),
-			strange},
+		"two lengths": {
+			says("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 3\r\n\r\nabc"),
+			strange,
+		},
 		"a length that is none": {says("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), strange},
 		"an unknown encoding":   {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: " + secret + "\r\n\r\n"), strange},
 		"a head of 2 MiB": {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: " + strings.Repeat(secret,
@@ -162,8 +170,10 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 		step := dialing(t, dynamic.ForwardAuth{Address: "http://auth.invalid"}, func(
 			context.Context, string, string,
 		) (net.Conn, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "auth.invalid",
-				IsNotFound: true}}
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
+				Err: "no such host", Name: "auth.invalid",
+				IsNotFound: true,
+			}}
 		})
 		failed(t, step, "lookup auth.invalid: no such host")
 	})
@@ -346,8 +356,10 @@ func TestFailingServersOverTLS(t *testing.T) {
 			server.EnableHTTP2 = true
 			server.StartTLS()
 			defer server.Close()
-			step := build(t, dynamic.ForwardAuth{Address: server.URL, TLS: &dynamic.ClientTLS{InsecureSkipVerify: true},
-				AuthResponseHeaders: []string{"X-User"}})
+			step := build(t, dynamic.ForwardAuth{
+				Address: server.URL, TLS: &dynamic.ClientTLS{InsecureSkipVerify: true},
+				AuthResponseHeaders: []string{"X-User"},
+			})
 			step.server.timeout = 10 * time.Second
 			if strings.Contains(test.want, "within") {
 				step.server.timeout = 200 * time.Millisecond

@@ -32,8 +32,10 @@ func attempts(name string) map[string]http.Header {
 		"canonical alias": {http.CanonicalHeaderKey(under): {"forged"}},
 		"lower alias":     {strings.ToLower(under): {"forged"}},
 		"half an alias":   {strings.Replace(name, "-", "_", 1): {"forged"}},
-		"all": {name: {"forged"}, strings.ToUpper(name): {"forged"}, under: {"forged"},
-			strings.ToLower(under): {"forged"}},
+		"all": {
+			name: {"forged"}, strings.ToUpper(name): {"forged"}, under: {"forged"},
+			strings.ToLower(under): {"forged"},
+		},
 		"named by the hop":  {name: {"forged"}, "Connection": {name + ", close"}},
 		"alias and the hop": {under: {"forged"}, "Connection": {under + "," + name, "keep-alive, " + strings.ToLower(name)}},
 		"empty":             {name: {""}},
@@ -239,8 +241,10 @@ func FuzzForgedNames(f *testing.F) {
 			return // They are no names of headers.
 		}
 		vouched = names[0]
-		r := &http.Request{Header: http.Header{sent: {"forged"}, "Connection": {vouched}},
-			Trailer: http.Header{sent: {"forged"}}, Body: http.NoBody}
+		r := &http.Request{
+			Header:  http.Header{sent: {"forged"}, "Connection": {vouched}},
+			Trailer: http.Header{sent: {"forged"}}, Body: http.NoBody,
+		}
 		found.apply(r, http.Header{vouched: {"ours"}})
 		if found.expression.MatchString(vouched) && !frames(vouched) {
 			if !slices.Equal(r.Header[vouched], []string{"ours"}) {

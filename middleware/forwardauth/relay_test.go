@@ -50,12 +50,20 @@ func TestAnswers(t *testing.T) {
 		request []string
 	}{
 		{"passes", dynamic.ForwardAuth{}, welcome, get},
-		{"passes with headers", dynamic.ForwardAuth{AuthResponseHeaders: []string{"X-User", "X-Missing", "X-Group"}}, granted,
-			get},
+		{
+			"passes with headers",
+			dynamic.ForwardAuth{AuthResponseHeaders: []string{"X-User", "X-Missing", "X-Group"}},
+			granted,
+			get,
+		},
 		{"passes with headers by expression", dynamic.ForwardAuth{AuthResponseHeadersRegex: "^X-"}, granted, get},
 		{"passes with a cookie", dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"session"}}, granted, get},
-		{"passes with cookies that are not listed", dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"theme"}}, granted,
-			get},
+		{
+			"passes with cookies that are not listed",
+			dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"theme"}},
+			granted,
+			get,
+		},
 		{"passes without cookies", dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"session", "app"}}, welcome, get},
 		{"passes with a name for the log", dynamic.ForwardAuth{HeaderField: "x-user"}, granted, get},
 		{"refused", dynamic.ForwardAuth{}, denied, get},
@@ -77,20 +85,32 @@ func TestAnswers(t *testing.T) {
 		{"a challenge for proxies", dynamic.ForwardAuth{}, answering(http.StatusProxyAuthRequired, "",
 			"Proxy-Authenticate: Basic"), get},
 		{"a Location that is none", dynamic.ForwardAuth{}, answering(http.StatusFound, "", "Location: http://[::1"), get},
-		{"a Location that is none, preserveLocationHeader", dynamic.ForwardAuth{PreserveLocationHeader: true},
-			answering(http.StatusFound, "", "Location: %zz"), get},
+		{
+			"a Location that is none, preserveLocationHeader",
+			dynamic.ForwardAuth{PreserveLocationHeader: true},
+			answering(http.StatusFound, "", "Location: %zz"), get,
+		},
 		{"an answer of the largest size", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(12))}, denied, get},
 		{"an answer that is too large", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(11))}, denied, get},
-		{"an answer that is too large, and lets pass", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(6))}, welcome,
-			get},
-		{"an answer of the largest size that lets pass", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(7))}, welcome,
-			get},
+		{
+			"an answer that is too large, and lets pass",
+			dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(6))},
+			welcome,
+			get,
+		},
+		{
+			"an answer of the largest size that lets pass",
+			dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(7))},
+			welcome,
+			get,
+		},
 		{"no body may come, and none comes", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(0))}, granted, get},
 		{"no body may come, and one comes", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(0))}, welcome, get},
 	} {
 		step := named(t, test.config, test.server)
 		o := send(t, step, middlewaretest.Request(t, test.request[0], test.request[1:]...), func(w http.ResponseWriter,
-			_ *http.Request) {
+			_ *http.Request,
+		) {
 			w.Header()["Set-Cookie"] = []string{"app=1; HttpOnly", "session=forged"}
 			_, _ = io.WriteString(w, "service")
 		})
@@ -209,8 +229,10 @@ func TestAnswersLeaveHeadersOfOthers(t *testing.T) {
 // FuzzLocation has redirects to anywhere. What a client gets is the server's word, or absolute and never with the
 // password of the address.
 func FuzzLocation(f *testing.F) {
-	for _, seed := range []string{"", "/a", "a", "../b", "//host/x", "https://h/?q#f", "?q", "#f", "http://[::1", "%zz",
-		"javascript:x", "http://u:p@h/", "é", " /a", "http:///x"} {
+	for _, seed := range []string{
+		"", "/a", "a", "../b", "//host/x", "https://h/?q#f", "?q", "#f", "http://[::1", "%zz",
+		"javascript:x", "http://u:p@h/", "é", " /a", "http:///x",
+	} {
 		f.Add(seed)
 	}
 	step := build(f, dynamic.ForwardAuth{Address: "https://sluice:s3cret@auth.test/a/check?x=1#f"})

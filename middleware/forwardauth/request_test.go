@@ -79,20 +79,36 @@ func TestQuestions(t *testing.T) {
 		{"trustForwardHeader false", dynamic.ForwardAuth{TrustForwardHeader: pointer(false)}, get()},
 		{"trustForwardHeader true", dynamic.ForwardAuth{TrustForwardHeader: pointer(true)}, get()},
 		{"nothing is set, encrypted, with a port", dynamic.ForwardAuth{}, encrypted},
-		{"trustForwardHeader false, encrypted, with a port", dynamic.ForwardAuth{TrustForwardHeader: pointer(false)},
-			encrypted},
+		{
+			"trustForwardHeader false, encrypted, with a port",
+			dynamic.ForwardAuth{TrustForwardHeader: pointer(false)},
+			encrypted,
+		},
 		{"nothing is set, a client that says nothing", dynamic.ForwardAuth{}, simple},
-		{"trustForwardHeader false, a client that says nothing", dynamic.ForwardAuth{TrustForwardHeader: pointer(false)},
-			simple},
-		{"trustForwardHeader true, a client that says nothing", dynamic.ForwardAuth{TrustForwardHeader: pointer(true)},
-			simple},
+		{
+			"trustForwardHeader false, a client that says nothing",
+			dynamic.ForwardAuth{TrustForwardHeader: pointer(false)},
+			simple,
+		},
+		{
+			"trustForwardHeader true, a client that says nothing",
+			dynamic.ForwardAuth{TrustForwardHeader: pointer(true)},
+			simple,
+		},
 		{"authRequestHeaders", dynamic.ForwardAuth{AuthRequestHeaders: []string{"cookie", " x-custom", "Missing"}}, get()},
-		{"authRequestHeaders, trustForwardHeader false", dynamic.ForwardAuth{AuthRequestHeaders: []string{"Cookie",
-			"X-Real-Ip"}, TrustForwardHeader: pointer(false)}, get()},
-		{"authRequestHeaders, trustForwardHeader true", dynamic.ForwardAuth{AuthRequestHeaders: []string{"Cookie"},
-			TrustForwardHeader: pointer(true)}, get()},
-		{"a WebSocket through a proxy, trustForwardHeader true", dynamic.ForwardAuth{TrustForwardHeader: pointer(true)},
-			socket},
+		{"authRequestHeaders, trustForwardHeader false", dynamic.ForwardAuth{AuthRequestHeaders: []string{
+			"Cookie",
+			"X-Real-Ip",
+		}, TrustForwardHeader: pointer(false)}, get()},
+		{"authRequestHeaders, trustForwardHeader true", dynamic.ForwardAuth{
+			AuthRequestHeaders: []string{"Cookie"},
+			TrustForwardHeader: pointer(true),
+		}, get()},
+		{
+			"a WebSocket through a proxy, trustForwardHeader true",
+			dynamic.ForwardAuth{TrustForwardHeader: pointer(true)},
+			socket,
+		},
 		{"a WebSocket, trustForwardHeader true", dynamic.ForwardAuth{TrustForwardHeader: pointer(true)}, handshake},
 		{"a WebSocket, trustForwardHeader false", dynamic.ForwardAuth{TrustForwardHeader: pointer(false)}, socket},
 		{"a body that is not shown", dynamic.ForwardAuth{}, post},
@@ -101,8 +117,11 @@ func TestQuestions(t *testing.T) {
 		{"forwardBody, preserveRequestMethod", dynamic.ForwardAuth{ForwardBody: true, PreserveRequestMethod: true}, post},
 		{"forwardBody, there is none", dynamic.ForwardAuth{ForwardBody: true}, simple},
 		{"credentials in the address", dynamic.ForwardAuth{Address: "http://sluice:s3cret@auth.test/#part"}, simple},
-		{"credentials in the address, and the client's", dynamic.ForwardAuth{Address: "http://sluice:s3cret@auth.test"},
-			get("Authorization: Bearer t")},
+		{
+			"credentials in the address, and the client's",
+			dynamic.ForwardAuth{Address: "http://sluice:s3cret@auth.test"},
+			get("Authorization: Bearer t"),
+		},
 	} {
 		asked := make(chan string, 1)
 		step := named(t, test.config, func(_ http.ResponseWriter, r *http.Request) { asked <- written(r) })

@@ -46,8 +46,10 @@ func (a accounts) verify(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "session", Value: "alice", Path: "/", MaxAge: 600})
 		http.SetCookie(w, &http.Cookie{Name: "internal", Value: "1"})
 	case strings.Contains(r.Header.Get("Accept"), "text/html"):
-		from := url.URL{Scheme: r.Header.Get("X-Forwarded-Proto"), Host: r.Header.Get("X-Forwarded-Host"), Opaque: "",
-			Path: r.Header.Get("X-Forwarded-Uri")}
+		from := url.URL{
+			Scheme: r.Header.Get("X-Forwarded-Proto"), Host: r.Header.Get("X-Forwarded-Host"), Opaque: "",
+			Path: r.Header.Get("X-Forwarded-Uri"),
+		}
 		http.Redirect(w, r, "/login?rd="+url.QueryEscape(from.String()), http.StatusFound)
 	default:
 		w.Header().Set("Www-Authenticate", `Basic realm="accounts"`)
@@ -79,7 +81,8 @@ func front(t *testing.T, step *ForwardAuth, h2 bool, service http.HandlerFunc) (
 
 // do sends a request and returns the answer and its body.
 func do(t *testing.T, client *http.Client, method, target string, body io.Reader, headers ...string) (*http.Response,
-	string) {
+	string,
+) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, target, body)
 	if err != nil {

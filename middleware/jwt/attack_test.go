@@ -68,8 +68,10 @@ func formAttacks(t *testing.T) map[string]attack {
 		"encrypted":    {"a.b.c.d.e", "the token is encrypted, or no token"},
 		"many dots":    {strings.Repeat(".", 8000), "the token is malformed"},
 		"huge":         {good + strings.Repeat("A", maxToken), "the token is longer than 8192 bytes"},
-		"JSON serialization": {`{"payload":"` + payload + `","protected":"` + head + `","signature":"` + signed + `"}`,
-			"the token is malformed"},
+		"JSON serialization": {
+			`{"payload":"` + payload + `","protected":"` + head + `","signature":"` + signed + `"}`,
+			"the token is malformed",
+		},
 		"padding":           {head + "." + payload + "." + signed + "==", "the token is malformed"},
 		"line break":        {head + "." + payload + "." + signed[:10] + "\n" + signed[10:], "the token is malformed"},
 		"space":             {head + "." + payload + " ." + signed, "the token is malformed"},
@@ -91,28 +93,40 @@ func keyAttacks(t *testing.T) map[string]attack {
 	return map[string]attack{
 		"truncated signature": {head + "." + payload + "." + encode(binary[:255]), "the signature is wrong"},
 		"longer signature":    {good + "AAAA", "the signature is wrong"},
-		"other payload": {head + "." + encode([]byte(`{"sub":"root","exp":9999999999}`)) + "." + signed,
-			"the signature is wrong"},
-		"other header": {encode([]byte(`{"alg":"RS512","kid":"r"}`)) + "." + payload + "." + signed,
-			"the signature is wrong"},
-		"another's key": {sign(t, jose.RS256, ring.otherRSA, claimsWith(nil), map[string]any{"kid": "r"}),
-			"the signature is wrong"},
+		"other payload": {
+			head + "." + encode([]byte(`{"sub":"root","exp":9999999999}`)) + "." + signed,
+			"the signature is wrong",
+		},
+		"other header": {
+			encode([]byte(`{"alg":"RS512","kid":"r"}`)) + "." + payload + "." + signed,
+			"the signature is wrong",
+		},
+		"another's key": {
+			sign(t, jose.RS256, ring.otherRSA, claimsWith(nil), map[string]any{"kid": "r"}),
+			"the signature is wrong",
+		},
 		"another's key, no kid": {sign(t, jose.RS256, ring.otherRSA, claimsWith(nil), nil), "the signature is wrong"},
 		"confusion: PEM":        {hs256(publicPEM(t, ring.rsa)), "the algorithm of the token is not taken"},
-		"confusion: PEM, trimmed": {hs256(strings.TrimSpace(publicPEM(t, ring.rsa))),
-			"the algorithm of the token is not taken"},
+		"confusion: PEM, trimmed": {
+			hs256(strings.TrimSpace(publicPEM(t, ring.rsa))),
+			"the algorithm of the token is not taken",
+		},
 		"confusion: modulus": {hs256(string(ring.rsa.N.Bytes())), "the algorithm of the token is not taken"},
 		"empty secret":       {hs256(""), "the algorithm of the token is not taken"},
-		"RSA named, EC signed": {sign(t, jose.ES256, ring.p256, claimsWith(nil), map[string]any{"kid": "r"}),
-			"the algorithm of the token fits no key"},
+		"RSA named, EC signed": {
+			sign(t, jose.ES256, ring.p256, claimsWith(nil), map[string]any{"kid": "r"}),
+			"the algorithm of the token fits no key",
+		},
 		"unknown kid":         {named(t, nil, map[string]any{"kid": "other"}), "unknown key"},
 		"kid with a path":     {named(t, nil, map[string]any{"kid": "../../../../dev/null"}), "unknown key"},
 		"kid with SQL":        {named(t, nil, map[string]any{"kid": "x' UNION SELECT 'key"}), "unknown key"},
 		"kid with NUL":        {named(t, nil, map[string]any{"kid": "r\x00"}), "unknown key"},
 		"kid in another case": {named(t, nil, map[string]any{"kid": "R"}), "unknown key"},
 		"kid is a number":     {named(t, nil, map[string]any{"kid": 1}), "the token is malformed"},
-		"kid is null": {signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256","kid":null}`), claimsText()),
-			"the token is malformed"},
+		"kid is null": {
+			signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256","kid":null}`), claimsText()),
+			"the token is malformed",
+		},
 	}
 }
 
@@ -120,34 +134,58 @@ func keyAttacks(t *testing.T) map[string]attack {
 func headAttacks(t *testing.T) map[string]attack {
 	ring := keys()
 	return map[string]attack{
-		"crit": {named(t, nil, map[string]any{"crit": []string{"exp"}, "exp": 1}),
-			"the header of the token has crit, which is not understood"},
-		"crit, b64": {named(t, nil, map[string]any{"crit": []string{"b64"}, "b64": true}),
-			"the header of the token has crit, which is not understood"},
-		"crit, empty": {named(t, nil, map[string]any{"crit": []string{}}),
-			"the header of the token has crit, which is not understood"},
-		"b64 alone": {named(t, nil, map[string]any{"b64": false}),
-			"the header of the token has b64, which is not understood"},
-		"compressed": {named(t, nil, map[string]any{"zip": "DEF"}),
-			"the header of the token has zip, which is not understood"},
-		"enc": {named(t, nil, map[string]any{"enc": "A256GCM"}),
-			"the header of the token has enc, which is not understood"},
+		"crit": {
+			named(t, nil, map[string]any{"crit": []string{"exp"}, "exp": 1}),
+			"the header of the token has crit, which is not understood",
+		},
+		"crit, b64": {
+			named(t, nil, map[string]any{"crit": []string{"b64"}, "b64": true}),
+			"the header of the token has crit, which is not understood",
+		},
+		"crit, empty": {
+			named(t, nil, map[string]any{"crit": []string{}}),
+			"the header of the token has crit, which is not understood",
+		},
+		"b64 alone": {
+			named(t, nil, map[string]any{"b64": false}),
+			"the header of the token has b64, which is not understood",
+		},
+		"compressed": {
+			named(t, nil, map[string]any{"zip": "DEF"}),
+			"the header of the token has zip, which is not understood",
+		},
+		"enc": {
+			named(t, nil, map[string]any{"enc": "A256GCM"}),
+			"the header of the token has enc, which is not understood",
+		},
 		"nested":             {named(t, nil, map[string]any{"cty": "JWT"}), "the token is nested"},
 		"nested, media type": {named(t, nil, map[string]any{"cty": "application/jwt"}), "the token is nested"},
-		"log-out token": {named(t, nil, map[string]any{"typ": "logout+jwt"}),
-			"the header of the token says that it is something else (typ)"},
+		"log-out token": {
+			named(t, nil, map[string]any{"typ": "logout+jwt"}),
+			"the header of the token says that it is something else (typ)",
+		},
 		"typ is a list": {named(t, nil, map[string]any{"typ": []string{"JWT"}}), "the token is malformed"},
-		"duplicate in the header": {signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"none","alg":"RS256"}`), claimsText()),
-			"the token is malformed"},
-		"header is a list": {signRaw(t, jose.RS256, ring.rsa, []byte(`["RS256"]`), claimsText()),
-			"the token is malformed"},
+		"duplicate in the header": {
+			signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"none","alg":"RS256"}`), claimsText()),
+			"the token is malformed",
+		},
+		"header is a list": {
+			signRaw(t, jose.RS256, ring.rsa, []byte(`["RS256"]`), claimsText()),
+			"the token is malformed",
+		},
 		"header is null": {signRaw(t, jose.RS256, ring.rsa, []byte(`null`), claimsText()), "the token is malformed"},
-		"header goes on": {signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}{}`), claimsText()),
-			"the token is malformed"},
-		"no alg": {signRaw(t, jose.RS256, ring.rsa, []byte(`{}`), claimsText()),
-			"the algorithm of the token is not taken"},
-		"alg in another case": {signRaw(t, jose.RS256, ring.rsa, []byte(`{"Alg":"RS256"}`), claimsText()),
-			"the algorithm of the token is not taken"},
+		"header goes on": {
+			signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}{}`), claimsText()),
+			"the token is malformed",
+		},
+		"no alg": {
+			signRaw(t, jose.RS256, ring.rsa, []byte(`{}`), claimsText()),
+			"the algorithm of the token is not taken",
+		},
+		"alg in another case": {
+			signRaw(t, jose.RS256, ring.rsa, []byte(`{"Alg":"RS256"}`), claimsText()),
+			"the algorithm of the token is not taken",
+		},
 	}
 }
 
@@ -163,30 +201,44 @@ func claimAttacks(t *testing.T) map[string]attack {
 			[]byte(`{"exp":9999999999,"a":[{"b":1,"b":2}]}`)), "the claims of the token are malformed"},
 		"claims go on": {signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}`),
 			[]byte(`{"exp":9999999999} {}`)), "the claims of the token are malformed"},
-		"claims are null": {signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}`), []byte(`null`)),
-			"the claims of the token are malformed"},
-		"claims are a token": {signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}`), []byte(good)),
-			"the claims of the token are malformed"},
+		"claims are null": {
+			signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}`), []byte(`null`)),
+			"the claims of the token are malformed",
+		},
+		"claims are a token": {
+			signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}`), []byte(good)),
+			"the claims of the token are malformed",
+		},
 		"claims not in UTF-8": {signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}`),
 			[]byte("{\"exp\":9999999999,\"a\":\"\xff\"}")), "the claims of the token are malformed"},
 		"expired":       {named(t, map[string]any{"exp": now - 31}, nil), "expired"},
 		"never expires": {named(t, map[string]any{"exp": nil}, nil), "the token never expires (exp)"},
-		"exp is a text": {named(t, map[string]any{"exp": fmt.Sprint(now + 60)}, nil),
-			"a time in the token is malformed"},
-		"exp is too big": {signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}`), []byte(`{"exp":1e400}`)),
-			"a time in the token is malformed"},
-		"exp is null": {signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}`), []byte(`{"exp":null}`)),
-			"a time in the token is malformed"},
-		"exp in another case": {named(t, map[string]any{"exp": nil, "Exp": now + 60}, nil),
-			"the token never expires (exp)"},
+		"exp is a text": {
+			named(t, map[string]any{"exp": fmt.Sprint(now + 60)}, nil),
+			"a time in the token is malformed",
+		},
+		"exp is too big": {
+			signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}`), []byte(`{"exp":1e400}`)),
+			"a time in the token is malformed",
+		},
+		"exp is null": {
+			signRaw(t, jose.RS256, ring.rsa, []byte(`{"alg":"RS256"}`), []byte(`{"exp":null}`)),
+			"a time in the token is malformed",
+		},
+		"exp in another case": {
+			named(t, map[string]any{"exp": nil, "Exp": now + 60}, nil),
+			"the token never expires (exp)",
+		},
 		"not valid yet":        {named(t, map[string]any{"nbf": now + 40}, nil), "not valid yet (nbf)"},
 		"nbf is a list":        {named(t, map[string]any{"nbf": []int64{now}}, nil), "a time in the token is malformed"},
 		"issued in the future": {named(t, map[string]any{"iat": now + 40}, nil), "issued in the future (iat)"},
 		"iat is true":          {named(t, map[string]any{"iat": true}, nil), "a time in the token is malformed"},
 		"another issuer":       {named(t, map[string]any{"iss": "https://issuer.example/"}, nil), "another issuer (iss)"},
 		"no issuer":            {named(t, map[string]any{"iss": nil}, nil), "another issuer (iss)"},
-		"a list of issuers": {named(t, map[string]any{"iss": []string{"https://issuer.example"}}, nil),
-			"another issuer (iss)"},
+		"a list of issuers": {
+			named(t, map[string]any{"iss": []string{"https://issuer.example"}}, nil),
+			"another issuer (iss)",
+		},
 		"another audience":      {named(t, map[string]any{"aud": "api2"}, nil), "another audience (aud)"},
 		"other audiences":       {named(t, map[string]any{"aud": []string{"a", "b"}}, nil), "another audience (aud)"},
 		"no audience":           {named(t, map[string]any{"aud": nil}, nil), "another audience (aud)"},
@@ -205,8 +257,10 @@ func curveAttacks(t *testing.T) map[string]attack {
 		"psychic signature": {ec(make([]byte, 64)), "the signature is wrong"},
 		"r is 0":            {ec(append(make([]byte, 32), genuine[32:]...)), "the signature is wrong"},
 		"s is 0":            {ec(append(genuine[:32:32], make([]byte, 32)...)), "the signature is wrong"},
-		"r and s are the order": {ec(append(ring.p256.Params().N.Bytes(), ring.p256.Params().N.Bytes()...)),
-			"the signature is wrong"},
+		"r and s are the order": {
+			ec(append(ring.p256.Params().N.Bytes(), ring.p256.Params().N.Bytes()...)),
+			"the signature is wrong",
+		},
 		"s goes once around":      {ec(slices.Repeat([]byte{0xff}, 64)), "the signature is wrong"},
 		"half of an EC signature": {ec(genuine[:32]), "the signature is wrong"},
 		"EC signature in DER":     {ec(append([]byte{0x30, 0x44, 2, 32}, genuine...)), "the signature is wrong"},
@@ -227,8 +281,10 @@ func noneAttacks(t *testing.T) map[string]attack {
 
 func attacks(t *testing.T) map[string]attack {
 	all := map[string]attack{}
-	for _, table := range []func(*testing.T) map[string]attack{formAttacks, keyAttacks, headAttacks, claimAttacks,
-		curveAttacks, noneAttacks} {
+	for _, table := range []func(*testing.T) map[string]attack{
+		formAttacks, keyAttacks, headAttacks, claimAttacks,
+		curveAttacks, noneAttacks,
+	} {
 		maps.Copy(all, table(t))
 	}
 	return all
@@ -314,8 +370,10 @@ func TestTaken(t *testing.T) {
 			map[string]any{"jwk": member(t, "r", ring.otherRSA)}),
 		"jku and x5u": sign(t, jose.RS256, ring.rsa, claimsWith(nil),
 			map[string]any{"jku": "https://evil.example/jwks", "x5u": "https://evil.example/x"}),
-		"unknown in header": sign(t, jose.RS256, ring.rsa, claimsWith(nil), map[string]any{"nonce": "abc",
-			"x": map[string]any{"y": 1}}),
+		"unknown in header": sign(t, jose.RS256, ring.rsa, claimsWith(nil), map[string]any{
+			"nonce": "abc",
+			"x":     map[string]any{"y": 1},
+		}),
 		"sub is a number": sign(t, jose.RS256, ring.rsa, claimsWith(map[string]any{"sub": 5}), nil),
 		"claims with spaces": signRaw(t, jose.RS256, ring.rsa, []byte(" {\"alg\" : \"RS256\"}\n"),
 			append([]byte(" \n"), claimsText()...)),

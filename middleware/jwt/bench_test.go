@@ -17,8 +17,10 @@ func nothing() http.Handler { return http.HandlerFunc(func(http.ResponseWriter, 
 func benchmarked(b *testing.B) (j *JWT, tokens map[string]string) {
 	ring := keys()
 	set := jwksOf(b, member(b, "r", ring.rsa), member(b, "e", ring.p256), member(b, "d", ring.ed))
-	claims := claimsWith(map[string]any{"groups": []string{"engineering", "design"}, "email": "jane.doe@example.com",
-		"scope": "openid email groups"})
+	claims := claimsWith(map[string]any{
+		"groups": []string{"engineering", "design"}, "email": "jane.doe@example.com",
+		"scope": "openid email groups",
+	})
 	return build(b, dynamic.JWT{Jwks: set, Issuers: []string{"https://issuer.example"}, Audiences: []string{"api"}}),
 		map[string]string{
 			"RS256": sign(b, jose.RS256, ring.rsa, claims, map[string]any{"kid": "r"}),
@@ -46,8 +48,10 @@ func BenchmarkVerify(b *testing.B) {
 // BenchmarkRemembered is what a request costs whose token is remembered, without and with headers to set.
 func BenchmarkRemembered(b *testing.B) {
 	j, tokens := benchmarked(b)
-	for name, headers := range map[string]map[string]string{"alone": nil, "two headers": {"X-User": "sub",
-		"X-Email": "email"}} {
+	for name, headers := range map[string]map[string]string{"alone": nil, "two headers": {
+		"X-User":  "sub",
+		"X-Email": "email",
+	}} {
 		b.Run(name, func(b *testing.B) {
 			var err error
 			if j.headers, err = newHeaders(headers, ""); err != nil {

@@ -70,8 +70,10 @@ func TestRequiredClaims(t *testing.T) {
 		"truth in a list":         {"mixed", []string{"true"}, true},
 		"object in a list":        {"mixed", []string{"e"}, false},
 	} {
-		j := build(t, dynamic.JWT{SigningSecret: secret, Claims: []dynamic.JWTClaim{{Name: "exp"},
-			{Name: test.claim, Values: test.values}}})
+		j := build(t, dynamic.JWT{SigningSecret: secret, Claims: []dynamic.JWTClaim{
+			{Name: "exp"},
+			{Name: test.claim, Values: test.values},
+		}})
 		payload := []byte(claims[:len(claims)-1] + `,"exp":9999999999,"sub":"ann"}`)
 		r := request(t, signRaw(t, "HS256", []byte(secret), []byte(`{"alg":"HS256"}`), payload))
 		answer, got := serve(j, r)

@@ -31,19 +31,39 @@ func TestPlaces(t *testing.T) {
 		"spaces":        {dynamic.JWT{}, "/", []string{"authorization: Bearer    GOOD  "}, 204, "/", nil},
 		"no space":      {dynamic.JWT{}, "/", []string{"authorization: BearerGOOD"}, 401, "", nil},
 		"tab":           {dynamic.JWT{}, "/", []string{"authorization: Bearer\tGOOD"}, 401, "", nil},
-		"tab, and a cookie": {everywhere, "/", []string{"authorization: Bearer\tBAD", "Cookie: token=GOOD"}, 401, "",
-			nil},
-		"comma, and a cookie": {everywhere, "/", []string{"authorization: bearer,BAD", "Cookie: token=GOOD"}, 401, "",
-			nil},
-		"hard space, and a cookie": {everywhere, "/", []string{"authorization: Bearer\xa0BAD", "Cookie: token=GOOD"}, 401, "",
-			nil},
+		"tab, and a cookie": {
+			everywhere, "/",
+			[]string{"authorization: Bearer\tBAD", "Cookie: token=GOOD"},
+			401, "",
+			nil,
+		},
+		"comma, and a cookie": {
+			everywhere, "/",
+			[]string{"authorization: bearer,BAD", "Cookie: token=GOOD"},
+			401, "",
+			nil,
+		},
+		"hard space, and a cookie": {
+			everywhere, "/",
+			[]string{"authorization: Bearer\xa0BAD", "Cookie: token=GOOD"},
+			401, "",
+			nil,
+		},
 		"only the scheme": {dynamic.JWT{}, "/", []string{"authorization: Bearer"}, 401, "", nil},
 		"no scheme":       {dynamic.JWT{}, "/", []string{"authorization: GOOD"}, 401, "", nil},
 		"Basic":           {dynamic.JWT{}, "/", []string{"authorization: Basic GOOD"}, 401, "", nil},
-		"two lines": {dynamic.JWT{}, "/", []string{"authorization: Bearer GOOD", "Authorization: Bearer GOOD"},
-			400, "", nil},
-		"two lines, one Basic": {dynamic.JWT{}, "/", []string{"authorization: Basic YTpi", "Authorization: Bearer GOOD"},
-			400, "", nil},
+		"two lines": {
+			dynamic.JWT{},
+			"/",
+			[]string{"authorization: Bearer GOOD", "Authorization: Bearer GOOD"},
+			400, "", nil,
+		},
+		"two lines, one Basic": {
+			dynamic.JWT{},
+			"/",
+			[]string{"authorization: Basic YTpi", "Authorization: Bearer GOOD"},
+			400, "", nil,
+		},
 		"two in one line":         {dynamic.JWT{}, "/", []string{"authorization: Bearer GOOD, Bearer BAD"}, 401, "", nil},
 		"cookie, not configured":  {dynamic.JWT{}, "/", []string{"Cookie: token=GOOD"}, 401, "", nil},
 		"query, not configured":   {dynamic.JWT{}, "/?access_token=GOOD", nil, 401, "", nil},
@@ -53,17 +73,29 @@ func TestPlaces(t *testing.T) {
 		"own header has a scheme": {own, "/", []string{"X-TOKEN: Bearer GOOD"}, 401, "", nil},
 		"own header is another":   {own, "/", []string{"Authorization: Bearer GOOD"}, 401, "", nil},
 		"own header, twice":       {own, "/", []string{"X-Token: GOOD", "X-Token: GOOD"}, 400, "", nil},
-		"own header, others stay": {own, "/", []string{"X-Token: GOOD", "Authorization: Bearer x"}, 204, "/",
-			http.Header{"Authorization": {"Bearer x"}}},
+		"own header, others stay": {
+			own, "/",
+			[]string{"X-Token: GOOD", "Authorization: Bearer x"},
+			204, "/",
+			http.Header{"Authorization": {"Bearer x"}},
+		},
 		"cookie": {
 			everywhere, "/", []string{"Cookie: a=1; token=GOOD; b=2"}, 204, "/", http.Header{"Cookie": {"a=1; b=2"}},
 		},
-		"cookie first": {everywhere, "/", []string{"Cookie: token=GOOD; b=\"2\""}, 204, "/",
-			http.Header{"Cookie": {`b="2"`}}},
+		"cookie first": {
+			everywhere, "/",
+			[]string{"Cookie: token=GOOD; b=\"2\""},
+			204, "/",
+			http.Header{"Cookie": {`b="2"`}},
+		},
 		"cookie alone":     {everywhere, "/", []string{"Cookie: token=GOOD"}, 204, "/", nil},
 		"cookie in quotes": {everywhere, "/", []string{`Cookie: token="GOOD"`}, 204, "/", nil},
-		"cookie, two lines": {everywhere, "/", []string{"Cookie: a=1", "Cookie: token=GOOD"}, 204, "/",
-			http.Header{"Cookie": {"a=1"}}},
+		"cookie, two lines": {
+			everywhere, "/",
+			[]string{"Cookie: a=1", "Cookie: token=GOOD"},
+			204, "/",
+			http.Header{"Cookie": {"a=1"}},
+		},
 		"cookie, twice":        {everywhere, "/", []string{"Cookie: token=GOOD; token=GOOD"}, 400, "", nil},
 		"cookie, empty":        {everywhere, "/", []string{"Cookie: token="}, 401, "", nil},
 		"cookie, another case": {everywhere, "/", []string{"Cookie: Token=GOOD"}, 401, "", nil},
@@ -75,15 +107,27 @@ func TestPlaces(t *testing.T) {
 		"query, encoded value": {everywhere, "/?access_token=QUOTED", nil, 204, "/", nil},
 		"query, twice":         {everywhere, "/?access_token=GOOD&access%5ftoken=GOOD", nil, 400, "", nil},
 		"query, broken":        {everywhere, "/?access_token=%zzGOOD", nil, 401, "", nil},
-		"header before cookie": {everywhere, "/", []string{"Authorization: Bearer BAD", "Cookie: token=GOOD"}, 401, "",
-			nil},
+		"header before cookie": {
+			everywhere, "/",
+			[]string{"Authorization: Bearer BAD", "Cookie: token=GOOD"},
+			401, "",
+			nil,
+		},
 		"cookie before query": {everywhere, "/?access_token=GOOD", []string{"Cookie: token=BAD"}, 401, "", nil},
-		"cookie beside Basic": {everywhere, "/", []string{"Authorization: Basic YTpi", "Cookie: token=GOOD"}, 204, "/",
-			http.Header{"Authorization": {"Basic YTpi"}}},
-		"all places": {everywhere, "/?access_token=GOOD&a=b", []string{"Authorization: Bearer GOOD",
-			"Cookie: token=GOOD"}, 204, "/?a=b", nil},
-		"no header is configured": {dynamic.JWT{TokenCookie: "token"}, "/", []string{"Authorization: Bearer x",
-			"Cookie: token=GOOD"}, 204, "/", http.Header{"Authorization": {"Bearer x"}}},
+		"cookie beside Basic": {
+			everywhere, "/",
+			[]string{"Authorization: Basic YTpi", "Cookie: token=GOOD"},
+			204, "/",
+			http.Header{"Authorization": {"Basic YTpi"}},
+		},
+		"all places": {everywhere, "/?access_token=GOOD&a=b", []string{
+			"Authorization: Bearer GOOD",
+			"Cookie: token=GOOD",
+		}, 204, "/?a=b", nil},
+		"no header is configured": {dynamic.JWT{TokenCookie: "token"}, "/", []string{
+			"Authorization: Bearer x",
+			"Cookie: token=GOOD",
+		}, 204, "/", http.Header{"Authorization": {"Bearer x"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tryPlaces(t, test.config, test.target, test.headers, test.status, test.toTarget, test.toHeaders)
@@ -92,7 +136,8 @@ func TestPlaces(t *testing.T) {
 }
 
 func tryPlaces(t *testing.T, config dynamic.JWT, target string, head []string, status int, toTarget string,
-	toHeaders http.Header) {
+	toHeaders http.Header,
+) {
 	good, bad := sign(t, "HS256", []byte(secret), claimsWith(nil), nil), sign(t, "HS256", []byte(secret),
 		claimsWith(map[string]any{"exp": 1}), nil)
 	tokens := strings.NewReplacer("GOOD", good, "BAD", bad, "QUOTED", strings.ReplaceAll(url.QueryEscape(good), ".",
@@ -113,8 +158,10 @@ func tryPlaces(t *testing.T, config dynamic.JWT, target string, head []string, s
 			continue
 		}
 		if !remove {
-			if diff := cmp.Diff([]any{before, beforeURI, beforeURL}, []any{got.Header, got.RequestURI,
-				got.URL.String()}); diff != "" {
+			if diff := cmp.Diff([]any{before, beforeURI, beforeURL}, []any{
+				got.Header, got.RequestURI,
+				got.URL.String(),
+			}); diff != "" {
 				t.Errorf("it is changed: %s", diff)
 			}
 			continue
@@ -133,8 +180,10 @@ func tryPlaces(t *testing.T, config dynamic.JWT, target string, head []string, s
 
 // The answers that have a challenge, and what it says.
 func TestChallenges(t *testing.T) {
-	j := build(t, dynamic.JWT{SigningSecret: secret, Realm: `a "b" \c`,
-		Claims: []dynamic.JWTClaim{{Name: "scope", Values: []string{"read"}}}})
+	j := build(t, dynamic.JWT{
+		SigningSecret: secret, Realm: `a "b" \c`,
+		Claims: []dynamic.JWTClaim{{Name: "scope", Values: []string{"read"}}},
+	})
 	realm := `Bearer realm="a \"b\" \\c"`
 	two := request(t, "x")
 	two.Header.Add("Authorization", "Bearer y")
@@ -146,8 +195,10 @@ func TestChallenges(t *testing.T) {
 		"no token":  {request(t, ""), 401, realm},
 		"bad token": {request(t, "x"), 401, realm + `, error="invalid_token"`},
 		"two":       {two, 400, realm + `, error="invalid_request"`},
-		"no scope": {request(t, sign(t, "HS256", []byte(secret), claimsWith(nil), nil)), 403,
-			realm + `, error="insufficient_scope"`},
+		"no scope": {
+			request(t, sign(t, "HS256", []byte(secret), claimsWith(nil), nil)), 403,
+			realm + `, error="insufficient_scope"`,
+		},
 	} {
 		answer, got := serve(j, test.r)
 		said := answer.Header()["Www-Authenticate"]
@@ -158,8 +209,10 @@ func TestChallenges(t *testing.T) {
 			t.Errorf("%s: the body is %q", name, body)
 		}
 	}
-	want := map[string]uint64{"challenged": 1, "refused": 2, "forbidden": 1, "unavailable": 0, "verified": 0,
-		"remembered": 0}
+	want := map[string]uint64{
+		"challenged": 1, "refused": 2, "forbidden": 1, "unavailable": 0, "verified": 0,
+		"remembered": 0,
+	}
 	if diff := cmp.Diff(want, j.Counts()); diff != "" {
 		t.Error(diff)
 	}

@@ -37,8 +37,10 @@ func TestForgedHeaders(t *testing.T) {
 	names := []string{"X-User", "X-Groups", "X-Tenant", "X-Missing", "X-Null", "X-Empty"}
 	for _, name := range names {
 		under := strings.ReplaceAll(name, "-", "_")
-		for _, spelling := range []string{name, strings.ToLower(name), strings.ToUpper(name), under, strings.ToLower(under),
-			"x_" + name[2:], "X_" + strings.ToUpper(name[2:])} {
+		for _, spelling := range []string{
+			name, strings.ToLower(name), strings.ToUpper(name), under, strings.ToLower(under),
+			"x_" + name[2:], "X_" + strings.ToUpper(name[2:]),
+		} {
 			for _, attempt := range [][]string{
 				{spelling + ": forged"},
 				{spelling + ": forged", spelling + ": forged"},
@@ -116,21 +118,39 @@ func TestForgedTokens(t *testing.T) {
 		left         string // Of the target.
 		wantedHeader http.Header
 	}{
-		{everywhere, "/", []string{"X-Token: GOOD", "X_Token: BAD", "x_token: BAD", "X-Tokens: a"}, "/",
-			http.Header{"X-Token": {good}, "X-Tokens": {"a"}}},
+		{
+			everywhere, "/",
+			[]string{"X-Token: GOOD", "X_Token: BAD", "x_token: BAD", "X-Tokens: a"},
+			"/",
+			http.Header{"X-Token": {good}, "X-Tokens": {"a"}},
+		},
 		{everywhere, "/", []string{"X_Token: BAD", "Cookie: token=GOOD"}, "/", http.Header{"Cookie": {"token=" + good}}},
-		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: a=b; token=BAD"}, "/", http.Header{"X-Token": {good},
-			"Cookie": {"a=b"}}},
+		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: a=b; token=BAD"}, "/", http.Header{
+			"X-Token": {good},
+			"Cookie":  {"a=b"},
+		}},
 		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: token=GOOD; token=BAD"}, "/", http.Header{"X-Token": {good}}},
-		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: token=BAD", "Cookie: token=GOOD"}, "/",
-			http.Header{"X-Token": {good}}},
+		{
+			everywhere, "/",
+			[]string{"X-Token: GOOD", "Cookie: token=BAD", "Cookie: token=GOOD"},
+			"/",
+			http.Header{"X-Token": {good}},
+		},
 		{everywhere, "/?a&jwt=BAD", []string{"X-Token: GOOD"}, "/?a", http.Header{"X-Token": {good}}},
 		{everywhere, "/?j%77t=BAD&a&jwt=GOOD", []string{"X-Token: GOOD"}, "/?a", http.Header{"X-Token": {good}}},
 		{everywhere, "/?jwt=BAD", []string{"Cookie: token=GOOD"}, "/", http.Header{"Cookie": {"token=" + good}}},
-		{authorization, "/?jwt=BAD", []string{"Authorization: Bearer GOOD", "Cookie: token=BAD"}, "/",
-			http.Header{"Authorization": {"Bearer " + good}}},
-		{authorization, "/", []string{"Authorization: Basic x", "Cookie: token=GOOD"}, "/",
-			http.Header{"Authorization": {"Basic x"}, "Cookie": {"token=" + good}}},
+		{
+			authorization, "/?jwt=BAD",
+			[]string{"Authorization: Bearer GOOD", "Cookie: token=BAD"},
+			"/",
+			http.Header{"Authorization": {"Bearer " + good}},
+		},
+		{
+			authorization, "/",
+			[]string{"Authorization: Basic x", "Cookie: token=GOOD"},
+			"/",
+			http.Header{"Authorization": {"Basic x"}, "Cookie": {"token=" + good}},
+		},
 	} {
 		tokens := strings.NewReplacer("GOOD", good, "BAD", "e30.e30.forged")
 		var head []string

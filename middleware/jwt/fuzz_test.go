@@ -16,18 +16,24 @@ import (
 
 // FuzzToken asks what gets in: nothing but what the secret signed, in its one spelling.
 func FuzzToken(f *testing.F) {
-	for _, payload := range []string{`{"exp":9999999999}`, `{"exp":9999999999,"sub":"ann","aud":["a"]}`, `{"exp":1}`,
-		`[]`} {
-		for _, head := range []string{`{"alg":"HS256"}`, `{"alg":"HS256","typ":"JWT","kid":"a"}`, `{"alg":"none"}`,
-			`{"alg":"HS256","crit":["b64"],"b64":false}`, `{"alg":"HS512","jwk":{"kty":"oct","k":""}}`} {
+	for _, payload := range []string{
+		`{"exp":9999999999}`, `{"exp":9999999999,"sub":"ann","aud":["a"]}`, `{"exp":1}`,
+		`[]`,
+	} {
+		for _, head := range []string{
+			`{"alg":"HS256"}`, `{"alg":"HS256","typ":"JWT","kid":"a"}`, `{"alg":"none"}`,
+			`{"alg":"HS256","crit":["b64"],"b64":false}`, `{"alg":"HS512","jwk":{"kty":"oct","k":""}}`,
+		} {
 			f.Add(signRaw(f, "HS256", []byte(secret), []byte(head), []byte(payload)))
 		}
 	}
 	for _, seed := range []string{"", ".", "..", "....", "a.b.c", "e30.e30.", "e30.e30.\n"} {
 		f.Add(seed)
 	}
-	j, err := New("fuzz@file", dynamic.JWT{SigningSecret: secret, Algorithms: []string{"HS256"},
-		ForwardHeaders: map[string]string{"X-A": "a.b", "X-Sub": "sub"}}, Options{})
+	j, err := New("fuzz@file", dynamic.JWT{
+		SigningSecret: secret, Algorithms: []string{"HS256"},
+		ForwardHeaders: map[string]string{"X-A": "a.b", "X-Sub": "sub"},
+	}, Options{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -59,8 +65,10 @@ func FuzzJWKS(f *testing.F) {
 		[]string{"verify"}), member(f, "d", ring.ed))))
 	f.Add([]byte(jwksOf(f, member(f, "weak", ring.weakRSA), member(f, "p", ring.p521, "d", "AAAA"),
 		map[string]any{"kty": "oct", "k": "AAAA"})))
-	for _, seed := range []string{``, `{}`, `null`, `{"keys":[{}]}`, `{"keys":[{"kty":"RSA","n":"","e":""}]}`,
-		`{"keys":[{"kty":"EC","crv":"P-256","x":"","y":""}]}`, `{"keys":[[[[]]]]}`} {
+	for _, seed := range []string{
+		``, `{}`, `null`, `{"keys":[{}]}`, `{"keys":[{"kty":"RSA","n":"","e":""}]}`,
+		`{"keys":[{"kty":"EC","crv":"P-256","x":"","y":""}]}`, `{"keys":[[[[]]]]}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -132,17 +140,21 @@ func FuzzClaim(f *testing.F) {
 // FuzzPlaces takes tokens out of requests: nothing that any reader would find stays, and all else does.
 func FuzzPlaces(f *testing.F) {
 	for _, seed := range [][3]string{
-		{"a=1; token=x; b=2", "a=1&t=x&b", "Bearer x"}, {`token="x";token`, "t&t=&%74=1", "bearer"},
-		{";;token=;", "&&t=x&", "Basic x"}, {"token", "t=%zz&a;t=1", ""},
+		{"a=1; token=x; b=2", "a=1&t=x&b", "Bearer x"},
+		{`token="x";token`, "t&t=&%74=1", "bearer"},
+		{";;token=;", "&&t=x&", "Basic x"},
+		{"token", "t=%zz&a;t=1", ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}
 	p := tokenExtractors{header: authorization, cookie: "token", query: "t", remove: true}
 	f.Fuzz(func(t *testing.T, cookie, query, line string) {
-		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/p", RawQuery: query}, RequestURI: "/p?" + query,
+		r := &http.Request{
+			Method: http.MethodGet, URL: &url.URL{Path: "/p", RawQuery: query}, RequestURI: "/p?" + query,
 			Header: http.Header{
 				"Cookie": {cookie}, "Authorization": {line}, "X-Other": {"kept"},
-			}}
+			},
+		}
 		before, beforeError := url.ParseQuery(query)
 		cookies := (&http.Request{Header: http.Header{"Cookie": {cookie}}}).Cookies()
 		p.clean(r, "x")

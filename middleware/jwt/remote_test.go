@@ -332,8 +332,10 @@ func TestUnknownKeysAmplifyNothing(t *testing.T) {
 		asked := p.asked.Load()
 		_, payload, signature := split(sign(t, jose.RS256, keys().otherRSA, claimsWith(nil), nil))
 		for i := range 600 {
-			for _, head := range []string{`{"alg":"RS256","kid":"` + fmt.Sprint(i) + `"}`, `{"alg":"RS256"}`, `{"alg":"none"}`,
-				`{"alg":"HS256","kid":"x"}`} {
+			for _, head := range []string{
+				`{"alg":"RS256","kid":"` + fmt.Sprint(i) + `"}`, `{"alg":"RS256"}`, `{"alg":"none"}`,
+				`{"alg":"HS256","kid":"x"}`,
+			} {
 				serve(j, request(t, encode([]byte(head))+"."+payload+"."+signature))
 			}
 			pass(100 * time.Millisecond)
@@ -411,8 +413,10 @@ func TestFetchedKeysOfNoUse(t *testing.T) {
 			"hidden") {
 			t.Errorf("logs %q", got)
 		}
-		for _, want := range []string{"key 1 is not used: it is RSA with 1024 bits", "key 5 is not used: it is symmetric",
-			"key 6 is not used: it is private", "key 7 is not used: its algorithm is not taken"} {
+		for _, want := range []string{
+			"key 1 is not used: it is RSA with 1024 bits", "key 5 is not used: it is symmetric",
+			"key 6 is not used: it is private", "key 7 is not used: its algorithm is not taken",
+		} {
 			if !strings.Contains(got[0], want) {
 				t.Errorf("%q is not in %s", want, got[0])
 			}

@@ -44,16 +44,20 @@ func TestSecretsAreNotInErrors(t *testing.T) {
 			"publicKeyFile":     {PublicKeyFile: text},
 			"signingSecret":     {SigningSecret: text, Algorithms: []string{"HS512"}},
 			"signingSecretFile": {SigningSecretFile: text},
-			"two":               {SigningSecret: text, PublicKey: text}, "algorithms": {SigningSecret: secret,
-				Algorithms: []string{text}},
+			"two":               {SigningSecret: text, PublicKey: text}, "algorithms": {
+				SigningSecret: secret,
+				Algorithms:    []string{text},
+			},
 			"tls": {JwksURL: "https://a.example/k", TLS: &dynamic.ClientTLS{Cert: private, Key: private}},
 		} {
 			configs[fmt.Sprint(name, i)] = config
 		}
 	}
 	for name, config := range configs {
-		for _, read := range []func(string) ([]byte, error){missing, odd, holding(mark[:31]), holding(private),
-			holding(`{"keys":[{"kty":"oct","k":"` + mark + `"}]}`), nil} {
+		for _, read := range []func(string) ([]byte, error){
+			missing, odd, holding(mark[:31]), holding(private),
+			holding(`{"keys":[{"kty":"oct","k":"` + mark + `"}]}`), nil,
+		} {
 			j, err := New("guard@file", config, Options{ReadFile: read})
 			if err != nil && strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "MARKED") {
 				t.Errorf("%s: %v", name, err)
@@ -71,8 +75,14 @@ func search(t *testing.T, name string, j *JWT) {
 	t.Helper()
 	state, levels := j.Standing()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		for _, value := range []any{j, *j, []*JWT{j}, map[string]any{"a": j}, struct{ J *JWT }{j}, state, levels,
-			j.Warnings(), j.Counts()} {
+		for _, value := range []any{
+			j, *j,
+			[]*JWT{j},
+			map[string]any{"a": j},
+			struct{ J *JWT }{j},
+			state, levels,
+			j.Warnings(), j.Counts(),
+		} {
 			if text := fmt.Sprintf(verb, value); strings.Contains(text, "MARKED") || strings.Contains(strings.ToUpper(text),
 				fmt.Sprintf("%X", "MARKED")) || strings.Contains(text, "[77 65 82 75") {
 				t.Errorf("%s: %s of %T prints %s", name, verb, value, text)
@@ -94,16 +104,28 @@ func TestTokensAreNotSeen(t *testing.T) {
 	header := map[string]any{"kid": "MARKED", "jku": "https://MARKED/"}
 	var tokens []string
 	for _, changes := range []map[string]any{
-		{}, {"exp": 1}, {"exp": "MARKED"}, {"exp": nil}, {"nbf": 9999999998}, {"role": "MARKED"}, {"role": nil},
-		{"secret": "MARKED\n"}, {"secret": []string{"MARKED,"}},
+		{},
+		{"exp": 1},
+		{"exp": "MARKED"},
+		{"exp": nil},
+		{"nbf": 9999999998},
+		{"role": "MARKED"},
+		{"role": nil},
+		{"secret": "MARKED\n"},
+		{"secret": []string{"MARKED,"}},
 	} {
 		claims := maps.Clone(marked)
 		maps.Copy(claims, changes)
 		tokens = append(tokens, sign(t, "HS256", []byte(mark), claimsWith(claims), header), sign(t, "HS256", []byte(secret),
 			claimsWith(claims), header))
 	}
-	for _, header := range []map[string]any{{"alg": "MARKED"}, {"typ": "MARKED"}, {"cty": "MARKED"},
-		{"crit": []string{"MARKED"}}, {"MARKED": 1}} {
+	for _, header := range []map[string]any{
+		{"alg": "MARKED"},
+		{"typ": "MARKED"},
+		{"cty": "MARKED"},
+		{"crit": []string{"MARKED"}},
+		{"MARKED": 1},
+	} {
 		tokens = append(tokens, sign(t, "HS256", []byte(mark), claimsWith(marked), header))
 	}
 	tokens = append(tokens, "MARKED", "MARKED.MARKED.MARKED", strings.Repeat("MARKED", 2000),

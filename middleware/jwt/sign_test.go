@@ -17,8 +17,10 @@ import (
 // signature signs as RFC 7518 section 3 says, by the standard library alone, so that what is verified was not made by
 // what verifies it.
 func signature(algorithm jose.SignatureAlgorithm, key any, input string) ([]byte, error) {
-	hash := map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384,
-		"512": crypto.SHA512}[string(algorithm[len(algorithm)-3:])]
+	hash := map[string]crypto.Hash{
+		"256": crypto.SHA256, "384": crypto.SHA384,
+		"512": crypto.SHA512,
+	}[string(algorithm[len(algorithm)-3:])]
 	if private, ok := key.(ed25519.PrivateKey); ok {
 		return ed25519.Sign(private, []byte(input)), nil
 	}

@@ -101,8 +101,10 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestConcurrency(t *testing.T) {
 	ring, other := keys(), anotherKey(t)
 	synctest.Test(t, func(t *testing.T) {
-		j, err := New("guard@file", dynamic.JWT{JwksURL: "https://issuer.example/k", RefreshInterval: 10e9,
-			ForwardHeaders: map[string]string{"X-User": "sub"}}, Options{})
+		j, err := New("guard@file", dynamic.JWT{
+			JwksURL: "https://issuer.example/k", RefreshInterval: 10e9,
+			ForwardHeaders: map[string]string{"X-User": "sub"},
+		}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

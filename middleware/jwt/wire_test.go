@@ -94,8 +94,10 @@ func TestOpenIDProvider(t *testing.T) {
 	config := dynamic.JWT{
 		JwksURL: provider.JWKSEndpoint(), TLS: &dynamic.ClientTLS{CA: authority}, Issuers: []string{provider.Issuer()},
 		Audiences: []string{provider.ClientID},
-		Claims: []dynamic.JWTClaim{{Name: "groups", Values: []string{"design"}}, {Name: "email_verified",
-			Values: []string{"true"}}},
+		Claims: []dynamic.JWTClaim{{Name: "groups", Values: []string{"design"}}, {
+			Name:   "email_verified",
+			Values: []string{"true"},
+		}},
 		ForwardHeaders: map[string]string{"X-Email": "email", "X-Groups": "groups"},
 	}
 	answer, got := serve(build(t, config), request(t, token))

@@ -27,8 +27,10 @@ func BenchmarkRateLimit(b *testing.B) {
 	b.Run("no limit", func(b *testing.B) { idle(b, dynamic.RateLimit{}) })
 	b.Run("one address", func(b *testing.B) { idle(b, dynamic.RateLimit{Average: 1e9, Burst: 1e9}) })
 	b.Run("one header", func(b *testing.B) {
-		idle(b, dynamic.RateLimit{Average: 1e9, Burst: 1e9,
-			SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "X-Key"}})
+		idle(b, dynamic.RateLimit{
+			Average: 1e9, Burst: 1e9,
+			SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "X-Key"},
+		})
 	})
 	for _, sources := range []int{1, 100, 1_000_000} {
 		b.Run("parallel/"+strconv.Itoa(sources), func(b *testing.B) { parallel(b, handler, sources) })

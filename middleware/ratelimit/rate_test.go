@@ -24,18 +24,31 @@ func TestRates(t *testing.T) {
 		want   redis.Rate
 		local  rate
 	}{
-		{dynamic.RateLimit{Average: 10}, redis.Rate{Average: 10, Period: time.Second, Burst: 1,
-			MaxDelay: 50 * time.Millisecond}, rate{1e8, 1e8, 5e7}},
-		{dynamic.RateLimit{Average: 10, Period: second, Burst: 20}, redis.Rate{Average: 10, Period: time.Second, Burst: 20,
-			MaxDelay: 50 * time.Millisecond}, rate{1e8, 2e9, 5e7}},
-		{dynamic.RateLimit{Average: 1, Period: second, Burst: 1}, redis.Rate{Average: 1, Period: time.Second, Burst: 1,
-			MaxDelay: 500 * time.Millisecond}, rate{1e9, 1e9, 5e8}},
-		{dynamic.RateLimit{Average: 6, Period: 60 * second, Burst: 2}, redis.Rate{Average: 6, Period: time.Minute, Burst: 2,
-			MaxDelay: 500 * time.Millisecond}, rate{1e10, 2e10, 5e8}},
-		{dynamic.RateLimit{Average: 3, Period: second}, redis.Rate{Average: 3, Period: time.Second, Burst: 1,
-			MaxDelay: 166666666}, rate{333333333, 333333333, 166666666}},
-		{dynamic.RateLimit{Average: math.MaxInt64}, redis.Rate{Average: math.MaxInt64, Period: time.Second, Burst: 1},
-			rate{1, 1, 0}},
+		{dynamic.RateLimit{Average: 10}, redis.Rate{
+			Average: 10, Period: time.Second, Burst: 1,
+			MaxDelay: 50 * time.Millisecond,
+		}, rate{1e8, 1e8, 5e7}},
+		{dynamic.RateLimit{Average: 10, Period: second, Burst: 20}, redis.Rate{
+			Average: 10, Period: time.Second, Burst: 20,
+			MaxDelay: 50 * time.Millisecond,
+		}, rate{1e8, 2e9, 5e7}},
+		{dynamic.RateLimit{Average: 1, Period: second, Burst: 1}, redis.Rate{
+			Average: 1, Period: time.Second, Burst: 1,
+			MaxDelay: 500 * time.Millisecond,
+		}, rate{1e9, 1e9, 5e8}},
+		{dynamic.RateLimit{Average: 6, Period: 60 * second, Burst: 2}, redis.Rate{
+			Average: 6, Period: time.Minute, Burst: 2,
+			MaxDelay: 500 * time.Millisecond,
+		}, rate{1e10, 2e10, 5e8}},
+		{dynamic.RateLimit{Average: 3, Period: second}, redis.Rate{
+			Average: 3, Period: time.Second, Burst: 1,
+			MaxDelay: 166666666,
+		}, rate{333333333, 333333333, 166666666}},
+		{
+			dynamic.RateLimit{Average: math.MaxInt64},
+			redis.Rate{Average: math.MaxInt64, Period: time.Second, Burst: 1},
+			rate{1, 1, 0},
+		},
 		{
 			dynamic.RateLimit{Average: 1, Period: math.MaxInt64, Burst: math.MaxInt64},
 			redis.Rate{Average: 1, Period: math.MaxInt64, Burst: math.MaxInt64, MaxDelay: 500 * time.Millisecond},

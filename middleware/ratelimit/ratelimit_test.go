@@ -86,28 +86,50 @@ func TestOptions(t *testing.T) {
 		// passed are how many of 20 requests with each header pass, one after the other.
 		passed [2]int
 	}{
-		{name: "no average, no limit", config: dynamic.RateLimit{Burst: 1}, headers: [2]string{"A: 1", "A: 1"},
-			passed: [2]int{20, 20}},
-		{name: "burst", config: dynamic.RateLimit{Average: 1, Burst: 7}, headers: [2]string{"A: 1", "A: 2"},
-			passed: [2]int{7, 0}},
-		{name: "no burst is one of 1", config: dynamic.RateLimit{Average: 1}, headers: [2]string{"A: 1", "A: 2"},
-			passed: [2]int{1, 0}},
-		{name: "header", config: dynamic.RateLimit{Average: 1, SourceCriterion: key}, headers: [2]string{"X-Key: a",
-			"x-key: b"}, passed: [2]int{1, 1}},
-		{name: "one header", config: dynamic.RateLimit{Average: 1, SourceCriterion: key}, headers: [2]string{"X-Key: a",
-			"x-key: a"}, passed: [2]int{1, 0}},
-		{name: "no header", config: dynamic.RateLimit{Average: 1, SourceCriterion: key}, headers: [2]string{"A: 1",
-			"X_Key: b"}, passed: [2]int{1, 0}},
-		{name: "host", config: dynamic.RateLimit{Average: 1, SourceCriterion: host}, headers: [2]string{"Host: a", "Host: b"},
-			passed: [2]int{1, 1}},
-		{name: "one host", config: dynamic.RateLimit{Average: 1, SourceCriterion: host}, headers: [2]string{"Host: a",
-			"Host: A.:80"}, passed: [2]int{1, 0}},
-		{name: "one peer", config: dynamic.RateLimit{Average: 1}, headers: [2]string{"X-Forwarded-For: ::1",
-			"X-Forwarded-For: ::2"}, passed: [2]int{1, 0}},
-		{name: "behind a proxy", config: dynamic.RateLimit{Average: 1, SourceCriterion: behind},
-			headers: [2]string{"X-Forwarded-For: ::1", "X-Forwarded-For: ::2"}, passed: [2]int{1, 1}},
-		{name: "unknown addresses are one source", config: dynamic.RateLimit{Average: 1, SourceCriterion: behind},
-			headers: [2]string{"X-Forwarded-For: x", "A: 1"}, passed: [2]int{1, 0}},
+		{
+			name: "no average, no limit", config: dynamic.RateLimit{Burst: 1}, headers: [2]string{"A: 1", "A: 1"},
+			passed: [2]int{20, 20},
+		},
+		{
+			name: "burst", config: dynamic.RateLimit{Average: 1, Burst: 7}, headers: [2]string{"A: 1", "A: 2"},
+			passed: [2]int{7, 0},
+		},
+		{
+			name: "no burst is one of 1", config: dynamic.RateLimit{Average: 1}, headers: [2]string{"A: 1", "A: 2"},
+			passed: [2]int{1, 0},
+		},
+		{name: "header", config: dynamic.RateLimit{Average: 1, SourceCriterion: key}, headers: [2]string{
+			"X-Key: a",
+			"x-key: b",
+		}, passed: [2]int{1, 1}},
+		{name: "one header", config: dynamic.RateLimit{Average: 1, SourceCriterion: key}, headers: [2]string{
+			"X-Key: a",
+			"x-key: a",
+		}, passed: [2]int{1, 0}},
+		{name: "no header", config: dynamic.RateLimit{Average: 1, SourceCriterion: key}, headers: [2]string{
+			"A: 1",
+			"X_Key: b",
+		}, passed: [2]int{1, 0}},
+		{
+			name: "host", config: dynamic.RateLimit{Average: 1, SourceCriterion: host}, headers: [2]string{"Host: a", "Host: b"},
+			passed: [2]int{1, 1},
+		},
+		{name: "one host", config: dynamic.RateLimit{Average: 1, SourceCriterion: host}, headers: [2]string{
+			"Host: a",
+			"Host: A.:80",
+		}, passed: [2]int{1, 0}},
+		{name: "one peer", config: dynamic.RateLimit{Average: 1}, headers: [2]string{
+			"X-Forwarded-For: ::1",
+			"X-Forwarded-For: ::2",
+		}, passed: [2]int{1, 0}},
+		{
+			name: "behind a proxy", config: dynamic.RateLimit{Average: 1, SourceCriterion: behind},
+			headers: [2]string{"X-Forwarded-For: ::1", "X-Forwarded-For: ::2"}, passed: [2]int{1, 1},
+		},
+		{
+			name: "unknown addresses are one source", config: dynamic.RateLimit{Average: 1, SourceCriterion: behind},
+			headers: [2]string{"X-Forwarded-For: x", "A: 1"}, passed: [2]int{1, 0},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -154,15 +176,21 @@ func TestErrorsNameTheOption(t *testing.T) {
 		"rateLimit.average -1 is negative": {Average: -1},
 		"rateLimit.burst -1 is negative":   {Average: 1, Burst: -1},
 		"rateLimit.period -1s is negative": {Average: 1, Period: ptypes.Duration(-time.Second)},
-		"rateLimit.sourceCriterion sets ": {Average: 1,
-			SourceCriterion: &dynamic.SourceCriterion{RequestHost: true, RequestHeaderName: "X"}},
+		"rateLimit.sourceCriterion sets ": {
+			Average:         1,
+			SourceCriterion: &dynamic.SourceCriterion{RequestHost: true, RequestHeaderName: "X"},
+		},
 		"rateLimit.sourceCriterion.ipStrategy.depth -2": {
 			SourceCriterion: &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{Depth: -2}},
 		},
-		"rateLimit.sourceCriterion.requestHeaderName \"a b\"": {Average: 1,
-			SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "a b"}},
-		"rateLimit.redis.": {Redis: &dynamic.Redis{Endpoints: []string{"nowhere"},
-			DB: -1}},
+		"rateLimit.sourceCriterion.requestHeaderName \"a b\"": {
+			Average:         1,
+			SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "a b"},
+		},
+		"rateLimit.redis.": {Redis: &dynamic.Redis{
+			Endpoints: []string{"nowhere"},
+			DB:        -1,
+		}},
 	} {
 		m, err := New("m@file", config, Options{})
 		if m != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -180,8 +208,11 @@ func TestAnswers(t *testing.T) {
 	}{
 		"429":      {"GET /", dynamic.RateLimit{Average: 100, Burst: 1}, 4 * time.Millisecond},
 		"429-head": {"HEAD /", dynamic.RateLimit{Average: 100, Burst: 1}, 4 * time.Millisecond},
-		"429-a-minute": {"GET /", dynamic.RateLimit{Average: 1, Period: ptypes.Duration(time.Minute), Burst: 1},
-			time.Second},
+		"429-a-minute": {
+			"GET /",
+			dynamic.RateLimit{Average: 1, Period: ptypes.Duration(time.Minute), Burst: 1},
+			time.Second,
+		},
 		"429-a-bit-too-fast": {"POST /", dynamic.RateLimit{Average: 1, Burst: 1}, 499_999_999},
 	}
 	for name, test := range tests {
@@ -272,10 +303,14 @@ func TestWaitingEndsWithTheRequest(t *testing.T) {
 		status int
 		record telemetry.Record
 	}{
-		"client leaves": {left, 0, telemetry.Record{Status: 499,
-			Reason: "middleware m@file: the client left before the request's turn"}},
-		"time is over": {late, 504,
-			telemetry.Record{Reason: "middleware m@file: the time for the request was over before the request's turn"}},
+		"client leaves": {left, 0, telemetry.Record{
+			Status: 499,
+			Reason: "middleware m@file: the client left before the request's turn",
+		}},
+		"time is over": {
+			late, 504,
+			telemetry.Record{Reason: "middleware m@file: the time for the request was over before the request's turn"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -320,8 +355,10 @@ func TestTheWriterPassesUntouched(t *testing.T) {
 // TestSourcesDoNotKeepHeads sends requests whose heads are large, each of another source, and demands that none is
 // held afterwards.
 func TestSourcesDoNotKeepHeads(t *testing.T) {
-	m, _ := limiter(t, dynamic.RateLimit{Average: 1,
-		SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "X-Key"}})
+	m, _ := limiter(t, dynamic.RateLimit{
+		Average:         1,
+		SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "X-Key"},
+	})
 	handler := m.For("router web@file").Wrap(next())
 	const requests, size = 2000, 16 << 10
 	var before, after runtime.MemStats
@@ -357,8 +394,10 @@ func TestWithoutRedisAnswering(t *testing.T) {
 	}
 	clients := redis.NewClients(telemetry.Discard{})
 	defer clients.Close()
-	config := dynamic.RateLimit{Average: 1, Period: ptypes.Duration(time.Hour), Burst: 3,
-		Redis: &dynamic.Redis{Endpoints: []string{address}}}
+	config := dynamic.RateLimit{
+		Average: 1, Period: ptypes.Duration(time.Hour), Burst: 3,
+		Redis: &dynamic.Redis{Endpoints: []string{address}},
+	}
 	for name, options := range map[string]Options{"shared clients": {Clients: clients}, "own clients": {}} {
 		m, err := New("m@file", config, options)
 		if err != nil {

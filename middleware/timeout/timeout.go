@@ -51,8 +51,10 @@ func (*Timeout) NoRetain() {}
 // of idle whose client had not sent its whole body before a response began.
 func (t *Timeout) Counts() map[string]uint64 {
 	counts := make(map[string]uint64, limits-1)
-	for l, name := range map[limit]string{request: "request", responseHeader: "response_header", idle: "idle",
-		idleClient: "idle_client"} {
+	for l, name := range map[limit]string{
+		request: "request", responseHeader: "response_header", idle: "idle",
+		idleClient: "idle_client",
+	} {
 		counts[name] = t.over[l].Load()
 	}
 	return counts

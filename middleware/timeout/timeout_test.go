@@ -24,8 +24,10 @@ import (
 
 // config returns a definition with limits.
 func config(request, responseHeader, idle time.Duration) dynamic.Timeout {
-	return dynamic.Timeout{Request: ptypes.Duration(request), ResponseHeader: ptypes.Duration(responseHeader),
-		Idle: ptypes.Duration(idle)}
+	return dynamic.Timeout{
+		Request: ptypes.Duration(request), ResponseHeader: ptypes.Duration(responseHeader),
+		Idle: ptypes.Duration(idle),
+	}
 }
 
 func newTimeout(t testing.TB, config dynamic.Timeout) *Timeout {
@@ -48,8 +50,10 @@ func TestNew(t *testing.T) {
 			t.Errorf("%v, %v, want %q", step, err, want)
 		}
 	}
-	for _, config := range []dynamic.Timeout{config(1, 0, 0), config(0, 1, 0), config(0, 0, 1),
-		config(1<<62, 1<<62, 1<<62)} {
+	for _, config := range []dynamic.Timeout{
+		config(1, 0, 0), config(0, 1, 0), config(0, 0, 1),
+		config(1<<62, 1<<62, 1<<62),
+	} {
 		newTimeout(t, config)
 	}
 }

@@ -52,7 +52,8 @@ func TestEndpointsThatTakeTooLong(t *testing.T) {
 			rig.Matrix(t, func(t *testing.T, client, upstream string) {
 				step := newTimeout(t, test.config)
 				g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
-					r *http.Request) {
+					r *http.Request,
+				) {
 					switch r.URL.Path {
 					case "/half":
 						_, _ = io.WriteString(w, "half")
@@ -98,7 +99,8 @@ func TestClientsThatTakeTooLong(t *testing.T) {
 				rig.Matrix(t, func(t *testing.T, client, upstream string) {
 					step := newTimeout(t, test.config)
 					g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(_ http.ResponseWriter,
-						r *http.Request) {
+						r *http.Request,
+					) {
 						_, _ = io.Copy(io.Discard, r.Body)
 					}})
 					reader, writer := io.Pipe()
@@ -167,7 +169,8 @@ func TestSlowEndpoints(t *testing.T) {
 		const length, pieces = 1 << 18, 15
 		step := newTimeout(t, config(0, 0, 5*brief))
 		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
-			_ *http.Request) {
+			_ *http.Request,
+		) {
 			w.Header().Set("Content-Length", strconv.Itoa(length))
 			for range pieces {
 				_, _ = w.Write(make([]byte, 1<<10))

@@ -30,8 +30,10 @@ type eventQueue struct {
 }
 
 func newEventQueue() *eventQueue {
-	return &eventQueue{changes: changes{containers: map[string]bool{}, signals: map[string][]string{}},
-		ready: make(chan struct{}, 1)}
+	return &eventQueue{
+		changes: changes{containers: map[string]bool{}, signals: map[string][]string{}},
+		ready:   make(chan struct{}, 1),
+	}
 }
 
 // take returns and clears the collected changes.

@@ -33,8 +33,10 @@ var attacks = []struct{ name, text string }{
 	{"map that contains itself", `{{ $x := dict }}{{ $y := set $x "a" $x }}{{ $x }}`},
 	{"map that contains itself, as a key", `{{ $x := dict }}{{ $y := set $x "a" $x }}{{ $z := dict $x 1 }}`},
 	{"map that contains itself, as text", `{{ $x := dict }}{{ $y := set $x "a" $x }}{{ $z := toString $x }}`},
-	{"map that contains itself, merged",
-		`{{ $x := dict }}{{ $y := set $x "a" $x }}{{ $z := merge (dict "a" (dict)) $x }}`},
+	{
+		"map that contains itself, merged",
+		`{{ $x := dict }}{{ $y := set $x "a" $x }}{{ $z := merge (dict "a" (dict)) $x }}`,
+	},
 	{"deep value", `{{ $x := list }}{{ range 1000000 }}{{ $x = list $x }}{{ end }}{{ $x }}`},
 	{"appended list", `{{ $x := list }}{{ range 100000 }}{{ $x = append $x 1 }}{{ end }}`},
 	{"kept texts", `{{ $x := list }}{{ range 100000 }}{{ $x = append $x (repeat 100000 "a") }}{{ end }}`},
@@ -55,8 +57,10 @@ var attacks = []struct{ name, text string }{
 	{"derived passwords", `{{ range 1000 }}{{ $x := derivePassword 1 "long" "a" "b" "c" }}{{ end }}`},
 	{"pattern", `{{ regexMatch "(((a{10}){10}){10}){10}" "a" }}{{ regexMatch "` + strings.Repeat("a{1000}", 500) +
 		`" "a" }}`},
-	{"text of a pattern",
-		`{{ $x := repeat 1000000 "a" }}{{ range 100000 }}{{ $y := regexMatch "(a|aa|aaa)*b" $x }}{{ end }}`},
+	{
+		"text of a pattern",
+		`{{ $x := repeat 1000000 "a" }}{{ range 100000 }}{{ $y := regexMatch "(a|aa|aaa)*b" $x }}{{ end }}`,
+	},
 	{"replacement", `{{ regexReplaceAll "a" (repeat 10000 "a") (repeat 100000 "b") }}`},
 	{"replacement with groups", `{{ regexReplaceAll "a+" (repeat 100000 "a") (repeat 100000 "$0") }}`},
 	{"matches", `{{ $x := regexFindAll "a*b|a" (repeat 20000 "a") -1 }}`},
@@ -88,8 +92,10 @@ var attacks = []struct{ name, text string }{
 	{"split", `{{ $x := splitList "" (repeat 100000000 "a") }}`},
 	{"uniq", `{{ $x := uniq (until 1000000) }}`},
 	{"decimals", `{{ mulf ` + strings.Repeat("1e308 ", 100000) + `}}`},
-	{"comparison",
-		`{{ $a := repeat 1000000 "a" }}{{ $b := print $a "" }}{{ range 100000000 }}{{ if eq $a $b }}{{ end }}{{ end }}`},
+	{
+		"comparison",
+		`{{ $a := repeat 1000000 "a" }}{{ $b := print $a "" }}{{ range 100000000 }}{{ if eq $a $b }}{{ end }}{{ end }}`,
+	},
 	{"scan", `{{ $a := repeat 1000000 "a" }}{{ range 100000000 }}{{ if contains "b" $a }}{{ end }}{{ end }}`},
 	{"sorted maps", `{{ $d := dict }}{{ range until 3000 }}{{ $x := set $d (print .) 1 }}{{ end }}` +
 		`{{ range 1000000 }}{{ range $d }}{{ break }}{{ end }}{{ end }}`},
@@ -98,9 +104,11 @@ var attacks = []struct{ name, text string }{
 	{"version", `{{ $v := semver (print "1.2.3-" (repeat 8000000 "a")) }}{{ $l := list }}` +
 		`{{ range 1000 }}{{ $l = append $l $v.String }}{{ end }}`},
 	{"recursion", `{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`},
-	{"recursion that branches",
+	{
+		"recursion that branches",
 		`{{ define "a" }}{{ if lt . 90 }}{{ template "a" (add . 1) }}{{ template "a" (add . 1) }}` +
-			`{{ end }}{{ end }}{{ template "a" 0 }}`},
+			`{{ end }}{{ end }}{{ template "a" 0 }}`,
+	},
 	{"nested blocks", strings.Repeat(`{{ if 1 }}`, 500000)},
 	{"nested blocks that are closed", strings.Repeat(`{{ with 1 }}`, 10000) + strings.Repeat(`{{ end }}`, 10000)},
 	{"chained blocks", `{{ if 0 }}` + strings.Repeat(`{{ else if 0 }}`, 60000) + `{{ end }}`},

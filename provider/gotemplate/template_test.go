@@ -157,18 +157,24 @@ func TestErrorsShowNoValue(t *testing.T) {
 		{`{{ "hunter2" "hunter2" }}`, "line 1: cannot be evaluated"},
 		{"{{ if 1 }}\nhunter2", "line 2: ends within a block: {{ end }} is missing"},
 		{"\n\n{{ fail (env \"SLUICE_TEST_SECRET\") }}", "line 3: calls fail"},
-		{`{{ env "SLUICE_TEST_SECRET" | mustFromJson }}`,
-			"line 1: function mustFromJson fails, or has the wrong number of arguments"},
+		{
+			`{{ env "SLUICE_TEST_SECRET" | mustFromJson }}`,
+			"line 1: function mustFromJson fails, or has the wrong number of arguments",
+		},
 		{`{{ env "SLUICE_TEST_SECRET" | mustRegexFind "(hunter2" }}`, "function mustRegexFind fails"},
 		{`{{ upper "hunter2" "hunter2" }}`, "function upper fails"},
 		{`{{ template "hunter2" }}`, "line 1: calls a template that is not defined"},
 		{`{{ (env "SLUICE_TEST_SECRET").hunter2 }}`, "line 1: uses a field of a value that has none of that name"},
-		{`{{ range env "SLUICE_TEST_SECRET" }}{{ end }}`,
-			"line 1: has a {{ range }} over something that is no list, map or number"},
+		{
+			`{{ range env "SLUICE_TEST_SECRET" }}{{ end }}`,
+			"line 1: has a {{ range }} over something that is no list, map or number",
+		},
 		{`{{ define "hunter2: 7" }}` + "\n" + `{{ fail "hunter2" }}{{ end }}{{ template "hunter2: 7" }}`, "calls fail"},
 		{`{{ index (dict) (env "SLUICE_TEST_SECRET") "x" }}`, "line 1: function index fails"},
-		{`{{ getHostByName "hunter2.invalid:" }}`,
-			"line 1: calls getHostByName for a name that could not be resolved in time"},
+		{
+			`{{ getHostByName "hunter2.invalid:" }}`,
+			"line 1: calls getHostByName for a name that could not be resolved in time",
+		},
 	}
 	for _, test := range tests {
 		_, err := render(test.text)

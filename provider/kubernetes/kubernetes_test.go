@@ -14,8 +14,10 @@ import (
 
 func assemble(t *testing.T, crd *static.KubernetesCRD, ingress *static.KubernetesIngress) *Clusters {
 	t.Helper()
-	all, err := New(Options{CRD: crd, Ingress: ingress, Metrics: metrics.New(metrics.Options{EntryPoints: true}),
-		Logger: telemetry.Discard{}})
+	all, err := New(Options{
+		CRD: crd, Ingress: ingress, Metrics: metrics.New(metrics.Options{EntryPoints: true}),
+		Logger: telemetry.Discard{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,9 +35,11 @@ func TestProvidersShareACluster(t *testing.T) {
 	}{
 		"nothing": {nil, nil, "", "", ""},
 		"one":     {&static.KubernetesCRD{Endpoint: here}, nil, "kubernetescrd kubernetesendpoints", "kubernetes", "all"},
-		"both of one": {&static.KubernetesCRD{Endpoint: here, Namespaces: []string{"shop"}},
+		"both of one": {
+			&static.KubernetesCRD{Endpoint: here, Namespaces: []string{"shop"}},
 			&static.KubernetesIngress{Endpoint: here, Namespaces: []string{"blog", "shop"}},
-			"kubernetescrd kubernetes kubernetesendpoints", "kubernetes", "blog,shop"},
+			"kubernetescrd kubernetes kubernetesendpoints", "kubernetes", "blog,shop",
+		},
 		"one of them everywhere": {
 			&static.KubernetesCRD{Endpoint: here, Namespaces: []string{"shop"}}, &static.KubernetesIngress{Endpoint: here},
 			"kubernetescrd kubernetes kubernetesendpoints", "kubernetes", "all",
@@ -76,8 +80,10 @@ func TestAClusterIsToldOfItsOwn(t *testing.T) {
 	all := assemble(t, &static.KubernetesCRD{Endpoint: "http://127.0.0.1:1"},
 		&static.KubernetesIngress{Endpoint: "http://127.0.0.1:2"})
 	custom, ingresses := &dynamic.Configuration{}, &dynamic.Configuration{}
-	state := State{Included: map[string]*dynamic.Configuration{"kubernetescrd": custom, "kubernetes": ingresses,
-		"file": {}}, Settled: true}
+	state := State{Included: map[string]*dynamic.Configuration{
+		"kubernetescrd": custom, "kubernetes": ingresses,
+		"file": {},
+	}, Settled: true}
 	for i, want := range []*dynamic.Configuration{custom, ingresses} {
 		view := all.order[i].view(state)
 		if len(view.Configurations) != 1 || view.Configurations[0] != want || !view.Settled {

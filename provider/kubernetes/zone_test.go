@@ -37,8 +37,10 @@ func TestZone(t *testing.T) {
 		"a node with a zone": {node: "one", want: want{zone: "a"}},
 		"another node":       {node: "two", want: want{zone: "b"}},
 		"no variable":        {silent: true},
-		"nodes are not to be read": {node: "one", crd: static.KubernetesCRD{DisableClusterScopeResources: true},
-			silent: true},
+		"nodes are not to be read": {
+			node: "one", crd: static.KubernetesCRD{DisableClusterScopeResources: true},
+			silent: true,
+		},
 		"a node without a zone": {node: "bare", want: want{reason: "Node bare has no label topology.kubernetes.io/zone"}},
 		"no such node":          {node: "gone", want: want{reason: "Node gone, which NODE_NAME names, does not exist"}},
 		"nodes may not be read": {

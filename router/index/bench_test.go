@@ -106,8 +106,10 @@ func BenchmarkMatch(b *testing.B) {
 // as long as they come before the route that takes it.
 func BenchmarkMatchLinearRules(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000, 10_000} {
-		for name, text := range map[string]string{"header": "Header(`X-Tenant`, `tenant-%d`)",
-			"regexp": "HostRegexp(`^tenant-%d\\.`)"} {
+		for name, text := range map[string]string{
+			"header": "Header(`X-Tenant`, `tenant-%d`)",
+			"regexp": "HostRegexp(`^tenant-%d\\.`)",
+		} {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				routes := []*Route[int]{newRoute(b, "last", "Host(`www.example.com`)", -1)}
 				for i := range n {

@@ -97,8 +97,10 @@ func TestPrefixesAreBytes(t *testing.T) {
 }
 
 func TestWalkStopsWhenToldTo(t *testing.T) {
-	x := New([]*Route[int]{newRoute(t, "a", "Host(`x`)", 3), newRoute(t, "b", "Path(`/`)", 2),
-		newRoute(t, "c", "Path(`/`)", 1)})
+	x := New([]*Route[int]{
+		newRoute(t, "a", "Host(`x`)", 3), newRoute(t, "b", "Path(`/`)", 2),
+		newRoute(t, "c", "Path(`/`)", 1),
+	})
 	var visited int
 	req := request("x", "/")
 	x.Walk(&req, func(*Route[int], bool) bool { visited++; return visited < 2 })

@@ -73,10 +73,14 @@ func TestKeysAreBounded(t *testing.T) {
 		{"all hosts of a long list", alternatives(3000, "Host(`h%d`)"), 3000, false},
 		{"one path for all hosts", alternatives(3000, "Host(`h%d`)") + " && PathPrefix(`/x`)", 3000, false},
 		{"a product below the bound", alternatives(8, "Host(`h%d`)") + " && " + alternatives(8, "Path(`/%d`)"), 64, false},
-		{"hosts beat paths above the bound", alternatives(40, "Path(`/%d`)") + " && " + alternatives(90, "Host(`h%d`)"), 90,
-			false},
-		{"fewer paths beat more", alternatives(40, "PathPrefix(`/%d`)") + " && " + alternatives(9, "PathPrefix(`/9%d`)"), 9,
-			false},
+		{
+			"hosts beat paths above the bound", alternatives(40, "Path(`/%d`)") + " && " + alternatives(90, "Host(`h%d`)"), 90,
+			false,
+		},
+		{
+			"fewer paths beat more", alternatives(40, "PathPrefix(`/%d`)") + " && " + alternatives(9, "PathPrefix(`/9%d`)"), 9,
+			false,
+		},
 		{"a product that grows with every operand", strings.TrimSuffix(strings.Repeat("(Host(`a`) || Path(`/`)) && ", 5000),
 			" && "), 3, false},
 		{"an alternative without keys", alternatives(100, "Host(`h%d`)") + " || Method(`GET`)", 1, true},

@@ -40,8 +40,10 @@ func (b *builder) node(tree *dynamic.Match, depth int) (node, error) {
 		return nil, fmt.Errorf("the rule nests more than %d deep", maxDepth)
 	}
 	forms := 0
-	for _, is := range []bool{tree.Name != "" || len(tree.Args) > 0, len(tree.All) > 0, len(tree.Any) > 0,
-		tree.Not != nil} {
+	for _, is := range []bool{
+		tree.Name != "" || len(tree.Args) > 0, len(tree.All) > 0, len(tree.Any) > 0,
+		tree.Not != nil,
+	} {
 		if is {
 			forms++
 		}

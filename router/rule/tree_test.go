@@ -116,8 +116,11 @@ func TestTreesAreRefused(t *testing.T) {
 		{"nothing", dynamic.Match{}, "not exactly one of"},
 		{"an empty All", dynamic.Match{All: []dynamic.Match{}}, "not exactly one of"},
 		{"an empty part", all(a, dynamic.Match{}), "not exactly one of"},
-		{"a matcher and All", dynamic.Match{Name: "Path", Args: []string{"/a"}, All: []dynamic.Match{a}},
-			"not exactly one of"},
+		{
+			"a matcher and All",
+			dynamic.Match{Name: "Path", Args: []string{"/a"}, All: []dynamic.Match{a}},
+			"not exactly one of",
+		},
 		{"All and Any", dynamic.Match{All: []dynamic.Match{a}, Any: []dynamic.Match{a}}, "not exactly one of"},
 		{"Not and Any", dynamic.Match{Not: &a, Any: []dynamic.Match{a}}, "not exactly one of"},
 		{"arguments of All", dynamic.Match{Args: []string{"/a"}, All: []dynamic.Match{a}}, "not exactly one of"},

@@ -18,10 +18,12 @@ func BenchmarkServices(b *testing.B) {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	var children []service.Child
 	for i := range 10 {
-		children = append(children, service.Child{Name: fmt.Sprintf("app-v%d", i), Handler: nothing, Weight: i + 1,
+		children = append(children, service.Child{
+			Name: fmt.Sprintf("app-v%d", i), Handler: nothing, Weight: i + 1,
 			Up: func() bool {
 				return i > 4
-			}})
+			},
+		})
 	}
 	cookie, err := sticky.New("w@file", nil)
 	if err != nil {
@@ -34,22 +36,30 @@ func BenchmarkServices(b *testing.B) {
 	carrier := service.NewMirrors()
 	defer carrier.Close()
 	mirroring := func(percent int) *service.Mirroring {
-		return service.NewMirroring(service.MirroringOptions{Main: children[9], To: []service.Mirror{{nothing, percent}},
-			State: service.NewState(), Carrier: carrier})
+		return service.NewMirroring(service.MirroringOptions{
+			Main: children[9], To: []service.Mirror{{nothing, percent}},
+			State: service.NewState(), Carrier: carrier,
+		})
 	}
 	for _, row := range []struct {
 		name    string
 		handler http.Handler
 	}{
 		{"weighted", service.NewWeighted(service.WeightedOptions{Children: children, State: service.NewState()})},
-		{"weighted/half down", service.NewWeighted(service.WeightedOptions{Children: children, HealthCheck: true,
-			State: service.NewState()})},
-		{"weighted/cookie", service.NewWeighted(service.WeightedOptions{Children: children, Cookie: cookie,
-			State: service.NewState()})},
+		{"weighted/half down", service.NewWeighted(service.WeightedOptions{
+			Children: children, HealthCheck: true,
+			State: service.NewState(),
+		})},
+		{"weighted/cookie", service.NewWeighted(service.WeightedOptions{
+			Children: children, Cookie: cookie,
+			State: service.NewState(),
+		})},
 		{"highestRandomWeight", service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Children: children})},
 		{"failover", service.NewFailover(service.FailoverOptions{Main: children[9], Fallback: children[8]})},
-		{"failover/by status", service.NewFailover(service.FailoverOptions{Main: children[9], Fallback: children[8],
-			Status: status, Memory: replay.NewMemory(1 << 20)})},
+		{"failover/by status", service.NewFailover(service.FailoverOptions{
+			Main: children[9], Fallback: children[8],
+			Status: status, Memory: replay.NewMemory(1 << 20),
+		})},
 		{"mirroring/0", mirroring(0)},
 		{"mirroring/100", mirroring(100)},
 	} {

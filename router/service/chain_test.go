@@ -192,10 +192,14 @@ func TestRequestsAreKeptApartFromTheirCopies(t *testing.T) {
 	main := endpoint(t, answer(true))
 	main.Middlewares = []string{"main"}
 	p := newProxy(t, map[string]*dynamic.Service{
-		"top@file": {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{Name: "mirror",
-			Percent: 100}, {Name: "mirror", Percent: 50}}}},
-		"failover@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
-			Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
+		"top@file": {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{
+			Name:    "mirror",
+			Percent: 100,
+		}, {Name: "mirror", Percent: 50}}}},
+		"failover@file": {Failover: &dynamic.Failover{
+			Service: "main", Fallback: "fallback",
+			Errors: &dynamic.FailoverErrors{Status: []string{"503"}},
+		}},
 		"main@file":     main,
 		"fallback@file": endpoint(t, answer(false)),
 		"mirror@file": endpoint(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -270,8 +274,10 @@ func converse(conn net.Conn, reader *bufio.Reader, id string, round int) error {
 func TestAnInterruptedBodyGoesToTheFallback(t *testing.T) {
 	refused := make(chan struct{}, 1)
 	p := newProxy(t, map[string]*dynamic.Service{
-		"top@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
-			Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
+		"top@file": {Failover: &dynamic.Failover{
+			Service: "main", Fallback: "fallback",
+			Errors: &dynamic.FailoverErrors{Status: []string{"503"}},
+		}},
 		"main@file": endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -314,10 +320,14 @@ func TestAnInterruptedBodyGoesToTheFallback(t *testing.T) {
 func TestTheRecordIsOfWhoAnswered(t *testing.T) {
 	hold := make(chan struct{})
 	p := newProxy(t, map[string]*dynamic.Service{
-		"top@file": {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{Name: "mirror",
-			Percent: 100}}}},
-		"failover@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
-			Errors: &dynamic.FailoverErrors{Status: []string{"500"}}}},
+		"top@file": {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{
+			Name:    "mirror",
+			Percent: 100,
+		}}}},
+		"failover@file": {Failover: &dynamic.Failover{
+			Service: "main", Fallback: "fallback",
+			Errors: &dynamic.FailoverErrors{Status: []string{"500"}},
+		}},
 		"main@file": endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}),

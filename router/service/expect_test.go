@@ -14,8 +14,10 @@ import (
 func TestAFallbackAsksForABodyThatMainDidNotWant(t *testing.T) {
 	for _, wants := range []bool{false, true} {
 		p := newProxy(t, map[string]*dynamic.Service{
-			"top@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
-				Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
+			"top@file": {Failover: &dynamic.Failover{
+				Service: "main", Fallback: "fallback",
+				Errors: &dynamic.FailoverErrors{Status: []string{"503"}},
+			}},
 			"main@file": endpoint(t, func(w http.ResponseWriter, r *http.Request) {
 				if wants {
 					_, _ = io.Copy(io.Discard, r.Body)

@@ -18,8 +18,10 @@ func TestAnInterruptedBodyOfHTTP2GoesToTheFallback(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	status := make(chan int, 1)
 	p := newProxy(t, map[string]*dynamic.Service{
-		"top@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
-			Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
+		"top@file": {Failover: &dynamic.Failover{
+			Service: "main", Fallback: "fallback",
+			Errors: &dynamic.FailoverErrors{Status: []string{"503"}},
+		}},
 		"main@file": endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			w.WriteHeader(<-status)

@@ -381,8 +381,11 @@ func TestTheFallbackGetsTheRequestAsItCame(t *testing.T) {
 }
 
 func TestTheRecordIsTheFallbacks(t *testing.T) {
-	for _, released := range []struct{ main, fallback, want bool }{{true, true, true}, {true, false, false},
-		{false, true, false}} {
+	for _, released := range []struct{ main, fallback, want bool }{
+		{true, true, true},
+		{true, false, false},
+		{false, true, false},
+	} {
 		f := service.NewFailover(service.FailoverOptions{
 			Main: handled(func(w http.ResponseWriter, r *http.Request) {
 				record := telemetry.RecordFrom(r.Context())

@@ -91,8 +91,10 @@ func TestMirrorsGetTheirSharesEvenly(t *testing.T) {
 	for n := range 400 {
 		turn.Store(int64(n))
 		// A handler that is built anew goes on counting.
-		m := service.NewMirroring(service.MirroringOptions{Main: echo("main"), To: to, State: state, Carrier: carrier,
-			Memory: replay.NewMemory(0)})
+		m := service.NewMirroring(service.MirroringOptions{
+			Main: echo("main"), To: to, State: state, Carrier: carrier,
+			Memory: replay.NewMemory(0),
+		})
 		before := carrier.Counts().Sent
 		ask(t, m)
 		for range carrier.Counts().Sent - before {
@@ -130,8 +132,10 @@ func TestAMirrorGetsTheRequestAsItCame(t *testing.T) {
 		}
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Header.Del("User-Agent")
-			ctx := telemetry.WithRecord(r.Context(), &telemetry.Record{Client: "192.0.2.7", Method: "POST", Router: "r@file",
-				Tries: 3})
+			ctx := telemetry.WithRecord(r.Context(), &telemetry.Record{
+				Client: "192.0.2.7", Method: "POST", Router: "r@file",
+				Tries: 3,
+			})
 			m.ServeHTTP(w, r.WithContext(forwarded.KeepForwardedFor(ctx)))
 		}))
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/path?q=1", body)
@@ -184,8 +188,10 @@ func TestMirrorsHaveACopyEach(t *testing.T) {
 	})
 	carrier := service.NewMirrors()
 	defer carrier.Close()
-	m := service.NewMirroring(service.MirroringOptions{Main: echo("main"), To: []service.Mirror{{first, 100},
-		{second, 100}}, State: service.NewState(), Carrier: carrier})
+	m := service.NewMirroring(service.MirroringOptions{Main: echo("main"), To: []service.Mirror{
+		{first, 100},
+		{second, 100},
+	}, State: service.NewState(), Carrier: carrier})
 	ask(t, m, "Accept", "text/plain")
 	if text, want := <-got, "/[text/plain][]"; strings.ReplaceAll(text, " ", "") != want {
 		t.Errorf("the second mirror got %s, want %s", text, want)
@@ -416,13 +422,19 @@ func TestHealthGoesUpThroughAllKinds(t *testing.T) {
 	a, b := &named{name: "a"}, &named{name: "b"}
 	carrier := service.NewMirrors()
 	defer carrier.Close()
-	m := service.NewMirroring(service.MirroringOptions{Main: a.child(0), To: []service.Mirror{{b, 100}},
-		State: service.NewState(), Carrier: carrier, Memory: replay.NewMemory(0)})
+	m := service.NewMirroring(service.MirroringOptions{
+		Main: a.child(0), To: []service.Mirror{{b, 100}},
+		State: service.NewState(), Carrier: carrier, Memory: replay.NewMemory(0),
+	})
 	f := service.NewFailover(service.FailoverOptions{Main: service.Child{Handler: m, Up: m.Up}, Fallback: b.child(0)})
-	w := service.NewWeighted(service.WeightedOptions{Children: []service.Child{{Name: "f", Handler: f, Weight: 1,
-		Up: f.Up}, a.child(0)}, HealthCheck: true, State: service.NewState()})
-	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Children: []service.Child{{Name: "w",
-		Handler: w, Weight: 1, Up: w.Up}}, HealthCheck: true})
+	w := service.NewWeighted(service.WeightedOptions{Children: []service.Child{{
+		Name: "f", Handler: f, Weight: 1,
+		Up: f.Up,
+	}, a.child(0)}, HealthCheck: true, State: service.NewState()})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Children: []service.Child{{
+		Name:    "w",
+		Handler: w, Weight: 1, Up: w.Up,
+	}}, HealthCheck: true})
 	for _, row := range []struct {
 		a, b    bool
 		up      []bool

@@ -47,8 +47,10 @@ func TestHighestRandomWeightSharesClientsAndMovesFew(t *testing.T) {
 	const clients = 20000
 	services := []*named{{name: "app-v1"}, {name: "app-v2"}, {name: "app-v3"}}
 	children := []service.Child{services[0].child(1), services[1].child(1), services[2].child(2)}
-	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Name: "h@file", Children: children,
-		HealthCheck: true})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{
+		Name: "h@file", Children: children,
+		HealthCheck: true,
+	})
 	ctx, w := telemetry.WithRecord(t.Context(), new(telemetry.Record)), &silent{header: http.Header{}}
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
 	choose := func(client string) int {
@@ -93,8 +95,10 @@ func TestHighestRandomWeightTakesTheClientOfTheRecord(t *testing.T) {
 
 func TestHighestRandomWeightSaysThatNobodyAnswers(t *testing.T) {
 	a := &named{name: "a"}
-	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Name: "h@file",
-		Children: []service.Child{a.child(1)}, HealthCheck: true})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{
+		Name:     "h@file",
+		Children: []service.Child{a.child(1)}, HealthCheck: true,
+	})
 	if !h.Up() {
 		t.Error("it is down")
 	}

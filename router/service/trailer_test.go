@@ -21,10 +21,14 @@ func TestTrailersReachEverybody(t *testing.T) {
 		})
 	}
 	p := newProxy(t, map[string]*dynamic.Service{
-		"top@file": {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{Name: "mirror",
-			Percent: 100}}}},
-		"failover@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
-			Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
+		"top@file": {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{
+			Name:    "mirror",
+			Percent: 100,
+		}}}},
+		"failover@file": {Failover: &dynamic.Failover{
+			Service: "main", Fallback: "fallback",
+			Errors: &dynamic.FailoverErrors{Status: []string{"503"}},
+		}},
 		"main@file":     reader("main", http.StatusServiceUnavailable),
 		"fallback@file": reader("fallback", http.StatusOK),
 		"mirror@file":   reader("mirror", http.StatusOK),

@@ -50,8 +50,10 @@ func TestWeightedSharesByWeight(t *testing.T) {
 func TestWeightedPassesOverWhoIsDown(t *testing.T) {
 	a, b, c := &named{name: "a"}, &named{name: "b"}, &named{name: "c"}
 	children := []service.Child{a.child(6), b.child(3), c.child(1)}
-	w := service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: children, HealthCheck: true,
-		State: service.NewState()})
+	w := service.NewWeighted(service.WeightedOptions{
+		Name: "w@file", Children: children, HealthCheck: true,
+		State: service.NewState(),
+	})
 	wantShares(t, "all up", shares(t, w, 1000, a, b, c), 600, 300, 100)
 	a.down.Store(true)
 	wantShares(t, "the heaviest down", shares(t, w, 4000, a, b, c), 0, 3000, 1000)
@@ -68,11 +70,17 @@ func TestWeightedSaysWhyNobodyAnswers(t *testing.T) {
 		down    bool
 		reason  string
 	}{
-		"down": {service.WeightedOptions{Children: []service.Child{a.child(1)}, HealthCheck: true}, true,
-			"no service of the weighted service is up"},
+		"down": {
+			service.WeightedOptions{Children: []service.Child{a.child(1)}, HealthCheck: true},
+			true,
+			"no service of the weighted service is up",
+		},
 		"no weight": {service.WeightedOptions{Children: []service.Child{a.child(0)}}, false, "have weight 0"},
-		"no weight, too": {service.WeightedOptions{Children: []service.Child{a.child(0)}, HealthCheck: true}, false,
-			"have weight 0"},
+		"no weight, too": {
+			service.WeightedOptions{Children: []service.Child{a.child(0)}, HealthCheck: true},
+			false,
+			"have weight 0",
+		},
 		"no children": {service.WeightedOptions{}, false, "have weight 0"},
 	} {
 		a.down.Store(row.down)
@@ -94,8 +102,10 @@ func TestWeightedGoesOnWhereItStood(t *testing.T) {
 	a, b := &named{name: "a"}, &named{name: "b"}
 	state := service.NewState()
 	for range 200 {
-		w := service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: []service.Child{a.child(1), b.child(1)},
-			State: state})
+		w := service.NewWeighted(service.WeightedOptions{
+			Name: "w@file", Children: []service.Child{a.child(1), b.child(1)},
+			State: state,
+		})
 		ask(t, w)
 	}
 	if a.count.Load() != 100 || b.count.Load() != 100 {
@@ -109,8 +119,10 @@ func stickyWeighted(t *testing.T, healthCheck bool, children ...service.Child) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	return service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: children, Cookie: cookie,
-		HealthCheck: healthCheck, State: service.NewState()})
+	return service.NewWeighted(service.WeightedOptions{
+		Name: "w@file", Children: children, Cookie: cookie,
+		HealthCheck: healthCheck, State: service.NewState(),
+	})
 }
 
 func TestWeightedKeepsAClientWithItsChild(t *testing.T) {
@@ -184,8 +196,10 @@ func (s *silent) WriteHeader(int)             {}
 func TestChoosingAllocatesNothing(t *testing.T) {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	up, down := func() bool { return true }, func() bool { return false }
-	children := []service.Child{{Name: "a", Handler: nothing, Weight: 3, Up: down}, {Name: "b", Handler: nothing,
-		Weight: 2, Up: up}}
+	children := []service.Child{{Name: "a", Handler: nothing, Weight: 3, Up: down}, {
+		Name: "b", Handler: nothing,
+		Weight: 2, Up: up,
+	}}
 	cookie, err := sticky.New("w@file", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -194,13 +208,19 @@ func TestChoosingAllocatesNothing(t *testing.T) {
 	r.Header.Set("Cookie", cookie.Name()+"="+sticky.ID("b"))
 	for name, handler := range map[string]http.Handler{
 		"weighted": service.NewWeighted(service.WeightedOptions{Children: children, State: service.NewState()}),
-		"weighted with health": service.NewWeighted(service.WeightedOptions{Children: children, HealthCheck: true,
-			State: service.NewState()}),
-		"weighted with cookie": service.NewWeighted(service.WeightedOptions{Children: children, Cookie: cookie,
-			State: service.NewState()}),
+		"weighted with health": service.NewWeighted(service.WeightedOptions{
+			Children: children, HealthCheck: true,
+			State: service.NewState(),
+		}),
+		"weighted with cookie": service.NewWeighted(service.WeightedOptions{
+			Children: children, Cookie: cookie,
+			State: service.NewState(),
+		}),
 		"failover": service.NewFailover(service.FailoverOptions{Main: children[0], Fallback: children[1]}),
-		"mirroring 0 %": service.NewMirroring(service.MirroringOptions{Main: children[0],
-			To: []service.Mirror{{nothing, 0}}, State: service.NewState()}),
+		"mirroring 0 %": service.NewMirroring(service.MirroringOptions{
+			Main: children[0],
+			To:   []service.Mirror{{nothing, 0}}, State: service.NewState(),
+		}),
 	} {
 		w := &silent{header: http.Header{}}
 		if n := testing.AllocsPerRun(100, func() { handler.ServeHTTP(w, r) }); n != 0 {

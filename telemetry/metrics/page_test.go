@@ -85,8 +85,10 @@ func busy(t *testing.T, options Options) *Metrics {
 		metrics.Entrypoint("web").Count(request)
 	}
 	metrics.Entrypoint("web").Opened()
-	metrics.Register(Balance(slices.Values([]BalanceCounts{{Service: "goods@file",
-		Counts: map[string]uint64{"retries": 2}}})))
+	metrics.Register(Balance(slices.Values([]BalanceCounts{{
+		Service: "goods@file",
+		Counts:  map[string]uint64{"retries": 2},
+	}})))
 	metrics.Register(Servers(slices.Values([]ServerStatus{{Service: "goods@file", URL: "http://127.0.0.1:80", Up: true}})))
 	metrics.Register(Certificates(slices.Values(certificates())))
 	metrics.Register(Dropped("access_log", func() uint64 { return 4 }))

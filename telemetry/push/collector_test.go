@@ -25,7 +25,8 @@ type received struct {
 }
 
 func (r *received) Export(_ context.Context,
-	request *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
+	request *collector.ExportMetricsServiceRequest,
+) (*collector.ExportMetricsServiceResponse, error) {
 	r.requests <- request
 	return &collector.ExportMetricsServiceResponse{}, nil
 }

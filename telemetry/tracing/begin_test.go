@@ -26,25 +26,35 @@ func TestBegin(t *testing.T) {
 	}{
 		"new trace, sampled":     {share: 1, observe: telemetry.ObserveTrace, sampled: true},
 		"new trace, not sampled": {share: 0, observe: telemetry.ObserveTrace},
-		"client decided for": {share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid}},
-			sampled: true, trace: exampleTrace},
-		"client decided against": {share: 1, observe: telemetry.ObserveTrace,
-			header: http.Header{"Traceparent": {unsampled}}, same: true, trace: exampleTrace},
-		"state of a sampled trace": {observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid},
-			"Tracestate": {"a=1"}}, sampled: true, trace: exampleTrace, state: []string{"a=1"}},
+		"client decided for": {
+			share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid}},
+			sampled: true, trace: exampleTrace,
+		},
+		"client decided against": {
+			share: 1, observe: telemetry.ObserveTrace,
+			header: http.Header{"Traceparent": {unsampled}}, same: true, trace: exampleTrace,
+		},
+		"state of a sampled trace": {observe: telemetry.ObserveTrace, header: http.Header{
+			"Traceparent": {valid},
+			"Tracestate":  {"a=1"},
+		}, sampled: true, trace: exampleTrace, state: []string{"a=1"}},
 		"state of another": {
 			observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {unsampled}, "Tracestate": {"a=1"}},
 			same: true, trace: exampleTrace, state: []string{"a=1"},
 		},
-		"malformed": {share: 1, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid + "x"},
-			"Tracestate": {"a=1"}}, sampled: true},
+		"malformed": {share: 1, observe: telemetry.ObserveTrace, header: http.Header{
+			"Traceparent": {valid + "x"},
+			"Tracestate":  {"a=1"},
+		}, sampled: true},
 		"malformed, not sampled": {
 			share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {"nothing"}, "Tracestate": {"a=1"}},
 		},
 		"two":         {share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid, valid}}},
 		"state alone": {share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Tracestate": {"a=1"}}},
-		"nobody traces": {share: 1, observe: telemetry.ObserveAccess, header: http.Header{"Traceparent": {valid},
-			"Tracestate": {"a=1"}}, same: true, state: []string{"a=1"}},
+		"nobody traces": {share: 1, observe: telemetry.ObserveAccess, header: http.Header{
+			"Traceparent": {valid},
+			"Tracestate":  {"a=1"},
+		}, same: true, state: []string{"a=1"}},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

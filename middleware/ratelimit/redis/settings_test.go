@@ -29,8 +29,10 @@ func TestDefaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		options := s.options
-		got := []any{options.Addrs, options.DB, options.PoolSize, options.ReadTimeout, options.WriteTimeout,
-			options.DialTimeout, options.TLSConfig == nil}
+		got := []any{
+			options.Addrs, options.DB, options.PoolSize, options.ReadTimeout, options.WriteTimeout,
+			options.DialTimeout, options.TLSConfig == nil,
+		}
 		want := []any{[]string{"localhost:6379"}, 0, 0, 3 * time.Second, 3 * time.Second, 5 * time.Second, true}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -53,8 +55,11 @@ func TestOptions(t *testing.T) {
 		options.ReadTimeout, options.WriteTimeout, options.DialTimeout, options.TLSConfig != nil,
 	}
 	// No timeout is -1 for the library, and connecting ends with the probe that does it.
-	want := []any{[]string{"a:1", "[::1]:65535"}, "u", "p", 5, 2, 5, time.Duration(-1), time.Duration(-1), probeTimeout,
-		true}
+	want := []any{
+		[]string{"a:1", "[::1]:65535"},
+		"u", "p", 5, 2, 5, time.Duration(-1), time.Duration(-1), probeTimeout,
+		true,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -69,16 +74,22 @@ func TestErrorsNameTheOption(t *testing.T) {
 	for want, config := range map[string]dynamic.Redis{
 		`rateLimit.redis.endpoints[0] "redis" is not host:port`: {Endpoints: []string{"redis"}},
 		`rateLimit.redis.endpoints[0] ":6379" is not host:port`: {Endpoints: []string{":6379"}},
-		`rateLimit.redis.endpoints[1] "b:70000" has a port that is not between`: {Endpoints: []string{"a:1",
-			"b:70000"}},
+		`rateLimit.redis.endpoints[1] "b:70000" has a port that is not between`: {Endpoints: []string{
+			"a:1",
+			"b:70000",
+		}},
 		`rateLimit.redis.endpoints[0] "b:0" has a port`:                                 {Endpoints: []string{"b:0"}},
 		`rateLimit.redis.endpoints[0] is not host:port; user, password and TLS are opt`: {Endpoints: []string{"redis://u:hunter2@h:1"}},
 		`rateLimit.redis.endpoints[0] is not host:port; user, password and TLS are`:     {Endpoints: []string{"hunter2@h:1"}},
-		`rateLimit.redis.endpoints[1] "/run/redis" is a socket`: {Endpoints: []string{"a:1",
-			"/run/redis"}},
+		`rateLimit.redis.endpoints[1] "/run/redis" is a socket`: {Endpoints: []string{
+			"a:1",
+			"/run/redis",
+		}},
 		`rateLimit.redis.db -1 is negative`: {DB: -1},
-		`rateLimit.redis.db 2: several endpoints are those of a cluster`: {DB: 2, Endpoints: []string{"a:1",
-			"b:1"}},
+		`rateLimit.redis.db 2: several endpoints are those of a cluster`: {DB: 2, Endpoints: []string{
+			"a:1",
+			"b:1",
+		}},
 		`rateLimit.redis.poolSize -2 is negative`:                              {PoolSize: -2},
 		`rateLimit.redis.minIdleConns -3 is negative`:                          {MinIdleConns: -3},
 		`rateLimit.redis.maxActiveConns -4 is negative`:                        {MaxActiveConns: -4},
@@ -143,10 +154,14 @@ func TestReasons(t *testing.T) {
 		err  error
 		want string
 	}{
-		{answer("READONLY You can't write against a read only replica."),
-			"READONLY You can't write against a read only replica."},
-		{answer("ERR unknown command 'HELLO', with args beginning with: '2' 'AUTH' 'default' 'hunter2'"),
-			"ERR unknown command 'HELLO'"},
+		{
+			answer("READONLY You can't write against a read only replica."),
+			"READONLY You can't write against a read only replica.",
+		},
+		{
+			answer("ERR unknown command 'HELLO', with args beginning with: '2' 'AUTH' 'default' 'hunter2'"),
+			"ERR unknown command 'HELLO'",
+		},
 		{answer("ERR unknown command 'HELLO', with args beginning with: '2'"), "ERR unknown command 'HELLO'"},
 		{answer("hunter2"), "an answer that holds the password"},
 		{fmt.Errorf("failed to authenticate: %w", answer("WRONGPASS no")), "WRONGPASS no"},

@@ -45,7 +45,8 @@ type reached struct {
 
 func references() []reached {
 	ports := []corev1.ServicePort{
-		{Name: "443", Port: 80}, {Name: "https", Port: 8443, NodePort: 30443},
+		{Name: "443", Port: 80},
+		{Name: "https", Port: 8443, NodePort: 30443},
 		{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
 	}
 	clusterIP := corev1.ServiceSpec{ClusterIP: "192.0.2.1", Ports: ports}
@@ -54,14 +55,18 @@ func references() []reached {
 	yes, no := true, false
 	return []reached{
 		{name: "a number", spec: clusterIP, reference: Reference{Port: intstr.FromInt32(80)}, wantSet: "http c/shop/web:80"},
-		{name: "a name", spec: clusterIP, reference: Reference{Port: intstr.FromString("https")},
-			wantSet: "https c/shop/web:8443"},
+		{
+			name: "a name", spec: clusterIP, reference: Reference{Port: intstr.FromString("https")},
+			wantSet: "https c/shop/web:8443",
+		},
 		{
 			name: "a number in quotes is a name first", spec: clusterIP,
 			reference: Reference{Port: intstr.FromString("443")}, wantSet: "http c/shop/web:80",
 		},
-		{name: "a number in quotes", spec: clusterIP, reference: Reference{Port: intstr.FromString("8443")},
-			wantSet: "https c/shop/web:8443"},
+		{
+			name: "a number in quotes", spec: clusterIP, reference: Reference{Port: intstr.FromString("8443")},
+			wantSet: "https c/shop/web:8443",
+		},
 		{
 			name: "UDP", spec: clusterIP, reference: Reference{Port: intstr.FromString("dns")},
 			problem: "Service shop/web has no port dns, which has 80 (443), 8443 (https), 53 (dns)/UDP", missing: true,
@@ -89,8 +94,10 @@ func references() []reached {
 			options: Options{NativeLBByDefault: true}, wantSet: "http c/shop/web:80",
 		},
 		{
-			name: "native before nodes", spec: nodePort, reference: Reference{Port: intstr.FromInt32(80), NativeLB: &yes,
-				NodePortLB: true},
+			name: "native before nodes", spec: nodePort, reference: Reference{
+				Port: intstr.FromInt32(80), NativeLB: &yes,
+				NodePortLB: true,
+			},
 			wantURLs: []string{"http://192.0.2.1:80"},
 		},
 		{
@@ -134,8 +141,10 @@ func TestLoadBalancer(t *testing.T) {
 }
 
 func TestLoadBalancerKeepsTheGivenOptions(t *testing.T) {
-	given := &dynamic.ServersLoadBalancer{Strategy: dynamic.StrategyHRW,
-		HealthCheck: &dynamic.ServerHealthCheck{Path: "/"}}
+	given := &dynamic.ServersLoadBalancer{
+		Strategy:    dynamic.StrategyHRW,
+		HealthCheck: &dynamic.ServerHealthCheck{Path: "/"},
+	}
 	reference := Reference{Namespace: "shop", Name: "web", Port: intstr.FromInt32(80), Balancer: given}
 	objects := fixed{service: web(corev1.ServiceSpec{ClusterIP: "192.0.2.1", Ports: []corev1.ServicePort{{Port: 80}}})}
 	balancer, problem := LoadBalancer(reference, Options{}, objects)

@@ -87,10 +87,18 @@ func TestConnectRefuses(t *testing.T) {
 	}{
 		{"no cluster", client.Options{}, "", "no cluster"},
 		{"no kubeconfig file", client.Options{}, "/nonexistent/kubeconfig", "/nonexistent/kubeconfig"},
-		{"no token file", client.Options{Endpoint: "https://127.0.0.1:1", Token: "/nonexistent/token"}, "",
-			"/nonexistent/token"},
-		{"no CA file", client.Options{Endpoint: "https://127.0.0.1:1", CertAuthFilePath: "/nonexistent/ca.crt"}, "",
-			"/nonexistent/ca.crt"},
+		{
+			"no token file",
+			client.Options{Endpoint: "https://127.0.0.1:1", Token: "/nonexistent/token"},
+			"",
+			"/nonexistent/token",
+		},
+		{
+			"no CA file",
+			client.Options{Endpoint: "https://127.0.0.1:1", CertAuthFilePath: "/nonexistent/ca.crt"},
+			"",
+			"/nonexistent/ca.crt",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -136,10 +136,14 @@ func TestTroubleIsLoggedOnce(t *testing.T) {
 		reason string
 		lines  int
 	}{
-		{"a server that fails", apierrors.NewInternalError(errors.New("broken")), "secrets: Internal error occurred: broken",
-			2},
-		{"no answer, which is said elsewhere", &url.Error{Op: "Get", URL: "https://k", Err: errors.New("refused")},
-			`secrets: Get "https://k": refused`, 0},
+		{
+			"a server that fails", apierrors.NewInternalError(errors.New("broken")), "secrets: Internal error occurred: broken",
+			2,
+		},
+		{
+			"no answer, which is said elsewhere", &url.Error{Op: "Get", URL: "https://k", Err: errors.New("refused")},
+			`secrets: Get "https://k": refused`, 0,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

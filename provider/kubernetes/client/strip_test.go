@@ -80,8 +80,10 @@ func TestStrip(t *testing.T) {
 				ObjectMeta: kept(nil, map[string]string{discoveryv1.LabelServiceName: "web"}),
 				Ports:      []discoveryv1.EndpointPort{{}},
 				Endpoints: []discoveryv1.Endpoint{{
-					Addresses: []string{"192.0.2.1"}, Zone: &zone, Hints: hints, TargetRef: &corev1.ObjectReference{Kind: "Pod",
-						UID: "p"},
+					Addresses: []string{"192.0.2.1"}, Zone: &zone, Hints: hints, TargetRef: &corev1.ObjectReference{
+						Kind: "Pod",
+						UID:  "p",
+					},
 				}},
 			},
 		},
@@ -99,13 +101,17 @@ func TestStrip(t *testing.T) {
 			},
 		},
 		"Secret": {
-			through(t, Secrets(), &corev1.Secret{ObjectMeta: meta(own), Data: map[string][]byte{"tls.crt": {1}},
-				Type: corev1.SecretTypeTLS}),
+			through(t, Secrets(), &corev1.Secret{
+				ObjectMeta: meta(own), Data: map[string][]byte{"tls.crt": {1}},
+				Type: corev1.SecretTypeTLS,
+			}),
 			&corev1.Secret{ObjectMeta: kept(nil, nil), Data: map[string][]byte{"tls.crt": {1}}, Type: corev1.SecretTypeTLS},
 		},
 		"ConfigMap": {
-			through(t, ConfigMaps(), &corev1.ConfigMap{ObjectMeta: meta(own), Data: map[string]string{"ca.crt": "c",
-				"big": "b"}}),
+			through(t, ConfigMaps(), &corev1.ConfigMap{ObjectMeta: meta(own), Data: map[string]string{
+				"ca.crt": "c",
+				"big":    "b",
+			}}),
 			&corev1.ConfigMap{ObjectMeta: kept(nil, nil), Data: map[string]string{"ca.crt": "c"}},
 		},
 		"Node": {
@@ -116,8 +122,10 @@ func TestStrip(t *testing.T) {
 			&corev1.Node{ObjectMeta: kept(nil, nil), Status: corev1.NodeStatus{Addresses: addresses}},
 		},
 		"Ingress": {
-			through(t, Ingresses(), &networkingv1.Ingress{ObjectMeta: meta(map[string]string{lastApplied: "{}",
-				"example.com/x": "y"})}),
+			through(t, Ingresses(), &networkingv1.Ingress{ObjectMeta: meta(map[string]string{
+				lastApplied:     "{}",
+				"example.com/x": "y",
+			})}),
 			&networkingv1.Ingress{ObjectMeta: kept(map[string]string{"example.com/x": "y"}, nil)},
 		},
 		"IngressClass": {

@@ -136,8 +136,10 @@ func TestTakeRemovesWhatItReturns(t *testing.T) {
 }
 
 func TestDecodeSpeaksWithoutLines(t *testing.T) {
-	spec := v1alpha1.MiddlewareSpec{Headers: &v1alpha1.Headers{CustomRequestHeaders: map[string]string{"X-A": "1",
-		"x-a": "2"}}}
+	spec := v1alpha1.MiddlewareSpec{Headers: &v1alpha1.Headers{CustomRequestHeaders: map[string]string{
+		"X-A": "1",
+		"x-a": "2",
+	}}}
 	node, err := tree(spec)
 	if err != nil {
 		t.Fatal(err)

@@ -68,8 +68,10 @@ func (t *translator) common(result *translation.Result, namespace string, spec *
 		all.problems = append(all.problems, problem)
 	}
 	if spec.Malformed != "" {
-		all.problems = append(all.problems, &backend.Problem{Code: dynamic.CodeInvalidSource,
-			Reason: malformed(spec.Malformed)})
+		all.problems = append(all.problems, &backend.Problem{
+			Code:   dynamic.CodeInvalidSource,
+			Reason: malformed(spec.Malformed),
+		})
 	}
 	all.problems = slices.DeleteFunc(all.problems, func(p *backend.Problem) bool { return p == nil })
 	return all

@@ -77,7 +77,8 @@ func TestAuthenticationFollowsItsSecret(t *testing.T) {
 	login := translation.Source{Kind: backend.KindSecret, Namespace: "shop", Name: "login"}
 	memory := translation.New(Name, []string{kind}, nil)
 	update := func(touched translation.Source, secret *corev1.Secret) (users []string, verdicts []dynamic.Verdict,
-		changed bool) {
+		changed bool,
+	) {
 		if set.secrets["shop/login"] = secret; secret == nil {
 			delete(set.secrets, "shop/login")
 		}
@@ -88,8 +89,10 @@ func TestAuthenticationFollowsItsSecret(t *testing.T) {
 		return configuration.HTTP.Middlewares.Get("shop-auth").BasicAuth.Users, configuration.Verdicts, changed
 	}
 	secret := func(password, version string) *corev1.Secret {
-		made := &corev1.Secret{Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{"username": []byte("ann"),
-			"password": []byte(password)}}
+		made := &corev1.Secret{Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{
+			"username": []byte("ann"),
+			"password": []byte(password),
+		}}
 		made.ResourceVersion = version
 		return made
 	}

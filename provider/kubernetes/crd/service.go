@@ -26,8 +26,10 @@ func (t *translator) service(
 ) (name string, problem *backend.Problem) {
 	switch {
 	case spec.Kind != "" && spec.Kind != kindOfService && spec.Kind != kindOfTraefikService:
-		return own, &backend.Problem{Code: dynamic.CodeInvalidReference,
-			Reason: "services have the kind Service or TraefikService, not " + spec.Kind}
+		return own, &backend.Problem{
+			Code:   dynamic.CodeInvalidReference,
+			Reason: "services have the kind Service or TraefikService, not " + spec.Kind,
+		}
 	case spec.Name == "":
 		return own, &backend.Problem{Code: dynamic.CodeInvalidReference, Reason: "a reference to a service has no name"}
 	case spec.Kind == kindOfTraefikService:
@@ -118,7 +120,8 @@ func (t *translator) backendOptions() backend.Options {
 
 // balancer translates the options of a load balancer.
 func (t *translator) balancer(namespace string, spec *v1alpha1.LoadBalancerSpec) (*dynamic.ServersLoadBalancer,
-	*backend.Problem) {
+	*backend.Problem,
+) {
 	balancer := &dynamic.ServersLoadBalancer{}
 	balancer.SetDefaults()
 	r := &reader{}

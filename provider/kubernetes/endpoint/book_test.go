@@ -22,8 +22,10 @@ import (
 func to[T any](value T) *T { return &value }
 
 func web(ports ...corev1.ServicePort) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
-		Spec: corev1.ServiceSpec{Ports: ports}}
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+		Spec:       corev1.ServiceSpec{Ports: ports},
+	}
 }
 
 func port(name string, number int32) corev1.ServicePort {
@@ -39,8 +41,10 @@ func sliceOf(name string, ports map[string]int32, endpoints ...discoveryv1.Endpo
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpoints,
 	}
 	for name, number := range ports {
-		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &name, Port: &number,
-			Protocol: to(corev1.ProtocolTCP)})
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{
+			Name: &name, Port: &number,
+			Protocol: to(corev1.ProtocolTCP),
+		})
 	}
 	return slice
 }
@@ -62,8 +66,10 @@ func conditions(text string) func(*discoveryv1.Endpoint) {
 		return to(c == 'y')
 	}
 	return func(one *discoveryv1.Endpoint) {
-		one.Conditions = discoveryv1.EndpointConditions{Ready: parse(text[0]), Serving: parse(text[1]),
-			Terminating: parse(text[2])}
+		one.Conditions = discoveryv1.EndpointConditions{
+			Ready: parse(text[0]), Serving: parse(text[1]),
+			Terminating: parse(text[2]),
+		}
 	}
 }
 
@@ -217,8 +223,10 @@ func endpointTests() []setTest {
 		{
 			"slices of names, and ports without a number", web(port("http", 80)),
 			[]*discoveryv1.EndpointSlice{
-				{ObjectMeta: sliceOf("a", nil).ObjectMeta, Ports: []discoveryv1.EndpointPort{{Name: to("http")}},
-					Endpoints: []discoveryv1.Endpoint{at("192.0.2.1")}},
+				{
+					ObjectMeta: sliceOf("a", nil).ObjectMeta, Ports: []discoveryv1.EndpointPort{{Name: to("http")}},
+					Endpoints: []discoveryv1.Endpoint{at("192.0.2.1")},
+				},
 				{
 					ObjectMeta: sliceOf("b", nil).ObjectMeta, AddressType: discoveryv1.AddressTypeFQDN,
 					Ports: sliceOf("b", http).Ports, Endpoints: []discoveryv1.Endpoint{at("example.com")},
@@ -349,8 +357,10 @@ func TestLegacyEndpointsServeWhereThereAreNoSlices(t *testing.T) {
 		ObjectMeta: web().ObjectMeta,
 		Subsets: []corev1.EndpointSubset{ //nolint:staticcheck // What legacy Endpoints consist of.
 			{
-				Addresses: []corev1.EndpointAddress{{IP: "192.0.2.2"},
-					{IP: "192.0.2.1", TargetRef: &corev1.ObjectReference{Kind: "Pod", UID: "p"}}},
+				Addresses: []corev1.EndpointAddress{
+					{IP: "192.0.2.2"},
+					{IP: "192.0.2.1", TargetRef: &corev1.ObjectReference{Kind: "Pod", UID: "p"}},
+				},
 				Ports: []corev1.EndpointPort{{Name: "http", Port: 8080}, {Name: "http", Port: 1, Protocol: corev1.ProtocolUDP}},
 			},
 			{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.3"}}, Ports: []corev1.EndpointPort{{Name: "other", Port: 8080}}},

@@ -77,8 +77,10 @@ func appendSlice(all []dynamic.Endpoint, slice *discoveryv1.EndpointSlice, name 
 		if !takes(one.Conditions) {
 			continue
 		}
-		made := dynamic.Endpoint{UID: podUID(one.TargetRef), Terminating: is(one.Conditions.Terminating),
-			ZoneHints: hints(one.Hints)}
+		made := dynamic.Endpoint{
+			UID: podUID(one.TargetRef), Terminating: is(one.Conditions.Terminating),
+			ZoneHints: hints(one.Hints),
+		}
 		if one.Zone != nil {
 			made.Zone = *one.Zone
 		}

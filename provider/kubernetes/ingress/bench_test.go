@@ -18,8 +18,10 @@ func BenchmarkEditOneOf5000(b *testing.B) {
 		exact := networkingv1.PathTypeExact
 		ingress := &networkingv1.Ingress{}
 		ingress.Namespace, ingress.Name, ingress.Generation = "shop", fmt.Sprintf("i-%d", i), int64(generation)
-		ingress.Annotations = map[string]string{prefix + "router.entrypoints": "web",
-			prefix + "router.middlewares": "a@kubernetescrd"}
+		ingress.Annotations = map[string]string{
+			prefix + "router.entrypoints": "web",
+			prefix + "router.middlewares": "a@kubernetescrd",
+		}
 		backend := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
 			Name: fmt.Sprintf("s-%d", i), Port: networkingv1.ServiceBackendPort{Number: 80},
 		}}

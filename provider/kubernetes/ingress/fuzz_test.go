@@ -77,8 +77,10 @@ func checkConfiguration(t *testing.T, configuration *dynamic.Configuration) {
 
 // FuzzRule checks that the rule of a host and a path matches what it is made for, and nothing for other hosts or paths.
 func FuzzRule(f *testing.F) {
-	for _, path := range []string{"/", "/a", "/a/", "/a`) || Host(`", "/a\") || Path(\"/", "/{id}", "/\r\n", "/%2F", "/é",
-		"//"} {
+	for _, path := range []string{
+		"/", "/a", "/a/", "/a`) || Host(`", "/a\") || Path(\"/", "/{id}", "/\r\n", "/%2F", "/é",
+		"//",
+	} {
 		for kind := range uint8(3) {
 			f.Add("a.example.com", path, kind, true)
 			f.Add("*.example.com", path, kind, false)

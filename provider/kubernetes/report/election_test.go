@@ -58,8 +58,10 @@ func TestOneLeaderWritesAndHandsOverWhenItStops(t *testing.T) {
 		// What the first one has told is told again, and counted.
 		tellBoth("late", second)
 		pass(time.Second)
-		want := []string{"late Warning InvalidRule x1: quarantined: bad rule",
-			"web Warning InvalidRule x2: quarantined: bad rule"}
+		want := []string{
+			"late Warning InvalidRule x1: quarantined: bad rule",
+			"web Warning InvalidRule x2: quarantined: bad rule",
+		}
 		if diff := cmp.Diff(want, told(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}

@@ -117,7 +117,8 @@ func (w *eventWriter) repeat(ctx context.Context, client rest.Interface, event *
 }
 
 func (w *eventWriter) patch(ctx context.Context, client rest.Interface, event *corev1.Event, change any) (*corev1.Event,
-	error) {
+	error,
+) {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return nil, fmt.Errorf("event %s/%s: %w", event.Namespace, event.Name, err)

@@ -47,8 +47,10 @@ func TestVerdictsOfOneObjectMakeOneEvent(t *testing.T) {
 		if diff := cmp.Diff(want, told(events)); diff != "" {
 			t.Fatalf("events (-want +got):\n%s", diff)
 		}
-		about := corev1.ObjectReference{APIVersion: "traefik.io/v1alpha1", Kind: "IngressRoute", Namespace: "shop",
-			Name: "web", UID: "uid-web"}
+		about := corev1.ObjectReference{
+			APIVersion: "traefik.io/v1alpha1", Kind: "IngressRoute", Namespace: "shop",
+			Name: "web", UID: "uid-web",
+		}
 		if diff := cmp.Diff(about, events[0].InvolvedObject); diff != "" || events[0].Namespace != "shop" {
 			t.Errorf("in namespace %s about (-want +got):\n%s", events[0].Namespace, diff)
 		}
@@ -233,8 +235,10 @@ func TestEventsReachAServerThroughTheClusterConnection(t *testing.T) {
 	}
 	writer := &eventWriter{clients: cluster, permissions: newPermissionErrors(telemetry.Discard{}), identity: "one"}
 	for range 2 {
-		if err := writer.write(t.Context(), event{resource: *route("traefik.io", "web"), code: dynamic.CodeIneffectiveOption,
-			message: "no effect"}); err != nil {
+		if err := writer.write(t.Context(), event{
+			resource: *route("traefik.io", "web"), code: dynamic.CodeIneffectiveOption,
+			message: "no effect",
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

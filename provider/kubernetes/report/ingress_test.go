@@ -123,25 +123,51 @@ func TestWhatIngressesShow(t *testing.T) {
 		nodes    watch[*corev1.Node]
 		want     []address
 	}{
-		"address and name": {nil, static.IngressEndpoint{IP: "192.0.2.1", Hostname: "x.test"}, nil,
-			[]address{{"192.0.2.1", "x.test"}}},
-		"load balancer": {service("LoadBalancer", "10.0.0.1", []string{"192.0.2.3", "192.0.2.2"}),
-			static.IngressEndpoint{}, nil, []address{{ip: "192.0.2.2"}, {ip: "192.0.2.3"}}},
-		"load balancer and own": {service("LoadBalancer", "10.0.0.1", []string{"192.0.2.3"}, "192.0.2.9"),
-			static.IngressEndpoint{}, nil, []address{{ip: "192.0.2.3"}, {ip: "192.0.2.9"}}},
+		"address and name": {
+			nil,
+			static.IngressEndpoint{IP: "192.0.2.1", Hostname: "x.test"},
+			nil,
+			[]address{{"192.0.2.1", "x.test"}},
+		},
+		"load balancer": {
+			service("LoadBalancer", "10.0.0.1", []string{"192.0.2.3", "192.0.2.2"}),
+			static.IngressEndpoint{},
+			nil,
+			[]address{{ip: "192.0.2.2"}, {ip: "192.0.2.3"}},
+		},
+		"load balancer and own": {
+			service("LoadBalancer", "10.0.0.1", []string{"192.0.2.3"}, "192.0.2.9"),
+			static.IngressEndpoint{},
+			nil,
+			[]address{{ip: "192.0.2.3"}, {ip: "192.0.2.9"}},
+		},
 		"load balancer without one": {service("LoadBalancer", "10.0.0.1", nil), static.IngressEndpoint{}, nil, nil},
-		"node port": {service("NodePort", "10.0.0.1", nil, "192.0.2.9"), static.IngressEndpoint{}, nil,
-			[]address{{ip: "192.0.2.9"}}},
+		"node port": {
+			service("NodePort", "10.0.0.1", nil, "192.0.2.9"),
+			static.IngressEndpoint{},
+			nil,
+			[]address{{ip: "192.0.2.9"}},
+		},
 		"node port without one": {service("NodePort", "10.0.0.1", nil), static.IngressEndpoint{}, nil, nil},
-		"node port and nodes": {service("NodePort", "10.0.0.1", nil), static.IngressEndpoint{}, nodes,
-			[]address{{ip: "192.0.2.11"}, {ip: "192.0.2.12"}}},
-		"cluster address": {service("ClusterIP", "10.0.0.1", nil), static.IngressEndpoint{}, nil,
-			[]address{{ip: "10.0.0.1"}}},
+		"node port and nodes": {
+			service("NodePort", "10.0.0.1", nil),
+			static.IngressEndpoint{},
+			nodes,
+			[]address{{ip: "192.0.2.11"}, {ip: "192.0.2.12"}},
+		},
+		"cluster address": {
+			service("ClusterIP", "10.0.0.1", nil),
+			static.IngressEndpoint{},
+			nil,
+			[]address{{ip: "10.0.0.1"}},
+		},
 		"headless":        {service("ClusterIP", "None", nil), static.IngressEndpoint{}, nil, nil},
 		"name of another": {external, static.IngressEndpoint{}, nil, []address{{hostname: "edge.example.com"}}},
 		"no Service":      {nil, static.IngressEndpoint{PublishedService: "edge/sluice"}, nil, nil},
-		"nodes": {nil, static.IngressEndpoint{}, nodes, []address{{ip: "192.0.2.11"},
-			{ip: "192.0.2.12"}}},
+		"nodes": {nil, static.IngressEndpoint{}, nodes, []address{
+			{ip: "192.0.2.11"},
+			{ip: "192.0.2.12"},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			services := &held[*corev1.Service]{}
@@ -232,15 +258,27 @@ func TestAddressesFollowTheOptions(t *testing.T) {
 	}{
 		"nothing": {static.KubernetesIngress{}, true, ""},
 		"address": {static.KubernetesIngress{IngressEndpoint: &static.IngressEndpoint{IP: "192.0.2.1"}}, false, ""},
-		"bad address": {static.KubernetesIngress{IngressEndpoint: &static.IngressEndpoint{IP: "192.0.2"}}, true,
-			"ingressEndpoint.ip"},
-		"Service": {static.KubernetesIngress{IngressEndpoint: &static.IngressEndpoint{PublishedService: "a/b"}}, false,
-			""},
-		"bad Service": {static.KubernetesIngress{IngressEndpoint: &static.IngressEndpoint{PublishedService: "b"}}, true,
-			"publishedService"},
+		"bad address": {
+			static.KubernetesIngress{IngressEndpoint: &static.IngressEndpoint{IP: "192.0.2"}},
+			true,
+			"ingressEndpoint.ip",
+		},
+		"Service": {
+			static.KubernetesIngress{IngressEndpoint: &static.IngressEndpoint{PublishedService: "a/b"}},
+			false,
+			"",
+		},
+		"bad Service": {
+			static.KubernetesIngress{IngressEndpoint: &static.IngressEndpoint{PublishedService: "b"}},
+			true,
+			"publishedService",
+		},
 		"nodes": {static.KubernetesIngress{ReportNodeInternalIPs: true}, false, ""},
-		"no nodes read": {static.KubernetesIngress{ReportNodeInternalIPs: true, DisableClusterScopeResources: true}, true,
-			""},
+		"no nodes read": {
+			static.KubernetesIngress{ReportNodeInternalIPs: true, DisableClusterScopeResources: true},
+			true,
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := NewAddresses(cluster, &claims{}, test.config, telemetry.Discard{})

@@ -71,8 +71,10 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		server := newAPIServer(t)
 		r := newRig(t, server, "one", nil)
 		web, other := route("sluice.dev", "web"), route("traefik.io", "other")
-		r.store(web, v1alpha1.Status{Conditions: []metav1.Condition{{Type: "Audited", Status: metav1.ConditionTrue,
-			Reason: "Yes"}}})
+		r.store(web, v1alpha1.Status{Conditions: []metav1.Condition{{
+			Type: "Audited", Status: metav1.ConditionTrue,
+			Reason: "Yes",
+		}}})
 		r.store(other, v1alpha1.Status{})
 		configuration := declaring(web, other)
 		r.show(View{Configurations: []*dynamic.Configuration{configuration}, Settled: true})
@@ -91,8 +93,10 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		pass(time.Minute)
 		missing := verdict(web, "a", dynamic.Degraded, "Secret shop/tls does not exist")
 		missing.Missing = true
-		r.show(View{Configurations: []*dynamic.Configuration{configuration}, Verdicts: []dynamic.Verdict{missing},
-			Settled: true})
+		r.show(View{
+			Configurations: []*dynamic.Configuration{configuration}, Verdicts: []dynamic.Verdict{missing},
+			Settled: true,
+		})
 		r.Publish([]dynamic.Verdict{missing})
 		pass(time.Second)
 		want = []string{
@@ -114,8 +118,10 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		next := *web
 		next.Generation = 4
 		refused := verdict(&next, "a", dynamic.Quarantined, "bad rule")
-		r.show(View{Configurations: []*dynamic.Configuration{declaring(&next)}, Verdicts: []dynamic.Verdict{refused},
-			Settled: true})
+		r.show(View{
+			Configurations: []*dynamic.Configuration{declaring(&next)}, Verdicts: []dynamic.Verdict{refused},
+			Settled: true,
+		})
 		pass(time.Second)
 		want = []string{"Audited=True Yes: ", "Accepted=False InvalidRule: bad rule", "ResolvedRefs=True ResolvedRefs: "}
 		status = r.current("web").Status

@@ -21,8 +21,10 @@ func TestSummaries(t *testing.T) {
 		want     summary
 	}{
 		"nothing is wrong": {nil, summary{code: dynamic.CodeAccepted}},
-		"degraded": {[]dynamic.Verdict{degraded}, summary{status: dynamic.Degraded, code: dynamic.CodeDegraded,
-			message: "no effect"}},
+		"degraded": {[]dynamic.Verdict{degraded}, summary{
+			status: dynamic.Degraded, code: dynamic.CodeDegraded,
+			message: "no effect",
+		}},
 		"the worst first, each once": {
 			[]dynamic.Verdict{degraded, missing("Service shop/web does not exist"), missing("Service shop/web does not exist")},
 			summary{
@@ -62,8 +64,10 @@ func TestMessagesFitIntoAnEvent(t *testing.T) {
 	for i := range 200 {
 		many = append(many, dynamic.Verdict{Status: dynamic.Quarantined, Reason: fmt.Sprintf("fault %03d of an object", i)})
 	}
-	long := []dynamic.Verdict{{Status: dynamic.Quarantined, Reason: "a" + strings.Repeat("ä", 2000)},
-		{Status: dynamic.Quarantined, Reason: "b"}}
+	long := []dynamic.Verdict{
+		{Status: dynamic.Quarantined, Reason: "a" + strings.Repeat("ä", 2000)},
+		{Status: dynamic.Quarantined, Reason: "b"},
+	}
 	for name, test := range map[string]struct {
 		verdicts []dynamic.Verdict
 		end      string

@@ -286,19 +286,25 @@ func TestCollisions(t *testing.T) {
 		{"a service of one endpoint set", map[Source]Result{first: service("k", "wrr"), far: service("k", "p2c")}, []string{
 			`source Route a-b/c: service "a-b-c" is declared otherwise by Route a/b-c, which is used`,
 		}},
-		{"a service of another endpoint set", map[Source]Result{first: service("k", "wrr"), far: service("l", "wrr")},
+		{
+			"a service of another endpoint set",
+			map[Source]Result{first: service("k", "wrr"), far: service("l", "wrr")},
 			[]string{
 				`service a-b-c: is declared otherwise by Route a-b/c, so neither is used`,
 				`source Route a-b/c: service "a-b-c" is declared otherwise by Route a/b-c, so neither is used`,
-			}},
+			},
+		},
 		{"two Services of one namespace", map[Source]Result{first: service("k", "wrr"), near: service("l", "wrr")}, []string{
 			`service a-b-c: is declared otherwise by Route a/b.c, so neither is used`,
 			`source Route a/b.c: service "a-b-c" is declared otherwise by Route a/b-c, so neither is used`,
 		}},
-		{"a Service with and without endpoints", map[Source]Result{first: service("k", "wrr"), near: service("", "wrr")},
+		{
+			"a Service with and without endpoints",
+			map[Source]Result{first: service("k", "wrr"), near: service("", "wrr")},
 			[]string{
 				`source Route a/b.c: service "a-b-c" is declared otherwise by Route a/b-c, which is used`,
-			}},
+			},
+		},
 		{"a router", map[Source]Result{first: router("x"), far: router("y")}, []string{
 			`source Route a-b/c: router "a-b-c" is declared otherwise by Route a/b-c, which is used`,
 		}},

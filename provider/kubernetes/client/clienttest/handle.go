@@ -111,8 +111,10 @@ func (q question) wants(object *unstructured.Unstructured) bool {
 	kind, _, _ := unstructured.NestedString(object.Object, "type")
 	return (q.namespace == "" || object.GetNamespace() == q.namespace) &&
 		q.labels.Matches(labels.Set(object.GetLabels())) &&
-		q.fields.Matches(fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace(),
-			"type": kind})
+		q.fields.Matches(fields.Set{
+			"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace(),
+			"type": kind,
+		})
 }
 
 func fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {

@@ -63,7 +63,8 @@ func (s *Server) Delete(resource schema.GroupVersionResource, namespace, of stri
 
 // note writes a change into the history and returns the object as it is from then on.
 func (s *Server) note(what string, resource schema.GroupVersionResource,
-	object *unstructured.Unstructured) *unstructured.Unstructured {
+	object *unstructured.Unstructured,
+) *unstructured.Unstructured {
 	s.version++
 	object = object.DeepCopy()
 	object.SetResourceVersion(strconv.Itoa(s.version))

@@ -169,8 +169,10 @@ func TestDurationsAndPorts(t *testing.T) {
 	for _, service := range spec.Routes[0].Services {
 		got = append(got, service.Port, *service.PassiveHealthCheck.FailureWindow)
 	}
-	want := []intstr.IntOrString{intstr.FromInt32(80), intstr.FromInt32(5), intstr.FromString("web"),
-		intstr.FromString("5s")}
+	want := []intstr.IntOrString{
+		intstr.FromInt32(80), intstr.FromInt32(5), intstr.FromString("web"),
+		intstr.FromString("5s"),
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -182,15 +184,19 @@ func TestMalformedCostsOneObject(t *testing.T) {
 	tests := []struct{ spec, malformed string }{
 		{`{"routes":[{"match":"a"}]}`, ""},
 		{`{"routes":[{"match":"a","priority":"10","kind":"Rule"}]}`, "routes.priority: expected a whole number, got string"},
-		{`{"routes":[{"match":"a","services":[{"name":"x","weight":1.5}]}]}`,
-			"routes.services.weight: expected a whole number, got number 1.5"},
+		{
+			`{"routes":[{"match":"a","services":[{"name":"x","weight":1.5}]}]}`,
+			"routes.services.weight: expected a whole number, got number 1.5",
+		},
 		{`{"routes":{"match":"a"}}`, "routes: expected a list, got object"},
 		{`{"entryPoints":"web","routes":[{"match":"a"}]}`, "entryPoints: expected a list, got string"},
 		{`{"routes":[{"match":["a"]}]}`, "routes.match: expected a string, got array"},
 		{`{"routes":[{"match":"a"}],"tls":true}`, "tls: expected a map, got bool"},
 		{`"routes"`, "expected a map, got string"},
-		{`{"routes":[{"match":"a","services":[{"name":"x","port":true}]}]}`,
-			"routes.services.port: expected a whole number, got bool"},
+		{
+			`{"routes":[{"match":"a","services":[{"name":"x","port":true}]}]}`,
+			"routes.services.port: expected a whole number, got bool",
+		},
 		{`null`, ""},
 		{`{"routes":[{"match":"b"}],"unknown":{"a":1},"Routes":[{"match":"c"}]}`, ""},
 	}

@@ -99,8 +99,10 @@ func relax(spec object) {
 // native lists the options that only the first group has, by an option that stands beside them everywhere.
 func native() map[string][]string {
 	return map[string][]string{
-		"passiveHealthCheck": {"hash", "outlierDetection", "panicThreshold", "slowStart", "zoneAware", "drainTimeout",
-			"retry", "limits"},
+		"passiveHealthCheck": {
+			"hash", "outlierDetection", "panicThreshold", "slowStart", "zoneAware", "drainTimeout",
+			"retry", "limits",
+		},
 		"unhealthyInterval": {"rise", "fall", "jitter"},
 		"addPrefix":         {"jwt", "bodyLimit", "timeout"},
 		"average":           {"shared"},
