@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // Kinds of secret content.
@@ -202,6 +203,15 @@ func leaves(of reflect.Type, value reflect.Value, path string, visit func(path s
 			}
 		}
 	case reflect.Struct:
+		if element, ok := elements(of); ok {
+			leaves(element, reflect.Value{}, path+"{}", visit)
+			if value.IsValid() {
+				for _, element := range value.MethodByName("All").Call(nil)[0].Seq2() {
+					leaves(element.Type(), element, path+"{}", visit)
+				}
+			}
+			return
+		}
 		for field := range of.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			inner := reflect.Value{}
@@ -217,6 +227,15 @@ func leaves(of reflect.Type, value reflect.Value, path string, visit func(path s
 			}
 		}
 	}
+}
+
+// elements returns the type of the values of an immutable map.
+func elements(of reflect.Type) (reflect.Type, bool) {
+	if of.PkgPath() != reflect.TypeFor[immutable.Edit]().PkgPath() {
+		return nil, false
+	}
+	get, ok := of.MethodByName("Get")
+	return get.Type.Out(0), ok
 }
 
 func length(value reflect.Value) int {

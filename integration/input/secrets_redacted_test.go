@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // filled returns a configuration in which every list and every map has one element, and every text is the result of
@@ -39,6 +40,13 @@ func fill(value reflect.Value, path, key string, text func(path string) string) 
 		}
 		value.SetMapIndex(reflect.ValueOf(name), element)
 	case reflect.Struct:
+		if of, ok := elements(value.Type()); ok {
+			element := reflect.New(of).Elem()
+			fill(element, path+"{}", key, text)
+			edit, name := reflect.ValueOf(new(immutable.Edit)), reflect.ValueOf("name@file")
+			value.Addr().MethodByName("Set").Call([]reflect.Value{edit, name, element})
+			return
+		}
 		for field := range value.Type().Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			switch {
