@@ -151,7 +151,8 @@ func TestLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := new(dynamic.Decoder).Decode("m.yaml", root, false)
-		if diff := cmp.Diff(file.HTTP.Middlewares, read.Configuration.HTTP.Middlewares); diff != "" {
+		if diff := cmp.Diff(maps.Collect(file.HTTP.Middlewares.All()),
+			maps.Collect(read.Configuration.HTTP.Middlewares.All())); diff != "" {
 			t.Errorf("%v (-file +labels):\n%s", labels, diff)
 		}
 	}
