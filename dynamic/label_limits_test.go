@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLabelsWithoutMeasure asserts that nobody can keep the decoder busy, or make it say more than anybody reads, by
-// the number or the length of labels.
+// TestLabelsWithoutMeasure bounds the time and the findings of the decoder by the
+// number and the length of labels.
 func TestLabelsWithoutMeasure(t *testing.T) {
 	many, mistakes := map[string]string{}, map[string]string{}
 	for i := range 200_000 {

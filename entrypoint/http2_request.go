@@ -136,8 +136,7 @@ func (x *http2Request) unsend() {
 	x.buffered = 0
 }
 
-// die ends the request for everybody but its own goroutine, and waits for calls that are under way, which it
-// interrupts.
+// die ends the request for all other goroutines, interrupts their calls, and waits for those.
 func (x *http2Request) die() {
 	defer x.body.stop()
 	x.over.Store(true)

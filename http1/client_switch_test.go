@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // TestSwitchingProtocols hands the connection over, with what came together with the head.
@@ -40,7 +42,7 @@ func TestSwitchingProtocols(t *testing.T) {
 	if _, err := io.ReadFull(duplex, first[:]); err != nil {
 		t.Fatal(err)
 	}
-	if err := duplex.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+	if err := httpio.CloseWrite(duplex); err != nil {
 		t.Fatal(err)
 	}
 	var rest bytes.Buffer

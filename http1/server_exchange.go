@@ -261,8 +261,7 @@ func (x *exchange) finishAbandoned() outcome {
 	return closeAbandoned
 }
 
-// die ends the exchange for everybody but its own goroutine, and reports whether calls are under way. It interrupts
-// them.
+// die ends the exchange for all other goroutines, interrupts their calls, and reports whether any are under way.
 func (x *exchange) die() (abandoned bool) {
 	if x.guard.EndIdle() {
 		return false

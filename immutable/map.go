@@ -155,7 +155,7 @@ func (m Map[K, V]) Without(key K) Map[K, V] {
 }
 
 // Set puts a value under a key, in this variable. Copies of it stay as they are if they were made before the first
-// write of the edit; whoever hands one out ends the edit with it.
+// write of the edit; the edit must not be used after a copy was handed out.
 func (m *Map[K, V]) Set(e *Edit, key K, value V) {
 	if len(m.shards) == 0 {
 		m.seed, m.shards, m.edit = maphash.MakeSeed(), make([]shard[K, V], 1), e

@@ -106,7 +106,7 @@ func certificateRef(place int, entry *dynamic.CertificateEntry, provider string)
 	return entry.Ref(place)
 }
 
-// named returns the entry with the name under which everybody else knows it.
+// named returns the entry with its merged name.
 func named(entry *dynamic.CertificateEntry, name string) *dynamic.CertificateEntry {
 	if entry.Name == name {
 		return entry

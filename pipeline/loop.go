@@ -34,7 +34,7 @@ type Pipeline struct {
 	debounce debounce
 	heard    map[string]time.Time     // when each of them came
 	changed  map[dynamic.Ref]struct{} // since the active table
-	touched  map[dynamic.Ref]struct{} // middlewares whose files have changed, which nobody has compiled
+	touched  map[dynamic.Ref]struct{} // middlewares with changed files, not compiled yet
 	rebuilt  map[dynamic.Ref]struct{} // those in changed that only files have changed
 	merging  map[string]time.Time     // when each configuration came that no active table contains
 

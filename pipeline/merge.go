@@ -113,7 +113,7 @@ func (m *merger) judge(e *edit) {
 }
 
 // collect returns the verdicts on all objects, in order. Defaults maps the references of the elected TLS options and
-// store as their providers know them to those that everybody else uses.
+// store under their providers' names to those under the merged names.
 func (m *merger) collect(e *edit, providers []string, defaults map[dynamic.Ref]dynamic.Ref) []dynamic.Verdict {
 	all := e.lost
 	for _, name := range providers {

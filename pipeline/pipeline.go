@@ -1,11 +1,9 @@
 // Package pipeline is the single writer: the one loop that turns what providers declare into what serves.
 //
-// In flow provider.Updates from the hub, on two lanes. Configurations are merged (name@provider), compared object by
-// object, compiled, and swapped in once the endpoint sets that they newly need have arrived; endpoint sets are applied
-// as they come. Out flow a table that is activated, endpoint sets that are applied, verdicts for whoever declared an
-// object, and an immutable State that the API reads.
-//
-// Nothing else writes: readers never wait for this loop, and it never serves, listens, or reads a source.
+// It reads provider.Updates from the hub, on two lanes. Configurations are merged (name@provider), compared object by
+// object, compiled, and activated once the endpoint sets that they newly need have arrived; endpoint sets are applied
+// as they come. It publishes verdicts on the declared objects and an immutable State, which the API reads without
+// waiting for the loop.
 package pipeline
 
 import (
@@ -63,7 +61,7 @@ type Files interface {
 	Stale() []string
 }
 
-// VerdictSink tells verdicts to whoever declared an object. Publish gets every verdict of each object whose verdicts
+// VerdictSink receives the verdicts on declared objects. Publish gets every verdict of each object whose verdicts
 // are new or have changed, and one with status Accepted for an object that has recovered or is gone. It must not block.
 type VerdictSink interface {
 	Publish(verdicts []dynamic.Verdict)

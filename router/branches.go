@@ -49,7 +49,7 @@ func (c *Compiler) adopt(node *serviceNode, option string, child branch) error {
 	if child.node.err != nil {
 		return because(ref, child.node.err)
 	}
-	if child.role != roleMirror { // It gets a copy, and its answer nobody.
+	if child.role != roleMirror { // Its response is discarded.
 		node.lasting = node.lasting || child.node.lasting
 		node.access = node.access.beside(child.node.access)
 		node.addCookies(child.node.cookies)

@@ -36,8 +36,8 @@ type Options struct {
 	Mirrors *service.Mirrors
 	// Meter counts requests by router and service; nil counts none.
 	Meter Meter
-	// Watched is what anybody wants to know of requests at all; Internals is what anybody wants to know of requests to
-	// Sluice's own services (addInternals).
+	// Watched is what any sink needs of requests; Internals is what any sink needs of requests to Sluice's own services
+	// (addInternals).
 	Watched, Internals telemetry.Observe
 	// RequireAuth closes routers to the API that nothing guards (api.requireAuth).
 	RequireAuth bool
@@ -61,8 +61,8 @@ type EntryPoint struct {
 	Observe telemetry.Observe
 	// Loopback says that the entrypoint listens on a loopback address alone.
 	Loopback bool
-	// AnyForwarded says that it believes X-Forwarded-For whoever sends it, AnyPeer that it believes the PROXY protocol
-	// whoever speaks it.
+	// AnyForwarded says that it trusts X-Forwarded-For of every peer, AnyPeer that it trusts the PROXY protocol of every
+	// peer.
 	AnyForwarded, AnyPeer bool
 }
 

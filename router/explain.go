@@ -48,7 +48,7 @@ type Explanation struct {
 	// the ones whose rules are nearest to holding.
 	Next []Candidate `json:"next,omitempty"`
 	// Elsewhere are routers that would answer on another entrypoint, or with TLS instead of without; it is filled when
-	// nobody answers here.
+	// no router matches here.
 	Elsewhere []Elsewhere `json:"elsewhere,omitempty"`
 }
 

@@ -82,7 +82,7 @@ func distance(parsed *rule.Rule, view *rule.Request) int {
 	return host + rest
 }
 
-// elsewhere asks everybody who could not be reached in the way that the request came.
+// elsewhere matches the routers of other entrypoints, and those with TLS for a request without it or the reverse.
 func (t *Table) elsewhere(asked *entry, view *rule.Request, secure bool) []Elsewhere {
 	var found []Elsewhere
 	for _, name := range slices.Sorted(maps.Keys(t.entries)) {

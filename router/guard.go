@@ -70,7 +70,7 @@ func both(some, others []guard.Gap) []guard.Gap {
 	return joined
 }
 
-// guard warns of a route that shows the configuration to whoever asks, and refuses it where api.requireAuth says so.
+// guard reports a route that exposes the API without access control, and refuses it with api.requireAuth.
 func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceNode, entrypoint EntryPoint,
 	node *routerNode,
 ) error {
@@ -118,7 +118,7 @@ func showing(name string) access {
 	return access{}
 }
 
-// guarding returns the access that a compiled middleware declares. A kind that declares none lets everybody in.
+// guarding returns the access that a compiled middleware declares. A kind that declares none admits all clients.
 func (c *Compiler) guarding(name string, definition *dynamic.Middleware, step middleware.Middleware) access {
 	guarding, ok := step.(middleware.Guard)
 	if !ok {

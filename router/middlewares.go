@@ -26,11 +26,11 @@ type middlewareNode struct {
 	err      error
 }
 
-// fleeting tells a step that nobody behind it keeps a part of a request, so that the step may have its own memory used
-// again.
+// fleeting declares that no handler behind it retains a part of a request, so that the memory of a step before it can
+// be reused.
 type fleeting struct{ http.Handler }
 
-// NoRetain says so.
+// NoRetain implements the capability.
 func (fleeting) NoRetain() {}
 
 // wrap puts steps around a handler. Whether that one may keep a part of a request is given, and returned for the whole.
@@ -58,7 +58,7 @@ func (c *Compiler) middleware(name string) *middlewareNode {
 	c.way.enter(ref)
 	node := c.buildMiddleware(ref)
 	c.way.leave()
-	if !absent(node.err) { // Nobody would say when to forget the name.
+	if !absent(node.err) { // A node of an absent name would never be invalidated.
 		c.middlewares[name] = node
 	}
 	return node

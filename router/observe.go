@@ -17,8 +17,8 @@ const (
 	verbosityDetailed = "detailed"
 )
 
-// observe decides what is recorded of the requests that a route answers: what the router says, or else its entrypoint,
-// as far as anybody watches.
+// observe decides what is recorded of the requests that a route answers: the router's option, or else that of its
+// entrypoint, as far as a sink needs it.
 func (c *Compiler) observe(route *Route, definition *dynamic.Router, entrypoint EntryPoint, node *routerNode) {
 	seen := entrypoint.Observe
 	if own := definition.Observability; own != nil {

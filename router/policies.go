@@ -52,8 +52,8 @@ func policies(service string, config *dynamic.ServersLoadBalancer) (loadbalancer
 	)
 }
 
-// detection returns how endpoints are judged by their answers. Where nobody says so, the answers that are worth another
-// try are failures: who asks for other answers than those does not want more of them.
+// detection returns how responses count for outlier detection. Without options of its own, the statuses that are
+// retried count as failures.
 func detection(config *dynamic.ServersLoadBalancer) *dynamic.OutlierDetection {
 	if config.OutlierDetection != nil || config.PassiveHealthCheck != nil || config.Retry == nil ||
 		len(config.Retry.Status) == 0 {

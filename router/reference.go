@@ -9,7 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware"
 )
 
-// errMissing marks a reference to an object that nobody declares (yet).
+// errMissing marks a reference to an object that is not declared (yet).
 var errMissing = errors.New("does not exist")
 
 // lacking is the fault of an object whose provider did not find what it refers to (yet).
@@ -18,7 +18,7 @@ type lacking struct{ text string }
 // Error returns the provider's reason.
 func (l *lacking) Error() string { return l.text }
 
-// Unwrap lets the fault count as a reference to an object that nobody declares.
+// Unwrap lets the fault count as a reference to an object that is not declared.
 func (l *lacking) Unwrap() error { return errMissing }
 
 // Qualify returns name@provider; a name that already holds @ stays as it is.

@@ -80,9 +80,12 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 	return node
 }
 
+// joinedErrors is what errors.Join returns.
+type joinedErrors interface{ Unwrap() []error }
+
 // firstOf reduces joined faults to the first: one clear sentence an object.
 func firstOf(err error) error {
-	var joined interface{ Unwrap() []error }
+	var joined joinedErrors
 	if errors.As(err, &joined) {
 		if all := joined.Unwrap(); len(all) > 0 {
 			return firstOf(all[0])
@@ -282,7 +285,7 @@ type Route struct {
 	handler http.Handler
 	// transient says that no middleware on the way keeps a part of a request.
 	transient bool
-	// traceApart says that nobody between the router and who asks the endpoint looks at the header of a request.
+	// traceApart says that no middleware or service before the attempt reads the header of a request.
 	traceApart bool
 	service    *serviceNode
 	steps      []string

@@ -16,7 +16,7 @@ type serviceNode struct {
 	kind    string
 	handler http.Handler
 	pool    *loadbalancer.Pool
-	// up tells whether anybody could answer now; nil is always.
+	// up reports whether an endpoint may answer now; nil means always.
 	up       func() bool
 	children []branch
 	// cookies are the sticky cookies of the service and those below it, as browsers tell them apart.
@@ -47,7 +47,7 @@ func (c *Compiler) service(name string) *serviceNode {
 	c.way.enter(ref)
 	node := c.buildService(ref)
 	c.way.leave()
-	if !absent(node.err) { // Nobody would say when to forget the name.
+	if !absent(node.err) { // A node of an absent name would never be invalidated.
 		c.services[name] = node
 	}
 	return node

@@ -25,7 +25,7 @@ type EndpointStanding struct {
 	Scheme  string `json:"scheme"`
 	// Share is its part of the requests relative to the others; 0 means that it gets none.
 	Share uint64 `json:"share"`
-	// State is serving, draining, unhealthy or ejected. One that is not serving has a share where nobody better is left.
+	// State is serving, draining, unhealthy or ejected. One that is not serving has a share where no serving one is left.
 	State string `json:"state"`
 }
 
@@ -56,7 +56,7 @@ func (n *serviceNode) standing() ServiceStanding {
 	return standing
 }
 
-// answers tells whether the service has anybody to answer.
+// answers reports whether the service has an endpoint that may answer.
 func (s *ServiceStanding) answers() bool {
 	if s.Kind == kindInternal {
 		return true

@@ -115,7 +115,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// recycler is a writer whose memory, and that of its request, can serve another request when nobody keeps a part of it.
+// recycler is a writer whose memory, and that of its request, can be reused when no part of it is retained.
 type recycler interface{ Recycle() }
 
 // fill sets the view that rules take of a request.

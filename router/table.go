@@ -104,8 +104,8 @@ func (e *entry) chooseOptions(objects *tlsObjects) {
 	}
 }
 
-// accepting returns the TLS options of a connection with that server name. Where the host's own ones cannot be used, a
-// client gets far enough to be told that nobody serves it.
+// accepting returns the TLS options of a connection with that server name. Where the host's own ones cannot be used,
+// the handshake uses the default ones, and the switch refuses the request.
 func (e *entry) accepting(serverName string) *certificate.Options {
 	return cmp.Or(e.optionsFor(serverName), e.fallback)
 }

@@ -281,11 +281,11 @@ func (t *tlsObjects) options(from source, ref dynamic.Ref) (*certificate.Options
 		if node.err = cmp.Or(from.refused(ref), t.misplaced(ref.Name, definition)); node.err == nil {
 			node.options, node.err = certificate.NewOptions(ref.Name, definition, t.set.Load, t.tickets)
 			if inner := errors.Unwrap(node.err); inner != nil {
-				node.err = inner // Whoever reports it names the object.
+				node.err = inner // The verdict names the object.
 			}
 		}
 	}
-	if !absent(node.err) { // Nobody would say when to forget the name.
+	if !absent(node.err) { // A node of an absent name would never be invalidated.
 		t.memory[ref.Name] = node
 	}
 	return node.options, node.err

@@ -37,7 +37,7 @@ func (c *Compiler) transport(ref dynamic.Ref) *transportNode {
 		return node
 	}
 	node := c.buildTransport(ref)
-	if !absent(node.err) { // Nobody would say when to forget the name.
+	if !absent(node.err) { // A node of an absent name would never be invalidated.
 		c.transports[ref.Name] = node
 	}
 	return node
@@ -56,7 +56,7 @@ func (c *Compiler) buildTransport(ref dynamic.Ref) *transportNode {
 	}
 	transport, err := forward.NewTransport(ref.Name, definition)
 	if err != nil {
-		return &transportNode{err: cmp.Or(errors.Unwrap(err), err)} // Whoever reports it names the object.
+		return &transportNode{err: cmp.Or(errors.Unwrap(err), err)} // The verdict names the object.
 	}
 	return &transportNode{dialer: transport}
 }

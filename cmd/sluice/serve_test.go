@@ -22,7 +22,7 @@ func TestHangupWithoutFiles(t *testing.T) {
 		select {
 		case hangups <- syscall.SIGHUP:
 		case <-done:
-			t.Fatal("nobody listens to SIGHUP")
+			t.Fatal("SIGHUP has no handler")
 		}
 	}
 	cancel()

@@ -24,7 +24,7 @@ const (
 // bytes, and with passiveHealthCheck 8 more for each counted failure.
 type State struct {
 	flags atomic.Uint32
-	// lock guards what follows. Nobody takes it for a success of a member that has no failures.
+	// lock guards what follows. It is not taken for a success of a member that has no failures.
 	lock sync.Mutex
 	// run counts the consecutive failures for outlierDetection.
 	run uint32

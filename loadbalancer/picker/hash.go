@@ -99,7 +99,7 @@ func (h *hashing) further(attempt, place int) int {
 		}
 		total += h.load(next)
 	}
-	// Everybody in line is full, which happens when the candidates are busy with requests of other lists. Then those in
+	// All in line are full, which happens when the candidates are busy with requests of other lists. Then those in
 	// line are compared with one another instead, so that keys stay where they are as far as the load allows.
 	line := walk.seen[first:walk.count]
 	limit := total / float64(len(line)) * float64(h.key.BoundedLoad) / 100

@@ -25,7 +25,7 @@ type Candidate struct {
 type State struct {
 	// Cursor is the position of a round robin, which a new list takes up where the old one left off.
 	Cursor atomic.Uint64
-	// InFlight counts the requests of the whole list that are not answered yet. Whoever owns the State keeps it, and
+	// InFlight counts the requests of the whole list that are not answered yet. The owner of the State maintains it,
 	// only when Strategy.CountsPool.
 	InFlight atomic.Int64
 }

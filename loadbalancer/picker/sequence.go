@@ -101,11 +101,11 @@ func smoothOrder(weights []uint64, divisor uint64) []uint32 {
 	for _, weight := range weights {
 		group[weight]++
 	}
-	type taliasTable struct {
+	type turn struct {
 		at    float64
 		index uint32
 	}
-	var turns []taliasTable
+	var turns []turn
 	for i, weight := range weights {
 		if weight == 0 {
 			continue
@@ -114,15 +114,15 @@ func smoothOrder(weights []uint64, divisor uint64) []uint32 {
 		seen[weight]++
 		count := weight / divisor
 		for k := range count {
-			turns = append(turns, taliasTable{(float64(k) + phase) / float64(count), uint32(i)}) //nolint:gosec // an index of a slice
+			turns = append(turns, turn{(float64(k) + phase) / float64(count), uint32(i)}) //nolint:gosec // an index of a slice
 		}
 	}
-	slices.SortFunc(turns, func(a, b taliasTable) int {
+	slices.SortFunc(turns, func(a, b turn) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index))
 	})
 	order := make([]uint32, len(turns))
-	for i, taliasTable := range turns {
-		order[i] = taliasTable.index
+	for i, next := range turns {
+		order[i] = next.index
 	}
 	return order
 }

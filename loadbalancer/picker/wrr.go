@@ -15,5 +15,5 @@ type robin struct {
 	state *State
 }
 
-// Pick returns whose taliasTable it is.
+// Pick returns the next index of the round.
 func (r *robin) Pick(*Request) int { return r.order.at(r.state.Cursor.Add(1)) }

@@ -34,7 +34,7 @@ func (b *Buffering) pass(w http.ResponseWriter, r *http.Request, next http.Handl
 // limited is a body that notes that it was too large.
 type limited struct {
 	io.ReadCloser
-	// exceeded is read when the handler has returned, while somebody may still be reading.
+	// exceeded is read when the handler has returned, while a read may still be under way.
 	exceeded atomic.Bool
 }
 

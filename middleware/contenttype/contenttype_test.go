@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -257,11 +258,11 @@ func TestSplicesOnceTheHeadIsSent(t *testing.T) {
 				w.Header().Set("Content-Type", kind)
 			}
 			w.WriteHeader(http.StatusOK)
-			if got := w.(interface{ Splices() bool }).Splices(); got != want {
+			if got := httpio.Splices(w); got != want {
 				t.Errorf("%q: splices %v", kind, got)
 			}
 			_, _ = w.Write([]byte("x"))
-			if !w.(interface{ Splices() bool }).Splices() {
+			if !httpio.Splices(w) {
 				t.Errorf("%q: does not splice the rest", kind)
 			}
 		})).ServeHTTP(s, middlewaretest.Request(t, "GET /"))

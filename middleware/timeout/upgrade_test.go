@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -109,7 +110,7 @@ func TestWriterPassesAll(t *testing.T) {
 		if n != 100_000 || err != nil || control.Flush() != nil || !s.Flushed {
 			t.Errorf("%d, %v", n, err)
 		}
-		if w.(interface{ Splices() bool }).Splices() {
+		if httpio.Splices(w) {
 			t.Error("it splices")
 		}
 	})

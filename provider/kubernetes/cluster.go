@@ -25,7 +25,7 @@ type cluster struct {
 	number int
 	// named says that an option names the address of the API server.
 	named bool
-	// namespaces are those whose endpoints somebody uses, unless everywhere says that these are all.
+	// namespaces are those whose endpoints are used, unless everywhere says that these are all.
 	namespaces []string
 	everywhere bool
 
@@ -62,7 +62,7 @@ func (c *cluster) use(namespaces []string) {
 
 func (c *cluster) watch(ctx context.Context) error { return c.Cluster.Run(ctx) }
 
-// endpoints returns the provider of the endpoints that somebody uses.
+// endpoints returns the provider of the endpoints that are used.
 func (c *cluster) endpoints(metrics Metrics) provider.Entry {
 	scope := client.Scope{}
 	if !c.everywhere {

@@ -25,8 +25,8 @@ const (
 )
 
 // Zone returns the zone of the node that Sluice runs on: the label topology.kubernetes.io/zone of the Node that the
-// variable NODE_NAME names, which is the only one that is read. It is empty, without an error, where there is nobody to
-// ask: no cluster, no such variable, or a cluster whose nodes are not to be read (disableClusterScopeResources).
+// variable NODE_NAME names, which is the only one that is read. It is empty, without an error, where it cannot be
+// read: no cluster, no such variable, or a cluster whose nodes are not to be read (disableClusterScopeResources).
 //
 // A server that does not answer is asked again until ctx ends. A Node that does not exist, may not be read or has no
 // such label is an error at once.

@@ -58,7 +58,7 @@ func (d *discovery) serves(ctx context.Context, version schema.GroupVersion, res
 		one.resources, one.err = d.ask(ctx, version)
 		one.when = time.Now()
 		if ctx.Err() != nil {
-			one.when = time.Time{} // Nobody waited for the answer, so there is none.
+			one.when = time.Time{} // The request was given up before its response.
 		}
 	}
 	return one.resources == nil || one.resources[resource], one.err

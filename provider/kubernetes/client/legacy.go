@@ -8,7 +8,7 @@ import (
 
 // Endpoints is the legacy resource that EndpointSlices have replaced.
 //
-//nolint:staticcheck // Deprecated for those who write it; where somebody still does, it has to be read.
+//nolint:staticcheck // Deprecated for writers; existing objects must be read.
 type Endpoints = corev1.Endpoints
 
 // LegacyEndpoints returns the resource of Endpoints, without those that the control plane derives from Services with a

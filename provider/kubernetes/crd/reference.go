@@ -11,7 +11,7 @@ import (
 
 // reference returns the name by which an object in the namespace from refers to another one: a middleware, a servers
 // transport or TLS options (whose name is then made by tlsName). What is what is referred to, in messages. A problem is
-// final: nobody may follow the reference.
+// final: the reference must not be followed.
 //
 // A name with an @ is that of any provider's object, as crossProviderNamespaces permits. NAMESPACE-NAME@kubernetescrd
 // does not tell where the namespace ends, so it needs allowCrossNamespace even for the own one.

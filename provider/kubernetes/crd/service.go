@@ -17,8 +17,8 @@ const (
 // service follows a reference to a service from an object in the namespace from, and returns the name of what answers.
 // A reference to a Kubernetes Service declares a load balancer in the result: under the name own, or under the name of
 // a child (NAMESPACE-SERVICE-PORT) when own is empty. A TraefikService, or a service of another provider, has its own
-// name. The problem is one of the reference itself, whoever makes it must be quarantined; what is wrong with a service
-// that is declared is said there, and reaches whoever depends on it when it is compiled.
+// name. A problem is one of the reference itself, and quarantines the object that has it; errors of a declared service
+// are reported on that service, and compilation passes them on to the objects that depend on it.
 //
 // It also serves middlewares of the kind errors, whose own name is errorServiceName.
 func (t *translator) service(

@@ -140,7 +140,7 @@ func (p *Provider) touchShadowed(kind, group, namespace, name string) {
 // classAnnotation names the class of an object, as spec.ingressClassName does.
 const classAnnotation = "kubernetes.io/ingress.class"
 
-// strip clears what nobody reads.
+// strip clears fields that are not read.
 func strip(object metav1.Object) {
 	class, given := object.GetAnnotations()[classAnnotation]
 	object.SetAnnotations(nil)
@@ -186,7 +186,7 @@ func (p *Provider) watchReferences(cluster *client.Cluster, options static.Kuber
 	return found
 }
 
-// touchNamed passes the changes of a watch on to whoever needs its objects.
+// touchNamed marks the objects that depend on the changed objects of a watch.
 func touchNamed[T client.Object](p *Provider, kind string, watched *client.Watched[T]) {
 	watched.Notify(func(before, after T) {
 		namespace, name := identity(before, after)

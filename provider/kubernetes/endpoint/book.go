@@ -194,7 +194,7 @@ func (b *book) again() {
 	}
 }
 
-// undelivered remembers the deletions among sets that nobody has received; everything else is sent again anyway.
+// undelivered remembers the deletions among sets that were not received; everything else is sent again anyway.
 func (b *book) undelivered(sets []dynamic.EndpointSet) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

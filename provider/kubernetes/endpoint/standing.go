@@ -26,7 +26,7 @@ func (p *Provider) standing(told standing) standing {
 		return now
 	}
 	if !told.begun && p.wanting() {
-		p.watchLegacy() // At the start nobody is new, so there is nothing to wait for.
+		p.watchLegacy() // Nothing is new at the start, so there is no wait.
 	}
 	if legacy := p.watchedLegacy(); legacy != nil {
 		status := legacy.Status()
@@ -58,7 +58,7 @@ func reasons(statuses ...client.Status) string {
 	return strings.Join(all, "; ")
 }
 
-// wanting reports whether some Service has no EndpointSlices, and nobody has asked for legacy Endpoints yet.
+// wanting reports whether some Service has no EndpointSlices, and legacy Endpoints are not watched yet.
 func (p *Provider) wanting() bool { return p.watchedLegacy() == nil && p.book.bareServices() }
 
 func (p *Provider) watchedLegacy() *client.Watched[*client.Endpoints] {
@@ -68,7 +68,7 @@ func (p *Provider) watchedLegacy() *client.Watched[*client.Endpoints] {
 }
 
 // watchLegacy begins to watch legacy Endpoints, for good. Hardly any cluster comes to this: the control plane mirrors
-// Endpoints that somebody else writes into slices, unless it is told not to.
+// Endpoints into slices, unless a label on them forbids it.
 func (p *Provider) watchLegacy() {
 	p.mu.Lock()
 	p.legacy = client.Watch(p.cluster, client.LegacyEndpoints(), p.scope)

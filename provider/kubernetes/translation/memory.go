@@ -1,11 +1,9 @@
-// Package translation is the memory of a provider that translates its source object by object: what became of each
-// object, what it depends on, and the configuration that all of them make.
+// Package translation caches what a provider has translated, object by object: the result of each object, its
+// dependencies, and the configuration that all of them make.
 //
-// In flow notes that an object appeared, changed or went, and the results of translating those objects and whoever
-// depends on them; out flows a dynamic.Configuration, assembled so that a change costs what it reaches and one copy of
-// each map that it changes. An object that says the same as before keeps its pointer.
-//
-// The package never reads a cluster, and never decides what an object means.
+// Memory.Touch marks an object that was added, changed or deleted. Memory.Update translates the marked objects and
+// those that depend on them, and returns a dynamic.Configuration at the cost of what changed. An object with an
+// unchanged translation keeps its pointer. Reading the cluster and translating are the caller's.
 package translation
 
 import (
@@ -37,7 +35,7 @@ type Memory struct {
 }
 
 // New returns an empty memory for the provider of that name. Kinds are those that are translated: a Touch of another
-// kind is only passed on to whoever needs that object. Counters may be nil.
+// kind only marks the objects that depend on it. Counters may be nil.
 func New(provider string, kinds []string, counters Counters) *Memory {
 	m := &Memory{
 		provider: provider, kinds: make(map[string]bool, len(kinds)), counters: counters,
@@ -70,10 +68,10 @@ func (m *Memory) Touch(source Source) {
 // Touched returns the channel that holds a value when something has been touched since the last Update.
 func (m *Memory) Touched() <-chan struct{} { return m.wake }
 
-// Update translates what was touched, and whoever needs it, and returns the configuration. Translate returns false for
-// an object that is not there, or not the provider's to translate; it is called once for each source, on the caller's
-// goroutine. Changed is false, and the configuration the same pointer as last, when everything came out as it was. The
-// first call always reports a change.
+// Update translates what was touched, and what depends on it, and returns the configuration. Translate returns false
+// for an object that is not there, or not the provider's to translate; it is called once for each source, on the
+// caller's goroutine. Changed is false, and the configuration the same pointer as last, when everything came out as it
+// was. The first call always reports a change.
 func (m *Memory) Update(translate func(Source) (Result, bool)) (configuration *dynamic.Configuration, changed bool) {
 	builds := map[string]int{}
 	for source := range m.due() {

@@ -102,7 +102,7 @@ func (s *Server) Start() {
 	})
 }
 
-// Stop closes every connection and lets nobody connect.
+// Stop closes every connection and accepts no more.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	server := s.http

@@ -129,7 +129,7 @@ type ServerLimits struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxPoolConnections int `json:"maxPoolConnections,omitempty"`
-	// MaxPending is how many requests wait at most while a limit is reached; default 0, nobody waits.
+	// MaxPending is how many requests wait at most while a limit is reached; default 0, none.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxPending int `json:"maxPending,omitempty"`

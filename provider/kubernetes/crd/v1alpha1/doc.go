@@ -11,7 +11,7 @@
 // The group sluice.dev has a status beyond what the other two have, and refuses specs that hold no kind of middleware
 // or service, or more than one. Its load balancers have further options (Balancing, and rise, fall and jitter of health
 // checks), which the definitions of the other two leave out. The types are registered under every group, so that
-// objects are decoded by their apiVersion; encoding one needs its TypeMeta, and whoever writes a status therefore sends
+// objects are decoded by their apiVersion; encoding one needs its TypeMeta, and a status is therefore sent as
 // a merge patch of the subresource, with the REST client of sluice.dev/v1alpha1.
 //
 // +kubebuilder:object:generate=true

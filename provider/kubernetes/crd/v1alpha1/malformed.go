@@ -128,7 +128,7 @@ func (s *TLSStoreSpec) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON fills the status as far as it fits; it never fails. Whoever writes a status writes all of it.
+// UnmarshalJSON fills the status as far as it fits; it never fails. A status is always written whole.
 func (s *Status) UnmarshalJSON(data []byte) error {
 	type plain Status
 	if fill(data, (*plain)(s)) != "" {

@@ -18,7 +18,7 @@ type IPAllowList struct {
 	// IPStrategy says which address is the client's; by default that of the connection.
 	// +optional
 	IPStrategy *IPStrategy `json:"ipStrategy,omitempty"`
-	// RejectStatusCode is the status code for everybody else; default 403.
+	// RejectStatusCode is the status code for all other clients; default 403.
 	// +optional
 	RejectStatusCode int `json:"rejectStatusCode,omitempty"`
 }

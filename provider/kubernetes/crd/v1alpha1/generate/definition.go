@@ -90,7 +90,7 @@ func at(in object, path ...string) object {
 	return in
 }
 
-// relax lets specs pass that hold no kind of thing or several: whoever wrote them for these groups could apply them.
+// relax lets specs pass that hold no kind of thing or several: these groups accepted them before.
 func relax(spec object) {
 	delete(spec, "minProperties")
 	delete(spec, "maxProperties")
