@@ -3,7 +3,6 @@ package entrypoint
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,21 +21,9 @@ type chain struct {
 	recycled sync.Pool
 }
 
-// protocol returns the kind of a request as the request counters name it.
-func protocol(h http.Header) string {
-	switch {
-	case len(h["Upgrade"]) > 0 && strings.EqualFold(forwarded.UpgradeType(h), "websocket"):
-		return "websocket"
-	case len(h["Accept"]) > 0 && strings.HasPrefix(h["Accept"][0], "text/event-stream"):
-		return "sse"
-	}
-	return "http"
-}
-
 // admit applies the rules of the entrypoint to a request, and hands it on with the writer of its response.
 func (c *chain) admit(v *requestState, w http.ResponseWriter, r *http.Request) {
 	s := &c.entrypoint.settings
-	peer := v.client()
 	if !v.http1 {
 		// In HTTP/2 it stands beside :authority, and may say something else (RFC 9113, section 8.3.1).
 		delete(r.Header, "Host")
@@ -67,7 +54,7 @@ func (c *chain) admit(v *requestState, w http.ResponseWriter, r *http.Request) {
 	if v.connection != nil && v.connection.isOld(s) {
 		v.close(w)
 	}
-	s.forwarding.ApplyIn(&v.forwarded, r, forwarded.Peer{Address: peer, Text: v.record.Client, Seen: v.seen})
+	s.forwarding.ApplyIn(&v.forwarded, r, forwarded.Peer{Address: v.client, Text: v.record.Client, Seen: v.seen})
 	if r.Trailer != nil {
 		forwarded.StripUntrusted(r.Trailer)
 	}

@@ -68,7 +68,8 @@ func (e *Entrypoint) survive(c *connection) {
 
 // prepare reads what comes before the first request, and returns the protocol of the client.
 func (e *Entrypoint) prepare(ctx context.Context, c *connection) (ready net.Conn, protocol string, err error) {
-	if e.believesProxy(c) {
+	// A PROXY header of other peers is not read: as the first bytes of a request it is answered with 400.
+	if s := &e.settings; s.proxyEnabled && (s.proxyAll || s.proxyTrusted.Contains(c.client)) {
 		if err := e.readProxy(c); err != nil {
 			return nil, "", err
 		}
@@ -118,12 +119,21 @@ func (e *Entrypoint) knows(protocol string) bool {
 		slices.ContainsFunc(e.deps.Protocols, func(p Protocol) bool { return p.Name == protocol })
 }
 
-// sniff returns the protocol of a connection without TLS, and reads more of it while a protocol needs that to decide.
+// sniff returns the first protocol that matches a connection without TLS, or HTTP/1.1. The protocols are decided in
+// their order, so that more is read while one needs it.
 func (e *Entrypoint) sniff(c *connection) (protocol string, err error) {
 	for waiting := false; ; {
-		protocol, match := e.match(c.replay)
+		match := NoMatch
+		for i := range e.sniffed {
+			if match = e.sniffed[i].Sniff(c.replay); match == Matches {
+				return e.sniffed[i].Name, nil
+			}
+			if match == NeedsMore {
+				break
+			}
+		}
 		if match != NeedsMore || len(c.replay) >= firstBytes {
-			return protocol, nil
+			return protocolHTTP1, nil
 		}
 		if !waiting {
 			waiting = true
@@ -138,28 +148,6 @@ func (e *Entrypoint) sniff(c *connection) (protocol string, err error) {
 		}
 		c.replay = buffer[:len(c.replay)+n]
 	}
-}
-
-// match returns the first protocol that the first bytes match, or HTTP/1.1. The protocols are decided in their order,
-// so that one that needs more bytes is waited for.
-func (e *Entrypoint) match(first []byte) (protocol string, match Match) {
-	for i := range e.deps.Protocols {
-		p := &e.deps.Protocols[i]
-		if p.Sniff == nil {
-			continue
-		}
-		switch p.Sniff(first) {
-		case Matches:
-			return p.Name, Matches
-		case NeedsMore:
-			return protocolHTTP1, NeedsMore
-		case NoMatch:
-		}
-	}
-	if match = sniffHTTP2(first); match == Matches {
-		return protocolHTTP2, match
-	}
-	return protocolHTTP1, match
 }
 
 // readFirst waits for the first bytes.
@@ -178,12 +166,6 @@ func (e *Entrypoint) readFirst(c *connection) error {
 	}
 	c.replay = buffer[:n]
 	return nil
-}
-
-// believesProxy reports whether the peer may set another address in a PROXY header. A header of others is not read: as
-// the first bytes of a request it is answered with 400.
-func (e *Entrypoint) believesProxy(c *connection) bool {
-	return e.settings.proxyEnabled && (e.settings.proxyAll || e.settings.proxyTrusted.Contains(c.client))
 }
 
 // readProxy reads a PROXY header, version 1 or 2, if the peer sent one.

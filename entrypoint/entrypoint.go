@@ -65,9 +65,11 @@ type Dependencies struct {
 
 // Entrypoint is one address on which traffic comes in.
 type Entrypoint struct {
-	name     string
-	address  static.Address
-	deps     Dependencies
+	name    string
+	address static.Address
+	deps    Dependencies
+	// sniffed are the protocols that first bytes are matched with.
+	sniffed  []Protocol
 	selector TLSSelector
 	settings settings
 	chain    chain
@@ -102,6 +104,12 @@ func New(
 		name: name, address: address, deps: deps, selector: selector, settings: settings,
 		reports: make(chan report, reportQueue),
 	}
+	for _, protocol := range deps.Protocols {
+		if protocol.Sniff != nil {
+			e.sniffed = append(e.sniffed, protocol)
+		}
+	}
+	e.sniffed = append(e.sniffed, Protocol{Name: protocolHTTP2, Sniff: sniffHTTP2})
 	e.chain = chain{entrypoint: e, next: handler}
 	e.open.init(settings.maxConnections, settings.maxPerClient, deps.Connections)
 	e.tls = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: e.configForClient}

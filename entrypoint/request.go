@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +27,7 @@ type requestState struct {
 	http1      bool
 	// context is the server's.
 	context context.Context //nolint:containedctx // It is the request's own.
-	remote  string
+	client  netip.Addr
 	// forwarded holds the values of the headers that the entrypoint sets.
 	forwarded forwarded.Values
 	// seen says what kinds of headers the request may have come with.
@@ -44,18 +45,24 @@ type requestState struct {
 
 // open begins a request with the request that a server has received.
 func (v *requestState) open(e *Entrypoint, r *http.Request) {
-	v.entrypoint = e
-	v.context, v.remote = r.Context(), r.RemoteAddr
-	v.connection, _ = v.context.Value(connectionKey{}).(*connection)
-	v.http1 = r.ProtoMajor == 1
+	v.entrypoint, v.context, v.http1 = e, r.Context(), r.ProtoMajor == 1
 	v.record.Start = time.Now()
-	v.record.Entrypoint = e.name
-	v.record.Method = r.Method
-	v.record.Protocol = protocol(r.Header)
+	v.record.Entrypoint, v.record.Method, v.record.Protocol = e.name, r.Method, "http"
+	switch upgrade, accept := r.Header["Upgrade"], r.Header["Accept"]; {
+	case len(upgrade) > 0 && strings.EqualFold(forwarded.UpgradeType(r.Header), "websocket"):
+		v.record.Protocol = "websocket"
+	case len(accept) > 0 && strings.HasPrefix(accept[0], "text/event-stream"):
+		v.record.Protocol = "sse"
+	}
+	if c, ok := v.context.Value(connectionKey{}).(*connection); ok {
+		c.reached(serving)
+		v.connection, v.client, v.record.Client, v.record.ClientPort = c, c.client, c.text, c.port
+	} else if v.client, ok = forwarded.ClientAddr(r.RemoteAddr); ok {
+		v.record.Client, v.record.ClientPort = v.client.String(), portOf(r.RemoteAddr)
+	}
 	if v.record.Observe = e.deps.Observe; v.record.Observe|e.deps.Watched != 0 {
 		v.record.Query, v.record.Version, v.record.TLS = r.URL.RawQuery, r.Proto, r.TLS
 		v.record.BytesReceived = max(r.ContentLength, 0)
-		v.record.ClientPort = v.port()
 		v.record.RequestHeader = r.Header
 	}
 }
@@ -75,28 +82,6 @@ func (v *requestState) Value(key any) any {
 		}
 	}
 	return nil
-}
-
-// client returns the address of the client and notes it.
-func (v *requestState) client() netip.Addr {
-	if v.connection != nil {
-		v.connection.reached(serving)
-		v.record.Client = v.connection.text
-		return v.connection.client
-	}
-	addr, ok := forwarded.ClientAddr(v.remote)
-	if ok {
-		v.record.Client = addr.String()
-	}
-	return addr
-}
-
-// port returns the port of the client.
-func (v *requestState) port() string {
-	if v.connection != nil {
-		return v.connection.port
-	}
-	return portOf(v.remote)
 }
 
 // refuse answers without a handler. The reason is for the log.

@@ -65,7 +65,6 @@ func (e *Entrypoint) newHTTP2(base context.Context) *h2.Server {
 func (e *Entrypoint) exceeded(r *http.Request) {
 	v := new(requestState)
 	v.open(e, r)
-	v.client()
 	v.record.Host, v.record.Path = r.Host, r.URL.EscapedPath()
 	// A record may be kept, and the fields are what takes the memory.
 	v.record.RequestHeader = nil

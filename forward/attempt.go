@@ -31,20 +31,6 @@ type target struct {
 	FlushInterval time.Duration
 }
 
-// serve sends the request to the target and writes the response to the writer. The outcome is about the endpoint; the
-// error is an *Error, errGaveWay, or nil when the client got the whole response. Unless the Error's Phase is
-// ResponseBegun nothing has been written but informational responses. After ResponseBegun the caller must abort the
-// client's response, so that it is not taken for a complete one.
-//
-// It writes the response's status into the telemetry.Record. It does not call Done of the member.
-func (a *attempt) serve() (loadbalancer.Outcome, error) {
-	if err := a.locate(); err != nil {
-		return loadbalancer.Abandoned, &Error{Phase: NothingSent, Status: http.StatusBadRequest, Err: err}
-	}
-	a.control = *http.NewResponseController(a.writer)
-	return a.run()
-}
-
 // attempt is one request to an endpoint and its response.
 type attempt struct {
 	writer  http.ResponseWriter
@@ -77,7 +63,8 @@ type attempt struct {
 
 	// inform is the method value of informational, kept when the attempt is recycled.
 	inform func(code int, hints http.Header) error
-	// relay is the writer if it takes fields as a list, list the recycled memory of that list.
+	// relay is the writer if it takes fields as a list and no signal needs them as a map; list is the recycled memory
+	// of that list.
 	relay relay
 	list  []http1.Field
 	// line is the memory of the Traceparent field.
@@ -98,14 +85,18 @@ type relay interface {
 	WriteFields(status int, fields []http1.Field)
 }
 
-// settled reports whether no goroutine or timer keeps a part of an ended attempt or of the client's request: it
-// went over HTTP/1.1, its body, if any, was buffered, and no timer was started.
-func (a *attempt) settled() bool {
-	return a.direct() && a.call.Alone() && a.upgrade == "" && a.flusher.timer == nil
-}
-
+// run sends the request to the target and writes the response to the writer. The outcome is about the endpoint; the
+// error is an *Error, errGaveWay, or nil when the client got the whole response. Unless the Error's Phase is
+// ResponseBegun nothing has been written but informational responses. After ResponseBegun the caller must abort the
+// client's response, so that it is not taken for a complete one.
+//
+// It writes the response's status into the telemetry.Record. It does not call Done of the member.
 func (a *attempt) run() (loadbalancer.Outcome, error) {
-	r := a.request
+	if err := a.locate(); err != nil {
+		return loadbalancer.Abandoned, &Error{Phase: NothingSent, Status: http.StatusBadRequest, Err: err}
+	}
+	a.control = *http.NewResponseController(a.writer)
+	r, t := a.request, &a.state
 	if hasBody(r) && r.ProtoMajor == 1 {
 		// An endpoint may answer before it has read the body. Writers without full duplex keep their order.
 		_ = a.control.EnableFullDuplex()
@@ -127,7 +118,11 @@ func (a *attempt) run() (loadbalancer.Outcome, error) {
 		outcome, failed := a.failure(phase, err)
 		return outcome, failed
 	}
-	a.answered(response.StatusCode)
+	t.headed, t.result.Status, a.record.OriginStatus = true, response.StatusCode, response.StatusCode
+	if !t.start.IsZero() && (a.body == nil || a.direct() && a.call.Alone()) {
+		// The latency counts only if the client had sent the whole request before.
+		t.result.Latency = max(time.Since(t.start), 1)
+	}
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return a.switchProtocols(response)
 	}
@@ -135,7 +130,7 @@ func (a *attempt) run() (loadbalancer.Outcome, error) {
 		err := fmt.Errorf("endpoint: status %d", response.StatusCode)
 		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
 	}
-	if a.givesWay(response.StatusCode) {
+	if t.policy != nil && t.policy.Status.Contains(response.StatusCode) && a.givesWay() {
 		clear(a.call.Header)
 		return loadbalancer.Answered, errGaveWay
 	}
@@ -159,23 +154,14 @@ func (a *attempt) send(out *http.Request) (*http.Response, error) {
 	}
 	if header := a.writer.Header(); len(header) == 0 && !trips.Shares() {
 		a.call.Header = header
-		if a.relay = a.relaying(); a.relay != nil {
+		if list, ok := a.writer.(relay); ok && !a.record.Observe.Has(telemetry.ObserveHeaders) {
 			if a.list == nil {
 				a.list = make([]http1.Field, 0, listedFields)
 			}
-			a.call.List = a.list
+			a.relay, a.call.List = list, a.list
 		}
 	}
 	return trips.Send(&a.call, out, a)
-}
-
-// relaying returns the writer if it takes a list of fields and no signal needs them as a map.
-func (a *attempt) relaying() relay {
-	if a.record.Observe.Has(telemetry.ObserveHeaders) {
-		return nil
-	}
-	list, _ := a.writer.(relay)
-	return list
 }
 
 // hints reports whether informational responses are forwarded. With Expect the server itself sends 100 Continue

@@ -21,17 +21,9 @@ func took(record *telemetry.Record, start time.Time, asked time.Duration) {
 	record.ServiceDuration += time.Since(start) - asked
 }
 
-// begin records the endpoint, and starts a client span for a sampled request.
-func (a *attempt) begin() {
+// beginSpan starts the client span of a sampled request.
+func (a *attempt) beginSpan() {
 	member, record := a.target.Member, a.record
-	record.Endpoint, record.OriginStatus, record.OriginBytes = member.Address(), 0, 0
-	if record.Observe == 0 {
-		return
-	}
-	record.EndpointURL = member.URL()
-	if record.Span == nil {
-		return
-	}
 	method, registered := telemetry.RegisteredMethod(a.request.Method)
 	name := method
 	if !registered {

@@ -34,8 +34,8 @@ func (a *attempt) locate() error {
 	return canonical.SetPath(&http.Request{URL: &a.url}, base+escaped)
 }
 
-// outgoing derives the request for the endpoint from the client's, which stays as it is. The header map is new, its
-// values are shared. The body is nil when the client sends none.
+// outgoing derives the request for the endpoint from the client's, which stays as it is. Its header is the client's
+// where the HTTP/1.1 client adds and removes fields by itself. The body is nil when the client sends none.
 func (a *attempt) outgoing() *http.Request {
 	out := &a.out
 	*out = *a.request
@@ -44,8 +44,23 @@ func (a *attempt) outgoing() *http.Request {
 		out.Host = a.target.Member.Host()
 	}
 	out.Close = false
-	a.outgoingBody()
-	out.Header = a.outgoingHeader()
+	if hasBody(a.request) {
+		a.outgoingBody()
+	} else {
+		out.Body, out.Trailer, out.ContentLength, out.TransferEncoding = nil, nil, 0, nil
+	}
+	chain := a.forwardedFor()
+	if !a.direct() || len(out.Header["Connection"]) > 0 || len(out.Header["Upgrade"]) > 0 {
+		out.Header = a.endToEndHeader(chain)
+		return out
+	}
+	a.call.EndToEnd = true
+	if chain != "" {
+		a.call.Replace = http1.Field{Name: forwarded.XForwardedFor, Value: chain}
+	}
+	if a.record.TraceApart {
+		a.call.Line = a.traceLine()
+	}
 	return out
 }
 
@@ -55,11 +70,6 @@ func hasBody(r *http.Request) bool {
 
 func (a *attempt) outgoingBody() {
 	r, out := a.request, &a.out
-	out.Body, out.Trailer = nil, nil
-	if !hasBody(r) {
-		out.ContentLength, out.TransferEncoding = 0, nil
-		return
-	}
 	if a.replayBody == nil {
 		limit := int64(0)
 		if policy := a.state.policy; policy != nil && policy.Attempts > 0 {
@@ -77,21 +87,10 @@ func (a *attempt) outgoingBody() {
 	}
 }
 
-// outgoingHeader returns the fields for the endpoint. Where the HTTP/1.1 client adds and removes fields by
-// itself, it is the client's header.
-func (a *attempt) outgoingHeader() http.Header {
+// endToEndHeader returns a new map of the fields for the endpoint, with X-Forwarded-For unless chain is empty. The
+// values are shared with the client's header.
+func (a *attempt) endToEndHeader(chain string) http.Header {
 	r := a.request
-	chain := a.forwardedFor()
-	if a.direct() && len(r.Header["Connection"]) == 0 && len(r.Header["Upgrade"]) == 0 {
-		a.call.EndToEnd = true
-		if chain != "" {
-			a.call.Replace = http1.Field{Name: forwarded.XForwardedFor, Value: chain}
-		}
-		if a.record.TraceApart {
-			a.call.Line = a.traceLine()
-		}
-		return r.Header
-	}
 	header := make(http.Header, len(r.Header)+2)
 	for name, values := range r.Header {
 		header[name] = values

@@ -24,34 +24,31 @@ func (a *attempt) respond(response *http.Response) (loadbalancer.Outcome, error)
 	if a.record.Observe.Has(telemetry.ObserveHeaders) {
 		a.record.OriginHeader = response.Header.Clone()
 	}
+	var announced []string
+	a.record.Status = response.StatusCode
 	if fields := a.call.Fields(); fields != nil {
 		if cookie := a.state.ask.Cookie; cookie != "" {
 			fields = append(fields, http1.Field{Name: "Set-Cookie", Value: cookie})
 		}
-		a.record.Status = response.StatusCode
 		a.relay.WriteFields(response.StatusCode, fields)
-		return a.content(response, nil)
+	} else {
+		a.head(response)
+		announced = announce(a.writer.Header(), response.Trailer)
+		if len(announced) > 0 && a.request.ProtoMajor == 1 && a.request.ProtoAtLeast(1, 1) &&
+			a.request.Method != http.MethodHead {
+			// HTTP/2 allows a length and trailers together, HTTP/1.1 has trailers in chunked bodies alone.
+			delete(a.writer.Header(), "Content-Length")
+		}
+		a.writer.WriteHeader(response.StatusCode)
 	}
-	a.head(response)
-	announced := announce(a.writer.Header(), response.Trailer)
-	if len(announced) > 0 && a.request.ProtoMajor == 1 && a.request.ProtoAtLeast(1, 1) &&
-		a.request.Method != http.MethodHead {
-		// HTTP/2 allows a length and trailers together, HTTP/1.1 has trailers in chunked bodies alone.
-		delete(a.writer.Header(), "Content-Length")
-	}
-	a.record.Status = response.StatusCode
-	a.writer.WriteHeader(response.StatusCode)
-	return a.content(response, announced)
-}
-
-// content writes what follows the head.
-func (a *attempt) content(response *http.Response, announced []string) (loadbalancer.Outcome, error) {
 	if response.Body != http.NoBody {
 		if outcome, err := a.copyBody(response); err != nil {
 			return outcome, err
 		}
 	}
-	a.trailers(response.Trailer, announced)
+	if len(response.Trailer) > 0 {
+		a.trailers(response.Trailer, announced)
+	}
 	return loadbalancer.Answered, nil
 }
 

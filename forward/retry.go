@@ -3,7 +3,6 @@ package forward
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -32,11 +31,17 @@ type attemptState struct {
 	ended error
 }
 
-// try runs an attempt with its member, and reports the result to the member in any case.
+// try records the endpoint, runs an attempt with its member, and reports the result to the member in any case.
 func (s *Service) try(a *attempt) (err error) {
-	t := &a.state
-	a.begin()
-	a.record.Tries++
+	t, record := &a.state, a.record
+	record.Endpoint, record.OriginStatus, record.OriginBytes = a.target.Member.Address(), 0, 0
+	if record.Observe != 0 {
+		record.EndpointURL = a.target.Member.URL()
+		if record.Span != nil {
+			a.beginSpan()
+		}
+	}
+	record.Tries++
 	// A middleware's writer may panic in the middle of the response, which is no failure of the endpoint.
 	t.result = loadbalancer.Result{
 		Outcome: loadbalancer.Abandoned, Began: t.ask.Now, Now: t.ask.Now,
@@ -46,7 +51,7 @@ func (s *Service) try(a *attempt) (err error) {
 	if s.pool.Timed() {
 		t.start = time.Now()
 	}
-	t.result.Outcome, err = a.serve()
+	t.result.Outcome, err = a.run()
 	return err
 }
 
@@ -66,25 +71,12 @@ func (a *attempt) done() {
 	}
 }
 
-// answered records the head of a response. Its latency counts only if the client had sent the whole request
-// before.
-func (a *attempt) answered(status int) {
-	t := &a.state
-	t.headed, t.result.Status = true, status
-	a.record.OriginStatus = status
-	if !t.start.IsZero() && (a.body == nil || a.direct() && a.call.Alone()) {
-		t.result.Latency = max(time.Since(t.start), 1)
+// givesWay reports whether a response with a status that the policy retries is discarded, and prepares the retry.
+func (a *attempt) givesWay() bool {
+	if a.repeatable(RequestSent) {
+		a.state.next = a.state.service.another(a)
 	}
-}
-
-// givesWay reports whether a response is discarded for a retry, and prepares the retry.
-func (a *attempt) givesWay(status int) bool {
-	t := &a.state
-	if t.policy == nil || !t.policy.Status.Contains(status) || !a.repeatable(RequestSent) {
-		return false
-	}
-	t.next = t.service.another(a)
-	return t.next != nil
+	return a.state.next != nil
 }
 
 // mayGiveWay reports whether a retry may need the client's body.
@@ -195,12 +187,4 @@ func pause(ctx context.Context, wait time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// policyFor returns the policy of a middleware, or that of the service.
-func (s *Service) policyFor(r *http.Request) *retry.Policy {
-	if own := retry.PolicyFrom(r.Context()); own != nil {
-		return own
-	}
-	return s.options.Retry
 }

@@ -72,7 +72,11 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		asked := time.Since(start)
 		defer took(record, start, asked)
 	}
-	a := s.newAttempt(w, r, record, s.policyFor(r))
+	policy := retry.PolicyFrom(r.Context()) // that of a middleware
+	if policy == nil {
+		policy = s.options.Retry
+	}
+	a := s.newAttempt(w, r, record, policy)
 	a.state.first = s.pool.Instant(start)
 	a.state.ask.Now = a.state.first
 	var err error
@@ -81,7 +85,11 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for a != nil {
-		a = s.step(a)
+		if err = s.try(a); err == nil {
+			s.succeed(a)
+			return
+		}
+		a = s.next(a, err)
 	}
 }
 
@@ -111,13 +119,8 @@ func (s *Service) recycle(a *attempt) {
 	s.attempts.Put(a)
 }
 
-// step runs an attempt and returns the next, or nil when the request has been answered.
-func (s *Service) step(a *attempt) *attempt {
-	err := s.try(a)
-	if err == nil {
-		s.succeed(a)
-		return nil
-	}
+// next returns the attempt that follows one that has failed, or nil when the request has been answered.
+func (s *Service) next(a *attempt, err error) *attempt {
 	if a.state.next != nil {
 		return a.state.next
 	}
@@ -143,8 +146,9 @@ func (s *Service) succeed(a *attempt) {
 	if a.replayBody != nil {
 		a.replayBody.Release()
 	}
-	// An earlier attempt may still be reading from the client.
-	if a.settled() && len(t.ask.Tried) == 0 {
+	// No goroutine or timer keeps a part of an attempt or of the client's request if it went over HTTP/1.1, its body was
+	// buffered, and no timer was started. An earlier attempt may still be reading from the client.
+	if a.direct() && a.call.Alone() && a.upgrade == "" && a.flusher.timer == nil && len(t.ask.Tried) == 0 {
 		a.record.Released = true
 		s.recycle(a)
 	}

@@ -86,16 +86,6 @@ func (n *routerNode) warn(code dynamic.Code, warning string) {
 	n.warningCode = cmp.Or(n.warningCode, code)
 }
 
-// observed notes in a request's record which router answers, and what is wanted of it.
-func (r *Route) observed(record *telemetry.Record) {
-	record.Router, record.RouterSeries, record.Ingress = r.Name, r.series, r.ingress
-	headers := record.Observe & telemetry.ObserveHeaders
-	if !r.seen.Has(telemetry.ObserveAccess) {
-		headers = 0 // They are kept for the access log alone.
-	}
-	record.Observe = headers | r.seen
-}
-
 // wrap puts steps around the service, with a span around each part where a sampled request shall show them.
 func (r *Route) wrap(steps []middleware.Middleware, service *serviceNode, lasting bool) (whole http.Handler,
 	keeps bool,

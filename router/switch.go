@@ -79,7 +79,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	entry := serving.entries[f.name]
 	view := f.target.views.Get().(*rule.Request)
 	fill(view, r)
-	found := entry.match(view, r.TLS != nil)
+	found := entry.index(r.TLS != nil).Match(view)
 	host := view.Host
 	view.Reset()
 	f.target.views.Put(view)
@@ -91,7 +91,11 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	route := found.Value
-	route.observed(record)
+	record.Router, record.RouterSeries, record.Ingress = route.Name, route.series, route.ingress
+	if !route.seen.Has(telemetry.ObserveAccess) {
+		record.Observe &^= telemetry.ObserveHeaders // They are kept for the access log alone.
+	}
+	record.Observe = record.Observe&telemetry.ObserveHeaders | route.seen
 	if record.Observe.Has(telemetry.ObserveTrace) && f.target.tracer != nil {
 		record.TraceApart = route.traceApart
 		f.target.tracer.Begin(record, r)
@@ -133,10 +137,6 @@ func (e *entry) index(secure bool) *index.Index[*Route] {
 		return e.secure
 	}
 	return e.plain
-}
-
-func (e *entry) match(view *rule.Request, secure bool) *index.Route[*Route] {
-	return e.index(secure).Match(view)
 }
 
 // mayServe tells whether the request's connection was accepted under the TLS options of the host that the request asks
