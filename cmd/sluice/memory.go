@@ -16,6 +16,9 @@ const (
 	// maxPercent lets a small heap grow to five times what lives, which costs some 20 MB at rest and saves collections;
 	// see docs/performance.
 	maxPercent = 400
+	// startPercent is what the heap may grow by until the first state serves: nearly all that is read then stays, and
+	// collections would take a third of the start.
+	startPercent = 200
 	// minPercent is what a large heap may grow by, so that it is not collected all the time.
 	minPercent = 50
 	// headroomBytes is what a heap between the two may grow by: what is collected less often than that is hardly worth its
@@ -25,12 +28,11 @@ const (
 	memoryShare = 0.9
 )
 
-// tuneMemory sets the collector's target, and keeps setting it, unless GOGC is set, and makes GOMEMLIMIT follow the
+// tuneMemory sets the collector's target until settleMemory, unless GOGC is set, and makes GOMEMLIMIT follow the
 // container's limit.
 func tuneMemory(logger telemetry.Logger) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(maxPercent)
-		new(pacer).arm()
+		debug.SetGCPercent(startPercent)
 	}
 	limit, err := memlimit.Set(memlimit.WithRatio(memoryShare), memlimit.WithProvider(memlimit.FromCgroup))
 	if err != nil {
@@ -42,10 +44,15 @@ func tuneMemory(logger telemetry.Logger) {
 	}
 }
 
-// freeMemory returns to the system what reading the first state has left behind, once that serves.
-func (s *system) freeMemory(ctx context.Context) {
+// settleMemory returns to the system what reading the first state has left behind, once that serves, and keeps setting
+// the collector's target from then on, unless GOGC is set.
+func (s *system) settleMemory(ctx context.Context) {
 	select {
 	case <-s.pipeline.FirstReady():
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(maxPercent)
+			new(pacer).arm()
+		}
 		debug.FreeOSMemory()
 	case <-ctx.Done():
 	}

@@ -107,7 +107,7 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 	var behind, front sync.WaitGroup
 	for _, task := range []func(context.Context){
 		s.observability.failures.Run, s.observability.metrics.Run, s.sources.clusters.Run, s.balancing.run,
-		s.middlewares.Files().Run, s.freeMemory, s.setZone,
+		s.middlewares.Files().Run, s.settleMemory, s.setZone,
 	} {
 		behind.Go(func() { task(background) })
 	}

@@ -109,7 +109,7 @@ func (c *Cluster) REST(version schema.GroupVersion) (rest.Interface, error) {
 	if version.Group == "" {
 		config.APIPath = "/api"
 	}
-	config.NegotiatedSerializer = c.codecs.WithoutConversion()
+	config.NegotiatedSerializer = jsonSerializer{c.codecs.WithoutConversion(), c.scheme}
 	if builtin(version.Group) {
 		config.ContentType = runtime.ContentTypeProtobuf
 		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
