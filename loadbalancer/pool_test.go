@@ -208,7 +208,12 @@ func TestPoolFollowsItsSet(t *testing.T) {
 			map[string]int{"192.0.2.2:80#b": 1, "192.0.2.1:80#a": 1, "192.0.2.2:80#z": 1, "192.0.2.3:80#c": 1},
 		},
 		{
-			"is empty", endpointSet(8),
+			"is sent again", endpointSet(8, "192.0.2.2:80#z!", "192.0.2.3:80#c!"),
+			map[string]int{"192.0.2.2:80#z": 3, "192.0.2.3:80#c": 3},
+			map[string]int{"192.0.2.2:80#b": 1, "192.0.2.1:80#a": 1, "192.0.2.2:80#z": 1, "192.0.2.3:80#c": 1},
+		},
+		{
+			"is empty", endpointSet(9),
 			map[string]int{"nobody": 6},
 			map[string]int{"192.0.2.2:80#b": 1, "192.0.2.1:80#a": 1, "192.0.2.2:80#z": 1, "192.0.2.3:80#c": 1},
 		},

@@ -16,20 +16,15 @@ type set struct {
 	deleted   bool
 }
 
-// take replaces the endpoints and reports whether they changed.
+// take replaces the endpoints, unless the update is older than the set.
 func (s *set) take(update dynamic.EndpointSet) bool {
 	if s.arrived && update.Version != 0 && update.Version <= s.version {
 		return false
 	}
-	s.arrived, s.version, s.deleted = true, update.Version, update.Deleted
-	var endpoints []dynamic.Endpoint
+	s.arrived, s.version, s.deleted, s.endpoints = true, update.Version, update.Deleted, nil
 	if !update.Deleted {
-		endpoints = inOrder(update.Endpoints)
+		s.endpoints = inOrder(update.Endpoints)
 	}
-	if len(endpoints) == len(s.endpoints) && !differ(endpoints, s.endpoints) {
-		return false
-	}
-	s.endpoints = endpoints
 	return true
 }
 
@@ -45,17 +40,6 @@ func inOrder(endpoints []dynamic.Endpoint) []dynamic.Endpoint {
 		return slices.CompactFunc(endpoints, func(a, b dynamic.Endpoint) bool { return a.Address == b.Address })
 	}
 	return endpoints
-}
-
-// differ reports whether two lists of the same length differ for pools.
-func differ(a, b []dynamic.Endpoint) bool {
-	for i := range a {
-		if a[i].Address != b[i].Address || a[i].UID != b[i].UID || a[i].Terminating != b[i].Terminating ||
-			a[i].Zone != b[i].Zone || !slices.Equal(a[i].ZoneHints, b[i].ZoneHints) {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *Registry) set(key string) *set {

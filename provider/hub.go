@@ -47,8 +47,8 @@ type Update struct {
 	Configurations map[string]*dynamic.Configuration
 	// ChangedConfigurations names the providers whose configuration has changed since the last Take, sorted.
 	ChangedConfigurations []string
-	// Endpoints holds the last set of each key that was received since the last Take, in order of arrival. The Hub assigns
-	// the versions: they grow for the lifetime of the process, also when a provider is restarted.
+	// Endpoints holds the last set of each key that was received since the last Take, in order of arrival and with growing
+	// versions.
 	Endpoints []dynamic.EndpointSet
 	// States holds the status of every provider.
 	States map[string]Status
@@ -91,7 +91,7 @@ func NewHub(entries []Entry, logger telemetry.Logger, options ...Option) *Hub {
 		configurations:    map[string]*dynamic.Configuration{},
 		fresh:             map[string]struct{}{},
 		states:            map[string]Status{},
-		sets:              endpointSets{known: map[string]knownSet{}, pending: map[string]int{}},
+		sets:              endpointSets{pending: map[string]int{}},
 	}
 	for _, option := range options {
 		option(hub)

@@ -7,7 +7,7 @@ import (
 )
 
 // receive stores a message. The cost grows only with the number of endpoint sets in it.
-func (h *Hub) receive(entry Entry, message dynamic.Message, run uint64) {
+func (h *Hub) receive(entry Entry, message dynamic.Message) {
 	if message.ProviderName != "" && message.ProviderName != entry.Name {
 		h.logger.Error("message dropped: it names another provider", "provider", entry.Name,
 			"speaksFor", message.ProviderName)
@@ -20,7 +20,7 @@ func (h *Hub) receive(entry Entry, message dynamic.Message, run uint64) {
 		h.fresh[entry.Name] = struct{}{}
 	}
 	for _, set := range message.Endpoints {
-		h.sets.put(set, run, now)
+		h.sets.put(set)
 	}
 	h.states[entry.Name] = h.states[entry.Name].after(message, now)
 	h.mu.Unlock()

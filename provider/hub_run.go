@@ -57,14 +57,13 @@ func (h *Hub) runOnce(ctx context.Context, entry Entry, deadline <-chan time.Tim
 	messages := make(chan dynamic.Message)
 	done := make(chan error, 1)
 	go func() { done <- provide(ctx, entry.Provider, messages) }()
-	run := h.sets.newRun()
 	ended := ctx.Done()
 	var late <-chan time.Time
 	for {
 		select {
 		case message := <-messages:
 			if ctx.Err() == nil {
-				h.receive(entry, message, run)
+				h.receive(entry, message)
 			}
 		case <-deadline:
 			h.timedOut(entry)

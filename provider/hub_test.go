@@ -125,32 +125,31 @@ func TestHubRepeatedConfigurationIsNoChange(t *testing.T) {
 }
 
 func TestHubEndpoints(t *testing.T) {
-	gone := dynamic.EndpointSet{Key: "k", Version: 3, Deleted: true}
+	gone := dynamic.EndpointSet{Key: "k", Deleted: true}
 	tests := []struct {
-		name  string
-		sets  []dynamic.EndpointSet
-		want  []dynamic.EndpointSet
-		again []dynamic.EndpointSet
+		name string
+		sets []dynamic.EndpointSet
+		want []dynamic.EndpointSet
 	}{
 		{
-			name: "the last set of each key, in order of arrival",
-			sets: []dynamic.EndpointSet{set("k", 1, "192.0.2.1:1"), set("l", 1), set("k", 2, "192.0.2.2:1")},
-			want: []dynamic.EndpointSet{set("k", 3, "192.0.2.2:1"), set("l", 2)},
+			name: "the last set of each key, in order of arrival and with growing versions",
+			sets: []dynamic.EndpointSet{set("k", 0, "192.0.2.1:1"), set("l", 0), set("k", 0, "192.0.2.2:1")},
+			want: []dynamic.EndpointSet{set("k", 1, "192.0.2.2:1"), set("l", 2)},
 		},
 		{
-			name: "an older version and a repeated one are ignored",
-			sets: []dynamic.EndpointSet{set("k", 2, "192.0.2.2:1"), set("k", 1, "192.0.2.1:1"), set("k", 2)},
+			name: "versions of providers do not matter",
+			sets: []dynamic.EndpointSet{set("k", 9, "192.0.2.2:1"), set("k", 7, "192.0.2.1:1")},
+			want: []dynamic.EndpointSet{set("k", 1, "192.0.2.1:1")},
+		},
+		{
+			name: "a repeated set is delivered once",
+			sets: []dynamic.EndpointSet{set("k", 0, "192.0.2.2:1"), set("k", 0, "192.0.2.2:1")},
 			want: []dynamic.EndpointSet{set("k", 1, "192.0.2.2:1")},
 		},
 		{
-			name: "a source that does not count is believed",
-			sets: []dynamic.EndpointSet{set("k", 0, "192.0.2.2:1"), set("k", 0, "192.0.2.1:1")},
-			want: []dynamic.EndpointSet{set("k", 2, "192.0.2.1:1")},
-		},
-		{
-			name: "a deleted key stays deleted when an older set comes late",
-			sets: []dynamic.EndpointSet{set("k", 2, "192.0.2.2:1"), gone, set("k", 2, "192.0.2.2:1")},
-			want: []dynamic.EndpointSet{{Key: "k", Version: 2, Deleted: true}},
+			name: "a deleted key",
+			sets: []dynamic.EndpointSet{set("k", 0, "192.0.2.2:1"), gone},
+			want: []dynamic.EndpointSet{{Key: "k", Version: 1, Deleted: true}},
 		},
 	}
 	for _, test := range tests {
@@ -170,21 +169,6 @@ func TestHubEndpoints(t *testing.T) {
 }
 
 func sameAddress(a, b netip.AddrPort) bool { return a == b }
-
-func TestHubForgetsVersionsOfDeletedKeys(t *testing.T) {
-	sets := endpointSets{known: map[string]knownSet{}, pending: map[string]int{}}
-	now := time.Unix(0, 0)
-	sets.put(dynamic.EndpointSet{Key: "k", Version: 1, Deleted: true}, 1, now)
-	sets.put(dynamic.EndpointSet{Key: "back", Version: 1, Deleted: true}, 1, now)
-	sets.put(set("back", 2), 1, now)
-	sets.put(set("other", 1), 1, now.Add(2*tombstoneAge))
-	if _, ok := sets.known["k"]; ok {
-		t.Error("the version of a key that was deleted long ago is still remembered")
-	}
-	if _, ok := sets.known["back"]; !ok {
-		t.Error("the version of a key that came back has been forgotten")
-	}
-}
 
 func TestHubStartsAgain(t *testing.T) {
 	tests := map[string]func() error{
@@ -418,12 +402,12 @@ func BenchmarkHubReceive(b *testing.B) {
 	entry := Entry{Name: "a"}
 	hub := NewHub([]Entry{entry}, telemetry.Discard{})
 	for i := range 100_000 {
-		hub.sets.put(set("key/"+time.Duration(i).String(), 1), 1, time.Now())
+		hub.sets.put(set("key/"+time.Duration(i).String(), 1))
 	}
 	hub.Take()
 	message := dynamic.Message{Endpoints: []dynamic.EndpointSet{set("key/1ns", 0, "192.0.2.1:1")}}
 	b.ReportAllocs()
 	for b.Loop() {
-		hub.receive(entry, message, 1)
+		hub.receive(entry, message)
 	}
 }

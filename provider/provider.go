@@ -18,7 +18,8 @@ type Provider interface {
 	//   - it may repeat itself, and an object that has not changed keeps its pointer;
 	//   - what cannot be read or understood changes nothing else: the last good state of that part is sent again with a
 	//     verdict;
-	//   - endpoint messages hold the whole set of each key that they mention;
+	//   - endpoint messages hold the whole set of each key that they mention; a set is sent when it has changed, and the
+	//     last message counts;
 	//   - it returns nil when ctx ends and an error when it cannot go on (it is then started again after a while);
 	//   - it never closes the channel and never sends after it has returned.
 	Provide(ctx context.Context, messages chan<- dynamic.Message) error

@@ -27,9 +27,8 @@ type session struct {
 	slots    chan struct{}
 	running  sync.WaitGroup
 
-	names   map[string]*name
-	version uint64
-	reason  string
+	names  map[string]*name
+	reason string
 }
 
 // name is one wanted name with its keys.
@@ -108,7 +107,7 @@ func (s *session) reconcile(ctx context.Context) {
 			}
 			delete(one.keys, key)
 			if target.published {
-				sets = append(sets, s.set(key, nil, true))
+				sets = append(sets, dynamic.EndpointSet{Key: key, Deleted: true})
 			}
 		}
 		if len(one.keys) == 0 {
@@ -167,14 +166,9 @@ func (s *session) changes(one *name) []dynamic.EndpointSet {
 			continue
 		}
 		target.published, target.endpoints = true, endpoints
-		sets = append(sets, s.set(key, endpoints, false))
+		sets = append(sets, dynamic.EndpointSet{Key: key, Endpoints: endpoints})
 	}
 	return sets
-}
-
-func (s *session) set(key string, endpoints []dynamic.Endpoint, deleted bool) dynamic.EndpointSet {
-	s.version++
-	return dynamic.EndpointSet{Key: key, Version: s.version, Endpoints: endpoints, Deleted: deleted}
 }
 
 // publish sends sets, and the state if it has changed.

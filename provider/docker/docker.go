@@ -71,7 +71,6 @@ type Provider struct {
 	excluded  map[string]string
 	last      *dynamic.Configuration
 	published map[string][]dynamic.Endpoint
-	version   uint64
 	reason    string
 }
 

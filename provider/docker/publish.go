@@ -67,10 +67,6 @@ func (s *session) changedSets(next map[string][]dynamic.Endpoint, noticed time.T
 		}
 	}
 	slices.SortFunc(out, func(a, b dynamic.EndpointSet) int { return strings.Compare(a.Key, b.Key) })
-	for i := range out {
-		s.version++
-		out[i].Version = s.version
-	}
 	return out
 }
 

@@ -36,9 +36,8 @@ type book struct {
 	entries map[reference]*entry
 	dirty   []*entry               // each once
 	bare    map[reference]struct{} // Services without slices
-	version uint64
-	whole   bool     // everything is to be sent, changed or not
-	lost    []string // keys whose deletion could not be delivered
+	whole   bool                   // everything is to be sent, changed or not
+	lost    []string               // keys whose deletion could not be delivered
 	synced  bool
 }
 
@@ -211,7 +210,7 @@ func (b *book) collect() []dynamic.EndpointSet {
 	defer b.mu.Unlock()
 	var sets []dynamic.EndpointSet
 	for _, key := range b.lost {
-		sets = append(sets, b.set(key, nil, true))
+		sets = append(sets, dynamic.EndpointSet{Key: key, Deleted: true})
 	}
 	for _, one := range b.dirty {
 		known, kind := len(sets), one.kind
@@ -248,20 +247,18 @@ func (b *book) update(one *entry, sets []dynamic.EndpointSet) []dynamic.Endpoint
 				continue
 			}
 		}
-		sets = append(sets, b.set(backend.EndpointKey(b.source, one.of.namespace, one.of.name, now[i].port), now[i].endpoints,
-			false))
+		sets = append(sets, dynamic.EndpointSet{Key: b.key(one, now[i].port), Endpoints: now[i].endpoints})
 	}
 	for _, before := range one.sent {
 		if !slices.ContainsFunc(now, func(s sent) bool { return s.port == before.port }) {
-			sets = append(sets, b.set(backend.EndpointKey(b.source, one.of.namespace, one.of.name, before.port), nil, true))
+			sets = append(sets, dynamic.EndpointSet{Key: b.key(one, before.port), Deleted: true})
 		}
 	}
 	one.sent = now
 	return sets
 }
 
-// set returns a set with the next version.
-func (b *book) set(key string, endpoints []dynamic.Endpoint, deleted bool) dynamic.EndpointSet {
-	b.version++
-	return dynamic.EndpointSet{Key: key, Version: b.version, Endpoints: endpoints, Deleted: deleted}
+// key returns the key of one port of a Service.
+func (b *book) key(one *entry, port int32) string {
+	return backend.EndpointKey(b.source, one.of.namespace, one.of.name, port)
 }
