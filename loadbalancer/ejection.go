@@ -24,7 +24,7 @@ func (r *Registry) takeEvents(now time.Duration) {
 	if zone != nil && *zone != r.zone {
 		r.zone = *zone
 		for _, pool := range r.pools {
-			r.stale[pool] = struct{}{}
+			r.mark(pool)
 		}
 	}
 	for _, result := range results {
@@ -51,7 +51,7 @@ func (r *Registry) takeEvents(now time.Duration) {
 	for pool, at := range r.warming {
 		if at <= now {
 			delete(r.warming, pool)
-			r.stale[pool] = struct{}{}
+			r.mark(pool)
 		}
 	}
 	for upstream, at := range r.leaving {
@@ -95,7 +95,7 @@ func (r *Registry) applyCheck(result checkResult, now time.Duration) {
 	r.round++
 	for member := range probe.members {
 		member.down = probe.down
-		r.stale[member.pool] = struct{}{}
+		r.mark(member.pool)
 		if result.Up {
 			member.pool.counters.ChecksPassed.Add(1)
 			r.back(member, now)
@@ -144,7 +144,7 @@ func (r *Registry) eject(one ejectionCandidate, now time.Duration) bool {
 	r.ejected[member] = struct{}{}
 	member.statusReasons.ejection.Store(&ejection{reason: one.result.text(), until: member.until})
 	pool.counters.Ejections.Add(1)
-	r.stale[pool] = struct{}{}
+	r.mark(pool)
 	r.report(Event{
 		Service: pool.name, Endpoint: member.Address(), State: Ejected, Reason: one.result.text(), For: member.until - now,
 	})
@@ -176,7 +176,7 @@ func (r *Registry) readmit(member *Member, now time.Duration) {
 	member.ejected = false
 	member.outlier.Return(now)
 	member.pool.counters.Returns.Add(1)
-	r.stale[member.pool] = struct{}{}
+	r.mark(member.pool)
 	r.back(member, now)
 }
 

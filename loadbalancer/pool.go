@@ -37,6 +37,8 @@ type Pool struct {
 	counts memberCounts
 	// panics is set while the share of healthy members is below the panic threshold.
 	panics bool
+	// stale is set while the snapshot is outdated, listed while the pool is in the registry's list of stale pools.
+	stale, listed bool
 	// noticed is when the first of the changes missing from the snapshot was observed; zero when unknown.
 	noticed time.Time
 }

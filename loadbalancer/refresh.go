@@ -38,7 +38,7 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 	r.round++
 	r.settle(pool)
 	r.refresh(pool, now)
-	delete(r.stale, pool)
+	pool.stale = false
 	pool.noticed = time.Time{}
 	for identity, old := range before {
 		if !uses(pool.servers, identity.SetKey) {

@@ -49,8 +49,8 @@ type Registry struct {
 	events    *eventQueue
 	// round is incremented whenever memberCounts become outdated.
 	round uint64
-	// stale are the pools whose snapshot is outdated.
-	stale map[*Pool]struct{}
+	// stale holds the pools that were marked since their last snapshot; those that are no longer stale are skipped.
+	stale []*Pool
 	// ejected are the members that are ejected, warming the pools with a member in slow start and when that
 	// ends.
 	ejected map[*Member]struct{}
@@ -77,7 +77,6 @@ func NewRegistry(options Options) *Registry {
 		probes:    map[ProbeKey]*probe{},
 		prober:    options.Prober,
 		events:    newEventQueue(),
-		stale:     map[*Pool]struct{}{},
 		ejected:   map[*Member]struct{}{},
 		warming:   map[*Pool]time.Duration{},
 		leaving:   map[*Upstream]limit{},
@@ -138,7 +137,7 @@ func (r *Registry) Release(name string) {
 	}
 	delete(r.pools, name)
 	r.public.Delete(name)
-	delete(r.stale, pool)
+	pool.stale = false // The next flush drops it from the list.
 	delete(r.warming, pool)
 	for _, server := range pool.servers {
 		r.unsubscribe(pool, server.spec.SetKey)
@@ -152,8 +151,8 @@ func (r *Registry) Known(key string) bool {
 	return known && set.arrived
 }
 
-// Apply replaces the set with the same key. Sets with an older version and repetitions are ignored; version 0
-// is never old. Pools show the change after the next Flush.
+// Apply replaces the set with the same key. A set whose version is not newer is ignored; version 0 is never old. Pools
+// show the change after the next Flush.
 func (r *Registry) Apply(update dynamic.EndpointSet) {
 	known := r.set(update.Key)
 	if !known.take(update) {
@@ -161,12 +160,21 @@ func (r *Registry) Apply(update dynamic.EndpointSet) {
 		return
 	}
 	for pool := range known.users {
-		r.stale[pool] = struct{}{}
+		r.mark(pool)
 		if pool.noticed.IsZero() {
 			pool.noticed = update.Noticed
 		}
 	}
 	r.forget(known)
+}
+
+// mark has the pool published by a flush.
+func (r *Registry) mark(pool *Pool) {
+	pool.stale = true
+	if !pool.listed {
+		pool.listed = true
+		r.stale = append(r.stale, pool)
+	}
 }
 
 // Flush publishes the pools that changed, each at most every FlushInterval, and less often where that is
@@ -175,14 +183,19 @@ func (r *Registry) Flush(now time.Time) time.Time {
 	instant := now.Sub(r.epoch)
 	r.takeEvents(instant)
 	var next time.Time
-	for pool := range r.stale {
-		due := pool.published.Add(pool.pace())
-		if now.Before(due) {
-			next = sooner(next, due)
+	stale := r.stale
+	r.stale = nil
+	for _, pool := range stale {
+		pool.listed = false
+		if !pool.stale {
 			continue
 		}
-		delete(r.stale, pool)
-		pool.published = now
+		if due := pool.published.Add(pool.pace()); now.Before(due) {
+			next = sooner(next, due)
+			r.mark(pool)
+			continue
+		}
+		pool.stale, pool.published = false, now
 		begun := time.Now()
 		r.refresh(pool, instant)
 		pool.cost, pool.costBefore = time.Since(begun), pool.cost
