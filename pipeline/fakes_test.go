@@ -42,6 +42,7 @@ type rig struct {
 	mu      sync.Mutex
 	log     record
 	known   map[string]bool
+	sink    setSink  // a second consumer of endpoint sets
 	named   []string // endpoint sets of the last compilation, in order
 	flushAt time.Time
 	failed  chan struct{}
@@ -84,13 +85,14 @@ func newRig(t *testing.T, names ...string) *rig {
 		entries = append(entries, provider.Entry{Name: name, Provider: r.providers[name], Required: true})
 	}
 	r.Pipeline = New(Options{
-		Source:    provider.NewHub(entries, telemetry.Discard{}),
-		Compiler:  r,
-		Endpoints: (*rigEndpoints)(r),
-		Resolver:  r,
-		Sinks:     []VerdictSink{r},
-		Metrics:   r,
-		Logger:    telemetry.Discard{},
+		Source:        provider.NewHub(entries, telemetry.Discard{}),
+		Compiler:      r,
+		Endpoints:     (*rigEndpoints)(r),
+		EndpointSinks: []EndpointSink{&r.sink},
+		Resolver:      r,
+		Sinks:         []VerdictSink{r},
+		Metrics:       r,
+		Logger:        telemetry.Discard{},
 	})
 	return r
 }
@@ -174,6 +176,24 @@ func (r *rig) Compile(input router.Input) router.Compiled {
 // beyond returns the strings of one list that are not in the other.
 func beyond(one, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(one), func(s string) bool { return slices.Contains(other, s) })
+}
+
+// setSink keeps the endpoint sets that it receives.
+type setSink struct {
+	mu   sync.Mutex
+	sets []dynamic.EndpointSet
+}
+
+func (s *setSink) Apply(set dynamic.EndpointSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sets = append(s.sets, set)
+}
+
+func (s *setSink) received() []dynamic.EndpointSet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sets)
 }
 
 // rigEndpoints is the rig as Endpoints.

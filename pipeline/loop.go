@@ -134,6 +134,11 @@ func (p *Pipeline) receive(now time.Time) {
 	for _, set := range p.update.Endpoints {
 		p.options.Endpoints.Apply(set)
 	}
+	for _, sink := range p.options.EndpointSinks {
+		for _, set := range p.update.Endpoints {
+			sink.Apply(set)
+		}
+	}
 	for _, name := range p.update.ChangedConfigurations {
 		p.dirty[name] = true
 		p.hear(name, now)

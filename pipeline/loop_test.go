@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -298,6 +299,35 @@ func TestLoopEndpointsAreNotDebounced(t *testing.T) {
 		}
 		if len(r.seen().applied) != 20 || time.Since(r.begin) != 0 {
 			t.Errorf("applied %d of 20 sets after %s", len(r.seen().applied), time.Since(r.begin))
+		}
+	})
+}
+
+// TestEndpointSinks has a second sink receive what the balancer receives: sets that are added, changed and removed.
+func TestEndpointSinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "cluster")
+		r.run(t)
+		one := []dynamic.Endpoint{{Address: netip.MustParseAddrPort("192.0.2.1:80")}}
+		for _, message := range []dynamic.Message{
+			{Endpoints: []dynamic.EndpointSet{{Key: "k", Endpoints: one}, {Key: "l"}}},
+			{Endpoints: []dynamic.EndpointSet{{Key: "k"}}},
+			{Endpoints: []dynamic.EndpointSet{{Key: "l", Deleted: true}}},
+		} {
+			r.providers["cluster"] <- message
+			synctest.Wait()
+		}
+		want := []dynamic.EndpointSet{
+			{Key: "k", Version: 1, Endpoints: one}, {Key: "l", Version: 2},
+			{Key: "k", Version: 3},
+			{Key: "l", Version: 4, Deleted: true},
+		}
+		same := func(a, b netip.AddrPort) bool { return a == b }
+		if diff := cmp.Diff(want, r.sink.received(), cmp.Comparer(same)); diff != "" {
+			t.Errorf("sets of the second sink (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"k", "l", "k", "l"}, r.seen().applied); diff != "" {
+			t.Errorf("sets of the balancer (-want +got):\n%s", diff)
 		}
 	})
 }

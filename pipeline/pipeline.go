@@ -34,10 +34,18 @@ type Compiler interface {
 	Compile(input router.Input) router.Compiled
 }
 
-// Endpoints holds the endpoint sets and makes snapshots of them; loadbalancer's registry is one.
-type Endpoints interface {
-	// Apply takes a whole set.
+// EndpointSink receives endpoint sets: loadbalancer's registry, and whatever else publishes them.
+type EndpointSink interface {
+	// Apply receives the next version of a set, in the order in which the source delivers them: an added or a changed set
+	// is whole, a removed one is Deleted, and one that is replaced before it is delivered is left out. Set and endpoints
+	// are shared and must not be changed. Apply is called on the loop, which also takes endpoints out of pools: it must not
+	// block. A sink with slow work keeps the last set of each key and does that work on a goroutine of its own.
 	Apply(set dynamic.EndpointSet)
+}
+
+// Endpoints makes snapshots of the endpoint sets; loadbalancer's registry is one.
+type Endpoints interface {
+	EndpointSink
 	// Known tells whether a set of this key has been applied.
 	Known(key string) bool
 	// Flush publishes the snapshots that are due and returns when to call it again; zero means that nothing is held back.
@@ -82,6 +90,8 @@ type Options struct {
 	Compiler  Compiler
 	Endpoints Endpoints
 	Logger    telemetry.Logger
+	// EndpointSinks receive every endpoint set after Endpoints has.
+	EndpointSinks []EndpointSink
 	// Resolver may be nil; keys dns/name:port are then waited for like all others.
 	Resolver Resolver
 	// Files may be nil.
