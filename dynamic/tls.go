@@ -27,7 +27,7 @@ type CertificateEntry struct {
 	// means all of them.
 	EntryPoints []string `json:"entryPoints,omitempty"`
 
-	// FilesRevision tells one state of the files that are named here from the next, so that the object changes when one
+	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one
 	// of them does. Providers that watch the files set it; it is no key of files or labels.
 	FilesRevision uint64 `json:"-" label:"-"`
 }
@@ -47,7 +47,7 @@ type TLSOptions struct {
 	// EntryPoints are the names of the entrypoints whose default options these are, in place of those named default.
 	EntryPoints []string `json:"entryPoints,omitempty"`
 
-	// FilesRevision tells one state of the files that are named here from the next, so that the object changes when one
+	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one
 	// of them does. Providers that watch the files set it; it is no key of files or labels.
 	FilesRevision uint64 `json:"-" label:"-"`
 }
@@ -71,7 +71,7 @@ type TLSStore struct {
 	DefaultCertificate   *Certificate   `json:"defaultCertificate,omitempty"`
 	DefaultGeneratedCert *GeneratedCert `json:"defaultGeneratedCert,omitempty"`
 
-	// FilesRevision tells one state of the files that are named here from the next, so that the object changes when one
+	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one
 	// of them does. Providers that watch the files set it; it is no key of files or labels.
 	FilesRevision uint64 `json:"-" label:"-"`
 }

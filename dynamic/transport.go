@@ -18,7 +18,7 @@ type ServersTransport struct {
 	PeerCertSANs        []PeerCertSAN       `json:"peerCertSANs,omitempty"`
 	Spiffe              *Spiffe             `json:"spiffe,omitempty" label:"allowEmpty"`
 
-	// FilesRevision tells one state of the files that are named here from the next, so that the object changes when one
+	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one
 	// of them does. Providers that watch the files set it; it is no key of files or labels.
 	FilesRevision uint64 `json:"-" label:"-"`
 }

@@ -48,7 +48,7 @@ func (e *Entrypoint) accept(ctx context.Context, handle func(*connection)) error
 		}
 		if ctx.Err() != nil {
 			e.emptyQueue(handle)
-			return nil //nolint:nilerr // It was told to end because ctx ended.
+			return nil //nolint:nilerr // It was closed because ctx ended.
 		}
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)

@@ -26,7 +26,7 @@ const (
 )
 
 // connection is an accepted connection. It replays the bytes that the dispatcher has read, carries the addresses that a
-// PROXY header told, and lives until it is closed, also when it has been hijacked.
+// PROXY header gives, and lives until it is closed, also when it has been hijacked.
 type connection struct {
 	net.Conn
 	owner  *registry

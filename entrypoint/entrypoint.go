@@ -14,7 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// TLSSelector says under which options a client is accepted. It is asked at every ClientHello, so that a reload takes
+// TLSSelector says under which options a client is accepted. It is called at every ClientHello, so that a reload takes
 // effect without a new listener.
 type TLSSelector interface {
 	// SelectTLS returns the options for an SNI, which is in lower case and empty when the client sent none. False

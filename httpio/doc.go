@@ -2,7 +2,7 @@
 // standard library, and holds the rule by which wrappers keep it.
 //
 // A reader may have what it needs at hand, a writer may move a body within the kernel, a connection may be closed in
-// one direction. Such a capability is an optional method: who needs it asks by a type assertion to an interface of this
+// one direction. Such a capability is an optional method: its user makes a type assertion to an interface of this
 // package, or by a function of this package that gives the answer for values without the method. A capability means the
 // same everywhere.
 //

@@ -17,7 +17,7 @@ type certificates struct {
 }
 
 // update takes the certificates of one provider. A certificate is recognised by its reference: its file, or its place
-// where it is inline. Several entries for one file are told apart by their order.
+// where it is inline. Several entries for one file are distinguished by their order.
 func (c *certificates) update(e *edit) {
 	var entries []*dynamic.CertificateEntry
 	if e.configuration.TLS != nil {

@@ -62,5 +62,5 @@ func earliest(moments ...time.Time) time.Time {
 	return first
 }
 
-// reached tells whether a moment that is set has come.
+// reached reports whether a moment that is set has come.
 func reached(moment, now time.Time) bool { return !moment.IsZero() && !moment.After(now) }

@@ -24,7 +24,7 @@ const (
 	ServicePrometheus = "prometheus@internal"
 	// ServiceAPI answers /api.
 	ServiceAPI = "api@internal"
-	// ServiceDashboard answers /dashboard, and what the page asks.
+	// ServiceDashboard answers /dashboard, and what the page requests.
 	ServiceDashboard = "dashboard@internal"
 	// ServiceNoop answers 418; it stands behind routers whose middlewares always answer.
 	ServiceNoop = "noop@internal"
@@ -81,7 +81,7 @@ func route(out *dynamic.Configuration, name, option, entryPoint, rule, service s
 	locate(out, dynamic.KindRouter, name, option)
 }
 
-// redirect adds the router that redirects everything from one entrypoint to another, if it is asked for.
+// redirect adds the router that redirects everything from one entrypoint to another, if it is configured.
 func redirect(out *dynamic.Configuration, configuration *static.Configuration, from string) {
 	entryPoint := configuration.EntryPoints[from]
 	if entryPoint == nil || entryPoint.HTTP.Redirections == nil || entryPoint.HTTP.Redirections.EntryPoint == nil {
@@ -151,7 +151,7 @@ func unused(routers dynamic.Objects[dynamic.Router], name string) string {
 	return candidate
 }
 
-// locate notes which static option asks for an object.
+// locate notes which static option creates an object.
 func locate(out *dynamic.Configuration, kind dynamic.Kind, name, option string) {
 	out.Origins = out.Origins.With(dynamic.Ref{Kind: kind, Name: name}, dynamic.Origin{Object: option})
 }

@@ -49,7 +49,7 @@ type Pipeline struct {
 	references references
 
 	opened    bool              // first is closed
-	published []dynamic.Verdict // what the sinks have been told, and nothing that has recovered since
+	published []dynamic.Verdict // what the sinks have received, without what has recovered since
 	settling  settleWindow
 
 	generations []Generation  // the last ones; replaced, never written to

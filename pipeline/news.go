@@ -11,7 +11,7 @@ func Difference(before, after []dynamic.Verdict) (worse, recovered []dynamic.Ver
 	return difference(before, after)
 }
 
-// SameProviders tells whether every provider stands as it does in the other State. When it last said something, and
+// SameProviders reports whether every provider stands as it does in the other State. When it last said something, and
 // since when it stands so, does not count.
 func (s *State) SameProviders(other *State) bool {
 	if len(s.Providers) != len(other.Providers) {
@@ -26,13 +26,13 @@ func (s *State) SameProviders(other *State) bool {
 	return true
 }
 
-// brings tells whether the State has news for who knows the one before.
+// brings reports whether the State has news for who knows the one before.
 func (s *State) brings(before *State) bool {
 	return s.Generation != before.Generation || s.Ready != before.Ready || s.Settled != before.Settled ||
 		!sameList(s.Verdicts, before.Verdicts) || !sameList(s.Generations, before.Generations) || !s.SameProviders(before)
 }
 
-// sameList tells whether two lists that are replaced and never written to are one.
+// sameList reports whether two lists that are replaced and never written to are one.
 func sameList[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

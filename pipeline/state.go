@@ -56,7 +56,7 @@ func (p *Pipeline) publishState() {
 	}
 }
 
-// ready tells whether every required provider has delivered its first state and the active table contains it.
+// ready reports whether every required provider has delivered its first state and the active table contains it.
 func (p *Pipeline) ready() bool {
 	if p.active.generation == 0 {
 		return false

@@ -143,7 +143,7 @@ func (p *Pipeline) measureVerdicts() {
 	}
 }
 
-// watch tells the resolver which names the active table and the waiting one need. A table with stale routes
+// watch gives the resolver the names that the active table and the waiting one need. A table with stale routes
 // also needs those of the tables before it.
 func (p *Pipeline) watch() {
 	if p.options.Resolver == nil || !p.references.changed {

@@ -56,7 +56,7 @@ func compareResources(a, b *dynamic.Resource) int {
 	)
 }
 
-// sameNews tells whether a sink that has heard one verdict need not hear the other: a further version of the same
+// sameNews reports whether a sink that has heard one verdict need not hear the other: a further version of the same
 // object with the same fault is no news, another object of the same name is.
 func sameNews(a, b dynamic.Verdict) bool {
 	none := &dynamic.Resource{}

@@ -280,7 +280,7 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 // any goroutine.
 func (c *Compiler) Middlewares() iter.Seq[MiddlewareStanding] { return c.instances.all() }
 
-// usesPool tells whether a service that exists needs a pool.
+// usesPool reports whether a service that exists needs a pool.
 func (c *Compiler) usesPool(name string) bool {
 	node, known := c.services[name]
 	return known && node.pool != nil

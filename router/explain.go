@@ -44,7 +44,7 @@ type Explanation struct {
 	// Middlewares are applied in this order.
 	Middlewares []string         `json:"middlewares,omitempty"`
 	Service     *ServiceStanding `json:"service,omitempty"`
-	// Next are the routers that came next, and why they do not answer: those that the request asks, in order, and then
+	// Next are the routers that came next, and why they do not match: those that are tried, in order, and then
 	// the ones whose rules are nearest to holding.
 	Next []Candidate `json:"next,omitempty"`
 	// Elsewhere are routers that would answer on another entrypoint, or with TLS instead of without; it is filled when
@@ -159,7 +159,7 @@ func (t *Table) choose(name, port string, secure bool) (*entry, error) {
 	return best, nil
 }
 
-// fits tells whether e is a better guess than other for a port and scheme; names decide between equals.
+// fits reports whether e is a better guess than other for a port and scheme; names decide between equals.
 func (e *entry) fits(port string, secure bool, other *entry) bool {
 	score := func(x *entry) int {
 		points := 0

@@ -51,7 +51,7 @@ func (a access) before(next access) access {
 	return access{guards: a.guards | next.guards, shows: a.shows | next.shows&^a.guards, gaps: both(a.gaps, next.gaps)}
 }
 
-// beside returns what a shows and guards, and that another that can be asked in its place may show the configuration
+// beside returns what a shows and guards, and that another that can answer in its place may show the configuration
 // too.
 func (a access) beside(other access) access {
 	return access{guards: a.guards, shows: a.shows | other.shows, gaps: both(a.gaps, other.gaps)}
@@ -90,9 +90,8 @@ func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceN
 		return fmt.Errorf("%w%s", errUnguarded, why)
 	}
 	node.warn(dynamic.CodeUnguarded,
-		fmt.Sprintf("anybody who reaches entrypoint %q sees the configuration%s: put basicAuth, digestAuth, forwardAuth, "+
-			"jwt, ipAllowList "+
-			"or client certificates before the API, or set api.requireAuth", entrypoint.Name, why))
+		fmt.Sprintf("entrypoint %q shows the configuration without access control%s: put basicAuth, digestAuth, "+
+			"forwardAuth, jwt, ipAllowList or client certificates before the API, or set api.requireAuth", entrypoint.Name, why))
 	return nil
 }
 

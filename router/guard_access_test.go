@@ -175,7 +175,7 @@ func TestGuardsCountWhereTheyStand(t *testing.T) {
 	b.router("r@file", "Path(`/api`)", "api@internal", "m").EntryPoints = []string{"web", "websecure"}
 	b.all()
 	b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Degraded,
-		`anybody who reaches entrypoint "websecure" sees the configuration (ipAllowList m@file reads`)
+		`entrypoint "websecure" shows the configuration without access control (ipAllowList m@file reads`)
 
 	b = apiBench(t)
 	nobody := allowing(nil, "0.0.0.0/0")

@@ -134,7 +134,7 @@ func TestUnguardedAPI(t *testing.T) {
 				t.Errorf("%s, required %v: status %d", test.name, required, status)
 			}
 			if !required && !test.guarded {
-				b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Degraded, "anybody who reaches entrypoint")
+				b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Degraded, "shows the configuration without access control")
 			}
 			if required && !test.guarded {
 				b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Quarantined, "api.requireAuth: nothing on its way")

@@ -25,7 +25,7 @@ type Listing struct {
 	route *index.Route[*Route]
 }
 
-// Routes returns the effective table: the routers that have a place in it, in the order in which they are asked. It
+// Routes returns the effective table: the routers that have a place in it, in the order in which they are tried. It
 // is never nil.
 func (t *Table) Routes() []Listing {
 	found := map[string]*Listing{}

@@ -16,7 +16,7 @@ type middlewareNode struct {
 	steps []middleware.Middleware
 	// depth is how deep the chains in it are nested.
 	depth int
-	// lasting says that a service which one of them asks may keep a part of a request.
+	// lasting says that a service which one of them calls may retain a part of a request.
 	lasting bool
 	// access says whether they decide who gets in, and whether one of them answers with a service that shows the
 	// configuration.
@@ -113,7 +113,7 @@ func onlyChain(definition *dynamic.Middleware) error {
 	return err
 }
 
-// asked returns a service that a middleware asks.
+// asked returns a service that a middleware calls.
 func (c *Compiler) asked(owner dynamic.Ref, name string) (*serviceNode, error) {
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: Qualify(name, providerOf(owner.Name))}
 	c.graph.depend(owner, ref)

@@ -50,8 +50,8 @@ func (w *way) circle(ref dynamic.Ref) error {
 	return &nesting{"refers to itself: " + strings.Join(slices.Concat(names[first:], names[:first+1]), " -> ")}
 }
 
-// nesting is the fault of objects that refer to each other in a circle, or too often. It is told once, however long the
-// way to it is.
+// nesting is the fault of objects that refer to each other in a circle, or too often. It is reported once, however long
+// the way to it is.
 type nesting struct{ text string }
 
 // Error returns the fault without the name of the object.
@@ -73,5 +73,5 @@ func tooMany(what string, count, most int) error {
 	return &nesting{fmt.Sprintf("has more than %d %s", most, what)}
 }
 
-// absent tells whether an error says that the object itself does not exist, and not one that it refers to.
+// absent reports whether an error says that the object itself does not exist, and not one that it refers to.
 func absent(err error) bool { return errors.Is(err, errMissing) && errors.Unwrap(err) == nil }

@@ -100,7 +100,7 @@ func limits(config *dynamic.ServerLimits) (loadbalancer.Limits, error) {
 	case config.PendingTimeout == 0:
 		err = errors.New("loadBalancer.limits.pendingTimeout: 0 lets none of maxPending requests wait")
 	case config.MaxConnections == 0 && config.MaxPoolConnections == 0:
-		err = errors.New("loadBalancer.limits.maxPending: nobody ever waits without maxConnections or maxPoolConnections")
+		err = errors.New("loadBalancer.limits.maxPending: it has no effect without maxConnections or maxPoolConnections")
 	}
 	return loadbalancer.Limits{
 		PerEndpoint: config.MaxConnections, PerPool: config.MaxPoolConnections,

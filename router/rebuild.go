@@ -37,8 +37,8 @@ func (c *Compiler) rebuild(dirty map[dynamic.Ref]struct{}, final bool) *Table {
 	return c.table.with(changes, c.tls)
 }
 
-// keepsServing tells whether a router whose reference is missing keeps its last good handler until the settle window is
-// over.
+// keepsServing reports whether a router whose reference is missing keeps its last good handler until the settle window
+// is over.
 func (c *Compiler) keepsServing(before, after *routerNode, final bool) bool {
 	return !final && before != nil && before.err == nil && after != nil && errors.Is(after.err, errMissing)
 }

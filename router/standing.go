@@ -11,7 +11,7 @@ type ServiceStanding struct {
 	Weight int `json:"weight,omitempty"`
 	// Percent is the share of requests that a mirror gets copies of.
 	Percent int `json:"percent,omitempty"`
-	// Up tells whether the service counts as up for services above it, by the health of those who answer below it.
+	// Up reports whether the service counts as up for services above it, by the health of those who answer below it.
 	Up bool `json:"up"`
 	// Endpoints are the members of a load balancer's pool.
 	Endpoints []EndpointStanding `json:"endpoints,omitempty"`
@@ -74,7 +74,7 @@ func (s *ServiceStanding) answers() bool {
 	return false
 }
 
-// asked tells whether clients can get an answer of the branch.
+// asked reports whether clients can get an answer of the branch.
 func (s *ServiceStanding) asked() bool {
 	return s.Weight > 0 || s.Role == roleMain || s.Role == roleFallback
 }

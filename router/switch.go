@@ -139,8 +139,8 @@ func (e *entry) index(secure bool) *index.Index[*Route] {
 	return e.plain
 }
 
-// mayServe tells whether the request's connection was accepted under the TLS options of the host that the request asks
-// for, and those that the route wants if its rule names hosts: either may be what keeps strangers out.
+// mayServe reports whether the request's connection was accepted under the TLS options of the request's host, and under
+// those of the route if its rule names hosts: either may require client certificates.
 func (e *entry) mayServe(route *Route, host string, r *http.Request) bool {
 	wanted, connection := e.optionsFor(host), certificate.ConnectionFrom(r.Context())
 	if wanted == nil || connection == nil || connection.Fingerprint != wanted.Fingerprint {

@@ -16,7 +16,7 @@ type Table struct {
 	entries map[string]*entry
 }
 
-// entry is the part of a table that one entrypoint asks.
+// entry is the part of a table that belongs to one entrypoint.
 type entry struct {
 	entrypoint EntryPoint
 	plain      *index.Index[*Route]
@@ -76,7 +76,7 @@ func (t *Table) with(changes map[indexKey]*change, objects *tlsObjects) *Table {
 }
 
 // chooseOptions assigns TLS options to hosts: the first route in order that names a host decides, and a route that
-// wants others for it is a conflict, whose requests are answered 421.
+// has others for it is a conflict, whose requests are answered 421.
 func (e *entry) chooseOptions(objects *tlsObjects) {
 	e.options, e.conflicts = map[string]*certificate.Options{}, nil
 	deciders := map[string]string{}
@@ -110,7 +110,7 @@ func (e *entry) accepting(serverName string) *certificate.Options {
 	return cmp.Or(e.optionsFor(serverName), e.fallback)
 }
 
-// optionsFor returns the TLS options that a host wants: exact, then the wildcard of one label, then the default ones.
+// optionsFor returns the TLS options of a host: exact, then the wildcard of one label, then the default ones.
 // It returns nil where they cannot be used.
 func (e *entry) optionsFor(host string) *certificate.Options {
 	if options, known := e.options[host]; known {

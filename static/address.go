@@ -61,7 +61,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-// HostPort returns the address as net.Listen wants it, without the network.
+// HostPort returns the address as net.Listen expects it, without the network.
 func (a Address) HostPort() string {
 	return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port)))
 }

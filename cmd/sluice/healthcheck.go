@@ -12,7 +12,7 @@ import (
 // healthcheckTimeout is how long a running Sluice may take to say whether it is ready.
 const healthcheckTimeout = 5 * time.Second
 
-// healthcheck asks a running Sluice whether it is ready, prints the answer in one line, and returns 0 for yes and 1
+// healthcheck requests the readiness of a running Sluice, prints it in one line, and returns 0 for yes and 1
 // for no. Without --url it uses the address at which the same static configuration serves ping.
 func healthcheck(args, environ []string, stdout, stderr io.Writer) int {
 	flags := newFlags("healthcheck", "[--url URL] [--configFile FILE] [OPTIONS]", stderr)

@@ -16,7 +16,7 @@ func version(args []string, stdout, stderr io.Writer) int {
 	if code, done := parseFlags(flags, args); done {
 		return code
 	}
-	build, _ := debug.ReadBuildInfo() // Absent only where the linker was told so.
+	build, _ := debug.ReadBuildInfo() // Absent only if the linker omits it.
 	_, _ = io.WriteString(stdout, describeBuild(build))
 	return 0
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// whoamiGrace is how long requests in progress may take to finish once whoami is asked to stop.
+// whoamiGrace is how long requests in progress may take to finish after the signal to stop.
 const whoamiGrace = 5 * time.Second
 
 // whoami runs an endpoint that answers with a description of each request until SIGINT or SIGTERM; its result is the

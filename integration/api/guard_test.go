@@ -272,7 +272,7 @@ func (w way) verdict(t *testing.T, client *harness.Client, required bool) {
 	case w.warns && required && (len(found) != 1 || !strings.HasPrefix(found[0], "quarantined api.requireAuth")):
 		t.Errorf("it is refused, and said of it: %q", found)
 	case w.warns && !required && (len(found) != 1 || !strings.HasPrefix(found[0],
-		"degraded anybody who reaches entrypoint ")):
+		"degraded entrypoint ")):
 		t.Errorf("it is open, and said of it: %q", found)
 	}
 }

@@ -2,7 +2,7 @@
 //
 // In flow configurations with one mistake each, as text under testdata, and command lines; out flow the exact lines
 // that check prints, what the running binary answers beside the mistake, and the answers of explain and routes. Every
-// mistake is told with file, line and object, and costs its object alone.
+// mistake is reported with file, line and object, and costs its object alone.
 //
-// It never looks into the packages of the product: everything is asked of the built binary.
+// It never looks into the packages of the product: only the built binary is used.
 package input

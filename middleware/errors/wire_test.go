@@ -287,7 +287,7 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// TestPanics demands that an aborted answer is cut, unless nobody gets it, and that other panics are not lost.
+// TestPanics demands that an aborted answer is cut, unless neither gets it, and that other panics are not lost.
 func TestPanics(t *testing.T) {
 	pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, answers(200, "page"))
 	ask := func(status int, cause any) (code int, caught any) {

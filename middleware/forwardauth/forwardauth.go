@@ -79,7 +79,7 @@ func (f *ForwardAuth) Counts() map[string]uint64 {
 // come to their end.
 func (f *ForwardAuth) Close() { f.server.close() }
 
-// Wrap returns a handler that asks the authentication server about every request. It calls next when the answer is of
+// Wrap returns a handler that sends an authentication request for every request. It calls next when the answer is of
 // status 2xx, and passes on any other answer. It answers 302 instead of 401 where authSigninURL is set, 401 when a
 // body is larger than maxBodySize or maxResponseBodySize allow, and 500 when the server gives no answer that can be
 // used within 30 s.

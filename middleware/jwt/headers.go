@@ -14,13 +14,13 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// What bounds what a service is told.
+// Bounds of the forwarded claims.
 const (
 	maxHeaders = 32
 	maxValue   = 4096 // bytes
 )
 
-// headers are claims that a service is told: the option forwardHeaders. It is an immutable value.
+// headers are claims that are forwarded to the service: the option forwardHeaders. It is an immutable value.
 type headers struct {
 	names []string // In net/http's canonical spelling.
 	paths []string // By the place of the name.
@@ -55,7 +55,7 @@ func newHeaders(config map[string]string, token string) (headers, error) {
 }
 
 // values returns the values of the headers, empty where the token has no such claim. A claim that a header can't
-// carry as it is makes the token one that is not taken: the service must not be told something else.
+// carry as it is makes the token one that is not taken: the service must not receive another value.
 func (h *headers) values(claims map[string]any) ([]string, *refusal) {
 	if len(h.names) == 0 {
 		return nil, nil

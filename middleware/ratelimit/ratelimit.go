@@ -74,7 +74,7 @@ func New(name string, config dynamic.RateLimit, options Options) (*RateLimit, er
 	return m, nil
 }
 
-// connect gets the limiter in Redis. One without a limit is checked and never asked.
+// connect gets the limiter in Redis. One without a limit is checked and never used.
 func (m *RateLimit) connect(config *dynamic.Redis, limit redis.Rate, options Options) (err error) {
 	clients := options.Clients
 	if clients == nil {

@@ -63,7 +63,7 @@ type Clusters struct {
 	entries  []provider.Entry
 }
 
-// New assembles the providers of the options, which may name none; nothing is asked of a cluster before Run. It fails
+// New assembles the providers of the options, which may name none; no request is made before Run. It fails
 // when an option names no cluster, or something that cannot be read.
 func New(options Options) (*Clusters, error) {
 	all := &Clusters{options: options, clusters: map[client.Options]*cluster{}}
@@ -93,7 +93,7 @@ func (c *Clusters) Watch(ctx context.Context) {
 	c.each(ctx, (*cluster).watch)
 }
 
-// Run feeds every watch until ctx ends, and tells each cluster what became of its objects.
+// Run runs every watch until ctx ends, and reports to each cluster what became of its objects.
 func (c *Clusters) Run(ctx context.Context) {
 	c.each(ctx, func(one *cluster, ctx context.Context) error {
 		var reporting sync.WaitGroup
@@ -119,7 +119,7 @@ func (c *Clusters) each(ctx context.Context, run func(*cluster, context.Context)
 	running.Wait()
 }
 
-// Publish tells verdicts to the clusters whose objects they are about. It does not wait.
+// Publish passes verdicts to the clusters whose objects they are about. It does not wait.
 func (c *Clusters) Publish(verdicts []dynamic.Verdict) {
 	for _, one := range c.order {
 		one.reporter.Publish(verdicts)

@@ -20,7 +20,7 @@ const nodeVariable = "NODE_NAME"
 const (
 	// answerTime is how long the API server may take to answer about a node.
 	answerTime = 10 * time.Second
-	// shortPause is the first pause before it is asked again. Each further one is twice as long, up to longPause.
+	// shortPause is the first pause before the next request. Each further one is twice as long, up to longPause.
 	shortPause, longPause = time.Second, 30 * time.Second
 )
 
@@ -28,7 +28,7 @@ const (
 // variable NODE_NAME names, which is the only one that is read. It is empty, without an error, where it cannot be
 // read: no cluster, no such variable, or a cluster whose nodes are not to be read (disableClusterScopeResources).
 //
-// A server that does not answer is asked again until ctx ends. A Node that does not exist, may not be read or has no
+// A request without an answer is repeated until ctx ends. A Node that does not exist, may not be read or has no
 // such label is an error at once.
 func (c *Clusters) Zone(ctx context.Context) (string, error) {
 	name := os.Getenv(nodeVariable)
@@ -54,7 +54,7 @@ func (c *Clusters) Zone(ctx context.Context) (string, error) {
 	}
 }
 
-// home returns the cluster that Sluice runs in, as far as that can be told: the first one that was found without an
+// home returns the cluster that Sluice runs in, as far as that is known: the first one that was found without an
 // address, or else the first one. It is nil where nodes are not to be read.
 func (c *Clusters) home() *cluster {
 	if c.options.CRD != nil && c.options.CRD.DisableClusterScopeResources ||

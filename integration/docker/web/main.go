@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// check asks the server in the same container whether it is well.
+// check requests the health of the server in the same container.
 func check(port string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

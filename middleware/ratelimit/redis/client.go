@@ -30,7 +30,7 @@ const (
 )
 
 var (
-	// ErrLost says that Redis can't be asked: it failed a moment ago, or just now.
+	// ErrLost says that Redis is unavailable: it failed a moment ago, or just now.
 	ErrLost = errors.New("redis is lost")
 	// ErrBusy says that all connections were taken for too long.
 	ErrBusy = errors.New("redis: all connections are taken")

@@ -29,7 +29,7 @@ type Clients struct {
 // NewClients returns clients without a connection. The logger gets a line when a Redis is lost and one when it is
 // back.
 func NewClients(logger telemetry.Logger) *Clients {
-	logging.Disable() // The library would write lines of its own to stderr, about what the logger is told here.
+	logging.Disable() // The library would write lines of its own to stderr, about what is logged here.
 	return &Clients{
 		logger: logger, AnswerTimeout: answerTimeout, ProbeInterval: probeInterval,
 		shared: map[string]*client{},

@@ -19,7 +19,7 @@ type pool struct {
 	end context.CancelFunc
 }
 
-// newPool makes no connection before the first is needed, apart from those that minIdleConns wants. A pool for a probe
+// newPool makes no connection before the first is needed, apart from those of minIdleConns. A pool for a probe
 // makes one at most.
 func newPool(s *settings, probe bool) *pool {
 	life, end := context.WithCancel(context.Background())

@@ -19,7 +19,7 @@ import (
 
 const (
 	// poolTimeout is how long a request waits for a connection while all are taken. It is shorter than answerTimeout, so
-	// that the two are told apart.
+	// that the two are distinguished.
 	poolTimeout = 200 * time.Millisecond
 	// idleTimeout is after how long without use a connection is given up: sooner than servers and what stands between do
 	// it silently.

@@ -16,12 +16,12 @@ type Expression struct {
 	labels []string
 }
 
-// Match tells whether a container with these labels is read.
+// Match reports whether a container with these labels is read.
 func (e Expression) Match(labels map[string]string) bool {
 	return e.root == nil || e.root.match(labels)
 }
 
-// Mentions tells whether the expression asks for a label.
+// Mentions reports whether the expression asks for a label.
 func (e Expression) Mentions(label string) bool { return slices.Contains(e.labels, label) }
 
 // term is a part of an expression.

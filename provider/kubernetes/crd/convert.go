@@ -91,8 +91,8 @@ func isNil(value reflect.Value) bool {
 	}
 }
 
-// isAbsent tells an option that is not nil and was not given: encoding/json would leave out an empty list too, but an
-// empty list says something that no list does not.
+// isAbsent recognises an option that is not nil and was not given: encoding/json would leave out an empty list too, but
+// an empty list says something that no list does not.
 func isAbsent(value reflect.Value, options string) bool {
 	if value.Kind() == reflect.Slice || value.Kind() == reflect.Map {
 		return false

@@ -81,7 +81,7 @@ func send(ctx context.Context, messages chan<- dynamic.Message, message dynamic.
 	}
 }
 
-// wait returns when no watch is pending any more, and tells meanwhile what it waits for. It is false when ctx has
+// wait returns when no watch is pending any more, and logs meanwhile what it waits for. It is false when ctx has
 // ended.
 func (p *Provider) wait(ctx context.Context, messages chan<- dynamic.Message) bool {
 	told := ""
@@ -103,7 +103,7 @@ func (p *Provider) wait(ctx context.Context, messages chan<- dynamic.Message) bo
 	}
 }
 
-// pending tells whether any watch is, and why.
+// pending reports whether any watch is, and why.
 func (p *Provider) pending() (pending bool, reason string) {
 	for _, one := range p.watches() {
 		if status := one.Status(); status.State == dynamic.StatePending {
@@ -125,10 +125,10 @@ func (p *Provider) watches() []watch {
 	return all
 }
 
-// state tells how the provider stands. It is absent when the cluster serves none of the kinds. It is forbidden when
-// Services may not be read, or no IngressRoutes where they are served: nothing could be routed. Everything else that is
-// forbidden is a reason beside its being synced, and so is everything once it has been: what has been read stays good,
-// and a right that is lost is lost by every replica at once.
+// state returns the status of the provider. It is absent when the cluster serves none of the kinds. It is forbidden
+// when Services may not be read, or no IngressRoutes where they are served: nothing could be routed. Everything else
+// that is forbidden is a reason beside its being synced, and so is everything once it has been: what has been read
+// stays good, and a right that is lost is lost by every replica at once.
 func (p *Provider) state() (dynamic.ProviderState, string) {
 	var reasons []string
 	for _, one := range p.watches() {

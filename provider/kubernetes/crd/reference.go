@@ -42,7 +42,7 @@ func (t *translator) namespace(from, what, namespace, name string) (string, *bac
 	return namespace, nil
 }
 
-// mayLeave tells whether an object in the namespace from may refer to name@provider.
+// mayLeave reports whether an object in the namespace from may refer to name@provider.
 func (t *translator) mayLeave(from, what, name string) *backend.Problem {
 	if strings.HasSuffix(name, "@"+Name) && !t.options.AllowCrossNamespace {
 		return &backend.Problem{

@@ -69,7 +69,7 @@ func (t *translator) service(
 	return name, nil
 }
 
-// differentServices tells whether endpoint sets are those of two Services, or of two ports of one.
+// differentServices reports whether endpoint sets are those of two Services, or of two ports of one.
 func differentServices(one, other string) bool { return one != "" && other != "" && one != other }
 
 // traefikServiceName returns the name of a TraefikService, or of another provider's service.

@@ -48,7 +48,7 @@ func kinds() []string {
 	return all
 }
 
-// isServed tells whether a group has a kind at all.
+// isServed reports whether a group has a kind at all.
 func isServed(kind, group string) bool {
 	return kind != v1alpha1.KindServersTransportTCP || group != v1alpha1.GroupContainous
 }

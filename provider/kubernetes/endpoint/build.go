@@ -126,7 +126,7 @@ func takes(conditions discoveryv1.EndpointConditions) bool {
 
 func is(condition *bool) bool { return condition != nil && *condition }
 
-// podUID returns what tells one pod from the next at the same address; empty when it is not a pod.
+// podUID distinguishes successive pods at the same address; empty when it is not a pod.
 func podUID(target *corev1.ObjectReference) string {
 	if target == nil || target.Kind != "Pod" {
 		return ""

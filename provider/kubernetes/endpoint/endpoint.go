@@ -1,4 +1,4 @@
-// Package endpoint tells who serves the Services of a Kubernetes cluster right now.
+// Package endpoint publishes the endpoint sets of the Services of a Kubernetes cluster.
 //
 // In flow Services and EndpointSlices, and legacy Endpoints where a Service has no slices; out flow
 // dynamic.EndpointSets, one for every TCP port of every Service, under the keys that package backend gives them. Only
@@ -24,7 +24,7 @@ import (
 // Name is the name of the provider of a cluster's endpoints.
 const Name = "kubernetesendpoints"
 
-// bareTime is how long a Service must have been without EndpointSlices for legacy Endpoints to be asked for: the slices
+// bareTime is how long a Service must have been without EndpointSlices for legacy Endpoints to be watched: the slices
 // of a new Service arrive a moment after it.
 const bareTime = 5 * time.Second
 
@@ -114,7 +114,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 // message returns what there is to say.
 func (p *Provider) message(told, now standing) dynamic.Message {
 	message := dynamic.Message{Reason: now.reason}
-	// That it is pending is known without being told, and that it has been so for too long must stay known.
+	// Pending is the initial status; having been so for too long must be kept.
 	if now.state != told.state && now.state != dynamic.StatePending {
 		message.State = now.state
 	}

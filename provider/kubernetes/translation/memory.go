@@ -102,7 +102,7 @@ func (m *Memory) due() map[Source]struct{} {
 	return due
 }
 
-// count tells what the builds of one update led to.
+// count records the results of one update.
 func (m *Memory) count(builds map[string]int, pushed map[string]int) {
 	for kind, built := range builds {
 		m.counters.CountProvider(Builds, m.provider, kind, built)

@@ -121,8 +121,8 @@ func (s *Server) Serve(resource schema.GroupVersionResource, kind string) {
 	s.served[resource] = kind
 }
 
-// Remove takes a resource away with all its objects, as when its definition is deleted; who watches it is told and cut
-// off.
+// Remove takes a resource away with all its objects, as when its definition is deleted; its watches are notified and
+// cut off.
 func (s *Server) Remove(resource schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

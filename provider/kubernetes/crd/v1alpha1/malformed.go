@@ -20,7 +20,7 @@ func fill(data []byte, spec any) (malformed string) {
 	}
 	if rest, found := withoutStrays(data, reflect.TypeOf(spec)); found {
 		reflect.ValueOf(spec).Elem().SetZero()
-		_ = json.Unmarshal(rest, spec) // What else does not fit is skipped; the first mistake is told.
+		_ = json.Unmarshal(rest, spec) // What else does not fit is skipped; the first mistake is reported.
 	}
 	mistake, ok := errors.AsType[*stdjson.UnmarshalTypeError](err)
 	switch {

@@ -63,7 +63,7 @@ func dropStray(from map[string]any, field reflect.StructField) (found bool) {
 	return dropStrays(value, field.Type)
 }
 
-// fits tells whether a value is a number of 32 bits, a string, or nothing.
+// fits reports whether a value is a number of 32 bits, a string, or nothing.
 func fits(value any) bool {
 	switch value := value.(type) {
 	case nil, string:
