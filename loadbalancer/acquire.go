@@ -55,7 +55,7 @@ func (p *Pool) Acquire(r *Request) (*Member, error) {
 	snapshot := p.snapshot.Load()
 	if snapshot.simple && len(r.Tried) == 0 {
 		if index := snapshot.picker.Pick(&r.Request); index >= 0 {
-			member := snapshot.serving[index]
+			member := snapshot.candidates[index].member
 			member.upstream.begin()
 			return member, nil
 		}
@@ -123,9 +123,9 @@ func (s *Snapshot) pick(p *Pool, r *Request) *Member {
 	if cold != nil && p.enter(s, cold, r) {
 		return cold
 	}
-	start := rand.IntN(len(s.serving))
+	start := rand.IntN(s.serving)
 	for i := range s.serving {
-		member := s.serving[(start+i)%len(s.serving)]
+		member := s.candidates[(start+i)%s.serving].member
 		if !slices.Contains(r.Tried, member) && p.enter(s, member, r) {
 			return member
 		}
@@ -136,14 +136,14 @@ func (s *Snapshot) pick(p *Pool, r *Request) *Member {
 // draw returns the pick of the strategy, from this instance's zone first unless everywhere is set.
 func (s *Snapshot) draw(p *Pool, r *Request, everywhere bool) *Member {
 	if s.local == nil || everywhere {
-		return member(s.serving, s.picker.Pick(&r.Request))
+		return s.member(s.picker.Pick(&r.Request))
 	}
-	near := member(s.near, s.local.Pick(&r.Request))
+	near := s.member(s.local.Pick(&r.Request))
 	load, tried := near.Endpoint().InFlight(), slices.Contains(r.Tried, near)
 	if load <= lightly && !tried {
 		return near
 	}
-	far := member(s.serving, s.picker.Pick(&r.Request))
+	far := s.member(s.picker.Pick(&r.Request))
 	busy := load > busier*(far.Endpoint().InFlight()+1)
 	if busy {
 		p.counters.Spilled.Add(1)
@@ -154,20 +154,20 @@ func (s *Snapshot) draw(p *Pool, r *Request, everywhere bool) *Member {
 	return near
 }
 
-func member(of []*Member, index int) *Member {
+func (s *Snapshot) member(index int) *Member {
 	if index < 0 {
 		return nil
 	}
-	return of[index]
+	return s.candidates[index].member
 }
 
 // refuse returns the reason why no member can serve.
 func (s *Snapshot) refuse(r *Request) *Refusal {
 	switch {
-	case len(s.serving) == 0:
+	case s.serving == 0:
 		return &Refusal{Reason: s.reason()}
 	case len(r.Tried) > 0:
 		return &Refusal{Reason: "no other endpoint may answer", Exhausted: true}
 	}
-	return &Refusal{Reason: "all " + strconv.Itoa(len(s.serving)) + " endpoints are at their limits", Saturated: true}
+	return &Refusal{Reason: "all " + strconv.Itoa(s.serving) + " endpoints are at their limits", Saturated: true}
 }

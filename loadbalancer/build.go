@@ -1,7 +1,6 @@
 package loadbalancer
 
 import (
-	"slices"
 	"time"
 
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
@@ -10,45 +9,60 @@ import (
 // maxScale bounds the factor that makes weights divisible by the sizes of the sets.
 const maxScale = 1 << 20
 
-// candidate is a member while a snapshot is built.
+// candidate is a member in a snapshot: its part of the new requests, 0 for none, and its state.
 type candidate struct {
-	member      *Member
-	server      int
-	weighs      bool
-	terminating bool
+	member *Member
+	share  uint64
+	state  State
 }
 
-func (s *candidate) healthy() bool { return !s.member.down && !s.member.ejected }
+// candidates are the members of a snapshot: those that serve come first, and of these those in this instance's zone,
+// where zones matter.
+type candidates []candidate
 
-func (s *candidate) state() State {
-	switch {
-	case s.member.down:
-		return Unhealthy
-	case s.member.ejected:
-		return Ejected
-	case s.terminating || !s.weighs:
-		return Draining
+// Len returns the number of candidates.
+func (c candidates) Len() int { return len(c) }
+
+// Weight returns the share of a candidate.
+func (c candidates) Weight(index int) uint64 { return c[index].share }
+
+// At returns what else a picker needs of a candidate.
+func (c candidates) At(index int) picker.Candidate {
+	member := c[index].member
+	return picker.Candidate{
+		ID: member.name, InFlight: &member.upstream.endpoint.inFlight, Latency: member.latency.Load(),
 	}
-	return Serving
+}
+
+// split moves the candidates that are selected to the front, and returns their number. Both parts keep their order.
+func (c candidates) split(selects func(*Member) bool) int {
+	selected, rest := 0, make(candidates, 0, len(c))
+	for _, one := range c {
+		if selects(one.member) {
+			c[selected] = one
+			selected++
+		} else {
+			rest = append(rest, one)
+		}
+	}
+	copy(c[selected:], rest)
+	return selected
 }
 
 // publish builds and stores a snapshot of the current state.
 func (p *Pool) publish(now time.Duration, zone string) {
-	candidates := p.candidates()
-	chosen, panics := p.choose(candidates)
+	serves, up, panics := p.choose()
 	if panics && !p.panics {
 		p.counters.Panics.Add(1)
 	}
 	p.panics = panics
 	s := &Snapshot{
-		members: make([]*Member, 0, len(candidates)), shares: make([]uint64, 0, len(candidates)), states: make([]State, 0,
-			len(candidates)),
 		slowStart: p.spec.SlowStart, outlier: p.spec.Outlier, limits: p.spec.Limits, cookie: p.spec.Cookie,
 		counting: p.spec.Limits.set() || p.spec.Strategy.CountsPool(),
 		timed:    p.spec.Strategy.UsesLatency(),
-		up:       slices.ContainsFunc(candidates, func(s candidate) bool { return s.weighs && s.healthy() }),
+		up:       up,
 	}
-	s.divide(p.servers, candidates, chosen)
+	s.candidates, s.serving = divide(p.servers, serves)
 	p.buildPickers(s, now, zone)
 	if p.spec.Sticks {
 		s.cookies = newCookies(s)
@@ -58,53 +72,39 @@ func (p *Pool) publish(now time.Duration, zone string) {
 	p.pending.call()
 }
 
-func (p *Pool) candidates() []candidate {
-	total := 0
-	for _, server := range p.servers {
-		total += len(server.members)
-	}
-	candidates := make([]candidate, 0, total)
-	for i, server := range p.servers {
-		for j, member := range server.members {
-			candidates = append(candidates, candidate{
-				member: member, server: i, weighs: server.weight > 0, terminating: server.endpoints[j].Terminating,
-			})
-		}
-	}
-	return candidates
-}
-
-// choose returns a function that selects the members that serve. Healthy members do. Below the panic threshold
-// health is ignored. Without healthy members, terminating ones serve, and then ejected ones, since a failing
-// response is no worse than none; of these, members that stay come first.
-func (p *Pool) choose(candidates []candidate) (serves func(*candidate) bool, panics bool) {
+// choose returns a function that selects the members that serve, and whether any healthy member has weight. Healthy
+// members serve. Below the panic threshold health is ignored. Without healthy members, terminating ones serve, and then
+// ejected ones, since a failing response is no worse than none; of these, members that stay come first.
+func (p *Pool) choose() (serves func(*Member) bool, up, panics bool) {
 	staying, good, leaving, answering, remaining := 0, 0, 0, 0, 0
-	for i := range candidates {
-		candidate := &candidates[i]
-		switch {
-		case !candidate.weighs:
-		case candidate.terminating:
-			leaving += number(candidate.healthy())
-			remaining += number(!candidate.member.down)
-		default:
-			staying++
-			good += number(candidate.healthy())
-			answering += number(!candidate.member.down)
+	for _, server := range p.servers {
+		for _, member := range server.members {
+			switch {
+			case !member.weighs:
+			case member.terminating:
+				leaving += number(member.healthy())
+				remaining += number(!member.down)
+			default:
+				staying++
+				good += number(member.healthy())
+				answering += number(!member.down)
+			}
 		}
 	}
+	up = good+leaving > 0
 	switch {
 	case staying > 0 && good*100 < p.spec.Panic*staying:
-		return func(s *candidate) bool { return s.weighs && (!s.terminating || good == 0 && s.healthy()) }, true
+		return func(m *Member) bool { return m.weighs && (!m.terminating || good == 0 && m.healthy()) }, up, true
 	case good > 0:
-		return func(s *candidate) bool { return s.weighs && !s.terminating && s.healthy() }, false
+		return func(m *Member) bool { return m.stays() && m.healthy() }, up, false
 	case leaving > 0:
-		return func(s *candidate) bool { return s.weighs && s.terminating && s.healthy() }, false
+		return func(m *Member) bool { return m.weighs && m.terminating && m.healthy() }, up, false
 	case answering > 0:
-		return func(s *candidate) bool { return s.weighs && !s.terminating && !s.member.down }, false
+		return func(m *Member) bool { return m.stays() && !m.down }, up, false
 	case remaining > 0:
-		return func(s *candidate) bool { return s.weighs && s.terminating && !s.member.down }, false
+		return func(m *Member) bool { return m.weighs && m.terminating && !m.down }, up, false
 	}
-	return func(*candidate) bool { return false }, false
+	return func(*Member) bool { return false }, up, false
 }
 
 func number(yes bool) int {
@@ -114,34 +114,42 @@ func number(yes bool) int {
 	return 0
 }
 
-// divide distributes each server's weight over those of its endpoints that serve, so that a server's share does
-// not grow with the number of its addresses.
-func (s *Snapshot) divide(servers []*server, candidates []candidate, serves func(*candidate) bool) {
-	counts := make([]uint64, len(servers))
-	for i := range candidates {
-		if serves(&candidates[i]) {
-			counts[candidates[i].server]++
+// divide distributes each server's weight over those of its members that serve, so that a server's share does not grow
+// with the number of its addresses. It returns all members, and how many of them serve.
+func divide(servers []*server, serves func(*Member) bool) (all candidates, serving int) {
+	counts, total := make([]uint64, len(servers)), 0
+	for i, server := range servers {
+		total += len(server.members)
+		for _, member := range server.members {
+			if serves(member) {
+				counts[i]++
+			}
 		}
 	}
-	s.serving = make([]*Member, 0, total(counts))
+	all = make(candidates, 0, total)
 	scale := scaleOf(counts)
-	for i := range candidates {
-		candidate, share := &candidates[i], uint64(0)
-		if serves(candidate) {
-			share = max(servers[candidate.server].weight*scale/counts[candidate.server], 1)
-			s.serving = append(s.serving, candidate.member)
+	for i, server := range servers {
+		if counts[i] == 0 {
+			continue
 		}
-		s.members, s.shares, s.states = append(s.members, candidate.member), append(s.shares, share),
-			append(s.states, candidate.state())
+		share := max(server.weight*scale/counts[i], 1)
+		for _, member := range server.members {
+			if serves(member) {
+				all = append(all, candidate{member: member, share: share, state: member.state()})
+			}
+		}
 	}
-}
-
-func total(counts []uint64) uint64 {
-	sum := uint64(0)
-	for _, count := range counts {
-		sum += count
+	if serving = len(all); serving == total {
+		return all, serving
 	}
-	return sum
+	for _, server := range servers {
+		for _, member := range server.members {
+			if !serves(member) {
+				all = append(all, candidate{member: member, state: member.state()})
+			}
+		}
+	}
+	return all, serving
 }
 
 // scaleOf returns the least common multiple of the numbers of endpoints, bounded by maxScale: shares are then
@@ -161,45 +169,26 @@ func scaleOf(counts []uint64) uint64 {
 
 // buildPickers creates the pickers over the members that serve.
 func (p *Pool) buildPickers(s *Snapshot, now time.Duration, zone string) {
-	pickerCandidates := make([]picker.Candidate, 0, len(s.serving))
-	near := nearby(s.serving, p.spec.Zone, zone)
-	var nearCandidates []picker.Candidate
-	settled := false
-	for i, share := range s.shares {
-		if share == 0 {
-			continue
-		}
-		member := s.members[i]
-		pickerCandidate := p.pickerCandidate(member, share)
-		pickerCandidates = append(pickerCandidates, pickerCandidate)
-		if near != nil && near(member) {
-			s.near, nearCandidates = append(s.near, member), append(nearCandidates, pickerCandidate)
-		}
-		if p.warms(member, now) {
-			s.warming = true
-		} else {
-			settled = true
+	serving := s.candidates[:s.serving]
+	warming := 0
+	for i := range serving {
+		member := serving[i].member
+		warming += number(p.warms(member, now))
+		if s.timed && member.latency.Load() == nil {
+			member.latency.Store(new(picker.Latency))
 		}
 	}
-	s.warming = s.warming && settled
-	s.picker = picker.New(p.spec.Strategy, pickerCandidates, &p.state)
-	if len(s.near) > 0 && len(s.near) < len(s.serving) {
+	s.warming = warming > 0 && warming < len(serving)
+	near := 0
+	if local := nearby(serving, p.spec.Zone, zone); local != nil {
+		near = serving.split(local)
+	}
+	s.picker = picker.New(p.spec.Strategy, serving, &p.state)
+	if near > 0 && near < len(serving) {
 		state := &p.nearState
 		if p.spec.Strategy.CountsPool() {
 			state = &p.state // The requests in flight are counted there.
 		}
-		s.local = picker.New(p.spec.Strategy, nearCandidates, state)
+		s.local = picker.New(p.spec.Strategy, serving[:near], state)
 	}
-}
-
-func (p *Pool) pickerCandidate(member *Member, share uint64) picker.Candidate {
-	pickerCandidate := picker.Candidate{Weight: share, ID: member.name, InFlight: &member.upstream.endpoint.inFlight}
-	if p.spec.Strategy.UsesLatency() {
-		pickerCandidate.Latency = member.latency.Load()
-		if pickerCandidate.Latency == nil {
-			pickerCandidate.Latency = new(picker.Latency)
-			member.latency.Store(pickerCandidate.Latency)
-		}
-	}
-	return pickerCandidate
 }

@@ -54,10 +54,27 @@ type memberState struct {
 	until   time.Duration
 	// unreachable is set when the last failure before that was a failed connect.
 	unreachable bool
-	// stays is set when the member has weight and is not terminating.
-	stays bool
+	// weighs is set when its server has weight.
+	weighs, terminating bool
 	// draining is set when its connections are closed after their current request.
 	draining bool
+}
+
+// stays reports whether the member has weight and is not terminating.
+func (s *memberState) stays() bool { return s.weighs && !s.terminating }
+
+func (s *memberState) healthy() bool { return !s.down && !s.ejected }
+
+func (s *memberState) state() State {
+	switch {
+	case s.down:
+		return Unhealthy
+	case s.ejected:
+		return Ejected
+	case !s.stays():
+		return Draining
+	}
+	return Serving
 }
 
 // Endpoint returns the endpoint.

@@ -50,4 +50,4 @@ func (t *memberCounts) move(m *Member, by int) {
 }
 
 // couldServe reports whether only an ejection could keep the member from serving.
-func (m *Member) couldServe() bool { return m.stays && !m.down }
+func (m *Member) couldServe() bool { return m.stays() && !m.down }

@@ -15,7 +15,9 @@ func TestLargeWeightsOnManyServers(t *testing.T) {
 		one := &server{weight: clampWeight(1 << 40), endpoints: make([]dynamic.Endpoint, size)}
 		for range size {
 			endpoint := &Endpoint{}
-			one.members = append(one.members, &Member{pool: pool, upstream: &Upstream{endpoint: endpoint}})
+			one.members = append(one.members, &Member{
+				pool: pool, upstream: &Upstream{endpoint: endpoint}, memberState: memberState{weighs: true},
+			})
 		}
 		pool.servers = append(pool.servers, one)
 	}

@@ -54,7 +54,7 @@ type server struct {
 
 func newPool(name string, epoch time.Time, events *eventQueue) *Pool {
 	pool := &Pool{name: name, epoch: epoch, events: events, overLimit: map[*Member]Result{}}
-	pool.snapshot.Store(&Snapshot{picker: picker.New(picker.Strategy{}, nil, nil)})
+	pool.snapshot.Store(&Snapshot{picker: picker.New(picker.Strategy{}, candidates{}, nil)})
 	pool.state.Cursor.Store(rand.Uint64())
 	pool.nearState.Cursor.Store(rand.Uint64())
 	return pool

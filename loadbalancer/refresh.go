@@ -113,9 +113,9 @@ func (r *Registry) follow(
 			member.since.Store(int64(joins))
 		}
 		member.zone, member.hints = endpoint.Zone, endpoint.ZoneHints
-		member.stays = !endpoint.Terminating && server.weight > 0
+		member.weighs, member.terminating = server.weight > 0, endpoint.Terminating
 		member.statusReasons.setTerminating(endpoint.Terminating)
-		member.drain(!member.stays)
+		member.drain(!member.stays())
 		members = append(members, member)
 	}
 	server.endpoints, server.members = endpoints, members

@@ -3,7 +3,6 @@ package loadbalancer
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
@@ -13,15 +12,12 @@ import (
 
 // Snapshot is the immutable state of a pool that requests pick from.
 type Snapshot struct {
-	members []*Member
-	shares  []uint64
-	states  []State
-	// serving are the members with a share, which picker refers to.
-	serving []*Member
-	picker  picker.Picker
-	// near are the members in this instance's zone, which local refers to; nil where zones are ignored.
-	near  []*Member
-	local picker.Picker
+	// candidates are all members, the first of which serve.
+	candidates candidates
+	serving    int
+	// picker picks among those that serve, local among the first of them, those in this instance's zone; nil where zones
+	// are ignored.
+	picker, local picker.Picker
 	// simple is set when the strategy alone decides.
 	simple bool
 	// counting is set when requests in flight are counted for the pool and its members.
@@ -60,8 +56,8 @@ func (s State) String() string { return [...]string{"serving", "draining", "unhe
 // only requests of its sticky clients; States has the reason.
 func (s *Snapshot) Members() iter.Seq2[*Member, uint64] {
 	return func(yield func(*Member, uint64) bool) {
-		for i, member := range s.members {
-			if !yield(member, s.shares[i]) {
+		for i := range s.candidates {
+			if !yield(s.candidates[i].member, s.candidates[i].share) {
 				return
 			}
 		}
@@ -70,21 +66,29 @@ func (s *Snapshot) Members() iter.Seq2[*Member, uint64] {
 
 // States yields the state of each member, in the order of Members. A member that serves in spite of its state,
 // for lack of others, has a share.
-func (s *Snapshot) States() iter.Seq[State] { return slices.Values(s.states) }
+func (s *Snapshot) States() iter.Seq[State] {
+	return func(yield func(State) bool) {
+		for i := range s.candidates {
+			if !yield(s.candidates[i].state) {
+				return
+			}
+		}
+	}
+}
 
 // Len returns the number of members, whatever their share.
-func (s *Snapshot) Len() int { return len(s.members) }
+func (s *Snapshot) Len() int { return len(s.candidates) }
 
 // Serving returns the number of members that get requests.
-func (s *Snapshot) Serving() int { return len(s.serving) }
+func (s *Snapshot) Serving() int { return s.serving }
 
 // reason describes why no member serves.
 func (s *Snapshot) reason() string {
 	var counts [4]int
-	for _, state := range s.states {
-		counts[state]++
+	for i := range s.candidates {
+		counts[s.candidates[i].state]++
 	}
-	text := fmt.Sprintf("no endpoint may answer: %d known, none serving", len(s.members))
+	text := fmt.Sprintf("no endpoint may answer: %d known, none serving", len(s.candidates))
 	for _, state := range []State{Draining, Unhealthy, Ejected} {
 		if counts[state] > 0 {
 			text += fmt.Sprintf(", %d %s", counts[state], state)

@@ -58,7 +58,7 @@ type membership struct {
 	before int
 }
 
-func (p *membership) member() *Member { return p.snapshot.members[p.at] }
+func (p *membership) member() *Member { return p.snapshot.candidates[p.at].member }
 
 // EndpointStatuses returns the endpoints that a query selects, ordered by address, source and UID. Any
 // goroutine may call it. Its cost is proportional to the number of members of all pools.
@@ -73,15 +73,16 @@ func (r *Registry) EndpointStatuses(query EndpointQuery) []EndpointStatus {
 		snapshot := pool.Snapshot()
 		ours := query.Service == "" || query.Service == pool.name
 		named := query.isIn(pool.name)
-		for at, member := range snapshot.members {
-			endpoint := member.upstream.endpoint
+		for at := range snapshot.candidates {
+			candidate := &snapshot.candidates[at]
+			endpoint := candidate.member.upstream.endpoint
 			before, seen := known[endpoint]
 			if !seen {
 				before = -1
 			}
 			known[endpoint] = len(memberships)
 			memberships = append(memberships, membership{pool, snapshot, at, before})
-			if ours && query.selects(member, snapshot.states[at], named) {
+			if ours && query.selects(candidate.member, candidate.state, named) {
 				selected[endpoint] = struct{}{}
 			}
 		}
@@ -168,7 +169,7 @@ func (p *membership) look(now time.Time) MemberStatus {
 	member, instant := p.member(), p.pool.Instant(now)
 	seen := MemberStatus{
 		Service:   p.pool.name,
-		State:     p.snapshot.states[p.at],
+		State:     p.snapshot.candidates[p.at].state,
 		Share:     p.share(),
 		SlowStart: p.snapshot.slowStartFactor(member, instant),
 		Sticky:    p.snapshot.cookies.of(member),
@@ -185,12 +186,12 @@ func (p *membership) look(now time.Time) MemberStatus {
 
 // share returns the member's fraction of the sum of all shares.
 func (p *membership) share() float64 {
-	own, whole := p.snapshot.shares[p.at], uint64(0)
+	own, whole := p.snapshot.candidates[p.at].share, uint64(0)
 	if own == 0 {
 		return 0
 	}
-	for _, share := range p.snapshot.shares {
-		whole += share
+	for i := range p.snapshot.serving {
+		whole += p.snapshot.candidates[i].share
 	}
 	return float64(own) / float64(whole)
 }

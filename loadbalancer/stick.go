@@ -13,11 +13,12 @@ type cookieMember struct {
 
 // newCookies returns the cookie values of the members that can serve.
 func newCookies(s *Snapshot) cookies {
-	known := make(cookies, len(s.members))
-	for i, member := range s.members {
-		if s.shares[i] == 0 && s.states[i] != Draining {
+	known := make(cookies, len(s.candidates))
+	for i := range s.candidates {
+		if !s.candidates[i].sticks() {
 			continue
 		}
+		member := s.candidates[i].member
 		if member.stickyID == "" {
 			member.stickyID, member.aliases = sticky.ID(member.name), sticky.Aliases(member.name)
 			if url := member.declared; url != "" && url != member.name {
@@ -30,13 +31,16 @@ func newCookies(s *Snapshot) cookies {
 			}
 		}
 	}
-	for i, member := range s.members {
-		if s.shares[i] > 0 || s.states[i] == Draining {
+	for i := range s.candidates {
+		if member := s.candidates[i].member; s.candidates[i].sticks() {
 			known[member.stickyID] = cookieMember{member: member, current: true}
 		}
 	}
 	return known
 }
+
+// sticks reports whether the candidate keeps its clients.
+func (c *candidate) sticks() bool { return c.share > 0 || c.state == Draining }
 
 // byCookie returns the member that the client's cookie selects, counted in, or nil, and whether there is a
 // cookie. A client whose member has just failed the request moves to another one.

@@ -120,9 +120,9 @@ func TestHashInAZone(t *testing.T) {
 	b.pass(FlushInterval)
 	snapshot, client := pool.Snapshot(), &picker.Request{Client: "198.51.100.1"}
 	owner := snapshot.local.Pick(client)
-	snapshot.near[owner].Endpoint().inFlight.Store(12)
+	snapshot.candidates[owner].member.Endpoint().inFlight.Store(12)
 	pool.state.InFlight.Store(20)
 	equal(t, "with less than its part and what is allowed", snapshot.local.Pick(client), owner)
-	snapshot.near[owner].Endpoint().inFlight.Store(30)
+	snapshot.candidates[owner].member.Endpoint().inFlight.Store(30)
 	equal(t, "with more", snapshot.local.Pick(client), 1-owner)
 }

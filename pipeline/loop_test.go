@@ -318,7 +318,8 @@ func TestEndpointSinks(t *testing.T) {
 			synctest.Wait()
 		}
 		want := []dynamic.EndpointSet{
-			{Key: "k", Version: 1, Endpoints: one}, {Key: "l", Version: 2},
+			{Key: "k", Version: 1, Endpoints: one},
+			{Key: "l", Version: 2},
 			{Key: "k", Version: 3},
 			{Key: "l", Version: 4, Deleted: true},
 		}

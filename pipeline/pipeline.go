@@ -38,8 +38,8 @@ type Compiler interface {
 type EndpointSink interface {
 	// Apply receives the next version of a set, in the order in which the source delivers them: an added or a changed set
 	// is whole, a removed one is Deleted, and one that is replaced before it is delivered is left out. Set and endpoints
-	// are shared and must not be changed. Apply is called on the loop, which also takes endpoints out of pools: it must not
-	// block. A sink with slow work keeps the last set of each key and does that work on a goroutine of its own.
+	// are shared and must not be changed. Apply is called on the loop, which also takes endpoints out of pools, and must
+	// not block. A sink with slow work keeps the last set of each key and does that work on a goroutine of its own.
 	Apply(set dynamic.EndpointSet)
 }
 

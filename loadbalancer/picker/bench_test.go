@@ -25,9 +25,29 @@ type (
 	}
 )
 
+// list is the Candidates of the tests.
+type list []weighted
+
+func (l list) Len() int { return len(l) }
+
+func (l list) Weight(index int) uint64 { return l[index].Weight }
+
+func (l list) At(index int) Candidate {
+	one := &l[index]
+	return Candidate{ID: one.ID, InFlight: one.InFlight, Latency: one.Latency}
+}
+
+// weighted is a candidate of the list with its weight.
+type weighted struct {
+	Weight   uint64
+	ID       string
+	InFlight *atomic.Int64
+	Latency  *Latency
+}
+
 // crowd returns candidates that have been at work: with requests in flight and latencies, as a busy pool has.
-func crowd(n int, weight func(i int) uint64) []Candidate {
-	candidates := make([]Candidate, n)
+func crowd(n int, weight func(i int) uint64) list {
+	candidates := make(list, n)
 	for i := range candidates {
 		endpoint, member := &endpointState{}, &memberState{}
 		endpoint.inFlight.Store(int64(i * 7919 % 5))
@@ -35,7 +55,7 @@ func crowd(n int, weight func(i int) uint64) []Candidate {
 			member.latency.Observe(time.Duration(8+(i*31+k)%5)*time.Millisecond, false, time.Duration(k)*time.Second)
 		}
 		id := fmt.Sprintf("http://10.%d.%d.%d:8080", i>>16, i>>8&255, i&255)
-		candidates[i] = Candidate{Weight: weight(i), ID: id, InFlight: &endpoint.inFlight, Latency: &member.latency}
+		candidates[i] = weighted{Weight: weight(i), ID: id, InFlight: &endpoint.inFlight, Latency: &member.latency}
 	}
 	return candidates
 }
@@ -62,7 +82,7 @@ func clients(n int) []Request {
 	return requests
 }
 
-func eachSize(b *testing.B, run func(b *testing.B, s Strategy, candidates []Candidate)) {
+func eachSize(b *testing.B, run func(b *testing.B, s Strategy, candidates list)) {
 	for _, strategy := range everyStrategy() {
 		for _, n := range []int{10, 1000, 10_000} {
 			for _, weights := range []struct {
@@ -78,7 +98,7 @@ func eachSize(b *testing.B, run func(b *testing.B, s Strategy, candidates []Cand
 }
 
 func BenchmarkPick(b *testing.B) {
-	eachSize(b, func(b *testing.B, s Strategy, candidates []Candidate) {
+	eachSize(b, func(b *testing.B, s Strategy, candidates list) {
 		state := NewState()
 		state.InFlight.Store(int64(2 * len(candidates)))
 		picker, requests := New(s, candidates, state), clients(1<<12)
@@ -91,7 +111,7 @@ func BenchmarkPick(b *testing.B) {
 
 // BenchmarkPickParallel has 16 goroutines for each core.
 func BenchmarkPickParallel(b *testing.B) {
-	eachSize(b, func(b *testing.B, s Strategy, candidates []Candidate) {
+	eachSize(b, func(b *testing.B, s Strategy, candidates list) {
 		state := NewState()
 		state.InFlight.Store(int64(2 * len(candidates)))
 		picker, requests := New(s, candidates, state), clients(1<<12)
@@ -106,7 +126,7 @@ func BenchmarkPickParallel(b *testing.B) {
 }
 
 func BenchmarkNew(b *testing.B) {
-	eachSize(b, func(b *testing.B, s Strategy, candidates []Candidate) {
+	eachSize(b, func(b *testing.B, s Strategy, candidates list) {
 		state := NewState()
 		b.ReportAllocs()
 		for b.Loop() {

@@ -37,15 +37,16 @@ type bounded struct {
 	inverse float64
 }
 
-func newHashing(key Hash, candidates []Candidate, state *State, random source) *hashing {
+func newHashing(key Hash, candidates Candidates, state *State, random source) *hashing {
 	weights, _ := relativeWeights(candidates)
 	h := &hashing{
-		key: key, ring: newRing(candidates, weights), lines: make([]bounded, len(candidates)), state: state,
+		key: key, ring: newRing(candidates, weights), lines: make([]bounded, len(weights)), state: state,
 		random: random,
 	}
-	for i, inFlight := range inFlightOf(candidates) {
+	for i := range h.lines {
+		candidate := candidates.At(i)
 		share := weights[i] / float64(len(weights)) * float64(key.BoundedLoad) / 100
-		h.lines[i] = bounded{inFlight: inFlight, share: share, inverse: 1 / weights[i]}
+		h.lines[i] = bounded{inFlight: candidate.inFlight(), share: share, inverse: 1 / weights[i]}
 	}
 	return h
 }
@@ -118,10 +119,10 @@ func (h *hashing) load(candidate int) float64 {
 
 // distinctIDs returns the IDs of the candidates. Of those that are equal all but the first get a number, since
 // equal hashes would leave all but one without requests.
-func distinctIDs(candidates []Candidate) []string {
-	ids, seen := make([]string, len(candidates)), make(map[string]int, len(candidates))
-	for i := range candidates {
-		id := candidates[i].ID
+func distinctIDs(candidates Candidates) []string {
+	ids, seen := make([]string, candidates.Len()), make(map[string]int, candidates.Len())
+	for i := range ids {
+		id := candidates.At(i).ID
 		ids[i] = id
 		if seen[id]++; seen[id] > 1 {
 			ids[i] = id + "#" + strconv.Itoa(seen[id])

@@ -20,16 +20,16 @@ func unbounded() Strategy {
 }
 
 // hosts returns idle candidates of equal weight.
-func hosts(n int) []Candidate {
-	candidates := make([]Candidate, n)
+func hosts(n int) list {
+	candidates := make(list, n)
 	for i := range candidates {
-		candidates[i] = Candidate{Weight: 1, ID: fmt.Sprintf("http://10.0.%d.%d:80", i>>8, i&255), InFlight: &atomic.Int64{}}
+		candidates[i] = weighted{Weight: 1, ID: fmt.Sprintf("http://10.0.%d.%d:80", i>>8, i&255), InFlight: &atomic.Int64{}}
 	}
 	return candidates
 }
 
 // owners returns the ID of who gets each of many clients.
-func owners(s Strategy, candidates []Candidate) []string {
+func owners(s Strategy, candidates list) []string {
 	picker := New(s, candidates, nil)
 	got := make([]string, 10_000)
 	for i := range got {
@@ -112,9 +112,9 @@ func TestRingIsEven(t *testing.T) {
 	for _, weights := range [][]uint64{{1, 1, 1, 1}, {1, 2, 4}, {10, 1}} {
 		squares := 0.0
 		for set := range 20 {
-			candidates := make([]Candidate, len(weights))
+			candidates := make(list, len(weights))
 			for i := range candidates {
-				candidates[i] = Candidate{Weight: weights[i], ID: fmt.Sprintf("http://10.0.%d.%d:80", set, i)}
+				candidates[i] = weighted{Weight: weights[i], ID: fmt.Sprintf("http://10.0.%d.%d:80", set, i)}
 			}
 			relative, _ := relativeWeights(candidates)
 			places := newRing(candidates, relative).places

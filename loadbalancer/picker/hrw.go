@@ -18,7 +18,7 @@ type rendezvous struct {
 	equal   bool
 }
 
-func newRendezvous(candidates []Candidate) *rendezvous {
+func newRendezvous(candidates Candidates) *rendezvous {
 	weights, equal := relativeWeights(candidates)
 	return &rendezvous{ids: distinctIDs(candidates), weights: weights, equal: equal}
 }

@@ -9,10 +9,18 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Candidate is one member of a list that may take requests.
+// Candidates is a list of those that may take requests. Its owner keeps it; pickers refer to it by index.
+type Candidates interface {
+	// Len returns the number of candidates.
+	Len() int
+	// Weight returns a candidate's share of the requests relative to the others', at least 1.
+	Weight(index int) uint64
+	// At returns what else is known of a candidate.
+	At(index int) Candidate
+}
+
+// Candidate is what a picker knows of one member of the list, beside its weight.
 type Candidate struct {
-	// Weight is the candidate's share of the requests relative to the others', at least 1.
-	Weight uint64
 	// ID is the same in every process and at every start, scheme://address; strategies that hash agree by it.
 	ID string
 	// InFlight counts the requests in flight of the candidate. The picker only reads it; nil means none.
@@ -59,15 +67,15 @@ type Picker interface {
 
 // New returns the Picker of a strategy over the candidates, which must not be changed afterwards. A nil state is a new
 // one.
-func New(s Strategy, candidates []Candidate, state *State) Picker {
+func New(s Strategy, candidates Candidates, state *State) Picker {
 	return newPicker(s, candidates, state, source{})
 }
 
-func newPicker(s Strategy, candidates []Candidate, state *State, random source) Picker {
+func newPicker(s Strategy, candidates Candidates, state *State, random source) Picker {
 	if state == nil {
 		state = NewState()
 	}
-	switch len(candidates) {
+	switch candidates.Len() {
 	case 0:
 		return emptyPicker{}
 	case 1:

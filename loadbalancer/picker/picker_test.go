@@ -17,11 +17,11 @@ func TestSmallLists(t *testing.T) {
 	for _, strategy := range append(everyStrategy(), Strategy{}, unbounded()) {
 		for attempt := range 3 {
 			request := &Request{Attempt: attempt, Client: "192.0.2.1"}
-			if got := New(strategy, nil, nil).Pick(request); got != -1 {
+			if got := New(strategy, list{}, nil).Pick(request); got != -1 {
 				t.Errorf("%s: nobody is %d", strategy.Name, got)
 			}
 			for _, weight := range []uint64{0, 1, maxCandidateWeight, math.MaxUint64} {
-				if got := New(strategy, []Candidate{{Weight: weight, ID: "http://192.0.2.1:80"}}, nil).Pick(request); got != 0 {
+				if got := New(strategy, list{{Weight: weight, ID: "http://192.0.2.1:80"}}, nil).Pick(request); got != 0 {
 					t.Errorf("%s: the only candidate, with weight %d, is %d", strategy.Name, weight, got)
 				}
 			}
@@ -132,7 +132,7 @@ func TestPositionSurvives(t *testing.T) {
 
 // TestTiesDoNotFavourTheHeavy compares two idle seats that are equally good.
 func TestTiesDoNotFavourTheHeavy(t *testing.T) {
-	seats := newSeats([]Candidate{{Weight: 9}, {Weight: 1}}, source{})
+	seats := newSeats(list{{Weight: 9}, {Weight: 1}}, source{})
 	counts := [2]int{}
 	for range 100_000 {
 		counts[seats.better()]++
@@ -145,7 +145,7 @@ func TestTiesDoNotFavourTheHeavy(t *testing.T) {
 // TestUrn compares draws of many weights with what they should be, exactly: by the size of the slots.
 func TestUrn(t *testing.T) {
 	for _, weights := range [][]uint64{{1, 2, 3}, {1, 1 << 20}, {7, 7, 7, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1000}} {
-		candidates := make([]Candidate, len(weights))
+		candidates := make(list, len(weights))
 		for i := range weights {
 			candidates[i].Weight = weights[i]
 		}
@@ -173,7 +173,7 @@ func FuzzNew(f *testing.F) {
 	f.Add([]byte{0, 255, 3, 3, 44, 60}, "client", uint8(3), int64(1e9))
 	f.Add([]byte{5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 9}, "", uint8(30), int64(-1))
 	f.Fuzz(func(t *testing.T, shape []byte, client string, attempt uint8, now int64) {
-		candidates := make([]Candidate, min(len(shape), 64))
+		candidates := make(list, min(len(shape), 64))
 		for i := range candidates {
 			inFlight := &atomic.Int64{}
 			inFlight.Store(int64(shape[i] % 16))
@@ -181,7 +181,7 @@ func FuzzNew(f *testing.F) {
 			if shape[i]%3 == 0 {
 				latency.Observe(time.Duration(now), shape[i]%2 == 0, time.Duration(now))
 			}
-			candidates[i] = Candidate{
+			candidates[i] = weighted{
 				Weight: 1 << (shape[i] % 64), ID: fmt.Sprint(shape[i]), InFlight: inFlight,
 				Latency: latency,
 			}

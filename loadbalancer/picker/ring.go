@@ -27,9 +27,9 @@ type ring struct {
 	owners int
 }
 
-func newRing(candidates []Candidate, weights []float64) ring {
+func newRing(candidates Candidates, weights []float64) ring {
 	firsts := firstPoints(pointCounts(candidates, weights))
-	r := ring{places: make([]uint32, len(firsts)), owners: len(candidates)}
+	r := ring{places: make([]uint32, len(firsts)), owners: len(weights)}
 	after := uint32(0)
 	for range 2 { // The second pass continues from the end to the beginning.
 		for i := len(firsts) - 1; i >= 0; i-- {
@@ -69,7 +69,7 @@ func firstPoints(counts []int, seeds []uint64) []point {
 
 // pointCounts returns how many points each candidate has, and the number from which its places follow. Fractions are
 // rounded up or down by that number, so that many small weights do not vanish, or grow, together.
-func pointCounts(candidates []Candidate, weights []float64) (counts []int, seeds []uint64) {
+func pointCounts(candidates Candidates, weights []float64) (counts []int, seeds []uint64) {
 	heaviest := slices.Max(weights)
 	scale := min(pointsEach/heaviest, (1<<ringBits)/float64(len(weights)))
 	counts, seeds = make([]int, len(weights)), make([]uint64, len(weights))

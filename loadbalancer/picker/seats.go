@@ -29,42 +29,42 @@ type seats struct {
 // scale is a weight relative to the mean of all, and its inverse.
 type scale struct{ weight, inverse float32 }
 
-func newSeats(candidates []Candidate, random source) seats {
+func newSeats(candidates Candidates, random source) seats {
 	weights, equal := relativeWeights(candidates)
 	s := seats{
-		inFlight: inFlightOf(candidates), latency: make([]*Latency, len(candidates)), scales: make([]scale, len(candidates)),
+		inFlight: make([]*atomic.Int64, len(weights)), latency: make([]*Latency, len(weights)),
+		scales:     make([]scale, len(weights)),
 		aliasTable: newAliasTable(weights, equal), equal: equal, random: random,
 	}
 	for i, weight := range weights {
 		s.scales[i] = scale{weight: float32(weight), inverse: float32(1 / weight)}
-		if s.latency[i] = candidates[i].Latency; s.latency[i] == nil {
+		candidate := candidates.At(i)
+		s.inFlight[i], s.latency[i] = candidate.inFlight(), candidate.Latency
+		if s.latency[i] == nil {
 			s.latency[i] = new(Latency)
 		}
 	}
 	return s
 }
 
-// inFlightOf returns the counters of the candidates; those without one get one that stays 0.
-func inFlightOf(candidates []Candidate) []*atomic.Int64 {
-	all := make([]*atomic.Int64, len(candidates))
-	for i := range candidates {
-		if all[i] = candidates[i].InFlight; all[i] == nil {
-			all[i] = new(atomic.Int64)
-		}
+// inFlight returns the counter of a candidate; one without a counter gets one that stays 0.
+func (c *Candidate) inFlight() *atomic.Int64 {
+	if c.InFlight == nil {
+		return new(atomic.Int64)
 	}
-	return all
+	return c.InFlight
 }
 
 // relativeWeights returns the weights relative to their mean, and whether all are equal.
-func relativeWeights(candidates []Candidate) (weights []float64, equal bool) {
-	weights, equal = make([]float64, len(candidates)), true
+func relativeWeights(candidates Candidates) (weights []float64, equal bool) {
+	weights, equal = make([]float64, candidates.Len()), true
 	total := 0.0
-	for i := range candidates {
-		weights[i] = float64(clampCandidate(candidates[i].Weight))
+	for i := range weights {
+		weights[i] = float64(clampCandidate(candidates.Weight(i)))
 		total += weights[i]
 		equal = equal && weights[i] == weights[0]
 	}
-	scale := float64(len(candidates)) / total
+	scale := float64(len(weights)) / total
 	for i := range weights {
 		weights[i] *= scale
 		if equal {

@@ -17,7 +17,7 @@ import (
 type simulation struct {
 	random  *rand.Rand
 	state   *State
-	members []Candidate
+	members list
 	picker  Picker
 	// serve says how long endpoint i takes for a request that comes now, and whether it fails.
 	serve func(i int, now time.Duration) (took time.Duration, failed bool)
@@ -72,9 +72,9 @@ func (c *completions) pop() completion {
 
 func simulate(s Strategy, seed uint64, weights ...uint64) *simulation {
 	random := rand.New(rand.NewPCG(seed, 7))
-	members := make([]Candidate, len(weights))
+	members := make(list, len(weights))
 	for i, weight := range weights {
-		members[i] = Candidate{
+		members[i] = weighted{
 			Weight: weight, ID: fmt.Sprintf("http://192.0.2.%d:80", i+1), InFlight: &atomic.Int64{},
 			Latency: &Latency{},
 		}

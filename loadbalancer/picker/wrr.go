@@ -1,10 +1,10 @@
 package picker
 
 // newRobin returns the picker of wrr.
-func newRobin(candidates []Candidate, state *State) *robin {
-	weights := make([]uint64, len(candidates))
-	for i := range candidates {
-		weights[i] = clampCandidate(candidates[i].Weight)
+func newRobin(candidates Candidates, state *State) *robin {
+	weights := make([]uint64, candidates.Len())
+	for i := range weights {
+		weights[i] = clampCandidate(candidates.Weight(i))
 	}
 	return &robin{order: newSequence(weights), state: state}
 }
