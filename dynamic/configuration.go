@@ -77,5 +77,11 @@ type Ref struct {
 	Name string
 }
 
+// IsGlobal reports whether the object, by its provider's name, applies to all providers and namespaces: the default TLS
+// options and the default store.
+func (r Ref) IsGlobal() bool {
+	return r.Name == DefaultTLSName && (r.Kind == KindTLSOptions || r.Kind == KindTLSStore)
+}
+
 // String returns the reference as it is printed in findings: `router "a@file"`.
 func (r Ref) String() string { return string(r.Kind) + " \"" + r.Name + "\"" }

@@ -11,9 +11,16 @@ import (
 type certificates struct {
 	// last holds what each provider has sent last.
 	last     map[string][]*dynamic.CertificateEntry
-	declared map[string][]*object
+	declared map[string][]*certificate
 	merged   []*dynamic.CertificateEntry
 	changed  bool
+}
+
+// certificate is what is remembered of one certificate.
+type certificate struct {
+	// declared is the entry that its provider sent last, kept the one in the merged configuration.
+	declared, kept *dynamic.CertificateEntry
+	ref            dynamic.Ref
 }
 
 // update takes the certificates of one provider. A certificate is recognised by its reference: its file, or its place
@@ -27,26 +34,27 @@ func (c *certificates) update(e *edit) {
 		return
 	}
 	before := c.declared[e.provider]
-	known := map[dynamic.Ref][]*object{}
+	known := map[dynamic.Ref][]*certificate{}
 	for _, one := range before {
 		known[one.ref] = append(known[one.ref], one)
 	}
-	after := make([]*object, 0, len(entries))
+	after := make([]*certificate, 0, len(entries))
 	for i, entry := range entries {
 		if entry == nil {
 			e.refuse(certificateRef(i, &dynamic.CertificateEntry{}, e.provider), "it declares nothing")
 			continue
 		}
 		own := certificateRef(i, entry, e.provider)
-		ref := e.qualify(own)
-		var one *object
+		ref := qualify(own, e.provider)
+		var one *certificate
 		if same := known[ref]; len(same) > 0 {
 			one, known[ref] = same[0], same[1:]
-			if one.declared != entry && one.renew(named(entry, ref.Name)) {
+			if next := named(entry, ref.Name); one.declared != entry && !dynamic.Equal(one.kept, next) {
+				one.kept = next
 				c.change(e, ref)
 			}
 		} else {
-			one = &object{kept: named(entry, ref.Name), ref: ref}
+			one = &certificate{kept: named(entry, ref.Name), ref: ref}
 			c.change(e, ref)
 		}
 		one.declared = entry
@@ -61,7 +69,7 @@ func (c *certificates) update(e *edit) {
 
 // compareOrder notes the certificates that are gone, and those whose place among their neighbours has changed: of two
 // certificates for one name the first one counts.
-func (c *certificates) compareOrder(e *edit, before, after []*object) {
+func (c *certificates) compareOrder(e *edit, before, after []*certificate) {
 	if slices.Equal(before, after) {
 		return
 	}
@@ -91,7 +99,7 @@ func (c *certificates) assemble(providers []string) []*dynamic.CertificateEntry 
 	var merged []*dynamic.CertificateEntry
 	for _, name := range providers {
 		for _, one := range c.declared[name] {
-			merged = append(merged, one.kept.(*dynamic.CertificateEntry))
+			merged = append(merged, one.kept)
 		}
 	}
 	c.merged = merged

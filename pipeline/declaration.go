@@ -7,24 +7,38 @@ import (
 // declaration is what one provider has declared, by its own names.
 type declaration struct {
 	// last is the configuration that was merged last: what is the same there has not changed.
-	last    *dynamic.Configuration
-	objects map[dynamic.Ref]*object
+	last *dynamic.Configuration
+	// sums holds the fingerprints of the objects that were sent again with another pointer.
+	sums map[dynamic.Ref]uint64
 	// refused holds the reasons for which objects take no part in the merge.
 	refused map[dynamic.Ref]string
 }
 
 func newDeclaration() *declaration {
 	return &declaration{
-		last: &dynamic.Configuration{}, objects: map[dynamic.Ref]*object{}, refused: map[dynamic.Ref]string{},
+		last: &dynamic.Configuration{}, sums: map[dynamic.Ref]uint64{}, refused: map[dynamic.Ref]string{},
 	}
 }
 
-// object returns what is remembered of an object, or nil.
-func (d *declaration) object(ref dynamic.Ref) *object {
-	if d == nil {
-		return nil
+// same reports whether the next pointer that was sent for an object has the value of the merged one. Equal fingerprints
+// are confirmed by value. A value that cannot be hashed counts as changed.
+func (d *declaration) same(ref dynamic.Ref, merged, next any) bool {
+	if merged == next {
+		return true
 	}
-	return d.objects[ref]
+	before, known := d.sums[ref]
+	delete(d.sums, ref)
+	sum, err := dynamic.Fingerprint(next)
+	if err != nil {
+		return false
+	}
+	d.sums[ref] = sum
+	if !known {
+		if before, err = dynamic.Fingerprint(merged); err != nil {
+			return false
+		}
+	}
+	return before == sum && dynamic.Equal(merged, next)
 }
 
 // update takes what the edit's provider declares now.
@@ -47,28 +61,31 @@ func (m *merger) update(e *edit) {
 	}
 }
 
-// take takes one object that was added, has another pointer than before, or is not declared any more.
+// take takes one object that was added, has another pointer than before, or is not declared any more. Of equal values
+// the merged configuration keeps the oldest pointer.
 func (m *merger) take(e *edit, own *declaration, ref dynamic.Ref, value any, declared bool) {
-	known, reason := own.objects[ref], refusal(ref.Name, value == nil)
+	reason := refusal(ref.Name, value == nil)
 	delete(own.refused, ref)
-	switch {
-	case reason == "" && known != nil:
-		if known.renew(value) {
-			m.put(e, ref, known)
-		}
-		return
-	case reason == "":
-		known = &object{declared: value, kept: value, ref: e.qualify(ref)}
-		own.objects[ref] = known
-		m.put(e, ref, known)
-		return
-	case declared:
+	if reason != "" && declared {
 		own.refused[ref] = reason
 	}
-	if known != nil {
-		delete(own.objects, ref)
-		m.remove(e, ref, known)
+	if ref.IsGlobal() {
+		return // elect decides who defines it.
 	}
+	merged := qualify(ref, e.provider)
+	current := m.builder.Get(merged)
+	switch {
+	case reason != "" && current == nil:
+		return
+	case reason != "":
+		delete(own.sums, ref)
+		m.builder.Delete(merged)
+	case current != nil && own.same(ref, current, value):
+		return
+	default:
+		m.builder.Put(merged, value)
+	}
+	e.change(merged)
 }
 
 // refusal says why an object cannot take part in the merge; it is empty when it can.
@@ -92,26 +109,6 @@ func globals() []dynamic.Ref {
 	}
 }
 
-func isGlobal(ref dynamic.Ref) bool {
-	return ref.Name == dynamic.DefaultTLSName && (ref.Kind == dynamic.KindTLSOptions || ref.Kind == dynamic.KindTLSStore)
-}
-
-func (m *merger) put(e *edit, own dynamic.Ref, one *object) {
-	if isGlobal(own) {
-		return // elect decides who defines it
-	}
-	m.builder.Put(one.ref, one.kept)
-	e.change(one.ref)
-}
-
-func (m *merger) remove(e *edit, own dynamic.Ref, one *object) {
-	if isGlobal(own) {
-		return
-	}
-	m.builder.Delete(one.ref)
-	e.change(one.ref)
-}
-
 // elect decides which provider defines a global object: the first one in order of precedence. The others get a verdict.
 // Only one definition can be in force, and none at all would leave connections without the operator's choice.
 //
@@ -120,19 +117,23 @@ func (m *merger) elect(e *edit, ref dynamic.Ref, providers []string, defaults ma
 	winner := ""
 	var elected any
 	for _, name := range providers {
-		one := m.declared[name].object(ref)
-		if one == nil {
+		configuration := e.configurations[name]
+		if configuration == nil {
+			continue
+		}
+		object := configuration.Object(ref)
+		if object == nil {
 			continue
 		}
 		if winner == "" {
-			winner, elected = name, one.kept
+			winner, elected = name, object
 			e.elected[ref] = name
-			defaults[one.ref] = ref
+			defaults[qualify(ref, name)] = ref
 			continue
 		}
 		e.lose(dynamic.Verdict{
-			Ref:    one.ref,
-			Origin: e.originOf(name, ref),
+			Ref:    qualify(ref, name),
+			Origin: configuration.Origins.Get(ref),
 			Status: dynamic.Quarantined,
 			Code:   dynamic.CodeConflictingName,
 			Reason: "provider \"" + winner + "\" defines " + ref.Name + " already and comes first in providers.precedence",
@@ -143,6 +144,8 @@ func (m *merger) elect(e *edit, ref dynamic.Ref, providers []string, defaults ma
 		return
 	case elected == nil:
 		m.builder.Delete(ref)
+	case current != nil && m.declared[winner].same(ref, current, elected):
+		return
 	default:
 		m.builder.Put(ref, elected)
 	}

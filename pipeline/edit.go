@@ -24,12 +24,12 @@ type edit struct {
 
 func hasAt(name string) bool { return strings.Contains(name, "@") }
 
-// qualify returns the reference under which the object of the current provider is known everywhere else.
-func (e *edit) qualify(ref dynamic.Ref) dynamic.Ref {
+// qualify returns the reference of a provider's object in the merged configuration.
+func qualify(ref dynamic.Ref, provider string) dynamic.Ref {
 	if ref.Name == "" {
-		return dynamic.Ref{Kind: ref.Kind, Name: e.provider}
+		return dynamic.Ref{Kind: ref.Kind, Name: provider}
 	}
-	return dynamic.Ref{Kind: ref.Kind, Name: ref.Name + "@" + e.provider}
+	return dynamic.Ref{Kind: ref.Kind, Name: ref.Name + "@" + provider}
 }
 
 func (e *edit) change(ref dynamic.Ref) { e.changed[ref] = struct{}{} }
@@ -37,7 +37,7 @@ func (e *edit) change(ref dynamic.Ref) { e.changed[ref] = struct{}{} }
 // refuse leaves an object of the current provider out of the merge, visibly.
 func (e *edit) refuse(ref dynamic.Ref, reason string) {
 	e.refused = append(e.refused, dynamic.Verdict{
-		Ref:    e.qualify(ref),
+		Ref:    qualify(ref, e.provider),
 		Origin: e.configuration.Origins.Get(ref),
 		Status: dynamic.Quarantined,
 		Reason: reason,
@@ -46,14 +46,6 @@ func (e *edit) refuse(ref dynamic.Ref, reason string) {
 
 // lose notes the verdict of an object that another provider's one stands before.
 func (e *edit) lose(verdict dynamic.Verdict) { e.lost = append(e.lost, verdict) }
-
-// originOf returns where a provider declared an object.
-func (e *edit) originOf(provider string, ref dynamic.Ref) dynamic.Origin {
-	if configuration := e.configurations[provider]; configuration != nil {
-		return configuration.Origins.Get(ref)
-	}
-	return dynamic.Origin{}
-}
 
 // sortedRefs returns references in order of kind and name.
 func sortedRefs(refs map[dynamic.Ref]struct{}) []dynamic.Ref {

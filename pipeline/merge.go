@@ -39,7 +39,7 @@ func newMerger(precedence []string) *merger {
 			TLS: &dynamic.TLSConfiguration{},
 		}),
 		certificates: certificates{
-			last: map[string][]*dynamic.CertificateEntry{}, declared: map[string][]*object{},
+			last: map[string][]*dynamic.CertificateEntry{}, declared: map[string][]*certificate{},
 		},
 		verdicts: map[string][]dynamic.Verdict{},
 	}
@@ -90,7 +90,7 @@ func (m *merger) judge(e *edit) {
 		if verdict.Origin == (dynamic.Origin{}) {
 			verdict.Origin = e.configuration.Origins.Get(verdict.Ref)
 		}
-		verdict.Ref = e.qualify(verdict.Ref)
+		verdict.Ref = qualify(verdict.Ref, e.provider)
 		after = append(after, verdict)
 	}
 	before := m.verdicts[e.provider]

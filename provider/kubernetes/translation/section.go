@@ -133,13 +133,14 @@ func (s *section) settle(m *merge) (changed bool) {
 	return changed
 }
 
-// conflicting reports whether a name with two different declarations must not serve at all. Across namespaces it must
+// conflicting reports whether a name with two different declarations must not serve at all. A global object must not:
+// the other declaration could be what protects a third namespace. Across namespaces it must
 // not: a reference to the name would be protected, or answered, by what another namespace has declared. But services
 // that name one endpoint set differ in options alone, and routers are not referred to. Nor must it serve where one
 // namespace means two Services by a name (port c of a-b, and port b-c of a).
 func conflicting(ref dynamic.Ref, first, other declaration) bool {
 	switch {
-	case isGlobal(ref):
+	case ref.IsGlobal():
 		return true
 	case ref.Kind == dynamic.KindRouter:
 		return false
@@ -149,12 +150,6 @@ func conflicting(ref dynamic.Ref, first, other declaration) bool {
 		return one != "" && two != "" && one != two
 	}
 	return one == "" || one != two
-}
-
-// isGlobal reports whether an object is in force for all namespaces. When two sources disagree about one, neither may
-// decide: the other one could be what protects a third namespace.
-func isGlobal(ref dynamic.Ref) bool {
-	return ref.Name == dynamic.DefaultTLSName && (ref.Kind == dynamic.KindTLSOptions || ref.Kind == dynamic.KindTLSStore)
 }
 
 // endpointSet returns the key of the endpoint set that a service names; empty for everything else.

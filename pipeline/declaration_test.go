@@ -131,15 +131,10 @@ func checkType[T any](t *testing.T) {
 	t.Run(typ.Name(), func(t *testing.T) {
 		all := []variant{{typ.Name() + " zero", reflect.Zero(typ)}}
 		all = append(all, variants(t, typ, typ.Name())...)
-		objects := make([]*object, len(all))
-		for i, one := range all {
-			value := pointerTo[T](one.value)
-			objects[i] = &object{declared: value, kept: value}
-			if objects[i].renew(pointerTo[T](one.value)) {
+		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: "x"}
+		for _, one := range all {
+			if !newDeclaration().same(ref, pointerTo[T](one.value), pointerTo[T](one.value)) {
 				t.Errorf("%s: an equal copy counts as a change", one.path)
-			}
-			if objects[i].kept != value {
-				t.Errorf("%s: the old pointer was not kept", one.path)
 			}
 		}
 		for i, from := range all {
@@ -147,13 +142,8 @@ func checkType[T any](t *testing.T) {
 				if i == j || (i > 0 && j > 0 && field(from.path) != field(to.path)) {
 					continue
 				}
-				one := *objects[i]
-				next := pointerTo[T](to.value)
-				if !one.renew(next) {
+				if newDeclaration().same(ref, pointerTo[T](from.value), pointerTo[T](to.value)) {
 					t.Errorf("from %s to %s: the change was missed", from.path, to.path)
-				}
-				if one.kept != next {
-					t.Errorf("from %s to %s: the new pointer was not taken", from.path, to.path)
 				}
 			}
 		}
@@ -180,16 +170,16 @@ func pointerTo[T any](value reflect.Value) *T {
 
 // TestDedupHashesOnce shows that what is hashed once is not hashed again.
 func TestDedupHashesOnce(t *testing.T) {
-	first := &dynamic.Router{Rule: "Host(`a`)"}
-	one := &object{declared: first, kept: first}
-	if one.renew(first) || one.summed {
+	first, ref := &dynamic.Router{Rule: "Host(`a`)"}, dynamic.Ref{Kind: dynamic.KindRouter, Name: "x"}
+	own := newDeclaration()
+	if !own.same(ref, first, first) || len(own.sums) != 0 {
 		t.Error("an equal pointer was hashed")
 	}
-	if one.renew(&dynamic.Router{Rule: "Host(`a`)"}) || !one.summed {
+	if !own.same(ref, first, &dynamic.Router{Rule: "Host(`a`)"}) || len(own.sums) != 1 {
 		t.Error("an equal value was not recognised by its fingerprint")
 	}
-	one.sum++ // what was remembered is what is used
-	if !one.renew(&dynamic.Router{Rule: "Host(`a`)"}) {
+	own.sums[ref]++ // The stored fingerprint is used.
+	if own.same(ref, first, &dynamic.Router{Rule: "Host(`a`)"}) {
 		t.Error("the fingerprint was computed again")
 	}
 }
