@@ -39,7 +39,7 @@ func TestPickAllocatesNothing(t *testing.T) {
 
 // TestLongWayAllocatesNothing picks with cookies, limits, zones and a slow start, which all decide together.
 func TestLongWayAllocatesNothing(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.SetZone("a")
 	b.Apply(zoned(1, map[string]string{"192.0.2.1:80": "a", "192.0.2.2:80": "a"}, nil))
 	pool := b.pool(PoolSpec{

@@ -84,9 +84,9 @@ func check(t *testing.T, path string) health.Check {
 	return made
 }
 
-// ward is a book in a bubble of time, with a prober and endpoints to ask.
+// ward is a rig in a bubble of time, with a prober and endpoints to ask.
 type ward struct {
-	*book
+	*rig
 	clinic *clinic
 }
 
@@ -95,7 +95,7 @@ func inWard(t *testing.T, run func(t *testing.T, w *ward)) {
 	synctest.Test(t, func(t *testing.T) {
 		prober := health.NewProber(8)
 		defer prober.Close()
-		w := &ward{book: newBook(t, prober), clinic: newClinic()}
+		w := &ward{rig: newRig(t, prober), clinic: newClinic()}
 		w.now = time.Now()
 		run(t, w)
 	})

@@ -22,7 +22,7 @@ func TestDrainTime(t *testing.T) {
 		{"a limit that no clock can hold", math.MaxInt64, false, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b, dialer := newBook(t, nil), newLine()
+			b, dialer := newRig(t, nil), newLine()
 			b.now = time.Now()
 			b.Apply(endpointSet(1, "192.0.2.1:80#a", "192.0.2.2:80#b"))
 			pool := b.pool(PoolSpec{
@@ -50,7 +50,7 @@ func TestDrainTime(t *testing.T) {
 // TestDrainingKeepsNoConnection closes the connections to an endpoint that drains as soon as no request uses them,
 // and keeps them again when it is back.
 func TestDrainingKeepsNoConnection(t *testing.T) {
-	b, dialer := newBook(t, nil), newLine()
+	b, dialer := newRig(t, nil), newLine()
 	b.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80"))
 	shop := PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{following(web, 1)}}
 	pool := b.pool(shop)
@@ -80,7 +80,7 @@ func TestDrainingKeepsNoConnection(t *testing.T) {
 
 // TestTriedEndpoints gives a request to everybody once.
 func TestTriedEndpoints(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(5, Policies{})
 	request := &Request{}
 	seen := map[string]bool{}
@@ -110,7 +110,7 @@ func TestTriedEndpoints(t *testing.T) {
 // TestDrainingForOnePool has an endpoint drain for one pool when another begins to use it: its connections are
 // kept for that.
 func TestDrainingForOnePool(t *testing.T) {
-	b, dialer := newBook(t, nil), newLine()
+	b, dialer := newRig(t, nil), newLine()
 	b.pool(PoolSpec{Name: "old", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 0)}})
 	pool := b.pool(PoolSpec{Name: "new", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 1)}})
 	closed := dialer.calls

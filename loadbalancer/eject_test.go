@@ -8,7 +8,7 @@ import (
 )
 
 func TestEjection(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(4, Policies{Outlier: detection(t)})
 	b.fails(pool, "192.0.2.1:80", 2)
 	equal(t, "after two failures", len(b.who(pool, 20)), 4)
@@ -37,7 +37,7 @@ func TestEjection(t *testing.T) {
 }
 
 func TestTheLastEndpointIsNeverEjected(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	for n := 1; n <= 2; n++ {
 		pool := b.shop(n, Policies{Outlier: detection(t)})
 		for range 10 {
@@ -54,7 +54,7 @@ func TestTheLastEndpointIsNeverEjected(t *testing.T) {
 // TestEjectionOutlivesAReload has the pool's servers change around one that is out, and forgets the result only
 // with the option.
 func TestEjectionOutlivesAReload(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(3), Policies: Policies{Outlier: detection(t)}}
 	pool := b.pool(spec)
 	b.fails(pool, "192.0.2.1:80", 3)
@@ -72,7 +72,7 @@ func TestEjectionOutlivesAReload(t *testing.T) {
 
 // TestAnEjectedEndpointLeaves has an endpoint go while it is out, and come back as another pod.
 func TestAnEjectedEndpointLeaves(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80#a", "192.0.2.2:80#b", "192.0.2.3:80#c"))
 	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: detection(t)},
@@ -93,7 +93,7 @@ func TestAnEjectedEndpointLeaves(t *testing.T) {
 
 // TestASparedEndpointGoesWhenThereIsRoom has the only endpoint of a pool fail for good, and others join.
 func TestASparedEndpointGoesWhenThereIsRoom(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80#a"))
 	spec := PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: detection(t)},
@@ -113,7 +113,7 @@ func TestASparedEndpointGoesWhenThereIsRoom(t *testing.T) {
 
 // TestASuspectOfAnOptionThatWasOff fails while nobody judges, and is out when somebody does.
 func TestASuspectOfAnOptionThatWasOff(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.now = time.Now()
 	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(3), Policies: Policies{Outlier: detection(t)}}
 	pool := b.pool(spec)
@@ -132,7 +132,7 @@ func TestASuspectOfAnOptionThatWasOff(t *testing.T) {
 
 // TestTheLastOfThoseThatLeaveHelpsOut has only an ejected endpoint be left, which is terminating.
 func TestTheLastOfThoseThatLeaveHelpsOut(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80"))
 	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: detection(t)},
@@ -147,7 +147,7 @@ func TestTheLastOfThoseThatLeaveHelpsOut(t *testing.T) {
 // TestEjectionOfOneThatDrains takes out an endpoint that serves none but its sticky clients, beside a single
 // one that serves.
 func TestEjectionOfOneThatDrains(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	spec := PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{
 			Outlier: detection(t), Sticks: true,
@@ -177,7 +177,7 @@ func TestWhatCountsAsAFailure(t *testing.T) {
 		{"an answer, whatever its status", Result{Outcome: Answered, Status: 500}, false},
 		{"a client that left says nothing", Result{Outcome: Abandoned, Status: 200}, false},
 	} {
-		b := newBook(t, nil)
+		b := newRig(t, nil)
 		pool := b.shop(3, Policies{Outlier: detection(t)})
 		b.fails(pool, "192.0.2.1:80", 2)
 		b.ends(pool, "192.0.2.1:80", test.third)
@@ -190,7 +190,7 @@ func TestWhatCountsAsAFailure(t *testing.T) {
 
 // TestASecondEjection is longer than the first, and Flush says when each is over.
 func TestASecondEjection(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(3, Policies{Outlier: detection(t)})
 	for _, least := range []time.Duration{1800, 3600} {
 		b.fails(pool, "192.0.2.1:80", 3)
@@ -209,7 +209,7 @@ func TestASecondEjection(t *testing.T) {
 
 // TestASystemicFailure is no fault of an endpoint, whose next ejection is no longer for it.
 func TestASystemicFailure(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(4, Policies{Outlier: detection(t)})
 	for range 4 {
 		before := len(b.events)

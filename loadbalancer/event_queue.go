@@ -29,38 +29,38 @@ type checkResult struct {
 
 func newEventQueue() *eventQueue { return &eventQueue{changed: make(chan struct{}, 1)} }
 
-func (i *eventQueue) addEjectionCandidate(member *Member, result Result) {
-	i.mutex.Lock()
-	i.ejectionCandidates = append(i.ejectionCandidates, ejectionCandidate{member, result})
-	i.mutex.Unlock()
-	i.notify()
+func (q *eventQueue) addEjectionCandidate(member *Member, result Result) {
+	q.mutex.Lock()
+	q.ejectionCandidates = append(q.ejectionCandidates, ejectionCandidate{member, result})
+	q.mutex.Unlock()
+	q.notify()
 }
 
-func (i *eventQueue) addCheckResult(probe *probe, result health.Result) {
-	i.mutex.Lock()
-	i.results = append(i.results, checkResult{probe, result})
-	i.mutex.Unlock()
-	i.notify()
+func (q *eventQueue) addCheckResult(probe *probe, result health.Result) {
+	q.mutex.Lock()
+	q.results = append(q.results, checkResult{probe, result})
+	q.mutex.Unlock()
+	q.notify()
 }
 
-func (i *eventQueue) setZone(zone string) {
-	i.mutex.Lock()
-	i.zone = &zone
-	i.mutex.Unlock()
-	i.notify()
+func (q *eventQueue) setZone(zone string) {
+	q.mutex.Lock()
+	q.zone = &zone
+	q.mutex.Unlock()
+	q.notify()
 }
 
-func (i *eventQueue) notify() {
+func (q *eventQueue) notify() {
 	select {
-	case i.changed <- struct{}{}:
+	case q.changed <- struct{}{}:
 	default: // A notification is pending already.
 	}
 }
 
-func (i *eventQueue) take() ([]ejectionCandidate, []checkResult, *string) {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	ejectionCandidates, results, zone := i.ejectionCandidates, i.results, i.zone
-	i.ejectionCandidates, i.results, i.zone = nil, nil, nil
+func (q *eventQueue) take() ([]ejectionCandidate, []checkResult, *string) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	ejectionCandidates, results, zone := q.ejectionCandidates, q.results, q.zone
+	q.ejectionCandidates, q.results, q.zone = nil, nil, nil
 	return ejectionCandidates, results, zone
 }

@@ -17,7 +17,7 @@ import (
 
 // history lets pools change at random while requests begin and end.
 type history struct {
-	*book
+	*rig
 	random  *rand.Rand
 	dialers []*clinic
 	under   []held
@@ -176,7 +176,7 @@ func TestRandomHistoryOfPolicies(t *testing.T) {
 			prober := health.NewProber(4)
 			defer prober.Close()
 			h := &history{
-				book: newBook(t, prober), random: rand.New(rand.NewPCG(seed, 2)), dialers: []*clinic{newClinic(), newClinic()},
+				rig: newRig(t, prober), random: rand.New(rand.NewPCG(seed, 2)), dialers: []*clinic{newClinic(), newClinic()},
 				specs: map[string]PoolSpec{},
 			}
 			for step := range 300 {
@@ -221,7 +221,7 @@ func TestRandomHistoryOfPolicies(t *testing.T) {
 // TestChangesUnderRequests is for the race detector: one goroutine writes, many read.
 func TestChangesUnderRequests(t *testing.T) {
 	h := &history{
-		book: newBook(t, nil), random: rand.New(rand.NewPCG(1, 3)), dialers: []*clinic{newClinic(), newClinic()},
+		rig: newRig(t, nil), random: rand.New(rand.NewPCG(1, 3)), dialers: []*clinic{newClinic(), newClinic()},
 		specs: map[string]PoolSpec{},
 	}
 	stop := make(chan struct{})

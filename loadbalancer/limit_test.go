@@ -28,7 +28,7 @@ func TestLimitsOfEndpointAndPool(t *testing.T) {
 		{"of the pool", Limits{PerPool: 3}, 3},
 		{"of both", Limits{PerEndpoint: 1, PerPool: 3}, 2},
 	} {
-		b := newBook(t, nil)
+		b := newRig(t, nil)
 		pool := b.shop(2, Policies{Limits: test.limits})
 		var under []held
 		for range test.most {
@@ -49,7 +49,7 @@ func TestLimitsOfEndpointAndPool(t *testing.T) {
 // TestLimitsOfAReload begins requests under no limit, under one, and under none again: what is counted must
 // come out even.
 func TestLimitsOfAReload(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(1)}
 	pool := b.pool(spec)
 	var under []held
@@ -81,7 +81,7 @@ func TestLimitsOfAReload(t *testing.T) {
 
 func TestPendingRequestsWaitInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook(t, nil)
+		b := newRig(t, nil)
 		pool := b.shop(1, Policies{Limits: Limits{PerEndpoint: 1, Pending: 3, PendingTime: 5 * time.Second}})
 		running := b.hold(pool)
 		type got struct {
@@ -125,7 +125,7 @@ func TestPendingRequestsWaitInOrder(t *testing.T) {
 // TestPendingRequestsTakeNewEndpoints has an endpoint join while requests wait.
 func TestPendingRequestsTakeNewEndpoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook(t, nil)
+		b := newRig(t, nil)
 		b.Apply(endpointSet(1, "192.0.2.1:80"))
 		pool := b.pool(PoolSpec{
 			Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
@@ -154,7 +154,7 @@ func TestPendingRequestsTakeNewEndpoints(t *testing.T) {
 // its place up.
 func TestAFurtherTryDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook(t, nil)
+		b := newRig(t, nil)
 		pool := b.shop(2, Policies{Limits: Limits{PerPool: 1, Pending: 3, PendingTime: 5 * time.Second}})
 		running := b.hold(pool)
 		waiting := make(chan error, 1)
@@ -182,7 +182,7 @@ func TestAFurtherTryDoesNotWait(t *testing.T) {
 
 // TestAFullPoolAsksNobody refuses without a look at the members, of which there may be many.
 func TestAFullPoolAsksNobody(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(3, Policies{Limits: Limits{PerPool: 1}})
 	running, cursor := b.hold(pool), pool.state.Cursor.Load()
 	if _, err := pool.Acquire(plain(t.Context())); !refusal(t, err).Saturated {
@@ -195,7 +195,7 @@ func TestAFullPoolAsksNobody(t *testing.T) {
 // TestLimitsUnderLoad has more requests than places, of which each is given back: no request is left waiting,
 // and no limit is passed.
 func TestLimitsUnderLoad(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	limits := Limits{PerEndpoint: 2, PerPool: 3, Pending: 64, PendingTime: time.Minute}
 	pool := b.shop(2, Policies{Limits: limits})
 	var group sync.WaitGroup
@@ -222,7 +222,7 @@ func TestLimitsUnderLoad(t *testing.T) {
 // TestTwoPlacesAtOnce gives two places back before anybody who waits has noticed the first.
 func TestTwoPlacesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook(t, nil)
+		b := newRig(t, nil)
 		pool := b.shop(2, Policies{Limits: Limits{PerEndpoint: 1, Pending: 3, PendingTime: 5 * time.Second}})
 		one, two := b.hold(pool), b.hold(pool)
 		served := make(chan error, 2)
@@ -250,7 +250,7 @@ func TestTwoPlacesAtOnce(t *testing.T) {
 
 // TestACountThatFailsLeavesNothing has the pool become full between the look at it and the count.
 func TestACountThatFailsLeavesNothing(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(1, Policies{Limits: Limits{PerPool: 1}})
 	member := members(pool)["192.0.2.1:80"]
 	pool.state.InFlight.Store(1)

@@ -52,7 +52,7 @@ func pass(d time.Duration) { <-time.NewTimer(d).C }
 // TestFailuresAreSlow has an endpoint fail at once: the strategies that go by latency take it for slow all the same.
 func TestFailuresAreSlow(t *testing.T) {
 	for _, failure := range []Result{{Outcome: Broken}, {Outcome: Answered, Status: 503}} {
-		b := newBook(t, nil)
+		b := newRig(t, nil)
 		pool := b.shop(2, Policies{Strategy: picker.Strategy{Name: dynamic.StrategyPeakEWMA}})
 		got := map[string]int{}
 		for range 400 {

@@ -24,31 +24,31 @@ func (r *Registry) pool(spec PoolSpec) *Pool {
 	return pool
 }
 
-// book is a registry whose time is told by the test.
-type book struct {
+// rig is a registry whose time is told by the test.
+type rig struct {
 	*Registry
 	t      *testing.T
 	now    time.Time
 	events []Event
 }
 
-func newBook(t *testing.T, prober *health.Prober) *book {
-	b := &book{t: t}
+func newRig(t *testing.T, prober *health.Prober) *rig {
+	b := &rig{t: t}
 	b.Registry = NewRegistry(Options{Prober: prober, Report: func(e Event) { b.events = append(b.events, e) }})
 	b.now = b.epoch.Add(time.Hour)
 	return b
 }
 
 // pass lets time pass and publishes what is due.
-func (b *book) pass(d time.Duration) {
+func (b *rig) pass(d time.Duration) {
 	b.now = b.now.Add(d)
 	b.Flush(b.now)
 }
 
-func (b *book) instant() time.Duration { return b.now.Sub(b.epoch) }
+func (b *rig) instant() time.Duration { return b.now.Sub(b.epoch) }
 
 // shop makes a pool of servers 192.0.2.1 to n with the policies.
-func (b *book) shop(n int, policies Policies) *Pool {
+func (b *rig) shop(n int, policies Policies) *Pool {
 	return b.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(n), Policies: policies})
 }
 
@@ -61,7 +61,7 @@ func servers(n int) []ServerSpec {
 }
 
 // ends lets a request to a server end with the result.
-func (b *book) ends(pool *Pool, address string, result Result) {
+func (b *rig) ends(pool *Pool, address string, result Result) {
 	b.t.Helper()
 	member := members(pool)[address]
 	if member == nil {
@@ -73,7 +73,7 @@ func (b *book) ends(pool *Pool, address string, result Result) {
 }
 
 // fails lets n requests to a server fail, and publishes what follows.
-func (b *book) fails(pool *Pool, address string, n int) {
+func (b *rig) fails(pool *Pool, address string, n int) {
 	b.t.Helper()
 	for range n {
 		b.ends(pool, address, Result{Outcome: Broken})
@@ -82,13 +82,13 @@ func (b *book) fails(pool *Pool, address string, n int) {
 }
 
 // who counts who answers n requests.
-func (b *book) who(pool *Pool, n int) []string {
+func (b *rig) who(pool *Pool, n int) []string {
 	b.t.Helper()
 	return slices.Sorted(maps.Keys(picks(pool, n)))
 }
 
 // asks acquires for a request with the cookie, and counts it out.
-func (b *book) asks(pool *Pool, cookie string) (address, setCookie string) {
+func (b *rig) asks(pool *Pool, cookie string) (address, setCookie string) {
 	b.t.Helper()
 	request := &Request{}
 	request.HTTP = httptest.NewRequestWithContext(b.t.Context(), http.MethodGet, "/", nil)
@@ -139,7 +139,7 @@ type held struct {
 func (h held) done() { h.member.Done(Result{Counted: h.request.Counted}) }
 
 // hold begins a request.
-func (b *book) hold(pool *Pool) held {
+func (b *rig) hold(pool *Pool) held {
 	b.t.Helper()
 	request := plain(b.t.Context())
 	member, err := pool.Acquire(request)

@@ -6,7 +6,7 @@ import (
 )
 
 // share returns which part of n requests at that instant an endpoint gets.
-func (b *book) share(pool *Pool, address string, n int) float64 {
+func (b *rig) share(pool *Pool, address string, n int) float64 {
 	b.t.Helper()
 	got := 0
 	request := &Request{}
@@ -25,7 +25,7 @@ func (b *book) share(pool *Pool, address string, n int) float64 {
 }
 
 func TestSlowStart(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80"))
 	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
@@ -59,7 +59,7 @@ func TestSlowStart(t *testing.T) {
 
 // TestSlowStartOfEverybody has nobody who could carry the load meanwhile.
 func TestSlowStartOfEverybody(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80#old"))
 	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
@@ -74,7 +74,7 @@ func TestSlowStartOfEverybody(t *testing.T) {
 
 // TestSlowStartOfAZone has everybody of the zone be cold: the others help out.
 func TestSlowStartOfAZone(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.SetZone("a")
 	zone := map[string]string{"192.0.2.1:80": "a"}
 	b.Apply(zoned(1, zone, nil))

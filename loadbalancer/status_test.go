@@ -14,8 +14,8 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
 
-// memberState returns how the endpoint stands, with its memberships at the book's time.
-func (b *book) memberState(address string) (EndpointStatus, []MemberStatus) {
+// memberState returns how the endpoint stands, with its memberships at the rig's time.
+func (b *rig) memberState(address string) (EndpointStatus, []MemberStatus) {
 	b.t.Helper()
 	for _, one := range b.EndpointStatuses(EndpointQuery{}) {
 		if one.Address() == address {
@@ -27,7 +27,7 @@ func (b *book) memberState(address string) (EndpointStatus, []MemberStatus) {
 }
 
 func TestStatusOfEjectedEndpoints(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(4, Policies{Outlier: detection(t)})
 	equal(t, "when all is well", membership1(t, b, "192.0.2.1:80"), MemberStatus{
 		Service: "shop", Share: .25,
@@ -49,7 +49,7 @@ func TestStatusOfEjectedEndpoints(t *testing.T) {
 }
 
 // membership1 returns the only membership of an endpoint.
-func membership1(t *testing.T, b *book, address string) MemberStatus {
+func membership1(t *testing.T, b *rig, address string) MemberStatus {
 	t.Helper()
 	_, memberships := b.memberState(address)
 	if len(memberships) != 1 {
@@ -63,7 +63,7 @@ func TestStatusOfCheckedEndpoints(t *testing.T) {
 		w.clinic.sick("192.0.2.1:80", true)
 		w.pool(w.spec("shop", 2, "/health"))
 		w.wait(time.Second)
-		ill := membership1(t, w.book, "192.0.2.1:80")
+		ill := membership1(t, w.rig, "192.0.2.1:80")
 		if ill.State != Unhealthy || !strings.HasPrefix(ill.Reason, "its check failed: ") || !strings.Contains(ill.Reason,
 			"connection refused") {
 			t.Errorf("the ill one is %+v", ill)
@@ -84,7 +84,7 @@ func TestStatusOfCheckedEndpoints(t *testing.T) {
 }
 
 func TestStatusOfEndpointsThatLeave(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	set := endpointSet(1, "192.0.2.1:80#a", "192.0.2.2:80#b")
 	set.Endpoints[0].Terminating = true
 	b.Apply(set)
@@ -108,7 +108,7 @@ func TestStatusOfEndpointsThatLeave(t *testing.T) {
 }
 
 func TestStatusOfSlowStartLatencyAndCookie(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80"))
 	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
@@ -147,7 +147,7 @@ type kept struct {
 func (k kept) IdleConnections() (idle, shared int) { return k.idle, k.shared }
 
 func TestStatusOfUpstreams(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.pool(PoolSpec{Name: "a", Dialer: &idler{3, 2}, Servers: servers(1)})
 	b.pool(PoolSpec{Name: "b", Dialer: pool.spec.Dialer, Servers: servers(1)})
 	secure := servers(1)[0]
@@ -167,7 +167,7 @@ func TestStatusOfUpstreams(t *testing.T) {
 }
 
 func TestStatussAreSelected(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.10:80#uid-a", "192.0.2.11:80#uid-b"))
 	b.pool(PoolSpec{Name: "Shop@file", Dialer: newLine(), Servers: []ServerSpec{
 		following(web, 1),
@@ -201,7 +201,7 @@ func TestStatussAreSelected(t *testing.T) {
 
 // TestStatusesWhileEverythingChanges is for the race detector.
 func TestStatussWhileEverythingChanges(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	policies := Policies{Outlier: detection(t), SlowStart: time.Second}
 	pool := b.shop(4, policies)
 	end := make(chan struct{})

@@ -24,7 +24,7 @@ func sends(setCookie string) string {
 }
 
 func TestStickyClients(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80#a", "192.0.2.2:80#b", "192.0.2.3:80#c"))
 	spec := PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
@@ -89,7 +89,7 @@ func TestStickyClients(t *testing.T) {
 // TestStickyWeightOfNone keeps the clients of a server whose weight is none by now, and of one that was given
 // by its URL.
 func TestStickyWeightOfNone(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{
 		Sticks: true,
 		Cookie: cookie(t),
@@ -120,7 +120,7 @@ func TestStickyWeightOfNone(t *testing.T) {
 
 // TestStickyTry has the client's endpoint fail: the next try goes elsewhere, and the client with it.
 func TestStickyTry(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(2, Policies{Sticks: true, Cookie: cookie(t)})
 	home, set := b.asks(pool, "")
 	request := &Request{Tried: []*Member{members(pool)[home]}}
@@ -134,7 +134,7 @@ func TestStickyTry(t *testing.T) {
 
 // TestStickyCookieTwice has the client send another service's cookie of the same name first.
 func TestStickyCookieTwice(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(3, Policies{Sticks: true, Cookie: cookie(t)})
 	home, set := b.asks(pool, "")
 	for range 6 {
@@ -147,7 +147,7 @@ func TestStickyCookieTwice(t *testing.T) {
 
 // TestStickyClientOfAFullPool is refused, and stays.
 func TestStickyClientOfAFullPool(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(2, Policies{Sticks: true, Cookie: cookie(t), Limits: Limits{PerPool: 1}})
 	home, set := b.asks(pool, "")
 	running := b.hold(pool)

@@ -6,7 +6,7 @@ import (
 )
 
 // lost lets three requests to each of the servers find no connection.
-func (b *book) lost(pool *Pool, addresses ...string) {
+func (b *rig) lost(pool *Pool, addresses ...string) {
 	b.t.Helper()
 	for _, address := range addresses {
 		for range 3 {
@@ -19,7 +19,7 @@ func (b *book) lost(pool *Pool, addresses ...string) {
 // TestUnreachableEndpointsLeaveRoom has some endpoints be gone and others answer badly: those that are gone
 // take nothing of the share that may be out for their answers.
 func TestUnreachableEndpointsLeaveRoom(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(5, Policies{Outlier: detection(t)})
 	b.lost(pool, "192.0.2.1:80")
 	b.fails(pool, "192.0.2.2:80", 3)
@@ -36,7 +36,7 @@ func TestUnreachableEndpointsLeaveRoom(t *testing.T) {
 // TestAnOutageOfAll has nobody be reachable for a minute: no endpoint is out for longer than the first time, so
 // that all are back soon after the outage.
 func TestAnOutageOfAll(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	pool := b.shop(4, Policies{Outlier: detection(t)})
 	all := []string{"192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80", "192.0.2.4:80"}
 	for range 600 {

@@ -41,7 +41,7 @@ func TestZones(t *testing.T) {
 		{"a zone without endpoints", "d", ZoneLocal, nil, all},
 		{"told not to look", "a", ZoneNone, hints, all},
 	} {
-		b := newBook(t, nil)
+		b := newRig(t, nil)
 		b.Apply(zoned(1, zones, test.hints))
 		pool := b.pool(PoolSpec{
 			Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Zone: test.policy},
@@ -54,7 +54,7 @@ func TestZones(t *testing.T) {
 
 // TestAChangeOfHintsAlone moves the clients of a zone.
 func TestAChangeOfHintsAlone(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.SetZone("a")
 	hint := func(version uint64, first string) {
 		hints := map[string][]string{
@@ -74,7 +74,7 @@ func TestAChangeOfHintsAlone(t *testing.T) {
 
 // TestZoneSpills fills the only endpoint of the zone: the others get what is beyond twice their load.
 func TestZoneSpills(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.SetZone("a")
 	b.Apply(zoned(1, map[string]string{"192.0.2.1:80": "a"}, nil))
 	pool := b.pool(PoolSpec{
@@ -106,7 +106,7 @@ func TestZoneSpills(t *testing.T) {
 
 // TestHashInAZone bounds the load of the zone's endpoints by what is in flight, and not by nothing.
 func TestHashInAZone(t *testing.T) {
-	b := newBook(t, nil)
+	b := newRig(t, nil)
 	b.SetZone("a")
 	b.Apply(zoned(1, map[string]string{"192.0.2.1:80": "a", "192.0.2.2:80": "a"}, nil))
 	strategy, err := picker.NewStrategy(dynamic.StrategyHash, nil)

@@ -14,34 +14,34 @@ const (
 //
 // With different weights it is the better one of two, as p2c: to look at more would give light candidates,
 // which are idle most of the time, more than their share.
-type leastRequest struct{ seats seats }
+type leastRequest struct{ candidates weightedCandidates }
 
 // Pick returns the least busy one.
 func (l *leastRequest) Pick(*Request) int {
 	switch {
-	case !l.seats.equal:
-		return l.seats.better()
-	case len(l.seats.inFlight) <= leastScanned:
+	case !l.candidates.equal:
+		return l.candidates.better()
+	case len(l.candidates.inFlight) <= leastScanned:
 		return l.scan()
 	}
 	// One random number has bits for three of a million candidates.
-	best, rest := bits.Mul64(l.seats.random.next(), l.seats.aliasTable.size)
-	lowest := l.seats.inFlight[best].Load()
+	best, rest := bits.Mul64(l.candidates.random.next(), l.candidates.aliasTable.size)
+	lowest := l.candidates.inFlight[best].Load()
 	for range leastDraws - 1 {
 		var next uint64
-		next, rest = bits.Mul64(rest, l.seats.aliasTable.size)
-		if load := l.seats.inFlight[next].Load(); load < lowest {
+		next, rest = bits.Mul64(rest, l.candidates.aliasTable.size)
+		if load := l.candidates.inFlight[next].Load(); load < lowest {
 			best, lowest = next, load
 		}
 	}
-	return int(best) //nolint:gosec // less than the number of seats
+	return int(best) //nolint:gosec // less than the number of candidates
 }
 
 func (l *leastRequest) scan() int {
 	var least [leastScanned]uint8
-	lowest, count := l.seats.inFlight[0].Load(), uint64(1)
-	for i := 1; i < len(l.seats.inFlight); i++ {
-		switch load := l.seats.inFlight[i].Load(); {
+	lowest, count := l.candidates.inFlight[0].Load(), uint64(1)
+	for i := 1; i < len(l.candidates.inFlight); i++ {
+		switch load := l.candidates.inFlight[i].Load(); {
 		case load < lowest:
 			lowest, count = load, 1
 			least[0] = uint8(i) //nolint:gosec // less than leastScanned
@@ -53,6 +53,6 @@ func (l *leastRequest) scan() int {
 	if count == 1 {
 		return int(least[0])
 	}
-	chosen, _ := bits.Mul64(l.seats.random.next(), count)
+	chosen, _ := bits.Mul64(l.candidates.random.next(), count)
 	return int(least[chosen%leastScanned])
 }

@@ -12,25 +12,25 @@ const timeScanned = 16
 //
 // Traefik divides the whole product by the weight, so that the heaviest candidate gets everything under low
 // load. Here the weight is the probability of a draw, and requests in flight are relative to it.
-type leastTime struct{ seats seats }
+type leastTime struct{ candidates weightedCandidates }
 
 // Pick returns the one that promises the earliest answer.
 func (l *leastTime) Pick(r *Request) int {
-	if l.seats.equal && len(l.seats.latency) <= timeScanned {
+	if l.candidates.equal && len(l.candidates.latency) <= timeScanned {
 		return l.scan(r)
 	}
-	first, second, chance := l.seats.pair()
-	return l.seats.faster(first, second, chance, l.seats.latency[first].meanAt(r.Now),
-		l.seats.latency[second].meanAt(r.Now))
+	first, second, chance := l.candidates.pair()
+	return l.candidates.faster(first, second, chance, l.candidates.latency[first].meanAt(r.Now),
+		l.candidates.latency[second].meanAt(r.Now))
 }
 
 func (l *leastTime) scan(r *Request) int {
 	var speeds [timeScanned]speed
 	var scores [timeScanned]float64
-	count := len(l.seats.latency)
+	count := len(l.candidates.latency)
 	fastest := 0.0
 	for i := range count {
-		speeds[i] = l.seats.latency[i].meanAt(r.Now)
+		speeds[i] = l.candidates.latency[i].meanAt(r.Now)
 		if latency := speeds[i].latency; latency > 0 && (fastest == 0 || latency < fastest) {
 			fastest = latency
 		}
@@ -40,10 +40,10 @@ func (l *leastTime) scan(r *Request) int {
 		if speeds[i].latency == 0 {
 			speeds[i].latency = max(fastest, 1) // A newcomer counts as fast as the fastest.
 		}
-		scores[i] = speeds[i].latency * float64(l.seats.inFlight[i].Load()+1)
+		scores[i] = speeds[i].latency * float64(l.candidates.inFlight[i].Load()+1)
 		slowest = max(slowest, scores[i])
 	}
-	drawn, rest := l.seats.aliasTable.at(l.seats.random.next())
+	drawn, rest := l.candidates.aliasTable.at(l.candidates.random.next())
 	best, lowest := drawn, math.Inf(1)
 	for k := range count {
 		// Starts behind the drawn candidate, so that equal ones are not always resolved to the first.
@@ -52,5 +52,5 @@ func (l *leastTime) scan(r *Request) int {
 			best, lowest = i, score
 		}
 	}
-	return l.seats.faster(drawn, best, lowChance(rest), speeds[drawn], speeds[best])
+	return l.candidates.faster(drawn, best, lowChance(rest), speeds[drawn], speeds[best])
 }

@@ -83,13 +83,13 @@ func newPicker(s Strategy, candidates Candidates, state *State, random source) P
 	}
 	switch s.Name {
 	case dynamic.StrategyP2C:
-		return &twoChoices{newSeats(candidates, random)}
+		return &twoChoices{newWeightedCandidates(candidates, random)}
 	case dynamic.StrategyLeastRequest:
-		return &leastRequest{newSeats(candidates, random)}
+		return &leastRequest{newWeightedCandidates(candidates, random)}
 	case dynamic.StrategyPeakEWMA:
-		return &peakEWMA{newSeats(candidates, random)}
+		return &peakEWMA{newWeightedCandidates(candidates, random)}
 	case dynamic.StrategyLeastTime:
-		return &leastTime{newSeats(candidates, random)}
+		return &leastTime{newWeightedCandidates(candidates, random)}
 	case dynamic.StrategyHRW:
 		return newRendezvous(candidates)
 	case dynamic.StrategyHash:

@@ -130,12 +130,12 @@ func TestPositionSurvives(t *testing.T) {
 	}
 }
 
-// TestTiesDoNotFavourTheHeavy compares two idle seats that are equally good.
+// TestTiesDoNotFavourTheHeavy compares two idle candidates that are equally good.
 func TestTiesDoNotFavourTheHeavy(t *testing.T) {
-	seats := newSeats(list{{Weight: 9}, {Weight: 1}}, source{})
+	candidates := newWeightedCandidates(list{{Weight: 9}, {Weight: 1}}, source{})
 	counts := [2]int{}
 	for range 100_000 {
-		counts[seats.better()]++
+		counts[candidates.better()]++
 	}
 	if share := float64(counts[1]) / 100_000; share < 0.095 || share > 0.105 {
 		t.Errorf("a tenth of the weight gets %.4f of the picks", share)

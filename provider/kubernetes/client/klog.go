@@ -14,7 +14,7 @@ func LogThrough(logger telemetry.Logger) {
 	klog.SetLogger(logr.New(lines{logger: logger}))
 }
 
-// quiet returns a logger for reflectors at debug level. The feeds log the same for operators, in fewer words.
+// quiet returns a logger for reflectors at debug level. The informers log the same for operators, in fewer words.
 func quiet(logger telemetry.Logger) klog.Logger {
 	return logr.New(lines{logger: logger, quiet: true})
 }

@@ -24,7 +24,7 @@ const (
 	watchTime = 10 * time.Minute
 	overtime  = 30 * time.Second
 	// mostStreams is how often one attempt begins a watch with the initial objects. A reflector restarts without a pause
-	// after an expired version or an early end; a feed pauses.
+	// after an expired version or an early end; an informer pauses.
 	mostStreams = 3
 )
 
@@ -34,8 +34,8 @@ const (
 // both sides, and lists if the API server does not support that.
 type requests struct {
 	*cache.ListWatch
-	client rest.Interface
-	feed   *feed
+	client   rest.Interface
+	informer *informer
 
 	refused []string // verbs
 	streams int      // watches that began with everything that is there
@@ -43,14 +43,14 @@ type requests struct {
 	doomed error
 }
 
-func newRequests(client rest.Interface, of *feed) *requests {
+func newRequests(client rest.Interface, of *informer) *requests {
 	narrow := func(options *metav1.ListOptions) {
 		options.FieldSelector, options.LabelSelector = of.target.fields, of.target.labels
 	}
 	return &requests{
 		ListWatch: cache.NewFilteredListWatchFromClient(client, of.target.resource, of.target.namespace, narrow),
 		client:    client,
-		feed:      of,
+		informer:  of,
 	}
 }
 
@@ -65,7 +65,7 @@ func (r *requests) ListWithContext(ctx context.Context, options metav1.ListOptio
 	if r.doomed != nil {
 		return nil, r.doomed
 	}
-	list, of := r.feed.newList(), r.feed.target
+	list, of := r.informer.newList(), r.informer.target
 	options.FieldSelector, options.LabelSelector = of.fields, of.labels
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
@@ -93,7 +93,7 @@ func (r *requests) WatchWithContext(ctx context.Context, options metav1.ListOpti
 		cancel()
 		return nil, r.unwatched(err, options)
 	}
-	r.feed.granted()
+	r.informer.granted()
 	return &bounded{changes, cancel}, nil
 }
 
@@ -125,7 +125,7 @@ func (r *requests) unwatched(err error, options metav1.ListOptions) error {
 	case options.SendInitialEvents != nil && !answeredByClient(err):
 		r.doomed = err
 		if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) {
-			// A reflector that recognises these waits without looking at its context. The feed's own pause does look.
+			// A reflector that recognises these waits without looking at its context. The informer's own pause does look.
 			return errors.New(err.Error())
 		}
 	}

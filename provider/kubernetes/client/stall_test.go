@@ -95,7 +95,7 @@ func asking(t *testing.T, answer transport) *requests {
 		t.Fatal(err)
 	}
 	cluster.http = &http.Client{Transport: answer}
-	one := Watch(cluster, Secrets(), Scope{}).feeds[0]
+	one := Watch(cluster, Secrets(), Scope{}).informers[0]
 	client, err := cluster.REST(corev1.SchemeGroupVersion)
 	if err != nil {
 		t.Fatal(err)

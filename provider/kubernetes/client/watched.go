@@ -12,8 +12,8 @@ import (
 // Watched is one resource, held in memory and kept as the cluster has it. Its methods may be called from any goroutine.
 // The objects are shared and must not be changed.
 type Watched[T Object] struct {
-	resource Resource[T]
-	feeds    []*feed
+	resource  Resource[T]
+	informers []*informer
 
 	// delivery is held while an object is replaced and listeners are called, so that all get the same order of changes.
 	delivery sync.Mutex
@@ -49,7 +49,7 @@ func Watch[T Object](c *Cluster, resource Resource[T], scope Scope) *Watched[T] 
 	}
 	selector += resource.LabelSelector
 	for _, namespace := range scope.namespaces(resource.Namespaced) {
-		watched.feeds = append(watched.feeds, &feed{
+		watched.informers = append(watched.informers, &informer{
 			cluster: c,
 			target: target{
 				version: resource.GroupVersion, resource: resource.Name, namespace: namespace,
@@ -69,7 +69,7 @@ func Watch[T Object](c *Cluster, resource Resource[T], scope Scope) *Watched[T] 
 }
 
 func (w *Watched[T]) start(current *running) {
-	for _, one := range w.feeds {
+	for _, one := range w.informers {
 		current.jobs.Go(func() { one.run(current.ctx) })
 	}
 }

@@ -13,24 +13,24 @@ func BenchmarkChange(b *testing.B) {
 	for _, services := range []int{1_000, 5_000, 20_000} {
 		for _, endpoints := range []int{2, 100} {
 			b.Run(fmt.Sprintf("services=%d/endpoints=%d", services, endpoints), func(b *testing.B) {
-				book, last := blank(), (*discoveryv1.EndpointSlice)(nil)
+				cache, last := blank(), (*discoveryv1.EndpointSlice)(nil)
 				for i := range services {
 					service := web(port("http", 80))
 					service.Name = fmt.Sprint("web-", i)
 					last = sliceOf(service.Name, map[string]int32{"http": 8080})
 					last.Labels[discoveryv1.LabelServiceName] = service.Name
-					book.service(nil, service)
-					book.slice(nil, last)
+					cache.service(nil, service)
+					cache.slice(nil, last)
 				}
-				book.collect()
+				cache.collect()
 				other := last.DeepCopy()
 				for i := range endpoints {
 					other.Endpoints = append(other.Endpoints, at(fmt.Sprintf("198.51.100.%d", i), pod("u")))
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					book.slice(last, other)
-					if len(book.collect()) != 1 {
+					cache.slice(last, other)
+					if len(cache.collect()) != 1 {
 						b.Fatal("a change is not one set")
 					}
 					last, other = other, last
@@ -42,18 +42,18 @@ func BenchmarkChange(b *testing.B) {
 
 // BenchmarkNothingNew is a slice of a hundred endpoints whose annotations alone have changed.
 func BenchmarkNothingNew(b *testing.B) {
-	book := blank()
+	cache := blank()
 	slice := sliceOf("a", map[string]int32{"http": 8080})
 	for i := range 100 {
 		slice.Endpoints = append(slice.Endpoints, at(fmt.Sprintf("198.51.100.%d", i), pod("u")))
 	}
-	book.service(nil, web(port("http", 80)))
-	book.slice(nil, slice)
-	book.collect()
+	cache.service(nil, web(port("http", 80)))
+	cache.slice(nil, slice)
+	cache.collect()
 	b.ReportAllocs()
 	for b.Loop() {
-		book.slice(slice, slice)
-		if len(book.collect()) != 0 {
+		cache.slice(slice, slice)
+		if len(cache.collect()) != 0 {
 			b.Fatal("nothing new is sent")
 		}
 	}

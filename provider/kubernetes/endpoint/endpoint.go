@@ -34,8 +34,8 @@ type Provider struct {
 	scope    client.Scope
 	services *client.Watched[*corev1.Service]
 	slices   *client.Watched[*discoveryv1.EndpointSlice]
-	book     *book
-	// wake holds a value when the book has changed, or the status of a watch.
+	cache    *sliceCache
+	// wake holds a value when the cache has changed, or the status of a watch.
 	wake chan struct{}
 
 	mu     sync.Mutex
@@ -51,11 +51,11 @@ func New(cluster *client.Cluster, scope client.Scope, counters translation.Count
 	}
 	scope.LabelSelector = "" // It chooses routes, not who serves them.
 	p := &Provider{cluster: cluster, scope: scope, wake: make(chan struct{}, 1)}
-	p.book = newBook(cluster.Source(), counters, p.changed)
+	p.cache = newSliceCache(cluster.Source(), counters, p.changed)
 	p.services = client.Watch(cluster, client.Services(), scope)
 	p.slices = client.Watch(cluster, client.EndpointSlices(), scope)
-	p.services.Notify(p.book.service)
-	p.slices.Notify(p.book.slice)
+	p.services.Notify(p.cache.service)
+	p.slices.Notify(p.cache.slice)
 	cluster.OnStatus(p.changed)
 	return p
 }
@@ -78,20 +78,20 @@ func (p *Provider) changed() {
 // it sends those that have changed. It may be called again after it has returned, and begins with all sets again. It
 // returns nil when ctx ends.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
-	p.book.again()
-	told := standing{state: dynamic.StatePending}
+	p.cache.again()
+	sent := status{state: dynamic.StatePending}
 	patience := time.NewTimer(bareTime)
 	defer patience.Stop()
 	patience.Stop()
 	for waiting := false; ; {
-		now := p.standing(told)
-		message := p.message(told, now)
-		if now != told || len(message.Endpoints) > 0 {
+		now := p.status(sent)
+		message := p.message(sent, now)
+		if now != sent || len(message.Endpoints) > 0 {
 			select {
 			case messages <- message:
-				told = now
+				sent = now
 			case <-ctx.Done():
-				p.book.undelivered(message.Endpoints)
+				p.cache.undelivered(message.Endpoints)
 				return nil
 			}
 		}
@@ -112,14 +112,14 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 }
 
 // message returns what there is to say.
-func (p *Provider) message(told, now standing) dynamic.Message {
+func (p *Provider) message(sent, now status) dynamic.Message {
 	message := dynamic.Message{Reason: now.reason}
 	// Pending is the initial status; having been so for too long must be kept.
-	if now.state != told.state && now.state != dynamic.StatePending {
+	if now.state != sent.state && now.state != dynamic.StatePending {
 		message.State = now.state
 	}
 	if now.begun {
-		message.Endpoints = p.book.collect()
+		message.Endpoints = p.cache.collect()
 	}
 	return message
 }

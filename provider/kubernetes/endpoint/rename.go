@@ -59,12 +59,12 @@ func (e *entry) nameOf(port *corev1.ServicePort) string {
 }
 
 // forgetNames drops the former names of a Service's ports.
-func (b *book) forgetNames(of reference) {
-	b.mu.Lock()
-	if one := b.entries[of]; one != nil && one.former != nil {
+func (c *sliceCache) forgetNames(of reference) {
+	c.mu.Lock()
+	if one := c.entries[of]; one != nil && one.former != nil {
 		one.former = nil
-		b.touch(one, kindService)
+		c.touch(one, kindService)
 	}
-	b.mu.Unlock()
-	b.changed()
+	c.mu.Unlock()
+	c.changed()
 }

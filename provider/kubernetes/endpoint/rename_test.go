@@ -15,7 +15,7 @@ import (
 func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changed atomic.Int64
-		book := newBook("k", counts{}, func() { changed.Add(1) })
+		cache := newSliceCache("k", counts{}, func() { changed.Add(1) })
 		services := []*corev1.Service{
 			web(port("http", 80)), web(port("web", 80)), web(port("api", 80), port("new", 81)), web(port("odd", 80)),
 		}
@@ -28,32 +28,32 @@ func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 			want   []string
 		}{
 			{"all is there", func() {
-				book.service(nil, services[0])
-				book.slice(nil, old)
+				cache.service(nil, services[0])
+				cache.slice(nil, old)
 			}, []string{"k/shop/web:80: 192.0.2.1:8080"}},
-			{"another name", func() { book.service(services[0], services[1]) }, []string{}},
-			{"yet another one, and another port", func() { book.service(services[1], services[2]) }, []string{"k/shop/web:81:"}},
-			{"the slices follow", func() { book.slice(old, follows) }, []string{}},
-			{"nobody is left", func() { book.slice(follows, empty) }, []string{"k/shop/web:80:"}},
-			{"somebody is there", func() { book.slice(empty, follows) }, []string{"k/shop/web:80: 192.0.2.1:8080"}},
+			{"another name", func() { cache.service(services[0], services[1]) }, []string{}},
+			{"yet another one, and another port", func() { cache.service(services[1], services[2]) }, []string{"k/shop/web:81:"}},
+			{"the slices follow", func() { cache.slice(old, follows) }, []string{}},
+			{"nobody is left", func() { cache.slice(follows, empty) }, []string{"k/shop/web:80:"}},
+			{"somebody is there", func() { cache.slice(empty, follows) }, []string{"k/shop/web:80: 192.0.2.1:8080"}},
 			{"the time is over", func() { wait(renameTime) }, []string{}},
 			{"a name that no slice will know", func() {
-				book.service(services[2], services[3])
+				cache.service(services[2], services[3])
 			}, []string{"k/shop/web:81: deleted"}},
 			{"that time is over", func() { wait(renameTime) }, []string{"k/shop/web:80:"}},
 			{"the Service goes", func() {
-				book.service(services[3], nil)
-				book.slice(follows, nil)
+				cache.service(services[3], nil)
+				cache.slice(follows, nil)
 			}, []string{"k/shop/web:80: deleted"}},
 		} {
 			changed.Store(0)
 			step.change()
-			if diff := cmp.Diff(step.want, show(book.collect())); diff != "" || changed.Load() == 0 {
+			if diff := cmp.Diff(step.want, show(cache.collect())); diff != "" || changed.Load() == 0 {
 				t.Errorf("%s: heard %d times, sets (-want +got):\n%s", step.name, changed.Load(), diff)
 			}
 		}
-		if len(book.entries) != 0 {
-			t.Errorf("what is gone is still remembered: %v", book.entries)
+		if len(cache.entries) != 0 {
+			t.Errorf("what is gone is still remembered: %v", cache.entries)
 		}
 	})
 }

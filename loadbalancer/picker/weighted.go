@@ -8,7 +8,7 @@ import (
 // maxCandidateWeight keeps sums of weights from overflow: a configured weight times what makes shares divide.
 const maxCandidateWeight = maxWeight << 20
 
-// seats are the candidates of the strategies that draw by weight and then compare.
+// weightedCandidates are the candidates of the strategies that draw by weight and then compare.
 //
 // To compare is to lean: away from the one that was drawn first, towards one that was drawn after it. Requests
 // in flight are few and whole, so that taking the lower load always would give light candidates far more than
@@ -16,7 +16,7 @@ const maxCandidateWeight = maxWeight << 20
 // time. So a request moves with a probability that is proportional to the difference, which keeps what a pair
 // exchanges even as long as both carry what their weights say. Among equal weights this is the same as to take
 // the lower load always, and the first when both are equal.
-type seats struct {
+type weightedCandidates struct {
 	// Fields of candidates are in separate lists, so that a pick reads little memory.
 	inFlight   []*atomic.Int64
 	latency    []*Latency
@@ -29,9 +29,9 @@ type seats struct {
 // scale is a weight relative to the mean of all, and its inverse.
 type scale struct{ weight, inverse float32 }
 
-func newSeats(candidates Candidates, random source) seats {
+func newWeightedCandidates(candidates Candidates, random source) weightedCandidates {
 	weights, equal := relativeWeights(candidates)
-	s := seats{
+	s := weightedCandidates{
 		inFlight: make([]*atomic.Int64, len(weights)), latency: make([]*Latency, len(weights)),
 		scales:     make([]scale, len(weights)),
 		aliasTable: newAliasTable(weights, equal), equal: equal, random: random,
@@ -79,8 +79,8 @@ func clampCandidate(weight uint64) uint64 { return min(max(weight, 1), maxCandid
 // lowChance makes a number from 0 to 1 of the bits that aliasTable.at does not look at.
 func lowChance(rest uint64) float64 { return float64(uint32(rest)) * (1.0 / (1 << 32)) }
 
-// pair draws two different seats, of which there are two at least, and a chance from 0 to 1.
-func (s *seats) pair() (first, second int, chance float64) {
+// pair draws two different candidates, of which there are two at least, and a chance from 0 to 1.
+func (s *weightedCandidates) pair() (first, second int, chance float64) {
 	first, rest := s.aliasTable.at(s.random.next())
 	if !s.equal {
 		for range 4 {
@@ -90,9 +90,9 @@ func (s *seats) pair() (first, second int, chance float64) {
 		}
 		rest = s.random.next()
 	}
-	// Any seat but the first, whatever its weight.
+	// Any candidate but the first, whatever its weight.
 	place, rest := bits.Mul64(rest, s.aliasTable.size-1)
-	second = int(place) //nolint:gosec // less than the number of seats
+	second = int(place) //nolint:gosec // less than the number of candidates
 	if second >= first {
 		second++
 	}
@@ -100,12 +100,12 @@ func (s *seats) pair() (first, second int, chance float64) {
 }
 
 // load returns the requests in flight relative to the weight.
-func (s *seats) load(index int) float64 {
+func (s *weightedCandidates) load(index int) float64 {
 	return float64(s.inFlight[index].Load()) * float64(s.scales[index].inverse)
 }
 
-// better returns the seat of a pair that is less busy.
-func (s *seats) better() int {
+// better returns the candidate of a pair that is less busy.
+func (s *weightedCandidates) better() int {
 	first, second, chance := s.pair()
 	if s.equal {
 		if s.inFlight[second].Load() < s.inFlight[first].Load() {
@@ -119,9 +119,9 @@ func (s *seats) better() int {
 	return first
 }
 
-// faster returns the seat of a pair that promises the earlier answer: whose latency times one more than its
+// faster returns the candidate of a pair that promises the earlier answer: whose latency times one more than its
 // load is lower.
-func (s *seats) faster(first, second int, chance float64, a, b speed) int {
+func (s *weightedCandidates) faster(first, second int, chance float64, a, b speed) int {
 	if a.latency == 0 || b.latency == 0 {
 		a.latency, b.latency = 1, 1 // A newcomer counts as fast as whom it is compared with.
 	}
@@ -147,11 +147,11 @@ func excess(first, second speed, firstLoad, secondLoad float64) float64 {
 }
 
 // exchange returns what the difference of two loads, or scores, is multiplied with to get the probability that
-// a request moves from the first seat of a pair to the second: the lighter weight, which makes requests of it.
+// a request moves from the first candidate of a pair to the second: the lighter weight, which makes requests of it.
 //
 // The second of a pair is never the first, so that a light one follows a heavy one more often than the other
 // way round; less moves from the heavier to the lighter for that.
-func (s *seats) exchange(first, second int) float64 {
+func (s *weightedCandidates) exchange(first, second int) float64 {
 	total, a, b := float32(s.aliasTable.size), s.scales[first].weight, s.scales[second].weight
 	followed := min(1, max(total-a, 0)/max(total-b, total*1e-6))
 	return float64(min(a, b)*followed) * (1 + 1e-6) // One request of difference counts as one in spite of rounding.

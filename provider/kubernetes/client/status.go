@@ -24,10 +24,10 @@ const (
 	worry = 10 * time.Second
 )
 
-// standing is the internal state of a feed. State is the published part.
-type standing struct {
-	mu     sync.Mutex
-	status Status
+// status is the state of an informer, of which Status is the published part.
+type status struct {
+	mu        sync.Mutex
+	published Status
 
 	full     bool      // the store holds what was there at some time
 	watched  bool      // a watch has been established since the resource is there
@@ -43,8 +43,8 @@ type standing struct {
 func (w *Watched[T]) Status() Status {
 	total := Status{State: dynamic.StateAbsent}
 	var reasons []string
-	for i, one := range w.feeds {
-		status := one.standing.now()
+	for i, one := range w.informers {
+		status := one.status.now()
 		if i == 0 || rank(status.State) > rank(total.State) {
 			total.State, reasons = status.State, nil
 		}
@@ -70,26 +70,26 @@ func rank(state dynamic.ProviderState) int {
 }
 
 // now returns the published status.
-func (s *standing) now() Status {
+func (s *status) now() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.status.State == dynamic.StateUnchanged {
-		return Status{State: dynamic.StatePending, Reason: s.status.Reason}
+	if s.published.State == dynamic.StateUnchanged {
+		return Status{State: dynamic.StatePending, Reason: s.published.Reason}
 	}
-	return s.status
+	return s.published
 }
 
 // enter changes the status and reports whether it was another one. The caller holds mu.
-func (s *standing) enter(status Status) bool {
-	before := s.status
-	s.status = status
+func (s *status) enter(status Status) bool {
+	before := s.published
+	s.published = status
 	return before != status
 }
 
 // absent records that the API server does not serve the resource, and returns when to check again. A resource that
 // existed is absent after two such responses.
-func (f *feed) absent() time.Duration {
-	s := &f.standing
+func (i *informer) absent() time.Duration {
+	s := &i.status
 	s.mu.Lock()
 	if s.missing++; s.missing == 1 {
 		s.since = time.Now()
@@ -99,35 +99,35 @@ func (f *feed) absent() time.Duration {
 		s.mu.Unlock()
 		return look
 	}
-	changed := s.enter(Status{State: dynamic.StateAbsent, Reason: f.target.String() + " is not served by the cluster"})
+	changed := s.enter(Status{State: dynamic.StateAbsent, Reason: i.target.String() + " is not served by the cluster"})
 	s.full, s.watched, s.refused, s.troubled, s.warned = false, false, time.Time{}, time.Time{}, false
 	s.mu.Unlock()
 	if changed {
-		f.store.clear()
-		f.cluster.logger.Debug("not served by the cluster; picked up when it is", "resource", f.target.String())
-		f.cluster.statusChanged()
+		i.store.clear()
+		i.cluster.logger.Debug("not served by the cluster; picked up when it is", "resource", i.target.String())
+		i.cluster.statusChanged()
 	}
 	return look
 }
 
 // filled notes that the store holds everything that is there.
-func (f *feed) filled() {
-	s := &f.standing
+func (i *informer) filled() {
+	s := &i.status
 	s.mu.Lock()
 	s.full = true
 	// While watching is refused, a list alone is no state to be relied on.
 	changed := s.refused.IsZero() && s.enter(Status{State: dynamic.StateSynced})
 	s.mu.Unlock()
 	if changed {
-		f.cluster.statusChanged()
+		i.cluster.statusChanged()
 	}
 }
 
 // granted notes that a watch has been established.
-func (f *feed) granted() {
-	s := &f.standing
+func (i *informer) granted() {
+	s := &i.status
 	s.mu.Lock()
-	was := s.status
+	was := s.published
 	s.watched, s.missing = true, 0
 	s.refused = time.Time{}
 	recovered := s.warned
@@ -142,29 +142,29 @@ func (f *feed) granted() {
 	}
 	s.mu.Unlock()
 	if changed {
-		f.cluster.logger.Info("Kubernetes lets Sluice read it now", "resource", f.target.String())
-		f.cluster.statusChanged()
+		i.cluster.logger.Info("Kubernetes lets Sluice read it now", "resource", i.target.String())
+		i.cluster.statusChanged()
 	} else if recovered {
-		f.cluster.logger.Info("reading from Kubernetes works again", "resource", f.target.String())
+		i.cluster.logger.Info("reading from Kubernetes works again", "resource", i.target.String())
 	}
 }
 
 // judge notes how an attempt to read has ended.
-func (f *feed) judge(err error, by *stream) {
+func (i *informer) judge(err error, by *stream) {
 	switch {
 	case err == nil:
 	case apierrors.IsForbidden(err) && by != nil:
-		f.refused("may not " + strings.Join(by.requests.verbs(), " and ") + " " + f.target.String())
+		i.refused("may not " + strings.Join(by.requests.verbs(), " and ") + " " + i.target.String())
 	case apierrors.IsUnauthorized(err):
-		f.refused("may not read " + f.target.String() + ": the API server does not accept the credentials")
+		i.refused("may not read " + i.target.String() + ": the API server does not accept the credentials")
 	default:
-		f.failed(err)
+		i.failed(err)
 	}
 }
 
 // refused notes that the resource may not be read.
-func (f *feed) refused(reason string) {
-	s := &f.standing
+func (i *informer) refused(reason string) {
+	s := &i.status
 	s.mu.Lock()
 	s.missing = 0
 	if s.refused.IsZero() {
@@ -176,16 +176,16 @@ func (f *feed) refused(reason string) {
 	}
 	s.mu.Unlock()
 	if changed {
-		f.cluster.logger.Warn("Kubernetes refuses what Sluice asks for; everything else works, and this will as soon as "+
+		i.cluster.logger.Warn("Kubernetes refuses what Sluice asks for; everything else works, and this will as soon as "+
 			"it is granted",
 			"reason", reason)
-		f.cluster.statusChanged()
+		i.cluster.statusChanged()
 	}
 }
 
 // failed records a failed attempt to read. An unreachable API server is logged by reach, once for all watches.
-func (f *feed) failed(err error) {
-	s := &f.standing
+func (i *informer) failed(err error) {
+	s := &i.status
 	s.mu.Lock()
 	s.missing = 0
 	switch {
@@ -197,16 +197,16 @@ func (f *feed) failed(err error) {
 	warn := !s.warned && !s.troubled.IsZero() && time.Since(s.troubled) >= worry
 	s.warned = s.warned || warn
 	changed := false
-	if state := s.status.State; state == dynamic.StateUnchanged || state == dynamic.StatePending {
-		changed = s.enter(Status{State: dynamic.StatePending, Reason: fmt.Sprintf("%s: %v", f.target, err)})
+	if state := s.published.State; state == dynamic.StateUnchanged || state == dynamic.StatePending {
+		changed = s.enter(Status{State: dynamic.StatePending, Reason: fmt.Sprintf("%s: %v", i.target, err)})
 	}
 	s.mu.Unlock()
 	if warn {
-		f.cluster.logger.Warn("reading from Kubernetes fails; what is known stays in use", "resource", f.target.String(),
+		i.cluster.logger.Warn("reading from Kubernetes fails; what is known stays in use", "resource", i.target.String(),
 			"error", err)
 	}
 	if changed {
-		f.cluster.statusChanged()
+		i.cluster.statusChanged()
 	}
 }
 

@@ -50,33 +50,33 @@ type sink interface {
 	clear()
 }
 
-// feed keeps one store as the cluster has it.
-type feed struct {
-	cluster  *Cluster
-	target   target
-	sample   runtime.Object
-	newList  func() runtime.Object
-	store    sink
-	standing standing
+// informer keeps one store as the cluster has it.
+type informer struct {
+	cluster *Cluster
+	target  target
+	sample  runtime.Object
+	newList func() runtime.Object
+	store   sink
+	status  status
 }
 
 // run reads the resource until ctx ends.
-func (f *feed) run(ctx context.Context) {
-	ctx = klog.NewContext(ctx, quiet(f.cluster.logger))
+func (i *informer) run(ctx context.Context) {
+	ctx = klog.NewContext(ctx, quiet(i.cluster.logger))
 	var stream *stream
 	pause := firstPause
 	for ctx.Err() == nil {
-		served, err := f.cluster.discovery.serves(ctx, f.target.version, f.target.resource)
+		served, err := i.cluster.discovery.serves(ctx, i.target.version, i.target.resource)
 		if err == nil && !served {
 			stream, pause = nil, firstPause
-			sleep(ctx, f.absent())
+			sleep(ctx, i.absent())
 			continue
 		}
 		began := time.Now()
 		if err == nil {
 			if stream == nil {
-				if stream, err = f.newStream(ctx); err != nil {
-					f.failed(err)
+				if stream, err = i.newStream(ctx); err != nil {
+					i.failed(err)
 					return
 				}
 			}
@@ -85,7 +85,7 @@ func (f *feed) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		f.judge(err, stream)
+		i.judge(err, stream)
 		if time.Since(began) > steady {
 			pause = firstPause
 		}
@@ -104,24 +104,24 @@ func sleep(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// stream is the reflector of a feed: it goes on where it was after every interruption.
+// stream is the reflector of an informer: it goes on where it was after every interruption.
 type stream struct {
 	requests  *requests
 	reflector *cache.Reflector
 }
 
-func (f *feed) newStream(ctx context.Context) (*stream, error) {
-	client, err := f.cluster.REST(f.target.version)
+func (i *informer) newStream(ctx context.Context) (*stream, error) {
+	client, err := i.cluster.REST(i.target.version)
 	if err != nil {
 		return nil, err
 	}
-	requests := newRequests(client, f)
+	requests := newRequests(client, i)
 	logger := klog.FromContext(ctx)
 	return &stream{requests: requests, reflector: cache.NewReflectorWithOptions(
-		requests, f.sample, filling{f.store, f}, cache.ReflectorOptions{
+		requests, i.sample, filling{i.store, i}, cache.ReflectorOptions{
 			Logger:          &logger,
-			Name:            f.target.String(),
-			TypeDescription: f.target.String(),
+			Name:            i.target.String(),
+			TypeDescription: i.target.String(),
 			// Between the attempts to resume a watch while the API server refuses connections.
 			Backoff: &wait.Backoff{Duration: firstPause, Cap: lastPause, Steps: 5, Factor: 2, Jitter: 0.5},
 		},
@@ -139,10 +139,10 @@ func (s *stream) read(ctx context.Context) (err error) {
 	return s.reflector.ListAndWatchWithContext(ctx)
 }
 
-// filling is the store of a feed, which detects when the initial objects are complete.
+// filling is the store of an informer, which detects when the initial objects are complete.
 type filling struct {
 	sink
-	feed *feed
+	informer *informer
 }
 
 // Replace puts everything that is there into the store.
@@ -150,6 +150,6 @@ func (f filling) Replace(objects []any, version string) error {
 	if err := f.sink.Replace(objects, version); err != nil {
 		return err
 	}
-	f.feed.filled()
+	f.informer.filled()
 	return nil
 }

@@ -108,19 +108,19 @@ type counts map[string]int
 
 func (c counts) CountProvider(what, provider, kind string, n int) { c[what+" "+provider+" "+kind] += n }
 
-func blank() *book { return newBook("k", counts{}, func() {}) }
+func blank() *sliceCache { return newSliceCache("k", counts{}, func() {}) }
 
 func TestSlicesBecomeSets(t *testing.T) {
 	for _, test := range slices.Concat(portTests(), endpointTests()) {
 		t.Run(test.name, func(t *testing.T) {
-			book := blank()
+			cache := blank()
 			for _, slice := range test.slices {
-				book.slice(nil, slice)
+				cache.slice(nil, slice)
 			}
 			if test.service != nil {
-				book.service(nil, test.service)
+				cache.service(nil, test.service)
 			}
-			if diff := cmp.Diff(test.want, show(book.collect())); diff != "" {
+			if diff := cmp.Diff(test.want, show(cache.collect())); diff != "" {
 				t.Errorf("sets (-want +got):\n%s", diff)
 			}
 		})
@@ -259,8 +259,8 @@ func TestZonesAloneAreChanges(t *testing.T) {
 			}
 		}))
 	}
-	book := blank()
-	book.service(nil, web(port("http", 80)))
+	cache := blank()
+	cache.service(nil, web(port("http", 80)))
 	var before *discoveryv1.EndpointSlice
 	for _, step := range []struct {
 		slice *discoveryv1.EndpointSlice
@@ -275,9 +275,9 @@ func TestZonesAloneAreChanges(t *testing.T) {
 		{hinted("b", "b"), []string{"k/shop/web:80: 192.0.2.1:8080 @b >b"}},
 		{hinted("b"), []string{"k/shop/web:80: 192.0.2.1:8080 @b"}},
 	} {
-		book.slice(before, step.slice)
+		cache.slice(before, step.slice)
 		before = step.slice
-		if diff := cmp.Diff(step.want, show(book.collect())); diff != "" {
+		if diff := cmp.Diff(step.want, show(cache.collect())); diff != "" {
 			t.Errorf("sets (-want +got):\n%s", diff)
 		}
 	}
@@ -295,48 +295,48 @@ func TestChangesBecomeSets(t *testing.T) {
 	external := web()
 	external.Spec.Type = corev1.ServiceTypeExternalName
 
-	book := blank()
+	cache := blank()
 	steps := []struct {
 		name   string
 		change func()
 		want   []string
 	}{
 		{"the start", func() {
-			book.service(nil, before)
-			book.slice(nil, one)
+			cache.service(nil, before)
+			cache.slice(nil, one)
 		}, []string{"k/shop/web:80: 192.0.2.1:8080", "k/shop/web:81:"}},
 		{"nothing", func() {}, []string{}},
-		{"an endpoint more", func() { book.slice(one, two) }, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
-		{"an annotation", func() { book.slice(two, annotated) }, []string{}},
-		{"two changes that cancel each other", func() { book.slice(two, one); book.slice(one, two) }, []string{}},
-		{"a port less", func() { book.service(before, after) }, []string{"k/shop/web:81: deleted"}},
-		{"a slice of another Service", func() { book.slice(two, moved) }, []string{"k/shop/web:80:"}},
+		{"an endpoint more", func() { cache.slice(one, two) }, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
+		{"an annotation", func() { cache.slice(two, annotated) }, []string{}},
+		{"two changes that cancel each other", func() { cache.slice(two, one); cache.slice(one, two) }, []string{}},
+		{"a port less", func() { cache.service(before, after) }, []string{"k/shop/web:81: deleted"}},
+		{"a slice of another Service", func() { cache.slice(two, moved) }, []string{"k/shop/web:80:"}},
 		{"a slice that comes back", func() {
-			book.slice(moved, two)
+			cache.slice(moved, two)
 		}, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
-		{"a name of something elsewhere", func() { book.service(after, external) }, []string{"k/shop/web:80: deleted"}},
+		{"a name of something elsewhere", func() { cache.service(after, external) }, []string{"k/shop/web:80: deleted"}},
 		{"a Service of pods again", func() {
-			book.service(external, after)
+			cache.service(external, after)
 		}, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
-		{"no slices", func() { book.slice(two, nil) }, []string{"k/shop/web:80:"}},
-		{"no Service", func() { book.service(after, nil) }, []string{"k/shop/web:80: deleted"}},
+		{"no slices", func() { cache.slice(two, nil) }, []string{"k/shop/web:80:"}},
+		{"no Service", func() { cache.service(after, nil) }, []string{"k/shop/web:80: deleted"}},
 	}
 	for _, step := range steps {
 		step.change()
-		sets := book.collect()
+		sets := cache.collect()
 		if diff := cmp.Diff(step.want, show(sets)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}
-	if len(book.entries) != 0 || len(book.dirty) != 0 || len(book.bare) != 0 {
-		t.Errorf("what is gone is still remembered: %v %v %v", book.entries, book.dirty, book.bare)
+	if len(cache.entries) != 0 || len(cache.dirty) != 0 || len(cache.bare) != 0 {
+		t.Errorf("what is gone is still remembered: %v %v %v", cache.entries, cache.dirty, cache.bare)
 	}
 	want := counts{
 		"events " + Name + " Service": 5, "builds " + Name + " Service": 4, "pushes " + Name + " Service": 4,
 		"events " + Name + " EndpointSlice": 8, "builds " + Name + " EndpointSlice": 9,
 		"pushes " + Name + " EndpointSlice": 5, "drops " + Name + " EndpointSlice": 4,
 	}
-	if diff := cmp.Diff(want, book.counters); diff != "" {
+	if diff := cmp.Diff(want, cache.counters); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
 }
@@ -355,23 +355,23 @@ func TestLegacyEndpointsServeWhereThereAreNoSlices(t *testing.T) {
 			{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.3"}}, Ports: []corev1.EndpointPort{{Name: "other", Port: 8080}}},
 		},
 	}
-	book := blank()
-	book.service(nil, web(port("http", 80)))
-	if !book.bareServices() {
+	cache := blank()
+	cache.service(nil, web(port("http", 80)))
+	if !cache.bareServices() {
 		t.Error("a Service without slices does not ask for legacy Endpoints")
 	}
-	book.endpoints(nil, legacy)
-	if diff := cmp.Diff([]string{"k/shop/web:80: 192.0.2.1:8080 p, 192.0.2.2:8080"}, show(book.collect())); diff != "" {
+	cache.endpoints(nil, legacy)
+	if diff := cmp.Diff([]string{"k/shop/web:80: 192.0.2.1:8080 p, 192.0.2.2:8080"}, show(cache.collect())); diff != "" {
 		t.Errorf("sets (-want +got):\n%s", diff)
 	}
 	slice := sliceOf("a", map[string]int32{"http": 80})
-	book.slice(nil, slice)
-	if diff := cmp.Diff([]string{"k/shop/web:80:"}, show(book.collect())); diff != "" || book.bareServices() {
+	cache.slice(nil, slice)
+	if diff := cmp.Diff([]string{"k/shop/web:80:"}, show(cache.collect())); diff != "" || cache.bareServices() {
 		t.Errorf("with an empty slice (-want +got):\n%s", diff)
 	}
-	book.slice(slice, nil)
-	book.endpoints(legacy, nil)
-	if diff := cmp.Diff([]string{}, show(book.collect())); diff != "" {
+	cache.slice(slice, nil)
+	cache.endpoints(legacy, nil)
+	if diff := cmp.Diff([]string{}, show(cache.collect())); diff != "" {
 		t.Errorf("without both (-want +got):\n%s", diff)
 	}
 }

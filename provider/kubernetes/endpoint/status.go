@@ -7,43 +7,43 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 )
 
-// standing is how the provider stands.
-type standing struct {
+// status is the state of the provider, as its messages give it.
+type status struct {
 	state  dynamic.ProviderState
 	reason string
 	// begun says that everything that can be read has been read, so that sets are true.
 	begun bool
 }
 
-// standing returns how the provider stands now, if it has told how it stood until now. Services and EndpointSlices are
-// what it cannot do without: when they may not be read at the start, it is forbidden. Once everything has been read,
-// that is only a reason: what has been read stays good.
-func (p *Provider) standing(told standing) standing {
+// status returns the status of the provider, which follows the one that was sent. Without Services or EndpointSlices,
+// because they may not be read at the start, it is forbidden. Once everything has been read, that is only a reason: what
+// has been read stays good.
+func (p *Provider) status(sent status) status {
 	services, slices := p.services.Status(), p.slices.Status()
-	now := standing{state: told.state, begun: told.begun, reason: reasons(services, slices)}
+	now := status{state: sent.state, begun: sent.begun, reason: reasons(services, slices)}
 	pending := services.State == dynamic.StatePending || slices.State == dynamic.StatePending
-	if pending && !p.book.trusted() {
+	if pending && !p.cache.trusted() {
 		return now
 	}
-	if !told.begun && p.wanting() {
+	if !sent.begun && p.wanting() {
 		p.watchLegacy() // Nothing is new at the start, so there is no wait.
 	}
 	if legacy := p.watchedLegacy(); legacy != nil {
-		status := legacy.Status()
-		now.reason = reasons(services, slices, status)
-		if status.State == dynamic.StatePending && !told.begun {
+		endpoints := legacy.Status()
+		now.reason = reasons(services, slices, endpoints)
+		if endpoints.State == dynamic.StatePending && !sent.begun {
 			return now
 		}
 	}
 	now.begun, now.state = true, dynamic.StateSynced
-	if p.book.trusted() {
+	if p.cache.trusted() {
 		return now
 	}
 	if services.State == dynamic.StateForbidden || slices.State == dynamic.StateForbidden {
 		now.state = dynamic.StateForbidden
 		return now
 	}
-	p.book.trust()
+	p.cache.trust()
 	return now
 }
 
@@ -59,7 +59,7 @@ func reasons(statuses ...client.Status) string {
 }
 
 // wanting reports whether some Service has no EndpointSlices, and legacy Endpoints are not watched yet.
-func (p *Provider) wanting() bool { return p.watchedLegacy() == nil && p.book.bareServices() }
+func (p *Provider) wanting() bool { return p.watchedLegacy() == nil && p.cache.bareServices() }
 
 func (p *Provider) watchedLegacy() *client.Watched[*client.Endpoints] {
 	p.mu.Lock()
@@ -73,5 +73,5 @@ func (p *Provider) watchLegacy() {
 	p.mu.Lock()
 	p.legacy = client.Watch(p.cluster, client.LegacyEndpoints(), p.scope)
 	p.mu.Unlock()
-	p.legacy.Notify(p.book.endpoints)
+	p.legacy.Notify(p.cache.endpoints)
 }

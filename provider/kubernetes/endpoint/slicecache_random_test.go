@@ -20,16 +20,16 @@ import (
 func TestRandomChanges(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		book, world, known := blank(), newWorld(), map[string][]dynamic.Endpoint{}
+		cache, world, known := blank(), newWorld(), map[string][]dynamic.Endpoint{}
 		for step := range 120 {
-			world.change(random, book)
+			world.change(random, cache)
 			if random.IntN(50) == 0 {
-				book.again()
+				cache.again()
 			}
 			if random.IntN(3) > 0 && step < 119 {
 				continue
 			}
-			for _, set := range book.collect() {
+			for _, set := range cache.collect() {
 				if set.Deleted {
 					delete(known, set.Key)
 				} else {
@@ -56,27 +56,27 @@ func newWorld() *world {
 	return &world{services: map[string]*corev1.Service{}, slices: map[string]*discoveryv1.EndpointSlice{}}
 }
 
-// change makes one change and tells the book.
-func (w *world) change(random *rand.Rand, book *book) {
+// change makes one change and tells the cache.
+func (w *world) change(random *rand.Rand, cache *sliceCache) {
 	name := fmt.Sprint("s", random.IntN(3))
 	if random.IntN(4) == 0 {
 		before := w.services[name]
 		if before != nil && random.IntN(3) == 0 {
 			delete(w.services, name)
-			book.service(before, nil)
+			cache.service(before, nil)
 			return
 		}
 		after := web(port("a", 80), port("b", 81))
 		after.Name, after.Spec.Ports = name, after.Spec.Ports[:random.IntN(3)]
 		w.services[name] = after
-		book.service(before, after)
+		cache.service(before, after)
 		return
 	}
 	of := fmt.Sprint("slice", random.IntN(5))
 	before := w.slices[of]
 	if before != nil && random.IntN(4) == 0 {
 		delete(w.slices, of)
-		book.slice(before, nil)
+		cache.slice(before, nil)
 		return
 	}
 	ports := map[string]int32{"a": 8080, "b": 8081 + int32(random.IntN(2))}
@@ -88,7 +88,7 @@ func (w *world) change(random *rand.Rand, book *book) {
 		after.Endpoints = append(after.Endpoints, at(fmt.Sprint("192.0.2.", random.IntN(6)), conditions(string(text))))
 	}
 	w.slices[of] = after
-	book.slice(before, after)
+	cache.slice(before, after)
 }
 
 // naive computes every set from nothing.

@@ -25,9 +25,9 @@ const (
 // reference names a Service.
 type reference struct{ namespace, name string }
 
-// book knows for each Service what says who serves it, and what has been sent of it. What changes is noted by the
-// goroutines of the watches and collected by the one that sends.
-type book struct {
+// sliceCache holds each Service with its slices, and what has been sent of it. The goroutines of the watches note changes,
+// and the goroutine that sends collects them. It is where endpoint sets are built and compared: later stages trust it.
+type sliceCache struct {
 	source   string
 	counters translation.Counters
 	changed  func()
@@ -59,50 +59,50 @@ type sent struct {
 	endpoints []dynamic.Endpoint
 }
 
-func newBook(source string, counters translation.Counters, changed func()) *book {
-	return &book{
+func newSliceCache(source string, counters translation.Counters, changed func()) *sliceCache {
+	return &sliceCache{
 		source: source, counters: counters, changed: changed,
 		entries: map[reference]*entry{}, bare: map[reference]struct{}{},
 	}
 }
 
 // service notes a change of a Service.
-func (b *book) service(before, after *corev1.Service) {
+func (c *sliceCache) service(before, after *corev1.Service) {
 	object := after
 	if after == nil {
 		object = before
 	}
 	of, names := reference{object.Namespace, object.Name}, renamed(before, after)
-	b.note(of, kindService, func(one *entry) {
+	c.note(of, kindService, func(one *entry) {
 		one.service = after
 		one.rename(names)
 	})
 	if len(names) > 0 {
-		time.AfterFunc(renameTime, func() { b.forgetNames(of) })
+		time.AfterFunc(renameTime, func() { c.forgetNames(of) })
 	}
-	b.count(kindService)
+	c.count(kindService)
 }
 
 // slice notes a change of an EndpointSlice, which may also have moved from one Service to another.
-func (b *book) slice(before, after *discoveryv1.EndpointSlice) {
+func (c *sliceCache) slice(before, after *discoveryv1.EndpointSlice) {
 	old, of := owner(before), owner(after)
 	if old.name != "" && old != of {
-		b.note(old, kindSlice, func(one *entry) { one.replace(before.Name, nil) })
+		c.note(old, kindSlice, func(one *entry) { one.replace(before.Name, nil) })
 	}
 	if of.name != "" {
-		b.note(of, kindSlice, func(one *entry) { one.replace(after.Name, after) })
+		c.note(of, kindSlice, func(one *entry) { one.replace(after.Name, after) })
 	}
-	b.count(kindSlice)
+	c.count(kindSlice)
 }
 
 // endpoints notes a change of legacy Endpoints, which have the name of their Service.
-func (b *book) endpoints(before, after *client.Endpoints) {
+func (c *sliceCache) endpoints(before, after *client.Endpoints) {
 	object := after
 	if after == nil {
 		object = before
 	}
-	b.note(reference{object.Namespace, object.Name}, kindEndpoints, func(one *entry) { one.legacy = after })
-	b.count(kindEndpoints)
+	c.note(reference{object.Namespace, object.Name}, kindEndpoints, func(one *entry) { one.legacy = after })
+	c.count(kindEndpoints)
 }
 
 // owner returns the Service that a slice belongs to; the name is empty when there is none.
@@ -113,31 +113,31 @@ func owner(slice *discoveryv1.EndpointSlice) reference {
 	return reference{slice.Namespace, slice.Labels[discoveryv1.LabelServiceName]}
 }
 
-func (b *book) count(kind string) { b.counters.CountProvider(translation.Events, Name, kind, 1) }
+func (c *sliceCache) count(kind string) { c.counters.CountProvider(translation.Events, Name, kind, 1) }
 
 // note changes what is known of a Service.
-func (b *book) note(of reference, kind string, change func(*entry)) {
-	b.mu.Lock()
-	one := b.entries[of]
+func (c *sliceCache) note(of reference, kind string, change func(*entry)) {
+	c.mu.Lock()
+	one := c.entries[of]
 	if one == nil {
 		one = &entry{of: of}
-		b.entries[of] = one
+		c.entries[of] = one
 	}
 	change(one)
-	b.touch(one, kind)
+	c.touch(one, kind)
 	if one.bare() {
-		b.bare[of] = struct{}{}
+		c.bare[of] = struct{}{}
 	} else {
-		delete(b.bare, of)
+		delete(c.bare, of)
 	}
-	b.mu.Unlock()
-	b.changed()
+	c.mu.Unlock()
+	c.changed()
 }
 
 // touch has an entry looked at with the next collection. The caller holds mu.
-func (b *book) touch(one *entry, kind string) {
+func (c *sliceCache) touch(one *entry, kind string) {
 	if one.kind == "" {
-		b.dirty = append(b.dirty, one)
+		c.dirty = append(c.dirty, one)
 		one.noticed = time.Now()
 	}
 	one.kind = kind
@@ -162,74 +162,74 @@ func (e *entry) replace(name string, by *discoveryv1.EndpointSlice) {
 }
 
 // bareServices reports whether there are Services without slices.
-func (b *book) bareServices() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.bare) > 0
+func (c *sliceCache) bareServices() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.bare) > 0
 }
 
 // trust notes that everything has been read once, and trusted reports it.
-func (b *book) trust() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.synced = true
+func (c *sliceCache) trust() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.synced = true
 }
 
-func (b *book) trusted() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.synced
+func (c *sliceCache) trusted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.synced
 }
 
 // again has everything sent with the next collection.
-func (b *book) again() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.whole = true
-	for _, one := range b.entries {
+func (c *sliceCache) again() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.whole = true
+	for _, one := range c.entries {
 		if one.kind == "" {
-			b.touch(one, kindService)
+			c.touch(one, kindService)
 		}
 	}
 }
 
 // undelivered remembers the deletions among sets that were not received; everything else is sent again anyway.
-func (b *book) undelivered(sets []dynamic.EndpointSet) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (c *sliceCache) undelivered(sets []dynamic.EndpointSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, set := range sets {
 		if set.Deleted {
-			b.lost = append(b.lost, set.Key)
+			c.lost = append(c.lost, set.Key)
 		}
 	}
 }
 
 // collect returns the sets that have changed since it was last called, in the order of their keys.
-func (b *book) collect() []dynamic.EndpointSet {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (c *sliceCache) collect() []dynamic.EndpointSet {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var sets []dynamic.EndpointSet
-	for _, key := range b.lost {
+	for _, key := range c.lost {
 		sets = append(sets, dynamic.EndpointSet{Key: key, Deleted: true})
 	}
-	for _, one := range b.dirty {
+	for _, one := range c.dirty {
 		known, kind := len(sets), one.kind
-		sets = b.update(one, sets)
+		sets = c.update(one, sets)
 		for i := range sets[known:] {
 			sets[known+i].Noticed = one.noticed
 		}
 		one.kind = ""
-		b.counters.CountProvider(translation.Builds, Name, kind, 1)
+		c.counters.CountProvider(translation.Builds, Name, kind, 1)
 		if len(sets) > known {
-			b.counters.CountProvider(translation.Pushes, Name, kind, 1)
+			c.counters.CountProvider(translation.Pushes, Name, kind, 1)
 		} else {
-			b.counters.CountProvider(translation.Drops, Name, kind, 1)
+			c.counters.CountProvider(translation.Drops, Name, kind, 1)
 		}
 		if one.service == nil && one.legacy == nil && len(one.slices) == 0 {
-			delete(b.entries, one.of)
+			delete(c.entries, one.of)
 		}
 	}
-	b.dirty, b.lost, b.whole = nil, nil, false
+	c.dirty, c.lost, c.whole = nil, nil, false
 	if len(sets) > 1 {
 		slices.SortStableFunc(sets, func(a, b dynamic.EndpointSet) int { return strings.Compare(a.Key, b.Key) })
 	}
@@ -237,21 +237,21 @@ func (b *book) collect() []dynamic.EndpointSet {
 }
 
 // update appends the sets of one Service that differ from what has been sent, and remembers them.
-func (b *book) update(one *entry, sets []dynamic.EndpointSet) []dynamic.EndpointSet {
+func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.EndpointSet {
 	now := one.build()
 	for i := range now {
 		before := slices.IndexFunc(one.sent, func(s sent) bool { return s.port == now[i].port })
 		if before >= 0 && same(one.sent[before].endpoints, now[i].endpoints) {
 			now[i].endpoints = one.sent[before].endpoints
-			if !b.whole {
+			if !c.whole {
 				continue
 			}
 		}
-		sets = append(sets, dynamic.EndpointSet{Key: b.key(one, now[i].port), Endpoints: now[i].endpoints})
+		sets = append(sets, dynamic.EndpointSet{Key: c.key(one, now[i].port), Endpoints: now[i].endpoints})
 	}
 	for _, before := range one.sent {
 		if !slices.ContainsFunc(now, func(s sent) bool { return s.port == before.port }) {
-			sets = append(sets, dynamic.EndpointSet{Key: b.key(one, before.port), Deleted: true})
+			sets = append(sets, dynamic.EndpointSet{Key: c.key(one, before.port), Deleted: true})
 		}
 	}
 	one.sent = now
@@ -259,6 +259,6 @@ func (b *book) update(one *entry, sets []dynamic.EndpointSet) []dynamic.Endpoint
 }
 
 // key returns the key of one port of a Service.
-func (b *book) key(one *entry, port int32) string {
-	return backend.EndpointKey(b.source, one.of.namespace, one.of.name, port)
+func (c *sliceCache) key(one *entry, port int32) string {
+	return backend.EndpointKey(c.source, one.of.namespace, one.of.name, port)
 }

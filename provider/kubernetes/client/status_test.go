@@ -28,16 +28,16 @@ type pages struct {
 func (p *pages) Info(message string, _ ...any) { p.written = append(p.written, "INFO "+message) }
 func (p *pages) Warn(message string, _ ...any) { p.written = append(p.written, "WARN "+message) }
 
-// lone is a feed that makes no requests, and the watch whose only feed it is.
-func lone() (*feed, *Watched[*corev1.Secret], *pages) {
+// lone is an informer that makes no requests, and the watch whose only informer it is.
+func lone() (*informer, *Watched[*corev1.Secret], *pages) {
 	log := &pages{}
 	watched := &Watched[*corev1.Secret]{resource: Secrets(), objects: map[objectKey]*corev1.Secret{}}
-	one := &feed{
+	one := &informer{
 		cluster: &Cluster{logger: log},
 		target:  target{version: corev1.SchemeGroupVersion, resource: "secrets"},
 		store:   &store[*corev1.Secret]{watched: watched},
 	}
-	watched.feeds = []*feed{one}
+	watched.informers = []*informer{one}
 	return one, watched, log
 }
 
@@ -50,8 +50,8 @@ func refusing() *stream {
 	return &stream{requests: &requests{refused: []string{"watch", "list", "list"}}}
 }
 
-// synced brings a feed to hold one object.
-func synced(t *testing.T, one *feed) {
+// synced brings an informer to hold one object.
+func synced(t *testing.T, one *informer) {
 	t.Helper()
 	one.granted()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "tls", ResourceVersion: "1"}}
@@ -172,23 +172,23 @@ func TestTroubleIsLoggedOnce(t *testing.T) {
 }
 
 func TestStatusOfSeveralNamespaces(t *testing.T) {
-	is := func(state dynamic.ProviderState) *feed {
-		return &feed{standing: standing{status: Status{State: state, Reason: "of " + state.String()}}}
+	is := func(state dynamic.ProviderState) *informer {
+		return &informer{status: status{published: Status{State: state, Reason: "of " + state.String()}}}
 	}
 	absent, ready := is(dynamic.StateAbsent), is(dynamic.StateSynced)
 	refused, pending := is(dynamic.StateForbidden), is(dynamic.StatePending)
 	tests := []struct {
-		feeds []*feed
-		want  dynamic.ProviderState
+		informers []*informer
+		want      dynamic.ProviderState
 	}{
-		{[]*feed{absent, absent}, dynamic.StateAbsent},
-		{[]*feed{absent, ready}, dynamic.StateSynced},
-		{[]*feed{refused, ready, absent}, dynamic.StateForbidden},
-		{[]*feed{refused, pending, ready}, dynamic.StatePending},
-		{[]*feed{is(dynamic.StateUnchanged), ready}, dynamic.StatePending},
+		{[]*informer{absent, absent}, dynamic.StateAbsent},
+		{[]*informer{absent, ready}, dynamic.StateSynced},
+		{[]*informer{refused, ready, absent}, dynamic.StateForbidden},
+		{[]*informer{refused, pending, ready}, dynamic.StatePending},
+		{[]*informer{is(dynamic.StateUnchanged), ready}, dynamic.StatePending},
 	}
 	for _, test := range tests {
-		got := (&Watched[*corev1.Secret]{feeds: test.feeds}).Status()
+		got := (&Watched[*corev1.Secret]{informers: test.informers}).Status()
 		if got.State != test.want || (test.want != dynamic.StatePending && got.Reason != "of "+test.want.String()) {
 			t.Errorf("status %v, want %s with its reason once", got, test.want)
 		}
