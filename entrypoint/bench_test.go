@@ -6,24 +6,25 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/entrypoint"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/server"
+	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
 // discarding is a response writer that costs nothing.
 type discarding struct {
 	header http.Header
-	state  http1.RequestState
+	state  server.RequestState
 }
 
 func (d *discarding) Header() http.Header         { return d.header }
 func (d *discarding) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarding) WriteHeader(int)             {}
 
-func (d *discarding) Attach(state *http1.RequestState) { d.state = *state }
-func (d *discarding) Recycle()                         {}
-func (d *discarding) Seen() (bool, bool)               { return true, true }
+func (d *discarding) Attach(state *server.RequestState) { d.state = *state }
+func (d *discarding) Recycle()                          {}
+func (d *discarding) Seen() (bool, bool)                { return true, true }
 
-func (d *discarding) WriteFields(int, []http1.Field) {}
+func (d *discarding) WriteFields(int, []wire.Field) {}
 
 // BenchmarkChain measures what the entrypoint adds to a request with the headers of a browser.
 func BenchmarkChain(b *testing.B) {
@@ -46,6 +47,6 @@ func BenchmarkChain(b *testing.B) {
 		r := *template
 		r.Header = template.Header
 		e.ServeHTTP1(writer, &r)
-		writer.state.Completed(http1.Completion{Begun: true})
+		writer.state.Completed(server.Completion{Begun: true})
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/server"
+	"github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -22,7 +23,7 @@ type http1Request struct {
 	inner  http.ResponseWriter
 	engine engine
 	// values is the request itself as the context holds it. Late calls of the context still read it.
-	values *http1.RequestState
+	values *server.RequestState
 	body   trailing
 	// status is the final status, or 0; sent counts the bytes of the body. A goroutine that the handler left behind may
 	// still be changing them when they are told.
@@ -36,19 +37,19 @@ type http1Request struct {
 // engine is what the server's writer can do beyond those of net/http.
 type engine interface {
 	// Attach lets the request's context answer with state, which gets the end of the response.
-	Attach(state *http1.RequestState)
+	Attach(state *server.RequestState)
 	// Recycle says that no part of the request or of its writer is used after the handler has returned.
 	Recycle()
 	// Seen reports whether the request came with fields that concern one connection only, and with any whose name
 	// begins with "X".
 	Seen() (hopByHop, extended bool)
 	// WriteFields is WriteHeader for a final status, with fields beside those of Header.
-	WriteFields(status int, fields []http1.Field)
+	WriteFields(status int, fields []wire.Field)
 }
 
 func newHTTP1Request() *http1Request {
 	p := new(http1Request)
-	var values http1.RequestState = p
+	var values server.RequestState = p
 	p.values = &values
 	return p
 }
@@ -130,7 +131,7 @@ func (p *http1Request) end() {
 
 // Completed reports the record, now that the last byte of the response has been written, and recycles the request where
 // no part of it is kept.
-func (p *http1Request) Completed(end http1.Completion) {
+func (p *http1Request) Completed(end server.Completion) {
 	status := int(p.status.Load())
 	p.record.BytesSent = max(p.sent.Load()-end.Unsent, 0)
 	if end.Err != nil && !p.hijacked.Load() {
@@ -170,7 +171,7 @@ func (p *http1Request) WriteHeader(status int) {
 }
 
 // WriteFields sends the header with fields beside those of Header. The status is final.
-func (p *http1Request) WriteFields(status int, fields []http1.Field) {
+func (p *http1Request) WriteFields(status int, fields []wire.Field) {
 	if p.over.Load() {
 		return
 	}

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/forwarded"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // ErrFinished is what calls on a ResponseWriter or a request's body return after the handler has returned.
-var ErrFinished = http1.ErrFinished
+var ErrFinished = server.ErrFinished
 
 // statusClientLeft is recorded, never sent, when the client left before the response began.
 const statusClientLeft = telemetry.StatusClientClosedRequest

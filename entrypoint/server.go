@@ -10,7 +10,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/entrypoint/h2"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -31,8 +31,8 @@ func (e *Entrypoint) newServers(base context.Context) map[string]ConnServer {
 	return servers
 }
 
-func (e *Entrypoint) newHTTP1() *http1.Server {
-	return &http1.Server{
+func (e *Entrypoint) newHTTP1() *server.Server {
+	return &server.Server{
 		Handler:         http.HandlerFunc(e.chain.serveHTTP1),
 		MaxHeaderBytes:  e.settings.maxHeaderBytes,
 		MaxHeaderFields: e.settings.maxHeaderCount,

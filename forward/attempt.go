@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/forwarded"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/client"
+	"github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -41,7 +42,7 @@ type attempt struct {
 	url     url.URL
 	// out is the request to the endpoint, call what sends it over HTTP/1.1.
 	out  http.Request
-	call http1.RoundTrip
+	call client.RoundTrip
 	// body is the client's body, nil without one, and cancel stops sending it over HTTP/2.
 	body   *requestBody
 	cancel context.CancelFunc
@@ -66,7 +67,7 @@ type attempt struct {
 	// relay is the writer if it takes fields as a list and no signal needs them as a map; list is the recycled memory
 	// of that list.
 	relay relay
-	list  []http1.Field
+	list  []wire.Field
 	// line is the memory of the Traceparent field.
 	line [len(traceName) + telemetry.TraceparentLength + len("\r\n")]byte
 	// mutex guards the writer against informational responses that come while the final one is being written.
@@ -82,7 +83,7 @@ const listedFields = 24
 
 // relay is a writer that takes the fields of a response as a list, without a map.
 type relay interface {
-	WriteFields(status int, fields []http1.Field)
+	WriteFields(status int, fields []wire.Field)
 }
 
 // run sends the request to the target and writes the response to the writer. The outcome is about the endpoint; the
@@ -156,7 +157,7 @@ func (a *attempt) send(out *http.Request) (*http.Response, error) {
 		a.call.Header = header
 		if list, ok := a.writer.(relay); ok && !a.record.Observe.Has(telemetry.ObserveHeaders) {
 			if a.list == nil {
-				a.list = make([]http1.Field, 0, listedFields)
+				a.list = make([]wire.Field, 0, listedFields)
 			}
 			a.relay, a.call.List = list, a.list
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -80,7 +80,7 @@ func (n *memoryNetwork) listen(t *testing.T, address string) net.Listener {
 // serveOwn serves a handler over HTTP/1.1 as an entrypoint does, until the test ends.
 func (n *memoryNetwork) serveOwn(t *testing.T, address string, handler http.Handler) {
 	t.Helper()
-	l, server := n.listen(t, address), &http1.Server{Handler: handler}
+	l, server := n.listen(t, address), &server.Server{Handler: handler}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {

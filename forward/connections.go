@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -18,17 +18,17 @@ const settle = 2 * time.Second
 type connections struct {
 	transport *Transport
 	// main speaks HTTP/1.1, after ALPN where there is a choice; nil for h2c.
-	main *http1.Upstream
+	main *client.Upstream
 	// upgrades speaks HTTP/1.1 whatever the endpoint prefers, for requests with an Upgrade field, which HTTP/2
 	// can't carry. It is main where the endpoint has no choice.
-	upgrades *http1.Upstream
+	upgrades *client.Upstream
 	// multiplexed speaks HTTP/2; nil if HTTP/2 is impossible.
 	multiplexed *multiplexed
 }
 
 // RoundTrip sends a request and returns the head of the response.
 func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
-	return c.Send(&http1.RoundTrip{}, r, plainSender{})
+	return c.Send(&client.RoundTrip{}, r, plainSender{})
 }
 
 // plainSender sends requests over HTTP/2 as they are.
@@ -44,7 +44,7 @@ func (c *connections) Shares() bool { return c.multiplexed != nil }
 
 // Send sends a request by the call, or through the round tripper of HTTP/2.
 func (c *connections) Send(
-	call *http1.RoundTrip, r *http.Request, shared loadbalancer.SharedSender,
+	call *client.RoundTrip, r *http.Request, shared loadbalancer.SharedSender,
 ) (*http.Response, error) {
 	switch {
 	case len(r.Header["Upgrade"]) > 0:
@@ -63,7 +63,7 @@ func (c *connections) Send(
 		}
 	}
 	response, err := c.main.Do(call, r)
-	if !errors.Is(err, http1.ErrHTTP2) {
+	if !errors.Is(err, client.ErrHTTP2) {
 		return response, err
 	}
 	defer c.multiplexed.drop()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
@@ -83,13 +83,13 @@ func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error)
 		}
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: status, Err: &sideError{"request body", bodyErr}}
 	}
-	if unsent, ok := errors.AsType[*http1.RequestBodyError](err); ok {
+	if unsent, ok := errors.AsType[*client.RequestBodyError](err); ok {
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusBadRequest, Err: &sideError{
 			"request body",
 			unsent.Err,
 		}}
 	}
-	if refused, ok := errors.AsType[*http1.RequestError](err); ok {
+	if refused, ok := errors.AsType[*client.RequestError](err); ok {
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusBadRequest, Err: &sideError{
 			"request",
 			refused.Err,

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/forwarded"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
 // locate derives the endpoint's URL from the client's. It refuses what the endpoint would read differently than
@@ -56,7 +56,7 @@ func (a *attempt) outgoing() *http.Request {
 	}
 	a.call.EndToEnd = true
 	if chain != "" {
-		a.call.Replace = http1.Field{Name: forwarded.XForwardedFor, Value: chain}
+		a.call.Replace = wire.Field{Name: forwarded.XForwardedFor, Value: chain}
 	}
 	if a.record.TraceApart {
 		a.call.Line = a.traceLine()

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/forwarded"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/client"
+	"github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -28,7 +29,7 @@ func (a *attempt) respond(response *http.Response) (loadbalancer.Outcome, error)
 	a.record.Status = response.StatusCode
 	if fields := a.call.Fields(); fields != nil {
 		if cookie := a.state.ask.Cookie; cookie != "" {
-			fields = append(fields, http1.Field{Name: "Set-Cookie", Value: cookie})
+			fields = append(fields, wire.Field{Name: "Set-Cookie", Value: cookie})
 		}
 		a.relay.WriteFields(response.StatusCode, fields)
 	} else {
@@ -152,7 +153,7 @@ func (a *attempt) copyBody(response *http.Response) (loadbalancer.Outcome, error
 	defer flusher.stop()
 	if body, ok := response.Body.(io.WriterTo); ok {
 		n, err := body.WriteTo(flusher.destination())
-		if _, refused := errors.AsType[*http1.DestinationError](err); err != nil && !refused {
+		if _, refused := errors.AsType[*client.DestinationError](err); err != nil && !refused {
 			flusher.rest()
 		}
 		return a.copied(n, err)
@@ -169,7 +170,7 @@ func (a *attempt) copyBody(response *http.Response) (loadbalancer.Outcome, error
 		total += int64(n)
 		if n > 0 {
 			if writeErr := flusher.write(buffer[:n], err == nil); writeErr != nil {
-				return a.copied(total, &http1.DestinationError{Err: writeErr})
+				return a.copied(total, &client.DestinationError{Err: writeErr})
 			}
 		}
 		switch err {
@@ -188,7 +189,7 @@ func (a *attempt) copied(n int64, err error) (loadbalancer.Outcome, error) {
 	if err == nil {
 		return loadbalancer.Answered, nil
 	}
-	if refused, ok := errors.AsType[*http1.DestinationError](err); ok {
+	if refused, ok := errors.AsType[*client.DestinationError](err); ok {
 		return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", refused.Err}}
 	}
 	outcome, failed := a.failure(ResponseBegun, err)

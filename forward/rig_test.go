@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -131,7 +131,7 @@ func newProxy(t *testing.T, s setup) *rig {
 // ownServer serves HTTP/1.1 as an entrypoint does.
 func ownServer(t *testing.T, handler http.Handler) (address string) {
 	t.Helper()
-	server := &http1.Server{Handler: handler}
+	server := &server.Server{Handler: handler}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
@@ -38,7 +38,7 @@ type Transport struct {
 	timeouts dynamic.ForwardingTimeouts
 	maxIdle  int
 	noHTTP2  bool
-	client   http1.Client
+	client   client.Resources
 	memory   replay.Memory
 }
 
@@ -92,7 +92,7 @@ func (t *Transport) Name() string { return t.name }
 func (t *Transport) RoundTripper(key loadbalancer.UpstreamKey) loadbalancer.RoundTripper {
 	address := key.Endpoint.Address.String()
 	dial := func(ctx context.Context) (net.Conn, error) { return t.dial(ctx, "tcp", address) }
-	config := http1.UpstreamConfig{
+	config := client.Config{
 		Dial:                  dial,
 		MaxIdle:               t.maxIdle,
 		IdleTimeout:           time.Duration(t.timeouts.IdleConnTimeout),
@@ -103,14 +103,14 @@ func (t *Transport) RoundTripper(key loadbalancer.UpstreamKey) loadbalancer.Roun
 	if key.Scheme == "https" {
 		config.TLS, config.HandshakeTimeout = t.tlsFor(key), tlsHandshakeTimeout
 	}
-	c := &connections{transport: t, upgrades: t.client.Upstream(&config)}
+	c := &connections{transport: t, upgrades: t.client.NewUpstream(&config)}
 	switch {
 	case key.Scheme == "h2c":
 		c.multiplexed = t.clear(dial)
 	case config.TLS != nil && !t.noHTTP2:
 		c.multiplexed = t.negotiated(dial, config.TLS)
 		config.Dial, config.HTTP2 = c.multiplexed.dial, c.multiplexed.take
-		c.main = t.client.Upstream(&config)
+		c.main = t.client.NewUpstream(&config)
 	default:
 		c.main = c.upgrades
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
 )
 
@@ -63,7 +63,7 @@ func (v visit) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
 
-func (visit) Send(*http1.RoundTrip, *http.Request, SharedSender) (*http.Response, error) {
+func (visit) Send(*client.RoundTrip, *http.Request, SharedSender) (*http.Response, error) {
 	return nil, http.ErrNotSupported
 }
 func (visit) Shares() bool                        { return false }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/client"
 )
 
 // line is a Dialer that counts what it made and what was closed.
@@ -48,7 +48,7 @@ func (t *trips) CloseIdleConnections() {
 	}
 }
 
-func (*trips) Send(*http1.RoundTrip, *http.Request, SharedSender) (*http.Response, error) {
+func (*trips) Send(*client.RoundTrip, *http.Request, SharedSender) (*http.Response, error) {
 	return nil, http.ErrNotSupported
 }
 func (*trips) Shares() bool                        { return false }

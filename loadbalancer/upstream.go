@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/client"
 )
 
 // UpstreamKey identifies one way to reach an endpoint. Upstreams with different keys never share a connection.
@@ -45,7 +45,7 @@ type RoundTripper interface {
 type Sender interface {
 	// Send sends the request by the call if it goes over HTTP/1.1, and otherwise has shared send it through net/http. It
 	// returns the head of the response.
-	Send(call *http1.RoundTrip, r *http.Request, shared SharedSender) (*http.Response, error)
+	Send(call *client.RoundTrip, r *http.Request, shared SharedSender) (*http.Response, error)
 	// Shares reports whether requests may go over connections that other requests use at the same time (HTTP/2). Where it
 	// is false every request goes by its call.
 	Shares() bool

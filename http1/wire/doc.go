@@ -1,4 +1,4 @@
-// Package wire reads and writes the bytes of HTTP/1.1 messages (RFC 9112), for both halves of package http1.
+// Package wire reads and writes the bytes of HTTP/1.1 messages (RFC 9112), for packages server and client.
 //
 // In flow bytes that came from a peer, and header maps that are to be sent; out flow heads with framing that has
 // exactly one reading, decoded bodies, and bytes to send. The package does no input or output, starts nothing, and

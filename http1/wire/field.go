@@ -114,6 +114,16 @@ func ParseFields(b []byte) (http.Header, error) {
 	return c.header, nil
 }
 
+// HasToken reports whether a comma-separated list has a member, in any case.
+func HasToken(list, wanted string) bool {
+	found := false
+	tokens(list, func(member string) bool {
+		found = strings.EqualFold(member, wanted)
+		return !found
+	})
+	return found
+}
+
 // tokens calls f with each member of a comma-separated list until f returns false.
 func tokens(list string, f func(string) bool) {
 	for list != "" {

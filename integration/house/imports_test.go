@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// layers lists for each top-level folder which others it may import: the direction in which data flows. The leaves
-// below may be imported by all; cmd and integration may import everything and are not imported.
+// layers lists for each top-level folder which others it may import, each with its subfolders: the direction in which
+// data flows. The leaves below may be imported by all; cmd and integration may import everything and are not imported.
 var layers = map[string][]string{
 	"api":          {"pipeline", "router"}, // It passes questions on to the table that serves.
 	"pipeline":     {"provider", "router", "loadbalancer"},
-	"entrypoint":   {"router", "certificate", "http1"},
+	"entrypoint":   {"router", "certificate", "http1/server", "http1/wire"},
 	"router":       {"middleware", "forward", "loadbalancer", "certificate"},
 	"middleware":   {},
-	"forward":      {"loadbalancer", "http1"},
-	"loadbalancer": {"http1"},
+	"forward":      {"loadbalancer", "http1/client", "http1/wire"},
+	"loadbalancer": {"http1/client"},
 	"certificate":  {},
 	"http1":        {},
 	"provider":     {},
@@ -38,10 +38,12 @@ var leaves = map[string][]string{
 	"httpio":    {},
 }
 
-// islands are folders whose subfolders never import one another: each is one provider, or one middleware.
+// islands are folders whose subfolders never import one another: each is one provider, one middleware, or one side of
+// HTTP/1.1.
 // The values are what they have in common.
 var islands = map[string][]string{
 	"provider": {"provider/gotemplate"},
+	"http1":    {"http1/wire", "http1/internal/afterfunc", "http1/internal/epoll"},
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users",
@@ -53,8 +55,8 @@ var islands = map[string][]string{
 var exceptions = map[string][]string{
 	// The pool runs the policy that the middleware declares.
 	"middleware/retry": {"loadbalancer/retry"},
-	// Its server must not choose the answer to the next request by bytes that it sends early, which http1 refuses.
-	"middleware/forwardauth": {"http1"},
+	// Its server must not choose the answer to the next request by bytes that it sends early, which http1/client refuses.
+	"middleware/forwardauth": {"http1/client"},
 	// Tests of middlewares need what is around a middleware.
 	"middleware/middlewaretest/rig": {"entrypoint", "forward", "loadbalancer"},
 }
@@ -196,7 +198,7 @@ func forbiddenOwn(folder, top, own string) string {
 			return fmt.Sprintf("the folder %s has no place in the table of layers", top)
 		}
 	}
-	if slices.Contains(allowed, target) {
+	if slices.ContainsFunc(allowed, func(folder string) bool { return within(own, folder) }) {
 		return ""
 	}
 	return fmt.Sprintf("%s may import %s and the leaves", top, strings.Join(append([]string{"itself"}, allowed...), ", "))
@@ -249,6 +251,10 @@ func TestForbiddenKnowsTheLayers(t *testing.T) {
 		{"provider/kubernetes/crd", module + "/provider/kubernetes", false, true},
 		{"provider/kubernetes", module + "/provider/file", false, false},
 		{"router", module + "/router/index", false, true},
+		{"forward", module + "/http1/client", false, true},
+		{"forward", module + "/http1/server", false, false},
+		{"http1/client", module + "/http1/wire", false, true},
+		{"http1/client", module + "/http1/server", false, false},
 		{"router", module + "/provider", false, false},
 		{"router", module + "/cmd/sluice", true, false},
 		{"integration/feature", module + "/router", false, true},

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
 // everything is an expression for which everything is counted.
@@ -79,7 +79,7 @@ func (s *served) start(t *testing.T, protocol string, handler http.Handler) {
 // ownServer serves HTTP/1.1 as an entrypoint does.
 func ownServer(t *testing.T, handler http.Handler) (address string) {
 	t.Helper()
-	server := &http1.Server{Handler: handler}
+	server := &server.Server{Handler: handler}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

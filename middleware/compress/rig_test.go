@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/http1"
+	http1 "github.com/sluiceproxy/sluice/http1/server"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -36,7 +36,7 @@ func (s *settings) authRequest(r *http.Request, body []byte) *http.Request {
 func (s *settings) headers(r *http.Request) http.Header {
 	h := s.received(r.Header)
 	m := maker{header: h, values: make([]string, 0, made), keep: s.trust == believe}
-	m.address(client(r))
+	m.address(clientAddress(r))
 	m.set(forwarded.XForwardedMethod, r.Method)
 	m.set(forwarded.XForwardedProto, proto(r))
 	if s.trust != legacy {
@@ -112,8 +112,8 @@ func (m *maker) address(client string) {
 	}
 }
 
-// client returns the address of the client.
-func client(r *http.Request) string {
+// clientAddress returns the address of the client.
+func clientAddress(r *http.Request) string {
 	if client := telemetry.RecordFrom(r.Context()).Client; client != "" {
 		return client
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/clienttls"
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/client"
 )
 
 const (
@@ -42,7 +42,7 @@ var (
 
 // server is the client of the authentication server. Its connections serve this middleware alone.
 type server struct {
-	upstream *http1.Upstream
+	upstream *client.Upstream
 	// slots has an element for each request in flight.
 	slots   chan struct{}
 	timeout time.Duration
@@ -74,7 +74,7 @@ func newServer(config *dynamic.ForwardAuth, address *url.URL, options Options) (
 	}
 	return &server{
 		slots: make(chan struct{}, maxConns), timeout: timeout,
-		upstream: new(http1.Client).Upstream(&http1.UpstreamConfig{
+		upstream: new(client.Resources).NewUpstream(&client.Config{
 			Dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", target) },
 			TLS:  secured, HandshakeTimeout: dialTimeout,
 			MaxIdle: maxConns, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
@@ -125,7 +125,7 @@ func (s *server) close() {
 // send returns the server's answer, whose body has yet to be read. It follows no redirects.
 func (s *server) send(request *http.Request) (*http.Response, error) {
 	// The body is in memory, so that no Read of it has to be interrupted.
-	exchange := &http1.RoundTrip{Interrupt: func() bool { return true }}
+	exchange := &client.RoundTrip{Interrupt: func() bool { return true }}
 	response, err := s.upstream.Do(exchange, request)
 	if err != nil {
 		return nil, err

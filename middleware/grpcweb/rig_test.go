@@ -14,7 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
-	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -59,7 +59,7 @@ func serve(t *testing.T, protocol string, handler http.Handler) (string, *http.C
 
 func ownServer(t *testing.T, handler http.Handler) (address string) {
 	t.Helper()
-	server := &http1.Server{Handler: handler}
+	server := &server.Server{Handler: handler}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,60 @@
+package client
+
+import (
+	"context"
+
+	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
+)
+
+// afterFuncer is a context that runs functions at its end without a goroutine of its own, as package context knows it.
+type afterFuncer interface {
+	context.Context
+	AfterFunc(f func()) (stop func() bool)
+}
+
+// following is the wish of an exchange to be told of the end of its request's context. The zero value follows nothing.
+type following struct {
+	// own and call are for a context that takes calls, where following costs nothing; halt for any other.
+	own  afterfunc.Context
+	call afterfunc.Call
+	halt func() bool
+}
+
+// start calls abort when the context ends, on some other goroutine.
+func (f *following) start(ctx context.Context, abort func()) {
+	f.own, f.halt = nil, nil
+	if own, ok := ctx.(afterfunc.Context); ok {
+		f.own = own
+		f.call = afterfunc.Call{F: abort}
+		own.AddCall(&f.call)
+		return
+	}
+	f.halt = follow(ctx, abort)
+}
+
+// stop ends the following. It reports whether abort has not been called and never will be.
+func (f *following) stop() bool {
+	switch {
+	case f.own != nil:
+		return f.own.StopCall(&f.call)
+	case f.halt != nil:
+		return f.halt()
+	}
+	return true
+}
+
+// follow returns nil for a context that never ends.
+func follow(ctx context.Context, abort func()) (stop func() bool) {
+	if direct, ok := ctx.(afterFuncer); ok {
+		return direct.AfterFunc(abort)
+	}
+	done := ctx.Done()
+	if done == nil {
+		return nil
+	}
+	// Layers of values end with what they lie on; those with an end of their own have another channel.
+	if base, ok := ctx.Value(afterfunc.Key{}).(afterFuncer); ok && base.Done() == done {
+		return base.AfterFunc(abort)
+	}
+	return context.AfterFunc(ctx, abort)
+}

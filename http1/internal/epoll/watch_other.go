@@ -1,0 +1,14 @@
+//go:build !linux
+
+package epoll
+
+import "syscall"
+
+// Watch watches nothing here.
+type Watch struct{}
+
+// Add is never ok.
+func (w *Watch) Add(syscall.RawConn, Conn) (ticket uint64, ok bool) { return 0, false }
+
+// Remove does nothing.
+func (w *Watch) Remove(uint64) {}

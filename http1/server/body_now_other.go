@@ -1,0 +1,11 @@
+//go:build !unix
+
+package server
+
+import "syscall"
+
+// readNow reads nothing: this system has no way to ask.
+func readNow(syscall.RawConn, []byte) int { return 0 }
+
+// hasMore reports nothing, for the same reason.
+func hasMore(syscall.RawConn) bool { return false }

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+)
+
+// TestServerPartOfUntilClose breaks off responses that end with the connection, which is all that HTTP/1.0 knows of
+// their length.
+func TestServerPartOfUntilClose(t *testing.T) {
+	t.Parallel()
+	for what, handler := range map[string]http.HandlerFunc{
+		"handler gives up": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "half")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		},
+		"write fails": func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+			_, _ = w.Write(make([]byte, 64<<20))
+		},
+		"write left behind": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "half")
+			_ = http.NewResponseController(w).Flush()
+			// It is more than the client's memory takes, so that it is under way until it is interrupted.
+			go func() { _, _ = w.Write(make([]byte, 64<<20)) }()
+			http1test.Eventually(t, "the write is under way", func() bool { return w.(*exchange).guard.Under().Writes })
+		},
+	} {
+		for name, layer := range layers(t) {
+			t.Run(what+" "+name, func(t *testing.T) {
+				t.Parallel()
+				handled := make(chan struct{})
+				g, dial := layer(&Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					defer close(handled)
+					handler(w, r)
+				})})
+				conn := dial()
+				say(t, conn, "GET / HTTP/1.0\r\n\r\n")
+				http1test.Receive(t, handled, "the handler")
+				g.untilClosed(t)
+				if got, err := io.ReadAll(conn); err == nil {
+					t.Errorf("a part of %d bytes was taken for the whole", len(got))
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,492 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+)
+
+// piped hides the descriptor of a connection, so that the server reads ahead.
+type piped struct{ net.Conn }
+
+func (p piped) CloseWrite() error { return p.Conn.(*net.TCPConn).CloseWrite() }
+
+// kinds of connections on which cancellation works by different means.
+func kinds() map[string]func(net.Conn) net.Conn {
+	return map[string]func(net.Conn) net.Conn{"descriptor": nil, "read ahead": func(conn net.Conn) net.Conn {
+		return piped{conn}
+	}}
+}
+
+func TestServerClientLeaves(t *testing.T) {
+	t.Parallel()
+	for kind, wrap := range kinds() {
+		for name, sent := range map[string]string{
+			"no body": get, "body": post("Content-Length: 4") + "body", "pipelined": get + "GET /next HTTP/1.1\r\n",
+			"unread body": post("Content-Length: 4") + "bo",
+		} {
+			if kind == "read ahead" && name != "no body" && name != "body" {
+				continue // net/http's way can't look behind bytes either
+			}
+			t.Run(kind+" "+name, func(t *testing.T) {
+				t.Parallel()
+				begun, ended := make(chan struct{}), make(chan time.Time, 3)
+				g := newRig(t, &Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					context.AfterFunc(r.Context(), func() { ended <- time.Now() })
+					child, cancel := context.WithTimeout(r.Context(), time.Hour)
+					defer cancel()
+					if name == "body" {
+						_, _ = io.ReadAll(r.Body)
+					}
+					close(begun)
+					<-child.Done()
+					ended <- time.Now()
+					if !errors.Is(r.Context().Err(), context.Canceled) || !errors.Is(child.Err(), context.Canceled) {
+						t.Errorf("%v, %v", r.Context().Err(), child.Err())
+					}
+				})}, wrap)
+				conn := g.dial()
+				say(t, conn, sent)
+				http1test.Receive(t, begun, "the handler")
+				left := time.Now()
+				if name == "unread body" {
+					// The end alone would be told to who reads the body.
+					_ = conn.(*net.TCPConn).SetLinger(0)
+				}
+				_ = conn.Close()
+				for range 2 {
+					if took := http1test.Receive(t, ended, "the end of the context").Sub(left); took > 100*time.Millisecond {
+						t.Errorf("the context ended after %v", took)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestServerReadAheadKeepsBytes pipelines a request behind one whose context is watched.
+func TestServerReadAheadKeepsBytes(t *testing.T) {
+	t.Parallel()
+	for kind, wrap := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			release := make(chan struct{}, 1)
+			g := newRig(t, &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				select {
+				case <-r.Context().Done():
+				case <-release:
+				}
+				echo(w, r)
+			})}, wrap)
+			conn, reader := g.open(get)
+			for i := range 20 {
+				say(t, conn, fmt.Sprintf("GET /%d HTTP/1.1\r\nHost: a\r\n\r\n", i))
+				release <- struct{}{}
+				want := "GET / a"
+				if i > 0 {
+					want = fmt.Sprintf("GET /%d a", i-1)
+				}
+				if _, body := answer(t, reader); !strings.HasPrefix(body, want) {
+					t.Fatalf("got %q", body)
+				}
+			}
+			release <- struct{}{}
+		})
+	}
+}
+
+func TestServerContextEndsWithHandler(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	contexts := make(chan context.Context, 1)
+	g := newRig(t, &Server{
+		Handler:     http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { contexts <- r.Context() }),
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context { return context.WithValue(ctx, key{}, conn) },
+	}, nil)
+	_, reader := g.open(get)
+	answer(t, reader)
+	ctx := http1test.Receive(t, contexts, "the context")
+	http1test.Receive(t, ctx.Done(), "its end")
+	if ctx.Value(key{}) == nil {
+		t.Error("no value of the connection's context")
+	}
+	called := make(chan struct{})
+	context.AfterFunc(ctx, func() { close(called) })
+	http1test.Receive(t, called, "a call after the end")
+}
+
+func TestServerAfterFuncStops(t *testing.T) {
+	t.Parallel()
+	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		fail := func() { t.Error("a stopped call was made") }
+		var stops []func() bool
+		for range 4 {
+			stops = append(stops, context.AfterFunc(r.Context(), fail))
+		}
+		for _, i := range []int{2, 0, 3, 1} {
+			if !stops[i]() || stops[i]() {
+				t.Errorf("stop %d", i)
+			}
+		}
+		hello(w, r)
+	})
+	_, reader := g.open(get)
+	answer(t, reader)
+}
+
+func TestServerExpectContinue(t *testing.T) {
+	t.Parallel()
+	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/refuse":
+			w.WriteHeader(http.StatusForbidden)
+		case "/late":
+			w.WriteHeader(http.StatusOK)
+			w.(http.Flusher).Flush()
+			body, err := io.ReadAll(r.Body)
+			_, _ = fmt.Fprintf(w, "%s %v", body, err)
+		case "/self":
+			w.WriteHeader(http.StatusContinue)
+			echo(w, r)
+		default:
+			echo(w, r)
+		}
+	})
+	for path, continues := range map[string]bool{"/": true, "/self": true, "/refuse": false, "/late": false} {
+		conn, reader := g.open("POST " + path + " HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 4\r\n\r\n")
+		if continues {
+			line, err := reader.ReadString('\n')
+			if err != nil || line != "HTTP/1.1 100 Continue\r\n" {
+				t.Errorf("%s: got %q, %v", path, line, err)
+			}
+			_, _ = reader.ReadString('\n')
+		}
+		if path != "/refuse" {
+			say(t, conn, "body")
+		}
+		response, body := answer(t, reader)
+		switch path {
+		case "/refuse":
+			if response.StatusCode != 403 || !response.Close {
+				t.Errorf("%s: %+v", path, response)
+			}
+		case "/late":
+			if body != "body <nil>" {
+				t.Errorf("%s: %q", path, body)
+			}
+		default:
+			if body != `POST `+path+` a "body" <nil>` || response.Close {
+				t.Errorf("%s: %q", path, body)
+			}
+		}
+	}
+	if got := g.raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got,
+		"HTTP/1.1 417") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestServerRequestTrailers(t *testing.T) {
+	t.Parallel()
+	seen := make(chan http.Header, 2)
+	g := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		seen <- r.Trailer.Clone()
+		_, _ = io.ReadAll(r.Body)
+		seen <- r.Trailer
+	})
+	_, reader := g.open(post("Transfer-Encoding: chunked", "Trailer: X-Sum") +
+		"1\r\nx\r\n0\r\nX-Sum: 1\r\nX-Other: 2\r\nContent-Length: 3\r\n\r\n")
+	answer(t, reader)
+	if got := fmt.Sprint(<-seen, <-seen); got != "map[X-Sum:[]] map[X-Other:[2] X-Sum:[1]]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestServerHijack(t *testing.T) {
+	t.Parallel()
+	for kind, wrap := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			left := make(chan error, 1)
+			g := newRig(t, &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_ = r.Context().Done()
+				conn, buffers, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, err = w.Write([]byte("x"))
+				left <- err
+				go func() {
+					defer conn.Close() //nolint:errcheck // a test's
+					_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n\r\n")
+					line, err := buffers.ReadString('\n')
+					if err != nil {
+						t.Error(err)
+					}
+					_, _ = io.WriteString(conn, strings.ToUpper(line))
+					line, _ = buffers.ReadString('\n')
+					_, _ = io.WriteString(conn, strings.ToUpper(line))
+				}()
+			})}, wrap)
+			conn, reader := g.open(get + "early\n")
+			if err := http1test.Receive(t, left, "the handler"); !errors.Is(err, http.ErrHijacked) {
+				t.Errorf("Write: %v", err)
+			}
+			// Half of the connection may end without an end of the other.
+			say(t, conn, "later\n")
+			_ = conn.(*net.TCPConn).CloseWrite()
+			rest, err := io.ReadAll(reader)
+			if err != nil || !strings.HasSuffix(string(rest), "\r\n\r\nEARLY\nLATER\n") {
+				t.Errorf("got %q, %v", rest, err)
+			}
+		})
+	}
+}
+
+// TestServerUnreadBodies sends a body that the handler does not read, and looks at what becomes of the connection.
+func TestServerUnreadBodies(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, request string
+		flush         bool
+		answers       int
+		closes        bool
+	}{
+		{"read in passing", post("Content-Length: 4") + "body", false, 2, false},
+		{"read in passing after a flush", post("Content-Length: 4") + "body", true, 2, false},
+		{"chunks", post("Transfer-Encoding: chunked") + "4\r\nbody\r\n0\r\n\r\n", false, 2, false},
+		{"bad chunks", post("Transfer-Encoding: chunked") + "zz\r\n", false, 1, false},
+		{"bad chunks after a flush", post("Transfer-Encoding: chunked") + "zz\r\n", true, 1, false},
+		{"incomplete", post("Content-Length: 1000") + "body", false, 1, false},
+		{"too long", post("Content-Length: 400000") + strings.Repeat("x", 399_000), false, 1, true},
+		{"endless chunks", post("Transfer-Encoding: chunked") + strings.Repeat("3e8\r\n"+strings.Repeat("x", 1000)+"\r\n",
+			300), false, 1, false},
+		{"100-continue not asked for", post("Content-Length: 4", "Expect: 100-continue"), false, 1, true},
+		{"100-continue not asked for before a flush", post("Content-Length: 4", "Expect: 100-continue"), true, 1, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var mutex sync.Mutex
+			var seen []string
+			g := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				mutex.Lock()
+				seen = append(seen, r.URL.Path)
+				mutex.Unlock()
+				_, _ = io.WriteString(w, "answer")
+				if test.flush {
+					_ = http.NewResponseController(w).Flush()
+				}
+			})
+			conn := g.dial()
+			go func() {
+				_, _ = io.WriteString(conn, test.request+"GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+			}()
+			reader := bufio.NewReader(conn)
+			response, _ := answer(t, reader)
+			if response.Close != test.closes {
+				t.Errorf("Connection: close is %v", response.Close)
+			}
+			rest, err := io.ReadAll(reader)
+			if got := 1 + strings.Count(string(rest), "HTTP/1.1"); got != test.answers {
+				t.Errorf("%d answers, want %d: %q, %v", got, test.answers, rest, err)
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			if len(seen) != test.answers {
+				t.Errorf("the handler saw %q", seen)
+			}
+		})
+	}
+}
+
+func TestServerPanics(t *testing.T) {
+	t.Parallel()
+	reports := make(chan string, 10)
+	g := newRig(t, &Server{
+		Panicked: func(r *http.Request, cause any, stack []byte) {
+			reports <- fmt.Sprint(r.URL.Path, cause, strings.Contains(string(stack), "panic"))
+		},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/late" {
+				_, _ = io.WriteString(w, "part")
+				w.(http.Flusher).Flush()
+			}
+			if r.URL.Path == "/abort" {
+				panic(http.ErrAbortHandler)
+			}
+			panic("boom")
+		}),
+	}, nil)
+	for _, path := range []string{"/early", "/abort", "/late"} {
+		_, reader := g.open("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
+		response, err := http.ReadResponse(reader, nil)
+		if path == "/late" {
+			if _, err := io.ReadAll(response.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("a part passes for the whole: %v", err)
+			}
+		} else if err == nil {
+			t.Errorf("%s: %+v", path, response)
+		}
+	}
+	// HTTP/1.0 has no other end of a body than that of the connection.
+	conn, _ := g.open("GET /late HTTP/1.0\r\n\r\n")
+	if got, err := io.ReadAll(conn); err == nil {
+		t.Errorf("a part passes for the whole: %q", got)
+	}
+	if got := fmt.Sprint(<-reports, <-reports, <-reports); got != "/earlyboomtrue/lateboomtrue/lateboomtrue" {
+		t.Errorf("reported %q", got)
+	}
+}
+
+func TestServerTimeouts(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, sent string
+		read, idle time.Duration
+	}{
+		{"silent", "", 50 * time.Millisecond, 0},
+		{"slow head", "GET / HTTP/1.1\r\nHost: a\r\n", 50 * time.Millisecond, 0},
+		{"head within the first line", "GE", 50 * time.Millisecond, time.Hour},
+		{"idle", get, time.Hour, 50 * time.Millisecond},
+		{"idle without its own limit", get, 50 * time.Millisecond, 0},
+	} {
+		for kind, wrap := range kinds() {
+			t.Run(test.name+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				g := newRig(t, &Server{
+					Handler: http.HandlerFunc(hello), ReadTimeout: test.read, IdleTimeout: test.idle,
+				}, wrap)
+				got := g.raw(test.sent)
+				if answered := strings.Contains(got, "hello"); answered != (test.sent == get) {
+					t.Errorf("got %q", got)
+				}
+			})
+		}
+	}
+}
+
+func TestServerSlowBody(t *testing.T) {
+	t.Parallel()
+	failed := make(chan error, 1)
+	g := newRig(t, &Server{ReadTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request,
+	) {
+		switch r.URL.Path {
+		case "/stream":
+			w.(http.Flusher).Flush()
+		case "/own":
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Hour))
+		}
+		body, err := io.ReadAll(r.Body)
+		if r.URL.Path == "/" {
+			failed <- err
+		}
+		_, _ = fmt.Fprintf(w, "%s %v", body, err)
+	})}, nil)
+	_, reader := g.open(post("Content-Length: 4") + "b")
+	if _, body := answer(t, reader); !strings.HasPrefix(body, "b http1: the client sends") {
+		t.Errorf("got %q", body)
+	}
+	if err := http1test.Receive(t, failed, "the end of the body"); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	// Once the response has begun, or the handler has said so, the client may be silent for longer.
+	for _, path := range []string{"/stream", "/own"} {
+		conn, reader := g.open("POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
+		pause := time.NewTimer(120 * time.Millisecond)
+		<-pause.C
+		say(t, conn, "x"+"GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
+		if _, body := answer(t, reader); body != "xx <nil>" {
+			t.Errorf("%s: got %q", path, body)
+		}
+		if _, body := answer(t, reader); body != " <nil>" {
+			t.Errorf("%s: then %q", path, body)
+		}
+	}
+}
+
+func TestServerMinRate(t *testing.T) {
+	t.Parallel()
+	meter := rateMeter{bytes: 1000, waited: 7 * time.Second}
+	if got := meter.allowance(100); got != 8*time.Second {
+		t.Errorf("after 1000 bytes in 7 s at 100 bytes a second, the client has %v", got)
+	}
+	meter.waited = 16 * time.Second
+	if got := meter.allowance(100); got >= 0 {
+		t.Errorf("after 1000 bytes in 16 s at 100 bytes a second, the client has %v", got)
+	}
+}
+
+func TestServerWriteTimeout(t *testing.T) {
+	t.Parallel()
+	failed := make(chan error, 1)
+	g := newRig(t, &Server{WriteTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request,
+	) {
+		chunk := make([]byte, 1<<20)
+		for {
+			if _, err := w.Write(chunk); err != nil {
+				failed <- err
+				return
+			}
+		}
+	})}, nil)
+	g.open(get)
+	if err := http1test.Receive(t, failed, "the end of writing"); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestServerShutdown(t *testing.T) {
+	t.Parallel()
+	begun, release := make(chan struct{}), make(chan struct{})
+	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(begun)
+			<-release
+		}
+		hello(w, r)
+	})
+	_, idle := g.open(get)
+	answer(t, idle)
+	fresh := g.dial()
+	_, busy := g.open("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n" + get)
+	http1test.Receive(t, begun, "the slow request")
+	http1test.Eventually(t, "all connections are accepted", func() bool {
+		g.server.mutex.Lock()
+		defer g.server.mutex.Unlock()
+		return len(g.server.conns) == 3
+	})
+	over := make(chan error, 1)
+	go func() { over <- g.server.Shutdown(context.Background()) }()
+	if _, err := idle.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("the idle connection: %v", err)
+	}
+	if _, err := fresh.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the new connection: %v", err)
+	}
+	expired, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := g.server.Shutdown(expired); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown did not wait: %v", err)
+	}
+	close(release)
+	if response, body := answer(t, busy); body != "hello" || !response.Close {
+		t.Errorf("%+v %q", response, body)
+	}
+	if err := http1test.Receive(t, over, "the end"); err != nil {
+		t.Error(err)
+	}
+}

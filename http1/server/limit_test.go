@@ -1,0 +1,263 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+)
+
+// TestServerSlowClients sends a byte a second, and looks at when the server has had enough.
+func TestServerSlowClients(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, first string
+		rest        byte
+		read        time.Duration
+		rate        int
+		// atLeast and atMost bound when the connection ends.
+		atLeast, atMost time.Duration
+	}{
+		{"head within ReadTimeout", "GET / HTTP/1.1\r\nHost: a\r\nX: ", 'x', time.Minute, 0, time.Minute, 61 * time.Second},
+		{"head below the rate", "GET / HTTP/1.1\r\nHost: a\r\nX: ", 'x', time.Minute, 100, 5 * time.Second, 6 * time.Second},
+		{"body below the rate", post("Content-Length: 1000"), 'x', time.Minute, 100, 5 * time.Second, 6 * time.Second},
+		{
+			"chunks below the rate", post("Transfer-Encoding: chunked") + "fff\r\n", 'x', time.Minute, 100, 5 * time.Second,
+			6 * time.Second,
+		},
+		{"body at its own rate", post("Content-Length: 100"), 'x', time.Minute, 1, 100 * time.Second, 100 * time.Second},
+		{"body without a rate", post("Content-Length: 100"), 'x', time.Minute, 0, 100 * time.Second, 100 * time.Second},
+		{"body without any limit", post("Content-Length: 100"), 'x', 0, 0, 100 * time.Second, 100 * time.Second},
+		{
+			"stream", "POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 'x', time.Second / 2, 100,
+			100 * time.Second, 101 * time.Second,
+		},
+		// gRPC is HTTP/2: nobody gets more time by calling a body of HTTP/1.1 so.
+		{
+			"gRPC", post("Content-Length: 100", "Content-Type: application/grpc"), 'x', time.Second / 2, 100, time.Second / 2,
+			time.Second,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client, conn := net.Pipe()
+				server := &Server{ReadTimeout: test.read, MinRate: test.rate, Handler: http.HandlerFunc(func(w http.ResponseWriter,
+					r *http.Request,
+				) {
+					if r.URL.Path == "/stream" {
+						w.(http.Flusher).Flush()
+					}
+					_, _ = io.Copy(io.Discard, r.Body)
+					w.Header().Set("Connection", "close")
+				})}
+				over := make(chan time.Duration, 1)
+				start := time.Now()
+				go func() {
+					server.ServeConn(context.Background(), conn)
+					over <- time.Since(start)
+				}()
+				go func() { _, _ = io.Copy(io.Discard, client) }()
+				_, _ = io.WriteString(client, test.first)
+				for {
+					pause := time.NewTimer(time.Second)
+					<-pause.C
+					if _, err := client.Write([]byte{test.rest}); err != nil {
+						break
+					}
+				}
+				if took := <-over; took < test.atLeast || took > test.atMost {
+					t.Errorf("the connection ended after %v", took)
+				}
+				_ = client.Close()
+			})
+		})
+	}
+}
+
+// TestServerLazyDeadlines serves requests at a steady pace for longer than the idle time-out that was set first.
+func TestServerLazyDeadlines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, conn := net.Pipe()
+		server := &Server{ReadTimeout: time.Minute, IdleTimeout: 10 * time.Second, Handler: http.HandlerFunc(hello)}
+		over := make(chan time.Time, 1)
+		go func() {
+			server.ServeConn(context.Background(), conn)
+			over <- time.Now()
+		}()
+		reader := bufio.NewReader(client)
+		last := time.Now()
+		for range 20 {
+			pause := time.NewTimer(7 * time.Second)
+			<-pause.C
+			last = time.Now()
+			say(t, client, get)
+			answer(t, reader)
+		}
+		if idle := (<-over).Sub(last); idle != 10*time.Second {
+			t.Errorf("the connection was idle for %v", idle)
+		}
+		_ = client.Close()
+	})
+}
+
+// TestServerIdleAfterStream has a response that takes longer than the idle time-out.
+func TestServerIdleAfterStream(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, conn := net.Pipe()
+		server := &Server{IdleTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter,
+			_ *http.Request,
+		) {
+			w.(http.Flusher).Flush()
+			pause := time.NewTimer(time.Minute)
+			<-pause.C
+		})}
+		go server.ServeConn(context.Background(), conn)
+		reader := bufio.NewReader(client)
+		for range 2 {
+			say(t, client, get)
+			answer(t, reader)
+			pause := time.NewTimer(9 * time.Second)
+			<-pause.C
+		}
+		_ = client.Close()
+		synctest.Wait()
+	})
+}
+
+// TestServerKeepsNoMemory sends large heads on many connections, and looks at what is kept while they are idle.
+func TestServerKeepsNoMemory(t *testing.T) {
+	const conns = 100
+	g := newRig(t, &Server{Handler: http.HandlerFunc(hello)}, nil)
+	request := "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: "+strings.Repeat("x", 1000)+"\r\n", 500) + "\r\n"
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := heap()
+	for range conns {
+		_, reader := g.open(request)
+		answer(t, reader)
+	}
+	// The client's side has a buffer of 4 KiB for each.
+	if grown := int64(heap()-before) / conns; grown > 16<<10 {
+		t.Errorf("a connection that is idle keeps %d bytes", grown)
+	}
+}
+
+func TestServerEndOfContext(t *testing.T) {
+	t.Parallel()
+	client, conn := net.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	server := &Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+		if !errors.Is(r.Context().Err(), context.Canceled) {
+			t.Error(r.Context().Err())
+		}
+	})}
+	over := make(chan struct{})
+	go func() {
+		server.ServeConn(ctx, conn)
+		close(over)
+	}()
+	say(t, client, get)
+	answer(t, bufio.NewReader(client))
+	_ = client.Close()
+	http1test.Receive(t, over, "the end")
+}
+
+func TestServerHandlerEndsItsGoroutine(t *testing.T) {
+	t.Parallel()
+	g := serve(t, func(http.ResponseWriter, *http.Request) { runtime.Goexit() })
+	if got := g.raw(get); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestServerOwnDeadlines lets a handler set deadlines, which end with its request.
+func TestServerOwnDeadlines(t *testing.T) {
+	t.Parallel()
+	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if r.URL.Path != "/own" {
+			hello(w, r)
+			return
+		}
+		_ = control.SetWriteDeadline(time.Now().Add(time.Hour))
+		_ = control.SetReadDeadline(time.Now().Add(-time.Second))
+		_, first := r.Body.Read(make([]byte, 10))
+		_ = control.SetReadDeadline(time.Time{})
+		body, err := io.ReadAll(r.Body)
+		_, _ = fmt.Fprintf(w, "%v %s %v", errors.Is(first, os.ErrDeadlineExceeded), body, err)
+		_ = control.SetReadDeadline(time.Now().Add(-time.Second))
+		_ = control.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+	})
+	conn := g.dial()
+	say(t, conn, "POST /own HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n")
+	pause := time.NewTimer(30 * time.Millisecond)
+	<-pause.C
+	say(t, conn, "body")
+	reader := bufio.NewReader(conn)
+	if _, body := answer(t, reader); body != "true body <nil>" {
+		t.Errorf("got %q", body)
+	}
+	pause.Reset(50 * time.Millisecond)
+	<-pause.C
+	say(t, conn, get)
+	if _, body := answer(t, reader); body != "hello" {
+		t.Errorf("then %q", body)
+	}
+}
+
+// TestServerDeadlineWakesReader sets a deadline while another goroutine reads.
+func TestServerDeadlineWakesReader(t *testing.T) {
+	t.Parallel()
+	for kind, wrap := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				read := make(chan error, 1)
+				reading := make(chan struct{})
+				go func() {
+					_, _ = r.Body.Read(make([]byte, 1))
+					close(reading)
+					_, err := r.Body.Read(make([]byte, 1))
+					read <- err
+				}()
+				<-reading
+				_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+				if err := http1test.Receive(t, read, "the reader"); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error(err)
+				}
+			})}, wrap)
+			_, reader := g.open(post("Content-Length: 4") + "x")
+			answer(t, reader)
+		})
+	}
+}
+
+// TestServerSwitchWithoutHijack answers 101 and goes on as if nothing had been said.
+func TestServerSwitchWithoutHijack(t *testing.T) {
+	t.Parallel()
+	g := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusSwitchingProtocols) })
+	if got := g.raw(get + get); strings.Count(got, "HTTP/1.1") != 1 {
+		t.Errorf("got %q", got)
+	}
+}
