@@ -23,13 +23,30 @@ type following struct {
 // start calls abort when the context ends, on some other goroutine.
 func (f *following) start(ctx context.Context, abort func()) {
 	f.own, f.halt = nil, nil
-	if own, ok := ctx.(afterfunc.Context); ok {
+	if own, ok := base(ctx); ok {
 		f.own = own
 		f.call = afterfunc.Call{F: abort}
 		own.AddCall(&f.call)
 		return
 	}
 	f.halt = follow(ctx, abort)
+}
+
+// layer is a context that adds values to another and ends with it.
+type layer interface{ EndsWith() context.Context }
+
+// base returns the context that takes calls with whose end ctx ends, as far as that can be found without a cost.
+func base(ctx context.Context) (own afterfunc.Context, ok bool) {
+	for {
+		if own, ok = ctx.(afterfunc.Context); ok {
+			return own, true
+		}
+		above, ok := ctx.(layer)
+		if !ok {
+			return nil, false
+		}
+		ctx = above.EndsWith()
+	}
 }
 
 // stop ends the following. It reports whether abort has not been called and never will be.
@@ -53,8 +70,8 @@ func follow(ctx context.Context, abort func()) (stop func() bool) {
 		return nil
 	}
 	// Layers of values end with what they lie on; those with an end of their own have another channel.
-	if base, ok := ctx.Value(afterfunc.Key{}).(afterFuncer); ok && base.Done() == done {
-		return base.AfterFunc(abort)
+	if own, ok := ctx.Value(afterfunc.Key{}).(afterFuncer); ok && own.Done() == done {
+		return own.AfterFunc(abort)
 	}
 	return context.AfterFunc(ctx, abort)
 }
