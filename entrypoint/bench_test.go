@@ -7,7 +7,6 @@ import (
 
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/http1/server"
-	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
 // discarding is a response writer that costs nothing.
@@ -21,10 +20,9 @@ func (d *discarding) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarding) WriteHeader(int)             {}
 
 func (d *discarding) Attach(state *server.RequestState) { d.state = *state }
-func (d *discarding) Recycle()                          {}
+func (d *discarding) Answered() bool                    { return true }
+func (d *discarding) CloseAfter()                       {}
 func (d *discarding) Seen() (bool, bool)                { return true, true }
-
-func (d *discarding) WriteFields(int, []wire.Field) {}
 
 // BenchmarkChain measures what the entrypoint adds to a request with the headers of a browser.
 func BenchmarkChain(b *testing.B) {
@@ -47,6 +45,6 @@ func BenchmarkChain(b *testing.B) {
 		r := *template
 		r.Header = template.Header
 		e.ServeHTTP1(writer, &r)
-		writer.state.Completed(server.Completion{Begun: true})
+		writer.state.Completed(server.Completion{Status: http.StatusOK})
 	}
 }

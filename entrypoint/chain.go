@@ -11,8 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
-// chain is what every request passes before the router: one request or http2Request, and the rules of the entrypoint in
-// their order.
+// chain is what every request passes before the router: the rules of the entrypoint in their order.
 type chain struct {
 	entrypoint *Entrypoint
 	next       http.Handler
@@ -21,14 +20,21 @@ type chain struct {
 	recycled sync.Pool
 }
 
+// responseWriter is a response that can be the last of its connection.
+type responseWriter interface {
+	http.ResponseWriter
+	// CloseAfter ends the connection with this response, whatever the handler makes of the header.
+	CloseAfter()
+}
+
 // admit applies the rules of the entrypoint to a request, and hands it on with the writer of its response.
-func (c *chain) admit(v *requestState, w http.ResponseWriter, r *http.Request) {
+func (c *chain) admit(v *requestState, w responseWriter, r *http.Request) {
 	s := &c.entrypoint.settings
 	if !v.http1 {
 		// In HTTP/2 it stands beside :authority, and may say something else (RFC 9113, section 8.3.1).
 		delete(r.Header, "Host")
 		if s.maxHeaderCount > 0 && fields(r.Header) > s.maxHeaderCount {
-			v.close(w)
+			w.CloseAfter()
 			v.refuse(w, http.StatusRequestHeaderFieldsTooLarge, tooManyFields)
 			return
 		}
@@ -52,7 +58,7 @@ func (c *chain) admit(v *requestState, w http.ResponseWriter, r *http.Request) {
 	}
 	v.record.Host, v.record.Path = r.Host, target.Escaped
 	if v.connection != nil && v.connection.isOld(s) {
-		v.close(w)
+		w.CloseAfter()
 	}
 	s.forwarding.ApplyIn(&v.forwarded, r, forwarded.Peer{Address: v.client, Text: v.record.Client, Seen: v.seen})
 	if r.Trailer != nil {
@@ -81,17 +87,11 @@ func flaw(r *http.Request) string {
 // reject refuses a request that should not have been sent. In HTTP/1.1 the connection ends with the answer, as with all
 // that its server refuses: the bytes behind the request have no certain meaning. In HTTP/2 other streams have no part
 // in it.
-func (v *requestState) reject(w http.ResponseWriter, status int, reason string) {
+func (v *requestState) reject(w responseWriter, status int, reason string) {
 	if v.http1 {
-		v.close(w)
+		w.CloseAfter()
 	}
 	v.refuse(w, status, reason)
-}
-
-// close ends the connection with this response, whatever the handler makes of the header.
-func (v *requestState) close(w http.ResponseWriter) {
-	v.last.Store(true)
-	w.Header().Set("Connection", "close")
 }
 
 // tooManyFields is the reason for refusing a request with more header fields than it may have.

@@ -41,6 +41,8 @@ type http2Request struct {
 	// sentFields is how many fields header had when it was sent.
 	sentFields int
 	flushed    bool
+	// last says that the connection ends with this response.
+	last bool
 	// buffered is how many bytes of the body wait in the buffer of the server's writer.
 	buffered int
 
@@ -176,7 +178,7 @@ func (x *http2Request) sendHeader(status int) {
 		// What an endpoint did not say is not guessed from its bytes.
 		x.sent["Content-Type"] = nil
 	}
-	if x.last.Load() {
+	if x.last {
 		x.sent["Connection"] = []string{"close"}
 	}
 	x.status, x.record.Status = status, status
@@ -225,6 +227,9 @@ func (x *http2Request) Header() http.Header {
 	}
 	return x.header
 }
+
+// CloseAfter ends the connection with this response. It is for the time before the handler.
+func (x *http2Request) CloseAfter() { x.last = true }
 
 // WriteHeader sends the header. The first status of 200 or more, or 101, is the response's; others before it are
 // informational (RFC 9110, section 15.2), and calls after it do nothing, as do impossible ones.

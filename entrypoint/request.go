@@ -36,10 +36,10 @@ type requestState struct {
 	// bytes counts what was read of a body of undeclared length. A goroutine that the handler left behind may be
 	// reading still.
 	bytes atomic.Int64
-	// over says that the handler has returned, last that the connection ends with this response.
-	over, last atomic.Bool
-	// left says that the client had left when the handler returned. The context of HTTP/1.1 has ended in any case when
-	// the record is told.
+	// over says that the handler has returned.
+	over atomic.Bool
+	// left says that the client had left when the handler returned, with HTTP/1.1 without an answer. The context of
+	// HTTP/1.1 has ended in any case when the record is told.
 	left bool
 }
 

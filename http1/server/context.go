@@ -65,14 +65,17 @@ type RequestState interface {
 
 // Completion is how a response has ended.
 type Completion struct {
-	// Err is why writing has failed, or nil. It is [ErrFinished] if the handler has left a call behind that writes.
+	// Status is the final status, which is 101 for a connection that was hijacked without one. It is 0 if the handler
+	// gave up before it had set one, or if writing failed before a byte of the head was written.
+	Status int
+	// Header is the header as the handler has left it, nil for hijacked connections.
+	Header http.Header
+	// Sent is how many bytes of the body were written.
+	Sent int64
+	// Err is why writing has failed, or nil. Of a call that the handler has left behind it is not known.
 	Err error
-	// Begun reports whether a byte of the response's head has been written. It is false for hijacked connections.
-	Begun bool
-	// Unsent is how many bytes of the body were accepted by Write and could not be written.
-	Unsent int64
-	// Abandoned reports whether a goroutine of the handler is still in a call on the writer or the body.
-	Abandoned bool
+	// Recycled reports whether the memory of the exchange serves another request, as Recycle allows.
+	Recycled bool
 }
 
 // Value returns the address that the client connected to under http.LocalAddrContextKey, and otherwise what was

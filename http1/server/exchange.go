@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -239,13 +240,22 @@ func (x *exchange) completed() {
 		return
 	}
 	x.state = nil
-	under := x.guard.Under()
-	if under.Writes { // The response belongs to the call that is under way.
-		state.Completed(Completion{Err: ErrFinished, Begun: true, Abandoned: true})
-		return
+	r, under := &x.response, x.guard.Under()
+	end := Completion{Status: int(r.status.Load()), Header: r.fields(), Recycled: x.recyclable && !under.Any()}
+	if !x.head {
+		end.Sent = r.written.Load()
 	}
-	r := &x.response
-	state.Completed(Completion{Err: r.err, Begun: r.sent, Unsent: r.unsent, Abandoned: under.Reads})
+	switch {
+	case x.hijacked.Load():
+		end.Status, end.Header, end.Recycled = cmp.Or(end.Status, http.StatusSwitchingProtocols), nil, false
+	case under.Writes: // The rest of the response belongs to the call that is under way.
+	default:
+		end.Sent, end.Err = max(end.Sent-r.unsent, 0), r.err
+		if r.err != nil && !r.sent {
+			end.Status = 0
+		}
+	}
+	state.Completed(end)
 }
 
 // finishAbandoned ends an exchange whose handler left a call behind that is under way. The connection serves no other
@@ -306,7 +316,7 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if x.hijacked.Load() {
 		return nil, nil, http.ErrHijacked
 	}
-	if x.response.status != 0 {
+	if x.response.status.Load() != 0 {
 		if err := x.flush(); err != nil {
 			return nil, nil, err
 		}

@@ -39,8 +39,11 @@ const (
 type response struct {
 	header http.Header
 	// shown says that Header has been called. Before, a late call may be about to make the header.
-	shown  atomic.Bool
-	status int
+	shown atomic.Bool
+	// status is the final status, or 0, and written is what of the body was accepted. A late call may change them while
+	// the record of the request is completed.
+	status  atomic.Int32
+	written atomic.Int64
 
 	writeBuf *[writeBytes]byte
 	buffer   []byte
@@ -49,11 +52,11 @@ type response struct {
 	from, body, chunk int
 
 	framing framing
-	// length is what the handler declared, or -1; written is what it has written.
-	length, written int64
-	head            bool
-	dated           bool
-	saysClose       bool
+	// length is what the handler declared, or -1.
+	length    int64
+	head      bool
+	dated     bool
+	saysClose bool
 	// trailers are the names of announced trailers; late says that there are others, with http.TrailerPrefix.
 	trailers []string
 	late     bool
@@ -86,7 +89,8 @@ func (r *response) fields() http.Header {
 // begin notes the final status, and puts the fields into the buffer as they are now, and those of the list behind them.
 func (x *exchange) begin(status int, list []wire.Field) {
 	r := &x.response
-	r.status, r.length, r.chunk = status, -1, -1
+	r.status.Store(int32(status)) //nolint:gosec // three digits
+	r.length, r.chunk = -1, -1
 	r.head = x.head
 	r.writeBuf = x.conn.server.pool.write()
 	b := r.writeBuf[:headroom]
@@ -120,7 +124,7 @@ func (x *exchange) frames(name string, values []string) bool {
 	case "Transfer-Encoding":
 		return true
 	case "Content-Type":
-		return r.status == http.StatusNotModified
+		return r.status.Load() == http.StatusNotModified
 	case "Connection":
 		for _, value := range values {
 			if wire.HasToken(value, "close") {
@@ -181,14 +185,14 @@ func (x *exchange) commit(final bool) {
 		x.closeAfter.Store(true)
 	}
 	var room [headroom]byte
-	b := wire.AppendStatusLine(room[:0], 1, r.status)
+	b := wire.AppendStatusLine(room[:0], 1, int(r.status.Load()))
 	now := time.Now()
 	x.conn.last = now
 	if !r.dated {
 		b = x.conn.server.date.append(b, now)
 	}
 	b = r.appendFraming(b)
-	if r.status != http.StatusSwitchingProtocols && !r.saysClose {
+	if r.status.Load() != http.StatusSwitchingProtocols && !r.saysClose {
 		switch {
 		case x.closeAfter.Load():
 			b = append(b, "Connection: close\r\n"...)
@@ -205,24 +209,25 @@ func (x *exchange) commit(final bool) {
 
 // isLast reports whether the connection ends with this response, as far as is known when it begins.
 func (x *exchange) isLast(final bool) bool {
-	return x.response.framing == untilClose || x.response.status == http.StatusSwitchingProtocols || !x.persistent ||
+	r := &x.response
+	return r.framing == untilClose || r.status.Load() == http.StatusSwitchingProtocols || !x.persistent ||
 		x.conn.server.draining.Load() || x.body.unasked() || final && x.body.isLong()
 }
 
 // decide chooses the framing (RFC 9112, section 6.3).
 func (r *response) decide(minor int, final bool) {
 	switch {
-	case wire.BodilessStatus(r.status):
+	case wire.BodilessStatus(int(r.status.Load())):
 		r.framing, r.length = noBody, -1
 	case r.head:
 		r.framing = noBody
-		if r.length < 0 && final && r.written > 0 {
-			r.length = r.written
+		if written := r.written.Load(); r.length < 0 && final && written > 0 {
+			r.length = written
 		}
 	case r.length >= 0:
 		r.framing = fixedLength
 	case final && (minor == 0 || len(r.trailers) == 0 && !r.late):
-		r.framing, r.length = fixedLength, r.written
+		r.framing, r.length = fixedLength, r.written.Load()
 	case minor > 0:
 		r.framing = inChunks
 	default:
@@ -360,10 +365,10 @@ func (x *exchange) flush() error {
 // complete sends the end of the response.
 func (x *exchange) complete() error {
 	r := &x.response
-	if r.status == 0 {
+	if r.status.Load() == 0 {
 		x.begin(http.StatusOK, nil)
 	}
-	if !r.head && r.length > r.written && !wire.BodilessStatus(r.status) {
+	if !r.head && r.length > r.written.Load() && !wire.BodilessStatus(int(r.status.Load())) {
 		// What was declared will never come.
 		x.closeAfter.Store(true)
 	}

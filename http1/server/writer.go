@@ -35,7 +35,7 @@ func (x *exchange) WriteHeader(status int) {
 	}
 	defer x.guard.EndWrite()
 	switch {
-	case x.response.status != 0 || x.hijacked.Load():
+	case x.response.status.Load() != 0 || x.hijacked.Load():
 	case status < 200 && status != http.StatusSwitchingProtocols:
 		x.inform(status)
 	default:
@@ -49,7 +49,7 @@ func (x *exchange) WriteFields(status int, fields []wire.Field) {
 		return
 	}
 	defer x.guard.EndWrite()
-	if x.response.status == 0 && !x.hijacked.Load() {
+	if x.response.status.Load() == 0 && !x.hijacked.Load() {
 		x.begin(status, fields)
 	}
 }
@@ -81,12 +81,14 @@ func (x *exchange) Write(p []byte) (int, error) {
 		return 0, ErrFinished
 	}
 	defer x.guard.EndWrite()
-	if ok, err := x.admit(len(p)); !ok {
-		return accepted(len(p), err), err
+	ok, err := x.admit(len(p))
+	if ok {
+		err = x.push(p)
 	}
-	if err := x.push(p); err != nil {
+	if err != nil {
 		return 0, err
 	}
+	x.response.written.Add(int64(len(p)))
 	return len(p), nil
 }
 
@@ -96,47 +98,41 @@ func (x *exchange) WriteString(s string) (int, error) {
 		return 0, ErrFinished
 	}
 	defer x.guard.EndWrite()
-	if ok, err := x.admit(len(s)); !ok {
-		return accepted(len(s), err), err
-	}
 	r := &x.response
-	if r.framing == undecided && !r.full(len(s)) {
+	ok, err := x.admit(len(s))
+	switch {
+	case !ok:
+	case r.framing == undecided && !r.full(len(s)):
 		r.buffer = append(r.buffer, s...)
-		return len(s), nil
+	default:
+		err = x.push([]byte(s))
 	}
-	if err := x.push([]byte(s)); err != nil {
+	if err != nil {
 		return 0, err
 	}
+	r.written.Add(int64(len(s)))
 	return len(s), nil
 }
 
-func accepted(n int, err error) int {
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// admit counts n bytes of the body, and reports whether they are to be sent.
+// admit reports whether n bytes of the body are to be sent.
 func (x *exchange) admit(n int) (bool, error) {
 	r := &x.response
 	if x.hijacked.Load() {
 		return false, http.ErrHijacked
 	}
-	if r.status == 0 {
+	if r.status.Load() == 0 {
 		x.begin(http.StatusOK, nil)
 	}
 	switch {
 	case n == 0:
 		return false, nil
-	case wire.BodilessStatus(r.status):
+	case wire.BodilessStatus(int(r.status.Load())):
 		return false, http.ErrBodyNotAllowed
-	case r.length >= 0 && r.written+int64(n) > r.length:
+	case r.length >= 0 && r.written.Load()+int64(n) > r.length:
 		return false, http.ErrContentLength
 	case r.err != nil:
 		return false, r.err
 	}
-	r.written += int64(n)
 	return !r.head, nil
 }
 
@@ -169,7 +165,8 @@ func (x *exchange) Splices() bool {
 	}
 	defer x.guard.EndWrite()
 	r := &x.response
-	hasBody := r.status != 0 && r.length >= 0 && !r.head && !wire.BodilessStatus(r.status)
+	status := int(r.status.Load())
+	hasBody := status != 0 && r.length >= 0 && !r.head && !wire.BodilessStatus(status)
 	return hasBody && x.conn.plain != nil && !x.hijacked.Load()
 }
 
@@ -195,18 +192,19 @@ func (x *exchange) splice(source io.LimitedReader) (n int64, done bool, err erro
 		return 0, false, nil
 	}
 	r := &x.response
-	if r.status == 0 {
+	if r.status.Load() == 0 {
 		x.begin(http.StatusOK, nil)
 	}
-	if r.head || r.err != nil || wire.BodilessStatus(r.status) || r.length < 0 || r.written == r.length {
+	left := r.length - r.written.Load()
+	if r.head || r.err != nil || wire.BodilessStatus(int(r.status.Load())) || r.length < 0 || left == 0 {
 		return 0, false, nil
 	}
 	if err := x.flush(); err != nil {
 		return 0, true, err
 	}
-	limit := min(source.N, r.length-r.written)
+	limit := min(source.N, left)
 	n, err = direct.ReadFrom(&io.LimitedReader{R: source.R, N: limit})
-	r.written += n
+	r.written.Add(n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		x.closeAfter.Store(true)
 		// Either side may have failed; what fails to write nothing can't be written to.
@@ -229,7 +227,7 @@ func (x *exchange) FlushError() error {
 	if x.hijacked.Load() {
 		return http.ErrHijacked
 	}
-	if x.response.status == 0 {
+	if x.response.status.Load() == 0 {
 		x.begin(http.StatusOK, nil)
 	}
 	return x.flush()
@@ -286,6 +284,17 @@ func (x *exchange) Attach(state *RequestState) {
 	if x.guard.Open() {
 		x.context.values.Store(state)
 		x.state = *state
+	}
+}
+
+// Answered reports whether the response has a status, or the connection was hijacked. Goroutines that the handler has
+// left behind may be writing meanwhile.
+func (x *exchange) Answered() bool { return x.response.status.Load() != 0 || x.hijacked.Load() }
+
+// CloseAfter ends the connection with this response.
+func (x *exchange) CloseAfter() {
+	if x.guard.Open() {
+		x.closeAfter.Store(true)
 	}
 }
 
