@@ -185,18 +185,23 @@ func (rt *RoundTrip) move(w io.Writer) (int64, error) {
 			return 0, rt.broke(err)
 		}
 	}
+	ahead := cc.unread()
 	switch rt.body {
 	case wire.FixedLength:
-		ahead := cc.unread()
-		return rt.moveAhead(w, ahead[:min(int64(len(ahead)), rt.left)])
+		ahead = ahead[:min(int64(len(ahead)), rt.left)]
 	case wire.ChunkedBody:
-		return rt.moveChunks(w, cc.unread())
+		return rt.moveChunks(w, ahead)
 	}
-	n, err := rt.write(w, cc.unread())
-	if err == nil {
-		cc.skip(int(n))
+	n, err := rt.write(w, ahead)
+	if err != nil {
+		return n, err
 	}
-	return n, err
+	cc.skip(len(ahead))
+	if rt.left -= n; rt.left == 0 && rt.body == wire.FixedLength {
+		rt.fault = io.EOF
+		rt.end()
+	}
+	return n, nil
 }
 
 // broke ends the exchange because reading has failed, or because the endpoint has closed the connection.
@@ -242,20 +247,6 @@ func (rt *RoundTrip) write(w io.Writer, p []byte) (int64, error) {
 		return int64(n), rt.refused(err)
 	}
 	return int64(n), nil
-}
-
-// moveAhead writes bytes of the connection's buffer.
-func (rt *RoundTrip) moveAhead(w io.Writer, ahead []byte) (int64, error) {
-	n, err := rt.write(w, ahead)
-	if err != nil {
-		return n, err
-	}
-	rt.cc.skip(len(ahead))
-	if rt.left -= int64(len(ahead)); rt.left == 0 {
-		rt.fault = io.EOF
-		rt.end()
-	}
-	return n, nil
 }
 
 // refused ends the exchange because the destination takes no more of the response.

@@ -127,7 +127,21 @@ func (rt *RoundTrip) accept(head *wire.Response) error {
 	if rt.fields != nil {
 		head.Header = nil
 	}
-	rt.fill(head)
+	r := &rt.response
+	r.Status, r.StatusCode = statusText(head), head.Status
+	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, head.Minor
+	if head.Minor == 0 {
+		r.Proto = "HTTP/1.0"
+	}
+	r.Header, r.Trailer, r.Request, r.TLS = head.Header, head.Announced, rt.request, rt.cc.tls
+	r.Close = !head.Persistent() || rt.body == wire.UntilClose
+	if rt.request.Method == http.MethodHead || rt.body != wire.NoBody {
+		r.ContentLength = head.Length
+	}
+	if head.Chunked {
+		rt.encoding[0] = "chunked"
+		r.TransferEncoding = rt.encoding[:]
+	}
 	switch {
 	case head.Status == http.StatusSwitchingProtocols:
 		return rt.switchProtocols()
@@ -136,39 +150,14 @@ func (rt *RoundTrip) accept(head *wire.Response) error {
 			// RFC 9112 section 6.1: there must be no body, and it says that there is.
 			rt.reusable = false
 		}
-		rt.response.Body = http.NoBody
+		r.Body = http.NoBody
 		rt.fault = io.EOF
 		rt.end()
 	default:
 		rt.left = head.Length
-		rt.response.Body = (*responseBody)(rt)
+		r.Body = (*responseBody)(rt)
 	}
 	return nil
-}
-
-// fill writes what the head says into the response.
-func (rt *RoundTrip) fill(head *wire.Response) {
-	r := &rt.response
-	r.Status, r.StatusCode = statusText(head), head.Status
-	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, head.Minor
-	if head.Minor == 0 {
-		r.Proto = "HTTP/1.0"
-	}
-	r.Header, r.Trailer, r.Request = head.Header, head.Announced, rt.request
-	r.TLS = rt.cc.tls
-	r.Close = !head.Persistent() || rt.body == wire.UntilClose
-	switch {
-	case rt.request.Method == http.MethodHead:
-		r.ContentLength = head.Length
-	case rt.body == wire.NoBody:
-		r.ContentLength = 0
-	default:
-		r.ContentLength = head.Length
-	}
-	if head.Chunked {
-		rt.encoding[0] = "chunked"
-		r.TransferEncoding = rt.encoding[:]
-	}
 }
 
 func statusText(head *wire.Response) string {

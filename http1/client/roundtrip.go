@@ -155,7 +155,15 @@ func (rt *RoundTrip) run() error {
 	if err != nil {
 		return err
 	}
-	if err = rt.first(cc); err == nil {
+	rt.cc = cc
+	if f := &rt.framing; f.rest > 0 && !f.long && !f.expects {
+		// Only now is the body touched: until there is a connection, the request may still be sent in another way.
+		err = rt.prepareBody()
+	}
+	if err == nil {
+		err = rt.try(cc)
+	}
+	if err == nil {
 		return nil
 	}
 	again := rt.repeatable(cc, err) && ctx.Err() == nil
@@ -182,18 +190,6 @@ func (rt *RoundTrip) run() error {
 		return rt.fault
 	}
 	return nil
-}
-
-// first sends the request over the first connection. Only now is the body touched: until there is a connection,
-// the request may still be sent in another way.
-func (rt *RoundTrip) first(cc *clientConn) error {
-	rt.cc = cc
-	if !rt.framing.expects {
-		if err := rt.prepareBody(); err != nil {
-			return err
-		}
-	}
-	return rt.try(cc)
 }
 
 // prepare writes the head of the request.
@@ -291,7 +287,10 @@ func (rt *RoundTrip) end() {
 		return
 	}
 	rt.ended = true
-	complete := rt.join()
+	complete := rt.whole && rt.broken == nil
+	if rt.upload != nil {
+		complete = rt.join()
+	}
 	followed := rt.following.stop()
 	rt.hold.Lock()
 	cc := rt.cc
@@ -309,9 +308,6 @@ func (rt *RoundTrip) end() {
 // whether the whole request was sent.
 func (rt *RoundTrip) join() (complete bool) {
 	u := rt.upload
-	if u == nil {
-		return rt.whole && rt.broken == nil
-	}
 	if u.ended(0) || rt.reusable && u.last.Load() && u.ended(lastWrite) {
 		return u.complete
 	}

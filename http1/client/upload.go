@@ -25,7 +25,7 @@ func (rt *RoundTrip) prepareBody() error {
 	body := rt.request.Body
 	now, ok := body.(httpio.ReadyReader)
 	// NewRequest sets GetBody for bodies that are in memory.
-	if rt.framing.long || rt.framing.rest <= 0 || !ok && rt.request.GetBody == nil {
+	if !ok && rt.request.GetBody == nil {
 		return nil
 	}
 	rt.makeRoom()

@@ -169,6 +169,14 @@ func (c *serverConn) serve() {
 	}()
 	for n := 0; ; n++ {
 		end, start, err := c.readHead(n == 0)
+		var x *exchange
+		if err == nil {
+			x = c.server.pool.exchange()
+			x.conn, x.start = c, start
+			err = x.parse(c.in[c.at : c.at+end])
+			c.at += end
+			c.release()
+		}
 		if err != nil {
 			if refusal, ok := errors.AsType[*wire.Error](err); ok {
 				c.refuse(refusal)
@@ -176,7 +184,11 @@ func (c *serverConn) serve() {
 			c.drop()
 			return
 		}
-		switch c.exchange(end, start) {
+		next := x.serve()
+		if x.recyclable && (next == keepServing || next == closeConn) {
+			c.server.pool.putExchange(x)
+		}
+		switch next {
 		case keepHijacked:
 			kept = true
 			return
@@ -188,26 +200,6 @@ func (c *serverConn) serve() {
 		case keepServing:
 		}
 	}
-}
-
-// exchange serves one request, whose head is at the beginning of what has been read.
-func (c *serverConn) exchange(end int, start time.Time) outcome {
-	x := c.server.pool.exchange()
-	x.conn, x.start = c, start
-	err := x.parse(c.in[c.at : c.at+end])
-	c.at += end
-	c.release()
-	if err != nil {
-		if refusal, ok := errors.AsType[*wire.Error](err); ok {
-			c.refuse(refusal)
-		}
-		return closeConn
-	}
-	next := x.serve()
-	if x.recyclable && (next == keepServing || next == closeConn) {
-		c.server.pool.putExchange(x)
-	}
-	return next
 }
 
 // release gives the read buffer back if nothing is in it.

@@ -89,7 +89,7 @@ func (x *exchange) parse(head []byte) error {
 		Method: parsed.Method, URL: &x.url,
 		Proto: parsed.Version, ProtoMajor: 1, ProtoMinor: int(parsed.Version[len(parsed.Version)-1] - '0'),
 		Header: parsed.Header, Host: host, RemoteAddr: c.remote, RequestURI: parsed.Target, TLS: c.secure,
-		Close: !x.persistent, Body: http.NoBody,
+		Close: !x.persistent, Body: &x.body,
 	}
 	x.request = *x.request.WithContext(x.context)
 	x.body.exchange = x
@@ -110,18 +110,17 @@ func (x *exchange) parse(head []byte) error {
 	default:
 		x.body.ended.Store(true)
 		x.context.whole.Store(true)
+		x.request.Body = http.NoBody
+	}
+	if len(x.request.Header["Expect"]) > 0 {
 		return x.expect()
 	}
-	x.request.Body = &x.body
-	return x.expect()
+	return nil
 }
 
 // expect looks at what the client expects (RFC 9110, section 10.1.1).
 func (x *exchange) expect() error {
 	values := x.request.Header["Expect"]
-	if len(values) == 0 {
-		return nil
-	}
 	if len(values) > 1 || !strings.EqualFold(values[0], "100-continue") {
 		return errExpectation
 	}
@@ -166,7 +165,7 @@ func (x *exchange) failed(cause any) outcome {
 	if report != nil && cause != nil && !aborted {
 		report(&x.request, cause, debug.Stack())
 	}
-	abandoned := x.die()
+	abandoned := !x.guard.EndIdle() && x.die()
 	switch {
 	case x.hijacked.Load():
 		return keepHijacked
@@ -196,7 +195,7 @@ func (x *exchange) cut() {
 // finish completes the response and ends the exchange.
 func (x *exchange) finish() outcome {
 	c := x.conn
-	abandoned := x.die()
+	abandoned := !x.guard.EndIdle() && x.die()
 	x.context.cancel()
 	x.context.values.Store(nil)
 	if abandoned {
@@ -277,9 +276,6 @@ func (x *exchange) finishAbandoned() outcome {
 
 // die ends the exchange for all other goroutines, interrupts their calls, and reports whether any are under way.
 func (x *exchange) die() (abandoned bool) {
-	if x.guard.EndIdle() {
-		return false
-	}
 	under := x.guard.End()
 	if !under.Any() {
 		return false

@@ -181,18 +181,25 @@ func (x *exchange) commit(final bool) {
 	}
 	x.body.relax()
 	r.decide(x.minor, final)
-	if !x.closeAfter.Load() && x.isLast(final) {
+	status := int(r.status.Load())
+	if !x.closeAfter.Load() && (r.framing == untilClose || status == http.StatusSwitchingProtocols || !x.persistent ||
+		x.conn.server.draining.Load() || x.body.unasked() || final && x.body.isLong()) {
 		x.closeAfter.Store(true)
 	}
 	var room [headroom]byte
-	b := wire.AppendStatusLine(room[:0], 1, int(r.status.Load()))
+	b := wire.AppendStatusLine(room[:0], 1, status)
 	now := time.Now()
 	x.conn.last = now
 	if !r.dated {
 		b = x.conn.server.date.append(b, now)
 	}
-	b = r.appendFraming(b)
-	if r.status.Load() != http.StatusSwitchingProtocols && !r.saysClose {
+	switch {
+	case r.length >= 0:
+		b = wire.AppendLength(b, r.length)
+	case r.framing == inChunks:
+		b = append(b, "Transfer-Encoding: chunked\r\n"...)
+	}
+	if status != http.StatusSwitchingProtocols && !r.saysClose {
 		switch {
 		case x.closeAfter.Load():
 			b = append(b, "Connection: close\r\n"...)
@@ -205,13 +212,6 @@ func (x *exchange) commit(final bool) {
 	if r.framing == inChunks && len(r.buffer) > r.body {
 		r.wrapBody()
 	}
-}
-
-// isLast reports whether the connection ends with this response, as far as is known when it begins.
-func (x *exchange) isLast(final bool) bool {
-	r := &x.response
-	return r.framing == untilClose || r.status.Load() == http.StatusSwitchingProtocols || !x.persistent ||
-		x.conn.server.draining.Load() || x.body.unasked() || final && x.body.isLong()
 }
 
 // decide chooses the framing (RFC 9112, section 6.3).
@@ -233,16 +233,6 @@ func (r *response) decide(minor int, final bool) {
 	default:
 		r.framing = untilClose
 	}
-}
-
-func (r *response) appendFraming(b []byte) []byte {
-	switch {
-	case r.length >= 0:
-		return wire.AppendLength(b, r.length)
-	case r.framing == inChunks:
-		return append(b, "Transfer-Encoding: chunked\r\n"...)
-	}
-	return b
 }
 
 // wrapBody makes a chunk of the body that is in the buffer behind the head.
