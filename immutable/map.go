@@ -17,19 +17,29 @@ import (
 )
 
 const (
-	// shardBits is how many bits of a hash choose the table of a key.
-	shardBits = 8
-	// fewEntries is the size up to which a map is a single table.
-	fewEntries = 64
+	// blockBits is how many bits of a hash choose the block of a key, and as many the table in it: as many as the largest
+	// map has blocks. shardBits is both.
+	blockBits = 6
+	shardBits = 2 * blockBits
+	// fewEntries is the size up to which a map is a single table, and manyEntries the one up to which it has fewBlocks.
+	fewEntries  = 64
+	manyEntries = 8192
+	fewBlocks   = 4
 )
 
-// Map is a map that does not change. The zero value is empty. It is a persistent hash table: up to 256 tables, of which
-// an edit copies those that it writes to.
+// Map is a map that does not change. The zero value is empty. It is a persistent hash table: blocks of 64 tables, of
+// which an edit copies those that it writes to.
 type Map[K, V comparable] struct {
 	seed   maphash.Seed
 	size   int
+	blocks []block[K, V]
+	edit   *Edit // that copied blocks
+}
+
+// block is a number of tables. It belongs to the edit that copied it.
+type block[K, V comparable] struct {
 	shards []shard[K, V]
-	edit   *Edit // that copied shards
+	edit   *Edit
 }
 
 // shard is one table. It belongs to the edit that copied it.
@@ -83,10 +93,12 @@ func (m Map[K, V]) Find(key K) (value V, found bool) {
 // All yields all entries, in no order.
 func (m Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		for i := range m.shards {
-			for j := range m.shards[i].slots {
-				if slot := &m.shards[i].slots[j]; slot.hash != 0 && !yield(slot.key, slot.value) {
-					return
+		for i := range m.blocks {
+			for j := range m.blocks[i].shards {
+				for slot := range m.blocks[i].shards[j].all() {
+					if !yield(slot.key, slot.value) {
+						return
+					}
 				}
 			}
 		}
@@ -125,17 +137,20 @@ func (m Map[K, V]) Same(other Map[K, V]) bool {
 // apart yields the keys of the tables that another version does not share.
 func (m Map[K, V]) apart(other Map[K, V]) iter.Seq[K] {
 	return func(yield func(K) bool) {
-		related := m.seed == other.seed && len(m.shards) == len(other.shards)
-		if related && len(m.shards) > 0 && &m.shards[0] == &other.shards[0] {
-			return
-		}
-		for i := range m.shards {
-			if related && m.shards[i].shares(&other.shards[i].table) {
+		related := m.seed == other.seed && len(m.blocks) == len(other.blocks)
+		for i := range m.blocks {
+			shards := m.blocks[i].shards
+			if related && &shards[0] == &other.blocks[i].shards[0] {
 				continue
 			}
-			for j := range m.shards[i].slots {
-				if slot := &m.shards[i].slots[j]; slot.hash != 0 && !yield(slot.key) {
-					return
+			for j := range shards {
+				if related && shards[j].shares(&other.blocks[i].shards[j].table) {
+					continue
+				}
+				for slot := range shards[j].all() {
+					if !yield(slot.key) {
+						return
+					}
 				}
 			}
 		}
@@ -157,11 +172,13 @@ func (m Map[K, V]) Without(key K) Map[K, V] {
 // Set puts a value under a key, in this variable. Copies of it stay as they are if they were made before the first
 // write of the edit; the edit must not be used after a copy was handed out.
 func (m *Map[K, V]) Set(e *Edit, key K, value V) {
-	if len(m.shards) == 0 {
-		m.seed, m.shards, m.edit = maphash.MakeSeed(), make([]shard[K, V], 1), e
-	}
-	if len(m.shards) == 1 && m.size == fewEntries {
-		m.spread(e)
+	switch blocks := len(m.blocks); {
+	case blocks == 0:
+		m.seed, m.blocks, m.edit = maphash.MakeSeed(), []block[K, V]{{make([]shard[K, V], 1), e}}, e
+	case blocks == 1 && m.size == fewEntries:
+		m.spread(e, fewBlocks)
+	case blocks == fewBlocks && m.size == manyEntries:
+		m.spread(e, 1<<blockBits)
 	}
 	hash := m.hash(key)
 	if m.own(e, hash).set(hash, key, value) {
@@ -179,21 +196,26 @@ func (m *Map[K, V]) Delete(e *Edit, key K) {
 	m.size--
 }
 
-// spread distributes the entries of a single table among many.
-func (m *Map[K, V]) spread(e *Edit) {
-	single := m.shards[0].slots
-	m.shards, m.edit = make([]shard[K, V], 1<<shardBits), e
-	for i := range single {
-		if slot := &single[i]; slot.hash != 0 {
-			m.own(e, slot.hash).set(slot.hash, slot.key, slot.value)
-		}
+// spread distributes the entries among that many blocks.
+func (m *Map[K, V]) spread(e *Edit, blocks int) {
+	before := *m
+	m.blocks, m.edit = make([]block[K, V], blocks), e
+	for i := range m.blocks {
+		m.blocks[i] = block[K, V]{make([]shard[K, V], 1<<blockBits), e}
+	}
+	for key, value := range before.All() {
+		hash := m.hash(key)
+		m.own(e, hash).set(hash, key, value)
 	}
 }
 
 // own returns the table of a hash, copied unless the edit has copied it already.
 func (m *Map[K, V]) own(e *Edit, hash uint64) *table[K, V] {
 	if m.edit != e {
-		m.edit, m.shards = e, slices.Clone(m.shards)
+		m.edit, m.blocks = e, slices.Clone(m.blocks)
+	}
+	if b := m.block(hash); b.edit != e {
+		b.edit, b.shards = e, slices.Clone(b.shards)
 	}
 	s := m.shard(hash)
 	if s.edit != e {
@@ -202,7 +224,12 @@ func (m *Map[K, V]) own(e *Edit, hash uint64) *table[K, V] {
 	return &s.table
 }
 
-func (m *Map[K, V]) shard(hash uint64) *shard[K, V] { return &m.shards[hash&uint64(len(m.shards)-1)] }
+func (m *Map[K, V]) block(hash uint64) *block[K, V] { return &m.blocks[hash&uint64(len(m.blocks)-1)] }
+
+func (m *Map[K, V]) shard(hash uint64) *shard[K, V] {
+	shards := m.block(hash).shards
+	return &shards[hash>>blockBits&uint64(len(shards)-1)]
+}
 
 // hash returns the hash of a key. It is never 0, which marks free slots.
 func (m *Map[K, V]) hash(key K) uint64 {

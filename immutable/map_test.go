@@ -42,6 +42,35 @@ func TestMapsEqualGoMaps(t *testing.T) {
 	}
 }
 
+// TestGrowingMap crosses the sizes at which the entries are spread among more tables, in one edit and in many.
+func TestGrowingMap(t *testing.T) {
+	const keys = 9000
+	var m immutable.Map[string, int]
+	want := map[string]int{}
+	e := new(immutable.Edit)
+	for i := range keys {
+		if i%100 == 0 || i == 8193 {
+			before, frozen := m, maps.Clone(want)
+			e = new(immutable.Edit)
+			m.Set(e, "0", i)
+			want["0"] = i
+			if i%3000 == 0 || i > 8100 && i < 8300 {
+				check(t, before, frozen, i)
+				checkChanged(t, m.Changed(before), want, frozen)
+			}
+		}
+		key := strconv.Itoa(i)
+		m.Set(e, key, i)
+		want[key] = i
+	}
+	check(t, m, want, keys)
+	next := m.With("5", -1).Without("8000")
+	if changed := slices.Sorted(next.Changed(m)); !slices.Equal(changed, []string{"5", "8000"}) {
+		t.Errorf("changed: %v", changed)
+	}
+	check(t, m, want, keys)
+}
+
 func check(t *testing.T, m immutable.Map[string, int], want map[string]int, keys int) {
 	t.Helper()
 	if m.Len() != len(want) || m.IsZero() != (len(want) == 0) {

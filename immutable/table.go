@@ -1,5 +1,7 @@
 package immutable
 
+import "iter"
+
 // table is a hash table with linear probing whose owner supplies the hashes, which are not 0. At most half of its slots
 // are in use, so that a lookup touches one cache line for the slot and one for the key.
 type table[K, V comparable] struct {
@@ -22,6 +24,17 @@ func (t *table[K, V]) place(hash uint64, key K) int {
 		i = (i + 1) & mask
 	}
 	return i
+}
+
+// all yields the slots in use.
+func (t *table[K, V]) all() iter.Seq[*slot[K, V]] {
+	return func(yield func(*slot[K, V]) bool) {
+		for i := range t.slots {
+			if t.slots[i].hash != 0 && !yield(&t.slots[i]) {
+				return
+			}
+		}
+	}
 }
 
 // find returns the slot of a key, or nil.
