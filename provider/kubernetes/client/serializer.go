@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +17,7 @@ type jsonSerializer struct {
 
 // SupportedMediaTypes replaces the decoder of JSON.
 func (s jsonSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
-	media := s.NegotiatedSerializer.SupportedMediaTypes()
+	media := slices.Clone(s.NegotiatedSerializer.SupportedMediaTypes()) // All requests share the original.
 	decoder := json.NewSerializerWithOptions(typeMeta{}, s.types, s.types, json.SerializerOptions{})
 	for i := range media {
 		if media[i].MediaType == runtime.ContentTypeJSON {
