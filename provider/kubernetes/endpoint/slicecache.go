@@ -25,8 +25,8 @@ const (
 // reference names a Service.
 type reference struct{ namespace, name string }
 
-// sliceCache holds each Service with its slices, and what has been sent of it. The goroutines of the watches note changes,
-// and the goroutine that sends collects them. It is where endpoint sets are built and compared: later stages trust it.
+// sliceCache holds each Service with its slices, and what has been sent of it. The goroutines of the watches note
+// changes, and the goroutine that sends collects them. Endpoint sets are built and compared here, and nowhere later.
 type sliceCache struct {
 	source   string
 	counters translation.Counters

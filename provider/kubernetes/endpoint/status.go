@@ -15,9 +15,9 @@ type status struct {
 	begun bool
 }
 
-// status returns the status of the provider, which follows the one that was sent. Without Services or EndpointSlices,
-// because they may not be read at the start, it is forbidden. Once everything has been read, that is only a reason: what
-// has been read stays good.
+// status returns the status of the provider, which follows the one that was sent. When Services or EndpointSlices may
+// not be read at the start, it is forbidden. Once everything has been read, that is only a reason: what has been read
+// stays good.
 func (p *Provider) status(sent status) status {
 	services, slices := p.services.Status(), p.slices.Status()
 	now := status{state: sent.state, begun: sent.begun, reason: reasons(services, slices)}
