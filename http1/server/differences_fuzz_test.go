@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
 // FuzzSameAsNetHTTP shows the same bytes to both servers. Only what a row of the table names may differ.
@@ -73,7 +75,8 @@ func compare(sent []byte, ours, theirs *observed, named map[error]bool) string {
 		return "" // Rows "answer shorter than declared", "HEAD of a large body", "hints for HTTP/1.0", "cut body".
 	}
 	answers := ours.answers
-	if n := len(ours.reasons); n > 0 && errors.Is(ours.reasons[n-1], errIncomplete) && len(theirs.answers) < len(answers) {
+	if n := len(ours.reasons); n > 0 && errors.Is(ours.reasons[n-1], server.ErrIncomplete) &&
+		len(theirs.answers) < len(answers) {
 		answers = answers[:len(answers)-1] // Row "a few bytes behind a request".
 	}
 	// A head with several faults may be refused for any of them.

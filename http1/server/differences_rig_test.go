@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bufio"
@@ -19,3 +19,9 @@ func (tContext) Value(any) any               { return nil }
 func newReader(raw []byte) *bufio.Reader { return bufio.NewReader(bytes.NewReader(raw)) }
 
 func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// noAddr is the address of a connection in memory.
+type noAddr struct{}
+
+func (noAddr) Network() string { return "tcp" }
+func (noAddr) String() string  { return "192.0.2.1:4711" }

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
@@ -161,7 +162,7 @@ func differences() []difference {
 		},
 		{
 			"two expectations", head("GET / HTTP/1.1", "Expect: 100-continue", "Expect: tea"), "417, 0 seen", "200 200, 2 seen",
-			errExpectation, "RFC 9110, section 10.1.1",
+			server.ErrExpectation, "RFC 9110, section 10.1.1",
 		},
 		{
 			"long line", head("GET /" + strings.Repeat("a", 1<<20+8192) + " HTTP/1.1"), "414, 0 seen", "431, 0 seen",

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
@@ -35,8 +36,8 @@ func (s *script) Write(p []byte) (int, error) {
 }
 
 func (s *script) Close() error                     { return nil }
-func (s *script) LocalAddr() net.Addr              { return nowhere{} }
-func (s *script) RemoteAddr() net.Addr             { return nowhere{} }
+func (s *script) LocalAddr() net.Addr              { return noAddr{} }
+func (s *script) RemoteAddr() net.Addr             { return noAddr{} }
 func (s *script) SetDeadline(time.Time) error      { return nil }
 func (s *script) SetReadDeadline(time.Time) error  { return nil }
 func (s *script) SetWriteDeadline(time.Time) error { return nil }
@@ -163,11 +164,10 @@ func refusal(response *http.Response) bool {
 func askOurs(sent []byte) *observed {
 	seen := &observed{}
 	conn := &script{in: bytes.NewReader(sent)}
-	server := &Server{Handler: observer{seen}, MaxHeaderBytes: 1 << 20, Refused: func(_ net.Conn, reason *wire.Error) {
-		seen.reasons = append(seen.reasons, reason)
-	}}
-	server.pool.poison = true
-	server.ServeConn(tContext{}, conn)
+	tested := &server.Server{Handler: observer{seen}, MaxHeaderBytes: 1 << 20}
+	tested.Refused = func(_ net.Conn, reason *wire.Error) { seen.reasons = append(seen.reasons, reason) }
+	server.Poison(tested)
+	tested.ServeConn(tContext{}, conn)
 	seen.readAnswers(conn.out.Bytes())
 	return seen
 }
@@ -188,7 +188,7 @@ func (l oneConn) Accept() (net.Conn, error) {
 }
 
 func (l oneConn) Close() error   { return nil }
-func (l oneConn) Addr() net.Addr { return nowhere{} }
+func (l oneConn) Addr() net.Addr { return noAddr{} }
 
 func askTheirs(sent []byte) *observed {
 	seen := &observed{}

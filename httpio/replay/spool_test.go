@@ -6,31 +6,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/sluiceproxy/sluice/httpio/replay"
+	"github.com/sluiceproxy/sluice/httpio/replay/replaytest"
 )
-
-// files returns how many temporary files are open.
-func files(t *testing.T) (count int) {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("open files are counted on Linux only")
-	}
-	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, link := range links {
-		if target, err := os.Readlink(link); err == nil && strings.Contains(target, "sluice-buffering-") {
-			count++
-		}
-	}
-	return count
-}
 
 func TestSpool(t *testing.T) {
 	folder := t.TempDir()
@@ -72,7 +54,7 @@ func TestSpool(t *testing.T) {
 				if small != errors.Is(err, replay.ErrTooLarge) || !small && (err != nil || n != int64(size) || s.Len() != n) {
 					t.Errorf("%s, %d bytes, limit %d: %d, %v", name, size, limit, n, err)
 				}
-				if filed := files(t) > 0; filed != (size > inMemory) && err == nil {
+				if filed := replaytest.OpenFiles(t) > 0; filed != (size > inMemory) && err == nil {
 					t.Errorf("%s, %d bytes: on disk %v", name, size, filed)
 				}
 				if lent := bound - memory.Left(); lent > inMemory {
@@ -91,7 +73,7 @@ func TestSpool(t *testing.T) {
 			}
 		}
 	}
-	equal(t, "open files", files(t), 0)
+	equal(t, "open files", replaytest.OpenFiles(t), 0)
 }
 
 // TestSpoolErrors stay.

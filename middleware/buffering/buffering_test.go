@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/replay/replaytest"
 	"github.com/sluiceproxy/sluice/middleware/buffering"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -240,7 +241,7 @@ func TestResponses(t *testing.T) {
 				t.Errorf("the reason is %q", record.Reason)
 			}
 			empty()
-			if n := open(t); n > 0 {
+			if n := replaytest.OpenFiles(t); n > 0 {
 				t.Errorf("%d files are open", n)
 			}
 		})
@@ -317,7 +318,7 @@ func TestRequests(t *testing.T) {
 			if gone := errors.Is(test.err, stalled); gone != (record.Status == telemetry.StatusClientClosedRequest) {
 				t.Errorf("recorded %d", record.Status)
 			}
-			if n := open(t); n > 0 {
+			if n := replaytest.OpenFiles(t); n > 0 {
 				t.Errorf("%d files are open", n)
 			}
 		})
@@ -383,7 +384,7 @@ func TestRetries(t *testing.T) {
 				t.Errorf("%s: %d are counted as repeated", test.expression, got)
 			}
 			empty()
-			if n := open(t); n > 0 {
+			if n := replaytest.OpenFiles(t); n > 0 {
 				t.Errorf("%d files are open", n)
 			}
 		}
@@ -470,7 +471,7 @@ func TestLateCalls(t *testing.T) {
 	if flushed := http.NewResponseController(late).Flush(); err == nil || flushed == nil || hijacked == nil {
 		t.Errorf("%v, %v, %v", err, flushed, hijacked)
 	}
-	if empty(); got != "200 Content-Length=4 body" || open(t) > 0 {
+	if empty(); got != "200 Content-Length=4 body" || replaytest.OpenFiles(t) > 0 {
 		t.Errorf("got %q", got)
 	}
 }

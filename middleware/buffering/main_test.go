@@ -3,9 +3,6 @@ package buffering_test
 import (
 	"io"
 	"os"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -27,22 +24,4 @@ func temporary(t *testing.T) (empty func()) {
 			t.Errorf("%d files have a name, %v", len(entries), err)
 		}
 	}
-}
-
-// open counts the temporary files that are open.
-func open(t *testing.T) (count int) {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("open files are counted on Linux only")
-	}
-	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, link := range links {
-		if target, err := os.Readlink(link); err == nil && strings.Contains(target, "sluice-buffering-") {
-			count++
-		}
-	}
-	return count
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/replay/replaytest"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 )
 
@@ -308,7 +309,7 @@ func TestClientsThatLeave(t *testing.T) {
 	if record := g.Record(); record.Status != 499 && record.Status != 200 {
 		t.Errorf("recorded %d, %q", record.Status, record.Reason)
 	}
-	if empty(); open(t) > 0 {
+	if empty(); replaytest.OpenFiles(t) > 0 {
 		t.Error("files are open")
 	}
 }
