@@ -18,6 +18,9 @@ type Body struct {
 	// length is the declared length; -1 is unknown.
 	length int64
 
+	// abandoned says that only the current Reader may exceed the limit.
+	abandoned atomic.Bool
+
 	// turn is held while the source is read. An abandoned Reader may still wait there: its successor gets what
 	// it reads.
 	turn sync.Mutex
@@ -85,6 +88,18 @@ func (b *Body) HandOver() bool {
 		return false
 	}
 	b.current = nil
+	return true
+}
+
+// Abandon is HandOver without a Resume: what the Reader reads from now on is buffered within the limit, beyond which it
+// returns ErrClosed.
+func (b *Body) Abandon() bool {
+	if !b.HandOver() {
+		return false
+	}
+	if b != nil {
+		b.abandoned.Store(true)
+	}
 	return true
 }
 
@@ -229,7 +244,7 @@ func (b *Body) buffered(p []byte, at int64, begin bool) (n int, ok bool, err err
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	switch {
-	case at < b.start:
+	case at < b.start || b.released:
 		return 0, true, ErrClosed
 	case at < b.total:
 		n, err = b.spool.readAt(p, at-b.start)
@@ -247,6 +262,23 @@ func (b *Body) buffered(p []byte, at int64, begin bool) (n int, ok bool, err err
 		b.moved = time.Now()
 	}
 	return 0, false, nil
+}
+
+// room returns how much a Reader may read of the source into n bytes. It is ok unless that is nothing because the
+// Reader is abandoned and the limit reached.
+func (b *Body) room(n int, by *Reader) (int, bool) {
+	if !b.abandoned.Load() {
+		return n, true
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if by == b.current {
+		return n, true
+	}
+	if b.limit >= 0 {
+		n = int(min(int64(n), b.limit-b.total))
+	}
+	return n, n > 0 && b.spool.reserve(b.total+int64(n), b.length, false)
 }
 
 // took records what a Reader has read of the source. What an abandoned one reads is always buffered: it belongs to

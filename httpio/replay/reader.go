@@ -30,6 +30,11 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if n, ok, err := r.buffered(p, true); ok {
 		return n, err
 	}
+	room, ok := b.room(len(p), r)
+	if !ok {
+		return 0, ErrClosed
+	}
+	p = p[:room]
 	if b.async == nil {
 		n, err := b.source.Read(p)
 		return r.took(p[:n], err)
@@ -54,6 +59,11 @@ func (r *Reader) ReadNow(p []byte) (int, error) {
 	if n, ok, err := r.buffered(p, false); ok {
 		return n, err
 	}
+	room, ok := b.room(len(p), r)
+	if !ok {
+		return 0, ErrClosed
+	}
+	p = p[:room]
 	n, err = ready.ReadNow(p)
 	return r.took(p[:n], err)
 }

@@ -73,7 +73,7 @@ func (s *Spool) append(p []byte, expected int64, must bool) error {
 		if s.InMemory > 0 {
 			size = min(size, s.InMemory)
 		}
-		if size > int64(cap(s.data)) && !s.grow(size, expected, must) {
+		if !s.reserve(size, expected, must) {
 			return errMemory
 		}
 		n := copy(s.data[len(s.data):size], p)
@@ -85,7 +85,12 @@ func (s *Spool) append(p []byte, expected int64, must bool) error {
 	return s.save(p)
 }
 
-// grow makes room for size bytes in memory.
+// reserve makes room for size bytes in memory.
+func (s *Spool) reserve(size, expected int64, must bool) bool {
+	return size <= int64(cap(s.data)) || s.grow(size, expected, must)
+}
+
+// grow makes room for size bytes in memory, which is more than there is.
 func (s *Spool) grow(size, expected int64, must bool) (ok bool) {
 	s.data, ok = s.Memory.grow(s.data, size, max(s.InMemory, expected), expected, must)
 	return ok

@@ -85,6 +85,7 @@ func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 			"the client left"
 		return
 	}
+	cancel() // Main has returned.
 	released := record.Released
 	record.Service, record.Endpoint, record.Code, record.Reason = before.Service, before.Endpoint, before.Code,
 		before.Reason

@@ -57,7 +57,7 @@ func (s *responseInterceptor) end() {
 
 // Decide discards a response with one of the codes, if the fallback can get the whole request body.
 func (s *responseInterceptor) Decide(status int) (int, intercept.Decision) {
-	if s.codes.Contains(status) && status >= http.StatusOK && s.body.HandOver() {
+	if s.codes.Contains(status) && status >= http.StatusOK && s.body.Abandon() {
 		s.timer = time.AfterFunc(drainTime, s.cancel)
 		return status, intercept.Discard
 	}
