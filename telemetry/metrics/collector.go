@@ -13,7 +13,7 @@ import (
 
 // requestCollector exposes what is counted for each request to one consumer: the metrics page, or what is pushed.
 type requestCollector struct {
-	reader   *reader
+	set      *SeriesSet
 	labels   *headerLabels
 	families []requestFamilies
 	// buckets are the upper bounds of the classic buckets, and picked their places among the bounds of the series.
@@ -32,7 +32,7 @@ type requestFamilies struct {
 
 // newRequestCollector returns a collector of the families that the view selects.
 func newRequestCollector(set *SeriesSet, view View, native bool) *requestCollector {
-	c := &requestCollector{reader: newReader(set), labels: set.labels, buckets: slices.Clone(view.Buckets), native: native}
+	c := &requestCollector{set: set, labels: set.labels, buckets: slices.Clone(view.Buckets), native: native}
 	for i, bound := range set.bounds {
 		if slices.Contains(c.buckets, bound) {
 			c.picked = append(c.picked, i)
@@ -87,15 +87,12 @@ func (c *requestCollector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the metrics of all series that the consumer has to see.
+// Collect sends the metrics of all series.
 func (c *requestCollector) Collect(to chan<- prometheus.Metric) {
-	kinds := make([]TrafficKind, len(c.families))
-	for i, f := range c.families {
-		kinds[i] = f.kind
-	}
+	c.set.prune()
 	native := make([]uint64, nativeBuckets)
-	for i, all := range c.reader.read(kinds) {
-		for _, s := range all {
+	for i := range c.families {
+		for _, s := range c.set.list(c.families[i].kind, nil) {
 			c.collect(to, &c.families[i], s, native)
 		}
 	}
@@ -104,7 +101,7 @@ func (c *requestCollector) Collect(to chan<- prometheus.Metric) {
 // collect sends the metrics of one series. The memory of native is used again for each shard.
 func (c *requestCollector) collect(to chan<- prometheus.Metric, f *requestFamilies, s *Series, native []uint64) {
 	own := []*dto.LabelPair{pair(f.label, s.name)}
-	if s.router {
+	if f.kind == TrafficRouters {
 		own = append(own, pair("service", s.service))
 	}
 	s.shards.all(func(key uint64, shard *shard) {

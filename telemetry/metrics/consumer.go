@@ -41,33 +41,6 @@ func (c *consumer) handler() http.Handler {
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Accept-Encoding")
-		written := &pageWriter{ResponseWriter: w, head: r.Method == http.MethodHead}
-		page.ServeHTTP(written, r)
-		if !written.head && !written.failed {
-			c.requests.reader.confirm()
-		}
+		page.ServeHTTP(w, r)
 	})
-}
-
-// pageWriter notes whether a page reaches the client.
-type pageWriter struct {
-	http.ResponseWriter
-
-	head, failed bool
-}
-
-// WriteHeader sends the header.
-func (w *pageWriter) WriteHeader(status int) {
-	w.failed = w.failed || status != http.StatusOK
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write sends a part of the page; a response to HEAD has none.
-func (w *pageWriter) Write(b []byte) (int, error) {
-	if w.head {
-		return len(b), nil
-	}
-	n, err := w.ResponseWriter.Write(b)
-	w.failed = w.failed || err != nil
-	return n, err //nolint:wrapcheck // The handler gets the writer's own errors.
 }

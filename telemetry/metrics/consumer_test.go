@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"bytes"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -60,97 +59,6 @@ func TestMetricsAreFilteredByName(t *testing.T) {
 	if page := recorder.Body.String(); !strings.Contains(page, "traefik_service_requests_total{") ||
 		strings.Contains(page, "go_goroutines") {
 		t.Errorf("the page is\n%s", page)
-	}
-}
-
-// broken is a client that leaves before it has the last family.
-type broken struct{ *httptest.ResponseRecorder }
-
-func (b *broken) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("traefik_service_responses_bytes_total")) {
-		return 0, io.ErrClosedPipe
-	}
-	return len(p), nil
-}
-
-// TestAPageThatWasNotReadShowsNothing demands that the last counts of what is gone wait for a reader who stays.
-func TestAPageThatWasNotReadShowsNothing(t *testing.T) {
-	for name, request := range map[string]*http.Request{
-		"text":     httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody),
-		"protobuf": asProtobuf(t),
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(everything())
-			s.request(s.Router("a@file", "old@file"), s.Service("old@file"))
-			s.Handler().ServeHTTP(httptest.NewRecorder(), request)
-			delete(s.routers, "a@file")
-			delete(s.services, "old@file")
-			s.Handler().ServeHTTP(&broken{httptest.NewRecorder()}, request)
-			request.Method = http.MethodHead
-			recorder := httptest.NewRecorder()
-			s.Handler().ServeHTTP(recorder, request)
-			if recorder.Code != http.StatusOK || strings.Contains(recorder.Body.String(), "traefik_router") {
-				t.Errorf("HEAD gets %d and\n%s", recorder.Code, recorder.Body)
-			}
-			s.expect(t, "once more", "a@file", "old@file", 1, 1)
-			s.expect(t, "when it is gone", "a@file", "old@file", -1, -1)
-		})
-	}
-}
-
-// TestNothingIsCountedUnseen demands that the last request of what is gone is shown to every reader, whenever it ends.
-func TestNothingIsCountedUnseen(t *testing.T) {
-	options := everything()
-	options.Pushed = &View{Routers: true}
-	s := newStage(options)
-	router := s.Router("a@file", "old@file")
-	pushed := func() float64 {
-		for _, metric := range gathered(t, s.Metrics.Pushed())["traefik_router_requests_total"].GetMetric() {
-			return metric.GetCounter().GetValue()
-		}
-		return -1
-	}
-	s.request(router, nil)
-	if got := pushed(); got != 1 {
-		t.Errorf("%v requests are pushed", got)
-	}
-	scrape(t, s.Metrics)
-	delete(s.routers, "a@file")
-	if got := pushed(); got != 1 {
-		t.Errorf("%v requests are pushed once more", got)
-	}
-	s.request(router, nil) // The series is kept for the page, and then for who pushes.
-	s.expect(t, "after a late request", "a@file", "old@file", 2, -1)
-	s.expect(t, "after that", "a@file", "old@file", -1, -1)
-	if got := pushed(); got != 2 {
-		t.Errorf("%v requests are pushed after a late request", got)
-	}
-	if routers, _ := s.kept(); routers != 0 {
-		t.Error("the series is kept")
-	}
-
-	// A request that ends after the series was looked at for the last time, and before it is dropped.
-	dead := map[*Series]uint64{router: router.count()}
-	s.request(router, nil)
-	s.expect(t, "when it came back", "a@file", "old@file", 3, -1)
-	dead[router] = router.count()
-	router.gone.Store(false)
-	s.request(router, nil)
-	s.drop(dead)
-	s.expect(t, "after a request that was just in time", "a@file", "old@file", 4, -1)
-}
-
-// TestARouterThatCameBackStays demands that a router whose service has no endpoints of its own is not taken for
-// one that has another service.
-func TestARouterThatCameBackStays(t *testing.T) {
-	s := newStage(everything())
-	delete(s.routers, "a@file")
-	router := s.Router("a@file", "weighted@file")
-	scrape(t, s.Metrics)
-	s.routers["a@file"] = true
-	s.request(router, nil)
-	for range 3 {
-		s.expect(t, "when it exists", "a@file", "weighted@file", 1, -1)
 	}
 }
 

@@ -11,7 +11,7 @@ const (
 	// historyEvery is the time between two samples, historyLength how many are kept: five minutes.
 	historyEvery  = 2 * time.Second
 	historyLength = 150
-	// pruneEvery is the number of samples after which dropped series are removed where metrics are not scraped.
+	// pruneEvery is the number of samples after which removed series are dropped where metrics are not scraped.
 	pruneEvery = 30
 )
 

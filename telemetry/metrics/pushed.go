@@ -19,10 +19,9 @@ type pushed struct {
 	served   *Series
 }
 
-// Gather returns all families; what it returns counts as read.
+// Gather returns all families.
 func (p *pushed) Gather() ([]*dto.MetricFamily, error) {
 	families, err := p.consumer.Gather()
-	p.consumer.requests.reader.confirm()
 	for _, family := range families {
 		if len(p.consumer.requests.buckets) > 0 {
 			dropNative(family)

@@ -3,23 +3,26 @@ package metrics
 import (
 	"crypto/tls"
 	"sync/atomic"
+	"time"
 )
 
 // Series counts the requests of one entrypoint, router or service. It is resolved when the configuration is
 // compiled, so that nothing is looked up by name for a request. A nil Series counts nothing. Counting takes no
 // lock; what has been counted may be read at any time.
 type Series struct {
-	name string
-	// service is the router's; empty for entrypoints and services.
-	service string
-	router  bool
-	bounds  []float64
-	shards  table[shard]
-	secure  table[atomic.Uint64]
+	seriesKey
+
+	bounds []float64
+	shards table[shard]
+	secure table[atomic.Uint64]
 	// set lists the series; gone is set when it is dropped, and next links dropped series that have counted since.
 	set  *SeriesSet
 	gone atomic.Bool
 	next *Series
+	// removed is when a removed owner's series was last seen to change, and counted its count then; zero while the
+	// owner exists. Both are guarded by the lock of set.
+	removed time.Time
+	counted uint64
 }
 
 // observation is what one request adds to a series.

@@ -5,8 +5,18 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
+	"weak"
 
 	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// removedFor is how long the series of a removed router or service is shown after its last change, so that every
+	// scraper reads the last counts and a failed push is repeated.
+	removedFor = 5 * time.Minute
+	// removedLimit bounds how many removed series are kept.
+	removedLimit = 10_000
 )
 
 // SeriesSet holds the series of entrypoints, routers and services. Its lock is taken when a configuration is compiled
@@ -17,13 +27,14 @@ type SeriesSet struct {
 	bounds []float64
 	// served counts the requests of all entrypoints by the attributes of OpenTelemetry's conventions; nil where
 	// nothing is pushed.
-	served  *Series
-	readers []*reader
+	served *Series
 
 	mu          sync.Mutex
 	entrypoints map[string]*Entrypoint
-	routers     map[routerKey]*Series
-	services    map[string]*Series
+	// listed are the series of routers and services that are shown.
+	listed map[seriesKey]*Series
+	// dropped are the series that are not shown any more. Running requests may still count them.
+	dropped map[seriesKey]weak.Pointer[Series]
 	// current is the service that a router was last compiled with.
 	current map[string]string
 	live    func() (routers, services map[string]bool)
@@ -31,14 +42,17 @@ type SeriesSet struct {
 	returned atomic.Pointer[Series]
 }
 
-// routerKey is the key of the series of a router: its service may change.
-type routerKey struct{ router, service string }
+// seriesKey is the key of a series. The service is that of a router, which may change; otherwise empty.
+type seriesKey struct {
+	kind          TrafficKind
+	name, service string
+}
 
 func newSeriesSet(options Options) *SeriesSet {
 	s := &SeriesSet{
 		labels: newHeaderLabels(options.HeaderLabels), bounds: options.bounds(),
-		entrypoints: map[string]*Entrypoint{}, routers: map[routerKey]*Series{}, services: map[string]*Series{},
-		current: map[string]string{},
+		entrypoints: map[string]*Entrypoint{}, listed: map[seriesKey]*Series{},
+		dropped: map[seriesKey]weak.Pointer[Series]{}, current: map[string]string{},
 	}
 	if options.Pushed != nil {
 		s.served = &Series{set: s, bounds: s.bounds}
@@ -53,7 +67,8 @@ func (set *SeriesSet) Entrypoint(name string) *Entrypoint {
 	entrypoint := set.entrypoints[name]
 	if entrypoint == nil {
 		entrypoint = &Entrypoint{
-			series: Series{name: name, set: set, bounds: set.bounds}, labels: set.labels, served: set.served,
+			series: Series{seriesKey: seriesKey{kind: TrafficEntrypoints, name: name}, set: set, bounds: set.bounds},
+			labels: set.labels, served: set.served,
 		}
 		set.entrypoints[name] = entrypoint
 	}
@@ -65,29 +80,41 @@ func (set *SeriesSet) Router(name, service string) *Series {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	set.current[name] = service
-	key := routerKey{name, service}
-	series := set.routers[key]
-	if series == nil {
-		series = &Series{name: name, service: service, router: true, set: set, bounds: set.bounds}
-		set.routers[key] = series
-	}
-	return series
+	return set.series(seriesKey{TrafficRouters, name, service})
 }
 
 // Service returns the series of a service, name@provider. For the same name it is the same.
 func (set *SeriesSet) Service(name string) *Series {
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	series := set.services[name]
-	if series == nil {
-		series = &Series{name: name, set: set, bounds: set.bounds}
-		set.services[name] = series
-	}
-	return series
+	return set.series(seriesKey{kind: TrafficServices, name: name})
 }
 
-// ServeOnly drops the series of removed routers and services once every consumer has read their last counts.
-// live returns the names of those that exist and is called at each scrape; nil sets keep everything.
+// series returns the series of a key: the listed one, a dropped one that running requests still use, or a new one.
+// The caller holds the lock.
+func (set *SeriesSet) series(key seriesKey) *Series {
+	s := set.listed[key]
+	if s == nil {
+		s = set.dropped[key].Value()
+	}
+	if s == nil {
+		s = &Series{seriesKey: key, set: set, bounds: set.bounds}
+	}
+	s.gone.Store(false)
+	s.removed = time.Time{}
+	set.relist(s)
+	return s
+}
+
+// relist lists a series. The caller holds the lock.
+func (set *SeriesSet) relist(s *Series) {
+	set.listed[s.seriesKey] = s
+	delete(set.dropped, s.seriesKey)
+}
+
+// ServeOnly drops the series of removed routers and services 5 minutes after their last change, or earlier if there
+// are more than 10,000. live returns the names of those that exist and is called at each scrape; nil sets keep
+// everything.
 func (set *SeriesSet) ServeOnly(live func() (routers, services map[string]bool)) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
@@ -108,23 +135,17 @@ func (set *SeriesSet) some(kind TrafficKind, names map[string]bool) []*Series {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	var found []*Series
-	add := func(s *Series) {
-		if names == nil || names[s.name] {
-			found = append(found, s)
+	if kind == TrafficEntrypoints {
+		for name, entrypoint := range set.entrypoints {
+			if names == nil || names[name] {
+				found = append(found, &entrypoint.series)
+			}
 		}
+		return found
 	}
-	switch kind {
-	case TrafficEntrypoints:
-		for _, entrypoint := range set.entrypoints {
-			add(&entrypoint.series)
-		}
-	case TrafficRouters:
-		for _, series := range set.routers {
-			add(series)
-		}
-	case TrafficServices:
-		for _, series := range set.services {
-			add(series)
+	for key, series := range set.listed {
+		if key.kind == kind && (names == nil || names[key.name]) {
+			found = append(found, series)
 		}
 	}
 	return found
@@ -143,94 +164,74 @@ func (set *SeriesSet) comeBack(s *Series) {
 	}
 }
 
-// relist lists the series again that came back, unless others have taken their place. The caller holds the lock.
-func (set *SeriesSet) relist() {
-	for s := set.returned.Swap(nil); s != nil; {
-		next := s.next
-		s.next = nil
-		if s.router {
-			if key := (routerKey{s.name, s.service}); set.routers[key] == nil {
-				set.routers[key] = s
-				if _, known := set.current[s.name]; !known {
-					set.current[s.name] = s.service
-				}
-			}
-		} else if set.services[s.name] == nil {
-			set.services[s.name] = s
-		}
-		s = next
-	}
-}
-
-// dead returns the series of routers and services that do not exist any more, with what they have counted. A
-// router's series with another service than its present one goes with that service.
-func (set *SeriesSet) dead() map[*Series]uint64 {
+// prune drops the series that were removed long ago, and the oldest ones beyond the limit.
+func (set *SeriesSet) prune() {
 	set.mu.Lock()
 	live := set.live
 	set.mu.Unlock()
 	if live == nil {
-		return nil
+		return
 	}
 	routers, services := live()
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	set.relist()
-	dead := map[*Series]uint64{}
-	for key, series := range set.routers {
-		if routers != nil && !routers[key.router] ||
-			services != nil && set.current[key.router] != key.service && !services[key.service] {
-			dead[series] = series.count()
-		}
+	for s := set.returned.Swap(nil); s != nil; {
+		next := s.next
+		s.next = nil
+		set.relist(s)
+		s = next
 	}
-	for name, series := range set.services {
-		if services != nil && !services[name] {
-			dead[series] = series.count()
+	now := time.Now()
+	removed := set.markRemoved(now, routers, services)
+	for i, s := range removed {
+		if now.Sub(s.removed) < removedFor && len(removed)-i <= removedLimit {
+			break
 		}
+		set.drop(s)
 	}
-	return dead
-}
-
-// drop forgets the series, which have counted that much, but for those that have counted more meanwhile.
-func (set *SeriesSet) drop(dead map[*Series]uint64) {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	for series, counted := range dead {
-		set.unlist(series)
-		series.gone.Store(true)
-		if series.count() != counted { // add checks gone after it has counted, so no count is lost.
-			set.comeBack(series)
+	for key, series := range set.dropped {
+		if series.Value() != nil {
+			continue
+		}
+		delete(set.dropped, key)
+		if key.kind == TrafficRouters && set.current[key.name] == key.service {
+			delete(set.current, key.name)
 		}
 	}
 }
 
-// unlist takes a series out of the lists. The caller holds the lock.
-func (set *SeriesSet) unlist(s *Series) {
-	if !s.router {
-		if set.services[s.name] == s {
-			delete(set.services, s.name)
+// markRemoved returns the series of routers and services that do not exist any more, oldest first. A router's series
+// with another service than its present one goes with that service. The caller holds the lock.
+func (set *SeriesSet) markRemoved(now time.Time, routers, services map[string]bool) []*Series {
+	var removed []*Series
+	for key, s := range set.listed {
+		exists := services == nil || services[key.name]
+		if key.kind == TrafficRouters {
+			exists = (routers == nil || routers[key.name]) &&
+				(services == nil || services[key.service] || set.current[key.name] == key.service)
 		}
+		if exists {
+			s.removed = time.Time{}
+			continue
+		}
+		if count := s.count(); s.removed.IsZero() || s.counted != count {
+			s.removed, s.counted = now, count
+		}
+		removed = append(removed, s)
+	}
+	slices.SortFunc(removed, func(a, b *Series) int { return a.removed.Compare(b.removed) })
+	return removed
+}
+
+// drop stops to show a series, unless it is counted at the same time. The caller holds the lock.
+func (set *SeriesSet) drop(s *Series) {
+	s.gone.Store(true)
+	if s.count() != s.counted { // add checks gone after it has counted, so no count is lost.
+		s.gone.Store(false)
 		return
 	}
-	key := routerKey{s.name, s.service}
-	if set.routers[key] != s {
-		return
-	}
-	delete(set.routers, key)
-	if set.current[s.name] == s.service {
-		delete(set.current, s.name)
-	}
-}
-
-// prune drops the series whose owners are gone and whose last counts every consumer has seen.
-func (set *SeriesSet) prune() {
-	gone := set.dead()
-	for _, r := range set.readers {
-		r.keepUnseen(gone)
-	}
-	set.drop(gone)
-	for _, r := range set.readers {
-		r.forget(gone)
-	}
+	delete(set.listed, s.seriesKey)
+	set.dropped[s.seriesKey] = weak.Make(s)
 }
 
 // Traffic returns the traffic of the named objects, sorted by name; nil selects all of the kind. Unknown names
