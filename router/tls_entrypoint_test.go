@@ -30,6 +30,8 @@ type listeners struct {
 	compiler *router.Compiler
 	tls      *dynamic.TLSConfiguration
 	compiled router.Compiled
+	// refused are verdicts of the provider.
+	refused []dynamic.Verdict
 }
 
 func newListeners(t *testing.T) *listeners {
@@ -51,7 +53,7 @@ func (l *listeners) apply(changed ...dynamic.Ref) {
 		HTTP: &dynamic.HTTPConfiguration{Routers: immutable.Of(map[string]*dynamic.Router{
 			"a@file": {Rule: "Host(`a.test`)", Service: "echo@internal"},
 			"s@file": {Rule: "Host(`s.test`)", Service: "echo@internal", TLS: &dynamic.RouterTLS{Options: "special"}},
-		})}, TLS: l.tls,
+		})}, TLS: l.tls, Verdicts: l.refused,
 	}})
 	l.compiled.Activate(1)
 }
