@@ -221,7 +221,7 @@ func TestReadiness(t *testing.T) {
 				"file":   {State: dynamic.StateSynced, Since: begin, LastMessage: begin, Required: true},
 				"docker": {State: dynamic.StateTimedOut, Reason: "no first state within 10s", Since: begin, Required: true},
 			},
-			Verdicts: []dynamic.Verdict{degraded, verdict},
+			State: provider.State{Verdicts: []dynamic.Verdict{degraded, verdict}},
 		})
 		got, err := json.MarshalIndent(report, "", " ")
 		if err != nil {
@@ -274,7 +274,7 @@ func TestReadiness(t *testing.T) {
 }
 
 func TestReadinessIsBounded(t *testing.T) {
-	report := NewReadiness(&pipeline.State{Verdicts: make([]dynamic.Verdict, 1000)})
+	report := NewReadiness(&pipeline.State{State: provider.State{Verdicts: make([]dynamic.Verdict, 1000)}})
 	if len(report.Verdicts) != maxVerdicts || report.MoreVerdicts != 1000-maxVerdicts {
 		t.Errorf("%d verdicts and %d more", len(report.Verdicts), report.MoreVerdicts)
 	}

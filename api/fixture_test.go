@@ -17,6 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -126,13 +127,13 @@ func sampleState() *pipeline.State {
 			TCP:  &dynamic.TCPConfiguration{Routers: immutable.Of(map[string]*dynamic.Unsupported{"db@file": {}})},
 			UDP:  &dynamic.UDPConfiguration{},
 		},
-		Verdicts: []dynamic.Verdict{
+		State: provider.State{Verdicts: []dynamic.Verdict{
 			verdict(dynamic.KindMiddleware, "demo@file", dynamic.Quarantined, "plugins are not supported yet"),
 			verdict(dynamic.KindRouter, "blog@docker", dynamic.Degraded, `entrypoint "missing" does not exist`),
 			verdict(dynamic.KindRouter, "missing@docker", dynamic.Quarantined, `service "nowhere@docker" does not exist`),
 			verdict(dynamic.KindRouter, "missing@docker", dynamic.Degraded, "has an option without effect"),
 			verdict(dynamic.KindTCPRouter, "db@file", dynamic.Quarantined, "is not supported yet"),
-		},
+		}},
 	}
 }
 

@@ -40,7 +40,7 @@ func (l *labelling) read() {
 		"middlewares": func(name string, node *document.Node) { labelled(l, &http.Middlewares, KindMiddleware, name, node) },
 		"serversTransports": func(name string, node *document.Node) {
 			labelled(l, &http.ServersTransports, KindServersTransport, name, node)
-			l.quarantine(Ref{KindServersTransport, name}, "can't be declared by labels; a file can")
+			l.quarantine(Ref{KindServersTransport, name}, CodeUnsupportedKind, "can't be declared by labels; a file can")
 		},
 	})
 	if l.roots["tcp"] != nil {
@@ -131,10 +131,10 @@ func labelled[T any](l *labelling, into *Objects[T], kind Kind, name string, nod
 	into.Set(&l.edit, name, object)
 	for i, problem := range problems {
 		if i == mostFindings {
-			l.quarantine(Ref{kind, name}, fmt.Sprintf("has %d more mistakes", len(problems)-mostFindings))
+			l.quarantine(Ref{kind, name}, CodeInvalidOption, fmt.Sprintf("has %d more mistakes", len(problems)-mostFindings))
 			break
 		}
-		l.quarantine(Ref{kind, name}, l.reason(problem))
+		l.quarantine(Ref{kind, name}, CodeInvalidOption, l.reason(problem))
 	}
 	return object
 }
@@ -151,7 +151,7 @@ func (l *labelling) service(name string, node *document.Node) {
 				server = f.Value
 				return true
 			case strings.EqualFold(f.Key, "servers"):
-				l.quarantine(ref, l.reason(document.Problem{
+				l.quarantine(ref, CodeInvalidOption, l.reason(document.Problem{
 					Line: f.Line, Path: f.Key, Reason: document.Unknown(f.Key, []string{"server"}),
 				}))
 				return true
@@ -166,7 +166,7 @@ func (l *labelling) service(name string, node *document.Node) {
 	}
 	one := &LabelServer{}
 	for _, problem := range l.decoder.values.Decode(server, one) {
-		l.quarantine(ref, l.reason(problem))
+		l.quarantine(ref, CodeInvalidOption, l.reason(problem))
 	}
 	l.out.Servers[name] = one
 }
@@ -175,7 +175,7 @@ func (l *labelling) service(name string, node *document.Node) {
 func (l *labelling) unsupported(kind Kind, into *Objects[Unsupported]) func(string, *document.Node) {
 	return func(name string, _ *document.Node) {
 		into.Set(&l.edit, name, &Unsupported{})
-		l.quarantine(Ref{kind, name}, "is not supported yet")
+		l.quarantine(Ref{kind, name}, CodeUnsupportedKind, "is not supported yet")
 	}
 }
 
@@ -197,7 +197,7 @@ func (l *labelling) tls() {
 		l.objects(kind.Value, func(name string, node *document.Node) {
 			store := labelled(l, &l.out.Configuration.TLS.Stores, KindTLSStore, name, node)
 			if store.DefaultCertificate != nil {
-				l.quarantine(Ref{KindTLSStore, name}, "defaultCertificate can't be given by labels; a file can")
+				l.quarantine(Ref{KindTLSStore, name}, CodeUnsupportedOption, "defaultCertificate can't be given by labels; a file can")
 			}
 		})
 	}
@@ -210,9 +210,9 @@ func (l *labelling) repeated() {
 	}
 }
 
-func (l *labelling) quarantine(ref Ref, reason string) {
+func (l *labelling) quarantine(ref Ref, code Code, reason string) {
 	verdicts := &l.out.Configuration.Verdicts
-	*verdicts = append(*verdicts, Verdict{Ref: ref, Status: Quarantined, Code: CodeInvalidOption, Reason: brief(reason)})
+	*verdicts = append(*verdicts, Verdict{Ref: ref, Status: Quarantined, Code: code, Reason: brief(reason)})
 }
 
 func (l *labelling) wrong(line int, format string, args ...any) {

@@ -41,7 +41,7 @@ func (c *certificates) update(e *edit) {
 	after := make([]*certificate, 0, len(entries))
 	for i, entry := range entries {
 		if entry == nil {
-			e.refuse(certificateRef(i, &dynamic.CertificateEntry{}, e.provider), "it declares nothing")
+			e.refuse(certificateRef(i, &dynamic.CertificateEntry{}, e.provider), empty())
 			continue
 		}
 		own := certificateRef(i, entry, e.provider)

@@ -11,12 +11,12 @@ type declaration struct {
 	// sums holds the fingerprints of the objects that were sent again with another pointer.
 	sums map[dynamic.Ref]uint64
 	// refused holds the reasons for which objects take no part in the merge.
-	refused map[dynamic.Ref]string
+	refused map[dynamic.Ref]refusal
 }
 
 func newDeclaration() *declaration {
 	return &declaration{
-		last: &dynamic.Configuration{}, sums: map[dynamic.Ref]uint64{}, refused: map[dynamic.Ref]string{},
+		last: &dynamic.Configuration{}, sums: map[dynamic.Ref]uint64{}, refused: map[dynamic.Ref]refusal{},
 	}
 }
 
@@ -64,9 +64,9 @@ func (m *merger) update(e *edit) {
 // take takes one object that was added, has another pointer than before, or is not declared any more. Of equal values
 // the merged configuration keeps the oldest pointer.
 func (m *merger) take(e *edit, own *declaration, ref dynamic.Ref, value any, declared bool) {
-	reason := refusal(ref.Name, value == nil)
+	reason := refuse(ref.Name, value)
 	delete(own.refused, ref)
-	if reason != "" && declared {
+	if reason.text != "" && declared {
 		own.refused[ref] = reason
 	}
 	if ref.IsGlobal() {
@@ -75,9 +75,9 @@ func (m *merger) take(e *edit, own *declaration, ref dynamic.Ref, value any, dec
 	merged := qualify(ref, e.provider)
 	current := m.builder.Get(merged)
 	switch {
-	case reason != "" && current == nil:
+	case reason.text != "" && current == nil:
 		return
-	case reason != "":
+	case reason.text != "":
 		delete(own.sums, ref)
 		m.builder.Delete(merged)
 	case current != nil && own.same(ref, current, value):
@@ -88,17 +88,25 @@ func (m *merger) take(e *edit, own *declaration, ref dynamic.Ref, value any, dec
 	e.change(merged)
 }
 
-// refusal says why an object cannot take part in the merge; it is empty when it can.
-func refusal(name string, empty bool) string {
+// refusal is the reason for which an object takes no part in the merge; the zero value is none.
+type refusal struct {
+	code dynamic.Code
+	text string
+}
+
+// empty is the refusal of an object without content.
+func empty() refusal { return refusal{dynamic.CodeInvalidOption, "it declares nothing"} }
+
+func refuse(name string, value any) refusal {
 	switch {
 	case name == "":
-		return "it has no name"
+		return refusal{dynamic.CodeInvalidName, "it has no name"}
 	case hasAt(name):
-		return "a name may not contain @, which separates it from its provider's name"
-	case empty:
-		return "it declares nothing"
+		return refusal{dynamic.CodeInvalidName, "a name may not contain @, which separates it from its provider's name"}
+	case value == nil:
+		return empty()
 	}
-	return ""
+	return refusal{}
 }
 
 // globals are the objects that belong to no provider: the default TLS options and the default store.

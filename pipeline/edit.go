@@ -35,12 +35,13 @@ func qualify(ref dynamic.Ref, provider string) dynamic.Ref {
 func (e *edit) change(ref dynamic.Ref) { e.changed[ref] = struct{}{} }
 
 // refuse leaves an object of the current provider out of the merge, visibly.
-func (e *edit) refuse(ref dynamic.Ref, reason string) {
+func (e *edit) refuse(ref dynamic.Ref, reason refusal) {
 	e.refused = append(e.refused, dynamic.Verdict{
 		Ref:    qualify(ref, e.provider),
 		Origin: e.configuration.Origins.Get(ref),
 		Status: dynamic.Quarantined,
-		Reason: reason,
+		Code:   reason.code,
+		Reason: reason.text,
 	})
 }
 

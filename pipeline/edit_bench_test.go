@@ -65,7 +65,7 @@ func apply(b *testing.B, p *pipeline.Pipeline, messages chan<- dynamic.Message, 
 	before := p.State()
 	messages <- dynamic.Message{Configuration: configuration}
 	for state := before; state.Generation == before.Generation; state = p.State() {
-		<-state.News
+		<-state.Changed
 	}
 }
 

@@ -99,6 +99,7 @@ func redirect(out *dynamic.Configuration, configuration *static.Configuration, f
 		out.Verdicts = append(out.Verdicts, dynamic.Verdict{
 			Ref:    dynamic.Ref{Kind: dynamic.KindRouter, Name: name},
 			Status: dynamic.Quarantined,
+			Code:   dynamic.CodeInvalidOption,
 			Reason: option + ".to: " + err.Error(),
 		})
 	}

@@ -79,7 +79,7 @@ func New(options Options) *Pipeline {
 		news:       make(chan struct{}),
 	}
 	p.merged = p.merger.merged
-	p.state.Store(&State{Providers: map[string]provider.Status{}, News: p.news})
+	p.state.Store(&State{State: provider.State{Changed: p.news}, Providers: map[string]provider.Status{}})
 	return p
 }
 

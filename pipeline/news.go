@@ -40,13 +40,13 @@ func sameList[T any](a, b []T) bool {
 // tell puts the State in the place of the one before, and wakes who waits for news if it has any.
 func (p *Pipeline) tell(state *State) {
 	if before := p.state.Load(); !state.brings(before) {
-		state.News = before.News
+		state.Changed = before.Changed
 		p.state.Store(state)
 		return
 	}
 	told := p.news
 	p.news = make(chan struct{})
-	state.News = p.news
+	state.Changed = p.news
 	p.state.Store(state)
 	close(told)
 }

@@ -36,10 +36,10 @@ func TestNewsOfWhatOthersWantToKnow(t *testing.T) {
 			test.do()
 			synctest.Wait()
 			pass(200 * ms)
-			if got := closed(before.News); got != test.news {
+			if got := closed(before.Changed); got != test.news {
 				t.Errorf("%s: news = %v", test.name, got)
 			}
-			if now := r.State(); closed(now.News) {
+			if now := r.State(); closed(now.Changed) {
 				t.Errorf("%s: the latest State has news already", test.name)
 			}
 		}

@@ -78,7 +78,7 @@ func (l *Live) events(w http.ResponseWriter, r *http.Request) {
 	defer beat.Stop()
 	for s.flush() {
 		select {
-		case <-state.News:
+		case <-state.Changed:
 			next := l.options.State.State()
 			s.follow(state, next)
 			state = next

@@ -87,10 +87,15 @@ func (l *listener) expect(t *testing.T, want string) {
 // follow puts a state behind the latest one, as the pipeline does.
 func (s *states) follow(next *pipeline.State, news chan struct{}) chan struct{} {
 	further := make(chan struct{})
-	next.News = further
+	next.Changed = further
 	s.now.Store(next)
 	close(news)
 	return further
+}
+
+// idle returns a state that nothing follows.
+func idle() *pipeline.State {
+	return &pipeline.State{State: provider.State{Changed: make(chan struct{})}}
 }
 
 func TestEvents(t *testing.T) {
@@ -105,7 +110,7 @@ func TestEvents(t *testing.T) {
 		news := make(chan struct{})
 		all := newStates(&pipeline.State{
 			Generation: 6, Ready: true, Generations: generations[:1], Providers: synced,
-			News: news,
+			State: provider.State{Changed: news},
 		})
 		_, handler := mounted(Options{State: all, Version: "v1"})
 		l := listen(t, handler, "")
@@ -119,7 +124,7 @@ func TestEvents(t *testing.T) {
 
 		news = all.follow(&pipeline.State{
 			Generation: 7, Ready: true, Generations: generations, Providers: synced,
-			Verdicts: verdicts,
+			State: provider.State{Verdicts: verdicts},
 		}, news)
 		l.expect(t, "id: 7\nevent: generation\ndata: "+seventh+"\n")
 		l.expect(t, `event: verdicts`+"\n"+
@@ -128,7 +133,7 @@ func TestEvents(t *testing.T) {
 
 		news = all.follow(&pipeline.State{
 			Generation: 7, Ready: true, Generations: generations, Providers: failing,
-			Verdicts: verdicts,
+			State: provider.State{Verdicts: verdicts},
 		}, news)
 		l.expect(t, "event: providers\ndata: "+strings.Replace(well, `true,`, `true,"reason":"no disk",`, 1)+"\n")
 		news = all.follow(&pipeline.State{Generation: 7, Ready: true, Generations: generations, Providers: failing}, news)
@@ -155,13 +160,13 @@ func TestEventsAreBounded(t *testing.T) {
 			}, Status: dynamic.Degraded})
 		}
 		news := make(chan struct{})
-		all := newStates(&pipeline.State{News: news})
+		all := newStates(&pipeline.State{State: provider.State{Changed: news}})
 		_, handler := mounted(Options{State: all})
 		l := listen(t, handler, "")
 		l.next(t)
 		l.next(t)
 		for _, field := range []string{`"worse"`, `"recovered"`} {
-			news = all.follow(&pipeline.State{Verdicts: verdicts}, news)
+			news = all.follow(&pipeline.State{State: provider.State{Verdicts: verdicts}}, news)
 			verdicts = nil
 			event := l.next(t)
 			if n := strings.Count(event, `"name"`); n != pipeline.MaxChanges || !strings.Contains(event, field+":[{") {
@@ -173,7 +178,7 @@ func TestEventsAreBounded(t *testing.T) {
 
 func TestEventsResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newStates(&pipeline.State{Generation: 7, Generations: remembered(), News: make(chan struct{})})
+		all := newStates(&pipeline.State{Generation: 7, Generations: remembered(), State: provider.State{Changed: make(chan struct{})}})
 		_, handler := mounted(Options{State: all})
 		for last, ids := range map[string]string{"5": "id: 6 id: 7", "6": "id: 7", "7": "", "99": "", "x": "", "": ""} {
 			l := listen(t, handler, last)
@@ -199,7 +204,7 @@ func TestEventsResume(t *testing.T) {
 func TestEventsAfterAnotherStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		generations, news := remembered(), make(chan struct{})
-		all := newStates(&pipeline.State{Generation: 6, Generations: generations[:1], News: news})
+		all := newStates(&pipeline.State{Generation: 6, Generations: generations[:1], State: provider.State{Changed: news}})
 		_, handler := mounted(Options{State: all})
 		l := listen(t, handler, "99")
 		l.expect(t, "event: hello\ndata: {\"generation\":6,\"ready\":false}\n")
@@ -211,7 +216,7 @@ func TestEventsAfterAnotherStart(t *testing.T) {
 
 func TestEventsHaveFewListeners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		live, handler := mounted(Options{State: newStates(&pipeline.State{News: make(chan struct{})})})
+		live, handler := mounted(Options{State: newStates(idle())})
 		var all []*listener
 		for range maxListeners {
 			l := listen(t, handler, "")
@@ -257,7 +262,7 @@ func (s *standing) Write([]byte) (int, error) {
 
 func TestEventsCutOffWhoDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		live, handler := mounted(Options{State: newStates(&pipeline.State{News: make(chan struct{})})})
+		live, handler := mounted(Options{State: newStates(idle())})
 		began := time.Now()
 		handler.ServeHTTP(&standing{ResponseWriter: httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(),
 			http.MethodGet, "/api/events", http.NoBody))
@@ -277,7 +282,7 @@ func (buffered) FlushError() error { return context.DeadlineExceeded }
 
 func TestEventsEndWhereNothingIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		live, handler := mounted(Options{State: newStates(&pipeline.State{News: make(chan struct{})})})
+		live, handler := mounted(Options{State: newStates(idle())})
 		began := time.Now()
 		handler.ServeHTTP(buffered{httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
 			"/api/events", http.NoBody))

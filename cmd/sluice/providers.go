@@ -30,7 +30,7 @@ type sources struct {
 }
 
 func newSources(
-	all *static.Configuration, state func() kubernetes.State, metrics *metrics.Metrics, logs loggers,
+	all *static.Configuration, state func() provider.State, metrics *metrics.Metrics, logs loggers,
 ) (*sources, error) {
 	config := all.Providers
 	s := &sources{resolver: dns.New(dnsProvider, dns.Options{

@@ -16,7 +16,6 @@ import (
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
-	"github.com/sluiceproxy/sluice/provider/kubernetes"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -114,13 +113,8 @@ func maxHold(config *static.Configuration) time.Duration {
 	return time.Duration(config.Providers.ProvidersThrottleDuration)
 }
 
-// clusterState returns the part of the pipeline's state that is reported to clusters.
-func (s *system) clusterState() kubernetes.State {
-	state := s.pipeline.State()
-	return kubernetes.State{
-		Included: state.Included, Verdicts: state.Verdicts, Settled: state.Settled, Changed: state.News,
-	}
-}
+// clusterState returns what is reported to clusters.
+func (s *system) clusterState() provider.State { return s.pipeline.State().State }
 
 // firstState is how long check, explain and routes wait for the first state of each provider.
 const firstState = 10 * time.Second

@@ -74,7 +74,7 @@ func (p *Provider) assemble() state {
 func (a *assembler) add(c *container, where *lookup) {
 	excluded, findings := a.provider.exposed(c)
 	for _, reason := range findings {
-		a.source(c, dynamic.Quarantined, reason)
+		a.source(c, dynamic.Quarantined, dynamic.CodeInvalidOption, reason)
 	}
 	if excluded != "" {
 		a.out.excluded[c.id] = excluded
@@ -89,29 +89,32 @@ func (a *assembler) add(c *container, where *lookup) {
 	stray := slices.DeleteFunc(slices.Clone(c.declared.Stray), a.provider.constraints.Mentions)
 	for i, written := range stray {
 		if i == maxUnusedLabels {
-			a.source(c, dynamic.Degraded, fmt.Sprintf("%d more labels have no effect", len(stray)-maxUnusedLabels))
+			a.source(c, dynamic.Degraded, dynamic.CodeIneffectiveOption,
+				fmt.Sprintf("%d more labels have no effect", len(stray)-maxUnusedLabels))
 			break
 		}
-		a.source(c, dynamic.Degraded, "label "+written+" has no effect")
+		a.source(c, dynamic.Degraded, dynamic.CodeIneffectiveOption, "label "+written+" has no effect")
 	}
 	for i, reason := range c.declared.Wrong {
 		if i > 0 || len(one.objects) == 0 { // Otherwise the verdict on the objects contains the first one.
-			a.source(c, dynamic.Quarantined, reason)
+			a.source(c, dynamic.Quarantined, dynamic.CodeInvalidOption, reason)
 		}
 	}
 }
 
 // source reports a problem that belongs to no object, or to one that another container declares correctly. It is
 // reported once for all containers of a Compose service.
-func (a *assembler) source(c *container, status dynamic.Status, reason string) {
-	once := dynamic.Verdict{Ref: dynamic.Ref{Kind: dynamic.KindSource, Name: c.service()}, Status: status, Reason: reason}
+func (a *assembler) source(c *container, status dynamic.Status, code dynamic.Code, reason string) {
+	once := dynamic.Verdict{
+		Ref: dynamic.Ref{Kind: dynamic.KindSource, Name: c.service()}, Status: status, Code: code, Reason: reason,
+	}
 	if a.reported[once] {
 		return
 	}
 	a.reported[once] = true
 	a.out.config.Verdicts = append(a.out.config.Verdicts, dynamic.Verdict{
 		Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: c.name},
-		Origin: dynamic.Origin{Object: c.origin()}, Status: status, Reason: reason,
+		Origin: dynamic.Origin{Object: c.origin()}, Status: status, Code: code, Reason: reason,
 	})
 }
 
@@ -124,13 +127,15 @@ func (a *assembler) uninspected(id, reason string) {
 	}
 	a.out.config.Verdicts = append(a.out.config.Verdicts, dynamic.Verdict{
 		Ref: dynamic.Ref{Kind: dynamic.KindSource, Name: name}, Origin: dynamic.Origin{Object: "container " + name},
-		Status: dynamic.Quarantined, Reason: reason,
+		Status: dynamic.Quarantined, Code: dynamic.CodeUnreadableSource, Reason: reason,
 	})
 }
 
 // verdict reports a problem with an object, once for all containers that declare it alike.
-func (a *assembler) verdict(ref dynamic.Ref, c *container, status dynamic.Status, reason string) {
-	once := dynamic.Verdict{Ref: ref, Status: status, Reason: reason}
+func (a *assembler) verdict(
+	ref dynamic.Ref, c *container, status dynamic.Status, code dynamic.Code, reason string,
+) {
+	once := dynamic.Verdict{Ref: ref, Status: status, Code: code, Reason: reason}
 	if a.reported[once] {
 		return
 	}
@@ -176,9 +181,9 @@ func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, o
 	for _, one := range from {
 		for _, reason := range one.part.reasons(ref) {
 			if len(declared) == 0 {
-				a.verdict(ref, one.part.container, dynamic.Quarantined, reason)
+				a.verdict(ref, one.part.container, dynamic.Quarantined, dynamic.CodeInvalidOption, reason)
 			} else {
-				a.source(one.part.container, dynamic.Quarantined, ref.String()+": "+reason)
+				a.source(one.part.container, dynamic.Quarantined, dynamic.CodeInvalidOption, ref.String()+": "+reason)
 			}
 		}
 	}
@@ -189,13 +194,13 @@ func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, o
 	a.out.config.Origins.Set(&a.edit, ref, dynamic.Origin{Object: first.part.declarer})
 	for _, one := range declared {
 		if one.object != first.object && !dynamic.Equal(one.object, first.object) {
-			a.verdict(ref, first.part.container, dynamic.Quarantined, fmt.Sprintf("is declared otherwise by %s",
-				one.part.container.origin()))
+			a.verdict(ref, first.part.container, dynamic.Quarantined, dynamic.CodeConflictingName,
+				"is declared otherwise by "+one.part.container.origin())
 			return nil, first.object
 		}
 		good = append(good, one.part)
 		if doubt := one.part.doubts[ref]; doubt != "" {
-			a.verdict(ref, one.part.container, dynamic.Degraded, doubt)
+			a.verdict(ref, one.part.container, dynamic.Degraded, dynamic.CodeInvalidOption, doubt)
 		}
 	}
 	return good, first.object

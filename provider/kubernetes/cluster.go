@@ -79,7 +79,7 @@ func (c *cluster) endpoints(metrics Metrics) provider.Entry {
 func (c *cluster) addReporter(options Options) (err error) {
 	reporting := report.Options{
 		Clients: c.Cluster, Logger: options.Logger, Providers: c.readers, Metrics: options.Metrics, Addresses: c.addresses,
-		View: func() report.View { return c.view(options.State()) }, Exists: c.exists,
+		State: func() provider.State { return options.State().Of(c.readers) }, Exists: c.exists,
 	}
 	if c.custom != nil {
 		reporting.Objects = c.custom
@@ -91,15 +91,4 @@ func (c *cluster) addReporter(options Options) (err error) {
 // exists reports whether one of the providers reads an object.
 func (c *cluster) exists(resource *dynamic.Resource) bool {
 	return c.custom != nil && c.custom.Exists(resource) || c.ingresses != nil && c.ingresses.Exists(resource)
-}
-
-// view returns the part of the state that concerns this cluster's providers.
-func (c *cluster) view(state State) report.View {
-	view := report.View{Verdicts: state.Verdicts, Settled: state.Settled, Changed: state.Changed}
-	for _, name := range c.readers {
-		if included := state.Included[name]; included != nil {
-			view.Configurations = append(view.Configurations, included)
-		}
-	}
-	return view
 }

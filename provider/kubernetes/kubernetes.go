@@ -31,22 +31,10 @@ type Options struct {
 	// Ingress is providers.kubernetesIngress; nil means that no Ingresses are read.
 	Ingress *static.KubernetesIngress
 	// State returns the state of the active table; it is needed by Run, and called by several goroutines.
-	State func() State
+	State func() provider.State
 	// Metrics and Logger are needed.
 	Metrics Metrics
 	Logger  telemetry.Logger
-}
-
-// State is the state of the active table. It is immutable.
-type State struct {
-	// Included holds the configuration of each provider, by its name, that is part of the active table.
-	Included map[string]*dynamic.Configuration
-	// Verdicts holds every verdict that is not Accepted.
-	Verdicts []dynamic.Verdict
-	// Settled says that Verdicts is complete: objects of Included without a verdict are accepted.
-	Settled bool
-	// Changed is closed when there is another State.
-	Changed <-chan struct{}
 }
 
 // Metrics counts what happens to the objects of clusters, and Events that were not written.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
@@ -80,13 +81,13 @@ func TestAClusterIsToldOfItsOwn(t *testing.T) {
 	all := assemble(t, &static.KubernetesCRD{Endpoint: "http://127.0.0.1:1"},
 		&static.KubernetesIngress{Endpoint: "http://127.0.0.1:2"})
 	custom, ingresses := &dynamic.Configuration{}, &dynamic.Configuration{}
-	state := State{Included: map[string]*dynamic.Configuration{
+	state := provider.State{Included: map[string]*dynamic.Configuration{
 		"kubernetescrd": custom, "kubernetes": ingresses,
 		"file": {},
 	}, Settled: true}
 	for i, want := range []*dynamic.Configuration{custom, ingresses} {
-		view := all.order[i].view(state)
-		if len(view.Configurations) != 1 || view.Configurations[0] != want || !view.Settled {
+		view := state.Of(all.order[i].readers)
+		if len(view.Included) != 1 || view.Included[all.order[i].readers[0]] != want || !view.Settled {
 			t.Errorf("cluster %d is shown %+v", i, view)
 		}
 	}

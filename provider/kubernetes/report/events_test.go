@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -62,7 +63,7 @@ func TestRepetitionsAreCountedAndRecoveryIsTold(t *testing.T) {
 		server := newAPIServer(t)
 		r := newRig(t, server, "one", nil)
 		web := route("traefik.io", "web")
-		r.show(View{Configurations: []*dynamic.Configuration{declaring(web)}, Settled: true})
+		r.show(provider.State{Included: map[string]*dynamic.Configuration{"kubernetescrd": declaring(web)}, Settled: true})
 		r.run()
 		for range 2 {
 			r.Publish([]dynamic.Verdict{verdict(web, "a", dynamic.Quarantined, "bad rule")})
@@ -108,7 +109,7 @@ func TestObjectsThatAreDeletedOrMendedInTimeHearNothing(t *testing.T) {
 		pass(time.Second)
 		r.Publish([]dynamic.Verdict{verdict(gone, "a", dynamic.Accepted, ""), verdict(mended, "b", dynamic.Quarantined,
 			"bad rule")})
-		r.show(View{Configurations: []*dynamic.Configuration{declaring(mended)}, Settled: true})
+		r.show(provider.State{Included: map[string]*dynamic.Configuration{"kubernetescrd": declaring(mended)}, Settled: true})
 		r.Publish([]dynamic.Verdict{verdict(mended, "b", dynamic.Accepted, "")})
 		pass(time.Minute)
 		if diff := cmp.Diff([]string{"gone Warning InvalidRule x1: quarantined: bad rule"},

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -29,18 +30,6 @@ import (
 type Clients interface {
 	// REST returns the client of one group and version.
 	REST(version schema.GroupVersion) (rest.Interface, error)
-}
-
-// View is the state of the active table. It is immutable.
-type View struct {
-	// Configurations are those of the providers of this cluster, as they are part of the active table.
-	Configurations []*dynamic.Configuration
-	// Verdicts holds every verdict that is not Accepted.
-	Verdicts []dynamic.Verdict
-	// Settled means that Verdicts is complete: objects of Configurations without a verdict are accepted.
-	Settled bool
-	// Changed is closed when there is another View; nil when there is none any more.
-	Changed <-chan struct{}
 }
 
 // Objects finds the objects of sluice.dev/v1alpha1 as the cluster has them now.
@@ -67,8 +56,9 @@ type Options struct {
 	// Exists reports whether the cluster has an object, with its uid, that one of the providers reads. It is needed, and
 	// called by several goroutines. An object that no longer exists gets no Event when its verdicts are gone.
 	Exists func(*dynamic.Resource) bool
-	// View returns the state of the active table; it is needed, and called by several goroutines.
-	View func() View
+	// State returns the state of this cluster's providers; it is required, and called by several goroutines. Its channel
+	// is nil when there is no further one.
+	State func() provider.State
 	// Objects finds those whose status conditions are written; nil writes none.
 	Objects Objects
 	// Addresses are those that Ingresses show; nil writes none.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/immutable"
+	"github.com/sluiceproxy/sluice/provider"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,7 +57,7 @@ type rig struct {
 	log    *lines
 
 	mu      sync.Mutex
-	view    View
+	view    provider.State
 	changed chan struct{}
 	objects map[string]metav1.Object
 	dropped int
@@ -71,7 +72,7 @@ func newRig(t *testing.T, server *apiServer, identity string, adjust func(*Optio
 	r.view.Changed = r.changed
 	options := Options{
 		Clients: server, Logger: r.log, Objects: r, Metrics: r, Namespace: "sluice-system", Identity: identity,
-		View: func() View {
+		State: func() provider.State {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return r.view
@@ -105,7 +106,7 @@ func (r *rig) run() (stop func()) {
 }
 
 // show sets the view.
-func (r *rig) show(view View) {
+func (r *rig) show(view provider.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(r.changed)
@@ -117,7 +118,7 @@ func (r *rig) show(view View) {
 func (r *rig) exists(resource *dynamic.Resource) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, configuration := range r.view.Configurations {
+	for _, configuration := range r.view.Included {
 		for _, origin := range configuration.Origins.All() {
 			if origin.Resource != nil && origin.Resource.UID == resource.UID {
 				return true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 )
 
@@ -36,7 +38,7 @@ type status struct {
 	options     Options
 	permissions *permissionErrors
 
-	last   View
+	last   provider.State
 	judged map[string]judgement
 	// queue has the uids of the objects whose status may have to be written, in order.
 	queue []string
@@ -59,7 +61,7 @@ func newStatus(options Options, permissions *permissionErrors) *status {
 
 // run writes until ctx ends.
 func (s *status) run(ctx context.Context) {
-	s.last, s.judged, s.queue = View{}, nil, nil
+	s.last, s.judged, s.queue = provider.State{}, nil, nil
 	s.pausedUntil, s.resourcePausedUntil = time.Time{}, map[namespacedResource]time.Time{}
 	compare := time.NewTicker(compareEvery)
 	defer compare.Stop()
@@ -80,10 +82,10 @@ func (s *status) run(ctx context.Context) {
 			timer.within(0)
 		case <-timer.C:
 			timer.fired()
-			view := s.options.View()
-			changed = view.Changed
-			if view.Settled && (all || !same(view, s.last)) {
-				s.enqueue(view, all)
+			state := s.options.State()
+			changed = state.Changed
+			if state.Settled && (all || !same(state, s.last)) {
+				s.enqueue(state, all)
 				all = false
 			}
 			if delay := s.write(ctx); delay > 0 {
@@ -93,9 +95,9 @@ func (s *status) run(ctx context.Context) {
 	}
 }
 
-// enqueue takes a settled view and enqueues the objects whose status may differ; all enqueues every object.
-func (s *status) enqueue(view View, all bool) {
-	judged := judge(view)
+// enqueue takes a settled state and enqueues the objects whose status may differ; all enqueues every object.
+func (s *status) enqueue(state provider.State, all bool) {
+	judged := judge(state)
 	queued := make(map[string]bool, len(s.queue))
 	for _, uid := range s.queue {
 		queued[uid] = true
@@ -110,18 +112,18 @@ func (s *status) enqueue(view View, all bool) {
 	for _, resource := range due {
 		s.queue = append(s.queue, resource.UID)
 	}
-	s.last, s.judged = view, judged
+	s.last, s.judged = state, judged
 }
 
-// same reports whether two views show the same state. Their parts are immutable and compared by pointer.
-func same(a, b View) bool {
+// same reports whether two states are the same. Their parts are immutable and compared by pointer.
+func same(a, b provider.State) bool {
 	if a.Settled != b.Settled || len(a.Verdicts) != len(b.Verdicts) {
 		return false
 	}
 	if len(a.Verdicts) > 0 && &a.Verdicts[0] != &b.Verdicts[0] {
 		return false
 	}
-	return slices.Equal(a.Configurations, b.Configurations)
+	return maps.Equal(a.Included, b.Included)
 }
 
 // write writes the statuses that differ as fast as the limits allow. It returns the delay until more may be written; 0
@@ -205,8 +207,8 @@ type judgement struct {
 	summary  summary
 }
 
-// judge returns the judgement of every object of sluice.dev in a settled view, by uid.
-func judge(view View) map[string]judgement {
+// judge returns the judgement of every object of sluice.dev in a settled state, by uid.
+func judge(state provider.State) map[string]judgement {
 	own := v1alpha1.GroupVersion(v1alpha1.GroupSluice).String()
 	resources := map[string]*dynamic.Resource{}
 	see := func(resource *dynamic.Resource) bool {
@@ -218,13 +220,13 @@ func judge(view View) map[string]judgement {
 		}
 		return true
 	}
-	for _, configuration := range view.Configurations {
+	for _, configuration := range state.Included {
 		for _, origin := range configuration.Origins.All() {
 			see(origin.Resource)
 		}
 	}
 	verdicts := map[string][]dynamic.Verdict{}
-	for _, verdict := range view.Verdicts {
+	for _, verdict := range state.Verdicts {
 		if resource := verdict.Origin.Resource; see(resource) {
 			verdicts[resource.UID] = append(verdicts[resource.UID], verdict)
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 )
 
@@ -77,7 +78,7 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		}}})
 		r.store(other, v1alpha1.Status{})
 		configuration := declaring(web, other)
-		r.show(View{Configurations: []*dynamic.Configuration{configuration}, Settled: true})
+		r.show(provider.State{Included: map[string]*dynamic.Configuration{"kubernetescrd": configuration}, Settled: true})
 		r.run()
 		pass(time.Second)
 		want := []string{"Audited=True Yes: ", "Accepted=True Accepted: ", "ResolvedRefs=True ResolvedRefs: "}
@@ -93,8 +94,8 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		pass(time.Minute)
 		missing := verdict(web, "a", dynamic.Degraded, "Secret shop/tls does not exist")
 		missing.Missing = true
-		r.show(View{
-			Configurations: []*dynamic.Configuration{configuration}, Verdicts: []dynamic.Verdict{missing},
+		r.show(provider.State{
+			Included: map[string]*dynamic.Configuration{"kubernetescrd": configuration}, Verdicts: []dynamic.Verdict{missing},
 			Settled: true,
 		})
 		r.Publish([]dynamic.Verdict{missing})
@@ -118,8 +119,8 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		next := *web
 		next.Generation = 4
 		refused := verdict(&next, "a", dynamic.Quarantined, "bad rule")
-		r.show(View{
-			Configurations: []*dynamic.Configuration{declaring(&next)}, Verdicts: []dynamic.Verdict{refused},
+		r.show(provider.State{
+			Included: map[string]*dynamic.Configuration{"kubernetescrd": declaring(&next)}, Verdicts: []dynamic.Verdict{refused},
 			Settled: true,
 		})
 		pass(time.Second)
@@ -141,7 +142,7 @@ func TestStatusIsNotWrittenWhereItIsRightOrNotKnownYet(t *testing.T) {
 		r := newRig(t, server, "one", nil)
 		web := route("sluice.dev", "web")
 		r.store(web, v1alpha1.Status{})
-		view := View{Configurations: []*dynamic.Configuration{declaring(web)}}
+		view := provider.State{Included: map[string]*dynamic.Configuration{"kubernetescrd": declaring(web)}}
 		r.show(view)
 		r.run()
 		pass(time.Minute)
@@ -173,7 +174,7 @@ func TestStatusConflictsAreTriedAgain(t *testing.T) {
 		r.store(web, v1alpha1.Status{})
 		// A newer version, which the watch has not brought yet.
 		server.put(routesPath+"web", server.objects[routesPath+"web"])
-		r.show(View{Configurations: []*dynamic.Configuration{declaring(web)}, Settled: true})
+		r.show(provider.State{Included: map[string]*dynamic.Configuration{"kubernetescrd": declaring(web)}, Settled: true})
 		r.run()
 		pass(3 * time.Second)
 		if len(r.current("web").Status.Conditions) != 0 || server.seen("PATCH") == 0 {
@@ -197,7 +198,7 @@ func TestStatusThatMayNotBeWrittenIsSaidOnce(t *testing.T) {
 			all = append(all, route("sluice.dev", name))
 			r.store(all[len(all)-1], v1alpha1.Status{})
 		}
-		r.show(View{Configurations: []*dynamic.Configuration{declaring(all...)}, Settled: true})
+		r.show(provider.State{Included: map[string]*dynamic.Configuration{"kubernetescrd": declaring(all...)}, Settled: true})
 		r.run()
 		pass(10 * time.Minute)
 		if r.log.count("may not patch ingressroutes/status.sluice.dev") != 1 || len(r.log.lines) != 1 {
@@ -223,7 +224,7 @@ func TestStatusesAreWrittenAtABoundedRate(t *testing.T) {
 			all = append(all, route("sluice.dev", "r"+time.Duration(i).String()))
 			r.store(all[i], v1alpha1.Status{})
 		}
-		r.show(View{Configurations: []*dynamic.Configuration{declaring(all...)}, Settled: true})
+		r.show(provider.State{Included: map[string]*dynamic.Configuration{"kubernetescrd": declaring(all...)}, Settled: true})
 		r.run()
 		if n := server.seen("PATCH"); n != statusBurst {
 			t.Errorf("%d statuses at once, want %d", n, statusBurst)
