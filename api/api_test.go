@@ -93,7 +93,12 @@ func TestAPI(t *testing.T) {
 			"POST", "/api/explain?url=http://a/", 405,
 			`{"message":"the API is read-only"}`,
 		},
-		{"explain without an explainer", Options{}, "GET", "/api/explain?url=http://a/", 404, `{"message":"not found: /api/explain"}`},
+		{
+			"explain without an explainer",
+			Options{},
+			"GET", "/api/explain?url=http://a/", 404,
+			`{"message":"not found: /api/explain"}`,
+		},
 		{"routes", Options{Routes: all.Routes}, "GET", "/api/routes", 200, `["a@file"]`},
 		{"middlewares", Options{Middlewares: all.Middlewares}, "GET", "/api/middlewares", 200, `["m@file"]`},
 		{"routes by DELETE", Options{Routes: all.Routes}, "DELETE", "/api/routes", 405, `{"message":"the API is read-only"}`},

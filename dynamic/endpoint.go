@@ -12,8 +12,8 @@ import (
 type EndpointSet struct {
 	// Key is source/namespace/service:port, or dns/name:port for a server given by name.
 	Key string
-	// Version grows from one delivered set to the next, over all keys, for the lifetime of the process. The hub assigns it;
-	// providers leave it 0.
+	// Version grows from one delivered set to the next, over all keys, for the lifetime of the process. The hub
+	// assigns it; providers leave it 0.
 	Version uint64
 	// Endpoints is sorted by address and free of duplicates.
 	Endpoints []Endpoint

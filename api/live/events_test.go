@@ -178,7 +178,9 @@ func TestEventsAreBounded(t *testing.T) {
 
 func TestEventsResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newStates(&pipeline.State{Generation: 7, Generations: remembered(), State: provider.State{Changed: make(chan struct{})}})
+		seventh := idle()
+		seventh.Generation, seventh.Generations = 7, remembered()
+		all := newStates(seventh)
 		_, handler := mounted(Options{State: all})
 		for last, ids := range map[string]string{"5": "id: 6 id: 7", "6": "id: 7", "7": "", "99": "", "x": "", "": ""} {
 			l := listen(t, handler, last)
