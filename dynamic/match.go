@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -25,6 +26,9 @@ const (
 	maxMatchText = 256 << 10
 	// maxMatchDepth is how many levels of a tree String writes, which is how many a rule may have.
 	maxMatchDepth = 100
+	// maxMatchParts is how many parts a tree may have. Each one of a rule whose text has the allowed length has at least
+	// a byte of it, unless it is All or Any of one part.
+	maxMatchParts = maxMatchText
 	// cut stands for what String does not write.
 	cut = "..."
 )
@@ -36,6 +40,33 @@ func (m *Match) String() string {
 	var w matchWriter
 	w.tree(m, 0)
 	return w.String()
+}
+
+// Validate returns an error for a tree that is too large to be walked: of more than 100 levels, such as one with a
+// cycle, or of more than 262,144 parts, such as one whose parts share their parts.
+func (m *Match) Validate() error {
+	parts := maxMatchParts
+	return m.validate(0, &parts)
+}
+
+// validate takes the parts of a tree that is depth levels below the root from those that are allowed.
+func (m *Match) validate(depth int, parts *int) error {
+	if depth > maxMatchDepth {
+		return fmt.Errorf("the rule nests more than %d deep", maxMatchDepth)
+	}
+	if *parts--; *parts < 0 {
+		return fmt.Errorf("the rule has more than %d parts", maxMatchParts)
+	}
+	var err error
+	if m.Not != nil {
+		err = m.Not.validate(depth+1, parts)
+	}
+	for _, list := range [][]Match{m.All, m.Any} {
+		for i := 0; i < len(list) && err == nil; i++ {
+			err = list[i].validate(depth+1, parts)
+		}
+	}
+	return err
 }
 
 // matchWriter writes a tree as text.

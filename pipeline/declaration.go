@@ -106,6 +106,12 @@ func refuse(name string, value any) refusal {
 	case value == nil:
 		return empty()
 	}
+	if router, ok := value.(*dynamic.Router); ok && router.Match != nil {
+		// A cycle would end the process where objects are compared, redacted or encoded.
+		if err := router.Match.Validate(); err != nil {
+			return refusal{dynamic.CodeInvalidRule, "rule: " + err.Error()}
+		}
+	}
 	return refusal{}
 }
 
