@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -45,17 +46,19 @@ func tuneMemory(logger telemetry.Logger) {
 }
 
 // settleMemory returns to the system what reading the first state has left behind, once that serves, and keeps setting
-// the collector's target from then on, unless GOGC is set.
+// the collector's target from then on, unless GOGC is set. A state that is late is not waited for.
 func (s *system) settleMemory(ctx context.Context) {
 	select {
 	case <-s.pipeline.FirstReady():
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(maxPercent)
-			new(pacer).arm()
-		}
-		debug.FreeOSMemory()
+	case <-time.After(firstRoutes):
 	case <-ctx.Done():
+		return
 	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(maxPercent)
+		new(pacer).arm()
+	}
+	debug.FreeOSMemory()
 }
 
 // pacer sets the collector's target after each collection, by what was found alive.

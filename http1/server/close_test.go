@@ -67,3 +67,17 @@ func TestServerReadsAheadFirst(t *testing.T) {
 		t.Errorf("got %q", body)
 	}
 }
+
+// TestCloseAfterOutranksKeepAlive ends the connection after a response whose handler announces the contrary.
+func TestCloseAfterOutranksKeepAlive(t *testing.T) {
+	t.Parallel()
+	g := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.(*exchange).CloseAfter()
+		w.Header().Set("Connection", "keep-alive")
+	})
+	got := g.raw(get + get)
+	if strings.Count(got, "HTTP/1.1") != 1 || strings.Count(got, "Connection:") != 1 ||
+		!strings.Contains(got, "Connection: close\r\n") {
+		t.Errorf("got %q", got)
+	}
+}

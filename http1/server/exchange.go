@@ -263,6 +263,7 @@ func (x *exchange) finishAbandoned() outcome {
 	if x.hijacked.Load() {
 		return keepHijacked
 	}
+	x.recyclable = false // The call that is under way may end before the response is completed.
 	if x.guard.Under().Writes || x.complete() != nil {
 		x.cut()
 		return closeAbandoned

@@ -126,12 +126,15 @@ func (x *exchange) frames(name string, values []string) bool {
 	case "Content-Type":
 		return r.status.Load() == http.StatusNotModified
 	case "Connection":
+		keepAlive := false
 		for _, value := range values {
+			keepAlive = keepAlive || wire.HasToken(value, "keep-alive")
 			if wire.HasToken(value, "close") {
 				r.saysClose = true
 				x.closeAfter.Store(true)
 			}
 		}
+		return keepAlive && !r.saysClose && x.closeAfter.Load() // It would contradict the engine's own field.
 	case "Date":
 		r.dated = true
 	case "Trailer":
