@@ -48,9 +48,11 @@ func tuneMemory(logger telemetry.Logger) {
 // settleMemory returns to the system what reading the first state has left behind, once that serves, and keeps setting
 // the collector's target from then on, unless GOGC is set. A state that is late is not waited for.
 func (s *system) settleMemory(ctx context.Context) {
+	late := time.NewTimer(firstRoutes)
+	defer late.Stop()
 	select {
 	case <-s.pipeline.FirstReady():
-	case <-time.After(firstRoutes):
+	case <-late.C:
 	case <-ctx.Done():
 		return
 	}
