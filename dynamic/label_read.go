@@ -197,7 +197,8 @@ func (l *labelling) tls() {
 		l.objects(kind.Value, func(name string, node *document.Node) {
 			store := labelled(l, &l.out.Configuration.TLS.Stores, KindTLSStore, name, node)
 			if store.DefaultCertificate != nil {
-				l.quarantine(Ref{KindTLSStore, name}, CodeUnsupportedOption, "defaultCertificate can't be given by labels; a file can")
+				l.quarantine(Ref{KindTLSStore, name}, CodeUnsupportedOption,
+					"defaultCertificate can't be given by labels; a file can")
 			}
 		})
 	}

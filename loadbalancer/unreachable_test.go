@@ -45,7 +45,7 @@ func TestAnOutageOfAll(t *testing.T) {
 		}
 		b.pass(100 * time.Millisecond)
 		if b.who(pool, 1)[0] == "nobody" {
-			t.Fatal("nobody is left")
+			t.Fatal("no member is left")
 		}
 	}
 	for range 40 { // All are well again.

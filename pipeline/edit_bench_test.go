@@ -20,37 +20,40 @@ import (
 // object until the new table is active.
 func BenchmarkEdit(b *testing.B) {
 	for _, count := range []int{1000, 5000, 20000} {
-		b.Run(fmt.Sprintf("routers=%d", count), func(b *testing.B) {
-			memory := translation.New("crd", []string{"IngressRoute"}, nil)
-			for i := range count {
-				memory.Touch(translation.Source{Kind: "IngressRoute", Name: fmt.Sprintf("r%d", i)})
-			}
-			edit := int64(0)
-			translated := func() *dynamic.Configuration {
-				configuration, _ := memory.Update(func(source translation.Source) (translation.Result, bool) {
-					return translate(source.Name, edit), true
-				})
-				return configuration
-			}
-			p, messages := benchPipeline(b)
-			apply(b, p, messages, translated())
-			b.ReportAllocs()
-			for b.Loop() {
-				edit++
-				memory.Touch(translation.Source{Kind: "IngressRoute", Name: "r77"})
-				apply(b, p, messages, translated())
-			}
+		b.Run(fmt.Sprintf("routers=%d", count), func(b *testing.B) { benchEdit(b, count, nil) })
+		b.Run(fmt.Sprintf("tls=%d", count), func(b *testing.B) { benchEdit(b, count, &dynamic.RouterTLS{}) })
+	}
+}
+
+func benchEdit(b *testing.B, count int, tls *dynamic.RouterTLS) {
+	memory := translation.New("crd", []string{"IngressRoute"}, nil)
+	for i := range count {
+		memory.Touch(translation.Source{Kind: "IngressRoute", Name: fmt.Sprintf("r%d", i)})
+	}
+	edit := int64(0)
+	translated := func() *dynamic.Configuration {
+		configuration, _ := memory.Update(func(source translation.Source) (translation.Result, bool) {
+			return translate(source.Name, edit, tls), true
 		})
+		return configuration
+	}
+	p, messages := benchPipeline(b)
+	apply(b, p, messages, translated())
+	b.ReportAllocs()
+	for b.Loop() {
+		edit++
+		memory.Touch(translation.Source{Kind: "IngressRoute", Name: "r77"})
+		apply(b, p, messages, translated())
 	}
 }
 
 // translate returns a router, which differs with each edit, and its service.
-func translate(name string, edit int64) translation.Result {
+func translate(name string, edit int64, tls *dynamic.RouterTLS) translation.Result {
 	result := translation.Result{Origin: dynamic.Origin{
 		Object: "IngressRoute default/" + name, Resource: &dynamic.Resource{Name: name, UID: name, Generation: edit},
 	}}
 	result.Put(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, &dynamic.Router{
-		Rule: fmt.Sprintf("Host(`%s.test`) && PathPrefix(`/v%d`)", name, edit), Service: name,
+		Rule: fmt.Sprintf("Host(`%s.test`) && PathPrefix(`/v%d`)", name, edit), Service: name, TLS: tls,
 	})
 	balancer := &dynamic.ServersLoadBalancer{}
 	balancer.SetDefaults()

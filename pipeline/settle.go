@@ -22,14 +22,6 @@ type settleWindow struct {
 	until time.Time // when it is over; zero while it is closed
 }
 
-// extend opens the window, or begins it anew.
-func (w *settleWindow) extend(now time.Time) {
-	if w.until.IsZero() {
-		w.since = now
-	}
-	w.until = earliest(now.Add(quietWindow), w.since.Add(maxSettle))
-}
-
 func (w *settleWindow) close() { *w = settleWindow{} }
 
 func (w *settleWindow) over(now time.Time) bool { return reached(w.until, now) }
@@ -71,7 +63,10 @@ func (p *Pipeline) decide(next *table, final bool, now time.Time) {
 		p.settling.close()
 		return
 	}
-	p.settling.extend(now)
+	if p.settling.until.IsZero() {
+		p.settling.since = now
+	}
+	p.settling.until = earliest(now.Add(quietWindow), p.settling.since.Add(maxSettle))
 	next.stale, next.held = stale, stale && next.compiled.Unchanged && len(recovered) == 0
 }
 

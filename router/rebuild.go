@@ -15,6 +15,22 @@ type change struct {
 	added   []*index.Route[*Route]
 }
 
+// replaced returns the routes of an index that the change takes out.
+func (c *change) replaced(of *index.Index[*Route]) []*index.Route[*Route] {
+	var routes []*index.Route[*Route]
+	for _, name := range c.removed {
+		if route := of.Route(name); route != nil {
+			routes = append(routes, route)
+		}
+	}
+	for _, one := range c.added {
+		if route := of.Route(one.Name); route != nil {
+			routes = append(routes, route)
+		}
+	}
+	return routes
+}
+
 // rebuild compiles the routers that a change reached and returns the table with their routes exchanged.
 func (c *Compiler) rebuild(dirty map[dynamic.Ref]struct{}, final bool) *Table {
 	changes := map[indexKey]*change{}

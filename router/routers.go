@@ -33,8 +33,6 @@ type routerNode struct {
 	err         error
 	// late is why the router would not serve, while it goes on as it last did because the configuration is not settled.
 	late error
-	// absent is set when the rule cannot be matched at all, so that the router has no place in the table.
-	absent bool
 }
 
 // placed is a route on an entrypoint, among those for TLS connections or for plain ones.
@@ -54,7 +52,7 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 	node := &routerNode{}
 	parsed, err := parseRule(definition)
 	if err != nil {
-		node.err, node.absent = &coded{dynamic.CodeInvalidRule, err}, true
+		node.err = &coded{dynamic.CodeInvalidRule, err}
 		if refusal := c.source.refused(ref); refusal != nil && !errors.Is(refusal, errMissing) {
 			node.err = refusal
 		}

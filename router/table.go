@@ -8,7 +8,6 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/router/index"
-	"github.com/sluiceproxy/sluice/router/rule"
 )
 
 // Table is the immutable answer to "which route?" for all entrypoints.
@@ -21,16 +20,9 @@ type entry struct {
 	entrypoint EntryPoint
 	plain      *index.Index[*Route]
 	secure     *index.Index[*Route]
-	// options holds the TLS options by the hosts that rules name, exact or *.example.com: nil where those that routes want
-	// cannot be used. fallback is for the rest.
-	options  map[string]*certificate.Options
+	// hosts are the TLS options of the hosts that rules name; fallback is for the rest, and nil where it cannot be used.
+	hosts    hosts
 	fallback *certificate.Options
-	// conflicts are routes that want other TLS options for a host than a route before them.
-	conflicts []conflict
-}
-
-type conflict struct {
-	name, other, host string
 }
 
 type indexKey struct {
@@ -62,46 +54,16 @@ func (t *Table) with(changes map[indexKey]*change, objects *tlsObjects) *Table {
 		if change := changes[indexKey{name, false}]; change != nil {
 			updated.plain = old.plain.Update(change.removed, change.added)
 		}
-		change := changes[indexKey{name, true}]
-		if change != nil {
+		if change := changes[indexKey{name, true}]; change != nil {
 			updated.secure = old.secure.Update(change.removed, change.added)
+			updated.hosts = old.hosts.update(change.replaced(old.secure), change.added, objects.binder(name), objects.changed)
+		} else if objects.changed {
+			updated.hosts = old.hosts.update(nil, nil, objects.binder(name), true)
 		}
-		if change != nil || objects.changed || old.fallback == nil {
-			updated.fallback = objects.fallbacks[name]
-			updated.chooseOptions(objects)
-		}
+		updated.fallback = objects.fallbacks[name]
 		next.entries[name] = &updated
 	}
 	return next
-}
-
-// chooseOptions assigns TLS options to hosts: the first route in order that names a host decides, and a route that
-// has others for it is a conflict, whose requests are answered 421.
-func (e *entry) chooseOptions(objects *tlsObjects) {
-	e.options, e.conflicts = map[string]*certificate.Options{}, nil
-	deciders := map[string]string{}
-	var broken []string
-	for _, route := range e.secure.All() {
-		if route.Value.tls == nil {
-			broken = append(broken, route.Value.domains...)
-			continue
-		}
-		for _, host := range route.Value.domains {
-			chosen, decided := e.options[host]
-			if !decided {
-				e.options[host], deciders[host] = objects.on(e.entrypoint.Name, route.Value.tls), route.Name
-				continue
-			}
-			if chosen.Fingerprint != route.Value.tls.Fingerprint {
-				e.conflicts = append(e.conflicts, conflict{name: route.Name, other: deciders[host], host: host})
-			}
-		}
-	}
-	for _, host := range broken {
-		if _, decided := e.options[host]; !decided {
-			e.options[host] = nil
-		}
-	}
 }
 
 // accepting returns the TLS options of a connection with that server name. Where the host's own ones cannot be used,
@@ -113,13 +75,8 @@ func (e *entry) accepting(serverName string) *certificate.Options {
 // optionsFor returns the TLS options of a host: exact, then the wildcard of one label, then the default ones.
 // It returns nil where they cannot be used.
 func (e *entry) optionsFor(host string) *certificate.Options {
-	if options, known := e.options[host]; known {
+	if options, named := e.hosts.find(host); named {
 		return options
-	}
-	if parent := rule.WildcardKey(host); parent != "" && len(e.options) > 0 {
-		if options, known := e.options["*."+parent]; known {
-			return options
-		}
 	}
 	return e.fallback
 }
@@ -128,7 +85,7 @@ func (e *entry) optionsFor(host string) *certificate.Options {
 func (t *Table) conflictVerdicts() []dynamic.Verdict {
 	var verdicts []dynamic.Verdict
 	for _, entry := range t.entries {
-		for _, conflict := range entry.conflicts {
+		for _, conflict := range entry.hosts.conflicts() {
 			ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: conflict.name}
 			verdicts = append(verdicts, dynamic.Verdict{
 				Ref: ref, Status: dynamic.Degraded, Code: dynamic.CodeConflictingTLSOptions,

@@ -121,6 +121,11 @@ func (t *tlsObjects) exists(entryPoint string) bool {
 	return slices.ContainsFunc(t.entryPoints, func(e EntryPoint) bool { return e.Name == entryPoint })
 }
 
+// binder returns on for an entrypoint.
+func (t *tlsObjects) binder(entryPoint string) func(*certificate.Options) *certificate.Options {
+	return func(options *certificate.Options) *certificate.Options { return t.on(entryPoint, options) }
+}
+
 // on returns the options that present the certificates of an entrypoint.
 func (t *tlsObjects) on(entryPoint string, options *certificate.Options) *certificate.Options {
 	if options == nil || !t.own[entryPoint] {

@@ -227,7 +227,8 @@ func TestResponses(t *testing.T) {
 }
 
 func TestMalformedResponsesSayWhy(t *testing.T) {
-	endpoint := http1test.NewEndpoint(t, http1test.Answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"))
+	endpoint := http1test.NewEndpoint(t,
+		http1test.Answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"))
 	_, err := testUpstream(t, endpoint.Address(), nil).RoundTrip(testRequest(t, "GET", endpoint.Address(), nil))
 	if !errors.Is(err, wire.ErrLengths) {
 		t.Errorf("the error is %v", err)
@@ -235,7 +236,8 @@ func TestMalformedResponsesSayWhy(t *testing.T) {
 }
 
 func TestResponsesAreDescribed(t *testing.T) {
-	endpoint := http1test.NewEndpoint(t, http1test.Answering("HTTP/1.1 404 Nobody Home\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"))
+	endpoint := http1test.NewEndpoint(t,
+		http1test.Answering("HTTP/1.1 404 Nobody Home\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"))
 	r := testRequest(t, "GET", endpoint.Address(), nil)
 	response, err := testUpstream(t, endpoint.Address(), nil).RoundTrip(r)
 	if err != nil {

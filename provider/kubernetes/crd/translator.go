@@ -86,7 +86,29 @@ func (t *translator) result(source translation.Source, object metav1.Object) (tr
 			"the object of the same kind and name in the group "+group+" is used instead", false)
 		return result, true
 	}
-	return t.translate(source, object), true
+	switch typed := object.(type) {
+	case *v1alpha1.IngressRoute:
+		return t.ingressRoute(source, typed), true
+	case *v1alpha1.TraefikService:
+		return t.traefikService(source, typed), true
+	case *v1alpha1.Middleware:
+		return t.middleware(source, typed), true
+	case *v1alpha1.ServersTransport:
+		return t.serversTransport(source, typed), true
+	case *v1alpha1.TLSOption:
+		return t.tlsOption(source, typed), true
+	case *v1alpha1.TLSStore:
+		return t.tlsStore(source, typed), true
+	case *v1alpha1.IngressRouteTCP:
+		return t.ingressRouteTCP(source, typed), true
+	case *v1alpha1.IngressRouteUDP:
+		return t.ingressRouteUDP(source, typed), true
+	case *v1alpha1.MiddlewareTCP:
+		return t.middlewareTCP(source, typed), true
+	case *v1alpha1.ServersTransportTCP:
+		return t.serversTransportTCP(source, typed), true
+	}
+	return t.begin(source, object), true
 }
 
 // shadow returns the group whose object of the same kind, namespace and name has precedence; empty when there is none.
@@ -139,31 +161,4 @@ func (t *translator) begin(source translation.Source, object metav1.Object) tran
 			UID: string(object.GetUID()), Generation: object.GetGeneration(),
 		},
 	}}
-}
-
-// translate translates an object of any kind.
-func (t *translator) translate(source translation.Source, object metav1.Object) translation.Result {
-	switch typed := object.(type) {
-	case *v1alpha1.IngressRoute:
-		return t.ingressRoute(source, typed)
-	case *v1alpha1.TraefikService:
-		return t.traefikService(source, typed)
-	case *v1alpha1.Middleware:
-		return t.middleware(source, typed)
-	case *v1alpha1.ServersTransport:
-		return t.serversTransport(source, typed)
-	case *v1alpha1.TLSOption:
-		return t.tlsOption(source, typed)
-	case *v1alpha1.TLSStore:
-		return t.tlsStore(source, typed)
-	case *v1alpha1.IngressRouteTCP:
-		return t.ingressRouteTCP(source, typed)
-	case *v1alpha1.IngressRouteUDP:
-		return t.ingressRouteUDP(source, typed)
-	case *v1alpha1.MiddlewareTCP:
-		return t.middlewareTCP(source, typed)
-	case *v1alpha1.ServersTransportTCP:
-		return t.serversTransportTCP(source, typed)
-	}
-	return t.begin(source, object)
 }

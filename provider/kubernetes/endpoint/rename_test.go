@@ -32,10 +32,10 @@ func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 				cache.slice(nil, old)
 			}, []string{"k/shop/web:80: 192.0.2.1:8080"}},
 			{"another name", func() { cache.service(services[0], services[1]) }, []string{}},
-			{"yet another one, and another port", func() { cache.service(services[1], services[2]) }, []string{"k/shop/web:81:"}},
+			{"another name and port", func() { cache.service(services[1], services[2]) }, []string{"k/shop/web:81:"}},
 			{"the slices follow", func() { cache.slice(old, follows) }, []string{}},
-			{"nobody is left", func() { cache.slice(follows, empty) }, []string{"k/shop/web:80:"}},
-			{"somebody is there", func() { cache.slice(empty, follows) }, []string{"k/shop/web:80: 192.0.2.1:8080"}},
+			{"no endpoint is left", func() { cache.slice(follows, empty) }, []string{"k/shop/web:80:"}},
+			{"an endpoint is added", func() { cache.slice(empty, follows) }, []string{"k/shop/web:80: 192.0.2.1:8080"}},
 			{"the time is over", func() { wait(renameTime) }, []string{}},
 			{"a name that no slice will know", func() {
 				cache.service(services[2], services[3])
