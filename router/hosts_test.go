@@ -30,10 +30,12 @@ func newSecured() secured {
 }
 
 // apply activates a configuration and returns its verdicts and, by host, the options of connections.
-func (s secured) apply(configuration *dynamic.Configuration, changed []dynamic.Ref) ([]dynamic.Verdict, map[string]string) {
+func (s secured) apply(
+	configuration *dynamic.Configuration, changed []dynamic.Ref,
+) (verdicts []dynamic.Verdict, options map[string]string) {
 	compiled := s.compiler.Compile(router.Input{Configuration: configuration, Changed: changed, Final: true})
 	compiled.Activate(1)
-	options := map[string]string{}
+	options = map[string]string{}
 	for _, host := range []string{"h0.test", "h1.test", "h2.test", "h3.test", "other.test", ""} {
 		chosen, ok := s.target.TLS("web").SelectTLS(host)
 		options[host] = fmt.Sprint(ok)
