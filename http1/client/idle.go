@@ -6,8 +6,8 @@ import (
 )
 
 // take returns the newest idle connection that is alive, or nil. Those found dead on the way are closed.
-func (u *Upstream) take(now time.Duration) *clientConn {
-	for {
+func (u *Upstream) take() *clientConn {
+	for now := u.clock(); ; {
 		cc := u.pop()
 		if cc == nil {
 			return nil

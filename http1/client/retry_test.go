@@ -299,7 +299,7 @@ func TestNewestConnectionComesFirst(t *testing.T) {
 		upstream.put(cc)
 	}
 	for i := len(conns) - 1; i >= 0; i-- {
-		if cc := upstream.take(upstream.clock()); cc != conns[i] {
+		if cc := upstream.take(); cc != conns[i] {
 			t.Fatalf("the wrong connection instead of number %d", i)
 		}
 		conns[i].close()

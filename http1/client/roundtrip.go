@@ -151,9 +151,12 @@ func (rt *RoundTrip) run() error {
 	if err := rt.prepare(); err != nil {
 		return &RequestError{Err: err}
 	}
-	cc, err := rt.upstream.connection(ctx)
-	if err != nil {
-		return err
+	var err error
+	cc := rt.upstream.take()
+	if cc == nil {
+		if cc, err = rt.upstream.dial(ctx); err != nil {
+			return err
+		}
 	}
 	rt.cc = cc
 	if f := &rt.framing; f.rest > 0 && !f.long && !f.expects {

@@ -110,14 +110,6 @@ func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 // clock is a monotonic time, which costs half of time.Now.
 func (u *Upstream) clock() time.Duration { return time.Since(u.epoch) }
 
-// connection returns a connection for a request: the newest idle one that is alive, or a fresh one.
-func (u *Upstream) connection(ctx context.Context) (*clientConn, error) {
-	if cc := u.take(u.clock()); cc != nil {
-		return cc, nil
-	}
-	return u.dial(ctx)
-}
-
 // dial returns a fresh connection. It ends with the context, also in the middle of a handshake.
 func (u *Upstream) dial(ctx context.Context) (*clientConn, error) {
 	if u.over() {

@@ -12,10 +12,28 @@ import (
 // maxEmptyLines is how many bytes of empty lines are ignored before a request, over all reads (RFC 9112, section 2.2).
 const maxEmptyLines = 2 * len("\r\n")
 
-// readHead reads the next head, and returns its length in what has been read and when its first bytes were there.
+// readHead waits for the next head, and returns its length in what has been read and when its first bytes were there.
+// Empty lines before it are no request: with nothing behind them the connection is idle.
 func (c *serverConn) readHead(first bool) (end int, start time.Time, err error) {
-	if start, err = c.awaitHead(first); err != nil {
-		return 0, start, err
+	for skipped, found := 0, false; !found; found = c.at < c.end {
+		if c.at == c.end {
+			if err = c.await(first, skipped > 0); err != nil {
+				return 0, start, err
+			}
+		}
+		start = time.Now()
+		c.rate.reset()
+		for {
+			n, more := wire.SkipEmptyLines(c.in[c.at:min(c.end, c.at+maxEmptyLines-skipped)])
+			c.at += n
+			skipped += n
+			if !more {
+				break
+			}
+			if err = c.fillHead(start); err != nil {
+				return 0, start, err
+			}
+		}
 	}
 	limits := c.server.limits()
 	c.scanner.Reset()
@@ -23,37 +41,8 @@ func (c *serverConn) readHead(first bool) (end int, start time.Time, err error) 
 		if end, err = c.scanner.Scan(c.in[c.at:c.end], limits); end > 0 || err != nil {
 			return end, start, err
 		}
-		if err := c.fillHead(start); err != nil {
+		if err = c.fillHead(start); err != nil {
 			return 0, start, err
-		}
-	}
-}
-
-// awaitHead waits for the first byte of a head. Empty lines before it are no request: with nothing behind them the
-// connection is idle.
-func (c *serverConn) awaitHead(first bool) (start time.Time, err error) {
-	for skipped := 0; ; {
-		if c.at == c.end {
-			if err := c.await(first, skipped > 0); err != nil {
-				return start, err
-			}
-		}
-		start = time.Now()
-		c.rate.reset()
-		for more := true; more; {
-			var n int
-			n, more = wire.SkipEmptyLines(c.in[c.at:min(c.end, c.at+maxEmptyLines-skipped)])
-			c.at += n
-			skipped += n
-			if !more {
-				break
-			}
-			if err := c.fillHead(start); err != nil {
-				return start, err
-			}
-		}
-		if c.at < c.end {
-			return start, nil
 		}
 	}
 }
@@ -122,11 +111,13 @@ func (c *serverConn) retires(first, again bool) bool {
 	return c.server.draining.Load() && (!first || again && c.server.ending())
 }
 
+// wait waits for bytes, until by at the latest. A buffer is taken when there is something to read, as far as the system
+// allows it.
 func (c *serverConn) wait(by time.Time) error {
-	switch {
-	case c.plain != nil && c.idle.able():
-		return c.waitPlain(by)
-	case c.secure != nil:
+	if c.plain == nil || !c.idle.able() {
+		if c.secure == nil {
+			return c.fill(by)
+		}
 		n, err := c.readBy(c.first[:], by)
 		if n == 0 {
 			return err
@@ -136,11 +127,6 @@ func (c *serverConn) wait(by time.Time) error {
 		// The rest of the record is there.
 		return nil
 	}
-	return c.fill(by)
-}
-
-// waitPlain is readBy with a buffer that is taken when there is something to read.
-func (c *serverConn) waitPlain(by time.Time) error {
 	for {
 		c.arm(by)
 		n, err := c.idle.read(c.plain)
