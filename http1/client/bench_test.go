@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
 // benchEndpoint names the variable that makes TestBenchEndpoint an endpoint for benchmarks, in a process of its own:

@@ -18,8 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
 )
 
 // TestCancellation ends the request's context at different moments. The endpoint sees the end of the connection.

@@ -7,7 +7,7 @@ import (
 	"net"
 	"testing"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
 // TestCloseEndsEverything closes an upstream with a connection of each kind: idle, waiting for a head, in the middle of

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/http1/client"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
 )
 
 // callContext is a context that takes calls, and counts them.

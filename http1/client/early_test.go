@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
 // TestHeadsThatDoNotFit sends a request without a body whose head is more than the connection takes at once.

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
 	"github.com/sluiceproxy/sluice/http1/server"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
 // secureEndpoint is an endpoint of net/http with TLS.

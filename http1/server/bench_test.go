@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"io"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
 // loop is a connection in memory that repeats one request, and counts the answers to it.
@@ -16,11 +18,6 @@ type loop struct {
 	left    int
 	sent    int
 }
-
-type nowhere struct{}
-
-func (nowhere) Network() string { return "tcp" }
-func (nowhere) String() string  { return "192.0.2.1:4711" }
 
 func (l *loop) Read(p []byte) (int, error) {
 	if l.left == 0 {
@@ -36,8 +33,8 @@ func (l *loop) Write(p []byte) (int, error) {
 }
 
 func (l *loop) Close() error                     { return nil }
-func (l *loop) LocalAddr() net.Addr              { return nowhere{} }
-func (l *loop) RemoteAddr() net.Addr             { return nowhere{} }
+func (l *loop) LocalAddr() net.Addr              { return noAddr{} }
+func (l *loop) RemoteAddr() net.Addr             { return noAddr{} }
 func (l *loop) SetDeadline(time.Time) error      { return nil }
 func (l *loop) SetReadDeadline(time.Time) error  { return nil }
 func (l *loop) SetWriteDeadline(time.Time) error { return nil }
@@ -87,7 +84,7 @@ func BenchmarkServerExchange(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			conn := &loop{request: []byte(request), left: b.N}
-			server := &Server{Handler: http.HandlerFunc(small), ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute}
+			server := &server.Server{Handler: http.HandlerFunc(small), ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute}
 			b.ResetTimer()
 			server.ServeConn(b.Context(), conn)
 			if conn.sent < b.N*len(smallBody) {

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"context"
@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
@@ -21,7 +22,7 @@ func TestServerCloseEndsHandlers(t *testing.T) {
 		<-r.Context().Done()
 		ended <- r.Context().Err()
 	})
-	g.open(get)
+	g.Open(get)
 	http1test.Receive(t, running, "the request")
 	_ = g.server.Close()
 	if err := http1test.Receive(t, ended, "the end of the handler"); !errors.Is(err, context.Canceled) {
@@ -32,10 +33,10 @@ func TestServerCloseEndsHandlers(t *testing.T) {
 func TestServerRefused(t *testing.T) {
 	t.Parallel()
 	reasons := make(chan *wire.Error, 1)
-	g := newRig(t, &Server{Handler: http.HandlerFunc(hello), Refused: func(_ net.Conn, reason *wire.Error) {
+	g := newRig(t, &server.Server{Handler: http.HandlerFunc(hello), Refused: func(_ net.Conn, reason *wire.Error) {
 		reasons <- reason
 	}}, nil)
-	got := g.raw("GET / HTTP/1.1\r\n\r\n" + get)
+	got := g.Raw("GET / HTTP/1.1\r\n\r\n" + get)
 	if !strings.HasPrefix(got, "HTTP/1.1 400 Bad Request\r\n") || strings.Count(got, "HTTP/1.1") != 1 ||
 		!strings.Contains(got, "Connection: close\r\n") {
 		t.Errorf("got %q", got)
@@ -55,10 +56,10 @@ func (b before) ReadAhead() []byte { return b.ahead }
 
 func TestServerReadsAheadFirst(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, &Server{Handler: http.HandlerFunc(echo)}, func(conn net.Conn) net.Conn {
+	g := newRig(t, &server.Server{Handler: http.HandlerFunc(echo)}, func(conn net.Conn) net.Conn {
 		return before{conn.(*net.TCPConn), []byte("POST /first HTTP/1.1\r\nHost: a\r\nConte")}
 	})
-	conn, reader := g.open("nt-Length: 2\r\n\r\nab")
+	conn, reader := g.Open("nt-Length: 2\r\n\r\nab")
 	if _, body := answer(t, reader); body != `POST /first a "ab" <nil>` {
 		t.Errorf("got %q", body)
 	}
@@ -72,10 +73,10 @@ func TestServerReadsAheadFirst(t *testing.T) {
 func TestCloseAfterOutranksKeepAlive(t *testing.T) {
 	t.Parallel()
 	g := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.(*exchange).CloseAfter()
+		w.(interface{ CloseAfter() }).CloseAfter()
 		w.Header().Set("Connection", "keep-alive")
 	})
-	got := g.raw(get + get)
+	got := g.Raw(get + get)
 	if strings.Count(got, "HTTP/1.1") != 1 || strings.Count(got, "Connection:") != 1 ||
 		!strings.Contains(got, "Connection: close\r\n") {
 		t.Errorf("got %q", got)

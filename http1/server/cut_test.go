@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"io"
@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
-// TestServerPartOfUntilClose breaks off responses that end with the connection, which is all that HTTP/1.0 knows of
-// their length.
+// TestServerPartOfUntilClose breaks off responses that end with the connection, as responses of HTTP/1.0
+// without a length do.
 func TestServerPartOfUntilClose(t *testing.T) {
 	t.Parallel()
 	for what, handler := range map[string]http.HandlerFunc{
@@ -28,21 +29,21 @@ func TestServerPartOfUntilClose(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			// It is more than the client's memory takes, so that it is under way until it is interrupted.
 			go func() { _, _ = w.Write(make([]byte, 64<<20)) }()
-			http1test.Eventually(t, "the write is under way", func() bool { return w.(*exchange).guard.Under().Writes })
+			http1test.Eventually(t, "the write is under way", func() bool { return server.Writing(w) })
 		},
 	} {
 		for name, layer := range layers(t) {
 			t.Run(what+" "+name, func(t *testing.T) {
 				t.Parallel()
 				handled := make(chan struct{})
-				g, dial := layer(&Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				g, dial := layer(&server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					defer close(handled)
 					handler(w, r)
 				})})
 				conn := dial()
 				say(t, conn, "GET / HTTP/1.0\r\n\r\n")
 				http1test.Receive(t, handled, "the handler")
-				g.untilClosed(t)
+				g.UntilClosed()
 				if got, err := io.ReadAll(conn); err == nil {
 					t.Errorf("a part of %d bytes was taken for the whole", len(got))
 				}

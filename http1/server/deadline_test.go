@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"errors"
@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
-// overtaken is a connection on which somebody else is faster: the first of moves is made when a read deadline has been
-// chosen, but not yet set.
+// overtaken is a connection on which another goroutine is faster: the first of moves is made when a read deadline has
+// been chosen, but not yet set.
 type overtaken struct {
 	net.Conn
 	moves *atomic.Pointer[[]func()]
@@ -35,7 +36,7 @@ func (o overtaken) SetReadDeadline(deadline time.Time) error {
 // TestServerDeadlineOvertakesServer has a handler set a deadline while a Read sets one of the server's own.
 func TestServerDeadlineOvertakesServer(t *testing.T) {
 	t.Parallel()
-	for name, server := range map[string]*Server{
+	for name, tested := range map[string]*server.Server{
 		// The deadline that the head has left behind is early once the response has begun, and in the way.
 		"takes its own away": {ReadTimeout: 300 * time.Millisecond},
 		"sets its own":       {ReadTimeout: time.Hour, MinRate: 100},
@@ -44,9 +45,9 @@ func TestServerDeadlineOvertakesServer(t *testing.T) {
 			t.Parallel()
 			var moves atomic.Pointer[[]func()]
 			read := make(chan error, 1)
-			server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			tested.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				control := http.NewResponseController(w)
-				if server.MinRate == 0 {
+				if tested.MinRate == 0 {
 					_ = control.Flush()
 				}
 				moves.Store(&[]func(){
@@ -56,10 +57,10 @@ func TestServerDeadlineOvertakesServer(t *testing.T) {
 				_, err := r.Body.Read(make([]byte, 1))
 				read <- err
 			})
-			g := newRig(t, server, func(conn net.Conn) net.Conn { return overtaken{conn, &moves} })
-			g.open(post("Content-Length: 4"))
+			g := newRig(t, tested, func(conn net.Conn) net.Conn { return overtaken{conn, &moves} })
+			g.Open(post("Content-Length: 4"))
 			if err := http1test.Receive(t, read, "the end of Read"); !errors.Is(err, os.ErrDeadlineExceeded) ||
-				errors.Is(err, errTooSlow) {
+				errors.Is(err, server.ErrTooSlow) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -119,13 +120,13 @@ func TestServerReadFromBreaksOff(t *testing.T) {
 					t.Errorf("the context has ended: %v, Write: %v", left, err)
 				}
 			})
-			g.open(get)
+			g.Open(get)
 			http1test.Receive(t, handled, "the handler")
 		})
 	}
 }
 
-// TestServerLateHeader asks for the header while the handler returns, which must not be the header of the response.
+// TestServerLateHeader calls Header while the handler returns, which must not be the header of the response.
 func TestServerLateHeader(t *testing.T) {
 	t.Parallel()
 	late := make(chan struct{}, 100)
@@ -138,7 +139,7 @@ func TestServerLateHeader(t *testing.T) {
 		}()
 		<-begun
 	})
-	conn := g.dial()
+	conn := g.Dial()
 	for range cap(late) {
 		say(t, conn, get)
 	}

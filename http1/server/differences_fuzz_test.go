@@ -26,7 +26,7 @@ func FuzzSameAsNetHTTP(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		ours, theirs := askOurs(sent), askTheirs(sent)
+		ours, theirs := serveOurs(sent), serveTheirs(sent)
 		if why := compare(sent, ours, theirs, named); why != "" {
 			t.Errorf("%s\nsent %q\nhttp1    %q\n         %q %v\nnet/http %q\n         %q", why, sent, ours.requests,
 				ours.answers, ours.reasons, theirs.requests, theirs.answers)
@@ -81,7 +81,7 @@ func compare(sent []byte, ours, theirs *observed, named map[error]bool) string {
 	}
 	// A head with several faults may be refused for any of them.
 	refused := func(a, b string) bool {
-		if bytes.Contains(sent, []byte("unread")) { // Row "cut body that nobody reads".
+		if bytes.Contains(sent, []byte("unread")) { // Row "cut body that is not read".
 			b = strings.ReplaceAll(b, "close=true", "close=false")
 			a = strings.ReplaceAll(a, "close=true", "close=false")
 		}

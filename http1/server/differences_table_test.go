@@ -18,7 +18,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 	for name, sent := range sameCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ours, theirs := askOurs([]byte(sent+followUp)), askTheirs([]byte(sent+followUp))
+			ours, theirs := serveOurs([]byte(sent+followUp)), serveTheirs([]byte(sent+followUp))
 			if diff := cmp.Diff(theirs.requests, ours.requests); diff != "" {
 				t.Errorf("the handler saw other requests (-net/http +http1): %s", diff)
 			}
@@ -74,7 +74,7 @@ func differences() []difference {
 		},
 		{
 			"unknown encoding", head("POST / HTTP/1.1", "Transfer-Encoding: gzip, chunked"), "400, 0 seen", "501, 0 seen",
-			wire.ErrEncoding, "RFC 9112, section 6.1: nobody knows where the body ends, whatever the coding is called",
+			wire.ErrEncoding, "RFC 9112, section 6.1: the end of the body is unknown, whatever the coding is called",
 		},
 		{
 			"encoding twice", head("POST / HTTP/1.1", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"), "400, 0 seen",
@@ -185,7 +185,7 @@ func differences() []difference {
 			"200, 1 seen", nil, "RFC 9112, section 8: an incomplete request may be answered",
 		},
 		{
-			"cut body that nobody reads", head("POST /?unread HTTP/1.1", "Content-Length: 4000") + "body", "200, 1 seen",
+			"cut body that is not read", head("POST /?unread HTTP/1.1", "Content-Length: 4000") + "body", "200, 1 seen",
 			"200, 1 seen", nil, "RFC 9112, section 9.6: the answer does not wait for the rest of the body",
 		},
 		{
@@ -203,7 +203,7 @@ func (d difference) behind() string {
 	return d.sent + followUp
 }
 
-// summary says what a client got and how many requests the handler saw.
+// summary returns what a client got and how many requests the handler saw.
 func (o *observed) summary() string {
 	var statuses []string
 	for _, answer := range o.answers {
@@ -218,7 +218,7 @@ func TestDifferencesFromNetHTTP(t *testing.T) {
 	for _, d := range differences() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			ours, theirs := askOurs([]byte(d.behind())), askTheirs([]byte(d.behind()))
+			ours, theirs := serveOurs([]byte(d.behind())), serveTheirs([]byte(d.behind()))
 			if ours.summary() != d.ours || theirs.summary() != d.theirs {
 				t.Errorf("http1: %s, want %s; net/http: %s, want %s", ours.summary(), d.ours, theirs.summary(), d.theirs)
 			}

@@ -1,10 +1,13 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -125,7 +128,7 @@ func (o observer) answer(w http.ResponseWriter, has func(string) bool, body []by
 // readAnswers splits what a server has sent.
 func (o *observed) readAnswers(raw []byte) {
 	o.raw = string(raw)
-	reader := newReader(raw)
+	reader := bufio.NewReader(bytes.NewReader(raw))
 	for final := 0; ; {
 		method := http.MethodGet
 		if final < len(o.requests) {
@@ -160,14 +163,14 @@ func refusal(response *http.Response) bool {
 		response.StatusCode != http.StatusNotFound
 }
 
-// askOurs and askTheirs show bytes to http1 and to net/http.
-func askOurs(sent []byte) *observed {
+// serveOurs and serveTheirs send bytes to http1 and to net/http.
+func serveOurs(sent []byte) *observed {
 	seen := &observed{}
 	conn := &script{in: bytes.NewReader(sent)}
 	tested := &server.Server{Handler: observer{seen}, MaxHeaderBytes: 1 << 20}
 	tested.Refused = func(_ net.Conn, reason *wire.Error) { seen.reasons = append(seen.reasons, reason) }
 	server.Poison(tested)
-	tested.ServeConn(tContext{}, conn)
+	tested.ServeConn(context.Background(), conn)
 	seen.readAnswers(conn.out.Bytes())
 	return seen
 }
@@ -190,14 +193,14 @@ func (l oneConn) Accept() (net.Conn, error) {
 func (l oneConn) Close() error   { return nil }
 func (l oneConn) Addr() net.Addr { return noAddr{} }
 
-func askTheirs(sent []byte) *observed {
+func serveTheirs(sent []byte) *observed {
 	seen := &observed{}
 	conn := &script{in: bytes.NewReader(sent)}
 	over := make(chan struct{})
 	listener := oneConn{make(chan net.Conn, 1), over}
 	listener.conn <- conn
 	server := &http.Server{
-		Handler: observer{seen}, ErrorLog: quietLog(), DisableGeneralOptionsHandler: true,
+		Handler: observer{seen}, ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateClosed {
 				close(over)

@@ -1,18 +1,18 @@
-package server
+package server_test
 
 import (
 	"bufio"
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
 // TestServerEmptyLineIsIdle sends the stray line that some clients send behind a body, and looks at how long the
@@ -33,17 +33,11 @@ func TestServerEmptyLineIsIdle(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				client, conn := net.Pipe()
-				server := &Server{
+				client, over := pipe(&server.Server{
 					ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, MinRate: 240,
 					Handler: http.HandlerFunc(hello),
-				}
-				over := make(chan time.Time, 1)
+				})
 				start := time.Now()
-				go func() {
-					server.ServeConn(context.Background(), conn)
-					over <- time.Now()
-				}()
 				if !test.first {
 					say(t, client, get)
 					answer(t, bufio.NewReader(client))
@@ -62,12 +56,10 @@ func TestServerEmptyLineIsIdle(t *testing.T) {
 func TestServerEmptyLineThenRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client, conn := net.Pipe()
-		server := &Server{
+		client, _ := pipe(&server.Server{
 			ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, MinRate: 240,
 			Handler: http.HandlerFunc(hello),
-		}
-		go server.ServeConn(context.Background(), conn)
+		})
 		reader := bufio.NewReader(client)
 		for range 3 {
 			for _, stray := range []string{"\r", "\n\r\n"} {
@@ -90,15 +82,9 @@ func TestServerEmptyLineThenRequest(t *testing.T) {
 // TestServerEmptyLinesHaveABound sends one line at a time, so that each is read alone.
 func TestServerEmptyLinesHaveABound(t *testing.T) {
 	t.Parallel()
-	client, conn := net.Pipe()
-	server := &Server{Handler: http.HandlerFunc(hello)}
+	client, over := pipe(&server.Server{Handler: http.HandlerFunc(hello)})
 	_ = client.SetDeadline(time.Now().Add(http1test.Timeout))
 	defer http1test.Discard(client)
-	over := make(chan struct{})
-	go func() {
-		server.ServeConn(context.Background(), conn)
-		close(over)
-	}()
 	sent := make(chan int, 1)
 	go func() {
 		n := 0
@@ -126,9 +112,8 @@ func TestServerShutdownWithEmptyLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				client, conn := net.Pipe()
-				server := &Server{ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, Handler: http.HandlerFunc(hello)}
-				go server.ServeConn(context.Background(), conn)
+				server := &server.Server{ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, Handler: http.HandlerFunc(hello)}
+				client, _ := pipe(server)
 				go func() { _, _ = io.Copy(io.Discard, client) }()
 				say(t, client, sent)
 				synctest.Wait()
@@ -145,9 +130,8 @@ func TestServerShutdownWithEmptyLine(t *testing.T) {
 func TestServerShutdownWithinEmptyLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client, conn := net.Pipe()
-		server := &Server{ReadTimeout: time.Minute, Handler: http.HandlerFunc(hello)}
-		go server.ServeConn(context.Background(), conn)
+		server := &server.Server{ReadTimeout: time.Minute, Handler: http.HandlerFunc(hello)}
+		client, _ := pipe(server)
 		say(t, client, "\r")
 		synctest.Wait()
 		over := make(chan time.Time, 1)
@@ -171,10 +155,9 @@ func TestServerShutdownWithinEmptyLine(t *testing.T) {
 func TestServerDrainingServesFirstRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client, conn := net.Pipe()
-		server := &Server{ReadTimeout: time.Minute, Handler: http.HandlerFunc(hello)}
+		server := &server.Server{ReadTimeout: time.Minute, Handler: http.HandlerFunc(hello)}
 		server.EndKeepAlives()
-		go server.ServeConn(context.Background(), conn)
+		client, _ := pipe(server)
 		say(t, client, "\r\n")
 		synctest.Wait()
 		say(t, client, get)

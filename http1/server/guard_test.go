@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bufio"
@@ -18,7 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
 // late is what a handler leaves behind.
@@ -36,7 +37,7 @@ func TestServerLateCalls(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			left := make(chan late, 1)
-			g := newRig(t, &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			g := newRig(t, &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/leave" {
 					w.Header().Set("Mine", "1")
 					left <- late{w: w, r: r, header: w.Header()}
@@ -45,7 +46,7 @@ func TestServerLateCalls(t *testing.T) {
 				body, _ := io.ReadAll(r.Body)
 				_, _ = w.Write(body)
 			})}, wrap)
-			conn, reader := g.open("POST /leave HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + strings.Repeat("x", 1000))
+			conn, reader := g.Open("POST /leave HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + strings.Repeat("x", 1000))
 			answer(t, reader)
 			leftover := http1test.Receive(t, left, "the handler")
 			for i := range 50 {
@@ -84,7 +85,7 @@ func (l late) misuse(t *testing.T) {
 		"Flush": controller.Flush(), "SetReadDeadline": controller.SetReadDeadline(time.Now()),
 		"SetWriteDeadline": controller.SetWriteDeadline(time.Now()), "EnableFullDuplex": controller.EnableFullDuplex(),
 	} {
-		if !errors.Is(err, ErrFinished) {
+		if !errors.Is(err, server.ErrFinished) {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
@@ -116,7 +117,7 @@ func TestServerBlockedRead(t *testing.T) {
 		<-reading
 		_, _ = io.WriteString(w, "enough")
 	})
-	conn, reader := g.open(post("Content-Length: 100") + "12")
+	conn, reader := g.Open(post("Content-Length: 100") + "12")
 	if _, body := answer(t, reader); body != "enough" {
 		t.Errorf("the answer is %q", body)
 	}
@@ -150,7 +151,7 @@ func TestServerBlockedWrite(t *testing.T) {
 		}()
 		<-writing
 	})
-	_, reader := g.open(get)
+	_, reader := g.Open(get)
 	if _, err := io.ReadFull(reader, make([]byte, 1<<20)); err != nil {
 		t.Error(err)
 	}
@@ -172,7 +173,7 @@ func TestServerKeptStrings(t *testing.T) {
 	g := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		all <- kept{r.URL.Path, r.Header.Get("Number"), r.Host, r.Header, r.Clone(r.Context())}
 	})
-	conn := g.dial()
+	conn := g.Dial()
 	reader := bufio.NewReader(conn)
 	for i := range 100 {
 		say(t, conn, fmt.Sprintf("GET /path/%d HTTP/1.1\r\nhost: h%d\r\nnumber: %d\r\n\r\n", i, i, i))
@@ -212,7 +213,7 @@ func TestServerFullDuplex(t *testing.T) {
 			w.(http.Flusher).Flush()
 		}
 	})
-	conn, reader := g.open(post("Transfer-Encoding: chunked"))
+	conn, reader := g.Open(post("Transfer-Encoding: chunked"))
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +257,7 @@ func TestServerReadFrom(t *testing.T) {
 			return file
 		},
 		"socket": func(t *testing.T) io.Reader {
-			conn, reader := endpoint.open(get)
+			conn, reader := endpoint.Open(get)
 			line := ""
 			for line != "\r\n" {
 				var err error
@@ -291,7 +292,7 @@ func TestServerReadFrom(t *testing.T) {
 						t.Errorf("copied %d, %v", n, err)
 					}
 				})
-				conn, reader := g.open(get)
+				conn, reader := g.Open(get)
 				if _, body := answer(t, reader); body != string(content) {
 					t.Errorf("got %d bytes", len(body))
 				}
@@ -331,7 +332,7 @@ func TestServerReadFromStopsAtLength(t *testing.T) {
 			t.Errorf("copied %d, %v", n, err)
 		}
 	})
-	conn, reader := g.open(get)
+	conn, reader := g.Open(get)
 	if _, body := answer(t, reader); body != "0123" {
 		t.Errorf("got %q", body)
 	}
@@ -370,7 +371,7 @@ func TestServerTLS(t *testing.T) {
 	config := &tls.Config{Certificates: origin.TLS.Certificates, MinVersion: tls.VersionTLS12}
 	origin.Close()
 	ended := make(chan struct{})
-	g := newRig(t, &Server{
+	g := newRig(t, &server.Server{
 		ReadTimeout: time.Minute, IdleTimeout: time.Minute,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.TLS == nil || !r.TLS.HandshakeComplete {
@@ -389,7 +390,7 @@ func TestServerTLS(t *testing.T) {
 		}
 		return secure
 	})
-	conn := g.dial()
+	conn := g.Dial()
 	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test's
 	reader := bufio.NewReader(client)
 	for range 3 {
@@ -423,7 +424,7 @@ func TestServerTimeoutHandler(t *testing.T) {
 		}
 		hello(w, r)
 	})
-	conn, reader := g.open("POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx")
+	conn, reader := g.Open("POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx")
 	if response, body := answer(t, reader); response.StatusCode != http.StatusServiceUnavailable || body != "too slow" {
 		t.Errorf("got %d %q", response.StatusCode, body)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/http1/server"
 )
 
-// flood is a connection on which a head comes, and then as many bytes as are asked for, without a moment's delay.
+// flood is a connection on which a head comes, and then as many bytes as are read, without delay.
 type flood struct {
 	net.Conn
 	head     *strings.Reader

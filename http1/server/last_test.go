@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bufio"
@@ -12,19 +12,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
 // layers are what HTTP/1.1 lies on: how the server's end of a connection is made, and the client's.
-func layers(t testing.TB) map[string]func(*Server) (*rig, func() net.Conn) {
+func layers(t testing.TB) map[string]func(*server.Server) (*rig, func() net.Conn) {
 	t.Helper()
 	config := &tls.Config{Certificates: testCertificate(t), MinVersion: tls.VersionTLS12}
-	return map[string]func(*Server) (*rig, func() net.Conn){
-		"plain": func(server *Server) (*rig, func() net.Conn) {
+	return map[string]func(*server.Server) (*rig, func() net.Conn){
+		"plain": func(server *server.Server) (*rig, func() net.Conn) {
 			g := newRig(t, server, nil)
-			return g, g.dial
+			return g, g.Dial
 		},
-		"TLS": func(server *Server) (*rig, func() net.Conn) {
+		"TLS": func(server *server.Server) (*rig, func() net.Conn) {
 			g := newRig(t, server, func(conn net.Conn) net.Conn {
 				secure := tls.Server(conn, config)
 				if err := secure.HandshakeContext(context.Background()); err != nil {
@@ -33,7 +34,7 @@ func layers(t testing.TB) map[string]func(*Server) (*rig, func() net.Conn) {
 				return secure
 			})
 			return g, func() net.Conn {
-				return tls.Client(g.dial(), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test's
+				return tls.Client(g.Dial(), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test's
 			}
 		},
 	}
@@ -42,14 +43,7 @@ func layers(t testing.TB) map[string]func(*Server) (*rig, func() net.Conn) {
 // untilPending waits until the server's only connection has something to read.
 func (g *rig) untilPending(t testing.TB) {
 	t.Helper()
-	http1test.Eventually(t, "the next request is there", func() bool {
-		g.server.mutex.Lock()
-		defer g.server.mutex.Unlock()
-		for c := range g.server.conns {
-			return c.pending()
-		}
-		return false
-	})
+	http1test.Eventually(t, "the next request is there", func() bool { return server.Pending(g.server) == 1 })
 }
 
 // TestServerLastAnswer ends a connection while the next request is there already, before the client has read the last
@@ -60,7 +54,7 @@ func TestServerLastAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			wrote, release := make(chan struct{}), make(chan struct{})
-			g, dial := layer(&Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			g, dial := layer(&server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Connection", "close")
 				w.Header().Set("Content-Length", strconv.Itoa(large))
 				_, _ = io.WriteString(w, strings.Repeat("x", large))
@@ -73,7 +67,7 @@ func TestServerLastAnswer(t *testing.T) {
 			say(t, conn, get)
 			g.untilPending(t)
 			close(release)
-			g.untilClosed(t)
+			g.UntilClosed()
 			if _, body := answer(t, bufio.NewReader(conn)); len(body) != large {
 				t.Errorf("got %d bytes", len(body))
 			}
@@ -81,8 +75,8 @@ func TestServerLastAnswer(t *testing.T) {
 	}
 }
 
-// TestServerDrainsBehindAnswer begins to drain when the client has been told that the connection stays, and may have
-// sent its next request.
+// TestServerDrainsBehindAnswer begins to drain when the response has announced that the connection stays, and the
+// client may have sent its next request.
 func TestServerDrainsBehindAnswer(t *testing.T) {
 	t.Parallel()
 	for _, next := range []string{"", get} {
@@ -90,7 +84,7 @@ func TestServerDrainsBehindAnswer(t *testing.T) {
 			t.Run(name+" "+strconv.Itoa(len(next)), func(t *testing.T) {
 				t.Parallel()
 				release := make(chan struct{})
-				g, dial := layer(&Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				g, dial := layer(&server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Content-Length", "5")
 					_, _ = io.WriteString(w, "hello")
 					_ = http.NewResponseController(w).Flush()

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"context"
@@ -8,21 +8,9 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
-
-// untilLeft waits until the server has noticed that the client of its only connection has closed its side.
-func (g *rig) untilLeft(t testing.TB) {
-	t.Helper()
-	http1test.Eventually(t, "the server notices the end", func() bool {
-		g.server.mutex.Lock()
-		defer g.server.mutex.Unlock()
-		for c := range g.server.conns {
-			return c.left.Load() != clientStays
-		}
-		return false
-	})
-}
 
 // TestServerHalfClosedRequest closes the client's side behind a request: the context lasts until the body has been
 // handed over, as with net/http.
@@ -53,11 +41,11 @@ func TestServerHalfClosedRequest(t *testing.T) {
 				http1test.Receive(t, r.Context().Done(), "the end of the context")
 				handed <- seen{before, err, string(body)}
 			})
-			conn, _ := g.open(test.sent)
+			conn, _ := g.Open(test.sent)
 			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 				t.Fatal(err)
 			}
-			g.untilLeft(t)
+			http1test.Eventually(t, "the server notices the end", func() bool { return server.Left(g.server) == 1 })
 			close(closed)
 			got := http1test.Receive(t, handed, "the handler")
 			if !errors.Is(got.before, test.before) || !errors.Is(got.err, test.err) || got.body != test.body {
@@ -82,7 +70,7 @@ func TestServerHalfClosedBeforeHandler(t *testing.T) {
 		handed <- err
 		handed <- r.Context().Err()
 	})
-	conn, _ := g.open(get + post("Content-Length: 4") + "body")
+	conn, _ := g.Open(get + post("Content-Length: 4") + "body")
 	http1test.Receive(t, begun, "the first request")
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)

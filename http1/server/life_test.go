@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bufio"
@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
 // piped hides the descriptor of a connection, so that the server reads ahead.
@@ -42,7 +43,7 @@ func TestServerClientLeaves(t *testing.T) {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()
 				begun, ended := make(chan struct{}), make(chan time.Time, 3)
-				g := newRig(t, &Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				g := newRig(t, &server.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					context.AfterFunc(r.Context(), func() { ended <- time.Now() })
 					child, cancel := context.WithTimeout(r.Context(), time.Hour)
 					defer cancel()
@@ -56,12 +57,12 @@ func TestServerClientLeaves(t *testing.T) {
 						t.Errorf("%v, %v", r.Context().Err(), child.Err())
 					}
 				})}, wrap)
-				conn := g.dial()
+				conn := g.Dial()
 				say(t, conn, sent)
 				http1test.Receive(t, begun, "the handler")
 				left := time.Now()
 				if name == "unread body" {
-					// The end alone would be told to who reads the body.
+					// The end alone would be an error of reading the body.
 					_ = conn.(*net.TCPConn).SetLinger(0)
 				}
 				_ = conn.Close()
@@ -82,14 +83,14 @@ func TestServerReadAheadKeepsBytes(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			release := make(chan struct{}, 1)
-			g := newRig(t, &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			g := newRig(t, &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				select {
 				case <-r.Context().Done():
 				case <-release:
 				}
 				echo(w, r)
 			})}, wrap)
-			conn, reader := g.open(get)
+			conn, reader := g.Open(get)
 			for i := range 20 {
 				say(t, conn, fmt.Sprintf("GET /%d HTTP/1.1\r\nHost: a\r\n\r\n", i))
 				release <- struct{}{}
@@ -110,11 +111,11 @@ func TestServerContextEndsWithHandler(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	contexts := make(chan context.Context, 1)
-	g := newRig(t, &Server{
+	g := newRig(t, &server.Server{
 		Handler:     http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { contexts <- r.Context() }),
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context { return context.WithValue(ctx, key{}, conn) },
 	}, nil)
-	_, reader := g.open(get)
+	_, reader := g.Open(get)
 	answer(t, reader)
 	ctx := http1test.Receive(t, contexts, "the context")
 	http1test.Receive(t, ctx.Done(), "its end")
@@ -141,7 +142,7 @@ func TestServerAfterFuncStops(t *testing.T) {
 		}
 		hello(w, r)
 	})
-	_, reader := g.open(get)
+	_, reader := g.Open(get)
 	answer(t, reader)
 }
 
@@ -164,7 +165,7 @@ func TestServerExpectContinue(t *testing.T) {
 		}
 	})
 	for path, continues := range map[string]bool{"/": true, "/self": true, "/refuse": false, "/late": false} {
-		conn, reader := g.open("POST " + path + " HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 4\r\n\r\n")
+		conn, reader := g.Open("POST " + path + " HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 4\r\n\r\n")
 		if continues {
 			line, err := reader.ReadString('\n')
 			if err != nil || line != "HTTP/1.1 100 Continue\r\n" {
@@ -191,7 +192,7 @@ func TestServerExpectContinue(t *testing.T) {
 			}
 		}
 	}
-	if got := g.raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got,
+	if got := g.Raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got,
 		"HTTP/1.1 417") {
 		t.Errorf("got %q", got)
 	}
@@ -205,7 +206,7 @@ func TestServerRequestTrailers(t *testing.T) {
 		_, _ = io.ReadAll(r.Body)
 		seen <- r.Trailer
 	})
-	_, reader := g.open(post("Transfer-Encoding: chunked", "Trailer: X-Sum") +
+	_, reader := g.Open(post("Transfer-Encoding: chunked", "Trailer: X-Sum") +
 		"1\r\nx\r\n0\r\nX-Sum: 1\r\nX-Other: 2\r\nContent-Length: 3\r\n\r\n")
 	answer(t, reader)
 	if got := fmt.Sprint(<-seen, <-seen); got != "map[X-Sum:[]] map[X-Other:[2] X-Sum:[1]]" {
@@ -219,7 +220,7 @@ func TestServerHijack(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			left := make(chan error, 1)
-			g := newRig(t, &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			g := newRig(t, &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_ = r.Context().Done()
 				conn, buffers, err := http.NewResponseController(w).Hijack()
 				if err != nil {
@@ -240,7 +241,7 @@ func TestServerHijack(t *testing.T) {
 					_, _ = io.WriteString(conn, strings.ToUpper(line))
 				}()
 			})}, wrap)
-			conn, reader := g.open(get + "early\n")
+			conn, reader := g.Open(get + "early\n")
 			if err := http1test.Receive(t, left, "the handler"); !errors.Is(err, http.ErrHijacked) {
 				t.Errorf("Write: %v", err)
 			}
@@ -273,8 +274,8 @@ func TestServerUnreadBodies(t *testing.T) {
 		{"too long", post("Content-Length: 400000") + strings.Repeat("x", 399_000), false, 1, true},
 		{"endless chunks", post("Transfer-Encoding: chunked") + strings.Repeat("3e8\r\n"+strings.Repeat("x", 1000)+"\r\n",
 			300), false, 1, false},
-		{"100-continue not asked for", post("Content-Length: 4", "Expect: 100-continue"), false, 1, true},
-		{"100-continue not asked for before a flush", post("Content-Length: 4", "Expect: 100-continue"), true, 1, true},
+		{"100-continue not sent", post("Content-Length: 4", "Expect: 100-continue"), false, 1, true},
+		{"100-continue not sent before a flush", post("Content-Length: 4", "Expect: 100-continue"), true, 1, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -289,7 +290,7 @@ func TestServerUnreadBodies(t *testing.T) {
 					_ = http.NewResponseController(w).Flush()
 				}
 			})
-			conn := g.dial()
+			conn := g.Dial()
 			go func() {
 				_, _ = io.WriteString(conn, test.request+"GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 			}()
@@ -314,7 +315,7 @@ func TestServerUnreadBodies(t *testing.T) {
 func TestServerPanics(t *testing.T) {
 	t.Parallel()
 	reports := make(chan string, 10)
-	g := newRig(t, &Server{
+	g := newRig(t, &server.Server{
 		Panicked: func(r *http.Request, cause any, stack []byte) {
 			reports <- fmt.Sprint(r.URL.Path, cause, strings.Contains(string(stack), "panic"))
 		},
@@ -330,7 +331,7 @@ func TestServerPanics(t *testing.T) {
 		}),
 	}, nil)
 	for _, path := range []string{"/early", "/abort", "/late"} {
-		_, reader := g.open("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
+		_, reader := g.Open("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
 		response, err := http.ReadResponse(reader, nil)
 		if path == "/late" {
 			if _, err := io.ReadAll(response.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -341,7 +342,7 @@ func TestServerPanics(t *testing.T) {
 		}
 	}
 	// HTTP/1.0 has no other end of a body than that of the connection.
-	conn, _ := g.open("GET /late HTTP/1.0\r\n\r\n")
+	conn, _ := g.Open("GET /late HTTP/1.0\r\n\r\n")
 	if got, err := io.ReadAll(conn); err == nil {
 		t.Errorf("a part passes for the whole: %q", got)
 	}
@@ -365,10 +366,10 @@ func TestServerTimeouts(t *testing.T) {
 		for kind, wrap := range kinds() {
 			t.Run(test.name+" "+kind, func(t *testing.T) {
 				t.Parallel()
-				g := newRig(t, &Server{
+				g := newRig(t, &server.Server{
 					Handler: http.HandlerFunc(hello), ReadTimeout: test.read, IdleTimeout: test.idle,
 				}, wrap)
-				got := g.raw(test.sent)
+				got := g.Raw(test.sent)
 				if answered := strings.Contains(got, "hello"); answered != (test.sent == get) {
 					t.Errorf("got %q", got)
 				}
@@ -380,7 +381,7 @@ func TestServerTimeouts(t *testing.T) {
 func TestServerSlowBody(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
-	g := newRig(t, &Server{ReadTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter,
+	g := newRig(t, &server.Server{ReadTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter,
 		r *http.Request,
 	) {
 		switch r.URL.Path {
@@ -395,16 +396,16 @@ func TestServerSlowBody(t *testing.T) {
 		}
 		_, _ = fmt.Fprintf(w, "%s %v", body, err)
 	})}, nil)
-	_, reader := g.open(post("Content-Length: 4") + "b")
+	_, reader := g.Open(post("Content-Length: 4") + "b")
 	if _, body := answer(t, reader); !strings.HasPrefix(body, "b http1: the client sends") {
 		t.Errorf("got %q", body)
 	}
 	if err := http1test.Receive(t, failed, "the end of the body"); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
-	// Once the response has begun, or the handler has said so, the client may be silent for longer.
+	// Once the response has begun, or the handler has set a deadline, the client may be silent for longer.
 	for _, path := range []string{"/stream", "/own"} {
-		conn, reader := g.open("POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
+		conn, reader := g.Open("POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
 		pause := time.NewTimer(120 * time.Millisecond)
 		<-pause.C
 		say(t, conn, "x"+"GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -417,24 +418,10 @@ func TestServerSlowBody(t *testing.T) {
 	}
 }
 
-func TestServerMinRate(t *testing.T) {
-	t.Parallel()
-	meter := rateMeter{bytes: 1000, waited: 7 * time.Second}
-	if got := meter.allowance(100); got != 8*time.Second {
-		t.Errorf("after 1000 bytes in 7 s at 100 bytes a second, the client has %v", got)
-	}
-	meter.waited = 16 * time.Second
-	if got := meter.allowance(100); got >= 0 {
-		t.Errorf("after 1000 bytes in 16 s at 100 bytes a second, the client has %v", got)
-	}
-}
-
 func TestServerWriteTimeout(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
-	g := newRig(t, &Server{WriteTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request,
-	) {
+	handler := func(w http.ResponseWriter, _ *http.Request) {
 		chunk := make([]byte, 1<<20)
 		for {
 			if _, err := w.Write(chunk); err != nil {
@@ -442,8 +429,9 @@ func TestServerWriteTimeout(t *testing.T) {
 				return
 			}
 		}
-	})}, nil)
-	g.open(get)
+	}
+	g := newRig(t, &server.Server{WriteTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(handler)}, nil)
+	g.Open(get)
 	if err := http1test.Receive(t, failed, "the end of writing"); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
@@ -459,16 +447,12 @@ func TestServerShutdown(t *testing.T) {
 		}
 		hello(w, r)
 	})
-	_, idle := g.open(get)
+	_, idle := g.Open(get)
 	answer(t, idle)
-	fresh := g.dial()
-	_, busy := g.open("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n" + get)
+	fresh := g.Dial()
+	_, busy := g.Open("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n" + get)
 	http1test.Receive(t, begun, "the slow request")
-	http1test.Eventually(t, "all connections are accepted", func() bool {
-		g.server.mutex.Lock()
-		defer g.server.mutex.Unlock()
-		return len(g.server.conns) == 3
-	})
+	http1test.Eventually(t, "the others are idle", func() bool { return server.Idle(g.server) == 2 })
 	over := make(chan error, 1)
 	go func() { over <- g.server.Shutdown(context.Background()) }()
 	if _, err := idle.ReadByte(); !errors.Is(err, io.EOF) {

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bufio"
@@ -15,10 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
-// TestServerSlowClients sends a byte a second, and looks at when the server has had enough.
+// TestServerSlowClients sends a byte a second, and looks at when the server ends the connection.
 func TestServerSlowClients(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -43,7 +44,7 @@ func TestServerSlowClients(t *testing.T) {
 			"stream", "POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 'x', time.Second / 2, 100,
 			100 * time.Second, 101 * time.Second,
 		},
-		// gRPC is HTTP/2: nobody gets more time by calling a body of HTTP/1.1 so.
+		// gRPC is HTTP/2: a body of HTTP/1.1 gets no more time by that type.
 		{
 			"gRPC", post("Content-Length: 100", "Content-Type: application/grpc"), 'x', time.Second / 2, 100, time.Second / 2,
 			time.Second,
@@ -52,22 +53,17 @@ func TestServerSlowClients(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				client, conn := net.Pipe()
-				server := &Server{ReadTimeout: test.read, MinRate: test.rate, Handler: http.HandlerFunc(func(w http.ResponseWriter,
-					r *http.Request,
-				) {
+				handler := func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/stream" {
 						w.(http.Flusher).Flush()
 					}
 					_, _ = io.Copy(io.Discard, r.Body)
 					w.Header().Set("Connection", "close")
-				})}
-				over := make(chan time.Duration, 1)
+				}
 				start := time.Now()
-				go func() {
-					server.ServeConn(context.Background(), conn)
-					over <- time.Since(start)
-				}()
+				client, over := pipe(&server.Server{
+					ReadTimeout: test.read, MinRate: test.rate, Handler: http.HandlerFunc(handler),
+				})
 				go func() { _, _ = io.Copy(io.Discard, client) }()
 				_, _ = io.WriteString(client, test.first)
 				for {
@@ -77,7 +73,7 @@ func TestServerSlowClients(t *testing.T) {
 						break
 					}
 				}
-				if took := <-over; took < test.atLeast || took > test.atMost {
+				if took := (<-over).Sub(start); took < test.atLeast || took > test.atMost {
 					t.Errorf("the connection ended after %v", took)
 				}
 				_ = client.Close()
@@ -90,13 +86,9 @@ func TestServerSlowClients(t *testing.T) {
 func TestServerLazyDeadlines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client, conn := net.Pipe()
-		server := &Server{ReadTimeout: time.Minute, IdleTimeout: 10 * time.Second, Handler: http.HandlerFunc(hello)}
-		over := make(chan time.Time, 1)
-		go func() {
-			server.ServeConn(context.Background(), conn)
-			over <- time.Now()
-		}()
+		client, over := pipe(&server.Server{
+			ReadTimeout: time.Minute, IdleTimeout: 10 * time.Second, Handler: http.HandlerFunc(hello),
+		})
 		reader := bufio.NewReader(client)
 		last := time.Now()
 		for range 20 {
@@ -117,15 +109,12 @@ func TestServerLazyDeadlines(t *testing.T) {
 func TestServerIdleAfterStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client, conn := net.Pipe()
-		server := &Server{IdleTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter,
-			_ *http.Request,
-		) {
+		handler := func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush()
 			pause := time.NewTimer(time.Minute)
 			<-pause.C
-		})}
-		go server.ServeConn(context.Background(), conn)
+		}
+		client, _ := pipe(&server.Server{IdleTimeout: 10 * time.Second, Handler: http.HandlerFunc(handler)})
 		reader := bufio.NewReader(client)
 		for range 2 {
 			say(t, client, get)
@@ -141,7 +130,7 @@ func TestServerIdleAfterStream(t *testing.T) {
 // TestServerKeepsNoMemory sends large heads on many connections, and looks at what is kept while they are idle.
 func TestServerKeepsNoMemory(t *testing.T) {
 	const conns = 100
-	g := newRig(t, &Server{Handler: http.HandlerFunc(hello)}, nil)
+	g := newRig(t, &server.Server{Handler: http.HandlerFunc(hello)}, nil)
 	request := "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: "+strings.Repeat("x", 1000)+"\r\n", 500) + "\r\n"
 	heap := func() uint64 {
 		runtime.GC()
@@ -152,7 +141,7 @@ func TestServerKeepsNoMemory(t *testing.T) {
 	}
 	before := heap()
 	for range conns {
-		_, reader := g.open(request)
+		_, reader := g.Open(request)
 		answer(t, reader)
 	}
 	// The client's side has a buffer of 4 KiB for each.
@@ -165,7 +154,7 @@ func TestServerEndOfContext(t *testing.T) {
 	t.Parallel()
 	client, conn := net.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
-	server := &Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := &server.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
 		<-r.Context().Done()
 		if !errors.Is(r.Context().Err(), context.Canceled) {
@@ -186,7 +175,7 @@ func TestServerEndOfContext(t *testing.T) {
 func TestServerHandlerEndsItsGoroutine(t *testing.T) {
 	t.Parallel()
 	g := serve(t, func(http.ResponseWriter, *http.Request) { runtime.Goexit() })
-	if got := g.raw(get); got != "" {
+	if got := g.Raw(get); got != "" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -209,7 +198,7 @@ func TestServerOwnDeadlines(t *testing.T) {
 		_ = control.SetReadDeadline(time.Now().Add(-time.Second))
 		_ = control.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
 	})
-	conn := g.dial()
+	conn := g.Dial()
 	say(t, conn, "POST /own HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n")
 	pause := time.NewTimer(30 * time.Millisecond)
 	<-pause.C
@@ -232,7 +221,7 @@ func TestServerDeadlineWakesReader(t *testing.T) {
 	for kind, wrap := range kinds() {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			g := newRig(t, &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			g := newRig(t, &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				read := make(chan error, 1)
 				reading := make(chan struct{})
 				go func() {
@@ -247,17 +236,17 @@ func TestServerDeadlineWakesReader(t *testing.T) {
 					t.Error(err)
 				}
 			})}, wrap)
-			_, reader := g.open(post("Content-Length: 4") + "x")
+			_, reader := g.Open(post("Content-Length: 4") + "x")
 			answer(t, reader)
 		})
 	}
 }
 
-// TestServerSwitchWithoutHijack answers 101 and goes on as if nothing had been said.
+// TestServerSwitchWithoutHijack answers 101 and does not hijack.
 func TestServerSwitchWithoutHijack(t *testing.T) {
 	t.Parallel()
 	g := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusSwitchingProtocols) })
-	if got := g.raw(get + get); strings.Count(got, "HTTP/1.1") != 1 {
+	if got := g.Raw(get + get); strings.Count(got, "HTTP/1.1") != 1 {
 		t.Errorf("got %q", got)
 	}
 }

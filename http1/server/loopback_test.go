@@ -1,6 +1,6 @@
 //go:build unix
 
-package server
+package server_test
 
 import (
 	"bufio"
@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
 // cpuTime returns what this thread's process has used.
@@ -74,7 +76,7 @@ func BenchmarkServerLoopback(b *testing.B) {
 	for name, request := range map[string]string{"small": get, "browser": browserRequest()} {
 		for kind, start := range map[string]func(net.Listener) func(){
 			"http1": func(listener net.Listener) func() {
-				server := &Server{Handler: http.HandlerFunc(small), ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute}
+				server := &server.Server{Handler: http.HandlerFunc(small), ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute}
 				go func() {
 					for {
 						conn, err := listener.Accept()

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bufio"
@@ -7,22 +7,18 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
-// engine is what a handler may ask of its writer beyond net/http.
-type engine interface {
-	http.ResponseWriter
-	Recycle()
-	Attach(state *RequestState)
-}
+// engine is what the writer of a handler can do beyond net/http.
+type engine interface{ Recycle() }
 
 // holding is all that a handler can keep of an exchange.
 type holding struct {
@@ -42,7 +38,7 @@ func hold(w http.ResponseWriter, r *http.Request) holding {
 
 const postKept = "POST /kept?a=b HTTP/1.1\r\nHost: a\r\nKept: 1\r\nContent-Length: 4\r\n\r\nbody"
 
-// TestServerRecycles has a handler break its word: it keeps what it has given back.
+// TestServerRecycles has a handler use what it has given back.
 func TestServerRecycles(t *testing.T) {
 	t.Parallel()
 	kept := make(chan holding, 1)
@@ -54,7 +50,7 @@ func TestServerRecycles(t *testing.T) {
 		kept <- hold(w, r)
 		w.(engine).Recycle()
 	})
-	conn, reader := g.open(postKept)
+	conn, reader := g.Open(postKept)
 	answer(t, reader)
 	say(t, conn, get)
 	answer(t, reader)
@@ -88,7 +84,7 @@ func TestServerRecycles(t *testing.T) {
 	}
 }
 
-// TestServerTakesRecyclingBack has a handler say that it keeps nothing, and then not end as it should.
+// TestServerTakesRecyclingBack has a handler call Recycle, and then not end as it should.
 func TestServerTakesRecyclingBack(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(holding){
@@ -98,7 +94,7 @@ func TestServerTakesRecyclingBack(t *testing.T) {
 				defer http1test.Discard(conn)
 			}
 		},
-		"leaves a call behind": func(h holding) { h.writer.(*exchange).guard.Read() },
+		"leaves a call behind": func(h holding) { server.BeginRead(h.writer) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,9 +105,9 @@ func TestServerTakesRecyclingBack(t *testing.T) {
 				w.(engine).Recycle()
 				end(h)
 			})
-			_, reader := g.open(postKept)
+			_, reader := g.Open(postKept)
 			_, _ = io.ReadAll(reader)
-			g.untilClosed(t)
+			g.UntilClosed()
 			h := http1test.Receive(t, kept, "the handler")
 			if h.request.Method != http.MethodPost || h.url.Path != "/kept" || h.header.Get("Kept") != "1" ||
 				h.response.Get("Mine") != "1" {
@@ -121,125 +117,17 @@ func TestServerTakesRecyclingBack(t *testing.T) {
 	}
 }
 
-// numbers answers with one number, whatever is asked.
-type numbers int
-
-func (n numbers) Value(any) any { return int(n) }
-
-func (n numbers) Completed(Completion) {}
-
-// TestServerContextOutlivesRecycling keeps contexts while their exchanges serve other requests.
-func TestServerContextOutlivesRecycling(t *testing.T) {
-	t.Parallel()
-	type key struct{}
-	type kept struct {
-		context.Context
-		exchange *exchange
-	}
-	var all []kept
-	reused := false
-	// It has no descriptor, so that a byte is read ahead for whom asks for the end; and no poison, so that exchanges are
-	// used again.
-	client, conn := net.Pipe()
-	defer http1test.Discard(client)
-	server := &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		number, x := len(all), w.(*exchange)
-		values := RequestState(numbers(number))
-		x.Attach(&values)
-		own := r.Context()
-		called := make(chan struct{})
-		context.AfterFunc(own, func() { close(called) })
-		for _, old := range all {
-			reused = reused || old.exchange == x
-			if !errors.Is(old.Err(), context.Canceled) || old.Value(key{}) != nil {
-				t.Errorf("request %d: an old context has %v and says %v", number, old.Err(), old.Value(key{}))
-			}
-			<-old.Done()
-			old.Context.(*requestContext).cancel()
-			old.Context.(*requestContext).bodyOver()
-			over := make(chan struct{})
-			context.AfterFunc(old, func() { close(over) })
-			http1test.Receive(t, over, "a call after the end")
-		}
-		select {
-		case <-called:
-			t.Errorf("request %d was ended", number)
-		default:
-		}
-		if own.Err() != nil || own.Value(key{}) != number {
-			t.Errorf("request %d: %v, %v", number, own.Err(), own.Value(key{}))
-		}
-		all = append(all, kept{own, x})
-		x.Recycle()
-		if own.Value(key{}) != nil {
-			t.Errorf("request %d knows values that are given back", number)
-		}
-		_, _ = fmt.Fprint(w, number)
-	})}
-	over := make(chan struct{})
-	go func() {
-		server.ServeConn(context.Background(), conn)
-		close(over)
-	}()
-	reader := bufio.NewReader(client)
-	for i := range 50 {
-		say(t, client, get)
-		if _, body := answer(t, reader); body != fmt.Sprint(i) {
-			t.Errorf("request %d got %q", i, body)
-		}
-	}
-	http1test.Discard(client)
-	http1test.Receive(t, over, "the end")
-	if !reused {
-		t.Error("no exchange was used again")
-	}
-}
-
-// TestServerKeepsNoLargeMap looks at what an exchange keeps of a flood of fields.
-func TestServerKeepsNoLargeMap(t *testing.T) {
-	t.Parallel()
-	flood := func(n int) http.Header {
-		header := http.Header{}
-		for i := range n {
-			header[fmt.Sprint("X-", i)] = []string{"x"}
-		}
-		return header
-	}
-	for n, keeps := range map[int]bool{1: true, keptFields: true, keptFields + 1: false, 10 * keptFields: false} {
-		var pool pools
-		for _, fields := range []int{n, 1} {
-			x := &exchange{fields: flood(fields), response: response{header: flood(n + 1 - fields)}}
-			pool.putExchange(x)
-			if len(x.fields) > 0 || len(x.response.header) > 0 {
-				t.Errorf("%d fields: something is left", n)
-			}
-			if large := x.fields; fields == n && (large != nil) != keeps {
-				t.Errorf("the header of a request with %d fields is kept: %v", n, large != nil)
-			}
-			if large := x.response.header; fields == 1 && (large != nil) != keeps {
-				t.Errorf("the header of a response with %d fields is kept: %v", n, large != nil)
-			}
-		}
-	}
-}
-
 // TestServerFloodThenRequest sends many fields and then few, which must not find any of the others.
 func TestServerFloodThenRequest(t *testing.T) {
 	t.Parallel()
-	client, conn := net.Pipe()
-	defer http1test.Discard(client)
-	server := &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	client, over := pipe(&server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name := range r.Header {
 			w.Header()[name] = []string{"seen"}
 		}
 		_, _ = fmt.Fprint(w, len(r.Header))
 		w.(engine).Recycle()
-	})}
-	over := make(chan struct{})
-	go func() {
-		server.ServeConn(context.Background(), conn)
-		close(over)
-	}()
+	})})
+	defer http1test.Discard(client)
 	reader := bufio.NewReader(client)
 	for i := range 40 {
 		var fields strings.Builder

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bufio"
@@ -11,13 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluiceproxy/sluice/http1/internal/http1test"
+	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/server"
 )
 
 func TestServeOneRequest(t *testing.T) {
 	t.Parallel()
 	g := serve(t, hello)
-	conn, reader := g.open(get)
+	conn, reader := g.Open(get)
 	response, body := answer(t, reader)
 	if response.StatusCode != 200 || body != "hello" || response.ContentLength != 5 || response.Header.Get("Date") == "" ||
 		response.Close {
@@ -33,7 +34,7 @@ func TestRequestFields(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *http.Request, 1)
 	g := serve(t, func(_ http.ResponseWriter, r *http.Request) { seen <- r })
-	conn, reader := g.open("PUT /a%20b?c HTTP/1.1\r\nhost: example.com\r\nx: 1\r\ncontent-length: 0\r\n\r\n")
+	conn, reader := g.Open("PUT /a%20b?c HTTP/1.1\r\nhost: example.com\r\nx: 1\r\ncontent-length: 0\r\n\r\n")
 	answer(t, reader)
 	r := http1test.Receive(t, seen, "the request")
 	if r.Method != "PUT" || r.URL.Path != "/a b" || r.URL.RawQuery != "c" || r.RequestURI != "/a%20b?c" ||
@@ -45,7 +46,7 @@ func TestRequestFields(t *testing.T) {
 	if diff := cmp.Diff(http.Header{"X": {"1"}, "Content-Length": {"0"}}, r.Header); diff != "" {
 		t.Error(diff)
 	}
-	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); !ok || local.String() != g.address {
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); !ok || local.String() != g.Address {
 		t.Errorf("local address %v", local)
 	}
 }
@@ -70,7 +71,7 @@ func TestServerBodies(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			conn, reader := g.open(test.sent)
+			conn, reader := g.Open(test.sent)
 			if _, body := answer(t, reader); !strings.HasSuffix(body, test.want) {
 				t.Errorf("got %q, want %q", body, test.want)
 			}
@@ -96,7 +97,7 @@ func TestServerPipelining(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&sent, "POST /%d HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxy", i)
 	}
-	_, reader := g.open(sent.String())
+	_, reader := g.Open(sent.String())
 	for i := range n {
 		if _, body := answer(t, reader); body != fmt.Sprintf(`POST /%d a "xy" <nil>`, i) {
 			t.Fatalf("answer %d: %q", i, body)
@@ -108,7 +109,7 @@ func TestServerPipelining(t *testing.T) {
 func TestHeadInPieces(t *testing.T) {
 	t.Parallel()
 	g := serve(t, echo)
-	conn := g.dial()
+	conn := g.Dial()
 	for _, b := range []byte("\r\n" + post("Content-Length: 2") + "xy") {
 		say(t, conn, string(b))
 	}
@@ -119,7 +120,7 @@ func TestHeadInPieces(t *testing.T) {
 
 func TestLargeHead(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, &Server{
+	g := newRig(t, &server.Server{
 		MaxHeaderBytes: 64 << 10, MaxHeaderFields: 300,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = fmt.Fprint(w, len(r.Header), len(r.Header.Get("Long")))
@@ -130,7 +131,7 @@ func TestLargeHead(t *testing.T) {
 		fmt.Fprintf(&lines, "H-%d: %d\r\n", i, i)
 	}
 	lines.WriteString("Long: " + strings.Repeat("x", 40_000) + "\r\n")
-	conn, reader := g.open("GET / HTTP/1.1\r\nHost: a\r\n" + lines.String() + "\r\n")
+	conn, reader := g.Open("GET / HTTP/1.1\r\nHost: a\r\n" + lines.String() + "\r\n")
 	for range 2 {
 		if _, body := answer(t, reader); body != "201 40000" {
 			t.Fatalf("got %q", body)
@@ -142,7 +143,7 @@ func TestLargeHead(t *testing.T) {
 		"GET /" + strings.Repeat("x", 70_000) + " HTTP/1.1\r\nHost: a\r\n\r\n":        "414",
 		"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: 1\r\n", 300) + "\r\n":    "431",
 	} {
-		if got := g.raw(sent); !strings.HasPrefix(got, "HTTP/1.1 "+status) {
+		if got := g.Raw(sent); !strings.HasPrefix(got, "HTTP/1.1 "+status) {
 			t.Errorf("got %.40q, want %s", got, status)
 		}
 	}
@@ -212,7 +213,7 @@ func closingResponseCases() []responseCase {
 		{"HTTP/1.0 kept alive", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", hello, []string{
 			"HTTP/1.1 200 OK", "Connection: keep-alive", "Content-Length: 5",
 		}, "hello"},
-		{"asked to close", "GET / HTTP/1.1\r\nHost: a\r\nConnection: x, Close\r\n\r\n", hello, []string{
+		{"client closes", "GET / HTTP/1.1\r\nHost: a\r\nConnection: x, Close\r\n\r\n", hello, []string{
 			"HTTP/1.1 200 OK", "Connection: close", "Content-Length: 5",
 		}, "hello"},
 		{"handler closes", get, func(w http.ResponseWriter, _ *http.Request) {
@@ -252,7 +253,7 @@ func TestServerResponses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			g := serve(t, test.handler)
-			conn, _ := g.open(test.sent)
+			conn, _ := g.Open(test.sent)
 			_ = conn.(*net.TCPConn).CloseWrite()
 			got, err := io.ReadAll(conn)
 			if err != nil {
@@ -301,7 +302,7 @@ func TestServerLargeResponses(t *testing.T) {
 			}
 		}
 	})
-	conn := g.dial()
+	conn := g.Dial()
 	reader := bufio.NewReader(conn)
 	for _, size := range []int{1, 2047, 4096, 7000, 7990, 8000, 8010, 8192, 9000, 20_000, 70_000} {
 		for _, piece := range []int{1, 7, 1000, 2047, 2048, 5000, 70_000} {
