@@ -78,9 +78,9 @@ func (h *handler) servers(name string) map[string]string {
 	if h.options.Servers == nil {
 		return nil
 	}
-	standing := h.options.Servers(name)
-	shown := make(map[string]string, len(standing))
-	for address, status := range standing {
+	statuses := h.options.Servers(name)
+	shown := make(map[string]string, len(statuses))
+	for address, status := range statuses {
 		shown[redact.URL(address)] = status
 	}
 	return shown

@@ -2,8 +2,8 @@ package dynamic
 
 // Message is what a provider sends: its whole declared state, endpoint sets, or both.
 type Message struct {
-	// ProviderName is the part behind @ of qualified names.
-	ProviderName string
+	// Provider is the part behind @ of qualified names.
+	Provider string
 	// Configuration is the provider's whole declared state; nil means no change.
 	Configuration *Configuration
 	// Endpoints are whole sets, one for each key in this message.

@@ -246,12 +246,12 @@ func (c *chain) attempt(request string, n int) {
 }
 
 // route compiles a configuration with one router.
-func route(tb testing.TB, service http.Handler, registry *loadbalancer.Registry, middlewares []string) *router.Switch {
+func route(tb testing.TB, service http.Handler, registry *loadbalancer.Registry, middlewares []string) *router.ActiveTable {
 	tb.Helper()
 	entrypoints := []router.EntryPoint{{Name: "web", Port: 80, Default: true, Policy: canonical.DefaultPolicy()}}
 	transport := &dynamic.ServersTransport{}
 	transport.SetDefaults()
-	target := router.NewSwitch(entrypoints)
+	target := router.NewActiveTable(entrypoints)
 	compiler := router.NewCompiler(router.Options{
 		EntryPoints: entrypoints, Registry: registry, Internal: map[string]http.Handler{"bench@internal": service},
 		Transport: transport, Tickets: certificate.NewTickets(),

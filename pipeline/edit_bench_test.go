@@ -98,7 +98,7 @@ func benchPipeline(b *testing.B) (*pipeline.Pipeline, chan<- dynamic.Message) {
 		Source: provider.NewHub([]provider.Entry{{Name: "crd", Provider: messages, Required: true}}, telemetry.Discard{}),
 		Compiler: router.NewCompiler(router.Options{
 			EntryPoints: entrypoints, Registry: registry, Transport: transport, Tickets: certificate.NewTickets(),
-		}, router.NewSwitch(entrypoints)),
+		}, router.NewActiveTable(entrypoints)),
 		Endpoints: registry, Logger: telemetry.Discard{}, MaxHold: time.Nanosecond,
 	})
 	ctx, cancel := context.WithCancel(b.Context())

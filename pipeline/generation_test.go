@@ -22,7 +22,7 @@ import (
 type stack struct {
 	*pipeline.Pipeline
 	messages chan dynamic.Message
-	target   *router.Switch
+	target   *router.ActiveTable
 	lines    []string // what the log says of verdicts and generations
 }
 
@@ -41,7 +41,7 @@ func newStack(t *testing.T) *stack {
 	t.Helper()
 	s := &stack{messages: make(chan dynamic.Message)}
 	entrypoints := []router.EntryPoint{{Name: "web", Default: true}}
-	s.target = router.NewSwitch(entrypoints)
+	s.target = router.NewActiveTable(entrypoints)
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	answer := func(body string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })

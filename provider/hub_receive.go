@@ -8,9 +8,9 @@ import (
 
 // receive stores a message. The cost grows only with the number of endpoint sets in it.
 func (h *Hub) receive(entry Entry, message dynamic.Message) {
-	if message.ProviderName != "" && message.ProviderName != entry.Name {
+	if message.Provider != "" && message.Provider != entry.Name {
 		h.logger.Error("message dropped: it names another provider", "provider", entry.Name,
-			"speaksFor", message.ProviderName)
+			"speaksFor", message.Provider)
 		return
 	}
 	now := time.Now()

@@ -72,7 +72,7 @@ func TestHubCollectsTheLatest(t *testing.T) {
 		old, latest := &dynamic.Configuration{}, &dynamic.Configuration{}
 		hub := NewHub([]Entry{
 			{Name: "a", Provider: script(
-				dynamic.Message{ProviderName: "a", Configuration: old},
+				dynamic.Message{Provider: "a", Configuration: old},
 				dynamic.Message{Configuration: latest},
 			), Required: true},
 			{Name: "b", Provider: script()},
@@ -277,7 +277,7 @@ func TestHubStates(t *testing.T) {
 		},
 		{
 			"another provider's name is refused",
-			[]dynamic.Message{{ProviderName: "b", Configuration: &dynamic.Configuration{}}},
+			[]dynamic.Message{{Provider: "b", Configuration: &dynamic.Configuration{}}},
 			dynamic.StatePending, "",
 		},
 	}

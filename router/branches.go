@@ -50,7 +50,7 @@ func (c *Compiler) adopt(node *serviceNode, option string, child branch) error {
 		return because(ref, child.node.err)
 	}
 	if child.role != roleMirror { // Its response is discarded.
-		node.lasting = node.lasting || child.node.lasting
+		node.retains = node.retains || child.node.retains
 		node.access = node.access.beside(child.node.access)
 		node.addCookies(child.node.cookies)
 	}

@@ -297,16 +297,16 @@ func TestExplainListsTheBranchesOfEveryKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	internal := func(name, role string, weight, percent int) ServiceStanding {
-		return ServiceStanding{Name: name, Kind: "internal", Up: true, Role: role, Weight: weight, Percent: percent}
+	internal := func(name, role string, weight, percent int) ServiceStatus {
+		return ServiceStatus{Name: name, Kind: "internal", Up: true, Role: role, Weight: weight, Percent: percent}
 	}
-	want := ServiceStanding{Name: "w@file", Kind: "weighted", Up: true, Services: []ServiceStanding{
-		{Name: "h@file", Kind: "highestRandomWeight", Up: true, Weight: 1, Services: []ServiceStanding{internal("a@internal",
+	want := ServiceStatus{Name: "w@file", Kind: "weighted", Up: true, Services: []ServiceStatus{
+		{Name: "h@file", Kind: "highestRandomWeight", Up: true, Weight: 1, Services: []ServiceStatus{internal("a@internal",
 			"", 1, 0)}},
-		{Name: "f@file", Kind: "failover", Up: true, Weight: 1, Services: []ServiceStanding{
+		{Name: "f@file", Kind: "failover", Up: true, Weight: 1, Services: []ServiceStatus{
 			internal("a@internal", "main", 0, 0), internal("b@internal", "fallback", 0, 0),
 		}},
-		{Name: "m@file", Kind: "mirroring", Up: true, Weight: 1, Services: []ServiceStanding{
+		{Name: "m@file", Kind: "mirroring", Up: true, Weight: 1, Services: []ServiceStatus{
 			internal("a@internal", "main", 0, 0), internal("b@internal", "mirror", 0, 30),
 		}},
 	}}
@@ -370,7 +370,7 @@ func TestAFailoverTurnsByTheStatusOfAPool(t *testing.T) {
 	b.wantService("http://x.test/g", "b")
 }
 
-// A router's memory is used again only if nothing on the whole way keeps a part of a request.
+// A router's memory is reused only if no handler of the whole chain retains a part of a request.
 func TestAServiceThatKeepsRequestsKeepsTheRoutersMemory(t *testing.T) {
 	b := newBench(t)
 	b.service("w@file", weightedOf("m", "b@internal"))
@@ -378,22 +378,22 @@ func TestAServiceThatKeepsRequestsKeepsTheRoutersMemory(t *testing.T) {
 	b.router("r@file", "Path(`/`)", "w")
 	b.all()
 	node := b.compiler.services["w@file"]
-	if node.lasting {
+	if node.retains {
 		t.Error("services of Sluice's own keep nothing")
 	}
 	for _, role := range []string{roleMain, roleMirror} {
 		parent := &serviceNode{name: "p@file"}
-		b.compiler.services["keeper@file"] = &serviceNode{name: "keeper@file", handler: http.NotFoundHandler(), lasting: true}
+		b.compiler.services["keeper@file"] = &serviceNode{name: "keeper@file", handler: http.NotFoundHandler(), retains: true}
 		if err := b.compiler.adopt(parent, "service", branch{name: "keeper", role: role}); err != nil {
 			t.Fatal(err)
 		}
-		if parent.lasting != (role == roleMain) {
-			t.Errorf("a %s that keeps requests: %v", role, parent.lasting)
+		if parent.retains != (role == roleMain) {
+			t.Errorf("a %s that keeps requests: %v", role, parent.retains)
 		}
 		route := &Route{}
 		route.enable(&middlewareNode{}, nil, parent)
-		if route.transient == parent.lasting {
-			t.Errorf("the route of a %s that keeps requests is transient: %v", role, route.transient)
+		if route.recyclable == parent.retains {
+			t.Errorf("the route of a %s that keeps requests is recyclable: %v", role, route.recyclable)
 		}
 	}
 	if strings.Contains(fmt.Sprint(b.compiled.Verdicts), "quarantined") {

@@ -13,7 +13,7 @@ func Check(options Options, configuration *dynamic.Configuration) []dynamic.Verd
 		Internal:    options.Internal,
 		Transport:   options.Transport,
 		RequireAuth: options.RequireAuth,
-	}, NewSwitch(options.EntryPoints))
+	}, NewActiveTable(options.EntryPoints))
 	var changed []dynamic.Ref
 	for ref := range configuration.Objects() {
 		changed = append(changed, ref)

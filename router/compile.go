@@ -108,10 +108,10 @@ type Compiled struct {
 // Compiler turns configurations into tables. It belongs to one goroutine.
 type Compiler struct {
 	options     Options
-	target      *Switch
+	target      *ActiveTable
 	source      source
 	graph       *graph
-	way         way
+	references  referenceStack
 	middlewares map[string]*middlewareNode
 	transports  map[string]*transportNode
 	services    map[string]*serviceNode
@@ -138,7 +138,7 @@ type Compiler struct {
 const bodyMemory = 64 << 20
 
 // NewCompiler returns a compiler whose tables serve through target.
-func NewCompiler(options Options, target *Switch) *Compiler {
+func NewCompiler(options Options, target *ActiveTable) *Compiler {
 	if options.Registry == nil {
 		options.Registry = loadbalancer.NewRegistry(loadbalancer.Options{})
 	}
@@ -157,7 +157,7 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 		target:      target,
 		source:      newSource(&dynamic.Configuration{}),
 		graph:       newGraph(),
-		way:         way{on: map[dynamic.Ref]struct{}{}},
+		references:  referenceStack{on: map[dynamic.Ref]struct{}{}},
 		middlewares: map[string]*middlewareNode{},
 		transports:  map[string]*transportNode{},
 		services:    map[string]*serviceNode{},
@@ -278,7 +278,7 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 
 // Middlewares yields the middlewares of the table that serves that count or have state, by name. It may be called from
 // any goroutine.
-func (c *Compiler) Middlewares() iter.Seq[MiddlewareStanding] { return c.instances.all() }
+func (c *Compiler) Middlewares() iter.Seq[MiddlewareStatus] { return c.instances.all() }
 
 // usesPool reports whether a service that exists needs a pool.
 func (c *Compiler) usesPool(name string) bool {

@@ -18,7 +18,7 @@ import (
 type bench struct {
 	t        testing.TB
 	compiler *Compiler
-	target   *Switch
+	target   *ActiveTable
 	config   *dynamic.Configuration
 	compiled Compiled
 	sets     map[string]bool // named by services
@@ -44,7 +44,7 @@ func newBench(t testing.TB) *bench {
 		Transport:   defaultTransport(),
 		Tickets:     certificate.NewTickets(),
 	}
-	b := &bench{t: t, target: NewSwitch(entrypoints), sets: map[string]bool{}}
+	b := &bench{t: t, target: NewActiveTable(entrypoints), sets: map[string]bool{}}
 	b.compiler = NewCompiler(options, b.target)
 	b.config = &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{

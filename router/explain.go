@@ -42,8 +42,8 @@ type Explanation struct {
 	// Router is the one that answers.
 	Router *Candidate `json:"router,omitempty"`
 	// Middlewares are applied in this order.
-	Middlewares []string         `json:"middlewares,omitempty"`
-	Service     *ServiceStanding `json:"service,omitempty"`
+	Middlewares []string       `json:"middlewares,omitempty"`
+	Service     *ServiceStatus `json:"service,omitempty"`
 	// Next are the routers that came next, and why they do not match: those that are tried, in order, and then
 	// the ones whose rules are nearest to holding.
 	Next []Candidate `json:"next,omitempty"`
@@ -223,9 +223,9 @@ func (r *Route) explain(answer *Explanation) {
 		return
 	}
 	answer.Middlewares = r.steps
-	standing := r.service.standing()
-	answer.Service = &standing
-	if !standing.answers() {
+	status := r.service.status()
+	answer.Service = &status
+	if !status.answers() {
 		answer.Status, answer.Reason = http.StatusServiceUnavailable, "no endpoint can answer"
 	}
 }

@@ -16,13 +16,13 @@ import (
 
 // secured is a compiler with the switch that it activates.
 type secured struct {
-	target   *router.Switch
+	target   *router.ActiveTable
 	compiler *router.Compiler
 }
 
 func newSecured() secured {
 	entryPoints := []router.EntryPoint{{Name: "web", Default: true, TLS: &dynamic.RouterTLS{}}}
-	target := router.NewSwitch(entryPoints)
+	target := router.NewActiveTable(entryPoints)
 	return secured{target, router.NewCompiler(router.Options{
 		EntryPoints: entryPoints, Tickets: certificate.NewTickets(),
 		Internal: map[string]http.Handler{"echo@internal": http.NotFoundHandler()},

@@ -236,19 +236,19 @@ func (o *ownerInstances) finish(built bool) {
 
 func ownerName(owner dynamic.Ref) string { return string(owner.Kind) + " " + owner.Name }
 
-// MiddlewareStanding is a middleware with state, as it stands now.
-type MiddlewareStanding struct {
+// MiddlewareStatus is the present state of a middleware.
+type MiddlewareStatus struct {
 	// Name is its qualified name.
 	Name string `json:"name"`
 	// Counts is what it has counted since its definition last changed, by what is counted.
 	Counts map[string]uint64 `json:"counts,omitempty"`
 	// Owners are the routers and services that it keeps state for. A state that several of them share is there once,
 	// without a name.
-	Owners []OwnerStanding `json:"owners,omitempty"`
+	Owners []OwnerStatus `json:"owners,omitempty"`
 }
 
-// OwnerStanding is the state that a middleware keeps for one owner.
-type OwnerStanding struct {
+// OwnerStatus is the state that a middleware keeps for one owner.
+type OwnerStatus struct {
 	// Owner is "router NAME" or "service NAME", and empty for several.
 	Owner string `json:"owner,omitempty"`
 	// State is a word such as tripped; empty where the middleware knows none.
@@ -259,13 +259,13 @@ type OwnerStanding struct {
 
 // statusReporter is a middleware, or its instance for one owner, that reports its status.
 type statusReporter interface {
-	Standing() (state string, levels map[string]int64)
+	Status() (state string, levels map[string]int64)
 }
 
 // all yields every middleware of the table that serves that counts or has state, by name. It may be called from any
 // goroutine.
-func (m *middlewareInstances) all() iter.Seq[MiddlewareStanding] {
-	return func(yield func(MiddlewareStanding) bool) {
+func (m *middlewareInstances) all() iter.Seq[MiddlewareStatus] {
+	return func(yield func(MiddlewareStatus) bool) {
 		found := m.collect()
 		for _, name := range slices.Sorted(maps.Keys(found)) {
 			if !yield(*found[name]) {
@@ -276,16 +276,16 @@ func (m *middlewareInstances) all() iter.Seq[MiddlewareStanding] {
 }
 
 // collect reads counters without the lock, so that an activation does not wait for them.
-func (m *middlewareInstances) collect() map[string]*MiddlewareStanding {
+func (m *middlewareInstances) collect() map[string]*MiddlewareStatus {
 	serving, uses := m.inUse()
-	found, names := map[string]*MiddlewareStanding{}, map[middleware.Middleware]string{}
+	found, names := map[string]*MiddlewareStatus{}, map[middleware.Middleware]string{}
 	for name, one := range serving {
 		counts, isCounter := one.(middleware.Counter)
 		status, hasStatus := one.(statusReporter)
 		if !isCounter && !hasStatus && !hasState(one) {
 			continue
 		}
-		names[one], found[name] = name, &MiddlewareStanding{Name: name}
+		names[one], found[name] = name, &MiddlewareStatus{Name: name}
 		if isCounter {
 			found[name].Counts = counts.Counts()
 		}
@@ -299,7 +299,7 @@ func (m *middlewareInstances) collect() map[string]*MiddlewareStanding {
 		}
 	}
 	for _, entry := range found {
-		slices.SortFunc(entry.Owners, func(a, b OwnerStanding) int { return strings.Compare(a.Owner, b.Owner) })
+		slices.SortFunc(entry.Owners, func(a, b OwnerStatus) int { return strings.Compare(a.Owner, b.Owner) })
 	}
 	return found
 }
@@ -327,7 +327,7 @@ func (m *middlewareInstances) inUse() (map[string]middleware.Middleware, map[mid
 	return maps.Clone(m.serving), uses
 }
 
-func (m *MiddlewareStanding) note(owner string, reporter statusReporter) {
-	state, levels := reporter.Standing()
-	m.Owners = append(m.Owners, OwnerStanding{Owner: owner, State: state, Levels: levels})
+func (m *MiddlewareStatus) note(owner string, reporter statusReporter) {
+	state, levels := reporter.Status()
+	m.Owners = append(m.Owners, OwnerStatus{Owner: owner, State: state, Levels: levels})
 }

@@ -27,13 +27,13 @@ func (b *bench) hourly(name string, change func(*dynamic.RateLimit)) {
 	b.middleware(name, &dynamic.Middleware{RateLimit: limit})
 }
 
-// standings returns the owners of a middleware.
+// statuss returns the owners of a middleware.
 func (b *bench) owners(name string) []string {
 	b.t.Helper()
 	var owners []string
-	for standing := range b.compiler.Middlewares() {
-		if standing.Name == name {
-			for _, owner := range standing.Owners {
+	for status := range b.compiler.Middlewares() {
+		if status.Name == name {
+			for _, owner := range status.Owners {
 				owners = append(owners, owner.Owner)
 			}
 		}
@@ -132,7 +132,7 @@ func TestOneStepThatKeepsAPartMakesTheWholeKeepIt(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		steps         []middleware.Middleware
-		lasting, want bool
+		retains, want bool
 	}{
 		"none":        {[]middleware.Middleware{nothing, nothing}, false, false},
 		"outermost":   {[]middleware.Middleware{keeper{}, nothing}, false, true},
@@ -140,7 +140,7 @@ func TestOneStepThatKeepsAPartMakesTheWholeKeepIt(t *testing.T) {
 		"the service": {[]middleware.Middleware{nothing}, true, true},
 		"no steps":    {nil, true, true},
 	} {
-		if _, keeps := wrap(test.steps, http.NotFoundHandler(), test.lasting); keeps != test.want {
+		if _, keeps := wrap(test.steps, http.NotFoundHandler(), test.retains); keeps != test.want {
 			t.Errorf("%s: the whole keeps a part: %v", name, keeps)
 		}
 	}

@@ -16,8 +16,8 @@ type middlewareNode struct {
 	steps []middleware.Middleware
 	// depth is how deep the chains in it are nested.
 	depth int
-	// lasting says that a service which one of them calls may retain a part of a request.
-	lasting bool
+	// retains says that a service which one of them calls may retain a part of a request.
+	retains bool
 	// access says whether they decide who gets in, and whether one of them answers with a service that shows the
 	// configuration.
 	access access
@@ -26,24 +26,24 @@ type middlewareNode struct {
 	err      error
 }
 
-// fleeting declares that no handler behind it retains a part of a request, so that the memory of a step before it can
+// noRetain declares that no handler behind it retains a part of a request, so that the memory of a step before it can
 // be reused.
-type fleeting struct{ http.Handler }
+type noRetain struct{ http.Handler }
 
 // NoRetain implements the capability.
-func (fleeting) NoRetain() {}
+func (noRetain) NoRetain() {}
 
 // wrap puts steps around a handler. Whether that one may keep a part of a request is given, and returned for the whole.
-func wrap(steps []middleware.Middleware, next http.Handler, lasting bool) (whole http.Handler, keeps bool) {
+func wrap(steps []middleware.Middleware, next http.Handler, retains bool) (whole http.Handler, keeps bool) {
 	for _, step := range slices.Backward(steps) {
-		if !lasting {
-			next = fleeting{next}
+		if !retains {
+			next = noRetain{next}
 		}
 		next = step.Wrap(next)
 		_, ok := step.(httpio.NoRetainer)
-		lasting = lasting || !ok
+		retains = retains || !ok
 	}
-	return next, lasting
+	return next, retains
 }
 
 // middleware returns the compiled middleware of a qualified name, from memory when nothing it is built from changed.
@@ -52,12 +52,12 @@ func (c *Compiler) middleware(name string) *middlewareNode {
 		return node
 	}
 	ref := dynamic.Ref{Kind: dynamic.KindMiddleware, Name: name}
-	if err := c.way.circle(ref); err != nil {
+	if err := c.references.cycle(ref); err != nil {
 		return &middlewareNode{err: err}
 	}
-	c.way.enter(ref)
+	c.references.push(ref)
 	node := c.buildMiddleware(ref)
-	c.way.leave()
+	c.references.pop()
 	if !absent(node.err) { // A node of an absent name would never be invalidated.
 		c.middlewares[name] = node
 	}
@@ -87,7 +87,7 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 		if err != nil {
 			return nil, err
 		}
-		node.lasting, node.access = node.lasting || asked.lasting, node.access.beside(asked.access)
+		node.retains, node.access = node.retains || asked.retains, node.access.beside(asked.access)
 		return asked.handler, nil
 	}, reads)
 	c.instances.add(name, step, reads)
@@ -140,7 +140,7 @@ func (c *Compiler) chain(owner dynamic.Ref, names []string, provider string) *mi
 		}
 		flat.names = append(flat.names, member.names...)
 		flat.steps = append(flat.steps, member.steps...)
-		flat.lasting = flat.lasting || member.lasting
+		flat.retains = flat.retains || member.retains
 		flat.access = flat.access.before(member.access)
 	}
 	if flat.err != nil {

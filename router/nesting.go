@@ -11,47 +11,47 @@ import (
 
 const (
 	// maxNesting is how deep chains of middlewares, and services of services, may refer to others. It bounds how long the
-	// reason of a verdict gets, which names the objects on the way.
+	// reason of a verdict gets, which names the objects in between.
 	maxNesting = 50
-	// maxSteps is how many middlewares a router may have when all chains are laid flat: few chains that name each other
-	// twice would be more than fits into memory.
+	// maxSteps is how many middlewares a router may have when all chains are expanded: a few chains that name each other
+	// twice would not fit into memory.
 	maxSteps = 500
 	// maxBranches is how many services a service of services may have below it, each counted as often as it is named.
 	maxBranches = 1000
 )
 
-// way is how the compiler came to the object that it builds.
-type way struct {
+// referenceStack holds the references that lead to the object which is being built.
+type referenceStack struct {
 	stack []dynamic.Ref
 	on    map[dynamic.Ref]struct{}
 }
 
-func (w *way) enter(ref dynamic.Ref) {
-	w.stack = append(w.stack, ref)
-	w.on[ref] = struct{}{}
+func (s *referenceStack) push(ref dynamic.Ref) {
+	s.stack = append(s.stack, ref)
+	s.on[ref] = struct{}{}
 }
 
-func (w *way) leave() {
-	last := len(w.stack) - 1
-	delete(w.on, w.stack[last])
-	w.stack = w.stack[:last]
+func (s *referenceStack) pop() {
+	last := len(s.stack) - 1
+	delete(s.on, s.stack[last])
+	s.stack = s.stack[:last]
 }
 
-// circle returns the fault of an object that the way leads to a second time, nil for any other.
-func (w *way) circle(ref dynamic.Ref) error {
-	if _, again := w.on[ref]; !again {
+// cycle returns an error for an object that is on the stack already, and nil for any other.
+func (s *referenceStack) cycle(ref dynamic.Ref) error {
+	if _, again := s.on[ref]; !again {
 		return nil
 	}
 	var names []string
-	for _, one := range w.stack[slices.Index(w.stack, ref):] {
+	for _, one := range s.stack[slices.Index(s.stack, ref):] {
 		names = append(names, one.Name)
 	}
 	first := slices.Index(names, slices.Min(names))
 	return &nesting{"refers to itself: " + strings.Join(slices.Concat(names[first:], names[:first+1]), " -> ")}
 }
 
-// nesting is the fault of objects that refer to each other in a circle, or too often. It is reported once, however long
-// the way to it is.
+// nesting is the error of objects that refer to each other in a cycle, or too often. It is reported once, however long the
+// chain of references is.
 type nesting struct{ text string }
 
 // Error returns the fault without the name of the object.

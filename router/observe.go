@@ -87,11 +87,11 @@ func (n *routerNode) warn(code dynamic.Code, warning string) {
 }
 
 // wrap puts steps around the service, with a span around each part where a sampled request shall show them.
-func (r *Route) wrap(steps []middleware.Middleware, service *serviceNode, lasting bool) (whole http.Handler,
+func (r *Route) wrap(steps []middleware.Middleware, service *serviceNode, retains bool) (whole http.Handler,
 	keeps bool,
 ) {
 	if !r.seen.Has(telemetry.ObserveDetail) {
-		return wrap(steps, service.handler, lasting)
+		return wrap(steps, service.handler, retains)
 	}
 	shown := make([]middleware.Middleware, len(steps))
 	for i, step := range steps {
@@ -101,7 +101,7 @@ func (r *Route) wrap(steps []middleware.Middleware, service *serviceNode, lastin
 		}
 	}
 	inner := part{next: service.handler, name: "Service", attributes: [][2]string{{"traefik.service.name", service.name}}}
-	whole, keeps = wrap(shown, inner, lasting)
+	whole, keeps = wrap(shown, inner, retains)
 	return part{next: whole, name: "Router", attributes: [][2]string{
 		{"traefik.router.name", r.Name}, {"traefik.service.name", service.name}, {"http.route", r.Rule},
 	}}, keeps

@@ -14,13 +14,13 @@ import (
 )
 
 // newRouters puts routers to work whose services are a@internal and b@internal, which answer with their names.
-func newRouters(t *testing.T, routers map[string]*dynamic.Router) (*router.Switch, []dynamic.Verdict) {
+func newRouters(t *testing.T, routers map[string]*dynamic.Router) (*router.ActiveTable, []dynamic.Verdict) {
 	t.Helper()
 	entrypoints := []router.EntryPoint{{Name: "web", Port: 80, Default: true, Policy: canonical.DefaultPolicy()}}
 	named := func(name string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Service", name) })
 	}
-	target := router.NewSwitch(entrypoints)
+	target := router.NewActiveTable(entrypoints)
 	compiler := router.NewCompiler(router.Options{
 		EntryPoints: entrypoints, Precedence: []string{"docker", "file"},
 		Internal: map[string]http.Handler{"a@internal": named("a"), "b@internal": named("b")},
@@ -39,7 +39,7 @@ func newRouters(t *testing.T, routers map[string]*dynamic.Router) (*router.Switc
 }
 
 // answering returns the service that answers a request on the entrypoint web, or the status.
-func answering(target *router.Switch, request *http.Request) string {
+func answering(target *router.ActiveTable, request *http.Request) string {
 	recorder := httptest.NewRecorder()
 	target.Handler("web").ServeHTTP(recorder, request)
 	if service := recorder.Header().Get("X-Service"); service != "" {

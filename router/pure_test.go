@@ -112,7 +112,7 @@ func (w *world) compiler() *router.Compiler {
 		EntryPoints: entrypoints,
 		Registry:    loadbalancer.NewRegistry(loadbalancer.Options{Prober: w.prober}),
 		Middlewares: w.builder,
-	}, router.NewSwitch(entrypoints))
+	}, router.NewActiveTable(entrypoints))
 }
 
 // TestCompileStartsNothing drops tables that health checks, limits in Redis and files of users belong to, and then puts

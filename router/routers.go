@@ -281,8 +281,8 @@ type Route struct {
 	EntryPoint string
 
 	handler http.Handler
-	// transient says that no middleware on the way keeps a part of a request.
-	transient bool
+	// recyclable says that no middleware or service retains a part of a request.
+	recyclable bool
 	// traceApart says that no middleware or service before the attempt reads the header of a request.
 	traceApart bool
 	service    *serviceNode
@@ -301,8 +301,8 @@ type Route struct {
 
 func (r *Route) enable(around *middlewareNode, steps []middleware.Middleware, service *serviceNode) {
 	r.service, r.steps = service, around.names
-	handler, lasting := r.wrap(steps, service, service.lasting || around.lasting)
-	r.handler, r.transient = handler, !lasting
+	handler, retains := r.wrap(steps, service, service.retains || around.retains)
+	r.handler, r.recyclable = handler, !retains
 	_, tells := service.handler.(httpio.TraceInjector)
 	r.traceApart = tells && len(steps) == 0
 }

@@ -24,8 +24,8 @@ type serviceNode struct {
 	// access says whether it, or a service below it, shows the configuration, and what middlewares on the way there do
 	// about it.
 	access access
-	// lasting says that a middleware in it, or below it, may keep a part of a request.
-	lasting bool
+	// retains says that a middleware in it, or below it, may retain a part of a request.
+	retains bool
 	// depth and size say how deep and how many services are below it, each counted as often as it is named.
 	depth    int
 	size     int
@@ -41,12 +41,12 @@ func (c *Compiler) service(name string) *serviceNode {
 		return node
 	}
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
-	if err := c.way.circle(ref); err != nil {
+	if err := c.references.cycle(ref); err != nil {
 		return &serviceNode{name: name, err: err}
 	}
-	c.way.enter(ref)
+	c.references.push(ref)
 	node := c.buildService(ref)
-	c.way.leave()
+	c.references.pop()
 	if !absent(node.err) { // A node of an absent name would never be invalidated.
 		c.services[name] = node
 	}
@@ -99,7 +99,7 @@ func (c *Compiler) around(ref dynamic.Ref, node *serviceNode, names []string) {
 	steps := own.resolve(chain.steps)
 	own.finish(true)
 	node.steps, node.access = chain.names, chain.access.before(node.access)
-	node.handler, node.lasting = wrap(steps, node.handler, node.lasting || chain.lasting)
+	node.handler, node.retains = wrap(steps, node.handler, node.retains || chain.retains)
 }
 
 // kindOf returns the one kind that a service sets.

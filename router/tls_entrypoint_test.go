@@ -26,7 +26,7 @@ import (
 // listeners are two entrypoints that share a configuration.
 type listeners struct {
 	t        *testing.T
-	target   *router.Switch
+	target   *router.ActiveTable
 	compiler *router.Compiler
 	tls      *dynamic.TLSConfiguration
 	compiled router.Compiled
@@ -38,7 +38,7 @@ func newListeners(t *testing.T) *listeners {
 	entryPoints := []router.EntryPoint{
 		{Name: "outer", Default: true, TLS: &dynamic.RouterTLS{}}, {Name: "inner", Default: true, TLS: &dynamic.RouterTLS{}},
 	}
-	l := &listeners{t: t, target: router.NewSwitch(entryPoints), tls: &dynamic.TLSConfiguration{}}
+	l := &listeners{t: t, target: router.NewActiveTable(entryPoints), tls: &dynamic.TLSConfiguration{}}
 	l.compiler = router.NewCompiler(router.Options{
 		EntryPoints: entryPoints, Tickets: certificate.NewTickets(),
 		Internal: map[string]http.Handler{"echo@internal": http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})},

@@ -245,18 +245,18 @@ func TestEventsHaveFewListeners(t *testing.T) {
 	})
 }
 
-// standing is a writer that takes nothing until its deadline.
-type standing struct {
+// blockedWriter is a writer that accepts nothing until its deadline.
+type blockedWriter struct {
 	http.ResponseWriter
 	deadline time.Time
 }
 
-func (s *standing) SetWriteDeadline(deadline time.Time) error {
+func (s *blockedWriter) SetWriteDeadline(deadline time.Time) error {
 	s.deadline = deadline
 	return nil
 }
 
-func (s *standing) Write([]byte) (int, error) {
+func (s *blockedWriter) Write([]byte) (int, error) {
 	timer := time.NewTimer(time.Until(s.deadline))
 	<-timer.C
 	return 0, context.DeadlineExceeded
@@ -266,7 +266,7 @@ func TestEventsCutOffWhoDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		live, handler := mounted(Options{State: newStates(idle())})
 		began := time.Now()
-		handler.ServeHTTP(&standing{ResponseWriter: httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(),
+		handler.ServeHTTP(&blockedWriter{ResponseWriter: httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(),
 			http.MethodGet, "/api/events", http.NoBody))
 		if took := time.Since(began); took != writeTimeout {
 			t.Errorf("it took %v, want %v", took, writeTimeout)

@@ -60,7 +60,7 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 		Explain: func(question router.Question) (any, error) { return s.target.Table().Explain(question) },
 		Routes:  func() any { return s.target.Table().Routes() },
 		Middlewares: func() any {
-			return slices.AppendSeq([]router.MiddlewareStanding{}, s.compiler.Middlewares()) // [], and not null.
+			return slices.AppendSeq([]router.MiddlewareStatus{}, s.compiler.Middlewares()) // [], and not null.
 		},
 		Servers:      s.balancing.servers,
 		Certificates: s.compiler.Certificates,

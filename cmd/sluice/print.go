@@ -101,7 +101,7 @@ func printWhy(out io.Writer, label string, reasons []string) {
 	}
 }
 
-func printService(out io.Writer, service router.ServiceStanding, indent string) {
+func printService(out io.Writer, service router.ServiceStatus, indent string) {
 	say(out, "service     %s%s (%s)", indent, service.Name, service.Kind)
 	switch {
 	case service.Percent > 0:
@@ -120,7 +120,7 @@ func printService(out io.Writer, service router.ServiceStanding, indent string) 
 	say(out, "\n")
 	for _, endpoint := range service.Endpoints {
 		say(out, "  endpoint  %s%s://%s, share %d%s\n", indent,
-			endpoint.Scheme, endpoint.Address, endpoint.Share, standing(endpoint.State))
+			endpoint.Scheme, endpoint.Address, endpoint.Share, stateSuffix(endpoint.State))
 	}
 	if service.Kind == "loadBalancer" && len(service.Endpoints) == 0 {
 		say(out, "  endpoint  %snone, so its requests are answered 503\n", indent)
@@ -179,8 +179,8 @@ func onOneLine(text string) string {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// standing says how an endpoint stands where that is not as usual.
-func standing(state string) string {
+// stateSuffix returns the state of an endpoint that is not serving, for the end of a line.
+func stateSuffix(state string) string {
 	if state == "" || state == loadbalancer.Serving.String() {
 		return ""
 	}

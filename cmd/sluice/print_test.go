@@ -18,7 +18,7 @@ func TestPrintedTextStaysOnItsLine(t *testing.T) {
 	printRoutes(&out, []router.Listing{{Name: hostile, Rule: hostile, Reason: hostile, EntryPoints: []string{hostile}}})
 	printExplanation(&out, router.Explanation{
 		Host: hostile, Path: hostile, Router: &router.Candidate{Name: hostile, Rule: hostile, Why: []string{hostile}},
-		Middlewares: []string{hostile}, Service: &router.ServiceStanding{Name: hostile, Kind: "internal"},
+		Middlewares: []string{hostile}, Service: &router.ServiceStatus{Name: hostile, Kind: "internal"},
 	})
 	if text := out.String(); strings.ContainsAny(text, "\x1b\u202e") || strings.Count(text, "\n") != 9 {
 		t.Errorf("printed %q", text)

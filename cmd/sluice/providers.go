@@ -81,7 +81,7 @@ type fixed struct{ configuration *dynamic.Configuration }
 // Provide sends the objects and waits for ctx to end.
 func (f fixed) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
 	select {
-	case messages <- dynamic.Message{ProviderName: pipeline.InternalProvider, Configuration: f.configuration}:
+	case messages <- dynamic.Message{Provider: pipeline.InternalProvider, Configuration: f.configuration}:
 		<-ctx.Done()
 	case <-ctx.Done():
 	}

@@ -84,7 +84,7 @@ func poolStatus(pool *loadbalancer.Pool) metrics.PoolStatus {
 
 // middlewareCounts adds up what a middleware holds for its owners, so that the number of series does not grow with that
 // of routers.
-func middlewareCounts(status router.MiddlewareStanding) metrics.MiddlewareCounts {
+func middlewareCounts(status router.MiddlewareStatus) metrics.MiddlewareCounts {
 	sum := metrics.MiddlewareCounts{
 		Middleware: status.Name, Events: status.Counts, Levels: map[string]int64{}, States: map[string]int{},
 	}

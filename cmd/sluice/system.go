@@ -31,7 +31,7 @@ type system struct {
 	sources       *sources
 	balancing     *balancing
 	middlewares   *middleware.Builder
-	target        *router.Switch
+	target        *router.ActiveTable
 	compiler      *router.Compiler
 	pipeline      *pipeline.Pipeline
 	management    *management
@@ -69,7 +69,7 @@ func newSystem(config *static.Configuration, logs loggers, serves bool) (*system
 	}
 	s.balancing = newBalancing(metrics, logs.For(log.SubsystemLoadBalancer), serves)
 	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logs.For(log.SubsystemMiddleware)})
-	s.target = router.NewSwitch(entrypoints)
+	s.target = router.NewActiveTable(entrypoints)
 	internal := map[string]http.Handler{} // Filled below, before the first table is compiled.
 	s.compiler = router.NewCompiler(router.Options{
 		EntryPoints: entrypoints,

@@ -53,7 +53,7 @@ func TestAddresses(t *testing.T) {
 		{"web", "", "remote", "X-Real-Ip: 192.0.2.7\r\nForwarded: for=192.0.2.7\r\n", 403},
 	} {
 		before := backend.Seen()
-		got, err := harness.Dial(t, s.Addr(test.entrypoint)).Ask(test.proxy + "GET /x HTTP/1.1\r\nHost: " + test.host +
+		got, err := harness.Dial(t, s.Addr(test.entrypoint)).RoundTrip(test.proxy + "GET /x HTTP/1.1\r\nHost: " + test.host +
 			".test\r\n" + test.fields + "\r\n")
 		if err != nil || got.StatusCode != test.want || (backend.Seen() > before) != (test.want == 200) {
 			t.Errorf("%+v: %v, %v", test, got.Response, err)

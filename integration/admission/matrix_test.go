@@ -199,7 +199,7 @@ func (c cell) streams(t *testing.T) {
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("events: status %d", response.StatusCode)
 	}
-	harness.Hand(t, stream.Events, "one", "an event")
+	harness.Send(t, stream.Events, "one", "an event")
 	text := make([]byte, len("data: one\n\n"))
 	if _, err := io.ReadFull(response.Body, text); err != nil || string(text) != "data: one\n\n" {
 		t.Errorf("events: %q, %v", text, err)

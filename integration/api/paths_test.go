@@ -198,10 +198,10 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 			}
 		}
 	}
-	standing := decode[struct{ ServerStatus map[string]string }](t,
+	servers := decode[struct{ ServerStatus map[string]string }](t,
 		client.Get("/api/http/services/shop@file")).ServerStatus
-	if got := slices.Sorted(maps.Values(standing)); !slices.Equal(got, []string{"DOWN", "UP"}) {
-		t.Errorf("the servers stand %v", standing)
+	if got := slices.Sorted(maps.Values(servers)); !slices.Equal(got, []string{"DOWN", "UP"}) {
+		t.Errorf("the states of the servers are %v", servers)
 	}
 	overview := decode[struct {
 		HTTP      map[string]struct{ Total, Warnings, Errors int }

@@ -124,7 +124,7 @@ func newStack(t testing.TB) *stack {
 		s.events.Add(1)
 	}})
 	doors := []router.EntryPoint{{Name: "web", Default: true}}
-	target := router.NewSwitch(doors)
+	target := router.NewActiveTable(doors)
 	transport := new(dynamic.ServersTransport)
 	transport.SetDefaults()
 	s.pipeline = pipeline.New(pipeline.Options{

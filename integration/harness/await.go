@@ -19,8 +19,8 @@ func Await[T any](t testing.TB, from <-chan T, what string) T {
 	}
 }
 
-// Hand sends to a channel, and fails the test on timeout.
-func Hand[T any](t testing.TB, to chan<- T, value T, what string) {
+// Send sends to a channel, and fails the test on timeout.
+func Send[T any](t testing.TB, to chan<- T, value T, what string) {
 	t.Helper()
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

@@ -31,8 +31,8 @@ func Dial(t testing.TB, address string) *Raw {
 	return &Raw{connection, bufio.NewReader(connection), t}
 }
 
-// Ask writes bytes and reads one response to GET; the connection stays open. The error is why there is none.
-func (r *Raw) Ask(bytes string) (Response, error) {
+// RoundTrip writes bytes and reads one response to GET; the connection stays open. The error is why there is none.
+func (r *Raw) RoundTrip(bytes string) (Response, error) {
 	if _, err := io.WriteString(r.Conn, bytes); err != nil {
 		return Response{}, err
 	}

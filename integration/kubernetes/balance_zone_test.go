@@ -13,8 +13,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// standing starts a Sluice on a node.
-func standing(t testing.TB, c *cluster.Cluster, node string, args ...string) *gate {
+// sluiceOnNode starts a Sluice on a node.
+func sluiceOnNode(t testing.TB, c *cluster.Cluster, node string, args ...string) *gate {
 	t.Helper()
 	s := harness.Start(t, harness.Setup{
 		Static: static, Args: args,
@@ -41,7 +41,7 @@ func hintsByHand(t *testing.T, c *cluster.Cluster) {
 	east := []string{hinted("198.18.1.3", "east"), hinted("198.18.1.4", "east")}
 	c.Apply(slice("zoned", "a", "IPv4", slices.Concat(west, east)...))
 	gates := map[string]*gate{
-		"west": standing(t, c, "west-1"), "east": standing(t, c, "west-1", "--zone=east"), "": standing(t, c, "node-1"),
+		"west": sluiceOnNode(t, c, "west-1"), "east": sluiceOnNode(t, c, "west-1", "--zone=east"), "": sluiceOnNode(t, c, "node-1"),
 	}
 	near, far := map[string]int{"200 1": 4, "200 2": 4}, map[string]int{"200 3": 4, "200 4": 4}
 	all := map[string]int{"200 1": 4, "200 2": 4, "200 3": 4, "200 4": 4}
@@ -95,7 +95,7 @@ kind: Service
 metadata: {name: near, namespace: zones}
 spec: {selector: {app: near}, trafficDistribution: PreferSameZone, ports: [{port: 80, targetPort: 8080}]}
 `, route("traefik.io", "zones/near", "near.test", "[{name: near, port: 80}]"))
-	g := standing(t, c, "west-1")
+	g := sluiceOnNode(t, c, "west-1")
 	await := func(zones string) {
 		t.Helper()
 		c.UntilAll("EndpointSlice.discovery.k8s.io", "zones", "hints for "+zones,

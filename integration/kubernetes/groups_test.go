@@ -9,8 +9,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// standing returns the state of a provider and its reason.
-func (g *gate) standing(provider string) (state, reason string) {
+// providerState returns the state of a provider and its reason.
+func (g *gate) providerState(provider string) (state, reason string) {
 	g.t.Helper()
 	for _, one := range g.Readiness().Providers {
 		if one.Name == provider {
@@ -25,7 +25,7 @@ func (g *gate) stands(provider, state string, words ...string) {
 	g.t.Helper()
 	var is, reason string
 	until(g.t, func() bool {
-		is, reason = g.standing(provider)
+		is, reason = g.providerState(provider)
 		return is == state && containsAll(reason, words) && (len(words) > 0 || state != "synced" || reason == "")
 	}, func() string { return provider + " is " + is + ": " + reason + g.tail() })
 }

@@ -51,8 +51,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// standing is one entry of /api/middlewares.
-type standing struct {
+// middlewareStatus is one entry of /api/middlewares.
+type middlewareStatus struct {
 	Name   string
 	Counts map[string]uint64
 	Owners []struct {
@@ -63,7 +63,7 @@ type standing struct {
 
 // told is the state of middlewares in API and metrics.
 type told struct {
-	api     map[string]standing
+	api     map[string]middlewareStatus
 	metrics string
 }
 
@@ -72,12 +72,12 @@ func ask(t *testing.T, s *harness.Sluice) told {
 	t.Helper()
 	client := harness.NewClient(t, harness.H1, s.Addr("traefik"), "localhost", nil)
 	client.Transport.DisableKeepAlives = true
-	var entries []standing
+	var entries []middlewareStatus
 	answer := client.Get("/api/middlewares")
 	if err := json.Unmarshal([]byte(answer.Text), &entries); err != nil {
 		t.Fatalf("/api/middlewares: status %d, %v: %s", answer.StatusCode, err, answer.Text)
 	}
-	found := told{api: map[string]standing{}, metrics: client.Get("/metrics").Text}
+	found := told{api: map[string]middlewareStatus{}, metrics: client.Get("/metrics").Text}
 	for _, entry := range entries {
 		found.api[entry.Name] = entry
 	}

@@ -105,7 +105,7 @@ func proveCompressedEvents(t *testing.T, c cell) {
 		lines := bufio.NewReader(decoder)
 		for i := range 10 {
 			if i > 0 {
-				harness.Hand(t, stream.Events, fmt.Sprint(i), "the backend takes an event")
+				harness.Send(t, stream.Events, fmt.Sprint(i), "the backend takes an event")
 			}
 			got, err := lines.ReadString('\n')
 			if want := fmt.Sprintf("data: %d\n", i); err != nil || got != want {

@@ -88,7 +88,7 @@ func TestForwardedHeaders(t *testing.T) {
 func TestConnectionHeaderTakesNothing(t *testing.T) {
 	t.Parallel()
 	s := startEdge(t, harness.StartBackend(t, "one", nil).H1)
-	got, err := harness.Dial(t, s.Addr("wary")).Ask("GET / HTTP/1.1\r\nHost: any.test\r\n" +
+	got, err := harness.Dial(t, s.Addr("wary")).RoundTrip("GET / HTTP/1.1\r\nHost: any.test\r\n" +
 		"Connection: X-Forwarded-For, X-Real-Ip, X-Forwarded-Host, Host, X-Own\r\nX-Own: 1\r\n" +
 		"Te: trailers, deflate\r\nProxy-Authorization: Basic YTpi\r\nKeep-Alive: timeout=1\r\nUpgrade: " +
 		"h2c\r\nHTTP2-Settings: AAA\r\n\r\n")

@@ -80,7 +80,7 @@ func TestPaths(t *testing.T) {
 			Vars: map[string]string{"BACKEND": scheme + "://" + address},
 		})
 		for _, test := range tests {
-			got, err := harness.Dial(t, s.Addr("wary")).Ask("GET " + test.target + " HTTP/1.1\r\nHost: any.test\r\n\r\n")
+			got, err := harness.Dial(t, s.Addr("wary")).RoundTrip("GET " + test.target + " HTTP/1.1\r\nHost: any.test\r\n\r\n")
 			if err != nil {
 				t.Errorf("%q: %v", test.target, err)
 				continue

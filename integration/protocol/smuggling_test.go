@@ -150,7 +150,7 @@ func TestLengthAndChunks(t *testing.T) {
 		s := startEdge(t, endpoint.address)
 		body := "0\r\n\r\n" + hidden
 		hostile := harness.Dial(t, s.Addr("wary"))
-		if got, err := hostile.Ask(post(fmt.Sprintf(fields, len(body)), body)); err != nil ||
+		if got, err := hostile.RoundTrip(post(fmt.Sprintf(fields, len(body)), body)); err != nil ||
 			got.StatusCode != http.StatusBadRequest || !got.Close {
 			t.Errorf("the answer: %+v, %v", got, err)
 		}

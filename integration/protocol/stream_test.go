@@ -93,7 +93,7 @@ func proveEvents(t *testing.T, c cell) {
 	defer response.Body.Close() //nolint:errcheck // It was read.
 	lines := bufio.NewReader(response.Body)
 	for i := range 20 {
-		harness.Hand(t, stream.Events, fmt.Sprint(i), "the backend takes an event")
+		harness.Send(t, stream.Events, fmt.Sprint(i), "the backend takes an event")
 		got, err := lines.ReadString('\n')
 		if want := fmt.Sprintf("data: %d\n", i); err != nil || got != want {
 			t.Fatalf("got %q, %v; want %q", got, err, want)

@@ -198,7 +198,7 @@ func expectStream(t *testing.T, stream *harness.Stream, body io.Reader) {
 	t.Helper()
 	lines := bufio.NewReader(body)
 	for i := range 3 {
-		harness.Hand(t, stream.Events, fmt.Sprint(i), "the backend takes an event")
+		harness.Send(t, stream.Events, fmt.Sprint(i), "the backend takes an event")
 		if got, err := lines.ReadString('\n'); err != nil || got != fmt.Sprintf("data: %d\n", i) {
 			t.Fatalf("the stream broke: %q, %v", got, err)
 		}

@@ -76,7 +76,7 @@ func openEvents(t *testing.T, client *harness.Client, backend *harness.Backend, 
 
 func (e *events) converse(t *testing.T, n int) {
 	t.Helper()
-	harness.Hand(t, e.source.Events, fmt.Sprint(n), "the backend takes an event")
+	harness.Send(t, e.source.Events, fmt.Sprint(n), "the backend takes an event")
 	got, err := e.lines.ReadString('\n')
 	if err != nil || got != fmt.Sprintf("data: %d\n", n) {
 		t.Fatalf("events: got %q, %v; want %d", got, err, n)

@@ -27,21 +27,21 @@ func TestConnectionLimits(t *testing.T) {
 			s := startWith(t, backend, ", transport: {limits: {"+option+": 2}}", "", harness.Setup{})
 			held := []*harness.Raw{harness.Dial(t, s.Addr("web")), harness.Dial(t, s.Addr("web"))}
 			for _, one := range held {
-				if got, err := one.Ask(get); err != nil || got.StatusCode != http.StatusOK {
+				if got, err := one.RoundTrip(get); err != nil || got.StatusCode != http.StatusOK {
 					t.Fatalf("within the limit: %v, %v", got, err)
 				}
 			}
-			if got, err := harness.Dial(t, s.Addr("web")).Ask(get); err == nil {
+			if got, err := harness.Dial(t, s.Addr("web")).RoundTrip(get); err == nil {
 				t.Errorf("beyond the limit: status %d", got.StatusCode)
 			}
-			if got, err := held[0].Ask(get); err != nil || got.StatusCode != http.StatusOK {
+			if got, err := held[0].RoundTrip(get); err != nil || got.StatusCode != http.StatusOK {
 				t.Errorf("a held connection: %v, %v", got, err)
 			}
 			_ = held[1].Close()
 			ticker := time.NewTicker(10 * time.Millisecond)
 			defer ticker.Stop()
 			for range 500 {
-				if got, err := harness.Dial(t, s.Addr("web")).Ask(get); err == nil && got.StatusCode == http.StatusOK {
+				if got, err := harness.Dial(t, s.Addr("web")).RoundTrip(get); err == nil && got.StatusCode == http.StatusOK {
 					return
 				}
 				<-ticker.C
@@ -63,7 +63,7 @@ func TestProxyProtocol(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := harness.Dial(t, trusting.Addr("web")).Ask(string(header) + get)
+		got, err := harness.Dial(t, trusting.Addr("web")).RoundTrip(string(header) + get)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,14 +73,14 @@ func TestProxyProtocol(t *testing.T) {
 			t.Errorf("version %d (-want +got):\n%s", version, diff)
 		}
 	}
-	got, err := harness.Dial(t, trusting.Addr("web")).Ask(get)
+	got, err := harness.Dial(t, trusting.Addr("web")).RoundTrip(get)
 	if err != nil || got.Echo(t).Header.Get("X-Forwarded-For") != "127.0.0.1" {
 		t.Errorf("without a header: %v, %v", got, err)
 	}
 
 	wary := startWith(t, backend, `, proxyProtocol: {trustedIPs: ["192.0.2.1"]}`, "", harness.Setup{})
 	before := backend.Seen()
-	got, err = harness.Dial(t, wary.Addr("web")).Ask("PROXY TCP4 203.0.113.7 198.51.100.1 4711 443\r\n" + get)
+	got, err = harness.Dial(t, wary.Addr("web")).RoundTrip("PROXY TCP4 203.0.113.7 198.51.100.1 4711 443\r\n" + get)
 	if err == nil && got.StatusCode != http.StatusBadRequest {
 		t.Errorf("from a peer that is not trusted: status %d", got.StatusCode)
 	}

@@ -105,7 +105,7 @@ func (w *world) connections(t *testing.T, idle *harness.Client) {
 	var raw []*harness.Raw
 	for range 7 {
 		connection := harness.Dial(t, w.sluice.Addr("web"))
-		if _, err := connection.Ask("GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n"); err != nil {
+		if _, err := connection.RoundTrip("GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		raw = append(raw, connection)

@@ -163,7 +163,7 @@ func (w *world) stream(t *testing.T, known *tallies) {
 			t.Fatal(err)
 		}
 		harness.Await(t, stream.Begun, "events")
-		harness.Hand(t, stream.Events, "one", "an event")
+		harness.Send(t, stream.Events, "one", "an event")
 		close(stream.Events)
 		_, sent, err := harness.Hash(response.Body)
 		if err != nil {

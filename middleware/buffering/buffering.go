@@ -96,9 +96,9 @@ func (b *Buffering) Wrap(next http.Handler) http.Handler {
 			b.pass(w, r, next)
 			return
 		}
-		x := &exchange{buffering: b, writer: w, request: r, next: next}
-		defer x.release()
-		x.serve()
+		s := &requestState{buffering: b, writer: w, request: r, next: next}
+		defer s.release()
+		s.serve()
 	})
 }
 

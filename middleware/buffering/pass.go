@@ -25,8 +25,8 @@ func (b *Buffering) pass(w http.ResponseWriter, r *http.Request, next http.Handl
 		next.ServeHTTP(w, r)
 		return
 	}
-	x := &exchange{buffering: b, writer: w, request: r, next: next}
-	streaming := x.newWriter(1)
+	s := &requestState{buffering: b, writer: w, request: r, next: next}
+	streaming := s.newWriter(1)
 	streaming.streams = true
 	streaming.serve(r)
 }

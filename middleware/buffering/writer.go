@@ -20,8 +20,8 @@ var errEnded = errors.New("the handler has returned")
 // failure, to an error response.
 type writer struct {
 	intercept.Writer
-	exchange *exchange
-	number   int
+	state  *requestState
+	number int
 	// streams says that the response passes as it is written, whatever it is.
 	streams bool
 	// body is that of a held response, limited that of one which passes.
@@ -31,11 +31,11 @@ type writer struct {
 }
 
 // newWriter returns the writer of an attempt. Attempts count from 1.
-func (x *exchange) newWriter(number int) *writer {
-	w := &writer{exchange: x, number: number}
-	w.body = replay.Spool{InMemory: x.buffering.memResponse, Limit: x.buffering.maxResponse}
+func (s *requestState) newWriter(number int) *writer {
+	w := &writer{state: s, number: number}
+	w.body = replay.Spool{InMemory: s.buffering.memResponse, Limit: s.buffering.maxResponse}
 	w.Decider = w
-	w.Reset(x.writer)
+	w.Reset(s.writer)
 	return w
 }
 
@@ -46,7 +46,7 @@ func (w *writer) Decide(status int) (int, intercept.Decision) {
 	case !w.streams && w.repeats(status):
 		return status, intercept.Discard
 	case w.streams || status == http.StatusSwitchingProtocols || isEvents(header) || isGRPC(header):
-		if limit := w.exchange.buffering.maxResponse; limit > 0 {
+		if limit := w.state.buffering.maxResponse; limit > 0 {
 			w.limited = limitedWriter{to: w.ResponseWriter, left: limit}
 			w.Body = &w.limited
 		}
@@ -65,18 +65,18 @@ func (w *writer) Decide(status int) (int, intercept.Decision) {
 
 // repeats reports whether an attempt whose response has a status is discarded for another.
 func (w *writer) repeats(status int) bool {
-	x := w.exchange
-	retry := x.buffering.retry
-	if retry == nil || w.number > maxRetries || w.Informed || x.request.Context().Err() != nil {
+	s := w.state
+	retry := s.buffering.retry
+	if retry == nil || w.number > maxRetries || w.Informed || s.request.Context().Err() != nil {
 		return false
 	}
-	return retry(try{method: x.request.Method, number: w.number, status: status})
+	return retry(try{method: s.request.Method, number: w.number, status: status})
 }
 
 // announcesTooMuch reports whether the response's length exceeds the limit.
 func (w *writer) announcesTooMuch(status int) bool {
-	limit := w.exchange.buffering.maxResponse
-	if limit == 0 || w.exchange.request.Method == http.MethodHead || bodiless(status) {
+	limit := w.state.buffering.maxResponse
+	if limit == 0 || w.state.request.Method == http.MethodHead || bodiless(status) {
 		return false
 	}
 	length, err := strconv.ParseInt(w.ResponseWriter.Header().Get("Content-Length"), 10, 64)
@@ -91,9 +91,9 @@ func bodiless(status int) bool {
 // serve calls the next handler and answers the client, or reports that there is to be another attempt.
 func (w *writer) serve(r *http.Request) (again bool) {
 	defer w.release()
-	x := w.exchange
-	returned := w.Serve(x.next, w, r)
-	if !returned && x.request.Context().Err() != nil {
+	s := w.state
+	returned := w.Serve(s.next, w, r)
+	if !returned && s.request.Context().Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
 	switch w.Decision() {
@@ -123,7 +123,7 @@ func (w *writer) serve(r *http.Request) (again bool) {
 
 // unwritten ends an attempt without a status, which stands for 200 unless the client has left.
 func (w *writer) unwritten() (again bool) {
-	ctx := w.exchange.request.Context()
+	ctx := w.state.request.Context()
 	if w.streams || ctx.Err() != nil || telemetry.RecordFrom(ctx).Status == telemetry.StatusClientClosedRequest {
 		return false
 	}
@@ -135,19 +135,19 @@ func (w *writer) unwritten() (again bool) {
 
 // commit sends a response that is whole.
 func (w *writer) commit() {
-	x := w.exchange
+	s := w.state
 	if w.hasTrailers() {
 		delete(w.Head, "Content-Length")
 	} else if _, declared := w.Head["Content-Length"]; !declared && !bodiless(w.Status) &&
-		(w.body.Len() > 0 || x.request.Method != http.MethodHead) {
+		(w.body.Len() > 0 || s.request.Method != http.MethodHead) {
 		w.Head["Content-Length"] = []string{strconv.FormatInt(w.body.Len(), 10)}
 	}
 	w.Commit()
 	if w.body.Len() == 0 {
 		return
 	}
-	if _, err := w.body.WriteTo(x.writer); err != nil {
-		answer.Note(x.request, x.buffering.name, "sending the response: "+err.Error())
+	if _, err := w.body.WriteTo(s.writer); err != nil {
+		answer.Note(s.request, s.buffering.name, "sending the response: "+err.Error())
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -167,29 +167,29 @@ func (w *writer) hasTrailers() bool {
 
 // refuse answers in place of a response that broke off or could not be held.
 func (w *writer) refuse() {
-	x, status := w.exchange, http.StatusInternalServerError
+	s, status := w.state, http.StatusInternalServerError
 	var reason string
 	switch {
 	case errors.Is(w.failure, replay.ErrTooLarge):
-		x.buffering.responseTooLarge.Add(1)
-		reason = x.buffering.responseReason()
+		s.buffering.responseTooLarge.Add(1)
+		reason = s.buffering.responseReason()
 	case w.failure != nil:
 		reason = "keeping the response: " + w.failure.Error()
 	default:
 		status, reason = http.StatusBadGateway, "the response broke off"
-		if cause := telemetry.RecordFrom(x.request.Context()).Reason; cause != "" {
+		if cause := telemetry.RecordFrom(s.request.Context()).Reason; cause != "" {
 			reason += ": " + cause
 		}
 	}
-	answer.Refuse(x.writer, x.request, status, x.buffering.name, reason)
+	answer.Refuse(s.writer, s.request, status, s.buffering.name, reason)
 }
 
 // release ends the attempt for goroutines that the handler left running.
 func (w *writer) release() {
-	x := w.exchange
+	s := w.state
 	if w.limited.exceeded {
-		x.buffering.responseTooLarge.Add(1)
-		answer.Note(x.request, x.buffering.name, x.buffering.responseReason())
+		s.buffering.responseTooLarge.Add(1)
+		answer.Note(s.request, s.buffering.name, s.buffering.responseReason())
 	}
 	w.End(errEnded)
 	w.body.Release()

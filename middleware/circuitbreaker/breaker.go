@@ -62,8 +62,8 @@ func (*breaker) NoRetain() {}
 // now returns the monotonic time since the breaker was made.
 func (b *breaker) now() time.Duration { return time.Since(b.origin) }
 
-// Standing returns the current state: "standby", "tripped" or "recovering". There are no levels.
-func (b *breaker) Standing() (state string, levels map[string]int64) {
+// Status returns the current state: "standby", "tripped" or "recovering". There are no levels.
+func (b *breaker) Status() (state string, levels map[string]int64) {
 	p := b.phase.Load()
 	switch {
 	case p.state == standby || b.now() < p.until:

@@ -56,7 +56,7 @@ func (g *rig) expect(service, want int, state string) {
 
 func (g *rig) stands(state string) {
 	g.t.Helper()
-	if got, _ := g.breaker.Standing(); got != state {
+	if got, _ := g.breaker.Status(); got != state {
 		g.t.Errorf("%v after the beginning the state is %s, want %s", g.breaker.now(), got, state)
 	}
 }
@@ -148,7 +148,7 @@ func TestRequestThreshold(t *testing.T) {
 		for state, n := standby, 0; state == standby; n++ {
 			g.status.Store(500)
 			_, _ = ask(t, g.handler)
-			if state, _ = g.breaker.Standing(); n > 20 {
+			if state, _ = g.breaker.Status(); n > 20 {
 				t.Fatal("it does not trip")
 			}
 			later(t, 100*time.Millisecond)
@@ -316,7 +316,7 @@ func TestManyAtOnce(t *testing.T) {
 				if w.Status == http.StatusServiceUnavailable {
 					refused.Add(1)
 				}
-				if state, _ := c.shared.Standing(); state == "" {
+				if state, _ := c.shared.Status(); state == "" {
 					t.Error("no state")
 				}
 				if i%100 == 0 {

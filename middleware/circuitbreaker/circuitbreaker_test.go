@@ -126,7 +126,7 @@ func TestOwnersTripAlone(t *testing.T) {
 		if diff := cmp.Diff(map[string]uint64{"tripped": 1, "recovered": 0, "refused": refused}, c.Counts()); diff != "" {
 			t.Error(diff)
 		}
-		if state, levels := web.(*breaker).Standing(); state != "tripped" || levels != nil {
+		if state, levels := web.(*breaker).Status(); state != "tripped" || levels != nil {
 			t.Errorf("the breaker is %s, %v", state, levels)
 		}
 	}

@@ -197,7 +197,7 @@ func TestClientsThatOweTheirBody(t *testing.T) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		cancel()
-		if state, _ := b.Standing(); w.Code != http.StatusGatewayTimeout || state != test.after {
+		if state, _ := b.Status(); w.Code != http.StatusGatewayTimeout || state != test.after {
 			t.Errorf("%T: status %d, and the breaker is %s, want %s", test.body, w.Code, state, test.after)
 		}
 	}
@@ -253,7 +253,7 @@ func TestClientsThatLeaveAResponse(t *testing.T) {
 func (b *breaker) stands(t *testing.T, want string) {
 	t.Helper()
 	w, now := b.phase.Load().window, b.now()
-	if state, _ := b.Standing(); state != want || w.networkErrors(now) != 0 || w.requests(now) != 1 {
+	if state, _ := b.Status(); state != want || w.networkErrors(now) != 0 || w.requests(now) != 1 {
 		t.Errorf("the state is %s, the ratio %v of %d", state, w.networkErrors(now), w.requests(now))
 	}
 }

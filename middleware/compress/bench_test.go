@@ -30,7 +30,7 @@ func BenchmarkNothingToDo(b *testing.B) {
 
 // BenchmarkSkipped is a response of an excluded type, with a recyclable writer.
 func BenchmarkSkipped(b *testing.B) {
-	skipped(b, func(next http.Handler) http.Handler { return transient{next} })
+	skipped(b, func(next http.Handler) http.Handler { return recyclable{next} })
 }
 
 // BenchmarkSkippedKept is the same without recycling.

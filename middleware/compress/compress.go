@@ -69,17 +69,17 @@ func (c *Compress) Counts() map[string]uint64 {
 
 // Wrap returns a handler that calls next with a compressing writer if the client accepts an encoding.
 func (c *Compress) Wrap(next http.Handler) http.Handler {
-	transient := !httpio.Retains(next)
-	return &step{compress: c, next: next, transient: transient}
+	recyclable := !httpio.Retains(next)
+	return &step{compress: c, next: next, recyclable: recyclable}
 }
 
 // step is the middleware of one router.
 type step struct {
 	compress *Compress
 	next     http.Handler
-	// transient is set if next keeps no part of a request or writer, provided that the service, by the request's record,
+	// recyclable is set if next keeps no part of a request or writer, provided that the service, by the request's record,
 	// does not either.
-	transient bool
+	recyclable bool
 }
 
 func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -121,7 +121,7 @@ func (s *step) serve(w http.ResponseWriter, r *http.Request, coding *coding) {
 	s.next.ServeHTTP(own, r)
 	completed = true
 	own.end()
-	if s.transient && telemetry.RecordFrom(r.Context()).Released {
+	if s.recyclable && telemetry.RecordFrom(r.Context()).Released {
 		own.reset()
 		s.compress.writers.Put(own)
 	}

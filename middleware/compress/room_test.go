@@ -69,16 +69,16 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// transient is a handler that keeps nothing.
-type transient struct{ http.Handler }
+// recyclable is a handler that keeps nothing.
+type recyclable struct{ http.Handler }
 
-func (transient) NoRetain() {}
+func (recyclable) NoRetain() {}
 
 // TestRecycledWriterIsClean checks that a recycled writer has no state of the last response.
 func TestRecycledWriterIsClean(t *testing.T) {
 	c := made(t, nil)
 	writers := make(map[http.ResponseWriter]bool)
-	handler := c.Wrap(transient{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := c.Wrap(recyclable{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writers[w] = true
 		telemetry.RecordFrom(r.Context()).Released = true
 		w.Header().Set("X-Path", r.URL.Path)
@@ -139,7 +139,7 @@ func TestWriterIsKept(t *testing.T) {
 			telemetry.RecordFrom(r.Context()).Released = released
 		})
 		if !released {
-			next = transient{next}
+			next = recyclable{next}
 		}
 		handler := c.Wrap(next)
 		if _, says := handler.(httpio.NoRetainer); says {

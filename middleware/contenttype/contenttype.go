@@ -16,8 +16,8 @@ import (
 type ContentType struct {
 	off      bool
 	warnings []string
-	// exchanges is a pool.
-	exchanges sync.Pool
+	// writers recycles response writers.
+	writers sync.Pool
 }
 
 // New accepts every definition. The deprecated option autoDetect disables the middleware if false; either value causes
@@ -46,22 +46,22 @@ func (c *ContentType) Wrap(next http.Handler) http.Handler {
 	if c.off {
 		return next
 	}
-	transient := !httpio.Retains(next)
+	recyclable := !httpio.Retains(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead || isGRPC(r.Header) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		e, recycled := c.exchanges.Get().(*exchange)
+		writer, recycled := c.writers.Get().(*responseWriter)
 		if !recycled {
-			e = new(exchange)
+			writer = new(responseWriter)
 		}
-		e.ResponseWriter = w
-		next.ServeHTTP(e, r)
-		e.decide(nil)
-		if transient && telemetry.RecordFrom(r.Context()).Released {
-			e.reset()
-			c.exchanges.Put(e)
+		writer.ResponseWriter = w
+		next.ServeHTTP(writer, r)
+		writer.decide(nil)
+		if recyclable && telemetry.RecordFrom(r.Context()).Released {
+			writer.reset()
+			c.writers.Put(writer)
 		}
 	})
 }

@@ -282,15 +282,15 @@ func TestAbortedHandlerSendsNothing(t *testing.T) {
 	})).ServeHTTP(s, middlewaretest.Request(t, "GET /"))
 }
 
-// transient is a handler that keeps nothing.
-type transient struct{ http.Handler }
+// recyclable is a handler that keeps nothing.
+type recyclable struct{ http.Handler }
 
-func (transient) NoRetain() {}
+func (recyclable) NoRetain() {}
 
 // TestWritersServeAgain checks that only writers that are not retained are recycled, without state of the last
 // response.
 func TestWritersServeAgain(t *testing.T) {
-	for _, test := range []struct{ transient, released, again bool }{
+	for _, test := range []struct{ recyclable, released, again bool }{
 		{true, true, true},
 		{true, false, false},
 		{false, true, false},
@@ -308,8 +308,8 @@ func TestWritersServeAgain(t *testing.T) {
 				_, _ = io.WriteString(w, "<html>")
 			}
 		})
-		if test.transient {
-			next = transient{next}
+		if test.recyclable {
+			next = recyclable{next}
 		}
 		handler := build(t, dynamic.ContentType{}).Wrap(next)
 		const rounds = 20
@@ -371,7 +371,7 @@ func BenchmarkContentType(b *testing.B) {
 		{"detected", dynamic.ContentType{}, []string{"GET /"}, nil},
 	} {
 		body, record := []byte("<html>"), new(telemetry.Record)
-		handler := build(b, test.config).Wrap(transient{http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		handler := build(b, test.config).Wrap(recyclable{http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			record.Released = true
 			w.Header()["Content-Type"] = test.kind
 			w.WriteHeader(http.StatusOK)

@@ -70,17 +70,17 @@ func (e *ErrorPages) Wrap(next http.Handler) http.Handler {
 	if e.codes.Empty() {
 		return next
 	}
-	transient := !httpio.Retains(next)
-	return &step{pages: e, next: next, transient: transient}
+	recyclable := !httpio.Retains(next)
+	return &step{pages: e, next: next, recyclable: recyclable}
 }
 
 // step is the middleware in front of one handler.
 type step struct {
 	pages *ErrorPages
 	next  http.Handler
-	// transient says that next keeps no part of a request or its writer, if the record's Released says so of
+	// recyclable says that next keeps no part of a request or its writer, if the record's Released says so of
 	// the service.
-	transient bool
+	recyclable bool
 }
 
 // ServeHTTP runs next, and the error page service if the response is to be replaced.
@@ -95,7 +95,7 @@ func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.pages.replace(w, r, tracker)
 		return
 	}
-	if s.transient && telemetry.RecordFrom(r.Context()).Released {
+	if s.recyclable && telemetry.RecordFrom(r.Context()).Released {
 		tracker.reset(nil, received{})
 		s.pages.trackers.Put(tracker)
 	}

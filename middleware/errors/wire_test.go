@@ -422,7 +422,7 @@ func TestTogether(t *testing.T) {
 		_, _ = io.WriteString(w, "page "+r.URL.RawQuery)
 	})
 	pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}, Query: "/?{url}"}, page)
-	handler := pages.Wrap(transient{toEndpoint(t, "web@file", endpoint.URL)})
+	handler := pages.Wrap(recyclable{toEndpoint(t, "web@file", endpoint.URL)})
 	url, client, _ := serve(t, "h1", handler)
 	var asking sync.WaitGroup
 	for i := range 8 {
@@ -446,8 +446,8 @@ func TestTogether(t *testing.T) {
 	equal(t, "counts", pages.Counts(), map[string]uint64{"replaced": 8 * 17, "failed": 0})
 }
 
-// transient is a handler that keeps nothing where the record says so.
-type transient struct{ http.Handler }
+// recyclable is a handler that keeps nothing where the record says so.
+type recyclable struct{ http.Handler }
 
 // NoRetain says so.
-func (transient) NoRetain() {}
+func (recyclable) NoRetain() {}

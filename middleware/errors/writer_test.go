@@ -78,7 +78,7 @@ func TestRecycledWriterIsClean(t *testing.T) {
 		}
 		w.Header().Set("X-Own", "yes")
 	})
-	handler := pages.Wrap(transient{released})
+	handler := pages.Wrap(recyclable{released})
 	for range 10 {
 		for _, path := range []string{"/good", "/bad"} {
 			recorder := httptest.NewRecorder()
@@ -138,7 +138,7 @@ func FuzzQuery(f *testing.F) {
 
 // BenchmarkGoodAnswer is what a request costs whose answer passes, where nobody keeps a part of it.
 func BenchmarkGoodAnswer(b *testing.B) {
-	bench(b, func(next http.Handler) http.Handler { return transient{next} })
+	bench(b, func(next http.Handler) http.Handler { return recyclable{next} })
 }
 
 // BenchmarkGoodAnswerKept is what it costs where somebody may keep the writer.

@@ -21,14 +21,14 @@ func (c cookies) serve(w http.ResponseWriter, r *http.Request, next http.Handler
 		next.ServeHTTP(w, r)
 		return
 	}
-	e := &exchange{names: c, lines: lines}
-	e.ResponseWriter, e.Editor = w, e
-	next.ServeHTTP(e, r)
-	e.Begin(http.StatusOK)
+	writer := &responseWriter{names: c, lines: lines}
+	writer.ResponseWriter, writer.Editor = w, writer
+	next.ServeHTTP(writer, r)
+	writer.Begin(http.StatusOK)
 }
 
-// exchange is a response that gets cookies.
-type exchange struct {
+// responseWriter adds cookies to a response.
+type responseWriter struct {
 	response.Writer
 	names cookies
 	// lines are the authentication server's, those with other names among them.
@@ -36,10 +36,10 @@ type exchange struct {
 }
 
 // EditHead puts the listed cookies of the authentication server in the place of the service's.
-func (e *exchange) EditHead(header http.Header, _ int) {
-	kept := slices.DeleteFunc(slices.Clone(header[setCookie]), e.names.list)
-	for _, line := range e.lines {
-		if e.names.list(line) {
+func (w *responseWriter) EditHead(header http.Header, _ int) {
+	kept := slices.DeleteFunc(slices.Clone(header[setCookie]), w.names.list)
+	for _, line := range w.lines {
+		if w.names.list(line) {
 			kept = append(kept, line)
 		}
 	}

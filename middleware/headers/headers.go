@@ -82,10 +82,10 @@ func (h *Headers) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		// read before the request is edited, which may remove it
 		granted = h.cors.grant(soleOrigin(r.Header))
 	}
-	var e *exchange
+	var writer *responseWriter
 	if granted.any || len(h.plain) > 0 {
-		e = new(exchange)
-		h.editRequest(r, e.values[:0:fewEdits])
+		writer = new(responseWriter)
+		h.editRequest(r, writer.values[:0:fewEdits])
 	} else {
 		h.editRequest(r, nil)
 	}
@@ -97,12 +97,12 @@ func (h *Headers) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		next.ServeHTTP(w, r)
 		return
 	}
-	if e == nil {
-		e = new(exchange)
+	if writer == nil {
+		writer = new(responseWriter)
 	}
-	e.ResponseWriter, e.Editor, e.edits, e.cors, e.granted = w, e, edits, h.cors, granted
-	next.ServeHTTP(e, r)
-	e.Begin(http.StatusOK)
+	writer.ResponseWriter, writer.Editor, writer.edits, writer.cors, writer.granted = w, writer, edits, h.cors, granted
+	next.ServeHTTP(writer, r)
+	writer.Begin(http.StatusOK)
 }
 
 // editRequest edits the request's headers. room is memory for values.

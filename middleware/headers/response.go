@@ -9,8 +9,8 @@ import (
 // fewEdits is the number of edits whose values fit into the writer.
 const fewEdits = 4
 
-// exchange is one request with edits of its response.
-type exchange struct {
+// responseWriter edits the head of a response.
+type responseWriter struct {
 	response.Writer
 	edits   []edit
 	cors    *cors
@@ -20,9 +20,9 @@ type exchange struct {
 }
 
 // EditHead applies the edits.
-func (e *exchange) EditHead(header http.Header, _ int) {
-	apply(header, e.edits, e.values[fewEdits:fewEdits])
-	if e.granted.any {
-		e.cors.edit(header, e.granted)
+func (w *responseWriter) EditHead(header http.Header, _ int) {
+	apply(header, w.edits, w.values[fewEdits:fewEdits])
+	if w.granted.any {
+		w.cors.edit(header, w.granted)
 	}
 }

@@ -120,7 +120,7 @@ func TestOptions(t *testing.T) {
 			if got := m.Counts()["refused"]; got != test.refused {
 				t.Errorf("%d were refused, want %d", got, test.refused)
 			}
-			if state, levels := owner.(*step).Standing(); state != "" || levels["in_flight"] != 0 {
+			if state, levels := owner.(*step).Status(); state != "" || levels["in_flight"] != 0 {
 				t.Errorf("afterwards it stands %q, %v", state, levels)
 			}
 		})
@@ -155,7 +155,7 @@ func TestAnswer(t *testing.T) {
 	w := httptest.NewRecorder()
 	var handler http.Handler
 	inner := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		if _, levels := owner.(*step).Standing(); levels["in_flight"] != 1 {
+		if _, levels := owner.(*step).Status(); levels["in_flight"] != 1 {
 			t.Errorf("it stands at %v", levels)
 		}
 		handler.ServeHTTP(w, middlewaretest.Request(t, "GET /").WithContext(telemetry.WithRecord(t.Context(), record)))
@@ -201,7 +201,7 @@ func TestAPanicIsCountedOutAndReachesTheServer(t *testing.T) {
 			handler.ServeHTTP(new(middlewaretest.Writer), middlewaretest.Request(t, "GET /"))
 		}()
 	}
-	if _, levels := owner.(*step).Standing(); levels["in_flight"] != 0 || m.Counts()["refused"] != 0 {
+	if _, levels := owner.(*step).Status(); levels["in_flight"] != 0 || m.Counts()["refused"] != 0 {
 		t.Errorf("it stands at %v, counts %v", levels, m.Counts())
 	}
 }
@@ -267,7 +267,7 @@ func TestARequestCountsWhileItStreams(t *testing.T) {
 				t.Errorf("the response ends with %q, %v", rest, err)
 			}
 			<-left
-			if _, levels := owner.(*step).Standing(); levels["in_flight"] != 0 {
+			if _, levels := owner.(*step).Status(); levels["in_flight"] != 0 {
 				t.Errorf("afterwards it stands at %v", levels)
 			}
 		})
@@ -307,7 +307,7 @@ func TestManyAtOnce(t *testing.T) {
 				group.Go(func() { handler.ServeHTTP(new(middlewaretest.Writer), r) })
 			}
 			synctest.Wait()
-			if _, levels := owner.(*step).Standing(); levels["in_flight"] != 3 || inside.Load() != 3 {
+			if _, levels := owner.(*step).Status(); levels["in_flight"] != 3 || inside.Load() != 3 {
 				t.Errorf("round %d: it stands at %v with %d inside", round, levels, inside.Load())
 			}
 			for range 3 {

@@ -19,8 +19,8 @@ type step struct {
 // NoRetain implements httpio.NoRetainer.
 func (*step) NoRetain() {}
 
-// Standing returns the number of requests in flight.
-func (s *step) Standing() (state string, levels map[string]int64) {
+// Status returns the number of requests in flight.
+func (s *step) Status() (state string, levels map[string]int64) {
 	return "", map[string]int64{"in_flight": s.inFlight.Load()}
 }
 

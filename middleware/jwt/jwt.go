@@ -127,16 +127,16 @@ func (j *JWT) Counts() map[string]uint64 {
 	return counted
 }
 
-// Standing returns how many keys and remembered tokens there are. The state is empty, or "waiting" until the first
+// Status returns how many keys and remembered tokens there are. The state is empty, or "waiting" until the first
 // key set has been fetched, "stale" when the last one could not be and the one before still counts, and "keyless"
 // when there are no keys.
-func (j *JWT) Standing() (state string, levels map[string]int64) {
+func (j *JWT) Status() (state string, levels map[string]int64) {
 	levels = map[string]int64{"remembered": j.cache.size()}
 	switch keys := j.keys.(type) {
 	case static:
 		levels["keys"] = int64(len(keys.set.keys))
 	case *remote:
-		state = keys.standing()
+		state = keys.status()
 		if set := keys.fresh(); set != nil {
 			levels["keys"] = int64(len(set.keys))
 		}

@@ -209,8 +209,8 @@ func (r *remote) next(err error) time.Duration {
 	return min(wait, maxBackoff, r.every) + rand.N(minInterval/10)
 }
 
-// standing returns the state as Standing has it.
-func (r *remote) standing() string {
+// status returns the state as [JWT.Status] reports it.
+func (r *remote) status() string {
 	switch state(r.state.Load()) {
 	case waiting:
 		return "waiting"

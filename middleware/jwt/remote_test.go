@@ -98,7 +98,7 @@ func TestNothingRunsBeforeTheFirstRequest(t *testing.T) {
 		p := startProvider(t)
 		j := p.guard(t, new(lines), nil)
 		pass(24 * time.Hour)
-		if state, levels := j.Standing(); p.asked.Load() != 0 || state != "waiting" || levels["keys"] != 0 {
+		if state, levels := j.Status(); p.asked.Load() != 0 || state != "waiting" || levels["keys"] != 0 {
 			t.Errorf("asked %d times, stands %s %v", p.asked.Load(), state, levels)
 		}
 		expect(t, j, "", http.StatusUnauthorized, "the request has no token")
@@ -126,14 +126,14 @@ func TestProviderIsDeadAtStart(t *testing.T) {
 			pass(time.Second)
 		}
 		logged(t, logger, failing)
-		if state, _ := j.Standing(); state != "keyless" || j.Counts()["failed"] > 10 || j.Counts()["unavailable"] != 101 {
+		if state, _ := j.Status(); state != "keyless" || j.Counts()["failed"] > 10 || j.Counts()["unavailable"] != 101 {
 			t.Errorf("stands %s, counts %v", state, j.Counts())
 		}
 		p.network.dead.Store(false)
 		pass(maxBackoff + time.Second) // The pauses grow no longer than this.
 		expect(t, j, token, passes, "")
 		logged(t, logger, again)
-		if state, levels := j.Standing(); state != "" || levels["keys"] != 1 || levels["remembered"] != 1 {
+		if state, levels := j.Status(); state != "" || levels["keys"] != 1 || levels["remembered"] != 1 {
 			t.Errorf("stands %q %v", state, levels)
 		}
 	})
@@ -171,7 +171,7 @@ func TestProviderFailsLater(t *testing.T) {
 				p.behave(misbehave)
 				pass(2 * time.Hour)
 				expect(t, j, token, passes, "")
-				if state, _ := j.Standing(); state != "stale" {
+				if state, _ := j.Status(); state != "stale" {
 					t.Errorf("stands %q", state)
 				}
 				pass(22*time.Hour + 50*time.Minute)

@@ -73,7 +73,7 @@ func TestSecretsAreNotInErrors(t *testing.T) {
 // search prints an object in every way, and asks it everything.
 func search(t *testing.T, name string, j *JWT) {
 	t.Helper()
-	state, levels := j.Standing()
+	state, levels := j.Status()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		for _, value := range []any{
 			j, *j,

@@ -144,7 +144,7 @@ func TestConcurrency(t *testing.T) {
 					}
 					_, _ = a, b
 					pass(time.Second)
-					j.Standing()
+					j.Status()
 					j.Counts()
 				}
 			})

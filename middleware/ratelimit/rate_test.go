@@ -132,7 +132,7 @@ func checkRate(t *testing.T, sources, rounds int) {
 	fault := float64(passed)/want - 1
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	_, levels := s.Standing()
+	_, levels := s.Status()
 	if levels["sources"] != int64(sources) || m.Counts()["evicted"] != 0 {
 		t.Errorf("%d of %d sources are remembered, %d evicted", levels["sources"], sources, m.Counts()["evicted"])
 	}

@@ -161,11 +161,11 @@ func TestOwnersCountAlone(t *testing.T) {
 		if diff := cmp.Diff(counts, m.Counts()); diff != "" {
 			t.Errorf("shared %v: %s", shared, diff)
 		}
-		if state, levels := a.(*step).Standing(); state != "" || levels["sources"] != 1 {
+		if state, levels := a.(*step).Status(); state != "" || levels["sources"] != 1 {
 			t.Errorf("shared %v: stands %q, %v", shared, state, levels)
 		}
 		*now = int64(time.Hour)
-		if _, levels := a.(*step).Standing(); levels["sources"] != 0 {
+		if _, levels := a.(*step).Status(); levels["sources"] != 0 {
 			t.Errorf("shared %v: an hour later it stands at %v", shared, levels)
 		}
 	}
@@ -411,7 +411,7 @@ func TestWithoutRedisAnswering(t *testing.T) {
 		if counts := m.Counts(); counts["local"] != 7 || counts["refused"] != 4 {
 			t.Errorf("%s: counts %v", name, counts)
 		}
-		if state, levels := a.(*step).Standing(); state != "redis_lost" || levels["sources"] != 1 {
+		if state, levels := a.(*step).Status(); state != "redis_lost" || levels["sources"] != 1 {
 			t.Errorf("%s: stands %q, %v", name, state, levels)
 		}
 		m.Close()
@@ -435,7 +435,7 @@ func TestManyAtOnce(t *testing.T) {
 			wrapped := owners[i%2].Wrap(handler)
 			for range 100 {
 				wrapped.ServeHTTP(new(middlewaretest.Writer), r)
-				owners[i%2].Standing()
+				owners[i%2].Status()
 				m.Counts()
 			}
 		}()

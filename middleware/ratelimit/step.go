@@ -17,9 +17,9 @@ type step struct {
 // NoRetain says that no part of a request outlives its handler here.
 func (*step) NoRetain() {}
 
-// Standing returns how many sources are remembered in this process, where one whose bucket is full again is forgotten
+// Status returns how many sources are remembered in this process, where one whose bucket is full again is forgotten
 // some time later. The state is "redis_lost" while Redis is known to be lost, and empty otherwise.
-func (s *step) Standing() (state string, levels map[string]int64) {
+func (s *step) Status() (state string, levels map[string]int64) {
 	levels = map[string]int64{"sources": 0}
 	if t := s.buckets.Load(); t != nil {
 		levels["sources"] = t.sources(s.limit.clock())

@@ -29,8 +29,8 @@ func (l limit) status() int {
 	return http.StatusGatewayTimeout
 }
 
-// exchange is one request with the time that it has left.
-type exchange struct {
+// requestState is one request with the time that it has left.
+type requestState struct {
 	ctx     requestContext
 	writer  writer
 	body    body
@@ -58,43 +58,43 @@ type exchange struct {
 }
 
 // start begins to count the time of a request.
-func (t *Timeout) start(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{timeout: t, control: *http.NewResponseController(w), start: time.Now()}
-	x.writer.exchange, x.writer.Decider = x, &x.writer
-	x.writer.Reset(w)
-	x.ctx.open(r.Context())
-	x.request = r.WithContext(&x.ctx)
+func (t *Timeout) start(w http.ResponseWriter, r *http.Request) *requestState {
+	s := &requestState{timeout: t, control: *http.NewResponseController(w), start: time.Now()}
+	s.writer.state, s.writer.Decider = s, &s.writer
+	s.writer.Reset(w)
+	s.ctx.open(r.Context())
+	s.request = r.WithContext(&s.ctx)
 	if r.Body != nil && r.Body != http.NoBody {
-		x.body = body{ReadCloser: r.Body, exchange: x}
-		x.request.Body = &x.body
+		s.body = body{ReadCloser: r.Body, state: s}
+		s.request.Body = &s.body
 		if t.request > 0 || t.idle > 0 {
 			// The route's limits replace those of the entrypoint. A server without deadlines keeps its own.
-			_ = x.control.SetReadDeadline(time.Time{})
+			_ = s.control.SetReadDeadline(time.Time{})
 		}
 	}
-	_, wait := x.due(0)
+	_, wait := s.due(0)
 	// The timer must be in place before it can fire.
-	x.mutex.Lock()
-	defer x.mutex.Unlock()
-	x.timer = time.AfterFunc(wait, x.tick)
-	return x
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.timer = time.AfterFunc(wait, s.tick)
+	return s
 }
 
 // since returns the time since the start.
-func (x *exchange) since() time.Duration { return time.Since(x.start) }
+func (s *requestState) since() time.Duration { return time.Since(s.start) }
 
 // touch records that bytes move.
-func (x *exchange) touch() {
-	if x.timeout.idle > 0 {
-		x.moved.Store(int64(x.since()))
+func (s *requestState) touch() {
+	if s.timeout.idle > 0 {
+		s.moved.Store(int64(s.since()))
 	}
 }
 
 // due returns the limit that is exceeded, or none and the time until the next check; 0 is never. That time is at most
 // idle, so that the timer need not be moved when a pause begins.
-func (x *exchange) due(now time.Duration) (over limit, wait time.Duration) {
-	t := x.timeout
-	begun, reading := x.begun.Load(), x.reading.Load()
+func (s *requestState) due(now time.Duration) (over limit, wait time.Duration) {
+	t := s.timeout
+	begun, reading := s.begun.Load(), s.reading.Load()
 	check := func(l limit, left time.Duration) {
 		switch {
 		case left <= 0 && over == none:
@@ -103,13 +103,13 @@ func (x *exchange) due(now time.Duration) (over limit, wait time.Duration) {
 			wait = left
 		}
 	}
-	if t.request > 0 && x.hijacked == nil {
+	if t.request > 0 && s.hijacked == nil {
 		check(request, t.request-now)
 	}
 	if t.response > 0 && !begun {
 		left := t.response
 		if !reading {
-			left -= now - time.Duration(x.received.Load())
+			left -= now - time.Duration(s.received.Load())
 		}
 		check(responseHeader, left)
 	}
@@ -117,7 +117,7 @@ func (x *exchange) due(now time.Duration) (over limit, wait time.Duration) {
 		left := t.idle
 		// What the endpoint takes to answer is a matter of responseHeader, where that is set.
 		if begun || reading || t.response == 0 {
-			left -= now - time.Duration(x.moved.Load())
+			left -= now - time.Duration(s.moved.Load())
 		}
 		l := idle
 		if reading && !begun {
@@ -129,22 +129,22 @@ func (x *exchange) due(now time.Duration) (over limit, wait time.Duration) {
 }
 
 // tick looks whether the time is over.
-func (x *exchange) tick() {
-	x.mutex.Lock()
-	defer x.mutex.Unlock()
+func (s *requestState) tick() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	switch {
-	case x.ended:
-	case x.passed() != none:
+	case s.ended:
+	case s.passed() != none:
 		// The handler has had its time to answer for an idle client.
-		x.ctx.end(errOver)
+		s.ctx.end(errOver)
 	default:
-		over, wait := x.due(x.since())
+		over, wait := s.due(s.since())
 		if over != none {
-			x.over.Store(uint32(over))
-			x.timeout.over[over].Add(1)
-			x.expire()
+			s.over.Store(uint32(over))
+			s.timeout.over[over].Add(1)
+			s.expire()
 		} else if wait > 0 {
-			x.timer.Reset(wait)
+			s.timer.Reset(wait)
 		}
 	}
 }
@@ -156,64 +156,64 @@ var past = time.Unix(1, 0)
 const leave = time.Second
 
 // expire ends what goes on. The mutex is held.
-func (x *exchange) expire() {
-	if x.begun.Load() {
-		x.cut = true
-		x.writer.End(errCut)
+func (s *requestState) expire() {
+	if s.begun.Load() {
+		s.cut = true
+		s.writer.End(errCut)
 		// A Write may wait for the client.
-		_ = x.control.SetWriteDeadline(past)
-		if x.hijacked != nil {
-			_ = x.hijacked.SetDeadline(past)
+		_ = s.control.SetWriteDeadline(past)
+		if s.hijacked != nil {
+			_ = s.hijacked.SetDeadline(past)
 		}
 	}
-	if x.passed() == idleClient {
+	if s.passed() == idleClient {
 		// The end of the context would count as a failure of the endpoint.
-		x.timer.Reset(leave)
+		s.timer.Reset(leave)
 	} else {
-		x.ctx.end(errOver)
+		s.ctx.end(errOver)
 	}
-	if x.reading.Load() {
-		_ = x.control.SetReadDeadline(past)
+	if s.reading.Load() {
+		_ = s.control.SetReadDeadline(past)
 	}
 }
 
 // begin records that the final response begins, and reports whether it may: once the time is over, only an error
 // response may.
-func (x *exchange) begin(status int) bool {
-	if x.begun.Load() {
+func (s *requestState) begin(status int) bool {
+	if s.begun.Load() {
 		return true
 	}
-	x.mutex.Lock()
-	defer x.mutex.Unlock()
-	if x.passed() != none && status < http.StatusBadRequest {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.passed() != none && status < http.StatusBadRequest {
 		return false
 	}
-	x.moved.Store(int64(x.since()))
-	x.begun.Store(true)
+	s.moved.Store(int64(s.since()))
+	s.begun.Store(true)
 	return true
 }
 
-// end ends the exchange for the timer, and returns the limit that was over.
-func (x *exchange) end() limit {
-	x.mutex.Lock()
-	defer x.mutex.Unlock()
-	x.ended = true
-	x.timer.Stop()
-	x.ctx.close()
-	return x.passed()
+// end ends the request for the timer, and returns the limit that was over.
+func (s *requestState) end() limit {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.ended = true
+	s.timer.Stop()
+	s.ctx.close()
+	return s.passed()
 }
 
 // passed returns the limit that was over, or none.
-func (x *exchange) passed() limit { return limit(x.over.Load()) }
+func (s *requestState) passed() limit { return limit(s.over.Load()) }
 
 // take records that the connection speaks another protocol from now on, to which idle alone applies.
-func (x *exchange) take(connection net.Conn) net.Conn {
-	x.mutex.Lock()
-	defer x.mutex.Unlock()
-	x.hijacked = connection
-	if x.timeout.idle == 0 {
-		x.timer.Stop()
+func (s *requestState) take(connection net.Conn) net.Conn {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.hijacked = connection
+	if s.timeout.idle == 0 {
+		s.timer.Stop()
 		return connection
 	}
-	return &conn{Conn: connection, exchange: x}
+	return &conn{Conn: connection, state: s}
 }

@@ -66,33 +66,33 @@ func (t *Timeout) Counts() map[string]uint64 {
 // answered with 408.
 func (t *Timeout) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := t.start(w, r)
-		defer x.conclude(r)
-		next.ServeHTTP(&x.writer, x.request)
-		x.completed = true
+		s := t.start(w, r)
+		defer s.conclude(r)
+		next.ServeHTTP(&s.writer, s.request)
+		s.completed = true
 	})
 }
 
-// conclude ends an exchange after its handler, which has returned or panicked. It is deferred.
-func (x *exchange) conclude(r *http.Request) {
-	over := x.end()
+// conclude ends a request after its handler, which has returned or panicked. It is deferred.
+func (s *requestState) conclude(r *http.Request) {
+	over := s.end()
 	if over == none {
 		return
 	}
-	answer.Note(r, x.timeout.name, x.timeout.reason(over))
+	answer.Note(r, s.timeout.name, s.timeout.reason(over))
 	switch {
-	case x.cut && x.completed:
+	case s.cut && s.completed:
 		panic(http.ErrAbortHandler)
-	case x.begun.Load() || r.Context().Err() != nil:
+	case s.begun.Load() || r.Context().Err() != nil:
 		return
-	case !x.completed:
+	case !s.completed:
 		//nolint:errorlint // net/http compares the value of a panic the same way.
 		if cause := recover(); cause != http.ErrAbortHandler {
 			panic(cause)
 		}
 	}
-	x.writer.Restore()
-	answer.Refuse(x.writer.ResponseWriter, r, over.status(), x.timeout.name, x.timeout.reason(over))
+	s.writer.Restore()
+	answer.Refuse(s.writer.ResponseWriter, r, over.status(), s.timeout.name, s.timeout.reason(over))
 }
 
 // reason says what was too long.

@@ -19,47 +19,47 @@ var errCut = fmt.Errorf("the time for the response is over: %w", errOver)
 // writer passes a response on, and records when it begins and moves.
 type writer struct {
 	intercept.Writer
-	exchange *exchange
+	state *requestState
 }
 
 // Decide passes a response that begins in time, and discards others.
 func (w *writer) Decide(status int) (int, intercept.Decision) {
-	if !w.exchange.begin(status) {
+	if !w.state.begin(status) {
 		return status, intercept.Discard
 	}
-	if w.exchange.timeout.idle > 0 {
+	if w.state.timeout.idle > 0 {
 		// Splicing does not report its progress: an endpoint that sends little at a time would count as idle.
-		w.Body = movingBody{w.exchange}
+		w.Body = movingBody{w.state}
 	}
 	return status, intercept.Pass
 }
 
 // WriteHeader sends a status. An informational one counts as movement.
 func (w *writer) WriteHeader(status int) {
-	w.exchange.touch()
+	w.state.touch()
 	w.Writer.WriteHeader(status)
 }
 
 // Hijack takes over the connection, to which idle alone applies from then on.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	x := w.exchange
-	if !x.begin(http.StatusSwitchingProtocols) {
+	s := w.state
+	if !s.begin(http.StatusSwitchingProtocols) {
 		return nil, nil, errCut
 	}
 	connection, buffers, err := w.Writer.Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	return x.take(connection), buffers, nil
+	return s.take(connection), buffers, nil
 }
 
 // movingBody is the body of a response whose idle time is bounded.
-type movingBody struct{ exchange *exchange }
+type movingBody struct{ state *requestState }
 
 // Write sends a part of the body.
 func (b movingBody) Write(p []byte) (int, error) {
-	b.exchange.touch()
-	n, err := b.exchange.writer.ResponseWriter.Write(p)
-	b.exchange.touch()
+	b.state.touch()
+	n, err := b.state.writer.ResponseWriter.Write(p)
+	b.state.touch()
 	return n, err
 }

@@ -78,7 +78,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 }
 
 func (s *session) send(ctx context.Context, message dynamic.Message) {
-	message.ProviderName = s.Provider.name
+	message.Provider = s.Provider.name
 	select {
 	case s.messages <- message:
 	case <-ctx.Done():

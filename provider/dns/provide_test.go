@@ -17,7 +17,7 @@ func TestProvideFollowsAName(t *testing.T) {
 	options := z.files(t, shortConf, "")
 	options.MinTTL = 5 * time.Millisecond
 	p, messages := provide(t, options, "dns/a.b.c:80")
-	if first := <-messages; first.State != dynamic.StateSynced || first.ProviderName != "dns" ||
+	if first := <-messages; first.State != dynamic.StateSynced || first.Provider != "dns" ||
 		len(first.Endpoints) != 0 {
 		t.Errorf("first message = %+v, want synced and nothing else", first)
 	}

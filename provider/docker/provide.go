@@ -60,7 +60,7 @@ type session struct {
 }
 
 func (s *session) send(ctx context.Context, message dynamic.Message) {
-	message.ProviderName = Name
+	message.Provider = Name
 	select {
 	case s.messages <- message:
 	case <-ctx.Done():

@@ -134,7 +134,7 @@ func TestFirstState(t *testing.T) {
 	play(t, nil, nil, func(s *stage) {
 		first := s.news()
 		if len(first) != 1 || first[0].Configuration == nil || first[0].State != dynamic.StateSynced ||
-			first[0].ProviderName != Name {
+			first[0].Provider != Name {
 			t.Errorf("the first messages are %+v, want one empty state", first)
 		}
 	})

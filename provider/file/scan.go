@@ -41,7 +41,7 @@ func (p *Provider) scan(ctx context.Context, w *watcher) (changed bool) {
 	}
 	next.Verdicts = append(next.Verdicts, findings...)
 	state, reason := p.state(findings)
-	p.last = &dynamic.Message{ProviderName: Name, Configuration: next, State: state, Reason: reason}
+	p.last = &dynamic.Message{Provider: Name, Configuration: next, State: state, Reason: reason}
 	p.lastFindings = findings
 	return true
 }

@@ -70,8 +70,8 @@ func checkFirst(t *testing.T, m dynamic.Message) {
 // check checks what holds for every message.
 func check(t *testing.T, m dynamic.Message) {
 	t.Helper()
-	if strings.Contains(m.ProviderName, "@") {
-		t.Errorf("the provider's name %q contains @", m.ProviderName)
+	if strings.Contains(m.Provider, "@") {
+		t.Errorf("the provider's name %q contains @", m.Provider)
 	}
 	for _, set := range m.Endpoints {
 		if set.Key == "" {

@@ -50,7 +50,7 @@ func newProxy(t *testing.T, services map[string]*dynamic.Service) *proxy {
 	entrypoints := []router.EntryPoint{{Name: "web", Port: 80, Default: true, Policy: canonical.DefaultPolicy()}}
 	transport := &dynamic.ServersTransport{}
 	transport.SetDefaults()
-	target := router.NewSwitch(entrypoints)
+	target := router.NewActiveTable(entrypoints)
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	p := &proxy{t: t, mirrors: service.NewMirrors(), records: make(chan telemetry.Record, 1000)}
 	compiler := router.NewCompiler(router.Options{
@@ -84,7 +84,7 @@ func newProxy(t *testing.T, services map[string]*dynamic.Service) *proxy {
 	return p
 }
 
-func (p *proxy) serve(target *router.Switch) {
+func (p *proxy) serve(target *router.ActiveTable) {
 	t := p.t
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

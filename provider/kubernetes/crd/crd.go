@@ -26,8 +26,8 @@ type Provider struct {
 	// kinds are the watches of what is translated, by the Kind of their sources; others those of what it refers to.
 	kinds  map[string]kindWatch
 	others []watch
-	// standing holds a value when the status of a watch may have changed.
-	standing chan struct{}
+	// statusChanged holds a value when the status of a watch may have changed.
+	statusChanged chan struct{}
 	// trusted says that everything that is needed has been read, and nothing of it forgotten since; it belongs to Provide.
 	trusted bool
 }
@@ -41,10 +41,10 @@ func New(options static.KubernetesCRD, cluster *client.Cluster, counters transla
 	}
 	known := kinds()
 	p := &Provider{
-		throttle: DefaultThrottle,
-		memory:   translation.New(Name, known, counters),
-		kinds:    make(map[string]kindWatch, len(known)),
-		standing: make(chan struct{}, 1),
+		throttle:      DefaultThrottle,
+		memory:        translation.New(Name, known, counters),
+		kinds:         make(map[string]kindWatch, len(known)),
+		statusChanged: make(chan struct{}, 1),
 	}
 	if given := time.Duration(options.ThrottleDuration); given > 0 {
 		p.throttle = given
@@ -54,7 +54,7 @@ func New(options static.KubernetesCRD, cluster *client.Cluster, counters transla
 	p.watchKinds(cluster, client.Scope{Namespaces: options.Namespaces, LabelSelector: options.LabelSelector})
 	cluster.OnStatus(func() {
 		select {
-		case p.standing <- struct{}{}:
+		case p.statusChanged <- struct{}{}:
 		default:
 		}
 	})

@@ -22,7 +22,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for first := true; ; first = false {
-		message := dynamic.Message{ProviderName: Name}
+		message := dynamic.Message{Provider: Name}
 		var changed bool
 		began := time.Now()
 		message.Configuration, changed = p.update()
@@ -60,7 +60,7 @@ func (p *Provider) pause(took time.Duration) time.Duration {
 func (p *Provider) next(ctx context.Context, pause *time.Timer) bool {
 	select {
 	case <-p.memory.Touched():
-	case <-p.standing:
+	case <-p.statusChanged:
 	case <-ctx.Done():
 		return false
 	}
@@ -91,12 +91,12 @@ func (p *Provider) wait(ctx context.Context, messages chan<- dynamic.Message) bo
 			return true
 		}
 		if reason != told {
-			if told = reason; !send(ctx, messages, dynamic.Message{ProviderName: Name, Reason: reason}) {
+			if told = reason; !send(ctx, messages, dynamic.Message{Provider: Name, Reason: reason}) {
 				return false
 			}
 		}
 		select {
-		case <-p.standing:
+		case <-p.statusChanged:
 		case <-ctx.Done():
 			return false
 		}

@@ -57,7 +57,7 @@ func (p *Provider) settled(ctx context.Context, messages chan<- dynamic.Message)
 		if reason != told {
 			told = reason
 			select {
-			case messages <- dynamic.Message{ProviderName: Name, Reason: reason}:
+			case messages <- dynamic.Message{Provider: Name, Reason: reason}:
 			case <-ctx.Done():
 				return false
 			}
@@ -83,7 +83,7 @@ func (p *Provider) next() (next dynamic.Message, changed bool) {
 		state = dynamic.StateSynced
 	}
 	p.trusted = state == dynamic.StateSynced
-	return dynamic.Message{ProviderName: Name, Configuration: configuration, State: state, Reason: reason}, changed
+	return dynamic.Message{Provider: Name, Configuration: configuration, State: state, Reason: reason}, changed
 }
 
 // update translates what has changed and returns the whole.

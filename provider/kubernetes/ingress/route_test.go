@@ -31,7 +31,7 @@ func compiled(t *testing.T, from *dynamic.Configuration) (*router.Table, map[str
 		whole.Verdicts = append(whole.Verdicts, verdict)
 	}
 	entrypoints := []router.EntryPoint{{Name: "web", Port: 80, Default: true}}
-	target := router.NewSwitch(entrypoints)
+	target := router.NewActiveTable(entrypoints)
 	transport := &dynamic.ServersTransport{}
 	transport.SetDefaults()
 	compiler := router.NewCompiler(router.Options{

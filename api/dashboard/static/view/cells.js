@@ -5,11 +5,11 @@ import { el, write } from '../lib/dom.js';
 import { count, duration, percent, rate } from '../lib/format.js';
 import { repeat } from '../lib/live.js';
 import { Readings, quantile } from '../lib/traffic.js';
-import { linked, standing, within } from './parts.js';
+import { linked, stateIcon, within } from './parts.js';
 
 /** named is the first cell of a row: state, name, and a note. */
 export function named(kind, item, ...below) {
-  return el('div', {}, standing(item.status), el('span', {}, linked(kind, item.name, { 'data-row': true }), below.map((text) => text && el('small', {}, text)),
+  return el('div', {}, stateIcon(item.status), el('span', {}, linked(kind, item.name, { 'data-row': true }), below.map((text) => text && el('small', {}, text)),
     item.status !== 'enabled' && item.error?.length ? el('span', { class: `why ${item.status === 'disabled' ? 'bad-text' : 'warn-text'}` }, [item.error].flat()[0]) : null));
 }
 

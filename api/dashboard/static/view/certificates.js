@@ -4,7 +4,7 @@ import { el } from '../lib/dom.js';
 import { day, span } from '../lib/format.js';
 import { chips } from './cells.js';
 import { list } from './list.js';
-import { standing } from './parts.js';
+import { stateIcon } from './parts.js';
 
 /** lasting is the remaining validity: {state, text}. */
 export function lasting(one, now = Date.now()) {
@@ -18,7 +18,7 @@ export function certificates(context) {
     view: 'certificates', path: 'certificates', title: 'Certificates', hint: 'Search names', empty: 'There are no certificates.',
     prepare: (all) => [...all].sort((a, b) => Date.parse(a.notAfter) - Date.parse(b.notAfter)),
     columns: [
-      { title: 'Name', class: 'name', cell: (item) => el('div', {}, standing(lasting(item).state), el('span', {}, el('b', {}, item.commonName || item.sans?.[0] || item.name), el('small', { class: 'mono' }, item.serialNumber))) },
+      { title: 'Name', class: 'name', cell: (item) => el('div', {}, stateIcon(lasting(item).state), el('span', {}, el('b', {}, item.commonName || item.sans?.[0] || item.name), el('small', { class: 'mono' }, item.serialNumber))) },
       { title: 'Other names', cell: (item) => chips('', (item.sans ?? []).filter((name) => name !== item.commonName), 4) },
       { title: 'Issuer', class: 'named', cell: (item) => [item.issuerOrg, item.issuerCN].filter(Boolean).join(' ') },
       { title: 'Key', class: 'named', cell: (item) => [item.keyType, item.keySize].filter(Boolean).join(' ') },

@@ -5,7 +5,7 @@ import { duration, percent, many } from '../lib/format.js';
 import { place } from '../lib/place.js';
 import { meter } from './cells.js';
 import { list } from './list.js';
-import { linked, standing, tone } from './parts.js';
+import { linked, stateIcon, tone } from './parts.js';
 
 const states = [['serving', 'Serving'], ['draining', 'Draining'], ['unhealthy', 'Unhealthy'], ['ejected', 'Ejected']];
 
@@ -37,7 +37,7 @@ const idle = (endpoint) => endpoint.upstreams.reduce((sum, one) => sum + one.idl
 
 export function columns(scale, service = '') {
   return [
-    { title: 'Address', class: 'name', cell: (item) => el('div', {}, standing(worst(item) ? stateOf(item, worst(item)) : 'serving'), el('span', {}, el('b', { class: 'mono' }, item.address), el('span', { class: 'beside' }, [item.source, item.uid].filter(Boolean).join(' · ')))) },
+    { title: 'Address', class: 'name', cell: (item) => el('div', {}, stateIcon(worst(item) ? stateOf(item, worst(item)) : 'serving'), el('span', {}, el('b', { class: 'mono' }, item.address), el('span', { class: 'beside' }, [item.source, item.uid].filter(Boolean).join(' · ')))) },
     { title: 'Services', class: 'wide', cell: (item) => [places(item, service).shown.map((pool, i) => el('div', {}, linked('service', pool.service, i === 0 ? { 'data-row': true } : {}), ' ', el('span', { class: 'quiet-text' }, stateOf(item, pool)), remark(item, pool) ? el('span', { class: `why ${tone(stateOf(item, pool)) === 'bad' ? 'bad-text' : 'warn-text'}` }, remark(item, pool)) : null)), places(item, service).rest ? el('div', { class: 'quiet-text' }, `and ${many(places(item, service).rest, 'more service')}`) : null] },
     { title: 'In flight', class: 'figure', cell: (item) => el('span', { class: 'bar-cell' }, meter(item.inFlight / scale.most), String(item.inFlight)) },
     { title: 'Latency', class: 'figure', cell: (item) => duration(Math.max(...item.pools.map((pool) => pool.latencySeconds)) || undefined) },

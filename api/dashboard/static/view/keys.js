@@ -3,7 +3,7 @@
 import { el, icon, replace } from '../lib/dom.js';
 import { page } from '../lib/api.js';
 import { place } from '../lib/place.js';
-import { parted, standing } from './parts.js';
+import { parted, stateIcon } from './parts.js';
 import { tabs } from './shell.js';
 
 const sources = [
@@ -105,7 +105,7 @@ function finder() {
       items = [];
     }
     replace(list, items.map((item, i) => el('li', { role: 'option', id: `found-${i}`, on: { click: () => go(item), pointermove: () => i !== at && choose(i) } },
-      el('span', { class: 'what' }, item.kind), item.state ? standing(item.state) : null, el('span', { class: 'name' }, parted(item.name)), item.more ? el('span', { class: 'more mono' }, item.more) : null)));
+      el('span', { class: 'what' }, item.kind), item.state ? stateIcon(item.state) : null, el('span', { class: 'name' }, parted(item.name)), item.more ? el('span', { class: 'more mono' }, item.more) : null)));
     choose(0);
   };
   input.addEventListener('input', () => {

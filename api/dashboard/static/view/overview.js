@@ -9,7 +9,7 @@ import { busiest } from './busiest.js';
 import { entry } from './changes.js';
 import { explained } from './failing.js';
 import { lane, wide } from './traffic.js';
-import { alike, finding, sheet, standing } from './parts.js';
+import { alike, finding, sheet, stateIcon } from './parts.js';
 import { ending, failing, providers } from './problems.js';
 
 const shownProblems = 6;
@@ -48,7 +48,7 @@ export async function overview({ signal }) {
     state.className = `sheet state ${tone}`;
     replace(state, sign(tone), el('h1', {}, text),
       el('p', {}, ready?.generation > 0 ? `Generation ${ready.generation} has served for ${span(ready.ageSeconds + (Date.now() - live.readyAt) / 1000)}.` : 'No configuration is in use yet.'),
-      el('div', { class: 'side facts' }, (ready?.providers ?? []).map((one) => el('span', { title: one.reason ?? '' }, standing(one.state), el('span', {}, one.name, one.state === 'synced' ? '' : ` ${one.state}`), one.lastMessageSeconds === undefined ? null : el('span', { class: 'quiet-text', title: 'since its last message' }, span(one.lastMessageSeconds))))));
+      el('div', { class: 'side facts' }, (ready?.providers ?? []).map((one) => el('span', { title: one.reason ?? '' }, stateIcon(one.state), el('span', {}, one.name, one.state === 'synced' ? '' : ` ${one.state}`), one.lastMessageSeconds === undefined ? null : el('span', { class: 'quiet-text', title: 'since its last message' }, span(one.lastMessageSeconds))))));
     const findings = [...failed, ...providers(ready), ...(ready?.verdicts ?? []), ...others];
     findings.sort((a, b) => rank(a) - rank(b));
     const total = findings.length + (ready?.moreVerdicts ?? 0) + unseen;
@@ -123,7 +123,7 @@ function counts(overviewed) {
   return sheet('In use', null, el('table', {}, el('thead', {}, el('tr', {}, ['', 'Total', 'Defects', 'Not in use'].map((title) => el('th', { scope: 'col', class: title ? 'figure' : null }, title || el('span', { class: 'unseen' }, 'Kind'))))),
     el('tbody', {}, rows.map(([title, view, one]) => el('tr', {}, el('th', { scope: 'row' }, el('a', { href: place(view) }, title)), el('td', { class: 'figure' }, count(one.total ?? 0)),
       number(one.warnings, 'warn', place(view, '', { status: 'warning' })), number(one.errors, 'bad', place(view, '', { status: 'disabled' })))))),
-  el('div', { class: 'body facts' }, Object.entries(features ?? {}).map(([name, value]) => el('span', {}, standing(value ? 'serving' : 'absent'), { tracing: 'Tracing', metrics: 'Metrics', accessLog: 'Access log' }[name] ?? name, el('span', { class: 'quiet-text' }, value === true ? 'on' : value || 'off')))));
+  el('div', { class: 'body facts' }, Object.entries(features ?? {}).map(([name, value]) => el('span', {}, stateIcon(value ? 'serving' : 'absent'), { tracing: 'Tracing', metrics: 'Metrics', accessLog: 'Access log' }[name] ?? name, el('span', { class: 'quiet-text' }, value === true ? 'on' : value || 'off')))));
 }
 
 function number(value, tone, target) {

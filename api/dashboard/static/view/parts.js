@@ -16,8 +16,8 @@ const tones = {
 /** tone maps a state to good, warn, bad or idle. */
 export const tone = (state) => tones[state] ?? 'warn';
 
-/** standing shows a state as a shape with a text alternative. */
-export function standing(state) {
+/** stateIcon shows a state as a shape with a text alternative. */
+export function stateIcon(state) {
   return [sign(tone(state)), el('span', { class: 'unseen' }, `${state} `)];
 }
 
@@ -82,7 +82,7 @@ export function sheet(title, tools, ...content) {
 /** heading is the head of an object's page. */
 export function heading(list, name, state, ...side) {
   return el('header', {}, el('p', { class: 'crumb' }, el('a', { href: place(list.view) }, list.title)),
-    el('div', { class: 'title' }, el('div', { class: 'lead' }, state ? standing(state) : null, el('h1', {}, parted(name)), copying(name, 'the name')), el('div', { class: 'side' }, side)));
+    el('div', { class: 'title' }, el('div', { class: 'lead' }, state ? stateIcon(state) : null, el('h1', {}, parted(name)), copying(name, 'the name')), el('div', { class: 'side' }, side)));
 }
 
 /** explaining links to the explain form with a request that matches the rule. */

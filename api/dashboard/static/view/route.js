@@ -5,7 +5,7 @@ import { count, duration, many, percent } from '../lib/format.js';
 import { place, placeOf } from '../lib/place.js';
 import { meter } from './cells.js';
 import { remark, stateOf } from './endpoints.js';
-import { parted, standing, tone } from './parts.js';
+import { parted, stateIcon, tone } from './parts.js';
 
 /** boxes is the maximum number of endpoints drawn as boxes; more are drawn as a mosaic. */
 export const boxes = 8;
@@ -14,7 +14,7 @@ export const boxes = 8;
 export function station({ target, label, below = [], state, missing }) {
   const shade = state ? tone(state) : '';
   return el(target ? 'a' : 'div', { href: target, class: `station ${['bad', 'warn'].includes(shade) ? shade : ''} ${missing ? 'missing' : ''}` },
-    el('span', { class: 'label' }, state ? standing(state) : null, el('span', {}, label)), below.map((text) => text && el('small', {}, text)));
+    el('span', { class: 'label' }, state ? stateIcon(state) : null, el('span', {}, label)), below.map((text) => text && el('small', {}, text)));
 }
 
 /** objectStation is the node of a middleware or service; one that does not exist is marked. */
@@ -45,7 +45,7 @@ function endpointStation(service) {
       const state = stateOf(endpoint, pool);
       const shade = tone(state);
       node.className = `station ${shade === 'good' ? '' : shade}`;
-      replace(label, standing(state), el('span', { class: 'mono' }, endpoint.address));
+      replace(label, stateIcon(state), el('span', { class: 'mono' }, endpoint.address));
       replace(load, meter(endpoint.inFlight / 20), el('span', { title: 'requests in flight' }, `${endpoint.inFlight} in flight`), pool.latencySeconds ? el('span', { title: 'latency as the strategy sees it' }, duration(pool.latencySeconds)) : null, el('span', { title: 'share of new requests' }, percent(pool.share)));
       write(note, describe(endpoint, pool));
       note.hidden = !note.textContent;
@@ -109,7 +109,7 @@ function mosaic(list, service, total) {
   const whole = total > list.length ? `${words} of the first ${count(list.length)}` : words;
   const listed = (status, text) => el('a', { href: place('endpoints', '', { serviceName: service, status }) }, text);
   return el('div', { class: 'mosaic' }, el('p', {}, whole, ' · ', listed('', total > list.length ? `all ${count(total)}` : 'list')), el('div', { class: 'chips', role: 'img', 'aria-label': whole }, tiles),
-    bad.length ? el('ul', {}, bad.slice(0, reasons).map((one) => el('li', {}, standing('unhealthy'), ' ', el('span', { class: 'mono' }, one.address), ` ${describe(one, poolOf(one, service))}`)),
+    bad.length ? el('ul', {}, bad.slice(0, reasons).map((one) => el('li', {}, stateIcon('unhealthy'), ' ', el('span', { class: 'mono' }, one.address), ` ${describe(one, poolOf(one, service))}`)),
       bad.length > reasons ? el('li', {}, listed(alone, `and ${count(bad.length - reasons)} more`)) : null) : null);
 }
 

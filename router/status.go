@@ -1,7 +1,7 @@
 package router
 
-// ServiceStanding is a service as it stands now.
-type ServiceStanding struct {
+// ServiceStatus is the present state of a service.
+type ServiceStatus struct {
 	Name        string   `json:"name"`
 	Kind        string   `json:"kind"`
 	Middlewares []string `json:"middlewares,omitempty"`
@@ -14,13 +14,13 @@ type ServiceStanding struct {
 	// Up reports whether the service counts as up for services above it, by the health of those who answer below it.
 	Up bool `json:"up"`
 	// Endpoints are the members of a load balancer's pool.
-	Endpoints []EndpointStanding `json:"endpoints,omitempty"`
+	Endpoints []EndpointStatus `json:"endpoints,omitempty"`
 	// Services are the branches of a service of services.
-	Services []ServiceStanding `json:"services,omitempty"`
+	Services []ServiceStatus `json:"services,omitempty"`
 }
 
-// EndpointStanding is a member of a pool.
-type EndpointStanding struct {
+// EndpointStatus is a member of a pool.
+type EndpointStatus struct {
 	Address string `json:"address"`
 	Scheme  string `json:"scheme"`
 	// Share is its part of the requests relative to the others; 0 means that it gets none.
@@ -32,32 +32,32 @@ type EndpointStanding struct {
 // kindInternal is the kind of the services that Sluice itself answers.
 const kindInternal = "internal"
 
-func (n *serviceNode) standing() ServiceStanding {
-	standing := ServiceStanding{Name: n.name, Kind: n.kind, Middlewares: n.steps, Up: n.up == nil || n.up()}
+func (n *serviceNode) status() ServiceStatus {
+	status := ServiceStatus{Name: n.name, Kind: n.kind, Middlewares: n.steps, Up: n.up == nil || n.up()}
 	for _, child := range n.children {
-		branch := child.node.standing()
+		branch := child.node.status()
 		branch.Role, branch.Weight, branch.Percent = child.role, child.weight, child.percent
-		standing.Services = append(standing.Services, branch)
+		status.Services = append(status.Services, branch)
 	}
 	if n.pool == nil {
-		return standing
+		return status
 	}
 	snapshot := n.pool.Snapshot()
 	for member, share := range snapshot.Members() {
-		standing.Endpoints = append(standing.Endpoints, EndpointStanding{
+		status.Endpoints = append(status.Endpoints, EndpointStatus{
 			Address: member.Address(), Scheme: member.Upstream().Key().Scheme, Share: share,
 		})
 	}
 	i := 0
 	for state := range snapshot.States() {
-		standing.Endpoints[i].State = state.String()
+		status.Endpoints[i].State = state.String()
 		i++
 	}
-	return standing
+	return status
 }
 
 // answers reports whether the service has an endpoint that may answer.
-func (s *ServiceStanding) answers() bool {
+func (s *ServiceStatus) answers() bool {
 	if s.Kind == kindInternal {
 		return true
 	}
@@ -67,14 +67,14 @@ func (s *ServiceStanding) answers() bool {
 		}
 	}
 	for i := range s.Services {
-		if branch := &s.Services[i]; branch.asked() && branch.answers() {
+		if branch := &s.Services[i]; branch.receivesRequests() && branch.answers() {
 			return true
 		}
 	}
 	return false
 }
 
-// asked reports whether clients can get an answer of the branch.
-func (s *ServiceStanding) asked() bool {
+// receivesRequests reports whether clients can get an answer of the branch.
+func (s *ServiceStatus) receivesRequests() bool {
 	return s.Weight > 0 || s.Role == roleMain || s.Role == roleFallback
 }

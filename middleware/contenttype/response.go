@@ -20,8 +20,8 @@ const decided = -1
 // enough is the number of bytes used for detection (WHATWG MIME Sniffing, section 5).
 const enough = 512
 
-// exchange holds the head of one response until the first bytes of its body, a flush or the end.
-type exchange struct {
+// responseWriter holds the head of one response until the first bytes of its body, a flush or the end.
+type responseWriter struct {
 	http.ResponseWriter
 	// state is decided, the held status, or 0 before a status. It is atomic because a handler's goroutine may still write
 	// after the handler has returned; the server's writer refuses such writes.
@@ -30,56 +30,56 @@ type exchange struct {
 	head http.Header
 }
 
-// reset prepares the exchange for reuse.
-func (e *exchange) reset() {
-	e.ResponseWriter, e.head = nil, nil
-	e.state.Store(0)
+// reset prepares the writer for reuse.
+func (w *responseWriter) reset() {
+	w.ResponseWriter, w.head = nil, nil
+	w.state.Store(0)
 }
 
 // WriteHeader holds the status if the type is to be detected.
-func (e *exchange) WriteHeader(status int) {
+func (w *responseWriter) WriteHeader(status int) {
 	switch {
-	case e.state.Load() == decided || status < http.StatusOK && status != http.StatusSwitchingProtocols:
-		e.ResponseWriter.WriteHeader(status)
-	case !detects(status, e.Header()):
-		e.decide(nil)
-		e.ResponseWriter.WriteHeader(status)
-	case e.state.CompareAndSwap(0, int32(status)):
-		e.head = maps.Clone(e.Header())
+	case w.state.Load() == decided || status < http.StatusOK && status != http.StatusSwitchingProtocols:
+		w.ResponseWriter.WriteHeader(status)
+	case !detects(status, w.Header()):
+		w.decide(nil)
+		w.ResponseWriter.WriteHeader(status)
+	case w.state.CompareAndSwap(0, int32(status)):
+		w.head = maps.Clone(w.Header())
 	}
 }
 
 // Write detects the type.
-func (e *exchange) Write(body []byte) (int, error) {
-	if e.state.Load() != decided {
+func (w *responseWriter) Write(body []byte) (int, error) {
+	if w.state.Load() != decided {
 		if len(body) == 0 {
-			e.WriteHeader(http.StatusOK)
+			w.WriteHeader(http.StatusOK)
 			return 0, nil
 		}
-		e.decide(body)
+		w.decide(body)
 	}
-	return e.ResponseWriter.Write(body)
+	return w.ResponseWriter.Write(body)
 }
 
 // WriteString is Write.
-func (e *exchange) WriteString(body string) (int, error) {
-	if e.state.Load() != decided {
-		return e.Write([]byte(body))
+func (w *responseWriter) WriteString(body string) (int, error) {
+	if w.state.Load() != decided {
+		return w.Write([]byte(body))
 	}
-	return io.WriteString(e.ResponseWriter, body)
+	return io.WriteString(w.ResponseWriter, body)
 }
 
 // ReadFrom detects the type from the first bytes, and then lets the server splice the rest if it can.
-func (e *exchange) ReadFrom(body io.Reader) (int64, error) {
+func (w *responseWriter) ReadFrom(body io.Reader) (int64, error) {
 	begun := 0
-	if e.state.Load() != decided {
+	if w.state.Load() != decided {
 		first := make([]byte, enough)
 		var err error
 		for begun == 0 && err == nil {
 			begun, err = body.Read(first)
 		}
 		if begun > 0 {
-			if n, failed := e.Write(first[:begun]); failed != nil {
+			if n, failed := w.Write(first[:begun]); failed != nil {
 				return int64(n), failed
 			}
 		}
@@ -90,39 +90,39 @@ func (e *exchange) ReadFrom(body io.Reader) (int64, error) {
 			return int64(begun), err
 		}
 	}
-	n, err := io.Copy(e.ResponseWriter, body)
+	n, err := io.Copy(w.ResponseWriter, body)
 	return int64(begun) + n, err
 }
 
 // Splices implements httpio.Splicer after detection.
-func (e *exchange) Splices() bool {
-	return e.state.Load() == decided && httpio.Splices(e.ResponseWriter)
+func (w *responseWriter) Splices() bool {
+	return w.state.Load() == decided && httpio.Splices(w.ResponseWriter)
 }
 
 // Flush sends the head, without a type if none was detected, and buffered data.
-func (e *exchange) Flush() { _ = e.FlushError() }
+func (w *responseWriter) Flush() { _ = w.FlushError() }
 
 // FlushError is Flush for http.ResponseController.
-func (e *exchange) FlushError() error {
-	e.decide(nil)
-	return http.NewResponseController(e.ResponseWriter).Flush()
+func (w *responseWriter) FlushError() error {
+	w.decide(nil)
+	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-func (e *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	e.decide(nil)
-	return http.NewResponseController(e.ResponseWriter).Hijack()
+func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.decide(nil)
+	return http.NewResponseController(w.ResponseWriter).Hijack()
 }
 
 // Unwrap returns the server's writer, for http.ResponseController.
-func (e *exchange) Unwrap() http.ResponseWriter { return e.ResponseWriter }
+func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // decide sends the held head, with the type that is detected from body, if any.
-func (e *exchange) decide(body []byte) {
-	status := e.state.Swap(decided)
+func (w *responseWriter) decide(body []byte) {
+	status := w.state.Swap(decided)
 	if status == decided {
 		return
 	}
-	header := e.Header()
+	header := w.Header()
 	if status == 0 {
 		if len(body) > 0 && detects(http.StatusOK, header) {
 			header["Content-Type"] = []string{http.DetectContentType(body)}
@@ -130,11 +130,11 @@ func (e *exchange) decide(body []byte) {
 		return
 	}
 	later := maps.Clone(header)
-	replace(header, e.head)
+	replace(header, w.head)
 	if len(body) > 0 {
 		header["Content-Type"] = []string{http.DetectContentType(body)}
 	}
-	e.ResponseWriter.WriteHeader(int(status))
+	w.ResponseWriter.WriteHeader(int(status))
 	replace(header, later)
 }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Switch holds the table that serves. Readers load it without a lock; a request goes on with the table it began with.
-type Switch struct {
+// ActiveTable holds the table that serves. It is replaced atomically and read without a lock; a request keeps the table
+// with which it began.
+type ActiveTable struct {
 	serving atomic.Pointer[serving]
 	tracer  Tracer
 	// views recycles the rules' view of requests.
@@ -32,32 +33,34 @@ type Tracer interface {
 	Begin(record *telemetry.Record, r *http.Request)
 }
 
-// NewSwitch returns a switch that answers 404 until a table is activated.
-func NewSwitch(entrypoints []EntryPoint) *Switch {
-	s := &Switch{views: sync.Pool{New: func() any { return new(rule.Request) }}}
-	s.store(newTable(entrypoints), 0)
-	return s
+// NewActiveTable returns one that answers 404 until a table is activated.
+func NewActiveTable(entrypoints []EntryPoint) *ActiveTable {
+	t := &ActiveTable{views: sync.Pool{New: func() any { return new(rule.Request) }}}
+	t.store(newTable(entrypoints), 0)
+	return t
 }
 
-// Trace has every request begin its span that a router answers which is traced. It is called before requests come.
-func (s *Switch) Trace(tracer Tracer) { s.tracer = tracer }
+// Trace sets the tracer of requests to traced routers. It is called before the first request.
+func (t *ActiveTable) Trace(tracer Tracer) { t.tracer = tracer }
 
-func (s *Switch) store(table *Table, generation uint64) {
-	s.serving.Store(&serving{Table: table, generation: generation})
+func (t *ActiveTable) store(table *Table, generation uint64) {
+	t.serving.Store(&serving{Table: table, generation: generation})
 }
 
 // Table returns the table that serves.
-func (s *Switch) Table() *Table { return s.serving.Load().Table }
+func (t *ActiveTable) Table() *Table { return t.serving.Load().Table }
 
 // Handler returns the handler of one entrypoint: it finds the route of each request and serves it.
-func (s *Switch) Handler(entrypoint string) http.Handler { return front{target: s, name: entrypoint} }
+func (t *ActiveTable) Handler(entrypoint string) http.Handler {
+	return routingHandler{target: t, name: entrypoint}
+}
 
 // TLS returns the choice of TLS options of one entrypoint.
-func (s *Switch) TLS(entrypoint string) Selector { return Selector{target: s, name: entrypoint} }
+func (t *ActiveTable) TLS(entrypoint string) Selector { return Selector{target: t, name: entrypoint} }
 
 // Selector chooses TLS options by server name, as the table that serves says.
 type Selector struct {
-	target *Switch
+	target *ActiveTable
 	name   string
 }
 
@@ -68,21 +71,22 @@ func (s Selector) SelectTLS(serverName string) (*certificate.Options, bool) {
 	return options, options != nil
 }
 
-type front struct {
-	target *Switch
+// routingHandler serves the requests of one entrypoint.
+type routingHandler struct {
+	target *ActiveTable
 	name   string
 }
 
-// ServeHTTP finds the route and lets it answer; without one it answers 404.
-func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	serving := f.target.serving.Load()
-	entry := serving.entries[f.name]
-	view := f.target.views.Get().(*rule.Request)
+// ServeHTTP finds the route and calls its handler; without a route it answers 404.
+func (h routingHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	serving := h.target.serving.Load()
+	entry := serving.entries[h.name]
+	view := h.target.views.Get().(*rule.Request)
 	fill(view, r)
 	found := entry.index(r.TLS != nil).Match(view)
 	host := view.Host
 	view.Reset()
-	f.target.views.Put(view)
+	h.target.views.Put(view)
 	record := telemetry.RecordFrom(r.Context())
 	record.Generation = serving.generation
 	if found == nil {
@@ -96,9 +100,9 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		record.Observe &^= telemetry.ObserveHeaders // They are kept for the access log alone.
 	}
 	record.Observe = record.Observe&telemetry.ObserveHeaders | route.seen
-	if record.Observe.Has(telemetry.ObserveTrace) && f.target.tracer != nil {
+	if record.Observe.Has(telemetry.ObserveTrace) && h.target.tracer != nil {
 		record.TraceApart = route.traceApart
-		f.target.tracer.Begin(record, r)
+		h.target.tracer.Begin(record, r)
 	}
 	if route.handler == nil {
 		record.Code, record.Reason = route.code, route.reason
@@ -112,7 +116,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	route.handler.ServeHTTP(w, r)
-	if route.transient && record.Released {
+	if route.recyclable && record.Released {
 		if recycler, ok := w.(recycler); ok {
 			recycler.Recycle()
 		}

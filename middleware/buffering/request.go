@@ -10,8 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// exchange is one request whose bodies are buffered.
-type exchange struct {
+// requestState is one request whose bodies are buffered.
+type requestState struct {
 	buffering *Buffering
 	writer    http.ResponseWriter
 	request   *http.Request
@@ -20,36 +20,36 @@ type exchange struct {
 	body *replay.Body
 }
 
-func (x *exchange) release() {
-	if x.body != nil {
-		x.body.Release()
+func (s *requestState) release() {
+	if s.body != nil {
+		s.body.Release()
 	}
 }
 
 // serve answers the request.
-func (x *exchange) serve() {
-	if !x.receive() {
+func (s *requestState) serve() {
+	if !s.receive() {
 		return
 	}
-	record := telemetry.RecordFrom(x.request.Context())
+	record := telemetry.RecordFrom(s.request.Context())
 	status, reason, released := record.Status, record.Reason, true
 	for number := 1; ; number++ {
 		record.Released = false
-		again := x.newWriter(number).serve(x.attempt())
+		again := s.newWriter(number).serve(s.attempt())
 		// A service that was tried before may keep a part of the request although the last one does not.
 		released = released && record.Released
 		record.Released = released
 		if !again {
 			return
 		}
-		x.buffering.retried.Add(1)
+		s.buffering.retried.Add(1)
 		record.Status, record.Reason, record.Broken = status, reason, false
 	}
 }
 
 // receive reads the whole body, and reports whether there is something to go on with.
-func (x *exchange) receive() bool {
-	b, r := x.buffering, x.request
+func (s *requestState) receive() bool {
+	b, r := s.buffering, s.request
 	if r.Body == nil || r.Body == http.NoBody {
 		return true
 	}
@@ -61,19 +61,19 @@ func (x *exchange) receive() bool {
 		// The end may come by itself, which takes room too.
 		inMemory = r.ContentLength + 1
 	}
-	x.body = new(replay.Body)
-	x.body.Init(r.Body, r.ContentLength, limit, &b.memory)
-	if err := x.body.Fill(inMemory); err != nil {
-		x.unreadable(err)
+	s.body = new(replay.Body)
+	s.body.Init(r.Body, r.ContentLength, limit, &b.memory)
+	if err := s.body.Fill(inMemory); err != nil {
+		s.unreadable(err)
 		return false
 	}
 	// The whole body is there.
 	delete(r.Header, "Expect")
 	if !hasTrailer(r.Trailer) {
-		r.ContentLength, _, _ = x.body.Progress()
+		r.ContentLength, _, _ = s.body.Progress()
 		r.TransferEncoding = nil
 	}
-	x.rewind(r)
+	s.rewind(r)
 	return true
 }
 
@@ -88,44 +88,44 @@ func hasTrailer(trailer http.Header) bool {
 }
 
 // rewind gives a request its body from the beginning.
-func (x *exchange) rewind(r *http.Request) {
+func (s *requestState) rewind(r *http.Request) {
 	switch {
 	case r.Body == nil || r.Body == http.NoBody:
 	case r.ContentLength == 0:
 		r.Body = http.NoBody
 	default:
 		reader := new(replay.Reader)
-		x.body.Open(reader)
+		s.body.Open(reader)
 		r.Body = reader
 	}
 }
 
 // unreadable answers a request whose body could not be had.
-func (x *exchange) unreadable(err error) {
-	b := x.buffering
+func (s *requestState) unreadable(err error) {
+	b := s.buffering
 	if errors.Is(err, replay.ErrTooLarge) {
-		b.refuse(x.writer, x.request, http.StatusRequestEntityTooLarge, b.requestReason())
+		b.refuse(s.writer, s.request, http.StatusRequestEntityTooLarge, b.requestReason())
 		return
 	}
 	if _, ok := errors.AsType[*replay.DiskError](err); ok {
-		answer.Refuse(x.writer, x.request, http.StatusInternalServerError, b.name,
+		answer.Refuse(s.writer, s.request, http.StatusInternalServerError, b.name,
 			"reading the request's body: "+err.Error())
 		return
 	}
-	if answer.UnreadableBody(x.writer, x.request, b.name, err) == http.StatusRequestEntityTooLarge {
+	if answer.UnreadableBody(s.writer, s.request, b.name, err) == http.StatusRequestEntityTooLarge {
 		b.tooLarge.Add(1)
 	}
 }
 
 // attempt returns the request for an attempt. Handlers edit it in place, so it is a copy if another may follow.
-func (x *exchange) attempt() *http.Request {
-	if x.buffering.retry == nil {
-		return x.request
+func (s *requestState) attempt() *http.Request {
+	if s.buffering.retry == nil {
+		return s.request
 	}
-	r := x.request.WithContext(x.request.Context())
-	target := *x.request.URL
-	r.URL, r.Header = &target, x.request.Header.Clone()
-	x.rewind(r)
+	r := s.request.WithContext(s.request.Context())
+	target := *s.request.URL
+	r.URL, r.Header = &target, s.request.Header.Clone()
+	s.rewind(r)
 	return r
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// exchange is an admitted request. It is counted at the head of the response.
-type exchange struct {
+// responseWriter is the writer of an admitted request. It counts the request at the head of the response.
+type responseWriter struct {
 	response.Writer
 	breaker *breaker
 	window  *window
@@ -28,87 +28,87 @@ type exchange struct {
 
 // serve calls next and counts the result.
 func (b *breaker) serve(w http.ResponseWriter, r *http.Request, next http.Handler, window *window) {
-	x := &exchange{breaker: b, window: window, request: r}
-	x.ResponseWriter, x.Editor = w, x
+	counted := &responseWriter{breaker: b, window: window, request: r}
+	counted.ResponseWriter, counted.Editor = w, counted
 	if b.definition.expression.timed {
-		x.arrived = b.now()
+		counted.arrived = b.now()
 		if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
-			x.body = &upload{ReadCloser: r.Body, breaker: b}
-			r.Body = x.body.outgoing()
+			counted.body = &upload{ReadCloser: r.Body, breaker: b}
+			r.Body = counted.body.outgoing()
 		}
 	}
 	returned := false
 	defer func() {
 		if !returned {
-			x.brokenOff(r)
+			counted.brokenOff(r)
 		}
 	}()
-	next.ServeHTTP(x, r)
+	next.ServeHTTP(counted, r)
 	returned = true
-	x.done(r)
+	counted.done(r)
 }
 
 // EditHead counts the response by status and latency. A timeout while the client still owes the request body is not
 // counted, so that slow clients cannot trip the breaker.
-func (x *exchange) EditHead(_ http.Header, status int) {
-	x.begun.Store(true)
-	if status == http.StatusGatewayTimeout && telemetry.RecordFrom(x.request.Context()).Excused {
+func (w *responseWriter) EditHead(_ http.Header, status int) {
+	w.begun.Store(true)
+	if status == http.StatusGatewayTimeout && telemetry.RecordFrom(w.request.Context()).Excused {
 		return
 	}
-	now := x.breaker.now()
-	x.window.count(now, status)
-	if x.breaker.definition.expression.timed {
-		x.window.took(now, x.waited(now))
+	now := w.breaker.now()
+	w.window.count(now, status)
+	if w.breaker.definition.expression.timed {
+		w.window.took(now, w.waited(now))
 	}
-	x.breaker.check(x.window, now)
+	w.breaker.check(w.window, now)
 }
 
 // waited returns the time since the client sent the last piece of the request.
-func (x *exchange) waited(now time.Duration) time.Duration {
-	if x.body == nil {
-		return now - x.arrived
+func (w *responseWriter) waited(now time.Duration) time.Duration {
+	if w.body == nil {
+		return now - w.arrived
 	}
-	return now - max(x.arrived, time.Duration(x.body.last.Load()))
+	return now - max(w.arrived, time.Duration(w.body.last.Load()))
 }
 
 // Hijack counts as the switch to another protocol.
-func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	connection, buffers, err := http.NewResponseController(x.ResponseWriter).Hijack()
+func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	connection, buffers, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
-		x.Begin(http.StatusSwitchingProtocols)
+		w.Begin(http.StatusSwitchingProtocols)
 	}
 	return connection, buffers, err
 }
 
 // done counts a request whose handler has returned without a response: the server answers 200, unless the client has
 // gone. The latter counts only if it waited longer than the maximum of the expression.
-func (x *exchange) done(r *http.Request) {
-	if x.begun.Load() {
+func (w *responseWriter) done(r *http.Request) {
+	if w.begun.Load() {
 		return
 	}
 	if r.Context().Err() == nil && telemetry.RecordFrom(r.Context()).Status != telemetry.StatusClientClosedRequest {
-		x.Begin(http.StatusOK)
+		w.Begin(http.StatusOK)
 		return
 	}
-	expression := x.breaker.definition.expression
-	if !expression.timed || x.body != nil {
+	expression := w.breaker.definition.expression
+	if !expression.timed || w.body != nil {
 		return
 	}
-	now := x.breaker.now()
-	if waited := x.waited(now); waited > expression.patience {
-		x.window.took(now, waited)
-		x.breaker.check(x.window, now)
+	now := w.breaker.now()
+	if waited := w.waited(now); waited > expression.patience {
+		w.window.took(now, waited)
+		w.breaker.check(w.window, now)
 	}
 }
 
 // brokenOff counts a response that the endpoint did not complete. Other panics of the handler are not counted.
-func (x *exchange) brokenOff(r *http.Request) {
-	if !x.begun.Load() || !telemetry.RecordFrom(r.Context()).Broken {
+func (w *responseWriter) brokenOff(r *http.Request) {
+	if !w.begun.Load() || !telemetry.RecordFrom(r.Context()).Broken {
 		return
 	}
-	now := x.breaker.now()
-	x.window.broke(now)
-	x.breaker.check(x.window, now)
+	now := w.breaker.now()
+	w.window.broke(now)
+	w.breaker.check(w.window, now)
 }
 
 // upload is a request body that records when data arrived.
