@@ -1,6 +1,6 @@
 //go:build unix && !race
 
-package client
+package client_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/http1/client"
 )
 
 // cannedConn answers each write with the same bytes.
@@ -33,7 +35,7 @@ func (c *cannedConn) Close() error { return nil }
 // TestExchangesAllocateLittle counts the allocations of an exchange with browser headers: the RoundTrip, the text of
 // the head, and its map.
 func TestExchangesAllocateLittle(t *testing.T) {
-	upstream := (&Resources{}).NewUpstream(&Config{Dial: func(context.Context) (net.Conn, error) {
+	upstream := (&client.Resources{}).NewUpstream(&client.Config{Dial: func(context.Context) (net.Conn, error) {
 		return &cannedConn{response: benchResponse(true)}, nil
 	}})
 	r := testRequest(t, "GET", "a.example", nil)
@@ -43,7 +45,7 @@ func TestExchangesAllocateLittle(t *testing.T) {
 	}
 	got := testing.AllocsPerRun(1000, func() {
 		var own struct {
-			call RoundTrip
+			call client.RoundTrip
 			room [20]string
 		}
 		own.call.Values = own.room[:]

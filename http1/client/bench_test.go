@@ -1,6 +1,6 @@
 //go:build unix
 
-package client
+package client_test
 
 import (
 	"bufio"
@@ -14,10 +14,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
@@ -50,7 +49,7 @@ func TestBenchEndpoint(t *testing.T) {
 	want := benchResponse(true)
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
-		t.Errorf("the endpoint says %q, %v", got, err)
+		t.Errorf("the endpoint sends %q, %v", got, err)
 	}
 }
 
@@ -97,20 +96,11 @@ func startBenchEndpoint(b *testing.B) string {
 	return strings.TrimSpace(address)
 }
 
-// cpu returns the time that the process has spent computing.
-func cpu(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
 // BenchmarkClient compares one exchange with that of net/http's Transport: allocations, and the time of the processor.
 func BenchmarkClient(b *testing.B) {
 	address := startBenchEndpoint(b)
-	ours := testUpstream(b, address, nil)
-	ours.resources.buffers.poison = false
+	ours := new(client.Resources).NewUpstream(dialing(address))
+	b.Cleanup(ours.CloseIdleConnections)
 	theirs := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 200}
 	b.Cleanup(theirs.CloseIdleConnections)
 	browser := http.Header{"Cookie": {strings.Repeat("c", 1024)}}
@@ -160,7 +150,7 @@ func BenchmarkClient(b *testing.B) {
 					exchange()
 					b.ReportAllocs()
 					b.ResetTimer()
-					before := cpu(b)
+					before := http1test.CPUTime(b)
 					var left atomic.Int64
 					left.Store(int64(b.N))
 					var workers sync.WaitGroup
@@ -172,7 +162,7 @@ func BenchmarkClient(b *testing.B) {
 						})
 					}
 					workers.Wait()
-					b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op")
+					b.ReportMetric(float64(http1test.CPUTime(b)-before)/float64(b.N), "cpu-ns/op")
 				})
 			}
 		}

@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
 )
@@ -53,7 +54,7 @@ func TestCancellation(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			http1test.Receive(t, ended, "the end of the connection")
-			if idleConns(upstream) != 0 {
+			if upstream.Idle() != 0 {
 				t.Error("the connection was kept")
 			}
 		})
@@ -139,7 +140,7 @@ func TestAbortComesLate(t *testing.T) {
 		nil).WithContext(late))); got.Body != "ok" {
 		t.Fatalf("the answer is %+v", got)
 	}
-	if idleConns(upstream) != 0 {
+	if upstream.Idle() != 0 {
 		t.Error("the connection was kept")
 	}
 	response, err := upstream.RoundTrip(testRequest(t, "POST", endpoint.Address(), nil))
@@ -164,7 +165,7 @@ func TestEndedContextsConnectNowhere(t *testing.T) {
 	}
 }
 
-// TestClosingWhileReading closes a body that somebody reads.
+// TestClosingWhileReading closes a body while another goroutine reads it.
 func TestClosingWhileReading(t *testing.T) {
 	endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, _ int) {
 		conn.Head()
@@ -197,7 +198,7 @@ func TestResponseHeaderTimeout(t *testing.T) {
 			conn.Say("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 2")
 			_, _ = io.Copy(io.Discard, conn.R)
 		})
-		upstream := testUpstream(t, endpoint.Address(), func(config *Config) {
+		upstream := testUpstream(t, endpoint.Address(), func(config *client.Config) {
 			config.ResponseHeaderTimeout = 20 * time.Millisecond
 		})
 		r := testRequest(t, "POST", endpoint.Address(), strings.NewReader("x"))
@@ -215,17 +216,13 @@ func TestResponseHeaderTimeout(t *testing.T) {
 // TestResponseHeaderTimeoutIsOverWithTheHead: the body may take longer.
 func TestResponseHeaderTimeoutIsOverWithTheHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		near, far := net.Pipe()
-		upstream := (&Resources{}).NewUpstream(&Config{
-			Dial: func(context.Context) (net.Conn, error) { return near, nil }, ResponseHeaderTimeout: time.Second,
-		})
-		go func() {
+		upstream := pipeUpstream(client.Config{ResponseHeaderTimeout: time.Second}, func(far net.Conn) {
 			conn := http1test.NewConn(far)
 			conn.Head()
 			conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
 			<-time.After(time.Minute) //nolint:forbidigo // a clock that costs no time
 			conn.Say("hello")
-		}()
+		})
 		if got := take(upstream.RoundTrip(testRequest(t, "GET", "a.example", nil))); got.Body != "hello" {
 			t.Errorf("the answer is %+v", got)
 		}
@@ -233,18 +230,20 @@ func TestResponseHeaderTimeoutIsOverWithTheHead(t *testing.T) {
 	})
 }
 
-// TestIdleConnectionsTimeOut looks at the clock, and at nobody asking.
+// TestIdleConnectionsTimeOut reads from the far ends, without another request.
 func TestIdleConnectionsTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		upstream := (&Resources{}).NewUpstream(&Config{IdleTimeout: time.Minute, MaxAge: 100 * time.Second})
-		put := func() net.Conn {
-			near, far := net.Pipe()
-			upstream.put(newClientConn(upstream, near))
-			return far
+		begun := make(chan *http1test.Conn)
+		upstream := pipeUpstream(client.Config{IdleTimeout: time.Minute, MaxAge: 2 * time.Minute}, func(far net.Conn) {
+			conn := http1test.NewConn(far)
+			conn.Head()
+			begun <- conn
+		})
+		request := func() *http1test.Conn {
+			go func() { take(upstream.RoundTrip(testRequest(t, "GET", "a.example", nil))) }()
+			return <-begun
 		}
-		first := put()
-		<-time.After(40 * time.Second) //nolint:forbidigo // a clock that costs no time
-		second := put()
+		answer := func(conn *http1test.Conn) { conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
 		expectEnd := func(conn net.Conn, after time.Duration) {
 			t.Helper()
 			start := time.Now()
@@ -253,17 +252,19 @@ func TestIdleConnectionsTimeOut(t *testing.T) {
 				t.Errorf("%v after %v, want the end after %v", err, time.Since(start), after)
 			}
 		}
+		first, second, third := request(), request(), request()
+		answer(first)
+		<-time.After(40 * time.Second) //nolint:forbidigo // a clock that costs no time
+		answer(second)
 		expectEnd(first, 20*time.Second)
 		expectEnd(second, 40*time.Second)
-		if idleConns(upstream) != 0 {
+		if upstream.Idle() != 0 {
 			t.Error("something is still there")
 		}
 		// Too old to be kept.
-		near, far := net.Pipe()
-		cc := newClientConn(upstream, near)
-		<-time.After(100 * time.Second) //nolint:forbidigo // a clock that costs no time
-		go upstream.put(cc)
-		expectEnd(far, 0)
+		<-time.After(20 * time.Second) //nolint:forbidigo // a clock that costs no time
+		answer(third)
+		expectEnd(third, 0)
 	})
 }
 
@@ -287,7 +288,7 @@ func TestTrace(t *testing.T) {
 	} {
 		var mutex sync.Mutex
 		got := map[string]bool{}
-		tell := func(what string) {
+		note := func(what string) {
 			mutex.Lock()
 			defer mutex.Unlock()
 			got[what] = true
@@ -295,16 +296,16 @@ func TestTrace(t *testing.T) {
 		trace := &httptrace.ClientTrace{
 			GotConn: func(info httptrace.GotConnInfo) {
 				if info.Reused {
-					tell("reused")
+					note("reused")
 				} else {
-					tell("fresh")
+					note("fresh")
 				}
 			},
-			GotFirstResponseByte: func() { tell("first byte") },
-			Got100Continue:       func() { tell("100") },
-			WroteRequest:         func(httptrace.WroteRequestInfo) { tell("wrote") },
+			GotFirstResponseByte: func() { note("first byte") },
+			Got100Continue:       func() { note("100") },
+			WroteRequest:         func(httptrace.WroteRequestInfo) { note("wrote") },
 			Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
-				tell("1xx " + strconv.Itoa(code))
+				note("1xx " + strconv.Itoa(code))
 				if code == http.StatusEarlyHints && header.Get("Link") != "x" {
 					t.Errorf("the header is %v", header)
 				}
@@ -335,13 +336,13 @@ func TestInformationalErrors(t *testing.T) {
 	endpoint := http1test.NewEndpoint(t,
 		http1test.Answering("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
 	upstream := testUpstream(t, endpoint.Address(), nil)
-	call := RoundTrip{Informational: func(int, http.Header) error { return enough }}
+	call := client.RoundTrip{Informational: func(int, http.Header) error { return enough }}
 	_, err := upstream.Do(&call, testRequest(t, "GET", endpoint.Address(), nil))
-	if !errors.Is(err, enough) || idleConns(upstream) != 0 {
-		t.Errorf("%v, and %d connections are kept", err, idleConns(upstream))
+	if !errors.Is(err, enough) || upstream.Idle() != 0 {
+		t.Errorf("%v, and %d connections are kept", err, upstream.Idle())
 	}
 	_, err = upstream.Do(&call, testRequest(t, "GET", endpoint.Address(), nil))
-	if !errors.Is(err, errRoundTripUsed) {
+	if !errors.Is(err, client.ErrRoundTripUsed) {
 		t.Errorf("a call that was used: %v", err)
 	}
 }

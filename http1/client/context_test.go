@@ -2,13 +2,9 @@ package client_test
 
 import (
 	"context"
-	"io"
-	"net"
-	"net/http"
 	"sync/atomic"
 	"testing"
 
-	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
 )
@@ -26,34 +22,24 @@ func (c *callContext) StopCall(*afterfunc.Call) bool {
 	return true
 }
 
-// layered adds values to a context, and says so.
+// layered adds values to a context.
 type layered struct{ context.Context }
 
 func (l layered) EndsWith() context.Context { return l.Context }
 
-// TestContextsThatTakeCalls are followed without a function of their own, also below layers that say where they end.
+// TestContextsThatTakeCalls are followed without a function of their own, also below layers with EndsWith.
 func TestContextsThatTakeCalls(t *testing.T) {
 	t.Parallel()
 	endpoint := http1test.NewEndpoint(t, http1test.Answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
-	upstream := new(client.Resources).NewUpstream(&client.Config{Dial: func(ctx context.Context) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "tcp", endpoint.Address())
-	}})
-	t.Cleanup(upstream.CloseIdleConnections)
+	upstream := testUpstream(t, endpoint.Address(), nil)
 	for name, wrap := range map[string]func(context.Context) context.Context{
 		"itself":     func(ctx context.Context) context.Context { return ctx },
 		"two layers": func(ctx context.Context) context.Context { return layered{layered{ctx}} },
 	} {
 		calls := &callContext{Context: t.Context()}
-		r, err := http.NewRequestWithContext(wrap(calls), http.MethodGet, "http://a.example/", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
+		if got := take(upstream.RoundTrip(testRequest(t, "GET", "a.example", nil).WithContext(wrap(calls)))); got.Failed {
+			t.Fatal("it failed")
 		}
-		response, err := upstream.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, response.Body)
-		http1test.Discard(response.Body)
 		if added, stopped := calls.added.Load(), calls.stopped.Load(); added != 1 || stopped != 1 {
 			t.Errorf("%s: %d calls, %d of them stopped", name, added, stopped)
 		}

@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
@@ -26,7 +27,7 @@ func clientDifferences() map[error]string {
 	return map[error]string{
 		wire.ErrBareLF:            "RFC 9112 section 2.2: a line that ends otherwise may be two lines to the next reader",
 		wire.ErrBareCR:            "RFC 9112 section 2.2: a bare CR makes the element invalid",
-		wire.ErrFold:              "RFC 9112 section 5.2: folded lines are for no one",
+		wire.ErrFold:              "RFC 9112 section 5.2: folded lines are obsolete",
 		wire.ErrSpaceBeforeColon:  "RFC 9112 section 5.1: proxies remove it, others take another name (CVE-2019-16276)",
 		wire.ErrName:              "RFC 9110 section 5.1: names are tokens",
 		wire.ErrValue:             "RFC 9110 section 5.5: control characters in values",
@@ -44,8 +45,8 @@ func clientDifferences() map[error]string {
 			"(CVE-2023-39326)",
 		wire.ErrTrailerName:     "RFC 9110 section 6.5.1: framing fields are no trailers",
 		wire.ErrTrailerTooLarge: "RFC 6585 section 5: trailers have bounds of their own",
-		errNotAsked:             "RFC 9110 section 7.8: a server must not switch to what was not asked for",
-		errInterim:              "RFC 9110 section 15.2: any number of them, but not without end",
+		client.ErrNotAsked:      "RFC 9110 section 7.8: a server must not switch to what was not requested",
+		client.ErrInterim:       "RFC 9110 section 15.2: any number of them, but not without end",
 	}
 }
 
@@ -63,17 +64,17 @@ var leniences = []struct {
 }
 
 // bothClients sends a request with each client to an endpoint that answers with the bytes and then closes, or waits for
-// another request. Reused says of each that it kept the connection.
+// another request. Each may keep the connection.
 type bothClients struct {
 	endpoint *http1test.Endpoint
 	bytes    atomic.Pointer[string]
 	closes   atomic.Bool
-	ours     *Upstream
+	ours     *client.Upstream
 	theirs   *http.Transport
 }
 
 func newBothClients(t testing.TB) *bothClients {
-	// net/http reports surplus there, and nowhere else.
+	// net/http logs surplus.
 	log.SetOutput(io.Discard)
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	b := &bothClients{}
@@ -85,13 +86,13 @@ func newBothClients(t testing.TB) *bothClients {
 			}
 		}
 	})
-	b.ours = testUpstream(t, b.endpoint.Address(), func(config *Config) { config.MaxHeaderBytes = 64 << 10 })
+	b.ours = testUpstream(t, b.endpoint.Address(), func(config *client.Config) { config.MaxHeaderBytes = 64 << 10 })
 	b.theirs = &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: 64 << 10}
 	t.Cleanup(b.theirs.CloseIdleConnections)
 	return b
 }
 
-// compare says how the clients differ, if they do and no difference has a name.
+// compare returns how the clients differ, if they do and no difference has a name.
 func (b *bothClients) compare(t testing.TB, method, bytes string, closes bool) string {
 	b.bytes.Store(&bytes)
 	b.closes.Store(closes)
@@ -102,7 +103,7 @@ func (b *bothClients) compare(t testing.TB, method, bytes string, closes bool) s
 	if response != nil {
 		_, bodyErr = response.Body.Read(make([]byte, 1))
 	}
-	ourReuse := idleConns(b.ours) > 0
+	ourReuse := b.ours.Idle() > 0
 	b.ours.CloseIdleConnections()
 	theirReuse := false
 	kept := make(chan error, 1)
@@ -145,7 +146,7 @@ func (b *bothClients) compare(t testing.TB, method, bytes string, closes bool) s
 }
 
 // normalise takes out what has no meaning in a response, and trailers that must not be. Connection stays here, since it
-// lists the fields that end at this hop (RFC 9110 section 7.6.1); net/http drops it where it says close.
+// lists the fields that end at this hop (RFC 9110 section 7.6.1); net/http drops it where it is close.
 func normalise(o *outcomeOf) {
 	delete(o.Header, "Connection")
 	delete(o.Header, "Host")
@@ -213,7 +214,7 @@ func TestClientIsAsNetHTTP(t *testing.T) {
 	}
 }
 
-// endsItself reports whether a response of the corpus can be told to be over without the end of the connection.
+// endsItself reports whether a response of the corpus has an end without the end of the connection.
 func endsItself(bytes string) bool {
 	return strings.HasPrefix(bytes, "HTTP/1.1 200 OK\r\n") &&
 		(strings.HasSuffix(bytes, "Content-Length: 5\r\n\r\nhello") ||

@@ -1,10 +1,8 @@
 //go:build unix
 
-package client
+package client_test
 
 import (
-	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
@@ -24,17 +23,10 @@ func TestHeadsThatDoNotFit(t *testing.T) {
 		got <- len(conn.Head())
 		conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 	})
-	upstream := testUpstream(t, endpoint.Address(), func(config *Config) {
-		dial := config.Dial
-		config.Dial = func(ctx context.Context) (net.Conn, error) {
-			conn, err := dial(ctx)
-			if err == nil {
-				// As large as outside of this machine.
-				err = conn.(*net.TCPConn).SetWriteBuffer(44 << 10)
-			}
-			return conn, err
-		}
-	})
+	upstream := testUpstream(t, endpoint.Address(), dialled(func(conn net.Conn) error {
+		// As large as outside of this machine.
+		return conn.(*net.TCPConn).SetWriteBuffer(44 << 10)
+	}))
 	r := testRequest(t, "GET", endpoint.Address(), nil)
 	r.Header.Set("Cookie", strings.Repeat("c", size))
 	if answer := take(upstream.RoundTrip(r)); answer.Body != "ok" {
@@ -46,7 +38,7 @@ func TestHeadsThatDoNotFit(t *testing.T) {
 }
 
 // TestResponsesBeforeRequests answers before the body has come, which then comes as a whole. An endpoint that has not
-// waited for it may take it for the next request, so that nobody else must use the connection.
+// waited for it may take it for the next request, so that no other request may use the connection.
 func TestResponsesBeforeRequests(t *testing.T) {
 	const body = "GET /evil HTTP/1.1\r\nHost: a\r\n\r\n"
 	endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, _ int) {
@@ -63,7 +55,7 @@ func TestResponsesBeforeRequests(t *testing.T) {
 	source, writer := io.Pipe()
 	r := testRequest(t, "POST", endpoint.Address(), source)
 	r.ContentLength = int64(len(body))
-	var call RoundTrip
+	var call client.RoundTrip
 	response, err := upstream.Do(&call, r)
 	if err != nil {
 		t.Fatal(err)
@@ -75,14 +67,9 @@ func TestResponsesBeforeRequests(t *testing.T) {
 	if got := take(response, nil); got.Body != "no" {
 		t.Errorf("got %+v", got)
 	}
-	if n := idleConns(upstream); n != 0 {
+	if n := upstream.Idle(); n != 0 {
 		t.Errorf("%d connections are kept", n)
 	}
-}
-
-// secured puts the server's end of TLS on a connection of an endpoint.
-func secured(conn net.Conn, config *tls.Config) *http1test.Conn {
-	return http1test.NewConn(tls.Server(conn, config))
 }
 
 // TestLargeHeadsAreRepeated meets an idle connection that is closed as soon as a request begins to come, with a head
@@ -102,14 +89,14 @@ func TestLargeHeadsAreRepeated(t *testing.T) {
 	upstream := testUpstream(t, endpoint.Address(), trusting(certificate))
 	for _, want := range []string{"old", "new"} {
 		r := testRequest(t, "GET", "example.com", nil)
-		r.Header.Set("Cookie", strings.Repeat("c", atOnceBytes))
+		r.Header.Set("Cookie", strings.Repeat("c", client.AtOnceBytes))
 		if got := take(upstream.RoundTrip(r)); got.Body != want {
 			t.Errorf("got %+v, want %s", got, want)
 		}
 	}
 }
 
-// cutting is a connection that holds back the last bytes of what is written, as soon as it is told to.
+// cutting is a connection that holds back the last bytes of what is written, once hold is set.
 type cutting struct {
 	net.Conn
 	hold bool
@@ -149,28 +136,35 @@ func TestPartOfSurplusWithinTLS(t *testing.T) {
 			secure.Head()
 		}
 	})
-	upstream := testUpstream(t, endpoint.Address(), trusting(certificate))
+	var conn net.Conn
+	upstream := testUpstream(t, endpoint.Address(), func(config *client.Config) {
+		trusting(certificate)(config)
+		dialled(func(made net.Conn) error { conn = made; return nil })(config)
+	})
 	if got := take(upstream.RoundTrip(testRequest(t, "GET", "example.com", nil))); got.Body != "ok" {
 		t.Fatalf("%+v", got)
 	}
-	cc := upstream.pop()
-	if cc == nil || !cc.quiet() {
+	if !client.Quiet(upstream) {
 		t.Fatal("the idle connection is not quiet")
 	}
+	first := conn.(*net.TCPConn)
 	close(next)
-	http1test.Eventually(t, "the part is there", func() bool { return hasMore(cc) })
-	upstream.put(cc)
+	http1test.Eventually(t, "the part is there", func() bool { return hasMore(t, first) })
 	if got := take(upstream.RoundTrip(testRequest(t, "GET", "example.com", nil))); got.Body != "mine" {
 		t.Errorf("the next request got %+v", got)
 	}
 }
 
 // hasMore reports whether a connection has something to read, without reading it.
-func hasMore(cc *clientConn) bool {
-	var one [1]byte
+func hasMore(t *testing.T, conn *net.TCPConn) bool {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
 	n := 0
-	err := cc.raw.Control(func(fd uintptr) {
-		n, _, _ = unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	err = raw.Control(func(fd uintptr) {
+		n, _, _ = unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
 	})
 	return err == nil && n > 0
 }

@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
@@ -97,30 +98,30 @@ func goodHeads() []headTest {
 
 func badHeads() []headTest {
 	return []headTest{
-		{name: "CONNECT", method: "CONNECT", url: "http://a.example/", err: errConnect},
-		{name: "method", method: "GET /x", url: "http://a.example/", err: errMethod},
+		{name: "CONNECT", method: "CONNECT", url: "http://a.example/", err: client.ErrConnect},
+		{name: "method", method: "GET /x", url: "http://a.example/", err: client.ErrMethod},
 		{name: "query with a space", url: "http://a.example/", change: func(r *http.Request) {
 			r.URL.RawQuery = "a b"
-		}, err: errTarget},
+		}, err: client.ErrTarget},
 		{name: "query with a line", url: "http://a.example/", change: func(r *http.Request) {
 			r.URL.RawQuery = "a\r\nb"
-		}, err: errTarget},
+		}, err: client.ErrTarget},
 		{name: "opaque target with a line", url: "http://a.example/", change: func(r *http.Request) {
 			r.URL.Opaque = "a\r\nb"
-		}, err: errTarget},
-		{name: "no host", url: "/", err: errNoHost},
+		}, err: client.ErrTarget},
+		{name: "no host", url: "/", err: client.ErrNoHost},
 		{name: "host with a line", url: "http://a.example/", change: func(r *http.Request) {
 			r.Host = "a\r\nb"
-		}, err: errHost},
-		{name: "user in the host", url: "http://a.example/", change: func(r *http.Request) { r.Host = "a@b" }, err: errHost},
+		}, err: client.ErrHost},
+		{name: "user in the host", url: "http://a.example/", change: func(r *http.Request) { r.Host = "a@b" }, err: client.ErrHost},
 		{name: "host with half a zone", url: "http://a.example/", change: func(r *http.Request) {
 			r.Host = "]x[%"
-		}, err: errHost},
-		{name: "name", url: "http://a.example/", header: http.Header{"A b": {"c"}}, err: errFieldName},
-		{name: "empty name", url: "http://a.example/", header: http.Header{"": {"c"}}, err: errFieldName},
+		}, err: client.ErrHost},
+		{name: "name", url: "http://a.example/", header: http.Header{"A b": {"c"}}, err: client.ErrFieldName},
+		{name: "empty name", url: "http://a.example/", header: http.Header{"": {"c"}}, err: client.ErrFieldName},
 		{name: "coding", base: bodied(), url: "http://a.example/", change: func(r *http.Request) {
 			r.TransferEncoding = []string{"gzip"}
-		}, err: errEncoding},
+		}, err: client.ErrEncoding},
 	}
 }
 
@@ -139,7 +140,7 @@ func TestRequestHeads(t *testing.T) {
 			if test.change != nil {
 				test.change(r)
 			}
-			head, _, err := new(RoundTrip).appendRequest(nil, r, nil)
+			head, _, err := client.AppendRequest(r)
 			if !errors.Is(err, test.err) {
 				t.Fatalf("the error is %v, want %v", err, test.err)
 			}
@@ -163,7 +164,7 @@ func TestRequestValuesAreChecked(t *testing.T) {
 	for _, value := range []string{"a\r\nB: c", "a\nb", "a\x00", "a\x7f"} {
 		r := testRequest(t, "GET", "a.example", nil)
 		r.Header.Set("A", value)
-		if _, _, err := new(RoundTrip).appendRequest(nil, r, nil); err == nil || !strings.Contains(err.Error(), `"A"`) {
+		if _, _, err := client.AppendRequest(r); err == nil || !strings.Contains(err.Error(), `"A"`) {
 			t.Errorf("%q: the error is %v", value, err)
 		}
 	}
@@ -175,7 +176,7 @@ func TestInvalidRequestsConnectNowhere(t *testing.T) {
 	body := &closeCounter{Reader: strings.NewReader("x")}
 	r := testRequest(t, "GET", endpoint.Address(), body)
 	r.Header["A"] = []string{"\n"}
-	var call RoundTrip
+	var call client.RoundTrip
 	if _, err := testUpstream(t, endpoint.Address(), nil).Do(&call, r); err == nil {
 		t.Error("it was sent")
 	}

@@ -1,21 +1,19 @@
 package client_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/http1/client"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
 // longHeader returns a header of about size bytes in many fields, and one large value.
@@ -27,16 +25,8 @@ func longHeader(size int) http.Header {
 	return header
 }
 
-func upstreamTo(t *testing.T, address string, config *tls.Config) *client.Upstream {
-	t.Helper()
-	upstream := new(client.Resources).NewUpstream(&client.Config{
-		Dial: func(ctx context.Context) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", address)
-		},
-		TLS: config,
-	})
-	t.Cleanup(upstream.CloseIdleConnections)
-	return upstream
+func secureConfig(config *client.Config) {
+	config.TLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // The certificate is generated.
 }
 
 // TestLongHeads sends heads that are written in pieces, with and without a body, more than once over a connection.
@@ -52,15 +42,15 @@ func TestLongHeads(t *testing.T) {
 				_, _ = fmt.Fprintf(w, "%d fields, %d bytes, body %q, %v, %s", len(r.Header), total, body, err, r.RemoteAddr)
 			}))
 			server.Config.ErrorLog = log.New(io.Discard, "", 0)
-			var config *tls.Config
+			var config func(*client.Config)
 			if scheme == "http" {
 				server.Start()
 			} else {
 				server.StartTLS()
-				config = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // The certificate is generated.
+				config = secureConfig
 			}
 			t.Cleanup(server.Close)
-			upstream := upstreamTo(t, server.Listener.Addr().String(), config)
+			upstream := testUpstream(t, server.Listener.Addr().String(), config)
 			var first string
 			for i, body := range []string{"", "hello", ""} {
 				var reader io.Reader
@@ -98,37 +88,18 @@ func TestLongHeads(t *testing.T) {
 func TestHeadsAreNotKept(t *testing.T) {
 	const requests, size = 64, 512 << 10
 	read := make(chan struct{}, requests)
-	server := httptest.NewUnstartedServer(nil)
-	server.StartTLS()
-	certificates := server.TLS.Certificates
-	server.Close()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	secure := tls.NewListener(listener, &tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS12})
-	var work sync.WaitGroup
-	work.Go(func() {
-		for {
-			conn, err := secure.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() {
-				defer func() { _ = conn.Close() }()
-				reader := bufio.NewReader(conn)
-				for line := ""; line != "\r\n" && err == nil; line, err = reader.ReadString('\n') {
-				}
-				read <- struct{}{}
-				_, _ = io.Copy(io.Discard, reader)
-			})
-		}
+	certificate := secureEndpoint(t, false, http.NotFoundHandler())
+	endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, _ int) {
+		conn = secured(conn.Conn, certificate.TLS)
+		conn.Head()
+		read <- struct{}{}
+		_, _ = io.Copy(io.Discard, conn.R)
 	})
-	config := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // The certificate is generated.
-	upstream := upstreamTo(t, listener.Addr().String(), config)
+	upstream := testUpstream(t, endpoint.Address(), secureConfig)
 	header := longHeader(size)
 	ctx, cancel := context.WithCancel(t.Context())
-	before := heap()
+	var work sync.WaitGroup
+	before := http1test.Heap()
 	for range requests {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://a.example/", nil)
 		if err != nil {
@@ -146,19 +117,9 @@ func TestHeadsAreNotKept(t *testing.T) {
 		<-read
 	}
 	// Connections with TLS on both sides, their buffers and those of the test are below 100 KiB for each.
-	if held := heap() - before; held > requests*100<<10 {
+	if held := http1test.Heap() - before; held > requests*100<<10 {
 		t.Errorf("%d requests with a head of %d KiB hold %d KiB", requests, size>>10, held>>10)
 	}
 	cancel()
-	_ = listener.Close()
 	work.Wait()
-}
-
-// heap returns how many bytes of the heap are in use.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc) //nolint:gosec // It is less than the machine has.
 }

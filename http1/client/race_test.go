@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
@@ -51,7 +52,7 @@ func TestDiscardedExchangesLeakNothing(t *testing.T) {
 }
 
 // discardedExchange makes one exchange, which is disturbed unless how is 0.
-func discardedExchange(t *testing.T, upstream *Upstream, id string, how int) error {
+func discardedExchange(t *testing.T, upstream *client.Upstream, id string, how int) error {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r := testRequest(t, "POST", "a.example", strings.NewReader("body")).WithContext(ctx)
@@ -103,7 +104,7 @@ func FuzzRequestHead(f *testing.F) {
 		r := testRequest(t, "GET", "a.example", nil)
 		r.Method, r.Host, r.URL.Path, r.URL.RawQuery = method, host, path, query
 		r.Header = map[string][]string{name: {value}}
-		head, framing, err := new(RoundTrip).appendRequest(nil, r, nil)
+		head, length, err := client.AppendRequest(r)
 		if err != nil {
 			return
 		}
@@ -120,7 +121,7 @@ func FuzzRequestHead(f *testing.F) {
 			}
 			t.Fatalf("%q: %v", head, err)
 		}
-		if framing.length != 0 || read.Chunked || read.Length > 0 || len(read.Header) > 2 {
+		if length != 0 || read.Chunked || read.Length > 0 || len(read.Header) > 2 {
 			t.Errorf("%q is read as %+v", head, read)
 		}
 	})

@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func take(response *http.Response, err error) outcomeOf {
 	}
 }
 
-// responseTest sends the bytes of a response, and closes the connection where they say so. Kept says that the
+// responseTest sends the bytes of a response, and closes the connection if closes is set. kept is whether the
 // connection serves another request.
 type responseTest struct {
 	name, method, bytes string
@@ -184,7 +184,7 @@ func badResponses() []responseTest {
 		{"nothing", "GET", "", true, false, outcomeOf{Failed: true}},
 		{"half a head", "GET", "HTTP/1.1 200 OK\r\nA: b\r\n", true, false, outcomeOf{Failed: true}},
 		{
-			"not asked to switch", "GET",
+			"unrequested switch", "GET",
 			"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", false, false,
 			outcomeOf{Failed: true},
 		},
@@ -237,21 +237,21 @@ func TestMalformedResponsesSayWhy(t *testing.T) {
 
 func TestResponsesAreDescribed(t *testing.T) {
 	endpoint := http1test.NewEndpoint(t,
-		http1test.Answering("HTTP/1.1 404 Nobody Home\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"))
+		http1test.Answering("HTTP/1.1 404 Not Here\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"))
 	r := testRequest(t, "GET", endpoint.Address(), nil)
 	response, err := testUpstream(t, endpoint.Address(), nil).RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer http1test.Discard(response.Body)
-	if response.Status != "404 Nobody Home" || response.Proto != "HTTP/1.1" || response.ContentLength != -1 ||
+	if response.Status != "404 Not Here" || response.Proto != "HTTP/1.1" || response.ContentLength != -1 ||
 		response.Request != r ||
 		len(response.TransferEncoding) != 1 || response.Close || response.Uncompressed {
 		t.Errorf("the response is %+v", response)
 	}
 }
 
-// TestEndedBodies reads bodies after their end: they know nothing of what the connection does next.
+// TestEndedBodies reads bodies after their end, while the connection serves another request.
 func TestEndedBodies(t *testing.T) {
 	endpoint := http1test.NewEndpoint(t, http1test.Answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"))
 	upstream := testUpstream(t, endpoint.Address(), nil)

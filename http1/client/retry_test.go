@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
@@ -65,7 +66,7 @@ func TestRequestsAreRepeated(t *testing.T) {
 			if got := take(upstream.RoundTrip(testRequest(t, "GET", endpoint.Address(), nil))); got.Body != "ok" {
 				t.Fatalf("the first answer is %+v", got)
 			}
-			var call RoundTrip
+			var call client.RoundTrip
 			got := take(upstream.Do(&call, testRequest(t, test.method, endpoint.Address(), test.body)))
 			if seen.Load() != 1 {
 				t.Fatal("the second request did not come on the first connection")
@@ -77,14 +78,14 @@ func TestRequestsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestBodiesWaitForAConnection: until there is one, somebody else may have to send them.
+// TestBodiesWaitForAConnection: until there is one, another endpoint may get them.
 func TestBodiesWaitForAConnection(t *testing.T) {
-	gone := errors.New("nobody there")
-	upstream := testUpstream(t, "", func(config *Config) {
+	gone := errors.New("unreachable")
+	upstream := testUpstream(t, "", func(config *client.Config) {
 		config.Dial = func(context.Context) (net.Conn, error) { return nil, gone }
 	})
 	text := strings.NewReader("hello")
-	var call RoundTrip
+	var call client.RoundTrip
 	_, err := upstream.Do(&call, testRequest(t, "POST", "a.example", text))
 	if !errors.Is(err, gone) || call.Sent() || text.Len() != 5 {
 		t.Errorf("%v; sent: %v; %d bytes are left", err, call.Sent(), text.Len())
@@ -99,7 +100,7 @@ func TestShortBodiesAreNotRepeated(t *testing.T) {
 	r := testRequest(t, "PUT", endpoint.Address(), strings.NewReader("hello"))
 	r.ContentLength = 6
 	_, err := upstream.RoundTrip(r)
-	if !errors.Is(err, errBodyShort) || endpoint.Accepted() != 1 {
+	if !errors.Is(err, client.ErrBodyShort) || endpoint.Accepted() != 1 {
 		t.Errorf("%v after %d connections", err, endpoint.Accepted())
 	}
 }
@@ -162,11 +163,11 @@ func TestStaleConnections(t *testing.T) {
 		requests.Wait()
 	}
 	storm("old")
-	if got := idleConns(upstream); got != many {
+	if got := upstream.Idle(); got != many {
 		t.Fatalf("%d idle connections", got)
 	}
 	close(release)
-	http1test.Eventually(t, "the watch drops what was closed", func() bool { return idleConns(upstream) == 0 })
+	http1test.Eventually(t, "the watch drops what was closed", func() bool { return upstream.Idle() == 0 })
 	storm("new")
 }
 
@@ -185,53 +186,50 @@ func TestClosedConnectionsAreSeenWithoutTheWatch(t *testing.T) {
 	})
 	upstream := testUpstream(t, endpoint.Address(), nil)
 	take(upstream.RoundTrip(testRequest(t, "POST", endpoint.Address(), nil)))
-	cc := upstream.pop()
-	if cc == nil || !cc.quiet() {
+	if !client.Quiet(upstream) {
 		t.Fatal("there is no quiet connection")
 	}
-	cc.unwatch()
-	cc.raw = nil
-	upstream.put(cc)
+	client.Unwatch(upstream)
 	close(release)
 	http1test.Receive(t, closed, "the end of the connection")
-	http1test.Eventually(t, "the connection is seen to be closed", func() bool { return !cc.quiet() })
+	http1test.Eventually(t, "the connection is seen to be closed", func() bool { return !client.Quiet(upstream) })
 	if got := take(upstream.RoundTrip(testRequest(t, "POST", endpoint.Address(), nil))); got.Status != http.StatusOK {
 		t.Errorf("the answer is %+v", got)
 	}
 }
 
-// TestSurplusReachesNobody has an endpoint send a second response, which nobody asked for, at different moments. CVE
-// class: response queue poisoning.
-func TestSurplusReachesNobody(t *testing.T) {
+// TestSurplusIsDropped has an endpoint send a second response without a request, at different moments. CVE class:
+// response queue poisoning.
+func TestSurplusIsDropped(t *testing.T) {
 	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
-	tests := map[string]func(conn *http1test.Conn, next <-chan struct{}, said chan<- struct{}){
-		"with the response": func(conn *http1test.Conn, next <-chan struct{}, said chan<- struct{}) {
+	tests := map[string]func(conn *http1test.Conn, next <-chan struct{}, sent chan<- struct{}){
+		"with the response": func(conn *http1test.Conn, next <-chan struct{}, sent chan<- struct{}) {
 			conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood" + evil)
 			<-next
-			close(said)
+			close(sent)
 		},
-		"behind a large response": func(conn *http1test.Conn, next <-chan struct{}, said chan<- struct{}) {
+		"behind a large response": func(conn *http1test.Conn, next <-chan struct{}, sent chan<- struct{}) {
 			conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 100_000) + evil)
 			<-next
-			close(said)
+			close(sent)
 		},
-		"later": func(conn *http1test.Conn, next <-chan struct{}, said chan<- struct{}) {
+		"later": func(conn *http1test.Conn, next <-chan struct{}, sent chan<- struct{}) {
 			conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
 			<-next
 			conn.Say(evil)
-			close(said)
+			close(sent)
 		},
-		"a time-out": func(conn *http1test.Conn, next <-chan struct{}, said chan<- struct{}) {
+		"a time-out": func(conn *http1test.Conn, next <-chan struct{}, sent chan<- struct{}) {
 			conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
 			<-next
 			conn.Say("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 			_ = conn.Close()
-			close(said)
+			close(sent)
 		},
 	}
 	for name, play := range tests {
 		t.Run(name, func(t *testing.T) {
-			next, said := make(chan struct{}), make(chan struct{})
+			next, sent := make(chan struct{}), make(chan struct{})
 			done := make(chan struct{})
 			endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, number int) {
 				conn.Head()
@@ -239,7 +237,7 @@ func TestSurplusReachesNobody(t *testing.T) {
 					conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmine")
 					return
 				}
-				play(conn, next, said)
+				play(conn, next, sent)
 				<-done
 			})
 			defer close(done)
@@ -248,13 +246,10 @@ func TestSurplusReachesNobody(t *testing.T) {
 				t.Fatal("the first request failed")
 			}
 			close(next)
-			http1test.Receive(t, said, "the surplus")
-			if cc := upstream.pop(); cc != nil {
-				// Loopback delivers before it returns to the writer; the kernel promises no such thing.
-				http1test.Eventually(t, "the surplus is seen", func() bool { return !cc.quiet() })
-				// That took one byte of it. The others wait for the next request.
-				upstream.put(cc)
-			}
+			http1test.Receive(t, sent, "the surplus")
+			// Loopback delivers before it returns to the writer; the kernel promises no such thing. Each look takes one byte
+			// of the surplus. The others wait for the next request.
+			http1test.Eventually(t, "the surplus is seen", func() bool { return !client.Quiet(upstream) })
 			if got := take(upstream.RoundTrip(testRequest(t, "GET", endpoint.Address(), nil))); got.Body != "mine" {
 				t.Errorf("the next request got %+v", got)
 			}
@@ -273,35 +268,53 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 		conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		conn.Head()
 	})
-	upstream := testUpstream(t, endpoint.Address(), func(config *Config) { config.MaxIdle = 2 })
+	upstream := testUpstream(t, endpoint.Address(), func(config *client.Config) { config.MaxIdle = 2 })
 	var requests sync.WaitGroup
 	for range 3 {
 		requests.Go(func() { take(upstream.RoundTrip(testRequest(t, "GET", endpoint.Address(), nil))) })
 	}
 	requests.Wait()
-	if got := idleConns(upstream); got != 2 {
+	if got := upstream.Idle(); got != 2 {
 		t.Errorf("%d idle connections", got)
 	}
 	upstream.CloseIdleConnections()
-	if got := idleConns(upstream); got != 0 {
+	if got := upstream.Idle(); got != 0 {
 		t.Errorf("%d idle connections after closing them", got)
 	}
 }
 
 func TestNewestConnectionComesFirst(t *testing.T) {
-	upstream := testUpstream(t, "127.0.0.1:0", nil)
-	var conns []*clientConn
-	for range 3 {
-		near, far := net.Pipe()
-		t.Cleanup(func() { _ = far.Close() })
-		cc := newClientConn(upstream, near)
-		conns = append(conns, cc)
-		upstream.put(cc)
+	const many = 3
+	begun := make(chan *http1test.Conn, many)
+	endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, number int) {
+		for conn.Head() != "" {
+			if number > many {
+				return
+			}
+			begun <- conn
+		}
+	})
+	upstream := testUpstream(t, endpoint.Address(), nil)
+	var requests sync.WaitGroup
+	var conns []*http1test.Conn
+	request := func() *http1test.Conn {
+		requests.Go(func() { take(upstream.RoundTrip(testRequest(t, "GET", endpoint.Address(), nil))) })
+		return http1test.Receive(t, begun, "a request")
+	}
+	for range many {
+		conns = append(conns, request())
+	}
+	for i, conn := range conns {
+		conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		http1test.Eventually(t, "the connection is idle", func() bool { return upstream.Idle() == i+1 })
 	}
 	for i := len(conns) - 1; i >= 0; i-- {
-		if cc := upstream.take(); cc != conns[i] {
+		if conn := request(); conn != conns[i] {
 			t.Fatalf("the wrong connection instead of number %d", i)
 		}
-		conns[i].close()
 	}
+	for _, conn := range conns {
+		conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	}
+	requests.Wait()
 }

@@ -1,16 +1,14 @@
-package client
+package client_test
 
 import (
-	"bufio"
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
 	"github.com/sluiceproxy/sluice/http1/server"
@@ -31,12 +29,14 @@ func TestServerToUpstream(t *testing.T) {
 	})
 	upstream := testUpstream(t, endpoint.Address(), nil)
 	front := &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := context.WithValue(r.Context(), new(int), 1).Value(afterfunc.Key{}).(afterFuncer); !ok {
+		if _, ok := context.WithValue(r.Context(), new(int), 1).Value(afterfunc.Key{}).(interface {
+			AfterFunc(f func()) (stop func() bool)
+		}); !ok {
 			t.Error("the context does not lead to its AfterFunc")
 		}
 		out := r.Clone(r.Context())
 		out.URL.Host = "a.example"
-		var call RoundTrip
+		var call client.RoundTrip
 		response, err := upstream.Do(&call, out)
 		if err != nil {
 			t.Error(err)
@@ -48,14 +48,14 @@ func TestServerToUpstream(t *testing.T) {
 			t.Error(err)
 		}
 	})}
-	address := serveFront(t, front)
-	client := &http.Transport{}
-	t.Cleanup(client.CloseIdleConnections)
+	address := http1test.Serve(t, front, nil).Address
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
 	for _, size := range []int{1, 4000, 16 << 10, 40_000, len(large)} {
 		for _, length := range []int64{int64(size), -1} {
 			r := testRequest(t, "POST", address, strings.NewReader(large[:size]))
 			r.ContentLength = length
-			got := take(client.RoundTrip(r))
+			got := take(transport.RoundTrip(r))
 			if body, _, _ := strings.Cut(got.Body, "|"); got.Failed || body != large[:size] {
 				t.Errorf("%d bytes, length %d: failed: %v, %d bytes came back", size, length, got.Failed, len(body))
 			}
@@ -79,7 +79,7 @@ func TestBodiesComeInPieces(t *testing.T) {
 	front := &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := r.Clone(r.Context())
 		out.URL.Host = "a.example"
-		response, err := upstream.Do(new(RoundTrip), out)
+		response, err := upstream.Do(new(client.RoundTrip), out)
 		if err != nil {
 			t.Error(err)
 			return
@@ -87,12 +87,7 @@ func TestBodiesComeInPieces(t *testing.T) {
 		http1test.Discard(response.Body)
 		w.WriteHeader(response.StatusCode)
 	})}
-	near, err := new(net.Dialer).DialContext(t.Context(), "tcp", serveFront(t, front))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer http1test.Discard(near)
-	_, _ = io.WriteString(near, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+	near, reader := http1test.Serve(t, front, nil).Open("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
 	if got := http1test.Receive(t, first, "what had come"); got != "hello" {
 		t.Errorf("%q came first", got)
 	}
@@ -100,7 +95,7 @@ func TestBodiesComeInPieces(t *testing.T) {
 	if got := http1test.Receive(t, rest, "the rest"); got != "world" {
 		t.Errorf("%q came then", got)
 	}
-	response, err := http.ReadResponse(bufio.NewReader(near), nil)
+	response, err := http.ReadResponse(reader, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,29 +103,4 @@ func TestBodiesComeInPieces(t *testing.T) {
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("the status is %d", response.StatusCode)
 	}
-}
-
-// serveFront serves until the end of the test and returns the address.
-func serveFront(t *testing.T, front *server.Server) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { front.ServeConn(context.Background(), conn) })
-		}
-	})
-	t.Cleanup(func() {
-		http1test.Discard(listener)
-		_ = front.Close()
-		serving.Wait()
-	})
-	return listener.Addr().String()
 }

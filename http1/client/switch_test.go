@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/httpio"
 )
@@ -54,7 +55,7 @@ func TestSwitchingProtocols(t *testing.T) {
 		t.Errorf("the endpoint got %q", got)
 	}
 	_ = duplex.Close()
-	if idleConns(upstream) != 0 {
+	if upstream.Idle() != 0 {
 		t.Error("the connection was kept")
 	}
 }
@@ -90,9 +91,9 @@ func TestSwitchBeforeTheRequest(t *testing.T) {
 	body := &blocked{first: strings.NewReader("begin"), release: make(chan struct{})}
 	r := testRequest(t, "GET", endpoint.Address(), body)
 	r.Header.Set("Upgrade", "echo")
-	call := RoundTrip{Interrupt: func() bool { close(body.release); return true }}
+	call := client.RoundTrip{Interrupt: func() bool { close(body.release); return true }}
 	_, err := testUpstream(t, endpoint.Address(), nil).Do(&call, r)
-	if !errors.Is(err, errSwitchEarly) {
+	if !errors.Is(err, client.ErrSwitchEarly) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -177,7 +178,7 @@ func TestWriteTo(t *testing.T) {
 					t.Errorf("%d bytes, want %d; counted %d, %v", len(text), len(test.want), n, err)
 				}
 				if test.splices && w.from == nil {
-					t.Error("the kernel was not asked")
+					t.Error("it was not spliced")
 				}
 				if test.cut && !errors.Is(err, io.ErrUnexpectedEOF) {
 					t.Errorf("the error is %v", err)
@@ -191,8 +192,8 @@ func TestWriteTo(t *testing.T) {
 	}
 }
 
-// TestWriteToSomebodyGone tells the destination's errors from the endpoint's.
-func TestWriteToSomebodyGone(t *testing.T) {
+// TestWriteToClosed distinguishes the destination's errors from the endpoint's.
+func TestWriteToClosed(t *testing.T) {
 	large := strings.Repeat("x", 16<<20)
 	endpoint := http1test.NewEndpoint(t,
 		http1test.Answering("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(large))+"\r\n\r\n"+large))
@@ -212,10 +213,10 @@ func TestWriteToSomebodyGone(t *testing.T) {
 				w = struct{ io.Writer }{near}
 			}
 			_, err = io.Copy(w, response.Body)
-			if _, ok := errors.AsType[*DestinationError](err); !ok {
+			if _, ok := errors.AsType[*client.DestinationError](err); !ok {
 				t.Errorf("the error is %v", err)
 			}
-			if idleConns(upstream) != 0 {
+			if upstream.Idle() != 0 {
 				t.Error("the connection was kept")
 			}
 		})

@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
@@ -28,8 +29,13 @@ func secureEndpoint(t testing.TB, http2 bool, handler http.Handler) *httptest.Se
 	return server
 }
 
-func trusting(server *httptest.Server) func(*Config) {
-	return func(config *Config) {
+// secured puts the server's end of TLS on a connection of an endpoint.
+func secured(conn net.Conn, config *tls.Config) *http1test.Conn {
+	return http1test.NewConn(tls.Server(conn, config))
+}
+
+func trusting(server *httptest.Server) func(*client.Config) {
+	return func(config *client.Config) {
 		roots := x509.NewCertPool()
 		roots.AddCert(server.Certificate())
 		config.TLS = &tls.Config{
@@ -66,36 +72,36 @@ func TestTLS(t *testing.T) {
 		if response.TLS == nil || response.TLS.DidResume != resumed || response.TLS.NegotiatedProtocol == "h2" {
 			t.Errorf("request %d: %+v", i, response.TLS)
 		}
-		if idleConns(upstream) != 1 {
-			t.Errorf("%d connections are kept", idleConns(upstream))
+		if upstream.Idle() != 1 {
+			t.Errorf("%d connections are kept", upstream.Idle())
 		}
 	}
 }
 
-func TestStrangersAreRefused(t *testing.T) {
+func TestUntrustedCertificate(t *testing.T) {
 	server := secureEndpoint(t, false, http.NotFoundHandler())
-	upstream := testUpstream(t, server.Listener.Addr().String(), func(config *Config) {
+	upstream := testUpstream(t, server.Listener.Addr().String(), func(config *client.Config) {
 		config.TLS = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "example.com"}
 	})
-	var call RoundTrip
+	var call client.RoundTrip
 	_, err := upstream.Do(&call, testRequest(t, "GET", "example.com", nil))
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok || call.Sent() {
 		t.Errorf("the error is %v, sent: %v", err, call.Sent())
 	}
 }
 
-// TestHTTP2IsHandedOver gives the connection to somebody who can speak it.
+// TestHTTP2IsHandedOver passes the connection to the function that speaks HTTP/2.
 func TestHTTP2IsHandedOver(t *testing.T) {
 	server := secureEndpoint(t, true, http.NotFoundHandler())
 	var taken *tls.Conn
-	upstream := testUpstream(t, server.Listener.Addr().String(), func(config *Config) {
+	upstream := testUpstream(t, server.Listener.Addr().String(), func(config *client.Config) {
 		trusting(server)(config)
 		config.HTTP2 = func(conn *tls.Conn) { taken = conn }
 	})
-	var call RoundTrip
+	var call client.RoundTrip
 	body := &closeCounter{Reader: strings.NewReader("x")}
 	_, err := upstream.Do(&call, testRequest(t, "POST", "example.com", body))
-	if !errors.Is(err, ErrHTTP2) || call.Sent() || taken == nil {
+	if !errors.Is(err, client.ErrHTTP2) || call.Sent() || taken == nil {
 		t.Fatalf("the error is %v, sent: %v, taken: %v", err, call.Sent(), taken != nil)
 	}
 	defer http1test.Discard(taken)
@@ -116,19 +122,14 @@ func TestHTTP2IsHandedOver(t *testing.T) {
 func TestHandshakesEnd(t *testing.T) {
 	endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, _ int) { _, _ = io.Copy(io.Discard, conn.R) })
 	for name, wait := range map[string]time.Duration{"time": 10 * time.Millisecond, "context": time.Hour} {
-		upstream := testUpstream(t, endpoint.Address(), func(config *Config) {
+		ctx, cancel := context.WithCancel(t.Context())
+		upstream := testUpstream(t, endpoint.Address(), func(config *client.Config) {
 			config.TLS = &tls.Config{ServerName: "example.com"}
 			config.HandshakeTimeout = wait
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		if name == "context" {
-			dial := upstream.config.Dial
-			upstream.config.Dial = func(ctx context.Context) (net.Conn, error) {
-				conn, err := dial(ctx)
-				go cancel()
-				return conn, err
+			if name == "context" {
+				dialled(func(net.Conn) error { go cancel(); return nil })(config)
 			}
-		}
+		})
 		_, err := upstream.RoundTrip(testRequest(t, "GET", "example.com", nil).WithContext(ctx))
 		cancel()
 		if timeout, ok := errors.AsType[net.Error](err); name == "time" && (!ok || !timeout.Timeout()) {
@@ -162,8 +163,7 @@ func TestSurplusWithinTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			next, done := make(chan struct{}), make(chan struct{})
 			endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, number int) {
-				secure := tls.Server(conn.Conn, certificate.TLS)
-				conn = http1test.NewConn(secure)
+				conn = secured(conn.Conn, certificate.TLS)
 				conn.Head()
 				if number > 1 {
 					conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmine")
@@ -177,16 +177,14 @@ func TestSurplusWithinTLS(t *testing.T) {
 			if got := take(upstream.RoundTrip(testRequest(t, "GET", "example.com", nil))); len(got.Body) != size {
 				t.Fatalf("the first request got %d bytes", len(got.Body))
 			}
-			cc := upstream.pop()
-			if cc == nil {
+			if upstream.Idle() != 1 {
 				t.Fatal("there is no idle connection")
 			}
-			if name != "in the record of the response" && !cc.quiet() {
+			if name != "in the record of the response" && !client.Quiet(upstream) {
 				t.Fatal("the idle connection is not quiet")
 			}
 			close(next)
-			http1test.Eventually(t, "the surplus is seen", func() bool { return !cc.quiet() })
-			upstream.put(cc)
+			http1test.Eventually(t, "the surplus is seen", func() bool { return !client.Quiet(upstream) })
 			if got := take(upstream.RoundTrip(testRequest(t, "GET", "example.com", nil))); got.Body != "mine" {
 				t.Errorf("the next request got %+v", got)
 			}

@@ -1,8 +1,7 @@
-package client
+package client_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
@@ -33,7 +33,7 @@ func TestUploads(t *testing.T) {
 		{"large", strings.NewReader(large), int64(len(large)), large},
 		{"streamed", streamed(strings.NewReader("hello")), 5, "hello"},
 		{"streamed, large", streamed(strings.NewReader(large)), int64(len(large)), large},
-		{"longer than it says", streamed(strings.NewReader("hello, world")), 5, "hello"},
+		{"longer than its length", streamed(strings.NewReader("hello, world")), 5, "hello"},
 		{"chunks", streamed(strings.NewReader("hello")), -1, "hello|A: b\r\n\r\n"},
 		{"chunks and end at once", streamed(iotest.DataErrReader(strings.NewReader("hello"))), -1, "hello|A: b\r\n\r\n"},
 		{"many chunks", streamed(iotest.OneByteReader(strings.NewReader("hello"))), -1, "hello|A: b\r\n\r\n"},
@@ -83,8 +83,8 @@ func TestBodiesThatFail(t *testing.T) {
 	}{
 		"chunks":         {io.MultiReader(strings.NewReader("hello"), iotest.ErrReader(cause)), -1, cause},
 		"length":         {io.MultiReader(strings.NewReader("hello"), iotest.ErrReader(cause)), 10, cause},
-		"short":          {strings.NewReader("hello"), 10, errBodyShort},
-		"short, at hand": {io.NopCloser(strings.NewReader("hello")), 10, errBodyShort},
+		"short":          {strings.NewReader("hello"), 10, client.ErrBodyShort},
+		"short, at hand": {io.NopCloser(strings.NewReader("hello")), 10, client.ErrBodyShort},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestBodiesThatFail(t *testing.T) {
 				r.GetBody = func() (io.ReadCloser, error) { return nil, cause }
 			}
 			_, err := testUpstream(t, endpoint.Address(), nil).RoundTrip(r)
-			if failed, ok := errors.AsType[*RequestBodyError](err); !ok || !errors.Is(failed, test.want) {
+			if failed, ok := errors.AsType[*client.RequestBodyError](err); !ok || !errors.Is(failed, test.want) {
 				t.Errorf("the error is %v", err)
 			}
 			if strings.Contains(name, "at hand") {
@@ -155,7 +155,7 @@ func TestEarlyResponses(t *testing.T) {
 			r := testRequest(t, "POST", endpoint.Address(), body)
 			r.ContentLength = 1000
 			interrupted := 0
-			call := RoundTrip{Interrupt: func() bool { interrupted++; close(body.release); return true }}
+			call := client.RoundTrip{Interrupt: func() bool { interrupted++; close(body.release); return true }}
 			if got := take(upstream.Do(&call, r)); got.Failed {
 				t.Fatal("it failed")
 			}
@@ -163,7 +163,7 @@ func TestEarlyResponses(t *testing.T) {
 			if !body.closed.Load() || interrupted != 1 {
 				t.Errorf("body closed: %v, interrupted %d times", body.closed.Load(), interrupted)
 			}
-			if n := idleConns(upstream); n != 0 {
+			if n := upstream.Idle(); n != 0 {
 				t.Errorf("%d connections kept, with half a request on them", n)
 			}
 		})
@@ -186,8 +186,8 @@ func TestResponsesStreamAgainstUploads(t *testing.T) {
 		}
 	})
 	upstream := testUpstream(t, endpoint.Address(), nil)
-	client, body := io.Pipe()
-	r := testRequest(t, "POST", endpoint.Address(), client)
+	source, body := io.Pipe()
+	r := testRequest(t, "POST", endpoint.Address(), source)
 	response, err := upstream.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
@@ -208,9 +208,9 @@ func TestResponsesStreamAgainstUploads(t *testing.T) {
 	}
 }
 
-// TestNobodyReads has an endpoint that writes a large response before it reads a byte of a large request: a client that
-// sent first and read then would wait for ever.
-func TestNobodyReads(t *testing.T) {
+// TestResponseBeforeReading has an endpoint that writes a large response before it reads a byte of a large request: a
+// client that sent first and read then would wait for ever.
+func TestResponseBeforeReading(t *testing.T) {
 	const size = 8 << 20
 	for _, kind := range []string{"at hand", "at hand, in one piece", "streamed"} {
 		t.Run(kind, func(t *testing.T) {
@@ -220,19 +220,12 @@ func TestNobodyReads(t *testing.T) {
 				conn.Say(strings.Repeat("x", size))
 				conn.Body(conn.Head())
 			})
-			upstream := testUpstream(t, endpoint.Address(), func(config *Config) {
-				dial := config.Dial
-				config.Dial = func(ctx context.Context) (net.Conn, error) {
-					conn, err := dial(ctx)
-					if err == nil {
-						err = conn.(*net.TCPConn).SetWriteBuffer(4096)
-					}
-					return conn, err
-				}
-			})
+			upstream := testUpstream(t, endpoint.Address(), dialled(func(conn net.Conn) error {
+				return conn.(*net.TCPConn).SetWriteBuffer(4096)
+			}))
 			n := size
 			if kind == "at hand, in one piece" {
-				n = copyBytes - 1024
+				n = client.CopyBytes - 1024
 			}
 			r := testRequest(t, "POST", endpoint.Address(), bytes.NewReader(make([]byte, n)))
 			if kind == "streamed" {
@@ -246,12 +239,12 @@ func TestNobodyReads(t *testing.T) {
 	}
 }
 
-// TestExpectContinue waits for leave to send the body.
+// TestExpectContinue waits for 100 before it sends the body.
 func TestExpectContinue(t *testing.T) {
 	const final = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	tests := []struct {
 		name string
-		// play is told the head and says what it thinks of it; it returns what it has read.
+		// play gets the head and responds; it returns what it has read of the body.
 		play func(conn *http1test.Conn, head string) string
 		want string
 		kept bool
@@ -296,19 +289,19 @@ func TestExpectContinue(t *testing.T) {
 					got <- test.play(conn, head)
 					conn.Head()
 				})
-				upstream := testUpstream(t, endpoint.Address(), func(config *Config) { config.ContinueTimeout = test.wait })
+				upstream := testUpstream(t, endpoint.Address(), func(config *client.Config) { config.ContinueTimeout = test.wait })
 				body := &closeCounter{Reader: strings.NewReader("hello")}
 				r := testRequest(t, "POST", endpoint.Address(), body)
 				r.ContentLength = 5
 				if memory {
-					r.GetBody = func() (io.ReadCloser, error) { return nil, errors.New("not asked for") }
+					r.GetBody = func() (io.ReadCloser, error) { return nil, errors.New("not called") }
 				}
 				r.Header.Set("Expect", "100-continue")
 				answer := take(upstream.RoundTrip(r))
 				if answer.Failed {
 					t.Fatal("it failed")
 				}
-				if kept := idleConns(upstream) == 1; kept != test.kept {
+				if kept := upstream.Idle() == 1; kept != test.kept {
 					t.Errorf("connection kept: %v", kept)
 				}
 				upstream.CloseIdleConnections()

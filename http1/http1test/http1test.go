@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"io"
 	"net"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -162,4 +163,13 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 		}
 		<-tick.C
 	}
+}
+
+// Heap returns how many bytes of the heap are in use.
+func Heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc) //nolint:gosec // It is less than the machine has.
 }

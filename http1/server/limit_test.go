@@ -132,20 +132,13 @@ func TestServerKeepsNoMemory(t *testing.T) {
 	const conns = 100
 	g := newRig(t, &server.Server{Handler: http.HandlerFunc(hello)}, nil)
 	request := "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: "+strings.Repeat("x", 1000)+"\r\n", 500) + "\r\n"
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return stats.HeapAlloc
-	}
-	before := heap()
+	before := http1test.Heap()
 	for range conns {
 		_, reader := g.Open(request)
 		answer(t, reader)
 	}
 	// The client's side has a buffer of 4 KiB for each.
-	if grown := int64(heap()-before) / conns; grown > 16<<10 {
+	if grown := (http1test.Heap() - before) / conns; grown > 16<<10 {
 		t.Errorf("a connection that is idle keeps %d bytes", grown)
 	}
 }

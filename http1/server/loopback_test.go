@@ -9,21 +9,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/server"
 )
-
-// cpuTime returns what this thread's process has used.
-func cpuTime(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
 
 // exchanges has clients exchange b.N requests with a server, over keep-alive connections.
 func exchanges(b *testing.B, address, request string, clients int) {
@@ -117,9 +108,9 @@ func BenchmarkServerLoopback(b *testing.B) {
 				}
 				stop := start(listener)
 				b.ResetTimer()
-				before := cpuTime(b)
+				before := http1test.CPUTime(b)
 				exchanges(b, listener.Addr().String(), request, clients)
-				b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
+				b.ReportMetric(float64(http1test.CPUTime(b)-before)/float64(b.N), "cpu-ns/op")
 				_ = listener.Close()
 				stop()
 			})

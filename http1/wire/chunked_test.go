@@ -66,7 +66,7 @@ func TestChunked(t *testing.T) {
 			ErrChunkExtension, nil,
 		},
 		{"many small chunks", strings.Repeat("1\r\nx\r\n", 5000) + "0\r\n\r\n", strings.Repeat("x", 5000), nil, nil},
-		{"more data than said", "1\r\nxy\r\n", "x", ErrChunkEnd, nil},
+		{"more data than the size", "1\r\nxy\r\n", "x", ErrChunkEnd, nil},
 		{"bare LF after data", "1\r\nx\n0\r\n\r\n", "x", ErrChunkEnd, nil},
 		{"bare LF in a trailer", "0\r\nX: 1\n\r\n", "", ErrBareLF, nil},
 		{"folded trailer", "0\r\nX: 1\r\n Y: 2\r\n\r\n", "", ErrFold, nil},
