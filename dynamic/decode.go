@@ -140,7 +140,11 @@ func objects[T any](d *decoding, kind Kind, path string, field *document.Field) 
 		entry := &field.Value.Fields[i]
 		ref := Ref{Kind: kind, Name: entry.Key}
 		if _, twice := out.Find(entry.Key); twice {
-			d.twice(ref, entry.Line)
+			if kind == KindTLSOptions {
+				again(d, &out, ref, entry)
+			} else {
+				d.twice(ref, entry.Line)
+			}
 			continue
 		}
 		switch {
@@ -201,6 +205,7 @@ func (d *decoding) fill(ref Ref, line int, node *document.Node, into any) (clean
 		d.quarantine(ref, problem.Line, CodeInvalidOption, problem.String())
 	}
 	if len(problems) > 0 {
+		claimed(into, node)
 		return false
 	}
 	if reason := kindReason(into, node); reason != "" {

@@ -74,10 +74,11 @@ func (m *merger) take(e *edit, own *declaration, ref dynamic.Ref, value any, dec
 	}
 	merged := qualify(ref, e.provider)
 	current := m.builder.Get(merged)
+	absent := reason.text != "" && !claims(value)
 	switch {
-	case reason.text != "" && current == nil:
+	case absent && current == nil:
 		return
-	case reason.text != "":
+	case absent:
 		delete(own.sums, ref)
 		m.builder.Delete(merged)
 	case current != nil && own.same(ref, current, value):
@@ -86,6 +87,13 @@ func (m *merger) take(e *edit, own *declaration, ref dynamic.Ref, value any, dec
 		m.builder.Put(merged, value)
 	}
 	e.change(merged)
+}
+
+// claims reports whether an object is TLS options that name entrypoints. Such options keep their place also where they
+// are refused: with others, which may be weaker, the entrypoints would accept connections.
+func claims(object any) bool {
+	options, ok := object.(*dynamic.TLSOptions)
+	return ok && options != nil && len(options.EntryPoints) > 0
 }
 
 // refusal is the reason for which an object takes no part in the merge; the zero value is none.
@@ -136,6 +144,7 @@ func (m *merger) elect(e *edit, ref dynamic.Ref, providers []string, defaults ma
 			continue
 		}
 		object := configuration.Object(ref)
+		m.claim(e, qualify(ref, name), object, winner != "")
 		if object == nil {
 			continue
 		}
@@ -162,6 +171,19 @@ func (m *merger) elect(e *edit, ref dynamic.Ref, providers []string, defaults ma
 		return
 	default:
 		m.builder.Put(ref, elected)
+	}
+	e.change(ref)
+}
+
+// claim keeps a global object that is not elected, under its provider's name, where it claims entrypoints.
+func (m *merger) claim(e *edit, ref dynamic.Ref, object any, lost bool) {
+	switch current, keep := m.builder.Get(ref), lost && claims(object); {
+	case keep && current != object:
+		m.builder.Put(ref, object)
+	case !keep && current != nil:
+		m.builder.Delete(ref)
+	default:
+		return
 	}
 	e.change(ref)
 }

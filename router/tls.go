@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -60,20 +61,7 @@ func (t *tlsObjects) claim(from source, changed []dynamic.Ref) []dynamic.Ref {
 	if !slices.ContainsFunc(changed, isOptions) {
 		return nil
 	}
-	claims := map[string][]string{}
-	if from.config.TLS != nil {
-		for _, name := range slices.Sorted(from.config.TLS.Options.Keys()) {
-			options := from.tlsOptions(name)
-			if options == nil {
-				continue
-			}
-			for _, entryPoint := range options.EntryPoints {
-				if !slices.Contains(claims[entryPoint], name) {
-					claims[entryPoint] = append(claims[entryPoint], name)
-				}
-			}
-		}
-	}
+	claims := t.claimed(from)
 	var anew []dynamic.Ref
 	for _, entryPoint := range t.entryPoints {
 		before, after := t.claims[entryPoint.Name], claims[entryPoint.Name]
@@ -87,6 +75,39 @@ func (t *tlsObjects) claim(from source, changed []dynamic.Ref) []dynamic.Ref {
 	}
 	t.claims = claims
 	return anew
+}
+
+// claimed lists, for each entrypoint, the options that name it, in order. A name of none that exists stands for the one
+// with the most similar name, unless other options name that: a slip in the name must not leave it to weaker options.
+func (t *tlsObjects) claimed(from source) map[string][]string {
+	claims, misspelt := map[string][]string{}, map[string][]string{}
+	if from.config.TLS == nil {
+		return claims
+	}
+	add := func(to map[string][]string, entryPoint, name string) {
+		if !slices.Contains(to[entryPoint], name) {
+			to[entryPoint] = append(to[entryPoint], name)
+		}
+	}
+	for _, name := range slices.Sorted(from.config.TLS.Options.Keys()) {
+		options := from.tlsOptions(name)
+		if options == nil {
+			continue
+		}
+		for _, entryPoint := range options.EntryPoints {
+			if t.exists(entryPoint) {
+				add(claims, entryPoint, name)
+			} else if nearest, ok := t.nearest(entryPoint); ok {
+				add(misspelt, nearest, name)
+			}
+		}
+	}
+	for entryPoint, names := range misspelt {
+		if len(claims[entryPoint]) == 0 {
+			claims[entryPoint] = names
+		}
+	}
+	return claims
 }
 
 // defaultOf returns the default options of an entrypoint.
@@ -105,7 +126,7 @@ func (t *tlsObjects) misplaced(name string, options *dynamic.TLSOptions) error {
 	}
 	for _, entryPoint := range options.EntryPoints {
 		if !t.exists(entryPoint) {
-			return &coded{dynamic.CodeMissingEntryPoint, fmt.Errorf("entryPoints: entrypoint %q does not exist", entryPoint)}
+			return &coded{dynamic.CodeMissingEntryPoint, errors.New("entryPoints: " + t.missing(entryPoint))}
 		}
 		for _, other := range t.claims[entryPoint] {
 			if other != name {
@@ -115,6 +136,24 @@ func (t *tlsObjects) misplaced(name string, options *dynamic.TLSOptions) error {
 		}
 	}
 	return nil
+}
+
+// missing says that an entrypoint does not exist.
+func (t *tlsObjects) missing(entryPoint string) string {
+	reason := fmt.Sprintf("entrypoint %q does not exist", entryPoint)
+	if nearest, ok := t.nearest(entryPoint); ok {
+		reason += fmt.Sprintf(", did you mean %q?", nearest)
+	}
+	return reason
+}
+
+// nearest returns the entrypoint with the most similar name.
+func (t *tlsObjects) nearest(name string) (string, bool) {
+	names := make([]string, 0, len(t.entryPoints))
+	for _, entryPoint := range t.entryPoints {
+		names = append(names, entryPoint.Name)
+	}
+	return document.Nearest(name, names)
 }
 
 func (t *tlsObjects) exists(entryPoint string) bool {

@@ -271,6 +271,29 @@ func TestDefaultOptionsOfListenersFailClosed(t *testing.T) {
 	}
 }
 
+// TestMisspeltEntryPointOfDefaultOptions gives an entrypoint no other options than those that misspell its name, until
+// others name it.
+func TestMisspeltEntryPointOfDefaultOptions(t *testing.T) {
+	l := newListeners(t)
+	special, misspelt := &dynamic.TLSOptions{}, &dynamic.TLSOptions{EntryPoints: []string{"iner", "unlike"}}
+	l.tls.Options = immutable.Of(map[string]*dynamic.TLSOptions{"a@file": misspelt, "special@file": special})
+	l.apply(append(routers(), optionsRef("a@file"), optionsRef("special@file"))...)
+	l.wantVerdicts(map[dynamic.Ref]string{
+		optionsRef("a@file"): `entrypoint "iner" does not exist, did you mean "inner"?`,
+		routers()[0]:         `not served on entrypoint "inner": tlsOptions "a@file"`,
+	})
+	l.want("inner", "a.test", tls13, "")
+	l.want("inner", "s.test", tls12, default12)
+	l.want("outer", "a.test", tls12, default12)
+
+	l.tls = &dynamic.TLSConfiguration{
+		Options: l.tls.Options.With("b@file", &dynamic.TLSOptions{EntryPoints: []string{"inner"}}),
+	}
+	l.apply(optionsRef("b@file"))
+	l.wantVerdicts(map[dynamic.Ref]string{optionsRef("a@file"): `entrypoint "iner" does not exist`})
+	l.want("inner", "a.test", tls12, default12)
+}
+
 func TestCertificatesOfListenersThatDoNotExist(t *testing.T) {
 	l := newListeners(t)
 	l.tls.Options = immutable.Of(map[string]*dynamic.TLSOptions{"special@file": {}})

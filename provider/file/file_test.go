@@ -212,6 +212,29 @@ func TestDuplicatesAcrossFiles(t *testing.T) {
 	h.until("the second file's router", func(m dynamic.Message) bool { return rules(m) == "a= b=other" })
 }
 
+// TestFurtherTLSOptionsKeepTheirEntryPoints keeps the second declaration quarantined, with the entrypoints that it
+// names.
+func TestFurtherTLSOptionsKeepTheirEntryPoints(t *testing.T) {
+	h := inDirectory(t,
+		"1.yaml", "tls:\n  options:\n    a: {}\n",
+		"2.yaml", "tls:\n  options:\n    a: {entryPoints: inner, minVersoin: x}\n",
+	)
+	m := h.next()
+	options := m.Configuration.TLS.Options
+	if first, second := options.Get("a"), options.Get("a (2)"); options.Len() != 2 || first == nil || second == nil ||
+		len(first.EntryPoints) > 0 || !slices.Equal(second.EntryPoints, []string{"inner"}) {
+		t.Errorf("options %+v", options)
+	}
+	at := h.path("2.yaml") + ":3: tlsOptions a (2): "
+	want := []string{
+		at + `tlsOptions "a" is declared already at ` + h.path("1.yaml") + ":3; this one is not used",
+		at + `minVersoin: unknown option, did you mean "minVersion"?`,
+	}
+	if diff := cmp.Diff(want, verdicts(m)); diff != "" {
+		t.Errorf("verdicts differ (-want +got):\n%s", diff)
+	}
+}
+
 func TestReloadSendsAgain(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.yaml")

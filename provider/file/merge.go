@@ -52,8 +52,16 @@ type merging struct {
 func (m *merging) add(from *dynamic.Configuration) {
 	m.from, m.lost, m.renamed = from, map[dynamic.Ref]bool{}, map[dynamic.Ref]dynamic.Ref{}
 	for ref, object := range from.Objects() {
-		if m.place(ref, ref) {
-			m.builder.Put(ref, object)
+		free := ref
+		if ref.Kind == dynamic.KindTLSOptions {
+			free = ref.Free(m.taken) // An entrypoint that they name must not fall back to weaker ones.
+		}
+		if m.place(ref, free) {
+			m.builder.Put(free, object)
+		}
+		if free != ref {
+			m.renamed[ref] = free
+			m.conflict(ref, free)
 		}
 	}
 	m.takeCertificates()
@@ -77,12 +85,25 @@ func (m *merging) takeCertificates() {
 
 // place reports whether an object is the first one with its name, and records its origin.
 func (m *merging) place(own, ref dynamic.Ref) bool {
-	if _, taken := m.origins.Find(ref); taken {
+	if m.taken(ref) {
 		m.lost[own] = true
 		return false
 	}
 	m.origins.Set(&m.edit, ref, m.from.Origins.Get(own))
 	return true
+}
+
+func (m *merging) taken(ref dynamic.Ref) bool {
+	_, taken := m.origins.Find(ref)
+	return taken
+}
+
+// conflict reports, at another reference, that an object is declared by an earlier file.
+func (m *merging) conflict(own, at dynamic.Ref) {
+	m.verdicts = append(m.verdicts, dynamic.Verdict{
+		Ref: at, Origin: m.from.Origins.Get(own), Status: dynamic.Quarantined, Code: dynamic.CodeConflictingName,
+		Reason: fmt.Sprintf("%s is declared already at %s; this one is not used", own, m.origins.Get(own)),
+	})
 }
 
 // takeVerdicts adds the verdicts on the used objects. A verdict on an unused one becomes a verdict on the file, since
@@ -98,11 +119,6 @@ func (m *merging) takeVerdicts() {
 		m.verdicts = append(m.verdicts, verdict)
 	}
 	for _, own := range sortedByOrigin(m.lost, m.from.Origins) {
-		origin := m.from.Origins.Get(own)
-		m.verdicts = append(m.verdicts, dynamic.Verdict{
-			Ref: dynamic.Ref{Kind: dynamic.KindSource, Name: origin.File}, Origin: origin, Status: dynamic.Quarantined,
-			Code:   dynamic.CodeConflictingName,
-			Reason: fmt.Sprintf("%s is declared already at %s; this one is not used", own, m.origins.Get(own)),
-		})
+		m.conflict(own, dynamic.Ref{Kind: dynamic.KindSource, Name: m.from.Origins.Get(own).File})
 	}
 }
