@@ -34,8 +34,11 @@ func (s jsonSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 // parsing all of it.
 type typeMeta struct{ json.SimpleMetaFactory }
 
-// Interpret returns the group, version and kind of an object.
+// Interpret returns the group, version and kind of an object, which are empty for an event of a watch.
 func (f typeMeta) Interpret(data []byte) (*schema.GroupVersionKind, error) {
+	if _, rest, ok := leadingMember(data, `{"type":"`); ok && bytes.HasPrefix(rest, []byte(`,"object":`)) {
+		return &schema.GroupVersionKind{}, nil
+	}
 	version, rest, ok := leadingMember(data, `{"apiVersion":"`)
 	if !ok {
 		return f.SimpleMetaFactory.Interpret(data)
