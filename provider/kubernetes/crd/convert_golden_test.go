@@ -197,11 +197,14 @@ func describe(t *testing.T, out *strings.Builder, result translation.Result) {
 	builder := dynamic.NewBuilder(&dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{}, TLS: &dynamic.TLSConfiguration{},
 	})
+	var certificates []*dynamic.CertificateEntry
 	for _, ref := range slices.SortedFunc(maps.Keys(result.Objects), func(a, b dynamic.Ref) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	}) {
 		object := result.Objects[ref]
-		switch object.(type) {
+		switch typed := object.(type) {
+		case *dynamic.CertificateEntry:
+			certificates = append(certificates, typed)
 		case *dynamic.Unsupported:
 			fmt.Fprintf(out, "unsupported %s\n", ref)
 		case *dynamic.Router: // They are in another golden file.
@@ -215,11 +218,11 @@ func describe(t *testing.T, out *strings.Builder, result translation.Result) {
 				service.LoadBalancer.Scheme)
 		}
 	}
-	for _, certificate := range result.Certificates {
+	for _, certificate := range certificates {
 		fmt.Fprintf(out, "certificate %s\n", certificate.Name)
 	}
 	configuration := builder.Configuration()
-	configuration.TLS.Certificates = result.Certificates
+	configuration.TLS.Certificates = certificates
 	pretty, err := json.MarshalIndent(configuration, "", "  ")
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 func (t *translator) ingressRoute(source translation.Source, object *v1alpha1.IngressRoute) translation.Result {
 	result := t.begin(source, object)
 	if excess := backend.Excess(len(object.Spec.Routes), namesInCommon(&object.Spec)); excess != nil {
-		result.Quarantine(sourceRef(source), excess.Code, excess.Reason, false)
+		result.Quarantine(source.Ref(), excess.Code, excess.Reason, false)
 		return result
 	}
 	common := t.common(&result, source.Namespace, &object.Spec)
@@ -108,12 +108,7 @@ func (t *translator) routeless(result *translation.Result, source translation.So
 	if object.Spec.Malformed != "" {
 		reason = malformed(object.Spec.Malformed)
 	}
-	result.Quarantine(sourceRef(source), dynamic.CodeInvalidSource, reason, false)
-}
-
-// sourceRef is the reference of a finding on an object that declares nothing.
-func sourceRef(source translation.Source) dynamic.Ref {
-	return dynamic.Ref{Kind: dynamic.KindSource, Name: source.String()}
+	result.Quarantine(source.Ref(), dynamic.CodeInvalidSource, reason, false)
 }
 
 // route translates one route.
@@ -199,7 +194,7 @@ func (t *translator) certificate(result *translation.Result, namespace string, s
 	result.AddNeed(backend.KindSecret, namespace, spec.SecretName)
 	entry, problem := t.pairs.Certificate(namespace, spec.SecretName, t.objects)
 	if problem == nil {
-		result.Certificates = append(result.Certificates, entry)
+		result.PutCertificate(entry)
 	}
 	return problem
 }

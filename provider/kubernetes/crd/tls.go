@@ -74,5 +74,5 @@ func (r *reading) certificate(option, secret string) {
 		r.result.Quarantine(dynamic.Ref{Kind: dynamic.KindCertificate, Name: entry.Name},
 			problem.Code, problem.Reason, problem.Missing)
 	}
-	r.result.Certificates = append(r.result.Certificates, entry)
+	r.result.PutCertificate(entry)
 }

@@ -82,7 +82,7 @@ func (t *translator) result(source translation.Source, object metav1.Object) (tr
 	}
 	if group := t.shadow(source); group != "" {
 		result := t.begin(source, object)
-		result.Degrade(sourceRef(source), dynamic.CodeConflictingName,
+		result.Degrade(source.Ref(), dynamic.CodeConflictingName,
 			"the object of the same kind and name in the group "+group+" is used instead", false)
 		return result, true
 	}

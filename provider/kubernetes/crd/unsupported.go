@@ -57,9 +57,9 @@ func (t *translator) nameless(result *translation.Result, source translation.Sou
 	switch {
 	case len(result.Objects) > 0:
 	case misfit != "":
-		result.Quarantine(sourceRef(source), dynamic.CodeInvalidSource, malformed(misfit), false)
+		result.Quarantine(source.Ref(), dynamic.CodeInvalidSource, malformed(misfit), false)
 	default:
-		result.Quarantine(sourceRef(source), dynamic.CodeUnsupportedKind, "it has no routes, and is not supported yet", false)
+		result.Quarantine(source.Ref(), dynamic.CodeUnsupportedKind, "it has no routes, and is not supported yet", false)
 	}
 }
 

@@ -151,7 +151,7 @@ func (d *draft) addCertificates() {
 			d.result.Degrade(d.whole(), problem.Code, fmt.Sprintf("spec.tls[%d]: %s", i, problem.Reason), problem.Missing)
 			continue
 		}
-		d.result.Certificates = append(d.result.Certificates, entry)
+		d.result.PutCertificate(entry)
 	}
 }
 

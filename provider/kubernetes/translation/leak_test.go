@@ -24,17 +24,13 @@ func TestNothingIsLeftOfWhatIsGone(t *testing.T) {
 			}
 		}
 		configuration, _ := memory.Update(w.translate)
-		m := memory.merge
-		held := len(memory.entries) + len(memory.dependents) + len(memory.touched) +
-			m.origins.Len() + len(m.refused) + len(m.judged) + len(m.changed) + len(configuration.Verdicts) + len(m.certificates)
-		for _, section := range m.sections {
-			held += len(section.owners) + len(section.dirty)
-		}
+		held := len(memory.entries) + len(memory.dependents) + len(memory.touched) + len(memory.declared) +
+			len(memory.dirty) + len(memory.certificates) + memory.origins.Len() + len(memory.refused) + len(memory.judged) + len(configuration.Verdicts)
 		for range configuration.Objects() {
 			held++
 		}
 		if held > 0 {
-			t.Errorf("seed %d: %d things are left in %+v", seed, held, m)
+			t.Errorf("seed %d: %d things are left in %+v", seed, held, memory)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // Memory remembers the translation of every object of one provider. Touch and Touched are safe for use by any
@@ -31,7 +32,17 @@ type Memory struct {
 	// What follows belongs to Update.
 	entries    map[Source]*entry
 	dependents map[Source][]*entry
-	merge      *merge
+	// declared holds the declarations of each object, in order of their sources: the first source owns the object. dirty
+	// are the objects whose declarations this update has changed.
+	declared map[dynamic.Ref][]declaration
+	dirty    map[dynamic.Ref]struct{}
+	// builder, certificates and origins hold the objects in force.
+	builder      *dynamic.Builder
+	certificates certificates
+	origins      immutable.Map[dynamic.Ref, dynamic.Origin]
+	// judged are the entries whose verdicts this update may change, refused those that have verdicts.
+	judged, refused map[*entry]struct{}
+	last            *dynamic.Configuration
 }
 
 // New returns an empty memory for the provider of that name. Kinds are those that are translated: a Touch of another
@@ -40,7 +51,13 @@ func New(provider string, kinds []string, counters Counters) *Memory {
 	m := &Memory{
 		provider: provider, kinds: make(map[string]bool, len(kinds)), counters: counters,
 		wake: make(chan struct{}, 1), touched: map[Source]struct{}{},
-		entries: map[Source]*entry{}, dependents: map[Source][]*entry{}, merge: newMerge(provider),
+		entries: map[Source]*entry{}, dependents: map[Source][]*entry{},
+		declared: map[dynamic.Ref][]declaration{}, dirty: map[dynamic.Ref]struct{}{},
+		builder: dynamic.NewBuilder(&dynamic.Configuration{
+			HTTP: &dynamic.HTTPConfiguration{}, TCP: &dynamic.TCPConfiguration{},
+			UDP: &dynamic.UDPConfiguration{}, TLS: &dynamic.TLSConfiguration{},
+		}),
+		certificates: certificates{}, judged: map[*entry]struct{}{}, refused: map[*entry]struct{}{},
 	}
 	for _, kind := range kinds {
 		m.kinds[kind] = true
@@ -73,15 +90,34 @@ func (m *Memory) Touched() <-chan struct{} { return m.wake }
 // caller's goroutine. Changed is false, and the configuration the same pointer as last, when everything came out as it
 // was. The first call always reports a change.
 func (m *Memory) Update(translate func(Source) (Result, bool)) (configuration *dynamic.Configuration, changed bool) {
-	builds := map[string]int{}
+	builds, pushes := map[string]int{}, map[string]int{}
 	for source := range m.due() {
 		result, ok := translate(source)
 		builds[source.Kind]++
-		m.replace(source, result, ok)
+		if m.replace(source, result, ok) {
+			pushes[source.Kind]++
+		}
 	}
-	configuration, changed, pushed := m.merge.finish()
-	m.count(builds, pushed)
-	return configuration, changed
+	changed, certificates := m.settle()
+	verdicts := m.judge()
+	if !changed && !verdicts && m.last != nil {
+		m.count(builds, nil)
+		return m.last, false
+	}
+	next := m.builder.Configuration()
+	next.Origins = m.origins
+	if m.last != nil {
+		next.TLS.Certificates, next.Verdicts = m.last.TLS.Certificates, m.last.Verdicts
+	}
+	if certificates {
+		next.TLS.Certificates = m.certificates.sorted()
+	}
+	if verdicts {
+		next.Verdicts = m.verdicts()
+	}
+	m.last = next
+	m.count(builds, pushes)
+	return next, true
 }
 
 // due takes what was touched and returns the sources that are to be translated.
@@ -103,13 +139,13 @@ func (m *Memory) due() map[Source]struct{} {
 }
 
 // count records the results of one update.
-func (m *Memory) count(builds map[string]int, pushed map[string]int) {
+func (m *Memory) count(builds, pushes map[string]int) {
 	for kind, built := range builds {
 		m.counters.CountProvider(Builds, m.provider, kind, built)
-		if pushes := pushed[kind]; pushes > 0 {
-			m.counters.CountProvider(Pushes, m.provider, kind, pushes)
+		if pushed := pushes[kind]; pushed > 0 {
+			m.counters.CountProvider(Pushes, m.provider, kind, pushed)
 		}
-		if drops := built - pushed[kind]; drops > 0 {
+		if drops := built - pushes[kind]; drops > 0 {
 			m.counters.CountProvider(Drops, m.provider, kind, drops)
 		}
 	}

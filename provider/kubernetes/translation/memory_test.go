@@ -54,7 +54,7 @@ func (w *world) translate(source Source) (Result, bool) {
 			&dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Strategy: strconv.Itoa(says)}})
 	}
 	for name, says := range one.certs {
-		result.Certificates = append(result.Certificates, &dynamic.CertificateEntry{
+		result.PutCertificate(&dynamic.CertificateEntry{
 			Name: name, Certificate: dynamic.Certificate{CertFile: strconv.Itoa(says)},
 		})
 	}

@@ -36,17 +36,18 @@ func (s Source) Compare(other Source) int {
 	)
 }
 
+// Ref returns the reference of findings on the source itself, such as that it declares nothing.
+func (s Source) Ref() dynamic.Ref { return dynamic.Ref{Kind: dynamic.KindSource, Name: s.String()} }
+
 // Result is what became of one source. Names are those of its provider's Configuration, without @provider. The objects
 // are immutable once the result has been returned; two sources may declare the same name, see Memory.
 type Result struct {
 	// Origin says where everything in the result was declared.
 	Origin dynamic.Origin
 
-	// Objects holds everything that is declared but certificates, as the pointers that dynamic.Configuration.Objects
-	// yields.
+	// Objects holds everything that is declared, as the pointers that dynamic.Configuration.Objects yields, and
+	// certificates (KindCertificate) as pointers to a CertificateEntry, under their Names.
 	Objects map[dynamic.Ref]any
-	// Certificates holds tls.certificates, each with a Name.
-	Certificates []*dynamic.CertificateEntry
 
 	// Verdicts are the findings about the source and what it declares. An Origin that is zero becomes the result's.
 	Verdicts []dynamic.Verdict
@@ -61,6 +62,11 @@ func (r *Result) Put(ref dynamic.Ref, object any) {
 		r.Objects = map[dynamic.Ref]any{}
 	}
 	r.Objects[ref] = object
+}
+
+// PutCertificate declares a certificate.
+func (r *Result) PutCertificate(entry *dynamic.CertificateEntry) {
+	r.Put(dynamic.Ref{Kind: dynamic.KindCertificate, Name: entry.Name}, entry)
 }
 
 // AddNeed notes that the translation read a source, or looked for it in vain.

@@ -5,82 +5,64 @@ import (
 	"slices"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/immutable"
 )
 
-// owned notes which source owns an object.
-func (m *merge) owned(ref dynamic.Ref, by *entry) {
-	m.setConflict(ref, by, conflict{})
-	if current, known := m.origins.Find(ref); !known || current != by.origin {
-		m.origins.Set(m.editOrigins(), ref, by.origin)
-		if len(by.found) > 0 {
-			m.judged[by] = struct{}{}
-		}
-	}
+// conflict is that of a source with another one that declares the same object otherwise.
+type conflict struct {
+	// with is the other source; nil when there is no conflict.
+	with *entry
+	// lost is set when the other one owns the object, unused when neither declaration serves.
+	lost, unused bool
 }
 
-// setConflict notes the conflict that a source has about an object; the zero conflict is none.
-func (m *merge) setConflict(ref dynamic.Ref, by *entry, now conflict) {
-	if by.conflicts[ref] == now {
-		return
+// conflict returns the conflict of a source about an object, whose declarations have been settled.
+func (m *Memory) conflict(by *entry, ref dynamic.Ref) conflict {
+	all := m.declared[ref]
+	if len(all) < 2 {
+		return conflict{}
 	}
-	m.judged[by] = struct{}{}
+	if at, declared := place(all, by); declared && at > 0 && all[at].object != all[0].object {
+		return conflict{with: all[0].by, lost: true, unused: unusable(ref, all[0], all[at])}
+	}
+	for _, other := range all[1:] {
+		if all[0].by == by && other.object != all[0].object && unusable(ref, all[0], other) {
+			return conflict{with: other.by, unused: true}
+		}
+	}
+	return conflict{}
+}
+
+// unusable reports whether a name with two different declarations must not serve at all. A global object must not:
+// the other declaration could be what protects a third namespace. Across namespaces it must
+// not: a reference to the name would be protected, or answered, by what another namespace has declared. But services
+// that name one endpoint set differ in options alone, and routers are not referred to. Nor must it serve where one
+// namespace means two Services by a name (port c of a-b, and port b-c of a).
+func unusable(ref dynamic.Ref, first, other declaration) bool {
 	switch {
-	case now == conflict{}:
-		delete(by.conflicts, ref)
-	case by.conflicts == nil:
-		by.conflicts = map[dynamic.Ref]conflict{ref: now}
-	default:
-		by.conflicts[ref] = now
+	case ref.IsGlobal():
+		return true
+	case ref.Kind == dynamic.KindRouter:
+		return false
 	}
+	one, two := endpointSet(first.object), endpointSet(other.object)
+	if first.by.source.Namespace == other.by.source.Namespace {
+		return one != "" && two != "" && one != two
+	}
+	return one == "" || one != two
 }
 
-// gone notes that no source declares an object any more.
-func (m *merge) gone(ref dynamic.Ref) { m.origins.Delete(m.editOrigins(), ref) }
-
-// compete notes that a second source declares an object, whether it declares it otherwise, and whether then neither
-// declaration serves.
-func (m *merge) compete(ref dynamic.Ref, owner, second *entry, otherwise, unused bool) {
-	if !otherwise {
-		m.setConflict(ref, second, conflict{})
-		if len(second.found) > 0 {
-			m.judged[second] = struct{}{}
-		}
-		return
+// endpointSet returns the key of the endpoint set that a service names; empty for everything else.
+func endpointSet(object any) string {
+	if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil {
+		return service.LoadBalancer.EndpointSet
 	}
-	m.setConflict(ref, second, conflict{with: owner, lost: true, unused: unused})
-	if unused && !owner.conflicts[ref].unused {
-		m.setConflict(ref, owner, conflict{with: second, unused: true})
-	}
+	return ""
 }
 
-// editOrigins returns the edit of the origins that belongs to this update.
-func (m *merge) editOrigins() *immutable.Edit {
-	if m.originsEdit == nil {
-		m.originsEdit = new(immutable.Edit)
-	}
-	return m.originsEdit
-}
-
-// find takes the verdicts of a translation.
-func (m *merge) find(by *entry, result Result) {
-	found := slices.Clone(result.Verdicts)
-	for i := range found {
-		if found[i].Origin == (dynamic.Origin{}) || sameOrigin(found[i].Origin, by.origin) {
-			found[i].Origin = by.origin
-		}
-	}
-	if !slices.Equal(found, by.found) {
-		by.found = found
-		m.judged[by] = struct{}{}
-		m.changed[by] = struct{}{}
-	}
-}
-
-// judge makes the verdicts of the entries whose findings may have changed, and reports whether any has.
-func (m *merge) judge() (changed bool) {
+// judge makes the verdicts on the sources for which they may have changed, and reports whether any has.
+func (m *Memory) judge() (changed bool) {
 	for one := range m.judged {
-		verdicts := one.judge(m.origins)
+		verdicts := m.verdictsOn(one)
 		if slices.Equal(verdicts, one.verdicts) {
 			continue
 		}
@@ -97,36 +79,32 @@ func (m *merge) judge() (changed bool) {
 	return changed
 }
 
-// judge returns the verdicts on a source. Findings about an object that another source declares otherwise are
+// verdictsOn returns the verdicts on a source. Findings about an object that another source declares otherwise are
 // left out, since they would hit that one; those that would quarantine an object that another source declares in the
 // same words are about the source itself, for the same reason.
-func (e *entry) judge(origins immutable.Map[dynamic.Ref, dynamic.Origin]) []dynamic.Verdict {
+func (m *Memory) verdictsOn(by *entry) []dynamic.Verdict {
 	var verdicts []dynamic.Verdict
-	for _, verdict := range e.found {
-		if e.conflicts[verdict.Ref].lost {
+	for _, verdict := range by.found {
+		if m.conflict(by, verdict.Ref).lost {
 			continue
 		}
-		if verdict.Status == dynamic.Quarantined && !e.owns(verdict.Ref, origins) {
-			verdict.Ref = dynamic.Ref{Kind: dynamic.KindSource, Name: e.source.String()}
+		if all := m.declared[verdict.Ref]; verdict.Status == dynamic.Quarantined && len(all) > 0 && all[0].by != by {
+			verdict.Ref = by.source.Ref()
 		}
 		verdicts = append(verdicts, verdict)
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(e.conflicts), compareRefs) {
-		verdicts = append(verdicts, e.disagreement(ref, e.conflicts[ref]))
+	for _, ref := range by.refs {
+		if conflict := m.conflict(by, ref); conflict.with != nil {
+			verdicts = append(verdicts, conflict.verdict(by, ref))
+		}
 	}
 	return verdicts
 }
 
-// owns reports whether an object is the source's own: not one that another source declares first.
-func (e *entry) owns(ref dynamic.Ref, origins immutable.Map[dynamic.Ref, dynamic.Origin]) bool {
-	origin, declared := origins.Find(ref)
-	return !declared || origin == e.origin
-}
-
-// disagreement returns the verdict on a source that declares an object otherwise than another one.
-func (e *entry) disagreement(ref dynamic.Ref, c conflict) dynamic.Verdict {
+// verdict returns the verdict on a source that declares an object otherwise than another one.
+func (c conflict) verdict(by *entry, ref dynamic.Ref) dynamic.Verdict {
 	verdict := dynamic.Verdict{
-		Ref: ref, Origin: e.origin, Status: dynamic.Quarantined, Code: dynamic.CodeConflictingName,
+		Ref: ref, Origin: by.origin, Status: dynamic.Quarantined, Code: dynamic.CodeConflictingName,
 		Reason: "is declared otherwise by " + c.with.source.String(),
 	}
 	if c.unused {
@@ -136,7 +114,7 @@ func (e *entry) disagreement(ref dynamic.Ref, c conflict) dynamic.Verdict {
 	}
 	if c.lost {
 		// The object is the other one's, and so would be a verdict on it.
-		verdict.Ref = dynamic.Ref{Kind: dynamic.KindSource, Name: e.source.String()}
+		verdict.Ref = by.source.Ref()
 		verdict.Reason = ref.String() + " " + verdict.Reason
 	}
 	if !c.unused && ref.Kind == dynamic.KindService {
@@ -147,7 +125,7 @@ func (e *entry) disagreement(ref dynamic.Ref, c conflict) dynamic.Verdict {
 }
 
 // verdicts lists the verdicts of all sources, in their order.
-func (m *merge) verdicts() []dynamic.Verdict {
+func (m *Memory) verdicts() []dynamic.Verdict {
 	var all []dynamic.Verdict
 	for _, one := range slices.SortedFunc(maps.Keys(m.refused), func(x, y *entry) int {
 		return x.source.Compare(y.source)
