@@ -57,14 +57,14 @@ func (p *Pool) publish(now time.Duration, zone string) {
 	}
 	p.panics = panics
 	s := &Snapshot{
-		slowStart: p.spec.SlowStart, outlier: p.spec.Outlier, limits: p.spec.Limits, cookie: p.spec.Cookie,
-		counting: p.spec.Limits.set() || p.spec.Strategy.CountsPool(),
-		timed:    p.spec.Strategy.UsesLatency(),
+		policies: &p.policies.Policies,
+		counting: p.policies.Limits.set() || p.policies.Strategy.CountsPool(),
+		timed:    p.policies.Strategy.UsesLatency(),
 		up:       up,
 	}
 	s.candidates, s.serving = divide(p.servers, serves)
 	p.buildPickers(s, now, zone)
-	if p.spec.Sticks {
+	if p.policies.Sticks {
 		s.cookies = newCookies(s)
 	}
 	s.simple = s.cookies == nil && s.local == nil && !s.warming && !s.counting
@@ -93,7 +93,7 @@ func (p *Pool) choose() (serves func(*Member) bool, up, panics bool) {
 	}
 	up = good+leaving > 0
 	switch {
-	case staying > 0 && good*100 < p.spec.Panic*staying:
+	case staying > 0 && good*100 < p.policies.Panic*staying:
 		return func(m *Member) bool { return m.weighs && (!m.terminating || good == 0 && m.healthy()) }, up, true
 	case good > 0:
 		return func(m *Member) bool { return m.stays() && m.healthy() }, up, false
@@ -180,15 +180,15 @@ func (p *Pool) buildPickers(s *Snapshot, now time.Duration, zone string) {
 	}
 	s.warming = warming > 0 && warming < len(serving)
 	near := 0
-	if local := nearby(serving, p.spec.Zone, zone); local != nil {
+	if local := nearby(serving, p.policies.Zone, zone); local != nil {
 		near = serving.split(local)
 	}
-	s.picker = picker.New(p.spec.Strategy, serving, &p.state)
+	s.picker = picker.New(p.policies.Strategy, serving, &p.state)
 	if near > 0 && near < len(serving) {
 		state := &p.nearState
-		if p.spec.Strategy.CountsPool() {
+		if p.policies.Strategy.CountsPool() {
 			state = &p.state // The requests in flight are counted there.
 		}
-		s.local = picker.New(p.spec.Strategy, serving[:near], state)
+		s.local = picker.New(p.policies.Strategy, serving[:near], state)
 	}
 }

@@ -125,13 +125,16 @@ func (r *Registry) eject(one ejectionCandidate, now time.Duration) bool {
 		return true
 	}
 	_, before := pool.overLimit[member]
+	if pool.overLimit == nil {
+		pool.overLimit = map[*Member]Result{}
+	}
 	pool.overLimit[member] = one.result
-	if !pool.spec.Outlier.Enabled() {
+	if !pool.policies.Outlier.Enabled() {
 		return false
 	}
 	total, out, failing := r.memberCounts(pool).without(member)
 	member.unreachable = one.result.Outcome == Unreachable
-	if !pool.spec.Outlier.Allows(out, pool.counts.unreachable, total, !member.unreachable) {
+	if !pool.policies.Outlier.Allows(out, pool.counts.unreachable, total, !member.unreachable) {
 		if !before {
 			pool.counters.EjectionsOverflow.Add(1)
 		}
@@ -140,7 +143,7 @@ func (r *Registry) eject(one ejectionCandidate, now time.Duration) bool {
 	delete(pool.overLimit, member)
 	pool.counts.move(member, 1)
 	member.ejected = true
-	member.until = member.outlier.Eject(&pool.spec.Outlier, now, failing+out+1 >= total)
+	member.until = member.outlier.Eject(&pool.policies.Outlier, now, failing+out+1 >= total)
 	r.ejected[member] = struct{}{}
 	member.statusReasons.ejection.Store(&ejection{reason: one.result.text(), until: member.until})
 	pool.counters.Ejections.Add(1)

@@ -84,7 +84,7 @@ func (h *history) ask() {
 		if err == nil {
 			h.under = append(h.under, held{member, request})
 		}
-		if refused := err != nil; refused && pool.Snapshot().Serving() > 0 && !pool.Snapshot().limits.set() {
+		if refused := err != nil; refused && pool.Snapshot().Serving() > 0 && !pool.Snapshot().policies.Limits.set() {
 			h.t.Fatalf("%s refuses a request: %v", pool.Name(), err)
 		}
 	}
@@ -113,7 +113,7 @@ func (h *history) holds(step int) {
 			for _, member := range server.members {
 				members[member] = true
 				refs[member.upstream]++
-				if member.upstream.key.Dialer != pool.spec.Dialer || member.upstream.key.Scheme != server.spec.Scheme {
+				if member.upstream.key.Dialer != pool.dialer || member.upstream.key.Scheme != server.spec.Scheme {
 					t.Fatalf("step %d: %s is reached in the way of an earlier specification", step, member.Address())
 				}
 				if !member.draining {
@@ -205,7 +205,7 @@ func TestRandomHistoryOfPolicies(t *testing.T) {
 			}
 			h.pass(time.Minute)
 			if left := len(h.endpoints) + len(h.upstreams) + len(h.probes) + len(h.ejected) + len(h.warming) + len(h.leaving) +
-				len(h.stale); left > 0 {
+				len(h.stale) + len(h.Registry.policies); left > 0 {
 				t.Errorf("seed %d: %d things are left", seed, left)
 			}
 			if next := h.Flush(h.now); !next.IsZero() {

@@ -66,7 +66,7 @@ func (q *pendingQueue) call() {
 
 // enter counts a request in, unless a limit is reached.
 func (p *Pool) enter(s *Snapshot, m *Member, r *Request) bool {
-	if s.counting && !p.count(&s.limits, m) {
+	if s.counting && !p.count(&s.policies.Limits, m) {
 		return false
 	}
 	r.Counted = s.counting
@@ -76,7 +76,7 @@ func (p *Pool) enter(s *Snapshot, m *Member, r *Request) bool {
 
 // full reports whether the limit of the whole pool is reached.
 func (s *Snapshot) full(p *Pool) bool {
-	return s.counting && s.limits.PerPool > 0 && p.state.InFlight.Load() >= int64(s.limits.PerPool)
+	return s.counting && s.policies.Limits.PerPool > 0 && p.state.InFlight.Load() >= int64(s.policies.Limits.PerPool)
 }
 
 // count counts a request for its member and the pool, unless a limit is reached.
@@ -118,7 +118,7 @@ func (p *Pool) leave(m *Member) {
 // previous attempt may hold the slot that the head of the queue waits for.
 func (p *Pool) acquireLimited(r *Request) (*Member, error) {
 	s := p.snapshot.Load()
-	if len(r.Tried) > 0 || p.pending.length.Load() == 0 || s.limits.Pending == 0 {
+	if len(r.Tried) > 0 || p.pending.length.Load() == 0 || s.policies.Limits.Pending == 0 {
 		if member := s.choose(p, r); member != nil {
 			return member, nil
 		}
@@ -126,16 +126,16 @@ func (p *Pool) acquireLimited(r *Request) (*Member, error) {
 		if !refusal.Saturated {
 			return nil, refusal
 		}
-		if s.limits.Pending == 0 {
+		if s.policies.Limits.Pending == 0 {
 			p.counters.Saturated.Add(1)
 			return nil, refusal
 		}
 	}
-	return p.wait(r, s.limits)
+	return p.wait(r, &s.policies.Limits)
 }
 
 // wait queues the request and acquires when it is the head of the queue.
-func (p *Pool) wait(r *Request, limits Limits) (*Member, error) {
+func (p *Pool) wait(r *Request, limits *Limits) (*Member, error) {
 	ticket, ok := p.pending.join(limits.Pending)
 	if !ok {
 		p.counters.Saturated.Add(1)

@@ -129,7 +129,7 @@ func (m *Member) Done(result Result) {
 			latency.Observe(result.Latency, failed, result.Now)
 		}
 	}
-	policy := &snapshot.outlier
+	policy := &snapshot.policies.Outlier
 	if !policy.Enabled() {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 // overflow, which would leave nobody to pick, or an index beyond the last member.
 func TestLargeWeightsOnManyServers(t *testing.T) {
 	pool := newPool("large", time.Now(), newEventQueue())
+	pool.policies = &sharedPolicies{}
 	add := func(size int) {
 		one := &server{weight: clampWeight(1 << 40), endpoints: make([]dynamic.Endpoint, size)}
 		for range size {

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -24,14 +25,16 @@ type Pool struct {
 	counters  Counters
 
 	// What follows belongs to the single writer.
-	spec      PoolSpec
+	dialer    Dialer
+	declared  []ServerSpec
+	policies  *sharedPolicies // nil before the first specification
 	servers   []*server
 	published time.Time
 	// cost and costBefore are the durations of the last two snapshot builds. The shorter one counts, since the
 	// other may have waited for the processor.
 	cost, costBefore time.Duration
 	// overLimit holds members whose ejection would exceed the limit of ejected members, with their last
-	// failure.
+	// failure; nil until there is one.
 	overLimit map[*Member]Result
 	// counts is the state of the members in the last round of results that needed it.
 	counts memberCounts
@@ -53,11 +56,16 @@ type server struct {
 }
 
 func newPool(name string, epoch time.Time, events *eventQueue) *Pool {
-	pool := &Pool{name: name, epoch: epoch, events: events, overLimit: map[*Member]Result{}}
+	pool := &Pool{name: name, epoch: epoch, events: events}
 	pool.snapshot.Store(&Snapshot{picker: picker.New(picker.Strategy{}, candidates{}, nil)})
 	pool.state.Cursor.Store(rand.Uint64())
 	pool.nearState.Cursor.Store(rand.Uint64())
 	return pool
+}
+
+// is reports whether the pool has the specification.
+func (p *Pool) is(spec *PoolSpec) bool {
+	return p.dialer == spec.Dialer && p.policies.Policies == spec.Policies && slices.Equal(p.declared, spec.Servers)
 }
 
 // Name returns the name of the service that the pool belongs to.

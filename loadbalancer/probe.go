@@ -34,12 +34,12 @@ type probe struct {
 // stops; the old result is valid until there is a new one.
 func (r *Registry) watch(m *Member) {
 	old := m.probe
-	if r.prober == nil || !m.pool.spec.Checked {
+	if r.prober == nil || !m.pool.policies.Checked {
 		m.probe, m.down = nil, false
 		r.unwatch(m, old)
 		return
 	}
-	key := ProbeKey{Upstream: m.upstream.key, Host: m.host, Check: m.pool.spec.Check}
+	key := ProbeKey{Upstream: m.upstream.key, Host: m.host, Check: m.pool.policies.Check}
 	if key.Check.Relative() {
 		key.Path = m.base
 	}

@@ -14,12 +14,13 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 	for _, server := range pool.servers {
 		before[server.spec] = server
 	}
-	sameDialer := pool.spec.Dialer == spec.Dialer
+	sameDialer, policies := pool.dialer == spec.Dialer, pool.policies
+	pool.policies = r.share(&spec.Policies)
 	after := make(map[ServerSpec]*server, len(spec.Servers))
-	if pool.Budget() == nil || pool.spec.RetryPercent != spec.RetryPercent {
+	if policies == nil || policies.RetryPercent != spec.RetryPercent {
 		pool.budget.Store(retry.NewBudget(spec.RetryPercent))
 	}
-	pool.spec, pool.servers = spec, make([]*server, 0, len(spec.Servers))
+	pool.dialer, pool.declared, pool.servers = spec.Dialer, spec.Servers, make([]*server, 0, len(spec.Servers))
 	for _, declared := range spec.Servers {
 		identity := declared.identity()
 		if same, duplicate := after[identity]; duplicate {
@@ -46,6 +47,7 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 		}
 		r.release(old.members)
 	}
+	r.unshare(policies)
 	r.reconsider(pool, now)
 }
 
@@ -63,7 +65,7 @@ func (r *Registry) settle(pool *Pool) {
 	for _, server := range pool.servers {
 		for _, member := range server.members {
 			r.watch(member)
-			if member.ejected && !pool.spec.Outlier.Enabled() {
+			if member.ejected && !pool.policies.Outlier.Enabled() {
 				r.readmit(member, longSince)
 			}
 		}
@@ -87,7 +89,7 @@ func (r *Registry) refresh(pool *Pool, now time.Duration) {
 	r.round++
 	pool.publish(now, r.zone)
 	if pool.snapshot.Load().warming {
-		r.warming[pool] = now + pool.spec.SlowStart
+		r.warming[pool] = now + pool.policies.SlowStart
 	}
 	r.release(gone)
 }
@@ -126,7 +128,7 @@ func (r *Registry) join(pool *Pool, server *server, endpoint *dynamic.Endpoint) 
 	key := UpstreamKey{
 		Endpoint: EndpointKey{Source: server.spec.source(), Address: endpoint.Address, UID: endpoint.UID},
 		Scheme:   server.spec.Scheme,
-		Dialer:   pool.spec.Dialer,
+		Dialer:   pool.dialer,
 	}
 	if key.Scheme == "https" {
 		key.Host = server.spec.Host
@@ -194,7 +196,7 @@ func (r *Registry) release(members []*Member) {
 			continue
 		}
 		delete(r.upstreams, upstream.key)
-		if limited := member.pool.spec.DrainTime; limited > 0 && upstream.inFlight.Load() > 0 {
+		if limited := member.pool.policies.DrainTime; limited > 0 && upstream.inFlight.Load() > 0 {
 			r.leaving[upstream] = limit{end: later(time.Since(r.epoch), limited), pool: member.pool}
 		}
 		if upstream.endpoint.refs--; upstream.endpoint.refs == 0 {

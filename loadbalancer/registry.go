@@ -41,6 +41,7 @@ type Registry struct {
 	pools     map[string]*Pool
 	public    sync.Map // the pools for readers, by name
 	sets      map[string]*set
+	policies  map[Policies]*sharedPolicies
 	endpoints map[EndpointKey]*Endpoint
 	upstreams map[UpstreamKey]*Upstream
 	probes    map[ProbeKey]*probe
@@ -72,6 +73,7 @@ func NewRegistry(options Options) *Registry {
 		epoch:     time.Now(),
 		pools:     map[string]*Pool{},
 		sets:      map[string]*set{},
+		policies:  map[Policies]*sharedPolicies{},
 		endpoints: map[EndpointKey]*Endpoint{},
 		upstreams: map[UpstreamKey]*Upstream{},
 		probes:    map[ProbeKey]*probe{},
@@ -120,7 +122,7 @@ func (r *Registry) NewPool(name string) *Pool { return newPool(name, r.epoch, r.
 // An equal specification changes nothing, and a changed one keeps the picker's position and what both have in common.
 // The Servers of the specification must not be changed afterwards.
 func (r *Registry) Configure(pool *Pool, spec PoolSpec) {
-	if r.pools[spec.Name] == pool && pool.spec.equal(&spec) {
+	if r.pools[spec.Name] == pool && pool.is(&spec) {
 		return
 	}
 	r.pools[spec.Name] = pool
@@ -139,6 +141,7 @@ func (r *Registry) Release(name string) {
 	r.public.Delete(name)
 	pool.stale = false // The next flush drops it from the list.
 	delete(r.warming, pool)
+	r.unshare(pool.policies)
 	for _, server := range pool.servers {
 		r.unsubscribe(pool, server.spec.SetKey)
 		r.release(server.members)

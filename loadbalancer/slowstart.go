@@ -15,12 +15,12 @@ const (
 
 // warms reports whether the member is in its slow start.
 func (p *Pool) warms(m *Member, now time.Duration) bool {
-	return p.spec.SlowStart > 0 && now-time.Duration(m.since.Load()) < p.spec.SlowStart
+	return p.policies.SlowStart > 0 && now-time.Duration(m.since.Load()) < p.policies.SlowStart
 }
 
 // warm decides at random whether a member accepts a request in its slow start; the probability grows with the
 // elapsed time.
 func (s *Snapshot) warm(m *Member, r *Request) bool {
 	elapsed := r.Now - time.Duration(m.since.Load())
-	return elapsed >= s.slowStart || rand.Float64() < max(coldest, float64(elapsed)/float64(s.slowStart))
+	return elapsed >= s.policies.SlowStart || rand.Float64() < max(coldest, float64(elapsed)/float64(s.policies.SlowStart))
 }

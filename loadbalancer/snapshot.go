@@ -3,11 +3,8 @@ package loadbalancer
 import (
 	"fmt"
 	"iter"
-	"time"
 
-	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
-	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
 
 // Snapshot is the immutable state of a pool that requests pick from.
@@ -23,15 +20,12 @@ type Snapshot struct {
 	// counting is set when requests in flight are counted for the pool and its members.
 	counting bool
 	// warming is set when some members are in their slow start.
-	warming   bool
-	slowStart time.Duration
+	warming bool
 	// timed is set when the time to the response head must be measured.
-	timed   bool
-	up      bool
-	outlier outlier.Policy
-	limits  Limits
-	cookie  sticky.Cookie
-	cookies cookies
+	timed    bool
+	up       bool
+	policies *Policies
+	cookies  cookies
 }
 
 // State is the state of a member in its pool.

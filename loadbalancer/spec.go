@@ -1,7 +1,6 @@
 package loadbalancer
 
 import (
-	"slices"
 	"time"
 
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
@@ -22,11 +21,7 @@ type PoolSpec struct {
 	Policies
 }
 
-func (s *PoolSpec) equal(other *PoolSpec) bool {
-	return s.Dialer == other.Dialer && s.Policies == other.Policies && slices.Equal(s.Servers, other.Servers)
-}
-
-// Policies configure how a pool chooses among its endpoints. They are compared with ==.
+// Policies configure how a pool chooses among its endpoints. They are compared with ==, and pools share equal ones.
 type Policies struct {
 	// Strategy chooses among the members that can serve.
 	Strategy picker.Strategy
@@ -81,3 +76,31 @@ type Limits struct {
 }
 
 func (l *Limits) set() bool { return l.PerEndpoint > 0 || l.PerPool > 0 }
+
+// sharedPolicies are the policies of a number of pools.
+type sharedPolicies struct {
+	Policies
+
+	pools int
+}
+
+// share returns the policies for one more pool.
+func (r *Registry) share(policies *Policies) *sharedPolicies {
+	shared, known := r.policies[*policies]
+	if !known {
+		shared = &sharedPolicies{Policies: *policies}
+		r.policies[*policies] = shared
+	}
+	shared.pools++
+	return shared
+}
+
+// unshare drops the policies of a pool that does not use them any more.
+func (r *Registry) unshare(shared *sharedPolicies) {
+	if shared == nil {
+		return
+	}
+	if shared.pools--; shared.pools == 0 {
+		delete(r.policies, shared.Policies)
+	}
+}

@@ -198,11 +198,11 @@ func (p *membership) share() float64 {
 
 // slowStartFactor returns the fraction of its share that a member receives in its slow start.
 func (s *Snapshot) slowStartFactor(m *Member, now time.Duration) float64 {
-	if !s.warming || s.slowStart <= 0 {
+	if !s.warming || s.policies.SlowStart <= 0 {
 		return 1
 	}
 	elapsed := now - time.Duration(m.since.Load())
-	return min(max(coldest, float64(elapsed)/float64(s.slowStart)), 1)
+	return min(max(coldest, float64(elapsed)/float64(s.policies.SlowStart)), 1)
 }
 
 // of returns the current cookie value for a member.

@@ -149,7 +149,7 @@ func (k kept) IdleConnections() (idle, shared int) { return k.idle, k.shared }
 func TestStatusOfUpstreams(t *testing.T) {
 	b := newRig(t, nil)
 	pool := b.pool(PoolSpec{Name: "a", Dialer: &idler{3, 2}, Servers: servers(1)})
-	b.pool(PoolSpec{Name: "b", Dialer: pool.spec.Dialer, Servers: servers(1)})
+	b.pool(PoolSpec{Name: "b", Dialer: pool.dialer, Servers: servers(1)})
 	secure := servers(1)[0]
 	secure.Scheme, secure.Host = "https", "shop.example"
 	b.pool(PoolSpec{Name: "c", Dialer: newLine(), Servers: []ServerSpec{secure}})

@@ -45,7 +45,7 @@ func (c *candidate) sticks() bool { return c.share > 0 || c.state == Draining }
 // byCookie returns the member that the client's cookie selects, counted in, or nil, and whether there is a
 // cookie. A client whose member has just failed the request moves to another one.
 func (s *Snapshot) byCookie(p *Pool, r *Request) (keeper *Member, named bool) {
-	for value := range s.cookie.Values(r.HTTP) {
+	for value := range s.policies.Cookie.Values(r.HTTP) {
 		named = true
 		kept, known := s.cookies[value]
 		if !known {
@@ -55,7 +55,7 @@ func (s *Snapshot) byCookie(p *Pool, r *Request) (keeper *Member, named bool) {
 			break
 		}
 		if !kept.current {
-			r.Cookie = s.cookie.Set(kept.member.stickyID)
+			r.Cookie = s.policies.Cookie.Set(kept.member.stickyID)
 		}
 		return kept.member, true
 	}
