@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -80,22 +81,7 @@ func (n *memoryNetwork) listen(t *testing.T, address string) net.Listener {
 // serveOwn serves a handler over HTTP/1.1 as an entrypoint does, until the test ends.
 func (n *memoryNetwork) serveOwn(t *testing.T, address string, handler http.Handler) {
 	t.Helper()
-	l, server := n.listen(t, address), &server.Server{Handler: handler}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { server.ServeConn(context.Background(), conn) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		_ = server.Close()
-		serving.Wait()
-	})
+	http1test.ServeListener(t, &server.Server{Handler: handler}, n.listen(t, address), nil)
 }
 
 // serve serves a handler over HTTP/1.1 and h2c at an address, until the test ends.

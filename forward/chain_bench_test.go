@@ -246,7 +246,9 @@ func (c *chain) attempt(request string, n int) {
 }
 
 // route compiles a configuration with one router.
-func route(tb testing.TB, service http.Handler, registry *loadbalancer.Registry, middlewares []string) *router.ActiveTable {
+func route(
+	tb testing.TB, service http.Handler, registry *loadbalancer.Registry, middlewares []string,
+) *router.ActiveTable {
 	tb.Helper()
 	entrypoints := []router.EntryPoint{{Name: "web", Port: 80, Default: true, Policy: canonical.DefaultPolicy()}}
 	transport := &dynamic.ServersTransport{}

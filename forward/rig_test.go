@@ -15,7 +15,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -119,39 +119,13 @@ func newProxy(t *testing.T, s setup) *rig {
 	}
 	t.Cleanup(func() { g.registry.Release("svc@file") })
 	if s.front == "" || s.front == "h1" {
-		g.address = ownServer(t, g.recorded(service))
+		g.address = http1test.Serve(t, &server.Server{Handler: g.recorded(service)}, nil).Address
 		g.url, g.client = "http://"+g.address, clientOf(t, s.front, nil)
 		return g
 	}
 	front := listen(t, s.front, g.recorded(service), nil)
 	g.url, g.address, g.client = front.URL, front.Listener.Addr().String(), clientOf(t, s.front, front)
 	return g
-}
-
-// ownServer serves HTTP/1.1 as an entrypoint does.
-func ownServer(t *testing.T, handler http.Handler) (address string) {
-	t.Helper()
-	server := &server.Server{Handler: handler}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { server.ServeConn(context.Background(), conn) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		_ = server.Close()
-		serving.Wait()
-	})
-	return listener.Addr().String()
 }
 
 // recorded gives each request a record and keeps it when the handler has returned.
@@ -304,30 +278,12 @@ func request(t *testing.T, method, url string, body io.Reader) *http.Request {
 // scripted starts an endpoint that answers each connection with the script, after it has read one request's head.
 func scripted(t *testing.T, script func(conn net.Conn, head *http.Request)) dynamic.Server {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			head, err := http.ReadRequest(bufio.NewReader(conn))
-			if err == nil {
-				script(conn, head)
-			}
-			_ = conn.Close()
+	endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, _ int) {
+		if head, err := http.ReadRequest(conn.R); err == nil {
+			script(conn.Conn, head)
 		}
-	}()
-	t.Cleanup(func() {
-		_ = listener.Close()
-		<-done
 	})
-	return dynamic.Server{URL: "http://" + listener.Addr().String()}
+	return dynamic.Server{URL: "http://" + endpoint.Address()}
 }
 
 // says is a script that writes text.

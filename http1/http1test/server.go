@@ -19,7 +19,7 @@ type Server interface {
 	Close() error
 }
 
-// Rig is a Server on a loopback listener.
+// Rig is a Server on a listener, usually of the loopback interface.
 type Rig struct {
 	// Address is that of the listener.
 	Address string
@@ -36,6 +36,12 @@ func Serve(t testing.TB, server Server, wrap func(net.Conn) net.Conn) *Rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return ServeListener(t, server, listener, wrap)
+}
+
+// ServeListener is Serve with a listener of the test's own.
+func ServeListener(t testing.TB, server Server, listener net.Listener, wrap func(net.Conn) net.Conn) *Rig {
+	t.Helper()
 	g := &Rig{t: t, Address: listener.Addr().String()}
 	g.conns.Go(func() {
 		for {

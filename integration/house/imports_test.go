@@ -58,7 +58,7 @@ var exceptions = map[string][]string{
 	// Its server must not choose the answer to the next request by bytes that it sends early, which http1/client refuses.
 	"middleware/forwardauth": {"http1/client"},
 	// Tests of middlewares need what is around a middleware.
-	"middleware/middlewaretest/rig": {"entrypoint", "forward", "loadbalancer"},
+	"middleware/middlewaretest/rig": {"entrypoint", "forward", "loadbalancer", "http1/http1test", "http1/server"},
 }
 
 // libraries lists which folders may import a library, and why. Other libraries must not be used.

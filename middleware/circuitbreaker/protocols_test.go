@@ -2,7 +2,6 @@ package circuitbreaker
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"flag"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/server"
 )
 
@@ -79,27 +78,7 @@ func (s *served) start(t *testing.T, protocol string, handler http.Handler) {
 // ownServer serves HTTP/1.1 as an entrypoint does.
 func ownServer(t *testing.T, handler http.Handler) (address string) {
 	t.Helper()
-	server := &server.Server{Handler: handler}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { server.ServeConn(context.Background(), conn) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		_ = server.Close()
-		serving.Wait()
-	})
-	return listener.Addr().String()
+	return http1test.Serve(t, &server.Server{Handler: handler}, nil).Address
 }
 
 // do sends a request and returns the response. Its body is closed at the end of the test.

@@ -2,16 +2,13 @@ package compress
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
 
 	"github.com/andybalholm/brotli"
@@ -20,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	http1 "github.com/sluiceproxy/sluice/http1/server"
 )
 
@@ -75,29 +73,10 @@ func standard(t *testing.T, handler http.Handler, h2 bool) server {
 
 func own(t *testing.T, handler http.Handler) server {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http1.Server{Handler: handler}
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() { s.ServeConn(context.Background(), conn) })
-		}
-	})
 	transport := &http.Transport{DisableCompression: true}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		_ = listener.Close()
-		_ = s.Close()
-		running.Wait()
-	})
-	return server{"http://" + listener.Addr().String(), &http.Client{Transport: transport}}
+	t.Cleanup(transport.CloseIdleConnections)
+	front := http1test.Serve(t, &http1.Server{Handler: handler}, nil)
+	return server{"http://" + front.Address, &http.Client{Transport: transport}}
 }
 
 // get sends a request with Accept-Encoding, unless it is "-", and with other fields as names and values.

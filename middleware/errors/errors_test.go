@@ -14,6 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -123,7 +124,7 @@ func TestDocumentedAnswers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url, client, _ := serve(t, "h1", build(t, test.config, test.page).Wrap(test.next))
+			url, client, _ := rig.Serve(t, "h1", build(t, test.config, test.page).Wrap(test.next))
 			client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 			response, body, err := do(t, client, request(t, test.method, url+"/x", nil))
 			if err != nil {

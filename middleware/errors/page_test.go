@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 )
 
 // TestHeadOfAPage demands that a client who asks for the head of an answer waits for nothing but the head of the page.
@@ -18,14 +19,14 @@ func TestHeadOfAPage(t *testing.T) {
 			return scripted(t, says(head+"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", true))
 		},
 		"large h2": func(t *testing.T) string {
-			return listen(t, "h2", answers(200, string(make([]byte, 1<<20)), "X-Page", "yes")).URL
+			return rig.Listen(t, "h2", answers(200, string(make([]byte, 1<<20)), "X-Page", "yes")).URL
 		},
 	} {
 		for _, front := range []string{"h1", "h2", "h2c"} {
 			t.Run(name+" "+front, func(t *testing.T) {
 				t.Parallel()
-				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, toEndpoint(t, "pages@file", page(t)))
-				url, client, records := serve(t, front, pages.Wrap(answers(500, "bad")))
+				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, rig.Service(t, "pages@file", page(t)))
+				url, client, records := rig.Serve(t, front, pages.Wrap(answers(500, "bad")))
 				response, body, err := do(t, client, request(t, http.MethodHead, url+"/", nil))
 				if err != nil {
 					t.Fatal(err)
@@ -51,7 +52,8 @@ func TestStatusOfTheRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pages := build(t, dynamic.ErrorPage{Status: []string{"4xx"}, StatusRewrites: map[string]int{"499": 403}}, page)
-			url, client, _ := serve(t, "h1", pages.Wrap(toEndpoint(t, "web@file", listen(t, "h1", answers(499, "bad")).URL)))
+			endpoint := rig.Listen(t, "h1", answers(499, "bad"))
+			url, client, _ := rig.Serve(t, "h1", pages.Wrap(rig.Service(t, "web@file", endpoint.URL)))
 			response, _, err := do(t, client, request(t, http.MethodGet, url+"/", nil))
 			if err != nil || response.StatusCode != 403 {
 				t.Errorf("got %+v, %v", response, err)

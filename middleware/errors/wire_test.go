@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/httpio/intercept"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -71,23 +72,23 @@ func TestEndpointsThatFail(t *testing.T) {
 			return scripted(t, says(head+"Content-Type: text/event-stream\r\n\r\n", true))
 		}, 500, page, false},
 		"a bad answer is huge": {func(t *testing.T) string {
-			return listen(t, "h1", answers(500, strings.Repeat("x", 1<<20))).URL
+			return rig.Listen(t, "h1", answers(500, strings.Repeat("x", 1<<20))).URL
 		}, 500, page, false},
 		"answers 500": {func(t *testing.T) string {
-			return listen(t, "h1", answers(500, "bad", "Set-Cookie", "a=b")).URL
+			return rig.Listen(t, "h1", answers(500, "bad", "Set-Cookie", "a=b")).URL
 		}, 500, page, false},
 		"answers 500 over h2": {func(t *testing.T) string {
-			return listen(t, "h2", answers(500, "bad", "Set-Cookie", "a=b")).URL
+			return rig.Listen(t, "h2", answers(500, "bad", "Set-Cookie", "a=b")).URL
 		}, 500, page, false},
-		"a bad stream of h2": {func(t *testing.T) string { return listen(t, "h2", stuck()).URL }, 500, page, false},
+		"a bad stream of h2": {func(t *testing.T) string { return rig.Listen(t, "h2", stuck()).URL }, 500, page, false},
 		"a good answer": {func(t *testing.T) string {
-			return listen(t, "h1", answers(200, "good")).URL
+			return rig.Listen(t, "h1", answers(200, "good")).URL
 		}, 200, "good", false},
 		"an answer not listed": {func(t *testing.T) string {
-			return listen(t, "h1", answers(404, "own")).URL
+			return rig.Listen(t, "h1", answers(404, "own")).URL
 		}, 404, "own", false},
 		"a large good answer": {func(t *testing.T) string {
-			return listen(t, "h1", answers(200, strings.Repeat("x", 1<<20))).URL
+			return rig.Listen(t, "h1", answers(200, strings.Repeat("x", 1<<20))).URL
 		}, 200, strings.Repeat("x", 1<<20), false},
 		"an early bad answer": {func(t *testing.T) string {
 			return scripted(t, says(head+"Content-Length: 3\r\nConnection: close\r\n\r\nbad", true))
@@ -99,9 +100,9 @@ func TestEndpointsThatFail(t *testing.T) {
 		for _, front := range []string{"h1", "h2", "h2c"} {
 			t.Run(name+" "+front, func(t *testing.T) {
 				t.Parallel()
-				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, toEndpoint(t, "pages@file",
-					listen(t, "h1", answers(200, page)).URL))
-				url, client, records := serve(t, front, pages.Wrap(toEndpoint(t, "web@file", test.endpoint(t))))
+				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, rig.Service(t, "pages@file",
+					rig.Listen(t, "h1", answers(200, page)).URL))
+				url, client, records := rig.Serve(t, front, pages.Wrap(rig.Service(t, "web@file", test.endpoint(t))))
 				response, body, err := do(t, client, request(t, http.MethodGet, url+"/", nil))
 				if (err != nil) != test.cut || response == nil {
 					t.Fatalf("the error is %v", err)
@@ -131,15 +132,15 @@ func TestEarlyAnswer(t *testing.T) {
 	for _, front := range []string{"h1", "h2", "h2c"} {
 		for _, behind := range []string{"h1", "h2"} {
 			t.Run(front+"-"+behind, func(t *testing.T) {
-				endpoint := listen(t, behind, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				endpoint := rig.Listen(t, behind, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					// Otherwise the standard library's server wants all of the body first.
 					_ = http.NewResponseController(w).EnableFullDuplex()
 					answers(503, "bad").ServeHTTP(w, nil)
 					_ = http.NewResponseController(w).Flush()
 				}))
-				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, toEndpoint(t, "pages@file",
-					listen(t, "h1", answers(200, "page")).URL))
-				url, client, _ := serve(t, front, pages.Wrap(toEndpoint(t, "web@file", endpoint.URL)))
+				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, rig.Service(t, "pages@file",
+					rig.Listen(t, "h1", answers(200, "page")).URL))
+				url, client, _ := rig.Serve(t, front, pages.Wrap(rig.Service(t, "web@file", endpoint.URL)))
 				reader, writer := io.Pipe()
 				defer writer.Close() //nolint:errcheck // a pipe's
 				go func() { _, _ = io.WriteString(writer, "some of it") }()
@@ -176,7 +177,7 @@ func TestConnectionServesAgain(t *testing.T) {
 			endpoint.Start()
 			defer endpoint.Close()
 			pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, answers(200, "page"))
-			url, client, _ := serve(t, "h1", pages.Wrap(toEndpoint(t, "web@file", endpoint.URL)))
+			url, client, _ := rig.Serve(t, "h1", pages.Wrap(rig.Service(t, "web@file", endpoint.URL)))
 			for range 5 {
 				if _, body, err := do(t, client, request(t, http.MethodGet, url+"/", nil)); err != nil || body != "page" {
 					t.Fatalf("%q, %v", body, err)
@@ -194,7 +195,7 @@ func TestStreamsPass(t *testing.T) {
 		for _, behind := range []string{"h1", "h2"} {
 			t.Run(front+"-"+behind, func(t *testing.T) {
 				proceed := make(chan struct{})
-				endpoint := listen(t, behind, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				endpoint := rig.Listen(t, behind, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Link", "</a.css>")
 					w.WriteHeader(http.StatusEarlyHints)
 					w.Header().Del("Link")
@@ -208,7 +209,7 @@ func TestStreamsPass(t *testing.T) {
 					w.Header().Set(http.TrailerPrefix+"X-Late", "b")
 				}))
 				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, answers(200, "page"))
-				url, client, _ := serve(t, front, pages.Wrap(toEndpoint(t, "web@file", endpoint.URL)))
+				url, client, _ := rig.Serve(t, front, pages.Wrap(rig.Service(t, "web@file", endpoint.URL)))
 				r := request(t, http.MethodGet, url+"/", nil)
 				hints := 0
 				response, err := client.Do(r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
@@ -269,7 +270,7 @@ func TestNothingLeaks(t *testing.T) {
 	wrapped := pages.Wrap(next)
 	for _, front := range []string{"h1", "h2", "h2c"} {
 		t.Run(front, func(t *testing.T) {
-			url, client, _ := serve(t, front, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			url, client, _ := rig.Serve(t, front, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("X-Before", "yes")
 				wrapped.ServeHTTP(w, r)
 			}))
@@ -322,9 +323,10 @@ func TestPanics(t *testing.T) {
 
 // TestBrokenPage demands that a page that breaks off is cut.
 func TestBrokenPage(t *testing.T) {
-	broken := toEndpoint(t, "pages@file", scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", false)))
+	broken := rig.Service(t, "pages@file", scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", false)))
 	pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, broken)
-	url, client, records := serve(t, "h1", pages.Wrap(toEndpoint(t, "web@file", listen(t, "h1", answers(500, "bad")).URL)))
+	endpoint := rig.Listen(t, "h1", answers(500, "bad"))
+	url, client, records := rig.Serve(t, "h1", pages.Wrap(rig.Service(t, "web@file", endpoint.URL)))
 	response, body, err := do(t, client, request(t, http.MethodGet, url+"/", nil))
 	if err == nil || response.StatusCode != 500 || body != "half" {
 		t.Fatalf("%v, %q, %v", response, body, err)
@@ -382,7 +384,7 @@ func TestUpgrade(t *testing.T) {
 				_, _ = io.Copy(conn, conn)
 			})
 			pages := build(t, dynamic.ErrorPage{Status: []string{"100-599"}}, answers(200, "page"))
-			url, _, _ := serve(t, "h1", pages.Wrap(toEndpoint(t, "web@file", endpoint)))
+			url, _, _ := rig.Serve(t, "h1", pages.Wrap(rig.Service(t, "web@file", endpoint)))
 			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
 			if err != nil {
 				t.Fatal(err)
@@ -412,7 +414,7 @@ func TestUpgrade(t *testing.T) {
 
 // TestTogether has many clients get good answers and pages at a time, none of which may get another's.
 func TestTogether(t *testing.T) {
-	endpoint := listen(t, "h1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	endpoint := rig.Listen(t, "h1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/bad") {
 			w.WriteHeader(500)
 		}
@@ -422,8 +424,8 @@ func TestTogether(t *testing.T) {
 		_, _ = io.WriteString(w, "page "+r.URL.RawQuery)
 	})
 	pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}, Query: "/?{url}"}, page)
-	handler := pages.Wrap(recyclable{toEndpoint(t, "web@file", endpoint.URL)})
-	url, client, _ := serve(t, "h1", handler)
+	handler := pages.Wrap(recyclable{rig.Service(t, "web@file", endpoint.URL)})
+	url, client, _ := rig.Serve(t, "h1", handler)
 	var asking sync.WaitGroup
 	for i := range 8 {
 		asking.Go(func() {

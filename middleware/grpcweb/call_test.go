@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 )
 
 // service is a gRPC service without generated code. next continues a stream, here reports that a call waits, gone that
@@ -91,7 +92,7 @@ func stage(t *testing.T, front, upstream string, s *service, origins ...string) 
 	t.Cleanup(server.Stop)
 	endpoint := ""
 	if upstream == "h2" { // gRPC on net/http.
-		endpoint = listen(t, upstream, server).URL
+		endpoint = rig.Listen(t, upstream, server).URL
 	} else {
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
@@ -104,7 +105,7 @@ func stage(t *testing.T, front, upstream string, s *service, origins ...string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, client, _ := serve(t, front, web.Wrap(toEndpoint(t, "echo@file", endpoint)))
+	url, client, _ := rig.Serve(t, front, web.Wrap(rig.Service(t, "echo@file", endpoint)))
 	return url, client, web
 }
 
@@ -354,7 +355,7 @@ func TestAnswersOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, asText := range []bool{false, true} {
-		url, client, _ := serve(t, "h1", web.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		url, client, _ := rig.Serve(t, "h1", web.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			w.Header().Set("Trailer", "X-End")
 			w.WriteHeader(http.StatusBadGateway)
@@ -378,7 +379,7 @@ func TestNoStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, client, _ := serve(t, "h1", web.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	url, client, _ := rig.Serve(t, "h1", web.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", nativeType)
 		_, _ = w.Write(frame(t, "only"))
 	})))
