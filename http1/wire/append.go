@@ -65,14 +65,6 @@ func AppendStatusLine(b []byte, minor, status int) []byte {
 	return append(b, "\r\n"...)
 }
 
-// AppendRequestLine appends the first line of an HTTP/1.1 request. The caller vouches for method and target.
-func AppendRequestLine(b []byte, method, target string) []byte {
-	b = append(b, method...)
-	b = append(b, ' ')
-	b = append(b, target...)
-	return append(b, " HTTP/1.1\r\n"...)
-}
-
 // AppendLength appends a Content-Length line.
 func AppendLength(b []byte, n int64) []byte {
 	b = append(b, "Content-Length: "...)

@@ -145,7 +145,7 @@ func FuzzChunked(f *testing.F) {
 
 func TestAppend(t *testing.T) {
 	t.Parallel()
-	b := AppendRequestLine(nil, "GET", "/")
+	b := []byte("GET / HTTP/1.1\r\n")
 	b = AppendField(b, "A", "1\r\nB: 2\x00")
 	b = AppendField(b, "Not a name", "1")
 	b = AppendHeader(b, http.Header{"C": {"3", "4"}, "D\n": {"5"}, "E": {}, "F": {"6"}}, func(name string) bool {

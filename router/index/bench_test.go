@@ -154,7 +154,7 @@ func BenchmarkLinear(b *testing.B) {
 	s := shapes()[0]
 	for _, n := range []int{1, 1000, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			l := NewLinear(routesOf(b, s, n))
+			l := newLinear(routesOf(b, s, n))
 			requests, _ := requestsOf(s, n)
 			i := 0
 			for b.Loop() {

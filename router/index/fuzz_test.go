@@ -32,7 +32,7 @@ func TestIndexEqualsLinear(t *testing.T) {
 // version is an index with what it has to agree with.
 type version struct {
 	index  *Index[int]
-	linear *Linear[int]
+	linear *linear[int]
 }
 
 func checkHistory(t *testing.T, data []byte) {
@@ -43,7 +43,7 @@ func checkHistory(t *testing.T, data []byte) {
 	if s.below(4) == 3 {
 		routes = append(routes, s.ladder(t)...)
 	}
-	now := version{index: New(routes), linear: NewLinear(routes)}
+	now := version{index: New(routes), linear: newLinear(routes)}
 	history := []version{now}
 	for range s.below(mostUpdates + 1) {
 		removed := make([]string, s.below(mostChanges))
@@ -65,7 +65,7 @@ func (v version) changed(removed []string, added []*Route[int], whole bool) vers
 		return slices.Contains(removed, r.Name)
 	})
 	routes = append(routes, added...)
-	next := version{linear: NewLinear(routes)}
+	next := version{linear: newLinear(routes)}
 	if whole {
 		next.index = v.index.Update(removed, added)
 		return next

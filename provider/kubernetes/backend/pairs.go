@@ -6,7 +6,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Pairs reads certificates with their keys as KeyPair and Certificate do, and each Secret once: thousands of routes may
+// Pairs reads certificates with their keys from TLS Secrets, and each Secret once: thousands of routes may
 // name the same one, and it takes up to a millisecond to find that a certificate and its key belong together. Its zero
 // value is ready for use, by one goroutine at a time.
 type Pairs struct {
@@ -22,7 +22,8 @@ type pair struct {
 	problem *Problem
 }
 
-// KeyPair returns what the function KeyPair does.
+// KeyPair returns the certificate and the key of a TLS Secret (tls.crt and tls.key) as inline PEM. They belong together;
+// an expired certificate is no problem.
 func (p *Pairs) KeyPair(namespace, name string, secrets Secrets) (dynamic.Certificate, *Problem) {
 	key, secret := pairName{namespace, name}, secrets.Secret(namespace, name)
 	known, found := p.read[key]
@@ -37,7 +38,7 @@ func (p *Pairs) KeyPair(namespace, name string, secrets Secrets) (dynamic.Certif
 	return known.pair, known.problem
 }
 
-// Certificate returns what the function Certificate does.
+// Certificate returns the certificate of a TLS Secret, as inline PEM under the name NAMESPACE/NAME.
 func (p *Pairs) Certificate(namespace, name string, secrets Secrets) (*dynamic.CertificateEntry, *Problem) {
 	pair, problem := p.KeyPair(namespace, name, secrets)
 	if problem != nil {

@@ -9,18 +9,6 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Certificate returns the certificate of a TLS Secret, as inline PEM under the name NAMESPACE/NAME.
-func Certificate(namespace, name string, secrets Secrets) (*dynamic.CertificateEntry, *Problem) {
-	var once Pairs
-	return once.Certificate(namespace, name, secrets)
-}
-
-// KeyPair returns the certificate and the key of a Secret (tls.crt and tls.key) as inline PEM. They have been found to
-// belong together; whether the certificate has expired plays no part.
-func KeyPair(namespace, name string, secrets Secrets) (dynamic.Certificate, *Problem) {
-	return keyPair(namespace, name, secrets.Secret(namespace, name))
-}
-
 func keyPair(namespace, name string, secret *corev1.Secret) (dynamic.Certificate, *Problem) {
 	if secret == nil {
 		return dynamic.Certificate{}, noSecret(namespace, name)
