@@ -52,7 +52,7 @@ func TestEditsChooseTLSOptionsAsAFreshTable(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	rules := []string{
 		"Host(`h0.test`)", "Host(`h0.test`) || Host(`h1.test`)", "Host(`h1.test`) && Path(`/a`)", "Host(`*.test`)",
-		"HostRegexp(`^h[23]`)", "Host(`h3.test`)", "PathPrefix(`/`)",
+		"Host(`*.test`) && Path(`/long`)", "HostRegexp(`^h[23]`)", "Host(`h3.test`)", "PathPrefix(`/`)",
 	}
 	versions := []string{"VersionTLS12", "VersionTLS13", "VersionNone"} // The last one cannot be used.
 	var routers immutable.Map[string, *dynamic.Router]

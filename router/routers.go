@@ -222,7 +222,8 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 }
 
 // secure chooses the TLS options of a route, under which its connections must have been accepted. Where the default
-// ones of its entrypoint cannot be used, no connection is, and its routes on other entrypoints serve.
+// ones of its entrypoint cannot be used, no connection is, except for hosts with options of their own, which a route
+// without a host serves; its routes on other entrypoints serve.
 func (c *Compiler) secure(
 	ref dynamic.Ref, route *Route, config *dynamic.RouterTLS, parsed *rule.Rule, node *routerNode,
 ) error {
@@ -237,8 +238,11 @@ func (c *Compiler) secure(
 	options, err := c.tls.options(c.source, on)
 	switch {
 	case err != nil && on.Name != name:
-		node.warn(dynamic.CodeInvalidReference,
-			fmt.Sprintf("not served on entrypoint %q: %v", route.EntryPoint, because(on, err)))
+		served := "not served on entrypoint %q: %v"
+		if len(route.domains) == 0 {
+			served = "served on entrypoint %q only for hosts with TLS options of their own: %v"
+		}
+		node.warn(dynamic.CodeInvalidReference, fmt.Sprintf(served, route.EntryPoint, because(on, err)))
 		return nil
 	case err != nil:
 		return because(on, err)
