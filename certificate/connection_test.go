@@ -1,13 +1,17 @@
-package certificate
+package certificate_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sluiceproxy/sluice/certificate"
+)
 
 func TestConnectionTravelsInTheContext(t *testing.T) {
-	if got := ConnectionFrom(t.Context()); got != nil {
+	if got := certificate.ConnectionFrom(t.Context()); got != nil {
 		t.Errorf("a plain connection has the memory %v", got)
 	}
-	connection := &Connection{Fingerprint: 7, ServerName: "a.example.com"}
-	if got := ConnectionFrom(WithConnection(t.Context(), connection)); got != connection {
+	connection := &certificate.Connection{Fingerprint: 7, ServerName: "a.example.com"}
+	if got := certificate.ConnectionFrom(certificate.WithConnection(t.Context(), connection)); got != connection {
 		t.Errorf("got %v", got)
 	}
 }

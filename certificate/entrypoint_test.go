@@ -1,10 +1,11 @@
-package certificate
+package certificate_test
 
 import (
 	"bytes"
 	"crypto/tls"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestEntryPointsHaveCertificatesOfTheirOwn(t *testing.T) {
 	shared, inner := issueFor(t, "a.test", "x.wild.test", "b.test"), issueFor(t, "a.test", "*.wild.test", "only.test")
 	both, fallback := issueFor(t, "both.test"), issueFor(t, "default.test")
-	set, problems := NewSet([]Entry{
+	set, problems := certificate.NewSet([]certificate.Entry{
 		{Name: "shared", Certificate: shared.inline()},
 		{Name: "inner", Certificate: inner.inline(), EntryPoints: []string{"inner"}},
 		{Name: "both", Certificate: both.inline(), EntryPoints: []string{"inner", "other"}},
@@ -60,17 +61,17 @@ func TestEntryPointsHaveCertificatesOfTheirOwn(t *testing.T) {
 
 // A session of one entrypoint is not resumed on another one, where the client would see another certificate.
 func TestSessionsStayOnTheirEntryPoint(t *testing.T) {
-	certificates, tickets := newSet(t, "a.example.com"), NewTickets()
-	plain := func(entryPoint string) *Options {
+	certificates, tickets := newSet(t, "a.example.com"), certificate.NewTickets()
+	plain := func(entryPoint string) *certificate.Options {
 		return newOptions(t, &dynamic.TLSOptions{}, certificates, tickets).On(entryPoint)
 	}
-	strict := func(entryPoint string) *Options {
+	strict := func(entryPoint string) *certificate.Options {
 		return newOptions(t, &dynamic.TLSOptions{SNIStrict: true}, certificates, tickets).On(entryPoint)
 	}
 	if plain("inner").Fingerprint != plain("web").Fingerprint {
 		t.Error("options accept other clients on another entrypoint")
 	}
-	for name, options := range map[string]func(string) *Options{"plain": plain, "strict": strict} {
+	for name, options := range map[string]func(string) *certificate.Options{"plain": plain, "strict": strict} {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 			if !resumes(t, options("inner"), options("inner"), "a.example.com", version) {
 				t.Errorf("%s, %x: no session is resumed after a reload", name, version)

@@ -1,4 +1,4 @@
-package certificate
+package certificate_test
 
 import (
 	"crypto/tls"
@@ -8,21 +8,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-func newSet(t *testing.T, names ...string) func() *Set {
+func newSet(t *testing.T, names ...string) func() *certificate.Set {
 	t.Helper()
-	set, problems := NewSet([]Entry{{Certificate: issueFor(t, names...).inline()}}, nil)
+	set, problems := certificate.NewSet([]certificate.Entry{{Certificate: issueFor(t, names...).inline()}}, nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return func() *Set { return set }
+	return func() *certificate.Set { return set }
 }
 
-func newOptions(t *testing.T, options *dynamic.TLSOptions, certificates func() *Set, tickets *Tickets) *Options {
+func newOptions(
+	t *testing.T, options *dynamic.TLSOptions, certificates func() *certificate.Set, tickets *certificate.Tickets,
+) *certificate.Options {
 	t.Helper()
-	o, err := NewOptions("test@file", options, certificates, tickets)
+	o, err := certificate.NewOptions("test@file", options, certificates, tickets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +96,7 @@ func TestNewOptionsNamesWhatIsWrong(t *testing.T) {
 		{"long protocol", dynamic.TLSOptions{ALPNProtocols: []string{"h2", strings.Repeat("x", 256)}}, "alpnProtocols[1]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := NewOptions("strict@file", &test.options, newSet(t, "a"), nil)
+			_, err := certificate.NewOptions("strict@file", &test.options, newSet(t, "a"), nil)
 			if err == nil || !strings.HasPrefix(err.Error(), `tls options "strict@file": `) || !strings.Contains(err.Error(),
 				test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
@@ -168,7 +171,7 @@ func TestOptionsInHandshakes(t *testing.T) {
 		{name: "another name", change: func(c *tls.Config) {
 			c.ServerName = "b.example.com"
 		}, check: func(s tls.ConnectionState) bool {
-			return s.PeerCertificates[0].Subject.CommonName == selfSignedName
+			return s.PeerCertificates[0].Subject.CommonName == certificate.SelfSignedName
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -176,7 +179,7 @@ func TestOptionsInHandshakes(t *testing.T) {
 			if test.change != nil {
 				test.change(client)
 			}
-			state, err := shake(t, newOptions(t, test.options, certificates, NewTickets()).Config(), client)
+			state, err := shake(t, newOptions(t, test.options, certificates, certificate.NewTickets()).Config(), client)
 			if refused := err != nil; refused != test.refused {
 				t.Fatalf("error %v", err)
 			}

@@ -1,4 +1,4 @@
-package certificate
+package certificate_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -27,7 +28,7 @@ func TestGetChoosesBySNI(t *testing.T) {
 	hidden := issue(t, x509.Certificate{
 		Subject: pkix.Name{CommonName: "ignored.example.net"}, DNSNames: []string{"san.example.net"},
 	}, newECDSA(t), nil)
-	set, problems := NewSet([]Entry{
+	set, problems := certificate.NewSet([]certificate.Entry{
 		{Name: "exact", Certificate: exact.write(t)},
 		{Name: "wildcard", Certificate: wildcard.inline()},
 		{Name: "default", Certificate: fallback.inline(), Default: true},
@@ -71,7 +72,7 @@ func TestGetChoosesBySNI(t *testing.T) {
 }
 
 func TestGetDoesNotAllocate(t *testing.T) {
-	set, _ := NewSet([]Entry{{Certificate: issueFor(t, "*.example.com").inline()}}, nil)
+	set, _ := certificate.NewSet([]certificate.Entry{{Certificate: issueFor(t, "*.example.com").inline()}}, nil)
 	one, none := hello("A.example.com"), hello("a.example.org")
 	if n := testing.AllocsPerRun(100, func() { set.Get(one, false); set.Get(none, false) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -88,16 +89,20 @@ func TestGetAmongSeveral(t *testing.T) {
 	longest := until(60 * day)
 	for _, test := range []struct {
 		name    string
-		entries []Entry
+		entries []certificate.Entry
 		want    issued
 	}{
-		{"the one that ends last", []Entry{{Certificate: short.inline()}, {Certificate: long.inline()}}, long},
-		{"whatever the order", []Entry{{Certificate: long.inline()}, {Certificate: short.inline()}}, long},
-		{"not an expired one", []Entry{{Certificate: expired.inline()}, {Certificate: short.inline()}}, short},
-		{"not the default", []Entry{{Certificate: longest.inline(), Default: true}, {Certificate: short.inline()}}, short},
+		{"the one that ends last", []certificate.Entry{{Certificate: short.inline()}, {Certificate: long.inline()}}, long},
+		{"whatever the order", []certificate.Entry{{Certificate: long.inline()}, {Certificate: short.inline()}}, long},
+		{"not an expired one", []certificate.Entry{{Certificate: expired.inline()}, {Certificate: short.inline()}}, short},
+		{
+			"not the default",
+			[]certificate.Entry{{Certificate: longest.inline(), Default: true}, {Certificate: short.inline()}},
+			short,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			set, _ := NewSet(test.entries, nil)
+			set, _ := certificate.NewSet(test.entries, nil)
 			// A ClientHello that supports nothing leaves the order alone.
 			if got := set.Get(hello("a.example.com"), false); !bytes.Equal(got.Leaf.Raw, test.want.leaf.Raw) {
 				t.Errorf("got the one that ends at %v", got.Leaf.NotAfter)
@@ -110,8 +115,8 @@ func TestGetPrefersWhatTheClientSupports(t *testing.T) {
 	modern := issue(t, x509.Certificate{DNSNames: []string{"a.example.com"}, NotAfter: time.Now().Add(time.Hour * 90)},
 		newECDSA(t), nil)
 	old := issue(t, x509.Certificate{DNSNames: []string{"a.example.com"}}, newRSA(t), nil)
-	set, _ := NewSet([]Entry{{Certificate: modern.inline()}, {Certificate: old.inline()}}, nil)
-	options, err := NewOptions("default", nil, func() *Set { return set }, nil)
+	set, _ := certificate.NewSet([]certificate.Entry{{Certificate: modern.inline()}, {Certificate: old.inline()}}, nil)
+	options, err := certificate.NewOptions("default", nil, func() *certificate.Set { return set }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +176,7 @@ func TestNewSetNamesProblems(t *testing.T) {
 		{"without a name", nameless.inline(), true, "names no host"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			set, problems := NewSet([]Entry{
+			set, problems := certificate.NewSet([]certificate.Entry{
 				{Name: "bad", Certificate: test.certificate},
 				{Name: "good", Certificate: good.inline()},
 			}, nil)
@@ -195,8 +200,8 @@ func TestNewSetNamesProblems(t *testing.T) {
 func TestNewSetKeepsWhatDidNotChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := issueFor(t, "a.example.com")
-		first, _ := NewSet([]Entry{{Certificate: a.inline()}}, nil)
-		second, _ := NewSet([]Entry{{Name: "moved", Certificate: a.write(t)}}, first)
+		first, _ := certificate.NewSet([]certificate.Entry{{Certificate: a.inline()}}, nil)
+		second, _ := certificate.NewSet([]certificate.Entry{{Name: "moved", Certificate: a.write(t)}}, first)
 		if first.Get(hello("a.example.com"), true) != second.Get(hello("a.example.com"), true) {
 			t.Error("an unchanged certificate was parsed again")
 		}
@@ -208,7 +213,7 @@ func TestNewSetKeepsWhatDidNotChange(t *testing.T) {
 			t.Errorf("the generated certificate is called %v", generated.Leaf.Subject)
 		}
 		pass(350 * 24 * time.Hour)
-		third, _ := NewSet(nil, second)
+		third, _ := certificate.NewSet(nil, second)
 		if third.Get(hello(""), false).Leaf.NotAfter.Before(time.Now().Add(300 * 24 * time.Hour)) {
 			t.Error("the generated certificate was not renewed")
 		}

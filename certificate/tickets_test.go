@@ -1,4 +1,4 @@
-package certificate
+package certificate_test
 
 import (
 	"crypto/tls"
@@ -7,11 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 // resumes reports whether a client that was accepted by first resumes its session with second.
-func resumes(t *testing.T, first, second *Options, serverName string, version uint16) bool {
+func resumes(t *testing.T, first, second *certificate.Options, serverName string, version uint16) bool {
 	t.Helper()
 	client := blind("a.example.com")
 	client.MaxVersion = version
@@ -34,7 +35,7 @@ func (c anyName) Put(_ string, session *tls.ClientSessionState) {
 
 func TestTicketsAcrossReloads(t *testing.T) {
 	certificates := newSet(t, "a.example.com", "b.example.com")
-	tickets := NewTickets()
+	tickets := certificate.NewTickets()
 	authority := newAuthority(t, "authority")
 	plain := &dynamic.TLSOptions{}
 	asking := &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{
@@ -43,21 +44,21 @@ func TestTicketsAcrossReloads(t *testing.T) {
 	strict := &dynamic.TLSOptions{SNIStrict: true}
 	for _, test := range []struct {
 		name          string
-		first, second *Options
+		first, second *certificate.Options
 		serverName    string
 		want          bool
 	}{
 		{"equal options after a reload", newOptions(t, plain, certificates, tickets), newOptions(t, plain, certificates,
 			tickets), "a.example.com", true},
-		{"options that ask for certificates", newOptions(t, plain, certificates, tickets), newOptions(t, asking, certificates,
+		{"options that request certificates", newOptions(t, plain, certificates, tickets), newOptions(t, asking, certificates,
 			tickets), "a.example.com", false},
 		{
 			"tickets switched off", newOptions(t, plain, certificates, tickets),
 			newOptions(t, &dynamic.TLSOptions{DisableSessionTickets: true}, certificates, tickets), "a.example.com", false,
 		},
 		{
-			"another process", newOptions(t, plain, certificates, tickets), newOptions(t, plain, certificates, NewTickets()),
-			"a.example.com", false,
+			"another process", newOptions(t, plain, certificates, tickets),
+			newOptions(t, plain, certificates, certificate.NewTickets()), "a.example.com", false,
 		},
 		{"sniStrict and a name of the set", newOptions(t, strict, certificates, tickets), newOptions(t, strict, certificates,
 			tickets), "b.example.com", true},
@@ -76,22 +77,18 @@ func TestTicketsAcrossReloads(t *testing.T) {
 
 func TestTicketsRotate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tickets := NewTickets()
-		keys := func() [][32]byte {
-			tickets.current(time.Now())
-			keys, _ := tickets.keys([32]byte{1})
-			return keys
-		}
+		tickets := certificate.NewTickets()
+		keys := func() [][32]byte { return certificate.TicketKeys(tickets, 1) }
 		first := keys()
 		if len(first) != 1 {
 			t.Fatalf("%d keys at the start", len(first))
 		}
-		pass(ticketRotation - time.Second)
+		pass(certificate.TicketRotation - time.Second)
 		if !slices.Equal(keys(), first) {
 			t.Error("the key changed too early")
 		}
 		for i, known := range []bool{true, true, false} {
-			pass(ticketRotation)
+			pass(certificate.TicketRotation)
 			now := keys()
 			if now[0] == first[0] {
 				t.Errorf("rotation %d: the key for new tickets did not change", i+1)
@@ -101,12 +98,11 @@ func TestTicketsRotate(t *testing.T) {
 			}
 		}
 		last := keys()[0]
-		pass(10 * ticketRotation)
+		pass(10 * certificate.TicketRotation)
 		if now := keys(); len(now) != 1 || now[0] == last {
 			t.Error("an old key outlived a quiet week")
 		}
-		other, _ := tickets.keys([32]byte{2})
-		if other[0] == keys()[0] {
+		if certificate.TicketKeys(tickets, 2)[0] == keys()[0] {
 			t.Error("two fingerprints share a key")
 		}
 	})
@@ -114,13 +110,13 @@ func TestTicketsRotate(t *testing.T) {
 
 func TestConfigTakesNewKeys(t *testing.T) {
 	certificates := newSet(t, "a.example.com")
-	tickets := NewTickets()
+	tickets := certificate.NewTickets()
 	options := newOptions(t, nil, certificates, tickets)
 	options.Config()
-	before := options.applied.Load()
-	tickets.rotate(time.Unix(0, tickets.next.Load()))
+	before := certificate.TicketGeneration(options)
+	certificate.Rotate(tickets)
 	options.Config()
-	if options.applied.Load() == before {
+	if certificate.TicketGeneration(options) == before {
 		t.Error("a rotation did not reach the configuration")
 	}
 	if !resumes(t, options, options, "a.example.com", tls.VersionTLS13) {

@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -52,7 +53,7 @@ func browser() *http.Request {
 
 // BenchmarkExchange compares what an exchange costs beside the network.
 func BenchmarkExchange(b *testing.B) {
-	transport, err := NewTransport("bench", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("bench", &dynamic.ServersTransport{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -62,11 +63,11 @@ func BenchmarkExchange(b *testing.B) {
 		Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, "h2c://192.0.2.1")},
 	})
 	member := memberOf(pool)
-	member.Upstream().RoundTripper().(*connections).multiplexed.wire.RegisterProtocol("http", canned{})
+	forward.Wire(member.Upstream().RoundTripper()).RegisterProtocol("http", canned{})
 	plain := &http.Transport{}
 	plain.RegisterProtocol("http", canned{})
 	for name, handler := range map[string]http.Handler{
-		"forward":      NewService(pool, Options{PassHostHeader: true, FlushInterval: 100e6}),
+		"forward":      forward.NewService(pool, forward.Options{PassHostHeader: true, FlushInterval: 100e6}),
 		"reverseproxy": reverse(&url.URL{Scheme: "http", Host: "192.0.2.1"}, plain),
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -97,7 +98,7 @@ func BenchmarkLoopback(b *testing.B) {
 	body := make([]byte, 128)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
 	defer endpoint.Close()
-	transport, err := NewTransport("bench", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("bench", &dynamic.ServersTransport{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func BenchmarkLoopback(b *testing.B) {
 	plain := &http.Transport{DialContext: (&net.Dialer{}).DialContext, MaxIdleConnsPerHost: 200, DisableCompression: true}
 	defer plain.CloseIdleConnections()
 	for name, handler := range map[string]http.Handler{
-		"forward":      NewService(pool, Options{PassHostHeader: true, FlushInterval: 100e6}),
+		"forward":      forward.NewService(pool, forward.Options{PassHostHeader: true, FlushInterval: 100e6}),
 		"reverseproxy": reverse(target, plain),
 	} {
 		b.Run(name, func(b *testing.B) {

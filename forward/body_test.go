@@ -1,7 +1,6 @@
-package forward
+package forward_test
 
 import (
-	"bytes"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -14,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/forward"
 )
 
 func echo(w http.ResponseWriter, r *http.Request) {
@@ -356,7 +355,7 @@ func TestBrokenRequestBodies(t *testing.T) {
 			413, false,
 		},
 		{"too slow", "POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", 408, false},
-		{"cut off", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", StatusClientClosedRequest, true},
+		{"cut off", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", forward.StatusClientClosedRequest, true},
 	} {
 		conn, reader := g.raw(t, test.request)
 		if test.leave {
@@ -378,56 +377,4 @@ func TestBrokenRequestBodies(t *testing.T) {
 	for member := range g.pool.Snapshot().Members() {
 		equal(t, "connect failures", member.Endpoint().ConnectFailures(), 0)
 	}
-}
-
-func TestBodyIsLeftToTheServer(t *testing.T) {
-	closed := false
-	r := request(t, http.MethodPost, "http://a", nil)
-	r.Body = closing{bytes.NewReader(make([]byte, 10)), func() { closed = true }}
-	r.ContentLength = 10
-	body, _ := newRequestBody(r, 0, nil)
-	if err := body.Close(); err != nil || closed {
-		t.Errorf("closed %t, %v", closed, err)
-	}
-	if n, err := body.Read(make([]byte, 5)); n != 0 || err == nil {
-		t.Errorf("a closed body gave %d bytes, %v", n, err)
-	}
-}
-
-type closing struct {
-	io.Reader
-	close func()
-}
-
-func (c closing) Close() error {
-	c.close()
-	return nil
-}
-
-// TestWhatHasComeOfABody reads it without waiting where the server can tell.
-func TestWhatHasComeOfABody(t *testing.T) {
-	r := request(t, http.MethodPost, "http://a", nil)
-	r.Body, r.ContentLength = closing{strings.NewReader("body"), func() {}}, 4
-	body, replayBody := newRequestBody(r, 0, nil)
-	if _, ready := body.outgoing(replayBody).(httpio.ReadyReader); ready {
-		t.Error("a body that waits claims that it doesn't")
-	}
-	r.Body = ready{r.Body, io.ErrUnexpectedEOF}
-	body, replayBody = newRequestBody(r, 0, nil)
-	n, err := body.outgoing(replayBody).(httpio.ReadyReader).ReadNow(make([]byte, 10))
-	equal(t, "read", fmt.Sprint(n, err, replayBody.Failure()), "4 unexpected EOF unexpected EOF")
-	_ = body.Close()
-	if n, err := body.outgoing(replayBody).(httpio.ReadyReader).ReadNow(make([]byte, 10)); n != 0 || err == nil {
-		t.Errorf("a closed body gave %d bytes, %v", n, err)
-	}
-}
-
-type ready struct {
-	io.ReadCloser
-	err error
-}
-
-func (r ready) ReadNow(p []byte) (int, error) {
-	n, _ := r.Read(p)
-	return n, r.err
 }

@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -121,7 +122,7 @@ const bubbleURL = "http://192.0.2.1:80/"
 func newBubble(t *testing.T, front, upstream string, size int, s setup, endpoint http.Handler) *bubble {
 	t.Helper()
 	network := newMemoryNetwork()
-	transport, err := NewTransport("test@file", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func newBubble(t *testing.T, front, upstream string, size int, s setup, endpoint
 	b.pool = b.registry.NewPool(pool.Name)
 	b.registry.Configure(b.pool, pool)
 	s.options.Service = pool.Name
-	service := NewService(b.pool, s.options)
+	service := forward.NewService(b.pool, s.options)
 	serve := network.serve
 	if front == "h1" {
 		serve = network.serveOwn

@@ -69,45 +69,22 @@ func (c *conversation) SetWriteDeadline(time.Time) error { return nil }
 
 func address(text string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text)) }
 
-// echo is an endpoint in memory: it answers each write with the same bytes.
-type echo struct {
+// cannedConn is an endpoint in memory: it answers each write with the same bytes.
+type cannedConn struct {
 	conversation
 	answer string
 	ready  string
 }
 
-func (e *echo) Write(p []byte) (int, error) {
+func (e *cannedConn) Write(p []byte) (int, error) {
 	e.ready = e.answer
 	return len(p), nil
 }
 
-func (e *echo) Read(p []byte) (int, error) {
+func (e *cannedConn) Read(p []byte) (int, error) {
 	n := copy(p, e.ready)
 	e.ready = e.ready[n:]
 	return n, nil
-}
-
-// listener hands out the connections that it is given.
-type listener struct {
-	connections chan net.Conn
-	closed      chan struct{}
-	once        sync.Once
-}
-
-func (l *listener) Accept() (net.Conn, error) {
-	select {
-	case conn := <-l.connections:
-		return conn, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *listener) Addr() net.Addr { return address("192.0.2.1:80") }
-
-func (l *listener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
 }
 
 type silence struct{}
@@ -160,7 +137,7 @@ func browserAnswer() string {
 // chain is the whole way of a request in memory: entrypoint, router, middlewares, service, and an endpoint that gives
 // one answer.
 type chain struct {
-	listener *listener
+	listener *memoryListener
 	tb       testing.TB
 	stop     context.CancelFunc
 	served   chan error
@@ -168,9 +145,11 @@ type chain struct {
 
 func newChain(tb testing.TB, answer string, middlewares ...string) *chain {
 	tb.Helper()
-	memory := &listener{connections: make(chan net.Conn), closed: make(chan struct{})}
+	memory := &memoryListener{
+		address: address("192.0.2.1:80"), conns: make(chan net.Conn), closed: make(chan struct{}),
+	}
 	c := newChainOn(tb, memory, "203.0.113.5:80", func(context.Context, string, string) (net.Conn, error) {
-		return &echo{answer: answer, conversation: conversation{ended: make(chan struct{})}}, nil
+		return &cannedConn{answer: answer, conversation: conversation{ended: make(chan struct{})}}, nil
 	}, middlewares...)
 	c.listener = memory
 	return c
@@ -238,7 +217,7 @@ func (c *chain) close() {
 // exchange lets a client ask n times.
 func (c *chain) attempt(request string, n int) {
 	client := &conversation{request: request, left: n, ended: make(chan struct{})}
-	c.listener.connections <- client
+	c.listener.conns <- client
 	<-client.ended
 	if client.answered != n {
 		c.tb.Errorf("%d of %d requests were answered", client.answered, n)

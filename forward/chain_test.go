@@ -32,8 +32,8 @@ func mirror(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, id)
 }
 
-// ask sends a request whose fields all hold the id, and returns what is wrong with the answer.
-func ask(conn net.Conn, reader *bufio.Reader, id string, fields int) error {
+// fetch sends a request whose fields all hold the id, and returns what is wrong with the answer.
+func fetch(conn net.Conn, reader *bufio.Reader, id string, fields int) error {
 	lines := []string{"Host: shop.example.com", "X-Id: " + id, "Cookie: id=" + id}
 	for i := range fields {
 		lines = append(lines, fmt.Sprintf("A-%d: %s", i, id))
@@ -85,7 +85,7 @@ func TestTheChainKeepsRequestsApart(t *testing.T) {
 					defer func() { _ = conn.Close() }()
 					reader := bufio.NewReader(conn)
 					for round := range rounds {
-						if err := ask(conn, reader, fmt.Sprintf("%d-%d", client, round), round%70); err != nil {
+						if err := fetch(conn, reader, fmt.Sprintf("%d-%d", client, round), round%70); err != nil {
 							t.Error(err)
 							return
 						}

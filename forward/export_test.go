@@ -3,9 +3,47 @@ package forward
 import (
 	"context"
 	"net"
+	"net/http"
+	"time"
+
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // DialWith makes the transport connect with dial.
 func (t *Transport) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	t.dial = dial
+}
+
+// DialTimeout returns how long a dial may take.
+func (t *Transport) DialTimeout() time.Duration { return t.dialer.Timeout }
+
+// Wire returns what sends requests over HTTP/2.
+func Wire(upstream http.RoundTripper) *http.Transport {
+	return upstream.(*connections).multiplexed.wire
+}
+
+// ServerName returns the name that certificates of the endpoint must have.
+func ServerName(upstream http.RoundTripper) string {
+	return upstream.(*connections).multiplexed.tls.ServerName
+}
+
+// AgreeHTTP2 has the endpoint have chosen HTTP/2 in the last ALPN.
+func AgreeHTTP2(upstream http.RoundTripper) { upstream.(*connections).multiplexed.agreed.Store(true) }
+
+// AgreedHTTP2 reports whether the endpoint chose HTTP/2 in the last ALPN.
+func AgreedHTTP2(upstream http.RoundTripper) bool {
+	return upstream.(*connections).multiplexed.agreed.Load()
+}
+
+// Try makes one attempt at an endpoint of a pool, and returns when it began and its result.
+func Try(s *Service, pool *loadbalancer.Pool, w http.ResponseWriter, r *http.Request) (
+	began time.Duration, result loadbalancer.Result, err error,
+) {
+	a := s.newAttempt(w, r, new(telemetry.Record), nil)
+	a.state.ask.Now = pool.Instant(time.Now())
+	if a.target.Member, err = pool.Acquire(&a.state.ask); err == nil {
+		err = s.try(a)
+	}
+	return a.state.ask.Now, a.state.result, err
 }

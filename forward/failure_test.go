@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	ptypes "github.com/traefik/paerser/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -105,7 +106,7 @@ func answers(text string) func(*testing.T) dynamic.Server {
 
 func TestEmptyPool(t *testing.T) {
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
-	transport, err := NewTransport("test", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("test", &dynamic.ServersTransport{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestEmptyPool(t *testing.T) {
 	record := &telemetry.Record{}
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/", nil)
 	w := httptest.NewRecorder()
-	NewService(pool, Options{Service: "svc@file"}).ServeHTTP(w, r)
+	forward.NewService(pool, forward.Options{Service: "svc@file"}).ServeHTTP(w, r)
 	equal(t, "answer", []any{w.Code, w.Body.String()}, []any{503, "Service Unavailable"})
 	equal(t, "code", record.Code, telemetry.CodeNoEndpoint)
 	equal(t, "record", []any{record.Status, record.Service, record.Tries}, []any{503, "svc@file", 0})
@@ -132,7 +133,7 @@ func TestEndpointBreaksOff(t *testing.T) {
 	} {
 		for _, front := range []string{"h1", "h2", "h2c"} {
 			t.Run(name+" "+front, func(t *testing.T) {
-				g := newProxy(t, setup{front: front, server: scripted(t, says(text)), options: Options{FlushInterval: -1}})
+				g := newProxy(t, setup{front: front, server: scripted(t, says(text)), options: forward.Options{FlushInterval: -1}})
 				response, err := g.client.Do(request(t, http.MethodGet, g.url, nil))
 				if err == nil {
 					_, err = io.ReadAll(response.Body)
@@ -192,7 +193,7 @@ func TestClientThatLeft(t *testing.T) {
 			<-r.Context().Done()
 			left <- struct{}{}
 		}))
-		for path, status := range map[string]int{"/": StatusClientClosedRequest, "/streaming": 200} {
+		for path, status := range map[string]int{"/": forward.StatusClientClosedRequest, "/streaming": 200} {
 			ctx, cancel := context.WithCancel(t.Context())
 			begun, gone := make(chan struct{}), make(chan struct{})
 			go func() {
@@ -244,25 +245,25 @@ func TestWhoseTimeIsOver(t *testing.T) {
 	for name, test := range map[string]struct {
 		script  func(net.Conn, *http.Request)
 		body    io.Reader
-		phase   Phase
+		phase   forward.Phase
 		excused bool
 	}{
-		"no response":    {hangs, nil, RequestSent, false},
-		"a whole body":   {hangs, strings.NewReader("body"), RequestSent, false},
-		"half a body":    {hangs, half, RequestSent, true},
-		"a body in time": {hangs, io.MultiReader(strings.NewReader("bo"), late{}), RequestSent, true},
+		"no response":    {hangs, nil, forward.RequestSent, false},
+		"a whole body":   {hangs, strings.NewReader("body"), forward.RequestSent, false},
+		"half a body":    {hangs, half, forward.RequestSent, true},
+		"a body in time": {hangs, io.MultiReader(strings.NewReader("bo"), late{}), forward.RequestSent, true},
 		"half the response": {func(conn net.Conn, r *http.Request) {
 			begins(conn, r)
 			hangs(conn, r)
-		}, nil, ResponseBegun, true},
+		}, nil, forward.ResponseBegun, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newProxy(t, setup{server: scripted(t, test.script)})
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			r := httptest.NewRequestWithContext(ctx, http.MethodPut, "/", test.body)
-			record := serveOnce(t, g, httptest.NewRecorder(), r, Options{})
-			if test.phase != ResponseBegun {
+			record := serveOnce(t, g, httptest.NewRecorder(), r, forward.Options{})
+			if test.phase != forward.ResponseBegun {
 				equal(t, "status", record.Status, http.StatusGatewayTimeout)
 				equal(t, "code", record.Code, telemetry.CodeTimeout)
 			}
@@ -280,19 +281,19 @@ func (late) Read([]byte) (int, error) { return 0, context.DeadlineExceeded }
 func TestPhases(t *testing.T) {
 	for name, test := range map[string]struct {
 		server dynamic.Server
-		phase  Phase
+		phase  forward.Phase
 		code   telemetry.Code
 	}{
-		"refused": {refusing(t), NothingSent, telemetry.CodeUnreachable},
-		"hung up": {scripted(t, says("")), RequestSent, telemetry.CodeBroken},
+		"refused": {refusing(t), forward.NothingSent, telemetry.CodeUnreachable},
+		"hung up": {scripted(t, says("")), forward.RequestSent, telemetry.CodeBroken},
 		"broken off": {
-			scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")), ResponseBegun,
+			scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")), forward.ResponseBegun,
 			telemetry.CodeBroken,
 		},
 	} {
 		g := newProxy(t, setup{server: test.server})
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-		record := serveOnce(t, g, httptest.NewRecorder(), r, Options{})
+		record := serveOnce(t, g, httptest.NewRecorder(), r, forward.Options{})
 		equal(t, name+": phase", phaseOf(record), test.phase.String())
 		equal(t, name+": code", record.Code, test.code)
 		equal(t, name+": client's fault", record.Excused, false)
@@ -301,7 +302,7 @@ func TestPhases(t *testing.T) {
 
 // serveOnce serves a request with a service over the rig's pool and returns its record. An aborted response is no
 // failure of the test.
-func serveOnce(t *testing.T, g *rig, w http.ResponseWriter, r *http.Request, options Options) telemetry.Record {
+func serveOnce(t *testing.T, g *rig, w http.ResponseWriter, r *http.Request, options forward.Options) telemetry.Record {
 	t.Helper()
 	record := &telemetry.Record{}
 	func() {
@@ -310,7 +311,7 @@ func serveOnce(t *testing.T, g *rig, w http.ResponseWriter, r *http.Request, opt
 				panic(cause)
 			}
 		}()
-		NewService(g.pool, options).ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), record)))
+		forward.NewService(g.pool, options).ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), record)))
 	}()
 	return *record
 }
@@ -362,8 +363,8 @@ func TestRequestWithoutMeaning(t *testing.T) {
 	g := newProxy(t, setup{server: refusing(t)})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	r.Header["X-A"] = []string{"a\r\nX-B: b"}
-	record := serveOnce(t, g, httptest.NewRecorder(), r, Options{})
-	equal(t, "phase", phaseOf(record), NothingSent.String())
+	record := serveOnce(t, g, httptest.NewRecorder(), r, forward.Options{})
+	equal(t, "phase", phaseOf(record), forward.NothingSent.String())
 	equal(t, "status", record.Status, http.StatusBadRequest)
 	equal(t, "client's fault", record.Excused, true)
 }
@@ -374,11 +375,11 @@ func TestClientThatTakesNothing(t *testing.T) {
 	for _, interval := range []time.Duration{0, time.Hour, -1} {
 		g := newProxy(t, setup{server: scripted(t, says(text))})
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-		record := serveOnce(t, g, refusingWriter{http.Header{}}, r, Options{FlushInterval: interval})
+		record := serveOnce(t, g, refusingWriter{http.Header{}}, r, forward.Options{FlushInterval: interval})
 		if !strings.Contains(record.Reason, io.ErrClosedPipe.Error()) {
 			t.Errorf("%v: the reason is %q", interval, record.Reason)
 		}
-		equal(t, interval.String()+": phase", phaseOf(record), ResponseBegun.String())
+		equal(t, interval.String()+": phase", phaseOf(record), forward.ResponseBegun.String())
 		equal(t, interval.String()+": client's fault", record.Excused, true)
 	}
 }

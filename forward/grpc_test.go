@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/sluiceproxy/sluice/forward"
 )
 
 // echoService is a gRPC service without generated code.
@@ -65,7 +67,7 @@ func TestGRPC(t *testing.T) {
 				server := grpc.NewServer()
 				server.RegisterService(echoService(), nil)
 				defer server.Stop()
-				g := newRig(t, setup{front: front, upstream: upstream, options: Options{PassHostHeader: true}}, server)
+				g := newRig(t, setup{front: front, upstream: upstream, options: forward.Options{PassHostHeader: true}}, server)
 				client := grpcClient(t, g)
 				ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 				defer cancel()

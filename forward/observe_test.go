@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"maps"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
@@ -40,7 +41,7 @@ func observed(t *testing.T, g *rig, record *telemetry.Record) *httptest.Response
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/a?token=b",
 		http.NoBody)
 	w := httptest.NewRecorder()
-	NewService(g.pool, Options{Service: "svc@file", Series: new(metrics.Series), Retry: statuses(t, "503")}).ServeHTTP(w,
+	forward.NewService(g.pool, forward.Options{Service: "svc@file", Series: new(metrics.Series), Retry: statuses(t, "503")}).ServeHTTP(w,
 		r)
 	return w
 }
@@ -89,7 +90,7 @@ func TestSpanOfAnUnknownMethod(t *testing.T) {
 	root := &span{}
 	record := &telemetry.Record{Observe: telemetry.ObserveTrace, Span: root}
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), "BREW", "/pot", http.NoBody)
-	NewService(g.pool, Options{Service: "svc@file"}).ServeHTTP(httptest.NewRecorder(), r)
+	forward.NewService(g.pool, forward.Options{Service: "svc@file"}).ServeHTTP(httptest.NewRecorder(), r)
 	equal(t, "spans", len(root.children), 1)
 	said := root.children[0].said
 	equal(t, "span", []any{root.children[0].name, said["http.request.method"], said["http.request.method_original"]},

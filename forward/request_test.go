@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
@@ -22,7 +23,7 @@ func seen(into chan<- *http.Request) http.Handler {
 
 func TestTargetIsForwardedExactly(t *testing.T) {
 	requests := make(chan *http.Request, 1)
-	g := newRig(t, setup{options: Options{PassHostHeader: true}}, seen(requests))
+	g := newRig(t, setup{options: forward.Options{PassHostHeader: true}}, seen(requests))
 	for _, target := range []string{
 		"/", "/a/b", "/a%2Fb", "/a%2fb", "/%C3%A9", "/a//b", "//a", "//a%2Fb/", "/a;b=c", "/a'(b)!*", "/[x]", "/a%25%3F%23",
 		"/~a",

@@ -1,16 +1,15 @@
-package forward
+package forward_test
 
 import (
 	"net/http"
 	"testing"
-	"time"
 
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// TestResultOfATry says when it began and how long the head took, where somebody wants to know, and not while the
+// TestResultOfATry has when it began and how long the head took, where the strategy needs that, and not while the
 // client was still sending.
 func TestResultOfATry(t *testing.T) {
 	strategy, err := picker.NewStrategy("peakewma", nil)
@@ -25,22 +24,17 @@ func TestResultOfATry(t *testing.T) {
 				s.policies = loadbalancer.Policies{Strategy: strategy}
 			}
 			g := newServers(t, s, 1, endpoints)
-			service := NewService(g.pool, Options{})
+			service := forward.NewService(g.pool, forward.Options{})
 			for _, what := range []sends{get, beyond} {
 				r, _ := what.request(t, g.url)
 				r.RequestURI, r.RemoteAddr = "/path", "192.0.2.1:1"
-				x := service.newAttempt(sink{http.Header{}}, r, new(telemetry.Record), nil)
-				x.state.ask.Now = g.pool.Instant(time.Now())
-				if x.target.Member, err = g.pool.Acquire(&x.state.ask); err != nil {
+				began, result, err := forward.Try(service, g.pool, sink{http.Header{}}, r)
+				if err != nil {
 					t.Fatal(err)
 				}
-				if err := service.try(x); err != nil {
-					t.Fatal(err)
-				}
-				result := x.state.result
 				equal(t, "status", result.Status, http.StatusOK)
 				equal(t, "outcome", result.Outcome, loadbalancer.Answered)
-				equal(t, "began", result.Began, x.state.ask.Now)
+				equal(t, "began", result.Began, began)
 				if measured := result.Latency > 0; measured != (timed && what == get) {
 					t.Errorf("%s %s: measured: %v", upstream, what.name, measured)
 				}

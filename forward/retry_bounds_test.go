@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"context"
@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 )
 
 // TestDeadlineWhileWaiting for the next try is a gateway time-out: the client is still there.
 func TestDeadlineWhileWaiting(t *testing.T) {
 	policy := retryAll()
 	policy.InitialInterval = time.Hour
-	g := newServers(t, setup{options: Options{Retry: policy}, around: func(next http.Handler) http.Handler {
+	g := newServers(t, setup{options: forward.Options{Retry: policy}, around: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithTimeout(r.Context(), 200*time.Millisecond)
 			defer cancel()
@@ -83,7 +84,7 @@ func TestSilentClientAfterAHint(t *testing.T) {
 				_, _ = io.ReadFull(r.Body, make([]byte, 5)) // which says 100 Continue
 				breaksOff(w, r)
 			}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-			g := newServers(t, setup{upstream: upstream, options: Options{Retry: retryAll()}}, 2, endpoints)
+			g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: retryAll()}}, 2, endpoints)
 			_, reader := g.raw(t, "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\nhello")
 			status := http.StatusContinue
 			for status == http.StatusContinue {
@@ -113,7 +114,8 @@ func TestLastWordsAreNoRefusal(t *testing.T) {
 		_ = conn.Close()
 	})
 	g := newProxy(t, setup{
-		server: dying, more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}}, options: Options{Retry: retryAll()},
+		server: dying, more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}},
+		options: forward.Options{Retry: retryAll()},
 	})
 	broken := 0
 	for range 6 {

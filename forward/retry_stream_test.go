@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
@@ -103,7 +104,7 @@ func TestEarlyAnswerToARepeatedBody(t *testing.T) {
 			_, _ = io.ReadFull(r.Body, make([]byte, 5))
 			breaksOff(w, r)
 		}, echo)
-		s.options = Options{FlushInterval: -1, Retry: retryAll()}
+		s.options = forward.Options{FlushInterval: -1, Retry: retryAll()}
 		g := newServers(t, s, 2, endpoints)
 		reader, writer := io.Pipe()
 		go func() { _, _ = io.WriteString(writer, "hello") }()
@@ -192,7 +193,7 @@ func TestResponsesHaveTime(t *testing.T) {
 			<-time.After(2 * policy.PerTry) //nolint:forbidigo // a slow body
 			_, _ = io.WriteString(w, "late")
 		})
-		g := newServers(t, setup{upstream: upstream, options: Options{Retry: policy}}, 1, endpoints)
+		g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: policy}}, 1, endpoints)
 		_, body := g.get(t, "/")
 		equal(t, "body", body, "late")
 	}
@@ -214,7 +215,7 @@ func TestNoTryForNobody(t *testing.T) {
 					}
 					breaksOff(w, r)
 				}}
-				g := newServers(t, setup{upstream: upstream, options: Options{Retry: policy}}, 2, endpoints)
+				g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: policy}}, 2, endpoints)
 				ctx, cancel := context.WithCancel(t.Context())
 				go func() {
 					<-reached
@@ -236,7 +237,8 @@ func TestNoTryForNobody(t *testing.T) {
 func TestPanicsCountOut(t *testing.T) {
 	endpoints := newEndpoints(fails(503), good)
 	panicked := make(chan any, 1)
-	g := newServers(t, setup{options: Options{Retry: statuses(t, "503")}, around: func(next http.Handler) http.Handler {
+	options := forward.Options{Retry: statuses(t, "503")}
+	g := newServers(t, setup{options: options, around: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer func() {
 				panicked <- recover()
@@ -268,7 +270,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 				asked <- struct{}{}
 				endpoints.hangs(w, r)
 			}, good}
-			g := newServers(t, setup{upstream: upstream, options: Options{Retry: retryAll()}}, 2, endpoints)
+			g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: retryAll()}}, 2, endpoints)
 			go func() {
 				<-asked
 				member := busy(g.pool)

@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
@@ -93,7 +94,8 @@ func TestTries(t *testing.T) {
 					t.Run(strings.Join([]string{front, upstream, failure.name, what.name}, " "), func(t *testing.T) {
 						endpoints := newEndpoints()
 						endpoints.parts = []scenario{failure.part(endpoints), good}
-						s := setup{front: front, upstream: upstream, options: Options{FlushInterval: -1, Retry: statuses(t, "503")}}
+						options := forward.Options{FlushInterval: -1, Retry: statuses(t, "503")}
+						s := setup{front: front, upstream: upstream, options: options}
 						tryOnce(t, newServers(t, s, 3, endpoints), endpoints, what, again)
 					})
 				}
@@ -158,7 +160,7 @@ func TestRefusedStatusReachesTheClient(t *testing.T) {
 				policy := statuses(t, "500-599")
 				test.policy(policy)
 				endpoints := newEndpoints(reads(fails(503)))
-				g := newServers(t, setup{upstream: upstream, options: Options{Retry: policy}}, test.endpoints, endpoints)
+				g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: policy}}, test.endpoints, endpoints)
 				r, _ := test.what.request(t, g.url)
 				response, body := g.do(t, r)
 				equal(t, "status", response.StatusCode, 503)
@@ -181,7 +183,7 @@ func TestNothingSent(t *testing.T) {
 			t.Run(upstream+" "+what.name, func(t *testing.T) {
 				endpoints := newEndpoints(good)
 				protocol := map[string]string{"http": "h1", "h2c": "h2c", "https": "h2"}[upstream]
-				g := newServers(t, setup{upstream: protocol, options: Options{Retry: retryAll()}, more: nil, dead: 1}, 1, endpoints)
+				g := newServers(t, setup{upstream: protocol, options: forward.Options{Retry: retryAll()}, dead: 1}, 1, endpoints)
 				tries, requests := 0, 0
 				for ; tries == requests && requests < 100; requests++ { // Until one begins with the dead endpoint.
 					r, want := what.request(t, g.url)
@@ -201,7 +203,7 @@ func TestNothingSent(t *testing.T) {
 
 // TestNobodyLeft answers for the last endpoint, and says how many were tried.
 func TestNobodyLeft(t *testing.T) {
-	g := newServers(t, setup{options: Options{Retry: retryAll()}, dead: 3}, 0, nil)
+	g := newServers(t, setup{options: forward.Options{Retry: retryAll()}, dead: 3}, 0, nil)
 	response, body := g.get(t, "/")
 	equal(t, "answer", fmt.Sprint(response.StatusCode, " ", body), "502 Bad Gateway")
 	record := g.record(t)
@@ -211,7 +213,7 @@ func TestNobodyLeft(t *testing.T) {
 	}
 	g.settledDown(t)
 
-	g = newServers(t, setup{options: Options{Retry: retryAll()}, dead: 2}, 0, nil)
+	g = newServers(t, setup{options: forward.Options{Retry: retryAll()}, dead: 2}, 0, nil)
 	g.get(t, "/")
 	if record = g.record(t); !strings.HasSuffix(record.Reason,
 		"; 2 tries; not tried again: no other endpoint may answer") {
@@ -222,7 +224,7 @@ func TestNobodyLeft(t *testing.T) {
 // TestBudget lets a pool that fails altogether have no more than its reserve.
 func TestBudget(t *testing.T) {
 	endpoints := newEndpoints(breaksOff)
-	g := newServers(t, setup{options: Options{Retry: retryAll()}}, 3, endpoints)
+	g := newServers(t, setup{options: forward.Options{Retry: retryAll()}}, 3, endpoints)
 	const sent = 100
 	spent := 0
 	for range sent {
@@ -246,7 +248,7 @@ func TestPolicyOfMiddleware(t *testing.T) {
 		own := retryAll()
 		own.Attempts = attempts
 		g := newServers(t, setup{
-			options: Options{Retry: &retry.Policy{Attempts: 1}},
+			options: forward.Options{Retry: &retry.Policy{Attempts: 1}},
 			around: func(next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					next.ServeHTTP(w, r.WithContext(retry.WithPolicy(r.Context(), own)))
@@ -264,7 +266,7 @@ func TestOnlyStatus(t *testing.T) {
 	policy := statuses(t, "503")
 	policy.OnNetworkError = false
 	endpoints := newEndpoints(fails(503), breaksOff, good)
-	g := newServers(t, setup{options: Options{Retry: policy}}, 3, endpoints)
+	g := newServers(t, setup{options: forward.Options{Retry: policy}}, 3, endpoints)
 	response, _ := g.get(t, "/")
 	equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "502 2")
 }
@@ -276,7 +278,7 @@ func TestConnectionOutlivesARefusal(t *testing.T) {
 		w.WriteHeader(503)
 		_, _ = io.WriteString(w, "bad")
 	}, good)
-	g := newServers(t, setup{options: Options{Retry: statuses(t, "503")}}, 2, endpoints)
+	g := newServers(t, setup{options: forward.Options{Retry: statuses(t, "503")}}, 2, endpoints)
 	for range 4 {
 		_, body := g.get(t, "/a")
 		equal(t, "body", body, `GET /a "" <nil>`)
@@ -292,7 +294,7 @@ func TestConnectionOutlivesARefusal(t *testing.T) {
 func TestUpgradeIsTriedAgainBeforeItIsSent(t *testing.T) {
 	switches := scenario(writes("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nhello"))
 	ask := "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
-	g := newServers(t, setup{options: Options{Retry: statuses(t, "503")}, dead: 1}, 1, newEndpoints(switches))
+	g := newServers(t, setup{options: forward.Options{Retry: statuses(t, "503")}, dead: 1}, 1, newEndpoints(switches))
 	tries, requests := 0, 0
 	for ; tries == requests && requests < 100; requests++ {
 		conn, reader := g.raw(t, ask)
@@ -309,7 +311,7 @@ func TestUpgradeIsTriedAgainBeforeItIsSent(t *testing.T) {
 	g.settledDown(t)
 	for _, part := range []scenario{breaksOff, fails(503)} {
 		endpoints := newEndpoints(part, switches)
-		g := newServers(t, setup{options: Options{Retry: statuses(t, "503")}}, 2, endpoints)
+		g := newServers(t, setup{options: forward.Options{Retry: statuses(t, "503")}}, 2, endpoints)
 		_, reader := g.raw(t, ask)
 		response, err := http.ReadResponse(reader, nil)
 		if err != nil {
@@ -329,7 +331,7 @@ func TestTrailersOfARepeatedBody(t *testing.T) {
 			good(w, r)
 			got = r.Trailer
 		})
-		g := newServers(t, setup{upstream: upstream, options: Options{Retry: retryAll()}}, 2, endpoints)
+		g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: retryAll()}}, 2, endpoints)
 		r := request(t, http.MethodPut, g.url, io.MultiReader(strings.NewReader("body")))
 		r.ContentLength = -1
 		r.Trailer = http.Header{"X-Sum": {"42"}}
@@ -343,7 +345,7 @@ func TestTrailersOfARepeatedBody(t *testing.T) {
 func TestExpectation(t *testing.T) {
 	for _, first := range []scenario{fails(503), reads(fails(503)), closes} {
 		endpoints := newEndpoints(first, good)
-		g := newServers(t, setup{options: Options{Retry: statuses(t, "503")}}, 2, endpoints)
+		g := newServers(t, setup{options: forward.Options{Retry: statuses(t, "503")}}, 2, endpoints)
 		r := request(t, http.MethodPut, g.url, bytes.NewReader([]byte("body")))
 		r.Header.Set("Expect", "100-continue")
 		response, body := g.do(t, r)
@@ -361,7 +363,7 @@ func TestStickyCookieIsThatOfTheLastTry(t *testing.T) {
 					t.Fatal(err)
 				}
 				endpoints := newEndpoints(fails(503), good, good, breaksOff)
-				s := setup{front: front, upstream: upstream, options: Options{Retry: statuses(t, "503")}}
+				s := setup{front: front, upstream: upstream, options: forward.Options{Retry: statuses(t, "503")}}
 				s.policies = loadbalancer.Policies{Sticks: true, Cookie: cookie}
 				g := newServers(t, s, 2, endpoints)
 				response, _ := g.get(t, "/")

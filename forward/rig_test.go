@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"bufio"
@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -45,7 +46,7 @@ type rig struct {
 type setup struct {
 	front     string // h1, h2 or h2c
 	upstream  string // h1, h2 or h2c
-	options   Options
+	options   forward.Options
 	transport *dynamic.ServersTransport
 	server    dynamic.Server
 	// more are further servers of the pool, policies what it does with them.
@@ -67,7 +68,7 @@ func matrix(t *testing.T, test func(t *testing.T, s setup)) {
 	for _, front := range []string{"h1", "h2", "h2c"} {
 		for _, upstream := range []string{"h1", "h2", "h2c"} {
 			t.Run(front+"-"+upstream, func(t *testing.T) {
-				test(t, setup{front: front, upstream: upstream, options: Options{PassHostHeader: true, FlushInterval: -1}})
+				test(t, setup{front: front, upstream: upstream, options: forward.Options{PassHostHeader: true, FlushInterval: -1}})
 			})
 		}
 	}
@@ -94,7 +95,7 @@ func newProxy(t *testing.T, s setup) *rig {
 	if s.transport == nil {
 		s.transport = &dynamic.ServersTransport{}
 	}
-	transport, err := NewTransport("test@file", s.transport)
+	transport, err := forward.NewTransport("test@file", s.transport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func newProxy(t *testing.T, s setup) *rig {
 	g.pool = g.registry.NewPool(pool.Name)
 	g.registry.Configure(g.pool, pool)
 	s.options.Service = "svc@file"
-	var service http.Handler = NewService(g.pool, s.options)
+	var service http.Handler = forward.NewService(g.pool, s.options)
 	if s.around != nil {
 		service = s.around(service)
 	}

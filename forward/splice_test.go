@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"io"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluiceproxy/sluice/forward"
 )
 
 // splicer is a writer that can say that it keeps nothing back, and counts what it takes by itself.
@@ -36,7 +38,7 @@ func TestLargeBodiesAreHandedOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			writers := make(chan *splicer, 1)
 			g := newRig(t, setup{
-				options: Options{FlushInterval: 100 * time.Millisecond},
+				options: forward.Options{FlushInterval: 100 * time.Millisecond},
 				around: func(next http.Handler) http.Handler {
 					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						s := &splicer{ResponseWriter: w, direct: direct}

@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"io"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
 )
@@ -91,7 +92,7 @@ func TestWaitsKeepNoMore(t *testing.T) {
 				}, good)
 				policy := statuses(t, "503")
 				policy.MaxBody, policy.InitialInterval = 100, 2*time.Second
-				b := newBubble(t, front, "h1", 2, setup{options: Options{Retry: policy}}, endpoints)
+				b := newBubble(t, front, "h1", 2, setup{options: forward.Options{Retry: policy}}, endpoints)
 				reader, writer := io.Pipe()
 				go func() {
 					_, _ = io.WriteString(writer, "hello")

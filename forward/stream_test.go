@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"bufio"
@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sluiceproxy/sluice/forward"
 )
 
 // TestEventsArriveAtOnce sends each event only when the client has got the one before.
@@ -54,7 +56,7 @@ func TestEventsArriveAtOnce(t *testing.T) {
 func TestFlushInterval(t *testing.T) {
 	for name, interval := range map[string]time.Duration{"10 ms": 10 * time.Millisecond, "each write": -1} {
 		release := make(chan struct{})
-		g := newRig(t, setup{options: Options{FlushInterval: interval}},
+		g := newRig(t, setup{options: forward.Options{FlushInterval: interval}},
 			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "10")
 				_ = http.NewResponseController(w).Flush()
@@ -202,7 +204,7 @@ func TestWhatCameBeforeABreakArrives(t *testing.T) {
 		"malformed": head + "b\r\ndata: last\n\r\nzz\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newProxy(t, setup{server: scripted(t, says(text)), options: Options{FlushInterval: -1}})
+			g := newProxy(t, setup{server: scripted(t, says(text)), options: forward.Options{FlushInterval: -1}})
 			response, err := g.client.Do(request(t, http.MethodGet, g.url, nil))
 			if err != nil {
 				t.Fatal(err)

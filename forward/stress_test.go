@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -124,7 +125,7 @@ func TestNobodyGetsAnothersAnswer(t *testing.T) {
 				close(records)
 				forgetting.Wait()
 			})
-			g := newProxy(t, setup{server: whims(t), options: Options{FlushInterval: interval}, records: records})
+			g := newProxy(t, setup{server: whims(t), options: forward.Options{FlushInterval: interval}, records: records})
 			for number := range clients {
 				client := clientOf(t, "h1", nil)
 				all.Go(func() {
@@ -134,7 +135,7 @@ func TestNobodyGetsAnothersAnswer(t *testing.T) {
 							leave(g, path)
 							continue
 						}
-						ask(t, client, g.url, path)
+						send(t, client, g.url, path)
 					}
 				})
 			}
@@ -143,8 +144,8 @@ func TestNobodyGetsAnothersAnswer(t *testing.T) {
 	}
 }
 
-// ask sends a request and looks at whose answer comes.
-func ask(t *testing.T, client *http.Client, url, path string) {
+// send sends a request and looks at whose answer comes.
+func send(t *testing.T, client *http.Client, url, path string) {
 	t.Helper()
 	method, body := http.MethodGet, io.Reader(nil)
 	switch rand.IntN(3) {

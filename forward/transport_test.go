@@ -1,7 +1,6 @@
-package forward
+package forward_test
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,7 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -29,6 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -122,7 +121,7 @@ func secured(t *testing.T, pair dynamic.Certificate, settings *tls.Config) dynam
 	return dynamic.Server{URL: server.URL}
 }
 
-// TestTLSToEndpoints shows which endpoints are believed; an empty want is a refusal.
+// TestTLSToEndpoints shows which endpoints are trusted; an empty want is a refusal.
 func TestTLSToEndpoints(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	root := []string{pemOf(ours.certificate)}
@@ -207,7 +206,7 @@ func TestTLSToEndpoints(t *testing.T) {
 			RootCAs:            root,
 			InsecureSkipVerify: true, PeerCertSANs: sans("DNSName", "db.example"),
 		}, "HTTP/2.0 sni= resumed=false client="},
-		"SAN, no host, lies": {[]string{"192.0.2.1", "db.example"}, theirs, nil, dynamic.ServersTransport{
+		"SAN, no host, other authority": {[]string{"192.0.2.1", "db.example"}, theirs, nil, dynamic.ServersTransport{
 			RootCAs:            root,
 			InsecureSkipVerify: true, PeerCertSANs: sans("DNSName", "db.example"),
 		}, ""},
@@ -250,7 +249,7 @@ func TestHostOfTheURLIsVerified(t *testing.T) {
 		"db.example.:8443": "HTTP/2.0 sni=db.example resumed=false client=", "shop.example": "Bad Gateway",
 	} {
 		g := newProxy(t, setup{server: server, transport: transport})
-		own, err := NewTransport("test", transport)
+		own, err := forward.NewTransport("test", transport)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +344,7 @@ func TestTransportsThatFail(t *testing.T) {
 		{dynamic.ServersTransport{PeerCertSANs: sans("URI", "")}, "peerCertSANs[0].value is empty"},
 		{dynamic.ServersTransport{Spiffe: &dynamic.Spiffe{}}, "spiffe is not supported yet"},
 	} {
-		_, err := NewTransport("internal@file", &test.config)
+		_, err := forward.NewTransport("internal@file", &test.config)
 		switch {
 		case err == nil:
 			t.Errorf("%+v: no error, want %q", test.config, test.want)
@@ -370,7 +369,7 @@ func TestDefaultTransport(t *testing.T) {
 	}
 	want.SetDefaults()
 	want.ForwardingTimeouts.DialTimeout = static.Duration(time.Second)
-	if diff := cmp.Diff(want, DefaultTransport(&config)); diff != "" {
+	if diff := cmp.Diff(want, forward.DefaultTransport(&config)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -385,43 +384,42 @@ func TestWireSettings(t *testing.T) {
 	}
 	for idle, want := range map[int]int{0: 200, 7: 7, -1: -1} {
 		config.MaxIdleConnsPerHost = idle
-		transport, err := NewTransport("test", config)
+		transport, err := forward.NewTransport("test", config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		connections := transport.RoundTripper(key).(*connections)
-		wire := connections.multiplexed.wire
+		upstream := transport.RoundTripper(key)
+		wire := forward.Wire(upstream)
 		equal(t, "idle connections", wire.MaxIdleConnsPerHost, want)
 		equal(t, "timeouts", []time.Duration{
 			wire.IdleConnTimeout, wire.HTTP2.SendPingTimeout, wire.HTTP2.PingTimeout,
-			transport.dialer.Timeout,
+			transport.DialTimeout(),
 		},
 			[]time.Duration{90 * time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second})
-		equal(t, "name", connections.multiplexed.tls.ServerName, "2001:db8::1")
+		equal(t, "name", forward.ServerName(upstream), "2001:db8::1")
 		if wire.Proxy != nil || !wire.DisableCompression {
 			t.Error("proxies of the environment, or compression, are in use")
 		}
 	}
-	transport, err := NewTransport("test", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("test", &dynamic.ServersTransport{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "dial timeout by default", transport.dialer.Timeout, 30*time.Second)
+	equal(t, "dial timeout by default", transport.DialTimeout(), 30*time.Second)
 }
 
-// TestEndpointThatSpokeHTTP2 has been replaced by one that doesn't, which costs nobody a request.
+// TestEndpointThatSpokeHTTP2 has been replaced by one that doesn't, which costs no request.
 func TestEndpointThatSpokeHTTP2(t *testing.T) {
 	signer := newAuthority(t)
 	server := secured(t, signer.sign(t, "127.0.0.1"), &tls.Config{NextProtos: []string{"http/1.1"}})
 	g := newProxy(t,
 		setup{server: server, transport: &dynamic.ServersTransport{RootCAs: []string{pemOf(signer.certificate)}}})
-	member := memberOf(g.pool)
-	connections := member.Upstream().RoundTripper().(*connections)
+	upstream := memberOf(g.pool).Upstream().RoundTripper()
 	for range 2 {
-		connections.multiplexed.agreed.Store(true)
+		forward.AgreeHTTP2(upstream)
 		_, body := g.do(t, request(t, http.MethodPost, g.url, strings.NewReader("body")))
 		equal(t, "answer", strings.Fields(body)[0], "HTTP/1.1")
-		equal(t, "still believed", connections.multiplexed.agreed.Load(), false)
+		equal(t, "still agreed", forward.AgreedHTTP2(upstream), false)
 	}
 }
 
@@ -466,27 +464,5 @@ func TestConnectionsAreKept(t *testing.T) {
 			g.get(t, "/")
 		}
 		equal(t, upstream+": connections", len(peers), 1)
-	}
-}
-
-// TestClosedConnections makes none any more: neither one whose dial is under way when they are closed, nor a new one.
-func TestClosedConnections(t *testing.T) {
-	var connections live
-	near, far := net.Pipe()
-	defer far.Close() //nolint:errcheck // a test's
-	dials := 0
-	dial := connections.list(func(context.Context) (net.Conn, error) {
-		dials++
-		connections.close()
-		return near, nil
-	})
-	for range 2 {
-		if conn, err := dial(t.Context()); !errors.Is(err, errClosed) || conn != nil {
-			t.Errorf("a dial gives %v, %v", conn, err)
-		}
-	}
-	equal(t, "dials", dials, 1)
-	if _, err := near.Write([]byte("x")); err == nil {
-		t.Error("the connection is open")
 	}
 }

@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"bytes"
@@ -10,32 +10,15 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
 // refuser is an endpoint of h2c that answers to each frame of a body.
 func refuser(t *testing.T, answer func(conn net.Conn, stream uint32)) dynamic.Server {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			refuse(conn, answer)
-			_ = conn.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		_ = listener.Close()
-		<-done
-	})
-	return dynamic.Server{URL: "h2c://" + listener.Addr().String()}
+	endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, _ int) { refuse(conn.Conn, answer) })
+	return dynamic.Server{URL: "h2c://" + endpoint.Address()}
 }
 
 // The types of frames (RFC 9113 section 6).
@@ -88,7 +71,7 @@ func TestUnprocessedRequests(t *testing.T) {
 			answering := func(conn net.Conn, stream uint32) { _, _ = conn.Write(answer(stream)) }
 			g := newProxy(t, setup{
 				server: refuser(t, answering), more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}},
-				options: Options{Retry: retryAll()},
+				options: forward.Options{Retry: retryAll()},
 			})
 			tries, requests := 0, 0
 			for ; tries == requests && requests < 100; requests++ {

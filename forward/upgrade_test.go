@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"bufio"
@@ -11,13 +11,15 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"github.com/sluiceproxy/sluice/forward"
 )
 
 // TestWebSocket goes through HTTP/1.1, since that is what clients speak; endpoints that prefer HTTP/2 get HTTP/1.1 too.
 func TestWebSocket(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
-			g := newRig(t, setup{upstream: upstream, options: Options{PassHostHeader: true}},
+			g := newRig(t, setup{upstream: upstream, options: forward.Options{PassHostHeader: true}},
 				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"echo"}})
 					if err != nil {

@@ -1,4 +1,4 @@
-package forward
+package forward_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
@@ -25,7 +26,7 @@ func (s reading) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // BenchmarkUpload is what the body of a request costs beside the network.
 func BenchmarkUpload(b *testing.B) {
-	transport, err := NewTransport("bench", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("bench", &dynamic.ServersTransport{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -34,14 +35,13 @@ func BenchmarkUpload(b *testing.B) {
 	registry.Configure(pool, loadbalancer.PoolSpec{
 		Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, "h2c://192.0.2.1")},
 	})
-	wire := memberOf(pool).Upstream().RoundTripper().(*connections).multiplexed.wire
-	wire.RegisterProtocol("http", reading{make([]byte, 32<<10)})
+	forward.Wire(memberOf(pool).Upstream().RoundTripper()).RegisterProtocol("http", reading{make([]byte, 32<<10)})
 	for name, policy := range map[string]*retry.Policy{
 		"once": nil, "retry": {Attempts: 2, MaxBody: 64 << 10, OnNetworkError: true},
 	} {
 		for _, size := range []int{100, 20_000, 1 << 20} {
 			b.Run(fmt.Sprint(name, "/", size), func(b *testing.B) {
-				handler := NewService(pool, Options{Retry: policy, Transport: transport})
+				handler := forward.NewService(pool, forward.Options{Retry: policy, Transport: transport})
 				payload, body := make([]byte, size), new(bytes.Reader)
 				r := browser()
 				r.Method, r.Body, r.ContentLength = http.MethodPut, io.NopCloser(body), int64(size)

@@ -1,4 +1,4 @@
-package forwarded
+package forwarded_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 func TestClientAddr(t *testing.T) {
@@ -24,7 +26,7 @@ func TestClientAddr(t *testing.T) {
 		{"pipe", ""},
 	}
 	for _, test := range tests {
-		got, ok := ClientAddr(test.remote)
+		got, ok := forwarded.ClientAddr(test.remote)
 		if ok != (test.want != "") || ok && got.String() != test.want {
 			t.Errorf("ClientAddr(%q) = %v, %v, want %q", test.remote, got, ok, test.want)
 		}
@@ -42,7 +44,7 @@ func FuzzClientAddr(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, remote string) {
-		got, ok := plainIPv4(remote)
+		got, ok := forwarded.PlainIPv4(remote)
 		if pair, err := netip.ParseAddrPort(remote); ok && (err != nil || pair.Addr() != got) {
 			t.Errorf("%q is %v, want %v, %v", remote, got, pair, err)
 		}
@@ -50,7 +52,7 @@ func FuzzClientAddr(f *testing.F) {
 }
 
 func TestTrust(t *testing.T) {
-	trust, err := NewTrust([]string{
+	trust, err := forwarded.NewTrust([]string{
 		"192.0.2.1", "10.1.2.3/8", "10.0.0.0/16", "2001:db8::/32", "::ffff:198.51.100.0/120",
 		"203.0.113.0/25", "203.0.113.128/25",
 	})
@@ -75,16 +77,16 @@ func TestTrust(t *testing.T) {
 			t.Errorf("%s is trusted", addr)
 		}
 	}
-	if trust.Contains(netip.Addr{}) || (Trust{}).Contains(netip.MustParseAddr("127.0.0.1")) {
+	if trust.Contains(netip.Addr{}) || (forwarded.Trust{}).Contains(netip.MustParseAddr("127.0.0.1")) {
 		t.Error("nobody in particular is trusted")
 	}
-	if trust.Empty() || !(Trust{}).Empty() {
+	if trust.Empty() || !(forwarded.Trust{}).Empty() {
 		t.Error("Empty is wrong")
 	}
 }
 
 func TestNewTrustNamesBadEntries(t *testing.T) {
-	_, err := NewTrust([]string{"10.0.0.0/8", "10.0.0.0/33", "localhost", "fe80::1%eth0"})
+	_, err := forwarded.NewTrust([]string{"10.0.0.0/8", "10.0.0.0/33", "localhost", "fe80::1%eth0"})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -112,7 +114,7 @@ func TestTrustEqualsPrefixes(t *testing.T) {
 			prefix := netip.PrefixFrom(addr, addr.BitLen()-random.IntN(24))
 			entries, prefixes = append(entries, prefix.String()), append(prefixes, prefix)
 		}
-		trust, err := NewTrust(entries)
+		trust, err := forwarded.NewTrust(entries)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +135,7 @@ func BenchmarkTrustContains(b *testing.B) {
 	for i := range 64 {
 		entries = append(entries, fmt.Sprintf("10.%d.0.0/16", 2*i))
 	}
-	trust, err := NewTrust(entries)
+	trust, err := forwarded.NewTrust(entries)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -147,6 +149,6 @@ func BenchmarkTrustContains(b *testing.B) {
 func BenchmarkClientAddr(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = ClientAddr("192.0.2.1:1234")
+		_, _ = forwarded.ClientAddr("192.0.2.1:1234")
 	}
 }

@@ -1,4 +1,4 @@
-package forwarded
+package forwarded_test
 
 import (
 	"net/http"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 func subnet(bits int) *int { return &bits }
@@ -14,7 +16,7 @@ func subnet(bits int) *int { return &bits }
 func from(lines ...string) *http.Request {
 	r := &http.Request{RemoteAddr: "192.0.2.9:1234", Header: http.Header{}}
 	if lines != nil {
-		r.Header[XForwardedFor] = lines
+		r.Header[forwarded.XForwardedFor] = lines
 	}
 	return r
 }
@@ -104,7 +106,7 @@ func TestClientStrategy(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			strategy, err := NewClientStrategy(test.depth, test.excluded, test.subnet)
+			strategy, err := forwarded.NewClientStrategy(test.depth, test.excluded, test.subnet)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +119,7 @@ func TestClientStrategy(t *testing.T) {
 }
 
 func TestClientStrategyOfThePeer(t *testing.T) {
-	grouped, err := NewClientStrategy(0, nil, subnet(64))
+	grouped, err := forwarded.NewClientStrategy(0, nil, subnet(64))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,18 +150,20 @@ func TestClientStrategyRefuses(t *testing.T) {
 		{excluded: []string{"10.0.0.1", "10.0.0.0/40", "local"}, want: `excludedIPs: "10.0.0.0/40" is neither`},
 	}
 	for _, test := range tests {
-		if _, err := NewClientStrategy(test.depth, test.excluded, test.subnet); err == nil || !strings.HasPrefix(err.Error(),
-			test.want) {
+		_, err := forwarded.NewClientStrategy(test.depth, test.excluded, test.subnet)
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%+v: error %v, want %q", test, err, test.want)
 		}
 	}
 }
 
 func TestClientStrategyDoesNotAllocate(t *testing.T) {
-	byDepth, _ := NewClientStrategy(3, nil, subnet(64))
-	byExclusion, _ := NewClientStrategy(0, []string{"10.0.0.0/8"}, nil)
+	byDepth, _ := forwarded.NewClientStrategy(3, nil, subnet(64))
+	byExclusion, _ := forwarded.NewClientStrategy(0, []string{"10.0.0.0/8"}, nil)
 	r := from("2001:db8::1, fe80::1%eth0, [2001:db8::2]:443", "10.0.0.1:80,10.0.0.2")
-	for name, strategy := range map[string]*ClientStrategy{"peer": {}, "depth": &byDepth, "excluded": &byExclusion} {
+	for name, strategy := range map[string]*forwarded.ClientStrategy{
+		"peer": {}, "depth": &byDepth, "excluded": &byExclusion,
+	} {
 		if allocations := testing.AllocsPerRun(100, func() { _, _ = strategy.Client(r) }); allocations != 0 {
 			t.Errorf("%s: %v allocations", name, allocations)
 		}
@@ -183,7 +187,7 @@ func FuzzForwardedFor(f *testing.F) {
 		elements := strings.Split(strings.Join(lines, ","), ",")
 		slices.Reverse(elements)
 
-		byDepth, err := NewClientStrategy(int(depth), nil, nil)
+		byDepth, err := forwarded.NewClientStrategy(int(depth), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +200,11 @@ func FuzzForwardedFor(f *testing.F) {
 		}
 		check(t, &byDepth, r, want)
 
-		byExclusion, err := NewClientStrategy(0, trusted, nil)
+		byExclusion, err := forwarded.NewClientStrategy(0, trusted, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		excluded, err := forwarded.NewTrust(trusted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +213,7 @@ func FuzzForwardedFor(f *testing.F) {
 			if strings.Trim(element, " \t") == "" {
 				continue
 			}
-			if want = oracle(element); !byExclusion.excluded.Contains(want) {
+			if want = oracle(element); !excluded.Contains(want) {
 				break
 			}
 			want = netip.Addr{}
@@ -232,19 +240,21 @@ func oracle(element string) netip.Addr {
 	return netip.Addr{}
 }
 
-func check(t *testing.T, strategy *ClientStrategy, r *http.Request, want netip.Addr) {
+func check(t *testing.T, strategy *forwarded.ClientStrategy, r *http.Request, want netip.Addr) {
 	t.Helper()
 	got, ok := strategy.Client(r)
 	if got != want || ok != want.IsValid() {
-		t.Fatalf("%q, %+v: the client is %v, %v, want %v", r.Header[XForwardedFor], strategy, got, ok, want)
+		t.Fatalf("%q, %+v: the client is %v, %v, want %v", r.Header[forwarded.XForwardedFor], strategy, got, ok, want)
 	}
 }
 
 func BenchmarkClientStrategy(b *testing.B) {
-	byDepth, _ := NewClientStrategy(2, nil, nil)
-	byExclusion, _ := NewClientStrategy(0, []string{"10.0.0.0/8", "192.168.0.0/16"}, nil)
+	byDepth, _ := forwarded.NewClientStrategy(2, nil, nil)
+	byExclusion, _ := forwarded.NewClientStrategy(0, []string{"10.0.0.0/8", "192.168.0.0/16"}, nil)
 	r := from("203.0.113.7, 198.51.100.1, 10.0.0.1")
-	for name, strategy := range map[string]*ClientStrategy{"peer": {}, "depth": &byDepth, "excluded": &byExclusion} {
+	for name, strategy := range map[string]*forwarded.ClientStrategy{
+		"peer": {}, "depth": &byDepth, "excluded": &byExclusion,
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -1,8 +1,10 @@
-package forwarded
+package forwarded_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 func TestEverybody(t *testing.T) {
@@ -40,7 +42,7 @@ func TestEverybody(t *testing.T) {
 		{countries, false},
 	}
 	for _, test := range tests {
-		set, err := NewTrust(test.entries)
+		set, err := forwarded.NewTrust(test.entries)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
-package forwarded
+package forwarded_test
 
 import (
+	"bufio"
 	"crypto/tls"
 	"net/http"
 	"net/netip"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 // spellings returns a header name and the aliases that a server behind the proxy may take for it.
@@ -23,15 +26,15 @@ func spellings(name string) []string {
 
 func TestManagedHeadersOfUntrustedPeers(t *testing.T) {
 	peer := netip.MustParseAddr("192.0.2.9")
-	for _, name := range Managed() {
+	for _, name := range forwarded.Managed() {
 		for _, spelling := range spellings(name) {
-			if !IsManaged(spelling) {
+			if !forwarded.IsManaged(spelling) {
 				t.Errorf("%s is not managed", spelling)
 			}
 			r := read(t, "GET / HTTP/1.1\r\nHost: h")
 			r.Header[spelling] = []string{"forged", "forged twice"}
 			r.Header["Connection"] = []string{"close, " + spelling}
-			new(Policy).Apply(r, peer)
+			new(forwarded.Policy).Apply(r, peer)
 			for given, values := range r.Header {
 				if strings.Contains(strings.Join(values, " "), "forged") {
 					t.Errorf("%s of an untrusted peer passes as %s: %q", spelling, given, values)
@@ -43,21 +46,21 @@ func TestManagedHeadersOfUntrustedPeers(t *testing.T) {
 		"", "X", "X-Schema", "X-Forwarded", "X-Forwarded-Fort",
 		"X-Forwarded-Tls-Client-Cert-Infos", "Y-Forwarded-For", "X-Forwarded-Hosts",
 	} {
-		if IsManaged(name) {
+		if forwarded.IsManaged(name) {
 			t.Errorf("%s is managed", name)
 		}
 	}
 }
 
 func TestManagedHeadersOfTrustedPeers(t *testing.T) {
-	trust, err := NewTrust([]string{"192.0.2.0/24"})
+	trust, err := forwarded.NewTrust([]string{"192.0.2.0/24"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	forwarding := Policy{Trusted: trust, Server: "edge"}
+	forwarding := forwarded.Policy{Trusted: trust, Server: "edge"}
 	peer := netip.MustParseAddr("192.0.2.9")
-	for _, name := range Managed() {
-		if name == XForwardedServer {
+	for _, name := range forwarded.Managed() {
+		if name == forwarded.XForwardedServer {
 			continue
 		}
 		for _, spelling := range spellings(name) {
@@ -79,14 +82,14 @@ func TestManagedHeadersOfTrustedPeers(t *testing.T) {
 }
 
 func TestForwardingSets(t *testing.T) {
-	trust, err := NewTrust([]string{"192.0.2.1"})
+	trust, err := forwarded.NewTrust([]string{"192.0.2.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	websocket := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}
 	tests := []struct {
 		name       string
-		forwarding Policy
+		forwarding forwarded.Policy
 		host, peer string
 		encrypted  bool
 		in, want   http.Header
@@ -94,50 +97,53 @@ func TestForwardingSets(t *testing.T) {
 		{
 			name: "plain", host: "example.com", peer: "192.0.2.9",
 			want: http.Header{
-				XRealIP: {"192.0.2.9"}, XForwardedProto: {"http"}, XForwardedPort: {"80"},
-				XForwardedHost: {"example.com"},
+				forwarded.XRealIP: {"192.0.2.9"}, forwarded.XForwardedProto: {"http"}, forwarded.XForwardedPort: {"80"},
+				forwarded.XForwardedHost: {"example.com"},
 			},
 		},
 		{
-			name: "encrypted with port and server", forwarding: Policy{Server: "edge"}, host: "example.com:8443",
+			name: "encrypted with port and server", forwarding: forwarded.Policy{Server: "edge"}, host: "example.com:8443",
 			peer: "2001:db8::1", encrypted: true,
 			want: http.Header{
-				XRealIP: {"2001:db8::1"}, XForwardedProto: {"https"}, XForwardedPort: {"8443"},
-				XForwardedHost: {"example.com:8443"}, XForwardedServer: {"edge"},
+				forwarded.XRealIP: {"2001:db8::1"}, forwarded.XForwardedProto: {"https"}, forwarded.XForwardedPort: {"8443"},
+				forwarded.XForwardedHost: {"example.com:8443"}, forwarded.XForwardedServer: {"edge"},
 			},
 		},
 		{
 			name: "websocket", host: "[::1]", peer: "192.0.2.9", encrypted: true, in: websocket,
 			want: http.Header{
-				XRealIP: {"192.0.2.9"}, XForwardedProto: {"wss"}, XForwardedPort: {"443"},
-				XForwardedHost: {"[::1]"}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"},
+				forwarded.XRealIP: {"192.0.2.9"}, forwarded.XForwardedProto: {"wss"}, forwarded.XForwardedPort: {"443"},
+				forwarded.XForwardedHost: {"[::1]"}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"},
 			},
 		},
 		{
-			name: "unknown peer and no host", in: http.Header{XRealIP: {"203.0.113.1"}, XForwardedFor: {"203.0.113.1"}},
-			want: http.Header{XForwardedProto: {"http"}, XForwardedPort: {"80"}},
+			name: "unknown peer and no host",
+			in:   http.Header{forwarded.XRealIP: {"203.0.113.1"}, forwarded.XForwardedFor: {"203.0.113.1"}},
+			want: http.Header{forwarded.XForwardedProto: {"http"}, forwarded.XForwardedPort: {"80"}},
 		},
 		{
-			name: "trusted peer", forwarding: Policy{Trusted: trust, Server: "edge", SchemeHeaders: true}, host: "example.com",
+			name: "trusted peer", forwarding: forwarded.Policy{Trusted: trust, Server: "edge", SchemeHeaders: true}, host: "example.com",
 			peer: "192.0.2.1",
 			in: http.Header{
-				XRealIP: {"203.0.113.1"}, XForwardedProto: {"https"}, XForwardedHost: {"public.example"},
-				XForwardedServer: {"front"},
-				XForwardedFor:    {"203.0.113.1", "203.0.113.2, 203.0.113.3"}, XForwardedPrefix: {"/outer"},
+				forwarded.XRealIP: {"203.0.113.1"}, forwarded.XForwardedProto: {"https"},
+				forwarded.XForwardedHost:   {"public.example"},
+				forwarded.XForwardedServer: {"front"},
+				forwarded.XForwardedFor:    {"203.0.113.1", "203.0.113.2, 203.0.113.3"}, forwarded.XForwardedPrefix: {"/outer"},
 			},
 			want: http.Header{
-				XRealIP: {"203.0.113.1"}, XForwardedProto: {"https"}, XForwardedHost: {"public.example"},
-				XForwardedServer: {"edge"},
-				XForwardedFor:    {"203.0.113.1, 203.0.113.2, 203.0.113.3"}, XForwardedPrefix: {"/outer"},
-				XForwardedPort: {"443"}, XForwardedScheme: {"https"}, XScheme: {"https"},
+				forwarded.XRealIP: {"203.0.113.1"}, forwarded.XForwardedProto: {"https"},
+				forwarded.XForwardedHost:   {"public.example"},
+				forwarded.XForwardedServer: {"edge"},
+				forwarded.XForwardedFor:    {"203.0.113.1, 203.0.113.2, 203.0.113.3"}, forwarded.XForwardedPrefix: {"/outer"},
+				forwarded.XForwardedPort: {"443"}, forwarded.XForwardedScheme: {"https"}, forwarded.XScheme: {"https"},
 			},
 		},
 		{
-			name: "insecure trusts everybody", forwarding: Policy{Insecure: true}, host: "h", peer: "198.51.100.1",
-			in: http.Header{XRealIP: {"203.0.113.1"}, XForwardedProto: {""}, "X_real_ip": {"forged"}},
+			name: "insecure trusts everybody", forwarding: forwarded.Policy{Insecure: true}, host: "h", peer: "198.51.100.1",
+			in: http.Header{forwarded.XRealIP: {"203.0.113.1"}, forwarded.XForwardedProto: {""}, "X_real_ip": {"forged"}},
 			want: http.Header{
-				XRealIP: {"203.0.113.1"}, XForwardedProto: {"http"}, XForwardedPort: {"80"},
-				XForwardedHost: {"h"},
+				forwarded.XRealIP: {"203.0.113.1"}, forwarded.XForwardedProto: {"http"}, forwarded.XForwardedPort: {"80"},
+				forwarded.XForwardedHost: {"h"},
 			},
 		},
 	}
@@ -161,9 +167,9 @@ func TestForwardingSets(t *testing.T) {
 
 func TestSetHeadersDoNotShareCapacity(t *testing.T) {
 	r := read(t, "GET / HTTP/1.1\r\nHost: h")
-	new(Policy).Apply(r, netip.MustParseAddr("192.0.2.9"))
-	r.Header.Add(XRealIP, "appended")
-	if got := r.Header.Get(XForwardedProto); got != "http" {
+	new(forwarded.Policy).Apply(r, netip.MustParseAddr("192.0.2.9"))
+	r.Header.Add(forwarded.XRealIP, "appended")
+	if got := r.Header.Get(forwarded.XForwardedProto); got != "http" {
 		t.Errorf("appending to X-Real-Ip changed X-Forwarded-Proto to %q", got)
 	}
 }
@@ -231,11 +237,11 @@ func TestRemoveHopByHop(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			RemoveHopByHop(test.in, test.keep)
+			forwarded.RemoveHopByHop(test.in, test.keep)
 			if diff := cmp.Diff(test.want, test.in); diff != "" {
 				t.Fatal(diff)
 			}
-			RemoveHopByHop(test.in, test.keep)
+			forwarded.RemoveHopByHop(test.in, test.keep)
 			if diff := cmp.Diff(test.want, test.in); diff != "" {
 				t.Errorf("the second call changes something: %s", diff)
 			}
@@ -244,22 +250,22 @@ func TestRemoveHopByHop(t *testing.T) {
 }
 
 func TestUpgradeType(t *testing.T) {
-	if got := UpgradeType(http.Header{
+	if got := forwarded.UpgradeType(http.Header{
 		"Connection": {"keep-alive, Upgrade"},
 		"Upgrade":    {"WebSocket"},
 	}); got != "WebSocket" {
 		t.Errorf("UpgradeType is %q", got)
 	}
-	if got := UpgradeType(http.Header{"Upgrade": {"WebSocket"}}); got != "" {
+	if got := forwarded.UpgradeType(http.Header{"Upgrade": {"WebSocket"}}); got != "" {
 		t.Errorf("UpgradeType is %q without Connection", got)
 	}
 }
 
 func TestKeepForwardedFor(t *testing.T) {
-	if KeepsForwardedFor(t.Context()) || !KeepsForwardedFor(KeepForwardedFor(t.Context())) {
+	if forwarded.KeepsForwardedFor(t.Context()) || !forwarded.KeepsForwardedFor(forwarded.KeepForwardedFor(t.Context())) {
 		t.Error("the context does not say what was put in")
 	}
-	if KeepForwardedFor(t.Context()).Value(KeepForwardedForKey()) == nil {
+	if forwarded.KeepForwardedFor(t.Context()).Value(forwarded.KeepForwardedForKey()) == nil {
 		t.Error("the key finds nothing")
 	}
 }
@@ -269,12 +275,12 @@ func TestRemoveHeader(t *testing.T) {
 		"X-Replaced-Path": {"1"}, "X_Replaced_Path": {"2"}, "x-replaced_path": {"3"},
 		"X-Replaced-Paths": {"4"},
 	}
-	RemoveAliases(h, "X-Replaced-Path")
+	forwarded.RemoveAliases(h, "X-Replaced-Path")
 	if diff := cmp.Diff(http.Header{"X-Replaced-Path": {"1"}, "X-Replaced-Paths": {"4"}}, h); diff != "" {
 		t.Error(diff)
 	}
 	h["X_replaced_path"] = []string{"5"}
-	RemoveHeader(h, "X-Replaced-Path")
+	forwarded.RemoveHeader(h, "X-Replaced-Path")
 	if diff := cmp.Diff(http.Header{"X-Replaced-Paths": {"4"}}, h); diff != "" {
 		t.Error(diff)
 	}
@@ -294,7 +300,7 @@ func TestRemoveHeaderFromConnection(t *testing.T) {
 		if test.before != nil {
 			h["Connection"] = test.before
 		}
-		RemoveHeader(h, "X-Third", "X-User")
+		forwarded.RemoveHeader(h, "X-Third", "X-User")
 		if !slices.Equal(h["Connection"], test.after) || len(h) > 1 || len(h) == 1 && test.after == nil {
 			t.Errorf("Connection %q becomes %v, want %q", test.before, h, test.after)
 		}
@@ -313,7 +319,7 @@ func TestUnderscore(t *testing.T) {
 		{"reject", false, http.Header{"A_b": {"1"}, "A-B": {"2"}}},
 	}
 	for _, test := range tests {
-		underscore, err := ParseUnderscore(test.value)
+		underscore, err := forwarded.ParseUnderscore(test.value)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,7 +337,7 @@ func TestUnderscore(t *testing.T) {
 			t.Errorf("%q refuses a request without underscores", test.value)
 		}
 	}
-	if _, err := ParseUnderscore("Drop"); err == nil || !strings.Contains(err.Error(), `"Drop"`) {
+	if _, err := forwarded.ParseUnderscore("Drop"); err == nil || !strings.Contains(err.Error(), `"Drop"`) {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -348,7 +354,7 @@ func browser() http.Header {
 
 // BenchmarkForwarding trusts its peer, so that the headers of one iteration are those of the next.
 func BenchmarkForwarding(b *testing.B) {
-	forwarding := Policy{Insecure: true, Server: "edge"}
+	forwarding := forwarded.Policy{Insecure: true, Server: "edge"}
 	r := &http.Request{Host: "example.com", Header: browser()}
 	peer := netip.MustParseAddr("192.0.2.1")
 	b.ReportAllocs()
@@ -361,7 +367,7 @@ func BenchmarkRemoveHopByHop(b *testing.B) {
 	h := browser()
 	b.ReportAllocs()
 	for b.Loop() {
-		RemoveHopByHop(h, nil)
+		forwarded.RemoveHopByHop(h, nil)
 	}
 }
 
@@ -369,7 +375,7 @@ func BenchmarkStripUntrusted(b *testing.B) {
 	h := browser()
 	b.ReportAllocs()
 	for b.Loop() {
-		StripUntrusted(h)
+		forwarded.StripUntrusted(h)
 	}
 }
 
@@ -380,8 +386,8 @@ func TestAddHeader(t *testing.T) {
 		"X-Replaced-Path": values, "X_Replaced_Path": {"forged"}, "x-replaced_path": {"forged"},
 		"Other": {"stays"},
 	}
-	AddHeader(h, XReplacedPath, "added")
-	AddHeader(h, XForwardedPrefix, "first")
+	forwarded.AddHeader(h, forwarded.XReplacedPath, "added")
+	forwarded.AddHeader(h, forwarded.XForwardedPrefix, "first")
 	want := http.Header{"X-Replaced-Path": {"before", "added"}, "X-Forwarded-Prefix": {"first"}, "Other": {"stays"}}
 	if !cmp.Equal(h, want) {
 		t.Errorf("got %v", h)
@@ -389,4 +395,14 @@ func TestAddHeader(t *testing.T) {
 	if values[:2][1] != "" {
 		t.Error("the room behind the values was written to")
 	}
+}
+
+// read returns a request as a server reads it.
+func read(t testing.TB, head string) *http.Request {
+	t.Helper()
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(head + "\r\n\r\n")))
+	if err != nil {
+		t.Fatalf("reading %q: %v", head, err)
+	}
+	return r
 }

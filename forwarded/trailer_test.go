@@ -1,4 +1,4 @@
-package forwarded
+package forwarded_test
 
 import (
 	"io"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 // late is a body whose trailers come with its end.
@@ -39,7 +41,7 @@ func TestRemoveTrailers(t *testing.T) {
 			r.Trailer = forged
 		}
 		r.Body = &late{Reader: strings.NewReader("body"), request: r, trailer: forged}
-		RemoveTrailers(r, "X-User")
+		forwarded.RemoveTrailers(r, "X-User")
 		if announced && len(r.Trailer) != 1 {
 			t.Errorf("the trailers are %v before the body was read", r.Trailer)
 		}
@@ -53,7 +55,7 @@ func TestRemoveTrailers(t *testing.T) {
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("body"))
 	body := r.Body
-	if RemoveTrailers(r, "X-User"); r.Body != body {
+	if forwarded.RemoveTrailers(r, "X-User"); r.Body != body {
 		t.Error("a body without trailers is wrapped")
 	}
 }
