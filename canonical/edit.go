@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// EscapedPath returns the escaped path of a normalised request. It is not ok for "OPTIONS *", which asks about the
+// EscapedPath returns the escaped path of a normalised request. It is not ok for "OPTIONS *", which is about the
 // whole server: there is no path to edit then.
 func EscapedPath(r *http.Request) (escaped string, ok bool) {
 	escaped = r.URL.EscapedPath()

@@ -60,7 +60,7 @@ func (p Policy) Normalize(r *http.Request) (Target, error) {
 		received = "*"
 	}
 	if received == "*" && r.Method != http.MethodOptions {
-		return Target{}, refuse("only OPTIONS asks for *")
+		return Target{}, refuse("only OPTIONS may have the target *")
 	}
 	target, err := p.Apply(received)
 	if err != nil {

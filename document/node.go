@@ -45,7 +45,7 @@ type Type uint8
 const (
 	// String is text, quoted or not.
 	String Type = iota
-	// Int is an integer in any base that the language knows.
+	// Int is an integer in any base of the language.
 	Int
 	// Float is a number with a fraction or an exponent.
 	Float

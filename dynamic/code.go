@@ -73,11 +73,11 @@ const (
 
 // The codes of verdicts that have no better one. They are the statuses.
 const (
-	// CodeAccepted is for objects that are put to work as declared.
+	// CodeAccepted is for objects that are applied as declared.
 	CodeAccepted Code = "Accepted"
 	// CodeDegraded is for objects that work, with something that has no effect.
 	CodeDegraded Code = "Degraded"
-	// CodeQuarantined is for objects that are not put to work.
+	// CodeQuarantined is for objects that are not applied.
 	CodeQuarantined Code = "Quarantined"
 )
 

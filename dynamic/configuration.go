@@ -15,7 +15,7 @@ type Configuration struct {
 	Origins immutable.Map[Ref, Origin] `json:"-"`
 	// Verdicts are the provider's own findings: files that could not be read, objects that could not be translated.
 	// An object with a Quarantined verdict here stays in its map as far as it was understood, so that a router can keep
-	// its place and answer 503; nothing that depends on it is put to work.
+	// its place and answer 503; nothing that depends on it is applied.
 	Verdicts []Verdict `json:"-"`
 }
 

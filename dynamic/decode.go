@@ -57,7 +57,7 @@ func (d *Decoder) Decode(file string, root *document.Node, rendered bool) *Confi
 	return run.out
 }
 
-// Forget drops what is remembered of a file that is gone.
+// Forget drops what is cached of a file that is gone.
 func (d *Decoder) Forget(file string) { delete(d.files, file) }
 
 // decoding is one call of Decode.

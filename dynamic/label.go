@@ -31,13 +31,13 @@ const (
 type Labels struct {
 	// Options are about the container itself.
 	Options LabelOptions
-	// Configuration holds the declared objects with their valid parts, and one verdict for each error. Neither has an
-	// origin, which only the provider knows.
+	// Configuration holds the declared objects with their valid parts, and one verdict for each error. The
+	// provider sets their origins.
 	Configuration *Configuration
 	// Servers maps names of services to the container's options as a server.
 	Servers map[string]*LabelServer
 	// Wrong are mistakes that can't be laid at one object's door, such as a misspelt section: what they were meant to
-	// protect is not known, so none of the container's objects should be put to work.
+	// protect is not known, so none of the container's objects should be applied.
 	Wrong []string
 	// Stray are labels that have no effect.
 	Stray []string

@@ -15,7 +15,7 @@ type IPAllowList struct {
 	RejectStatusCode int         `json:"rejectStatusCode,omitempty"`
 }
 
-// BasicAuth asks for a user and password (RFC 7617).
+// BasicAuth demands a user and password (RFC 7617).
 type BasicAuth struct {
 	Users        []string `json:"users,omitempty" secret:"true"`
 	UsersFile    string   `json:"usersFile,omitempty" secret:"file"`
@@ -24,7 +24,7 @@ type BasicAuth struct {
 	HeaderField  string   `json:"headerField,omitempty"`
 }
 
-// DigestAuth asks for a user and password by digest (RFC 7616).
+// DigestAuth demands a user and password by digest (RFC 7616).
 type DigestAuth struct {
 	Users        []string `json:"users,omitempty" secret:"true"`
 	UsersFile    string   `json:"usersFile,omitempty" secret:"file"`
@@ -33,7 +33,7 @@ type DigestAuth struct {
 	HeaderField  string   `json:"headerField,omitempty"`
 }
 
-// ForwardAuth asks another server whether a request may pass.
+// ForwardAuth delegates the authorization of requests to another server.
 type ForwardAuth struct {
 	Address                  string     `json:"address,omitempty" secret:"host"`
 	TLS                      *ClientTLS `json:"tls,omitempty"`
@@ -57,7 +57,7 @@ func (f *ForwardAuth) SetDefaults() {
 	f.MaxBodySize = &size
 }
 
-// ClientTLS is TLS towards a server that a middleware asks.
+// ClientTLS is TLS towards a server that a middleware queries.
 type ClientTLS struct {
 	CA                 string `json:"ca,omitempty" secret:"file"`
 	CAOptional         *bool  `json:"caOptional,omitempty"`

@@ -57,7 +57,7 @@ func (o *TLSOptions) SetDefaults() {
 	o.ALPNProtocols = []string{"h2", "http/1.1", "acme-tls/1"}
 }
 
-// ClientAuth says which client certificates are asked for.
+// ClientAuth says which client certificates are requested.
 type ClientAuth struct {
 	// CAFiles are paths or inline PEM.
 	CAFiles []string `json:"caFiles,omitempty" secret:"file"`
@@ -76,7 +76,7 @@ type TLSStore struct {
 	FilesRevision uint64 `json:"-" label:"-"`
 }
 
-// GeneratedCert asks a resolver for the default certificate.
+// GeneratedCert names the resolver that issues the default certificate.
 type GeneratedCert struct {
 	Resolver string  `json:"resolver,omitempty"`
 	Domain   *Domain `json:"domain,omitempty"`

@@ -46,11 +46,11 @@ type Status uint8
 
 // The statuses, from best to worst.
 const (
-	// Accepted objects are put to work as declared.
+	// Accepted objects are applied as declared.
 	Accepted Status = iota
 	// Degraded objects work, with an option that has no effect.
 	Degraded
-	// Quarantined objects are not put to work; routers that depend on one answer 503.
+	// Quarantined objects are not applied; routers that depend on one answer 503.
 	Quarantined
 )
 

@@ -69,7 +69,7 @@ type Passthrough interface {
 	PassTLS(hello ClientHello) string
 }
 
-// ClientHello is what a client asks for at the beginning of TLS (RFC 8446, section 4.1.2).
+// ClientHello is what a client offers at the beginning of TLS (RFC 8446, section 4.1.2).
 type ClientHello struct {
 	// ServerName is the SNI in lower case without a final dot, or empty.
 	ServerName string

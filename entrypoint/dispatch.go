@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// firstBytes is how much is read of a connection to tell what it speaks.
+	// firstBytes is how much is read of a connection to detect its protocol.
 	firstBytes = 1024
 	// proxyBytes holds the longest PROXY header that is read.
 	proxyBytes = 4096
@@ -101,7 +101,7 @@ func (e *Entrypoint) prepareTLS(ctx context.Context, c *connection) (ready net.C
 			return nil, "", fmt.Errorf("ClientHello: %w", err)
 		}
 		if protocol = pass.PassTLS(hello); protocol != "" {
-			if !e.knows(protocol) {
+			if !e.serves(protocol) {
 				return nil, "", fmt.Errorf("no server for the protocol %q", protocol)
 			}
 			return c, protocol, c.Conn.SetReadDeadline(time.Time{})
@@ -113,8 +113,8 @@ func (e *Entrypoint) prepareTLS(ctx context.Context, c *connection) (ready net.C
 	return e.shakeHands(ctx, c)
 }
 
-// knows reports whether a protocol has a server.
-func (e *Entrypoint) knows(protocol string) bool {
+// serves reports whether a protocol has a server.
+func (e *Entrypoint) serves(protocol string) bool {
 	return protocol == protocolHTTP1 || protocol == protocolHTTP2 ||
 		slices.ContainsFunc(e.deps.Protocols, func(p Protocol) bool { return p.Name == protocol })
 }
@@ -199,7 +199,7 @@ func (e *Entrypoint) shakeHands(ctx context.Context, c *connection) (ready net.C
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return nil, "", fmt.Errorf("TLS handshake: %w", err)
 	}
-	if protocol = secure.ConnectionState().NegotiatedProtocol; !e.knows(protocol) {
+	if protocol = secure.ConnectionState().NegotiatedProtocol; !e.serves(protocol) {
 		protocol = protocolHTTP1
 	}
 	return secure, protocol, c.Conn.SetDeadline(time.Time{})

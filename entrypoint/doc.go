@@ -4,7 +4,7 @@
 // A connection may begin with a PROXY protocol header (from trusted peers only), then TLS, then HTTP/1.1 or HTTP/2.
 // Package http1 serves HTTP/1.1 on the goroutine that has read the first bytes, package h2 serves HTTP/2. Requests of
 // both pass the rules of the entrypoint (limits, canonical form, forwarded headers) and reach one http.Handler; each
-// ends with one telemetry.Record, which the sinks get, also when the server has refused the request. The package knows
+// ends with one telemetry.Record, which the sinks get, also when the server has refused the request. The package has
 // no routes and no endpoints.
 //
 // # Time-outs

@@ -103,7 +103,7 @@ func (p *http1Request) Completed(end server.Completion) {
 			p.record.Code = telemetry.CodeClientLeft
 		}
 	}
-	p.tell(status)
+	p.submit(status)
 	if end.Recycled {
 		pool := &p.entrypoint.chain.recycled
 		*p = http1Request{values: p.values}

@@ -183,7 +183,7 @@ func (b *body) stop() {
 	}
 }
 
-// takeTrailers makes trailers visible that the client did not announce, and believes none that it must not set.
+// takeTrailers makes trailers visible that the client did not announce, and drops those that it must not set.
 func (b *body) takeTrailers() {
 	x := b.request
 	if x.request.Trailer == nil && x.received.Trailer != nil {

@@ -129,7 +129,7 @@ func (x *http2Request) report(status int) {
 	if x.left = x.context.Err() != nil; x.left {
 		x.unsend()
 	}
-	x.tell(status)
+	x.submit(status)
 }
 
 // unsend takes what the server will not send any more out of the record.
@@ -349,7 +349,7 @@ func (s *requestContext) AfterFunc(f func()) (stop func() bool) {
 	return context.AfterFunc(s.Context, f)
 }
 
-// Value returns what the request knows, and otherwise what the server's context holds.
+// Value returns the values of the request, and otherwise those of the server's context.
 func (s *requestContext) Value(key any) any {
 	if value := s.state.Value(key); value != nil {
 		return value

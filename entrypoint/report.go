@@ -17,7 +17,7 @@ const (
 	failure
 )
 
-// report is something that an operator may want to know and that must not make a client wait.
+// report is a message to the operator that must not make a client wait.
 type report struct {
 	level level
 	text  string

@@ -39,7 +39,7 @@ type requestState struct {
 	// over says that the handler has returned.
 	over atomic.Bool
 	// left says that the client had left when the handler returned, with HTTP/1.1 without an answer. The context of
-	// HTTP/1.1 has ended in any case when the record is told.
+	// HTTP/1.1 has ended in any case when the record is reported.
 	left bool
 }
 
@@ -68,8 +68,8 @@ func (v *requestState) open(e *Entrypoint, r *http.Request) {
 }
 
 // Value returns the record under its key as long as the handler runs, and says whether X-Forwarded-For is kept. Package
-// context asks for keys of its own also when the handler has returned, and when the request is another request's: under
-// those nothing of the request is read.
+// context looks up keys of its own also when the handler has returned and the memory serves another request: for those
+// nothing of the request is read.
 func (v *requestState) Value(key any) any {
 	switch key {
 	case telemetry.RecordKey():
@@ -107,8 +107,8 @@ func (v *requestState) panicked(cause any, stack []byte) {
 	})
 }
 
-// tell reports the record. The status is the one that was sent, or 0.
-func (v *requestState) tell(status int) {
+// submit reports the record to the sinks. The status is the one that was sent, or 0.
+func (v *requestState) submit(status int) {
 	switch {
 	case status != 0:
 		v.record.Status = status

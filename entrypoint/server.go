@@ -69,7 +69,7 @@ func (e *Entrypoint) exceeded(r *http.Request) {
 	// A record may be kept, and the fields are what takes the memory.
 	v.record.RequestHeader = nil
 	v.record.Reason = "the heads of the client's requests take too much memory"
-	v.tell(http.StatusRequestHeaderFieldsTooLarge)
+	v.submit(http.StatusRequestHeaderFieldsTooLarge)
 }
 
 // refused records a request of HTTP/1.1 whose head was answered without a handler.

@@ -90,8 +90,8 @@ func (b *requestBody) halt() (waiting bool) { return b.reader.Halt() }
 // reopen takes a Close back, when nothing was read before it.
 func (b *requestBody) reopen() { b.reader.Reopen() }
 
-// Close ends reading. It leaves the client's body to the server, which knows whether to drain or to close the
-// connection, and whose Close would wait for a slow client here.
+// Close ends reading. It leaves the client's body to the server, which decides whether to drain it or to close
+// the connection, and whose Close would wait for a slow client here.
 func (b *requestBody) Close() error {
 	if b.halt() && b.stuck != nil {
 		b.stuck()

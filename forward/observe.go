@@ -15,10 +15,10 @@ import (
 // measured are the signals that need a service's duration.
 const measured = telemetry.ObserveMetrics | telemetry.ObserveAccess
 
-// took adds to the record how long the service has taken; asked is the time from the start until the service
+// took adds to the record how long the service has taken; before is the time from the start until the service
 // was called. A failover calls two services. Only the monotonic time is read, which costs half of time.Now.
-func took(record *telemetry.Record, start time.Time, asked time.Duration) {
-	record.ServiceDuration += time.Since(start) - asked
+func took(record *telemetry.Record, start time.Time, before time.Duration) {
+	record.ServiceDuration += time.Since(start) - before
 }
 
 // beginSpan starts the client span of a sampled request.

@@ -21,7 +21,7 @@ import (
 // closing handshake, which is all that may follow (RFC 6455 section 7.1.1).
 const websocketLinger = 10 * time.Second
 
-var errNotAsked = errors.New("endpoint: 101 to a request that asked for another protocol or for none")
+var errUnexpectedUpgrade = errors.New("endpoint: 101 to a request that offered another protocol or none")
 
 // switchProtocols hands both connections over to the protocol that client and endpoint agreed on, and returns when it
 // has ended.
@@ -29,7 +29,7 @@ func (a *attempt) switchProtocols(response *http.Response) (loadbalancer.Outcome
 	upstream, duplex := response.Body.(io.ReadWriteCloser)
 	chosen := response.Header.Get("Upgrade")
 	if !duplex || !offers(a.upgrade, chosen) {
-		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: errNotAsked}
+		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: errUnexpectedUpgrade}
 	}
 	a.head(response)
 	header := a.writer.Header()

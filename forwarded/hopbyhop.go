@@ -17,7 +17,7 @@ import (
 //   - Proxy-Authenticate and Proxy-Authorization: credentials for this hop never reach an endpoint, and a challenge of
 //     an endpoint for its own proxy users never reaches a client;
 //   - TE, of which "trailers" stays;
-//   - Upgrade, unless Connection asks for it too. Then both stay ("Connection: Upgrade"), without h2c, which is never
+//   - Upgrade, unless Connection lists it too. Then both stay ("Connection: Upgrade"), without h2c, which is never
 //     upgraded to.
 //
 // It applies to responses too, except that the caller handles Upgrade: servers advertise protocols with it, to which

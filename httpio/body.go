@@ -9,7 +9,7 @@ type ReadyReader interface {
 	ReadNow(p []byte) (n int, err error)
 }
 
-// BufferedBody is a body that knows whether its rest is in memory.
+// BufferedBody is a body that reports whether its rest is in memory.
 type BufferedBody interface {
 	io.WriterTo
 	// Ready reports whether WriteTo would not wait for the peer.

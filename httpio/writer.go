@@ -27,7 +27,7 @@ type Discarder interface {
 	Discards() bool
 }
 
-// unwrapper is a wrapper of a response writer, as [http.ResponseController] knows it.
+// unwrapper is a wrapper of a response writer, as [http.ResponseController] defines it.
 type unwrapper interface {
 	Unwrap() http.ResponseWriter
 }

@@ -16,7 +16,7 @@ type certificates struct {
 	changed  bool
 }
 
-// certificate is what is remembered of one certificate.
+// certificate is what is kept of one certificate.
 type certificate struct {
 	// declared is the entry that its provider sent last, kept the one in the merged configuration.
 	declared, kept *dynamic.CertificateEntry
@@ -106,7 +106,7 @@ func (c *certificates) assemble(providers []string) []*dynamic.CertificateEntry 
 	return merged
 }
 
-// certificateRef returns the reference of the certificate at a place, as its provider knows it.
+// certificateRef returns the provider's reference of the certificate at a place.
 func certificateRef(place int, entry *dynamic.CertificateEntry, provider string) dynamic.Ref {
 	if entry.Name != "" {
 		return dynamic.Ref{Kind: dynamic.KindCertificate, Name: strings.TrimSuffix(entry.Name, "@"+provider)}

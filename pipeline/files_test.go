@@ -49,7 +49,7 @@ func TestLoopCompilesWhatWasMadeOfFilesThatChanged(t *testing.T) {
 	})
 }
 
-// TestFilesThatChangeWhileATableWaits wants the change compiled after the table is put to work that did not know of it.
+// TestFilesThatChangeWhileATableWaits wants the change compiled after the table is activated that did not know of it.
 func TestFilesThatChangeWhileATableWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "file")

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// MaxGenerations is how many generations a State remembers.
+	// MaxGenerations is how many generations a State keeps.
 	MaxGenerations = 50
 	// MaxChanges is how many changes, and how many verdicts, a Generation lists at most.
 	MaxChanges = 200
@@ -17,7 +17,7 @@ const (
 type Generation struct {
 	// Number counts activated tables, from 1.
 	Number uint64
-	// Activated is when the table was put to work.
+	// Activated is when the table was activated.
 	Activated time.Time
 	// Compile is how long its compilation took.
 	Compile time.Duration

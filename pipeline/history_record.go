@@ -7,25 +7,25 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// hear notes when a configuration came that has not been merged. Of several the first one counts.
-func (p *Pipeline) hear(provider string, now time.Time) {
-	if _, before := p.heard[provider]; before {
+// noteReceived notes when a configuration came that has not been merged. Of several the first one counts.
+func (p *Pipeline) noteReceived(provider string, now time.Time) {
+	if _, before := p.received[provider]; before {
 		return
 	}
 	if came := p.update.States[provider].LastMessage; !came.IsZero() {
 		now = came
 	}
-	p.heard[provider] = now
+	p.received[provider] = now
 }
 
-// heed notes that what was heard of has been merged and waits for its table.
-func (p *Pipeline) heed() {
-	for provider, came := range p.heard {
+// noteMerged notes that what was received has been merged and waits for its table.
+func (p *Pipeline) noteMerged() {
+	for provider, came := range p.received {
 		if _, before := p.merging[provider]; !before {
 			p.merging[provider] = came
 		}
 	}
-	clear(p.heard)
+	clear(p.received)
 }
 
 // generation says what the active table changed in comparison with the one before.

@@ -88,7 +88,7 @@ func TestLagCountsFromTheFirstUnservedMessage(t *testing.T) {
 			t.Errorf("lags (-want +got):\n%s", diff)
 		}
 		if reloads := r.seen().reloads; !cmp.Equal(reloads[len(reloads)-1].Lags, last.Lags) {
-			t.Errorf("the metrics heard of %v", reloads[len(reloads)-1].Lags)
+			t.Errorf("the metrics got %v", reloads[len(reloads)-1].Lags)
 		}
 		r.send("file", needing("k")) // the same again
 		pass(time.Second)

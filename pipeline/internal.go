@@ -36,7 +36,7 @@ const (
 	priorityAPI   = math.MaxInt - 1
 )
 
-// Internal returns the objects that static options ask for: redirections between entrypoints, and routers to ping,
+// Internal returns the objects that static options declare: redirections between entrypoints, and routers to ping,
 // metrics and the API. Options that cannot be followed make an object with a verdict.
 func Internal(configuration *static.Configuration) *dynamic.Configuration {
 	out := &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}}

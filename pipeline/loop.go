@@ -32,7 +32,7 @@ type Pipeline struct {
 	update   provider.Update
 	dirty    map[string]bool // providers whose configuration has not been merged
 	debounce debounce
-	heard    map[string]time.Time     // when each of them came
+	received map[string]time.Time     // when each of them came
 	changed  map[dynamic.Ref]struct{} // since the active table
 	touched  map[dynamic.Ref]struct{} // middlewares with changed files, not compiled yet
 	rebuilt  map[dynamic.Ref]struct{} // those in changed that only files have changed
@@ -67,7 +67,7 @@ func New(options Options) *Pipeline {
 		merger:   newMerger(options.Precedence),
 		dirty:    map[string]bool{},
 		debounce: newDebounce(hold),
-		heard:    map[string]time.Time{},
+		received: map[string]time.Time{},
 		changed:  map[dynamic.Ref]struct{}{},
 		touched:  map[dynamic.Ref]struct{}{},
 		rebuilt:  map[dynamic.Ref]struct{}{},
@@ -141,7 +141,7 @@ func (p *Pipeline) receive(now time.Time) {
 	}
 	for _, name := range p.update.ChangedConfigurations {
 		p.dirty[name] = true
-		p.hear(name, now)
+		p.noteReceived(name, now)
 	}
 	if len(p.update.ChangedConfigurations) > 0 {
 		p.debounce.note(now)
@@ -215,7 +215,7 @@ func (p *Pipeline) apply(now time.Time) {
 func (p *Pipeline) merge() bool {
 	merged, changed := p.merger.merge(p.update.Configurations, slices.Sorted(maps.Keys(p.dirty)))
 	clear(p.dirty)
-	p.heed()
+	p.noteMerged()
 	p.merged = merged
 	p.included = p.update.Configurations
 	maps.Copy(p.changed, changed)

@@ -245,7 +245,7 @@ func TestLoopActivatesAlthoughTablesSupersedeEachOther(t *testing.T) {
 			pass(500 * ms)
 		}
 		if got := len(r.seen().served); got < 3 {
-			t.Errorf("%d tables were put to work in 10 s, want at least 3", got)
+			t.Errorf("%d tables were activated in 10 s, want at least 3", got)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// merger makes one configuration of those of all providers. It remembers what each provider declared, so that a merge
+// merger makes one configuration of those of all providers. It keeps what each provider declared, so that a merge
 // looks only at the objects that have changed.
 //
 // The merged configuration has no Origins, which would cost more than everything else: verdicts carry theirs.

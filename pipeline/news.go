@@ -26,7 +26,7 @@ func (s *State) SameProviders(other *State) bool {
 	return true
 }
 
-// brings reports whether the State has news for who knows the one before.
+// brings reports whether the State differs from the one before.
 func (s *State) brings(before *State) bool {
 	return s.Generation != before.Generation || s.Ready != before.Ready || s.Settled != before.Settled ||
 		!sameList(s.Verdicts, before.Verdicts) || !sameList(s.Generations, before.Generations) || !s.SameProviders(before)
@@ -37,8 +37,8 @@ func sameList[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// tell puts the State in the place of the one before, and wakes who waits for news if it has any.
-func (p *Pipeline) tell(state *State) {
+// publish replaces the State, and wakes those who wait for a change if there is one.
+func (p *Pipeline) publish(state *State) {
 	if before := p.state.Load(); !state.brings(before) {
 		state.Changed = before.Changed
 		p.state.Store(state)

@@ -46,7 +46,7 @@ type EndpointSink interface {
 // Endpoints makes snapshots of the endpoint sets; loadbalancer's registry is one.
 type Endpoints interface {
 	EndpointSink
-	// Known tells whether a set of this key has been applied.
+	// Known reports whether a set of this key has been applied.
 	Known(key string) bool
 	// Flush publishes the snapshots that are due and returns when to call it again; zero means that nothing is held back.
 	Flush(now time.Time) (next time.Time)
@@ -61,7 +61,7 @@ type Resolver interface {
 	Watch(keys []string)
 }
 
-// Files tells which middlewares were made of files that have changed since; middleware.Files does.
+// Files reports which middlewares were made of files that have changed since; middleware.Files implements it.
 type Files interface {
 	// Changed returns a channel that holds a value when Stale has something to say.
 	Changed() <-chan struct{}
@@ -96,7 +96,7 @@ type Options struct {
 	Resolver Resolver
 	// Files may be nil.
 	Files Files
-	// Sinks hear every verdict.
+	// Sinks get every verdict.
 	Sinks []VerdictSink
 	// Metrics may be nil.
 	Metrics Metrics

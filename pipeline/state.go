@@ -15,7 +15,7 @@ type State struct {
 	provider.State
 	// Generation counts activated tables; 0 means that none has been activated yet.
 	Generation uint64
-	// Activated is when the table of this generation was put to work.
+	// Activated is when the table of this generation was activated.
 	Activated time.Time
 	// Ready is true when a table is active, every required provider is synced or absent, and its first state is in the
 	// active table.
@@ -41,7 +41,7 @@ func (p *Pipeline) publishState() {
 		Configuration: p.active.configuration,
 		Generations:   p.generations,
 	}
-	p.tell(state)
+	p.publish(state)
 	if state.Ready && !p.opened {
 		p.opened = true
 		close(p.first)

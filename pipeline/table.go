@@ -77,8 +77,8 @@ func (p *Pipeline) await(now time.Time) {
 	}
 }
 
-// activateAt returns when the waiting table is put to work even if endpoint sets are missing; zero when none does. A
-// stream of tables that each refer to a further missing set must not keep everything else from being put to work.
+// activateAt returns when the waiting table is activated even if endpoint sets are missing; zero when none does. A
+// stream of tables that each refer to a further missing set must not keep everything else from being applied.
 func (p *Pipeline) activateAt() time.Time {
 	if p.waiting == nil || p.waiting.held {
 		return time.Time{}
@@ -92,7 +92,7 @@ func (p *Pipeline) activateAt() time.Time {
 	return earliest(last.Add(maxWaitForEndpoints), p.since.Add(maxSuperseded))
 }
 
-// activate puts the waiting table to work if everything that it needs is there, or has been waited for long enough.
+// activate activates the waiting table if everything that it needs is there, or has been waited for long enough.
 func (p *Pipeline) activate(now time.Time) {
 	if p.waiting == nil || p.waiting.held {
 		return

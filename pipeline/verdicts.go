@@ -56,7 +56,7 @@ func compareResources(a, b *dynamic.Resource) int {
 	)
 }
 
-// sameNews reports whether a sink that has heard one verdict need not hear the other: a further version of the same
+// sameNews reports whether a sink that has received one verdict need not get the other: a further version of the same
 // object with the same fault is no news, another object of the same name is.
 func sameNews(a, b dynamic.Verdict) bool {
 	none := &dynamic.Resource{}
@@ -69,7 +69,7 @@ func sameNews(a, b dynamic.Verdict) bool {
 // compilation, which get the origins of their objects.
 func combine(configuration *dynamic.Configuration, from origins, compiled []dynamic.Verdict) []dynamic.Verdict {
 	all := slices.Concat(configuration.Verdicts, compiled)
-	// A provider knows the very line of a mistake; compiling knows only the object.
+	// A provider's verdict has the line of the error; one of the compilation has the object only.
 	for i := len(configuration.Verdicts); i < len(all); i++ {
 		if origin, ok := from.of(all[i].Ref); ok {
 			all[i].Origin = origin
@@ -78,8 +78,8 @@ func combine(configuration *dynamic.Configuration, from origins, compiled []dyna
 	return sortedVerdicts(all)
 }
 
-// difference returns what a sink must hear when after follows before: every verdict of each object whose verdicts are
-// new or have changed, and an accepting one for each object that has none any more. Both are sorted.
+// difference returns what a sink must receive when after follows before: every verdict of each object whose verdicts
+// are new or have changed, and an accepting one for each object that has none any more. Both are sorted.
 func difference(before, after []dynamic.Verdict) (worse, recovered []dynamic.Verdict) {
 	for len(before) > 0 || len(after) > 0 {
 		var old, now []dynamic.Verdict

@@ -111,7 +111,7 @@ func (h routingHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.TLS != nil && !entry.mayServe(route, host, r) {
 		record.Code = telemetry.CodeMisdirected
-		record.Reason = "the connection was accepted under other TLS options than the router wants"
+		record.Reason = "the connection was accepted under other TLS options than those of the router"
 		misdirected(w)
 		return
 	}

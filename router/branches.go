@@ -29,7 +29,7 @@ type branch struct {
 	percent int
 }
 
-// child returns the branch as its parent's handler knows it.
+// child returns the branch as its parent's handler takes it.
 func (b *branch) child() service.Child {
 	return service.Child{Name: b.name, Handler: b.node.handler, Weight: b.weight, Up: b.node.up}
 }

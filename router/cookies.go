@@ -8,8 +8,8 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
 
-// cookieKey is what browsers tell cookies apart by (RFC 6265 section 5.3): of two with the same key they keep the later
-// one.
+// cookieKey is the identity of a cookie in browsers (RFC 6265 section 5.3): of two with the same key the later one is
+// kept.
 type cookieKey struct{ name, domain, path string }
 
 func keyOf(cookie *sticky.Cookie, config *dynamic.Cookie) cookieKey {
@@ -30,7 +30,7 @@ func (n *serviceNode) addCookies(keys []cookieKey) {
 }
 
 // stick notes the service's own cookie, and warns where one below it has the same key: a browser would keep that one
-// alone, and come back without any that this service knows.
+// alone, and send none of this service.
 func (n *serviceNode) stick(own cookieKey) {
 	if slices.Contains(n.cookies, own) {
 		n.warnings = append(n.warnings, fmt.Sprintf(

@@ -20,7 +20,7 @@ func beaten(route, winner *index.Route[*Route], view *rule.Request) Candidate {
 	case !loser.Matches:
 		loser.Reason = "its rule does not match"
 	case winner == nil: // What does not come by the walk cannot match; said as it is, should it ever.
-		loser.Reason = "its rule matches, but it was not asked"
+		loser.Reason = "its rule matches, but it was not evaluated"
 	case route.Priority < winner.Priority:
 		loser.Reason = fmt.Sprintf("its rule matches too, but its priority is below %d", winner.Priority)
 	case index.ComparePrecedence(route.Precedence, winner.Precedence) != 0:

@@ -8,7 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// graph remembers which object was built from which others, also from ones that do not exist yet.
+// graph records which object was built from which others, also from ones that do not exist yet.
 type graph struct {
 	dependents   map[dynamic.Ref]refSet
 	dependencies map[dynamic.Ref][]dynamic.Ref
@@ -30,7 +30,7 @@ func (g *graph) depend(from, on dynamic.Ref) {
 	}
 }
 
-// forget drops what from is built from; who depends on from stays.
+// forget drops what from is built from; what depends on from stays.
 func (g *graph) forget(from dynamic.Ref) {
 	for _, on := range g.dependencies[from] {
 		if set := g.dependents[on]; set.remove(from) {

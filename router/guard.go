@@ -126,7 +126,7 @@ func (c *Compiler) guarding(name string, definition *dynamic.Middleware, step mi
 	declared := guarding.Guards()
 	if declared.Asks != "" && c.asksItself(declared.Asks) {
 		kind, _ := middleware.KindOf(definition) // Build has found one.
-		declared = guard.Except(guard.Always, kind+" "+name+" asks an entrypoint of Sluice itself")
+		declared = guard.Except(guard.Always, kind+" "+name+" sends its requests to an entrypoint of Sluice itself")
 	}
 	return access{guards: declared.Guards, gaps: declared.Gaps}
 }

@@ -83,7 +83,7 @@ func addressGuardians() []guardian {
 }
 
 func tokenGuardians() []guardian {
-	const itself, anyToken = "forwardAuth m@file asks an entrypoint of Sluice itself", "jwt m@file takes every token"
+	const itself, anyToken = "forwardAuth m@file sends its requests to an entrypoint of Sluice itself", "jwt m@file takes every token"
 	return []guardian{
 		{
 			"users",

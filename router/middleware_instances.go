@@ -32,9 +32,9 @@ type instanceKey struct {
 // instances are what the middlewares of one owner keep. They do not change once they are complete.
 type instances map[instanceKey]middleware.Middleware
 
-// middlewareInstances holds the middlewares that were built, and what they keep for the routers and services that list
-// them, from one compilation to the next. Its methods but all belong to the goroutine that compiles. Compilations start
-// nothing and close nothing: activate and retire do.
+// middlewareInstances holds the middlewares that were built, and the state that they keep for the routers and services
+// that list them, from one compilation to the next. Its methods but all belong to the goroutine that compiles.
+// Compilations start nothing and close nothing: activate and retire do.
 type middlewareInstances struct {
 	files  *middleware.Files
 	built  map[string]*builtMiddleware
@@ -147,7 +147,7 @@ func (m *middlewareInstances) retire() {
 	m.publish()
 }
 
-// drop forgets an owner.
+// drop removes an owner.
 func (m *middlewareInstances) drop(owner dynamic.Ref) { m.set(ownerName(owner), nil) }
 
 // set notes the instances of an owner.
@@ -251,7 +251,7 @@ type MiddlewareStatus struct {
 type OwnerStatus struct {
 	// Owner is "router NAME" or "service NAME", and empty for several.
 	Owner string `json:"owner,omitempty"`
-	// State is a word such as tripped; empty where the middleware knows none.
+	// State is a word such as tripped; empty where the middleware has none.
 	State string `json:"state,omitempty"`
 	// Levels are figures that go up and down, such as requests in flight, by name.
 	Levels map[string]int64 `json:"levels,omitempty"`

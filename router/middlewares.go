@@ -83,12 +83,12 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 	}
 	node, reads := &middlewareNode{names: []string{name}}, &middleware.Reads{}
 	step, err := c.options.Middlewares.Build(name, definition, func(service string) (http.Handler, error) {
-		asked, err := c.asked(ref, service)
+		called, err := c.calledService(ref, service)
 		if err != nil {
 			return nil, err
 		}
-		node.retains, node.access = node.retains || asked.retains, node.access.beside(asked.access)
-		return asked.handler, nil
+		node.retains, node.access = node.retains || called.retains, node.access.beside(called.access)
+		return called.handler, nil
 	}, reads)
 	c.instances.add(name, step, reads)
 	if err != nil {
@@ -113,8 +113,8 @@ func onlyChain(definition *dynamic.Middleware) error {
 	return err
 }
 
-// asked returns a service that a middleware calls.
-func (c *Compiler) asked(owner dynamic.Ref, name string) (*serviceNode, error) {
+// calledService returns a service that a middleware calls.
+func (c *Compiler) calledService(owner dynamic.Ref, name string) (*serviceNode, error) {
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: Qualify(name, providerOf(owner.Name))}
 	c.graph.depend(owner, ref)
 	node := c.service(ref.Name)

@@ -48,7 +48,7 @@ func TestAPoolKeepsItsServersUntilTheNextTableServes(t *testing.T) {
 	b.wantService("http://x.test/", "two")
 }
 
-// The second compilation supersedes the first one, whose servers were never put to work and must not be for a route
+// The second compilation supersedes the first one, whose servers were never applied and must not be for a route
 // that goes on as it last served.
 func TestAPoolIsNotGivenTheServersOfASupersededTable(t *testing.T) {
 	b := newBench(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/router"
 )
 
-// newRouters puts routers to work whose services are a@internal and b@internal, which answer with their names.
+// newRouters activates routers whose services are a@internal and b@internal, which answer with their names.
 func newRouters(t *testing.T, routers map[string]*dynamic.Router) (*router.ActiveTable, []dynamic.Verdict) {
 	t.Helper()
 	entrypoints := []router.EntryPoint{{Name: "web", Port: 80, Default: true, Policy: canonical.DefaultPolicy()}}

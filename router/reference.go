@@ -57,7 +57,7 @@ type coded struct {
 // Unwrap returns the fault without the code.
 func (c *coded) Unwrap() error { return c.error }
 
-// codeOf returns the code of a fault that keeps an object from being put to work.
+// codeOf returns the code of a fault that keeps an object from being applied.
 func codeOf(err error) dynamic.Code {
 	if known, ok := errors.AsType[*coded](err); ok {
 		return known.code

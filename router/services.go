@@ -19,7 +19,7 @@ type serviceNode struct {
 	// up reports whether an endpoint may answer now; nil means always.
 	up       func() bool
 	children []branch
-	// cookies are the sticky cookies of the service and those below it, as browsers tell them apart.
+	// cookies are the keys of the sticky cookies of the service and those below it.
 	cookies []cookieKey
 	// access says whether it, or a service below it, shows the configuration, and what middlewares on the way there do
 	// about it.

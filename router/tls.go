@@ -185,7 +185,7 @@ func tlsOptionsName(name, provider string) string {
 	return Qualify(name, provider)
 }
 
-// update reads certificates anew if one changed, and forgets the options that changed.
+// update reads certificates anew if one changed, and drops the options that changed.
 func (t *tlsObjects) update(from source, dirty map[dynamic.Ref]struct{}) {
 	t.changed = false
 	certificates := t.next == nil

@@ -21,7 +21,7 @@ type Configuration struct {
 	Experimental          *Experimental                   `json:"experimental" description:"Switches for features of Traefik that were once experimental." support:"inert"`
 	Core                  *Core                           `json:"core" description:"Deprecated options of the rule language." support:"inert"`
 	Spiffe                *Spiffe                         `json:"spiffe" description:"The SPIFFE workload API." support:"refuse" why:"the identity of endpoints would not be checked"`
-	Zone                  string                          `json:"zone" description:"Zone that Sluice runs in, whose endpoints are preferred; without it, and with a cluster to ask, that of the node NODE_NAME."`
+	Zone                  string                          `json:"zone" description:"Zone that Sluice runs in, whose endpoints are preferred; without it, and with access to a cluster, that of the node NODE_NAME."`
 	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP stapling." support:"warn" why:"certificates are served without a stapled response"`
 }
 
@@ -35,7 +35,7 @@ func (c *Configuration) SetDefaults() {
 
 // Global holds the options that apply everywhere.
 type Global struct {
-	CheckNewVersion        bool `json:"checkNewVersion" description:"Ask for new versions of Traefik; Sluice never asks." support:"inert"`
+	CheckNewVersion        bool `json:"checkNewVersion" description:"Check for new versions of Traefik; Sluice never does." support:"inert"`
 	SendAnonymousUsage     bool `json:"sendAnonymousUsage" description:"Send usage statistics; Sluice never sends any." support:"inert"`
 	NotAppendXForwardedFor bool `json:"notAppendXForwardedFor" description:"Leave X-Forwarded-For as it was received on every entrypoint."`
 }

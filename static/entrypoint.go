@@ -20,7 +20,7 @@ type EntryPoint struct {
 	ReusePort        bool                `json:"reusePort" description:"Listen with SO_REUSEPORT, so that several processes share the port."`
 	Transport        Transport           `json:"transport" description:"Limits in time and number of the connections."`
 	ProxyProtocol    *ProxyProtocol      `json:"proxyProtocol" description:"The PROXY protocol, versions 1 and 2."`
-	ForwardedHeaders ForwardedHeaders    `json:"forwardedHeaders" description:"Whose X-Forwarded-* headers are believed."`
+	ForwardedHeaders ForwardedHeaders    `json:"forwardedHeaders" description:"Peers whose X-Forwarded-* headers are trusted."`
 	HTTP             HTTP                `json:"http" description:"Options of HTTP on this entrypoint."`
 	HTTP2            HTTP2               `json:"http2" description:"Options of HTTP/2 on this entrypoint."`
 	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the same port." support:"warn" why:"clients are served with HTTP/1.1 and HTTP/2"`
@@ -44,16 +44,16 @@ func (e *EntryPoint) ListenAddress() (Address, error) {
 	return ParseAddress(e.Address)
 }
 
-// ProxyProtocol says whose PROXY protocol headers are believed.
+// ProxyProtocol says whose PROXY protocol headers are trusted.
 type ProxyProtocol struct {
 	Insecure   bool              `json:"insecure" description:"Believe the PROXY header of every peer."`
-	TrustedIPs []forwarded.Range `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose PROXY header is believed."`
+	TrustedIPs []forwarded.Range `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose PROXY header is trusted."`
 }
 
-// ForwardedHeaders says whose X-Forwarded-* and Forwarded headers are believed, and how they are written.
+// ForwardedHeaders says whose X-Forwarded-* and Forwarded headers are trusted, and how they are written.
 type ForwardedHeaders struct {
 	Insecure                   bool              `json:"insecure" description:"Believe the forwarded headers of every peer."`
-	TrustedIPs                 []forwarded.Range `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose forwarded headers are believed."`
+	TrustedIPs                 []forwarded.Range `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose forwarded headers are trusted."`
 	Connection                 []string          `json:"connection" description:"Names of headers that the Connection header may name and that are still forwarded."`
 	Forwarded                  string            `json:"forwarded" description:"What happens to the Forwarded header of RFC 7239: trusted (removed from untrusted peers), append (the same, and an element for this hop is added) or keep (forwarded as received)." enum:"trusted,append,keep"`
 	NotAppendXForwardedFor     bool              `json:"notAppendXForwardedFor" description:"Leave X-Forwarded-For as it was received."`

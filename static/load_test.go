@@ -326,7 +326,7 @@ func TestMessages(t *testing.T) {
 			want: []string{
 				"error: flag --certificatesResolvers: option certificatesResolvers: expected a map, got a single value",
 				"error: flag --certificatesResolvers: option certificatesResolvers: is not supported yet, and Sluice does not " +
-					"start without what it asks for: " +
+					"start with it: " +
 					"routers would be served with a certificate that no client trusts; give certificates in the dynamic configuration",
 				"error: flag --entryPoints.a.http.tls.domains: option entryPoints.a.address: is missing, expected " +
 					"[host]:port[/tcp|/udp]",

@@ -7,7 +7,7 @@ const otlpServiceName = "traefik"
 type OTLP struct {
 	ServiceName        string            `json:"serviceName" description:"Name under which Sluice appears (service.name)."`
 	ResourceAttributes map[string]string `json:"resourceAttributes" description:"Further attributes of the resource."`
-	GRPC               *OTLPGRPC         `json:"grpc" description:"The collector, reached by gRPC; it goes before http."`
+	GRPC               *OTLPGRPC         `json:"grpc" description:"The collector, reached by gRPC; it takes precedence over http."`
 	HTTP               *OTLPHTTP         `json:"http" description:"The collector, reached by HTTP."`
 }
 
@@ -43,7 +43,7 @@ func (o *OTLPHTTP) SetDefaults() {
 
 // MetricOTLP sends metrics to an OpenTelemetry collector.
 type MetricOTLP struct {
-	GRPC                 *OTLPGRPC         `json:"grpc" description:"The collector, reached by gRPC; it goes before http."`
+	GRPC                 *OTLPGRPC         `json:"grpc" description:"The collector, reached by gRPC; it takes precedence over http."`
 	HTTP                 *OTLPHTTP         `json:"http" description:"The collector, reached by HTTP."`
 	AddEntryPointsLabels bool              `json:"addEntryPointsLabels" description:"Send the metrics of entrypoints."`
 	AddRoutersLabels     bool              `json:"addRoutersLabels" description:"Send the metrics of routers."`
@@ -84,6 +84,6 @@ func (t *Tracing) SetDefaults() {
 
 // TracingOTLP is the collector of traces.
 type TracingOTLP struct {
-	GRPC *OTLPGRPC `json:"grpc" description:"The collector, reached by gRPC; it goes before http."`
+	GRPC *OTLPGRPC `json:"grpc" description:"The collector, reached by gRPC; it takes precedence over http."`
 	HTTP *OTLPHTTP `json:"http" description:"The collector, reached by HTTP."`
 }

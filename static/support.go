@@ -54,7 +54,7 @@ func (s Support) reason(why string) string {
 	var text string
 	switch s {
 	case Refused:
-		text = "is not supported yet, and Sluice does not start without what it asks for"
+		text = "is not supported yet, and Sluice does not start with it"
 	case Ignored:
 		text = "is not supported yet and is ignored"
 	default:

@@ -51,7 +51,7 @@ func (l *loader) entryPoint(name string, e *EntryPoint) {
 	}
 	if pp := e.ProxyProtocol; pp != nil {
 		if !pp.Insecure && len(pp.TrustedIPs) == 0 {
-			l.warn("no peer is trusted, so that no PROXY header is believed; set trustedIPs",
+			l.warn("no peer is trusted, so that no PROXY header is accepted; set trustedIPs",
 				"entryPoints", name, "proxyProtocol")
 		}
 	}

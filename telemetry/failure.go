@@ -80,7 +80,7 @@ func (f failure) write(logger Logger) {
 func (k failureKind) write(logger Logger, count int64, during time.Duration) {
 	message := "more requests failed"
 	if k.overflow {
-		message = "more requests failed, of too many routers to tell apart"
+		message = "more requests failed, of too many routers to list"
 	}
 	k.severity.write(logger, message, k.fields("status", fmt.Sprintf("%dxx", k.class), "count", count,
 		"during", during.Round(time.Millisecond).String()))

@@ -40,7 +40,7 @@ type Verdicts struct {
 // events streams what happens until the listener leaves, reads too slowly, or Sluice drains:
 //
 //	hello       at the beginning
-//	generation  for each table that is put to work, with its number as id, as in the list of /api/generations
+//	generation  for each table that is activated, with its number as id, as in the list of /api/generations
 //	verdicts    when something is found to be wrong, or right again
 //	providers   when a provider stands otherwise, and at the beginning: all of them, as in /api/ready
 //	ready       when Sluice is ready, or is not any more

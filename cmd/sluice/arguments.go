@@ -106,7 +106,7 @@ func nearestFlag(flags *flag.FlagSet, name string) (string, bool) {
 	return document.Nearest(name, names)
 }
 
-// boolFlag is the value of a flag that needs no argument, as the package flag knows it.
+// boolFlag is the value of a flag that needs no argument, as package flag defines it.
 type boolFlag interface{ IsBoolFlag() bool }
 
 func isBool(f *flag.Flag) bool {

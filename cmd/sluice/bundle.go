@@ -50,7 +50,7 @@ func supportBundle(args, environ []string, stdout, stderr io.Writer) int {
 		return exitNone
 	}
 	if *out != "-" {
-		say(stdout, "%s: %d bytes; it holds no secrets that Sluice knows of, but names, addresses and paths: "+
+		say(stdout, "%s: %d bytes; it holds none of the known secrets, but names, addresses and paths: "+
 			"look before you hand it on\n", *out, size)
 	}
 	return exitFine

@@ -20,7 +20,7 @@ func explain(args, environ []string, stdout, stderr io.Writer) int {
 	entrypoint := flags.String("entrypoint", "", "the `name` of the entrypoint (default: by the URL's port and scheme)")
 	client := flags.String("client", "", "the client's `address`, for ClientIP (default 127.0.0.1)")
 	asJSON := flags.Bool("json", false, "print JSON")
-	api := flags.String("api", "", "ask the running Sluice whose API is at this `URL`")
+	api := flags.String("api", "", "query the running Sluice whose API is at this `URL`")
 	positional, options, err := parseMixed(flags, args)
 	if code, done := flagResult(flags, nil, err); done {
 		return code

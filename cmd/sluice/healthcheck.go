@@ -16,7 +16,7 @@ const healthcheckTimeout = 5 * time.Second
 // for no. Without --url it uses the address at which the same static configuration serves ping.
 func healthcheck(args, environ []string, stdout, stderr io.Writer) int {
 	flags := newFlags("healthcheck", "[--url URL] [--configFile FILE] [OPTIONS]", stderr)
-	url := flags.String("url", "", "`URL` to ask (default: /ready on the entrypoint of ping)")
+	url := flags.String("url", "", "`URL` to request (default: /ready on the entrypoint of ping)")
 	positional, options, err := parseMixed(flags, args)
 	if code, done := flagResult(flags, positional, err); done {
 		return code

@@ -23,7 +23,7 @@ type management struct {
 }
 
 // newManagement adds the services that Sluice itself answers. Any router may name one, so there are none but those that
-// the static configuration asks for.
+// the static configuration enables.
 func newManagement(s *system, services map[string]http.Handler) *management {
 	config, logger, metrics := s.config, s.logs.For(log.SubsystemAPI), s.observability.metrics
 	services[pipeline.ServiceNoop] = http.HandlerFunc(noop)

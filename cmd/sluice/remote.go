@@ -59,9 +59,9 @@ func apiPath(base, path string) string {
 }
 
 // get sends a request to a running Sluice, without a proxy of the environment, and returns its answer, of which the
-// body must be closed. The Sluice of this machine (own) is believed whatever certificate it shows, which is for its
-// clients. Credentials of the URL are sent, and no error repeats them or the query. Another status than 200 is an
-// error with the first line of the body.
+// body must be closed. The certificate of the Sluice of this machine (own) is not verified: it is for clients.
+// Credentials of the URL are sent, and no error repeats them or the query. Another status than 200 is an error with the
+// first line of the body.
 func get(ctx context.Context, target string, header http.Header, own bool) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
 	if err != nil { // What is wrong with it may be a part of a password.

@@ -14,7 +14,7 @@ var errStatic = errors.New("the static configuration is wrong")
 func routes(args, environ []string, stdout, stderr io.Writer) int {
 	flags := newFlags("routes", "[--json] [--api URL]", stderr)
 	asJSON := flags.Bool("json", false, "print JSON")
-	api := flags.String("api", "", "ask the running Sluice whose API is at this `URL`")
+	api := flags.String("api", "", "query the running Sluice whose API is at this `URL`")
 	positional, options, err := parseMixed(flags, args)
 	if code, done := flagResult(flags, positional, err); done {
 		return code

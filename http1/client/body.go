@@ -283,7 +283,7 @@ func (rt *RoundTrip) splice(w io.ReaderFrom) (int64, error) {
 	return n, nil
 }
 
-// alive reports whether a connection in use can still be read: it is to be told whose fault a failure was.
+// alive reports whether a connection in use can still be read, which decides whose fault a failure was.
 func (cc *clientConn) alive() bool {
 	if cc.probe == nil {
 		return true

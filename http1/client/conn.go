@@ -52,7 +52,7 @@ type clientConn struct {
 	waiting func()
 
 	// smallBuf, mediumBuf or largeBuf is the recycled memory of buffer, unless that has outgrown it. want is how much
-	// shall be read at a time.
+	// is read at a time.
 	small  *smallBuf
 	medium *mediumBuf
 	large  *largeBuf
@@ -65,7 +65,7 @@ type clientConn struct {
 // unread returns the bytes that have been read ahead. They are good until the next read.
 func (cc *clientConn) unread() []byte { return cc.buffer[cc.from:cc.to] }
 
-// skip forgets n bytes of unread.
+// skip drops n bytes of unread.
 func (cc *clientConn) skip(n int) {
 	if cc.from += n; cc.from == cc.to {
 		cc.from, cc.to = 0, 0
@@ -140,7 +140,7 @@ func (cc *clientConn) yield() {
 	}
 }
 
-// learn notes whether the response was there when it was first asked for.
+// learn notes whether the response had arrived at the first read.
 func (cc *clientConn) learn(there bool) {
 	if !cc.yielded {
 		return

@@ -6,13 +6,14 @@ import (
 	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
 )
 
-// afterFuncer is a context that runs functions at its end without a goroutine of its own, as package context knows it.
+// afterFuncer is a context that runs functions at its end without a goroutine of its own, as package context defines
+// it.
 type afterFuncer interface {
 	context.Context
 	AfterFunc(f func()) (stop func() bool)
 }
 
-// following is the wish of an exchange to be told of the end of its request's context. The zero value follows nothing.
+// following is the subscription of an exchange to the end of its request's context. The zero value follows nothing.
 type following struct {
 	// own and call are for a context that takes calls, where following costs nothing; halt for any other.
 	own  afterfunc.Context

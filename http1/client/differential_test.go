@@ -43,10 +43,10 @@ func clientDifferences() map[error]string {
 		wire.ErrChunkSize:         "RFC 9112 section 7.1: hexadecimal digits, at most 15, nothing around them",
 		wire.ErrChunkExtension: "RFC 9112 section 7.1.1: control characters in extensions, or an excess of them " +
 			"(CVE-2023-39326)",
-		wire.ErrTrailerName:     "RFC 9110 section 6.5.1: framing fields are no trailers",
-		wire.ErrTrailerTooLarge: "RFC 6585 section 5: trailers have bounds of their own",
-		client.ErrNotAsked:      "RFC 9110 section 7.8: a server must not switch to what was not requested",
-		client.ErrInterim:       "RFC 9110 section 15.2: any number of them, but not without end",
+		wire.ErrTrailerName:         "RFC 9110 section 6.5.1: framing fields are no trailers",
+		wire.ErrTrailerTooLarge:     "RFC 6585 section 5: trailers have bounds of their own",
+		client.ErrUnexpectedUpgrade: "RFC 9110 section 7.8: a server must not switch to what was not requested",
+		client.ErrInterim:           "RFC 9110 section 15.2: any number of them, but not without end",
 	}
 }
 

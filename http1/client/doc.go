@@ -1,8 +1,8 @@
 // Package client is the client side of HTTP/1.1 (RFC 9112) with the types of net/http: it turns requests into exchanges
 // with an endpoint.
 //
-// It reads responses with exactly one meaning. It knows no configuration and no log, decides nothing about headers
-// beyond those of the connection, and repairs nothing: what package wire refuses is refused.
+// It reads responses with exactly one meaning. It has no configuration and no log, changes no headers but those
+// of the connection, and repairs nothing: what package wire refuses is refused.
 //
 // An [Upstream] is made for each endpoint and keeps idle connections, newest first. [Upstream.Do] writes the request
 // and reads the head of the response on the goroutine of its caller; the caller reads the body. Only what has not come

@@ -9,23 +9,23 @@ import (
 )
 
 var (
-	errRoundTripUsed  = errors.New("http1: a RoundTrip serves one request")
-	errConnect        = errors.New("http1: CONNECT is for tunnels, which are not forwarded")
-	errNoHost         = errors.New("http1: the request names no host")
-	errHost           = errors.New("http1: invalid host in the request")
-	errMethod         = errors.New("http1: invalid method")
-	errTarget         = errors.New("http1: invalid character in the request's target")
-	errEncoding       = errors.New("http1: request with a Transfer-Encoding other than chunked")
-	errFieldName      = errors.New("http1: invalid name of a request's field")
-	errBodyShort      = errors.New("http1: the request's body ended before its Content-Length")
-	errNotAsked       = errors.New("101 to a request that asked for no other protocol")
-	errSwitchEarly    = errors.New("101 before the request was sent")
-	errChanged        = errors.New("the endpoint changed to HTTP/2 while the request was sent")
-	errInterim        = errors.New("too many informational responses")
-	errHeadTimeout    = &timeoutError{"time-out awaiting the response's head"}
-	errNothingYet     = &timeoutError{"nothing to read yet"}
-	errUpstreamClosed = errors.New("the connections to the endpoint were closed")
-	errServerClosed   = errors.New("the endpoint closed the connection without a response")
+	errRoundTripUsed     = errors.New("http1: a RoundTrip serves one request")
+	errConnect           = errors.New("http1: CONNECT is for tunnels, which are not forwarded")
+	errNoHost            = errors.New("http1: the request names no host")
+	errHost              = errors.New("http1: invalid host in the request")
+	errMethod            = errors.New("http1: invalid method")
+	errTarget            = errors.New("http1: invalid character in the request's target")
+	errEncoding          = errors.New("http1: request with a Transfer-Encoding other than chunked")
+	errFieldName         = errors.New("http1: invalid name of a request's field")
+	errBodyShort         = errors.New("http1: the request's body ended before its Content-Length")
+	errUnexpectedUpgrade = errors.New("101 to a request without Upgrade")
+	errSwitchEarly       = errors.New("101 before the request was sent")
+	errChanged           = errors.New("the endpoint changed to HTTP/2 while the request was sent")
+	errInterim           = errors.New("too many informational responses")
+	errHeadTimeout       = &timeoutError{"time-out awaiting the response's head"}
+	errNothingYet        = &timeoutError{"nothing to read yet"}
+	errUpstreamClosed    = errors.New("the connections to the endpoint were closed")
+	errServerClosed      = errors.New("the endpoint closed the connection without a response")
 )
 
 // timeoutError is a net.Error for a time that is over.
@@ -57,7 +57,7 @@ func (e *DestinationError) Error() string { return e.Err.Error() }
 func (e *DestinationError) Unwrap() error { return e.Err }
 
 // RequestError is about a request that can't be sent, since it would have no meaning or more than one. Nothing
-// was sent, and no connection was asked for.
+// was sent, and no connection was used.
 type RequestError struct {
 	// Err says what is wrong.
 	Err error

@@ -4,19 +4,19 @@ import "net/http"
 
 // What external tests name.
 var (
-	ErrRoundTripUsed  = errRoundTripUsed
-	ErrConnect        = errConnect
-	ErrNoHost         = errNoHost
-	ErrHost           = errHost
-	ErrMethod         = errMethod
-	ErrTarget         = errTarget
-	ErrEncoding       = errEncoding
-	ErrFieldName      = errFieldName
-	ErrBodyShort      = errBodyShort
-	ErrNotAsked       = errNotAsked
-	ErrSwitchEarly    = errSwitchEarly
-	ErrInterim        = errInterim
-	ErrUpstreamClosed = errUpstreamClosed
+	ErrRoundTripUsed     = errRoundTripUsed
+	ErrConnect           = errConnect
+	ErrNoHost            = errNoHost
+	ErrHost              = errHost
+	ErrMethod            = errMethod
+	ErrTarget            = errTarget
+	ErrEncoding          = errEncoding
+	ErrFieldName         = errFieldName
+	ErrBodyShort         = errBodyShort
+	ErrUnexpectedUpgrade = errUnexpectedUpgrade
+	ErrSwitchEarly       = errSwitchEarly
+	ErrInterim           = errInterim
+	ErrUpstreamClosed    = errUpstreamClosed
 )
 
 // Sizes that tests exceed.

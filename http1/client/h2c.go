@@ -18,7 +18,7 @@ func namesH2C(list string) bool {
 
 func isH2C(protocol string) bool { return strings.EqualFold(strings.Trim(protocol, " \t"), "h2c") }
 
-// withoutH2C returns the values of a field of a request that asks for h2c, without what concerns that.
+// withoutH2C returns the values of a field of a request with an Upgrade to h2c, without what concerns that.
 func withoutH2C(field kind, values []string, header http.Header) []string {
 	switch field {
 	case fieldSettings:
@@ -28,14 +28,14 @@ func withoutH2C(field kind, values []string, header http.Header) []string {
 	case fieldConnection:
 		return dropTokens(values, func(option string) bool {
 			option = strings.Trim(option, " \t")
-			return strings.EqualFold(option, "HTTP2-Settings") || strings.EqualFold(option, "Upgrade") && !othersAsked(header)
+			return strings.EqualFold(option, "HTTP2-Settings") || strings.EqualFold(option, "Upgrade") && !othersOffered(header)
 		})
 	}
 	return values
 }
 
-// othersAsked reports whether the request asks for any protocol but h2c.
-func othersAsked(header http.Header) bool {
+// othersOffered reports whether the request offers any protocol but h2c.
+func othersOffered(header http.Header) bool {
 	for name, values := range header {
 		if fieldKind(name) == fieldUpgrade && len(dropTokens(values, isH2C)) > 0 {
 			return true

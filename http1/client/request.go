@@ -19,9 +19,9 @@ type requestFraming struct {
 	rest int64
 	// expects says that the body waits for 100 Continue.
 	expects bool
-	// closes says that the request asks for the connection to be closed.
+	// closes says that the request has "Connection: close".
 	closes bool
-	// upgrades says that the request asks for another protocol.
+	// upgrades says that the request has Upgrade.
 	upgrades bool
 	// long says that the head is larger than longHead. It is then not kept, but made again and written in pieces.
 	long bool
@@ -190,7 +190,7 @@ func appendAnnounced(b []byte, trailer http.Header) []byte {
 // appendFields appends the request's own fields, without those that frame or that a request must not forward, and with
 // those that the call replaces.
 func (rt *RoundTrip) appendFields(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
-	if !rt.EndToEnd && asksForH2C(r.Header) {
+	if !rt.EndToEnd && offersH2C(r.Header) {
 		return rt.appendFieldsWithoutH2C(b, r, framing)
 	}
 	for name, values := range r.Header {
@@ -214,8 +214,8 @@ func (rt *RoundTrip) appendFields(b []byte, r *http.Request, framing *requestFra
 	return append(b, rt.Line...), err
 }
 
-// asksForH2C reports whether a request asks for HTTP/2 in the clear by Upgrade (RFC 9113 section 3.1).
-func asksForH2C(header http.Header) bool {
+// offersH2C reports whether a request offers h2c by Upgrade (RFC 9113 section 3.1).
+func offersH2C(header http.Header) bool {
 	for name, values := range header {
 		if fieldKind(name) == fieldUpgrade && slices.ContainsFunc(values, namesH2C) {
 			return true
@@ -281,7 +281,7 @@ func (f *requestFraming) appendValue(b []byte, name, value string) ([]byte, erro
 	return f.spill(append(b, "\r\n"...))
 }
 
-// appendFieldsWithoutH2C is appendFields for a request that asks for h2c, of which nothing is sent.
+// appendFieldsWithoutH2C is appendFields for a request that offers h2c, of which nothing is sent.
 func (rt *RoundTrip) appendFieldsWithoutH2C(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
 	header := make(http.Header, len(r.Header))
 	for name, values := range r.Header {
@@ -298,7 +298,7 @@ func (rt *RoundTrip) appendFieldsWithoutH2C(b []byte, r *http.Request, framing *
 	return rt.appendFields(b, &clean, framing)
 }
 
-// kind tells the fields of a request apart that are not simply copied.
+// kind classifies the fields of a request that are not simply copied.
 type kind uint8
 
 const (

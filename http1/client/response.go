@@ -171,7 +171,7 @@ func statusText(head *wire.Response) string {
 func (rt *RoundTrip) switchProtocols() error {
 	switch {
 	case !rt.framing.upgrades:
-		return malformed(errNotAsked)
+		return malformed(errUnexpectedUpgrade)
 	case rt.upload == nil && !rt.whole, rt.upload != nil && !rt.upload.ended(lastWrite):
 		return malformed(errSwitchEarly)
 	}

@@ -24,7 +24,7 @@ type RoundTrip struct {
 	// where it returns false, a Read that waits may outlast it, as with net/http.
 	Interrupt func() bool
 	// EndToEnd leaves out the fields of the request that concern one connection only (RFC 9110 section 7.6.1), except
-	// that TE asks for trailers where it did. It is for requests without Connection, which may name others.
+	// that "TE: trailers" is kept. It is for requests without Connection, which may name others.
 	EndToEnd bool
 	// Replace is sent in place of all fields of that name in the request's header, unless it has no name.
 	Replace wire.Field
@@ -34,8 +34,8 @@ type RoundTrip struct {
 	// Header is an empty map for the fields of the final response, unless that is 101; nil lets Do make one. It is
 	// empty after an error.
 	Header http.Header
-	// List is empty room for the fields of the final response. Where it is given, and nothing but to leave them out is
-	// asked for by fields that concern one connection only, the others are in Fields, and the response's Header is nil.
+	// List is empty room for the fields of the final response. Where it is given, and the fields that concern one
+	// connection need no more than to be left out, the others are in Fields, and the response's Header is nil.
 	List []wire.Field
 	// Values is room for the values of the response's fields, which must live as long as its header; Do makes more
 	// where it is too small.
@@ -111,9 +111,9 @@ func (rt *RoundTrip) HopByHop() bool { return rt.hopByHop }
 // response came, nothing of its body is lost, and either no byte was written or the method is idempotent (RFC 9110
 // section 9.2.2).
 //
-// It differs from net/http's Transport in these points. It adds no field that was not asked for, such as User-Agent.
+// It differs from net/http's Transport in these points. It adds no field of its own, such as User-Agent.
 // Upgrade to h2c is left out (RFC 9113 section 3.1). CONNECT is refused. Responses that have more than one reading are
-// errors (package wire); 101 is one for a request that asked for no other protocol. A connection whose response began
+// errors (package wire); 101 is one for a request without Upgrade. A connection whose response began
 // before the request was sent completely is not used again (CVE-2024-24791).
 func (u *Upstream) Do(rt *RoundTrip, r *http.Request) (*http.Response, error) {
 	if rt.upstream != nil {
@@ -307,7 +307,7 @@ func (rt *RoundTrip) end() {
 	cc.close()
 }
 
-// join waits for the end of the upload, which it brings about where the endpoint does not want the rest. It reports
+// join waits for the end of the upload, which it stops where the endpoint does not read the rest. It reports
 // whether the whole request was sent.
 func (rt *RoundTrip) join() (complete bool) {
 	u := rt.upload

@@ -206,7 +206,7 @@ func (u *Upstream) list(cc *clientConn) bool {
 	return true
 }
 
-// forget takes a connection out of the list of all, where it may not be any more.
+// forget removes a connection from the list of all, if it is still there.
 func (u *Upstream) forget(cc *clientConn) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()

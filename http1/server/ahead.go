@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// aheadReader reads a byte ahead where the system does not tell that the client has left.
+// aheadReader reads a byte ahead where the system does not report that the client has left.
 type aheadReader struct {
 	mutex    sync.Mutex
 	over     *sync.Cond

@@ -45,8 +45,8 @@ type requestBody struct {
 	started  atomic.Bool
 	rate     rateMeter
 	announce continueLock
-	// asked says that the handler has sent 100 Continue itself.
-	asked bool
+	// continued says that the handler has sent 100 Continue itself.
+	continued bool
 	// discarding bounds the read of what the handler has left.
 	discarding time.Time
 }
@@ -87,7 +87,7 @@ func (b *requestBody) Close() error {
 	return nil
 }
 
-// sendContinue asks for the body, unless the response has begun (RFC 9110, section 15.2.1).
+// sendContinue sends 100 Continue, unless the response has begun (RFC 9110, section 15.2.1).
 func (b *requestBody) sendContinue() error {
 	b.announce.mutex.Lock()
 	defer b.announce.mutex.Unlock()
@@ -271,12 +271,12 @@ func (b *requestBody) relax() {
 // isLong reports whether more is to come than discard would read.
 func (b *requestBody) isLong() bool { return !b.ended.Load() && b.left > discardBytes }
 
-// unasked reports whether the client still waits for 100 Continue, and may never send the body.
-func (b *requestBody) unasked() bool { return b.expects && !b.asked && !b.started.Load() }
+// awaitsContinue reports whether the client still waits for 100 Continue, and may never send the body.
+func (b *requestBody) awaitsContinue() bool { return b.expects && !b.continued && !b.started.Load() }
 
 // discard reads what the handler has left, and reports whether the connection is fit for another request.
 func (b *requestBody) discard() bool {
-	if b.err != nil || b.unasked() || b.isLong() {
+	if b.err != nil || b.awaitsContinue() || b.isLong() {
 		return false
 	}
 	b.discarding = time.Now().Add(discardTime)

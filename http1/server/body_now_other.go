@@ -4,7 +4,7 @@ package server
 
 import "syscall"
 
-// readNow reads nothing: this system has no way to ask.
+// readNow reads nothing: this system has no suitable call.
 func readNow(syscall.RawConn, []byte) int { return 0 }
 
 // hasMore reports nothing, for the same reason.

@@ -12,7 +12,7 @@ type dateLine struct {
 	text   []byte
 }
 
-// dateClock remembers the Date field of the current second. A caller that finds it old makes the next; no lock is
+// dateClock caches the Date field of the current second. A caller that finds it old makes the next; no lock is
 // taken.
 type dateClock struct{ current atomic.Pointer[dateLine] }
 

@@ -1,8 +1,8 @@
 // Package server is the server side of HTTP/1.1 (RFC 9112) with the types of net/http: it turns connections that were
 // accepted elsewhere into calls of an http.Handler.
 //
-// It reads requests with exactly one meaning. It knows no route, no configuration and no log, decides nothing about
-// headers beyond those of the connection, and repairs nothing: what package wire refuses is refused.
+// It reads requests with exactly one meaning. It has no routes, no configuration and no log, changes no headers
+// but those of the connection, and repairs nothing: what package wire refuses is refused.
 //
 // [Server] serves each connection on the goroutine that calls [Server.ServeConn]. A request costs no goroutine and no
 // timer: the handler runs on that goroutine, reads the body on demand, and writes into a recycled buffer that goes out

@@ -21,7 +21,7 @@ func (c *serverConn) linger() {
 		return
 	}
 	if c.secure != nil {
-		_ = httpio.CloseWrite(httpio.Bottom(c.rwc)) // the client has been told within TLS
+		_ = httpio.CloseWrite(httpio.Bottom(c.rwc)) // close_notify has been sent within TLS
 	}
 	by := time.Now().Add(lingerTime)
 	_ = c.rwc.SetReadDeadline(by)
@@ -40,7 +40,7 @@ func (c *serverConn) pending() bool {
 	return raw != nil && hasMore(raw)
 }
 
-// skim reads and forgets, and reports whether there may be more.
+// skim reads and discards, and reports whether there may be more.
 func (c *serverConn) skim(limit int) bool {
 	buf := c.server.pool.read()
 	defer c.server.pool.putRead(buf)

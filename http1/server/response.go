@@ -78,7 +78,7 @@ func (r *response) buffered() int64 {
 	return int64(max(n, 0))
 }
 
-// fields returns the header, or nil if it was never asked for.
+// fields returns the header, or nil if it was never used.
 func (r *response) fields() http.Header {
 	if r.shown.Load() {
 		return r.header
@@ -186,7 +186,7 @@ func (x *exchange) commit(final bool) {
 	r.decide(x.minor, final)
 	status := int(r.status.Load())
 	if !x.closeAfter.Load() && (r.framing == untilClose || status == http.StatusSwitchingProtocols || !x.persistent ||
-		x.conn.server.draining.Load() || x.body.unasked() || final && x.body.isLong()) {
+		x.conn.server.draining.Load() || x.body.awaitsContinue() || final && x.body.isLong()) {
 		x.closeAfter.Store(true)
 	}
 	var room [headroom]byte

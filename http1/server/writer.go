@@ -62,7 +62,7 @@ func (x *exchange) inform(status int) {
 	if status == http.StatusContinue {
 		x.body.announce.mutex.Lock()
 		defer x.body.announce.mutex.Unlock()
-		x.body.announce.over, x.body.asked = true, true
+		x.body.announce.over, x.body.continued = true, true
 	}
 	b := wire.AppendStatusLine(make([]byte, 0, 512), 1, status)
 	b = wire.AppendHeader(b, x.response.fields(), func(name string) bool {
@@ -270,7 +270,7 @@ func (x *exchange) SetWriteDeadline(deadline time.Time) error {
 // Recycle says that no part of the exchange is used after the handler has returned: the writer, the request with its
 // header and its URL, or slices of their values. Strings and the request's context may be kept. Their memory serves
 // another request then. A call that is under way when the handler returns, a hijacked connection and a panic take it
-// back. The context forgets the values that were attached, whose memory may serve another request too.
+// back. The values that were attached to the context are dropped; their memory may serve another request too.
 func (x *exchange) Recycle() {
 	if x.guard.Open() {
 		x.recyclable = true

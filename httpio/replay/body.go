@@ -239,7 +239,7 @@ func (b *Body) drop() {
 	b.spool.Release()
 }
 
-// buffered reads from the buffer; ok is false when the source has to be read, which begins then if asked.
+// buffered reads from the buffer; ok is false when the source has to be read, which begins then if begin is set.
 func (b *Body) buffered(p []byte, at int64, begin bool) (n int, ok bool, err error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

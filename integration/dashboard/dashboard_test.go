@@ -22,7 +22,7 @@ providers:
   file: {directory: "${DYNAMIC}", watch: true}
 `
 
-// shop has each kind of object once, and three routers that cannot be put to work. @ stands for a backtick.
+// shop has each kind of object once, and three routers that cannot be applied. @ stands for a backtick.
 const shop = `
 http:
   routers:

@@ -1,4 +1,4 @@
-// Package input proves what becomes of input that is wrong, and of questions that an operator asks on the command line.
+// Package input tests invalid input, and the subcommands that answer an operator's questions.
 //
 // In flow configurations with one mistake each, as text under testdata, and command lines; out flow the exact lines
 // that check prints, what the running binary answers beside the mistake, and the answers of explain and routes. Every

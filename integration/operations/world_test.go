@@ -116,7 +116,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// change changes the configuration, and waits until that is put to work.
+// change changes the configuration, and waits until that is applied.
 func (w *world) change(t *testing.T, n int) {
 	t.Helper()
 	w.sluice.Write("changing.yaml", strings.ReplaceAll(changedFile, "${N}", strconv.Itoa(n)))

@@ -90,7 +90,7 @@ func TestNewCheckNamesWhatIsWrong(t *testing.T) {
 		{"header's name", headers("Bad Name", "x"), `headers: "Bad..." is no name of a header`},
 		{"header without name", headers("", "x"), `headers: "" is no name of a header`},
 		{"header twice", headers("x-a", "1", "X-A", "2"), `is there twice, in different spelling`},
-		{"header for another protocol", headers("Upgrade", "websocket"), `headers: "Upgrade" would ask for another protocol`},
+		{"header for another protocol", headers("Upgrade", "websocket"), `headers: "Upgrade" would request another protocol`},
 		{"header with a bad host", headers("Host", "a b"), `headers: the value of "Host" is no host`},
 	}
 	for _, test := range tests {

@@ -20,7 +20,7 @@ var (
 	errNoToken   = errors.New("is no name of a header")
 	errNoValue   = errors.New("has a value with a character that no header may have")
 	errTwice     = errors.New("is there twice, in different spelling")
-	errProtocol  = errors.New("would ask for another protocol, which a check doesn't speak")
+	errProtocol  = errors.New("would request another protocol, which a check doesn't speak")
 	errNoAddress = errors.New("is no host, with or without a port")
 )
 

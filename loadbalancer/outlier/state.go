@@ -10,8 +10,8 @@ import (
 
 // flags are what others than the holder of the lock look at.
 const (
-	// remembers is set if there are failures that a success resets.
-	remembers uint32 = 1 << iota
+	// hasFailures is set if there are failures that a success resets.
+	hasFailures uint32 = 1 << iota
 	// suspected is set if a threshold was crossed.
 	suspected
 	// ejected is set if the member is ejected.
@@ -45,7 +45,7 @@ type State struct {
 func (s *State) Observe(p *Policy, r Result, now time.Duration) (suspect bool) {
 	guilty, flags := p.detect(&r), s.flags.Load()
 	switch {
-	case flags&ejected != 0, guilty == 0 && flags&remembers == 0, r.silent():
+	case flags&ejected != 0, guilty == 0 && flags&hasFailures == 0, r.silent():
 		return false
 	case flags&suspected != 0 && guilty == p.detectors():
 		return false
@@ -68,7 +68,7 @@ func (s *State) Observe(p *Policy, r Result, now time.Duration) (suspect bool) {
 	return next&^flags&suspected != 0
 }
 
-// count adds a result to what is remembered.
+// count adds a result to the recorded ones.
 func (s *State) count(p *Policy, guilty detector, now time.Duration) {
 	s.run++
 	if guilty&byDetection == 0 {
@@ -86,7 +86,7 @@ func (s *State) count(p *Policy, guilty detector, now time.Duration) {
 	s.failures = append(s.failures[first:], now)
 }
 
-// next returns the flags that follow from what is remembered.
+// next returns the flags that follow from the recorded results.
 func (s *State) next(p *Policy) uint32 {
 	var crossed detector
 	if p.consecutive > 0 && int64(s.run) >= int64(p.consecutive) {
@@ -98,9 +98,9 @@ func (s *State) next(p *Policy) uint32 {
 	s.crossed = uint8(crossed)
 	switch {
 	case crossed != 0:
-		return remembers | suspected
+		return hasFailures | suspected
 	case s.run > 0 || len(s.failures) > 0:
-		return remembers
+		return hasFailures
 	}
 	return 0
 }
@@ -154,7 +154,7 @@ func (s *State) backOff(p *Policy, now time.Duration, systemic bool) time.Durati
 	return out - time.Duration(rand.Float64()*float64(out)/10)
 }
 
-// recover forgets a doubling for each time served that is as long as the next ejection would be.
+// recover undoes a doubling for each time served that is as long as the next ejection would be.
 func (s *State) recover(p *Policy, served time.Duration) {
 	for s.doublings > 0 {
 		if served -= p.after(s.doublings); served < 0 {
@@ -188,7 +188,7 @@ func (s *State) Return(now time.Duration) {
 	defer s.lock.Unlock()
 	s.forget()
 	s.since = now
-	s.flags.Store(remembers | unproven)
+	s.flags.Store(hasFailures | unproven)
 }
 
 // Ejected reports whether the member is out.

@@ -14,7 +14,7 @@ const timeScanned = 16
 // load. Here the weight is the probability of a draw, and requests in flight are relative to it.
 type leastTime struct{ candidates weightedCandidates }
 
-// Pick returns the one that promises the earliest answer.
+// Pick returns the candidate with the earliest expected response.
 func (l *leastTime) Pick(r *Request) int {
 	if l.candidates.equal && len(l.candidates.latency) <= timeScanned {
 		return l.scan(r)

@@ -19,7 +19,7 @@ type Candidates interface {
 	At(index int) Candidate
 }
 
-// Candidate is what a picker knows of one member of the list, beside its weight.
+// Candidate is what a picker reads of one member of the list, beside its weight.
 type Candidate struct {
 	// ID is the same in every process and at every start, scheme://address; strategies that hash agree by it.
 	ID string

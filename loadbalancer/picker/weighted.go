@@ -119,7 +119,7 @@ func (s *weightedCandidates) better() int {
 	return first
 }
 
-// faster returns the candidate of a pair that promises the earlier answer: whose latency times one more than its
+// faster returns the candidate of a pair with the earlier expected response: whose latency times one more than its
 // load is lower.
 func (s *weightedCandidates) faster(first, second int, chance float64, a, b speed) int {
 	if a.latency == 0 || b.latency == 0 {

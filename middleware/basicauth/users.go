@@ -84,7 +84,7 @@ func (d *userStore) verify(ctx context.Context, sent *scratch) (*user, result) {
 		text = user.hash.text
 	}
 	digest := sent.digest(text)
-	if user.remembers(digest, d.now()) {
+	if user.hasCached(digest, d.now()) {
 		return user, remembered
 	}
 	if denied, ok := d.semaphore.acquire(ctx); !ok {
@@ -92,7 +92,7 @@ func (d *userStore) verify(ctx context.Context, sent *scratch) (*user, result) {
 	}
 	defer d.semaphore.release()
 	// Concurrent requests with the same credentials compute the hash once.
-	if user.remembers(digest, d.now()) {
+	if user.hasCached(digest, d.now()) {
 		return user, remembered
 	}
 	found, outcome := d.compute(user, sent.password)
@@ -118,8 +118,8 @@ func (d *userStore) compute(user *user, password []byte) (*user, result) {
 
 func (d *userStore) now() time.Duration { return time.Since(d.start) }
 
-// remembers reports whether a digest is cached.
-func (u *user) remembers(digest []byte, now time.Duration) bool {
+// hasCached reports whether a digest is cached.
+func (u *user) hasCached(digest []byte, now time.Duration) bool {
 	if u == nil {
 		return false
 	}

@@ -1,9 +1,8 @@
-// Package buffering is the middleware buffering: bodies travel on when they are whole.
+// Package buffering implements the middleware buffering, which passes bodies on when they are complete.
 //
-// What flows in: a request. What flows out: the same request once all of its body has come, and a response once all of
-// that has, in memory or, beyond a threshold, in a file that has no name. It never keeps back what can't be whole
-// before it is of use: upgraded connections, gRPC and server-sent events pass at once, within the same limits. It never
-// shows a client anything of a try that was repeated.
+// Bodies of requests and responses are kept in memory or, beyond a threshold, in a file without a name. Upgraded
+// connections, gRPC and server-sent events are streamed, within the same limits. Nothing of an attempt that is repeated
+// reaches the client.
 package buffering
 
 import (
@@ -18,7 +17,7 @@ import (
 )
 
 const (
-	// memoryBytes is how much of a body is kept in memory where nothing else is said.
+	// memoryBytes is how much of a body is kept in memory by default.
 	memoryBytes = 1 << 20
 	// maxRetries is how often a request is repeated at most, whatever the expression says.
 	maxRetries = 10
@@ -82,10 +81,10 @@ func (b *Buffering) Counts() map[string]uint64 {
 }
 
 // Wrap returns a handler that calls next with a request whose body is whole, and sends its response when that is. It
-// answers 413 to a body that is larger than maxRequestBodyBytes, without asking for it where its length is announced;
+// answers 413 to a body that is larger than maxRequestBodyBytes, without requesting it where its length is announced;
 // 400 or 408 to one that can't be read; 500 for a response larger than maxResponseBodyBytes, or where a file can't be
-// written; and 502 for a response that broke off. Where the expression says so, a response is forgotten and next called
-// again, with the request as it was.
+// written; and 502 for a response that broke off. Where the expression says so, a response is discarded and next is
+// called again, with the original request.
 func (b *Buffering) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > b.maxRequest && b.maxRequest > 0 {
@@ -102,8 +101,8 @@ func (b *Buffering) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// streams reports whether a request and its response are of no use when they have come to their end: it asks for
-// another protocol, or is one of gRPC, whose sides talk to each other.
+// streams reports whether a request and its response cannot be buffered: an upgrade to another protocol, or gRPC, which
+// may stream in both directions.
 func streams(r *http.Request) bool {
 	if isGRPC(r.Header) {
 		return true
@@ -112,7 +111,7 @@ func streams(r *http.Request) bool {
 	if len(upgrade) == 0 || r.ProtoMajor != 1 || r.Body != nil && r.Body != http.NoBody {
 		return false
 	}
-	// What most ask for is seen without taking lists apart.
+	// The usual spelling is recognized without parsing lists.
 	if connection := r.Header["Connection"]; len(upgrade) == 1 && len(connection) == 1 &&
 		strings.EqualFold(upgrade[0], "websocket") && strings.EqualFold(connection[0], "upgrade") {
 		return true

@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// try is what an expression may ask about a try that has ended.
+// try is what an expression can refer to of an attempt that has ended.
 type try struct {
 	method string
-	// number counts the tries, from 1; status is that of the response.
+	// number counts the attempts, from 1; status is that of the response.
 	number, status int
 }
 

@@ -115,7 +115,7 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 		"informational without end": {saysAndWaits(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </"+
 			strings.Repeat("a", 1000)+">\r\n\r\n", 2000)), "too many informational responses"},
 		"switches protocols": {saysAndWaits("HTTP/1.1 101 Switching Protocols\r\nConnection: " +
-			"Upgrade\r\nUpgrade: " + secret + "\r\n\r\n"), "101 to a request that asked for no other protocol"},
+			"Upgrade\r\nUpgrade: " + secret + "\r\n\r\n"), "101 to a request without Upgrade"},
 		"status 600": {
 			says("HTTP/1.1 600 " + secret + "\r\nContent-Length: 0\r\n\r\n"),
 			"its status is not between 200 and 599",

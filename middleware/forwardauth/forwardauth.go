@@ -1,10 +1,9 @@
-// Package forwardauth is the middleware forwardAuth: another server, the authentication server, decides whether a
-// request may pass.
+// Package forwardauth implements the middleware forwardAuth: another server, the authentication server, decides whether
+// a request may pass.
 //
-// What flows in: a request. What flows out: the same request with the headers that the authentication server vouches
-// for, or that server's answer instead. A request passes only when the server has answered with a status 2xx, wholly
-// and in time; whatever else happens, the service does not get it. It never believes a client about what the server
-// has to state, and logs nothing of what server and client exchange.
+// A request passes only if the server has answered with a complete response of status 2xx in time; it then carries the
+// headers that the server sets. Otherwise the client gets the server's response or an error. Values that the server
+// sets are never taken from the client, and nothing that server and client exchange is logged.
 package forwardauth
 
 import (

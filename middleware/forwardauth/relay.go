@@ -51,7 +51,7 @@ func (f *ForwardAuth) relay(ctx context.Context, w http.ResponseWriter, r *http.
 	if r.Method == http.MethodHead || answered.StatusCode == http.StatusNotModified {
 		return
 	}
-	// The server knows better than the handler when a client is gone.
+	// The server reports it when the client has left.
 	if _, err := w.Write(body); err != nil || whole {
 		return
 	}
@@ -71,8 +71,8 @@ func (s *settings) begin(answered *http.Response) (body []byte, whole bool, err 
 	return body, len(body) <= wholeBytes, err
 }
 
-// location returns where the client is sent: as the server says, or absolute, by the URL that the server was asked
-// under.
+// location returns the target of a redirect: as the server says, or made absolute by the URL of the authentication
+// request.
 func (s *settings) location(given string) (string, error) {
 	parsed, err := url.Parse(given)
 	switch {

@@ -97,7 +97,7 @@ func (m *maker) set(name, value string) {
 	m.header[name] = m.values[last-1 : last : last]
 }
 
-// address sets X-Forwarded-For: the client, behind those that it says it stands for if it is believed.
+// address sets X-Forwarded-For: the client, appended to the received addresses if the client is trusted.
 func (m *maker) address(client string) {
 	prior := m.header[forwarded.XForwardedFor]
 	delete(m.header, forwarded.XForwardedFor)

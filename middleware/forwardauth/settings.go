@@ -102,7 +102,7 @@ func (s *settings) setAddress(config *dynamic.ForwardAuth) error {
 	return nil
 }
 
-// checkURL demands an absolute URL that a client can ask. The error is a clause that follows what is wrong.
+// checkURL demands an absolute URL that a client can request. The error is a clause that follows the option's name.
 func checkURL(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" {
 		return errors.New("does not begin with http:// or https://")

@@ -28,8 +28,8 @@ const fewHosts = 4
 // proxyHeader is a request header in which a proxy may have put the host.
 type proxyHeader struct {
 	name string
-	// believed is set for headers that only trusted peers can set.
-	believed bool
+	// trusted is set for headers that only trusted peers can set.
+	trusted bool
 }
 
 // buildHosts builds the list of allowed hosts. An invalid entry allows nothing.
@@ -62,7 +62,7 @@ func (h *Headers) buildHosts(config dynamic.Headers) error {
 		return fmt.Errorf("headers.allowedHosts: none of %q is a host", config.AllowedHosts)
 	}
 	for _, proxy := range proxies {
-		if !proxy.believed {
+		if !proxy.trusted {
 			h.warnings = append(h.warnings, fmt.Sprintf("headers.hostsProxyHeaders: any client can send %s, so that Host must "+
 				"be an allowed host, too", proxy.name))
 		}
@@ -81,7 +81,7 @@ func (h *hosts) allow(r *http.Request, encrypted bool) bool {
 		if len(values) > 1 || !h.has(values[0], encrypted) {
 			return false
 		}
-		if proxy.believed {
+		if proxy.trusted {
 			return true
 		}
 		break

@@ -16,7 +16,7 @@ import (
 // Numbers stay as they are written.
 func decode(payload []byte) (map[string]any, *refusal) {
 	malformed := refuse(invalid, "the claims of the token are malformed")
-	// The standard library's reader bounds how deep JSON is nested, and keeps numbers; the other one knows duplicates.
+	// The standard library's decoder bounds the depth of JSON and keeps numbers; the other one detects duplicates.
 	if !utf8.Valid(payload) || !json.Valid(payload) {
 		return nil, malformed
 	}

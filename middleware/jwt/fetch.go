@@ -30,7 +30,7 @@ func fetchFrom(location *url.URL, transport http.RoundTripper) func(ctx context.
 	return func(ctx context.Context) ([]byte, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
 		if err != nil {
-			return nil, errors.New("the URL can't be asked")
+			return nil, errors.New("the URL can't be requested")
 		}
 		request.Header.Set("Accept", "application/jwk-set+json, application/json")
 		request.Header.Set("User-Agent", "sluice")

@@ -25,7 +25,7 @@ func parseJWKS(text []byte) (keys []key, ignored []string, err error) {
 	if len(text) > maxJWKS {
 		return nil, nil, fmt.Errorf("is longer than %d bytes", maxJWKS)
 	}
-	// The standard library's reader bounds how deep JSON is nested, and the other one knows duplicates.
+	// The standard library's decoder bounds the depth of JSON, and the other one detects duplicates.
 	if !json.Valid(text) {
 		return nil, nil, errors.New("is no JSON")
 	}

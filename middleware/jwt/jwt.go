@@ -1,8 +1,8 @@
 // Package jwt is the middleware jwt: it lets requests in that carry a signed token (RFC 7519, RFC 6750).
 //
-// What flows in: a request with a token. What flows out: the same request, with claims of the token in headers if so
-// configured, or an answer 400, 401, 403 or 503. It never lets a request pass that it can't judge, never takes a key
-// from a token or fetches what a token names, never keeps a token, and never says what was in one.
+// A request with a valid token passes, with claims of the token in headers if so configured; others are answered with
+// 400, 401, 403 or 503. A request passes only if its token was verified. Keys are never taken from a token or from
+// where a token refers to, and tokens are neither stored nor logged.
 package jwt
 
 import (

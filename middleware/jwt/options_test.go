@@ -222,11 +222,11 @@ func badKeys(t *testing.T) map[string]badOption {
 		},
 		"HS256, public key": {
 			dynamic.JWT{PublicKey: publicPEM(t, ring.rsa), Algorithms: []string{"RS256", "HS256"}},
-			"jwt.algorithms[1] HS256 wants jwt.signingSecret, and there are public keys",
+			"jwt.algorithms[1] HS256 needs jwt.signingSecret, but there are public keys",
 		},
 		"RS256, secret": {
 			dynamic.JWT{SigningSecret: secret, Algorithms: []string{"RS256"}},
-			"jwt.algorithms[0] RS256 wants a public key, and there is jwt.signingSecret",
+			"jwt.algorithms[0] RS256 needs a public key, but there is jwt.signingSecret",
 		},
 		"none": {
 			dynamic.JWT{SigningSecret: secret, Algorithms: []string{"none"}},

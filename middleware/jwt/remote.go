@@ -57,7 +57,7 @@ type remote struct {
 	running  chan struct{} // Closed when the fetch that runs has ended.
 	timer    *time.Timer
 	closed   bool
-	failures int // In a row. Only the fetch that runs knows it.
+	failures int // In a row. It belongs to the running fetch.
 }
 
 // fetched is a key set, and how long it counts.
@@ -151,11 +151,11 @@ func (r *remote) fetch() {
 	r.running = nil
 }
 
-// errKeyless says that a set is one, and of no use.
+// errKeyless says that a key set was received that holds no usable key.
 var errKeyless = errors.New("it holds no key that can be used")
 
-// ask fetches and puts the keys to work. A set without keys is one, too: what its issuer took out of it counts no
-// longer.
+// ask fetches the keys and applies them. A set without keys is applied, too: keys that its issuer removed are no longer
+// valid.
 func (r *remote) ask(ctx context.Context) error {
 	text, err := r.get(ctx)
 	if err != nil {

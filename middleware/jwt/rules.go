@@ -117,7 +117,7 @@ func (r *rules) times(claims map[string]any, found *verified, now time.Time) *re
 	return nil
 }
 
-// require looks for the claims that the definition asks for.
+// require checks for the claims that the definition requires.
 func (r *rules) require(claims map[string]any) *refusal {
 	for i := range r.claims {
 		claim, _ := lookUp(claims, r.claims[i].Name)

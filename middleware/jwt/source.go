@@ -40,9 +40,9 @@ func newAlgorithms(given []string, possible []jose.SignatureAlgorithm) ([]jose.S
 		case slices.Contains(possible, algorithm):
 			allowed = append(allowed, algorithm)
 		case slices.Contains(symmetric(), algorithm):
-			return nil, fmt.Errorf("jwt.algorithms[%d] %s wants jwt.signingSecret, and there are public keys", i, name)
+			return nil, fmt.Errorf("jwt.algorithms[%d] %s needs jwt.signingSecret, but there are public keys", i, name)
 		case slices.Contains(asymmetric(), algorithm):
-			return nil, fmt.Errorf("jwt.algorithms[%d] %s wants a public key, and there is jwt.signingSecret", i, name)
+			return nil, fmt.Errorf("jwt.algorithms[%d] %s needs a public key, but there is jwt.signingSecret", i, name)
 		default:
 			return nil, fmt.Errorf("jwt.algorithms[%d] is none of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, "+
 				"ES512, EdDSA, HS256, HS384 and HS512", i)

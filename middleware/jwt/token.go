@@ -19,7 +19,7 @@ type token struct {
 }
 
 // parse takes a token apart, strictly: three parts in base64url without padding, in the one spelling that each has,
-// and a header that asks for nothing but a signature. What a header says about where keys are (jku, jwk, x5u, x5c) is
+// and a header that demands nothing but a signature. What a header says about where keys are (jku, jwk, x5u, x5c) is
 // ignored.
 func parse(raw string) (token, *refusal) {
 	malformed := refuse(invalid, "the token is malformed")
@@ -88,5 +88,5 @@ func isToken(kind string) bool {
 	return false
 }
 
-// media returns a media type as comparisons want it (RFC 7515 section 4.1.9).
+// media returns a media type in the form for comparisons (RFC 7515 section 4.1.9).
 func media(kind string) string { return strings.TrimPrefix(strings.ToLower(kind), "application/") }

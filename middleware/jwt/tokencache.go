@@ -45,7 +45,7 @@ func (v *verified) weight() int {
 // digest stands for a token. Without the key it cannot be inverted, and no other token with the same digest be found.
 type digest [sha256.Size]byte
 
-// tokenCache holds the tokens that were verified, so that a signature is checked once. A token is remembered no
+// tokenCache holds the tokens that were verified, so that a signature is checked once. A token is cached no
 // longer than it is valid, and no longer than the key set stays as it is. It is a set-associative cache: the digest of
 // a token chooses its set, which never changes but is replaced as a whole, without the oldest tokens when it is full.
 type tokenCache struct {
@@ -108,7 +108,7 @@ func (m *tokenCache) get(token digest, by *keySet, now time.Time) *verified {
 	return nil
 }
 
-// put remembers what was found about a token, unless that is larger than a set may be.
+// put stores the result for a token, unless that is larger than a set may be.
 func (m *tokenCache) put(token digest, found *verified, now time.Time) {
 	if found.weight() <= maxSetBytes {
 		m.replace(token, []cached{{found, token}}, found.by, now)
@@ -137,7 +137,7 @@ func (m *tokenCache) replace(token digest, given []cached, by *keySet, now time.
 	}
 }
 
-// size returns how many tokens are remembered.
+// size returns how many tokens are cached.
 func (m *tokenCache) size() (size int64) {
 	for i := range m.sets {
 		if set := m.sets[i].Load(); set != nil {

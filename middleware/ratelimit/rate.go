@@ -20,7 +20,7 @@ const (
 type rate struct {
 	// interval is how long one token takes to come, and capacity how long all tokens of a bucket take.
 	interval, capacity int64
-	// delay is how far ahead a token may be promised to a request that waits for it.
+	// delay is how far ahead a token may be reserved for a request that waits for it.
 	delay int64
 }
 

@@ -1,8 +1,8 @@
 // Package ratelimit is the middleware rateLimit: it limits how many requests of one source pass in time.
 //
-// What flows in: a request. What flows out: the same request, at once or after a short wait for its turn, or an
-// answer 429 that says when to come back. It never queues: a request that would wait longer than half the time
-// between two requests is refused. Nothing of a request is kept, not even its source, of which a hash is enough.
+// A request passes at once or after a short wait, or is answered with 429 and Retry-After. There is no queue: a request
+// that would wait longer than half the time between two requests is refused. Of a request only a hash of its source is
+// kept.
 package ratelimit
 
 import (

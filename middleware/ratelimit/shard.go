@@ -12,9 +12,9 @@ const (
 	// fewest and most are the numbers of slots that a shard can have, powers of two.
 	fewest = 8
 	most   = 1 << 15
-	// glance is how many buckets are looked at for the one to forget.
+	// glance is how many buckets are compared for the one to evict.
 	glance = 32
-	// sweep is how often full buckets are forgotten, in nanoseconds.
+	// sweep is how often full buckets are evicted, in nanoseconds.
 	sweep = int64(30 * time.Second)
 )
 
@@ -96,7 +96,7 @@ func (s *shard) room(key uint64, now int64) (evicted bool) {
 	return evicted
 }
 
-// tidy forgets full buckets and gives memory back, from time to time.
+// tidy evicts full buckets and frees memory, from time to time.
 func (s *shard) tidy(now int64) {
 	if now < s.due || s.taken == 0 {
 		return

@@ -22,7 +22,7 @@ type verdict struct {
 	evicted bool
 }
 
-// take takes a token from the bucket of a key. A key that is not remembered has a full one.
+// take takes a token from the bucket of a key. A key without one has a full one.
 func (t *table) take(key uint64, now int64) verdict {
 	if key == free {
 		key++
@@ -30,7 +30,7 @@ func (t *table) take(key uint64, now int64) verdict {
 	return t.shards[key>>(64-shardBits)].take(&t.rate, key, now)
 }
 
-// sources returns how many sources are remembered, and forgets those whose buckets are full if that is due.
+// sources returns how many sources have a bucket, and evicts full buckets if that is due.
 func (t *table) sources(now int64) (n int64) {
 	for i := range t.shards {
 		n += int64(t.shards[i].count(now))

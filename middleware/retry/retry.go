@@ -1,8 +1,7 @@
-// Package retry is the middleware retry: it says how a request is tried again when an endpoint fails it.
+// Package retry implements the middleware retry, which configures how failed attempts of a request are repeated.
 //
-// What flows in: a request. What flows out: the same request, whose context carries a policy that the pool at its end
-// runs in place of its own. It never sends a request twice by itself, and reads no body: only the pool knows which
-// endpoints were tried, and how far each try got.
+// It adds a retry policy to the request's context, which the service uses in place of its own. It sends no request and
+// reads no body itself: the service has the state of the attempts.
 package retry
 
 import (

@@ -1,8 +1,7 @@
-// Package timeout is the middleware timeout: it bounds how long the requests of a route may take.
+// Package timeout implements the middleware timeout, which bounds how long the requests of a route may take.
 //
-// What flows in: a request. What flows out: the same request, whose context ends with its time
-// (context.DeadlineExceeded), and a response that is cut when its time is over. It never runs a handler on another
-// goroutine, so that nothing is written after the handler's return.
+// When the time of a request is over, its context ends (context.DeadlineExceeded) and its response is cut. The handler
+// runs on the caller's goroutine, so that nothing is written after its return.
 package timeout
 
 import (

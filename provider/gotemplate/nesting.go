@@ -15,7 +15,7 @@ const (
 )
 
 // checkNesting looks for what would exhaust the stack, the memory or the time in the parser, before it is called. It
-// knows as much of the syntax as that takes: quotes, comments and the words that open and close blocks. It accepts
+// parses as much of the syntax as that takes: quotes, comments and the words that open and close blocks. It accepts
 // malformed texts, which the parser refuses.
 func checkNesting(text string) *Error {
 	c := nesting{text: text}

@@ -29,7 +29,7 @@ type Template struct {
 	meter    *meter
 }
 
-// Parse reads a template. Beside the functions of text/template and sprig it knows normalize (see [Normalize]) and the
+// Parse reads a template. Beside the functions of text/template and sprig it has normalize (see [Normalize]) and the
 // given functions, which override others of the same name. Each given function is charged as one that goes through its
 // arguments and returns at most 16 times their size.
 //

@@ -88,7 +88,7 @@ func (c *Clusters) Run(ctx context.Context) {
 		defer reporting.Wait()
 		reporting.Go(func() {
 			if err := one.reporter.Run(ctx); err != nil {
-				c.options.Logger.Error("nothing is told to the cluster", "cluster", one.Source(), "error", err)
+				c.options.Logger.Error("Events and statuses are not written to the cluster", "cluster", one.Source(), "error", err)
 			}
 		})
 		return one.watch(ctx)

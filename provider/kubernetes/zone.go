@@ -73,7 +73,7 @@ func (c *Clusters) home() *cluster {
 // errNode is wrapped by errors that asking again does not mend.
 var errNode = errors.New("the zone of this node is not known")
 
-// zone reads the zone of a node. It asks for a list of one, since the right to list nodes is there already.
+// zone reads the zone of a node. It lists that node alone, since the permission to list nodes is there already.
 func (c *cluster) zone(ctx context.Context, name string) (string, error) {
 	rest, err := c.REST(corev1.SchemeGroupVersion)
 	if err != nil {

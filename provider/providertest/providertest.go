@@ -37,7 +37,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 		checkFirst(t, r.next(t))
 		r.stop(t)
 	})
-	t.Run("returns while nobody receives", func(t *testing.T) {
+	t.Run("returns without a receiver", func(t *testing.T) {
 		start(t, subject(t).Provider).stop(t)
 	})
 	t.Run("returns when the context has ended before", func(t *testing.T) {

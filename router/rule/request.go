@@ -8,7 +8,7 @@ import (
 )
 
 // Request is the canonical view of a request that rules decide. Its fields must be normalised; rules only compare.
-// One Request belongs to one goroutine at a time, because it remembers its parsed query.
+// One Request belongs to one goroutine at a time, because it caches its parsed query.
 type Request struct {
 	// Host is the requested host in lower case: no port, no trailing dot, no brackets around an IPv6 address.
 	Host string

@@ -32,7 +32,7 @@ func (l *line) keep(r request) {
 	l.kept.Span, l.kept.RouterSeries, l.kept.ServiceSeries = nil, nil, nil
 }
 
-// forget leaves nothing of the request in the line's memory but the text.
+// forget clears all of the request but the text, so that its memory can be collected.
 func (l *line) forget() { l.kept, l.request = telemetry.Record{}, request{} }
 
 // request is what a line is made of. It is emptied when the line is made.

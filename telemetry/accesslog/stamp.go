@@ -17,7 +17,7 @@ type stamp struct {
 // commonTime is the form of a time in the common log format.
 const commonTime = "02/Jan/2006:15:04:05 -0700"
 
-// stamps remembers the texts of the last seconds, because many requests share them.
+// stamps caches the texts of the last seconds, because many requests share them.
 type stamps struct {
 	location *time.Location
 	recent   [4]atomic.Pointer[stamp]

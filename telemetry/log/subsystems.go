@@ -24,7 +24,7 @@ const (
 	SubsystemMiddleware = "middleware"
 	// SubsystemLoadBalancer is for endpoints, their health and ejections.
 	SubsystemLoadBalancer = "loadbalancer"
-	// SubsystemPipeline is for configurations that are put to work, and what is refused.
+	// SubsystemPipeline is for configurations that are applied, and what is refused.
 	SubsystemPipeline = "pipeline"
 	// SubsystemProvider is for what providers have in common.
 	SubsystemProvider = "provider"

@@ -39,7 +39,7 @@ func balanceMetrics() map[string]prometheus.CounterOpts {
 		},
 		"panics": {
 			Name: "sluice_service_panics_total",
-			Help: "Times when so few endpoints were healthy that health was not asked for any more.",
+			Help: "Times when so few endpoints were healthy that health was ignored.",
 		},
 		"saturated": {
 			Name: "sluice_service_saturated_total",

@@ -150,7 +150,7 @@ func withCredentials(headers map[string]string, user *url.Userinfo) map[string]s
 	for name, value := range headers {
 		out[http.CanonicalHeaderKey(name)] = cmp.Or(value, out[http.CanonicalHeaderKey(name)])
 	}
-	// Only the exporter knows how the body is written, which is not compressed everywhere, and what it can read.
+	// The exporter sets them: they depend on how it writes the body and on what it can read.
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Accept-Encoding"} {
 		delete(out, name)
 	}

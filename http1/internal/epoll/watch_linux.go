@@ -71,7 +71,7 @@ func (w *Watch) Add(raw syscall.RawConn, conn Conn) (ticket uint64, ok bool) {
 	return w.last, true
 }
 
-// Remove forgets a connection that is about to be closed; the system takes closed descriptors out of the set. The
+// Remove removes a connection that is about to be closed; the system takes closed descriptors out of the set. The
 // ticket 0 is none.
 func (w *Watch) Remove(ticket uint64) {
 	if ticket == 0 {

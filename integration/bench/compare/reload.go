@@ -47,7 +47,7 @@ func reload(ctx context.Context, p *proxy) (string, error) {
 	}
 	after, err := activated()
 	if err == nil && after == before {
-		err = fmt.Errorf("the file was written %d times, and no table was put to work", written)
+		err = fmt.Errorf("the file was written %d times, and no table was activated", written)
 	}
-	return fmt.Sprintf("the file was written %d times, and %d tables were put to work", written, after-before), err
+	return fmt.Sprintf("the file was written %d times, and %d tables were activated", written, after-before), err
 }

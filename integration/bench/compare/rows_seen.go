@@ -16,7 +16,7 @@ func seen(get ask) []row {
 		return out
 	}
 	return []row{
-		one("itself", "Sluice without metrics, logs and traces against itself: what the rows below can not tell apart", "",
+		one("itself", "Sluice without metrics, logs and traces against itself: the noise of the rows below", "",
 			0),
 		one("metrics", "Sluice with metrics of entrypoints, routers and services against Sluice without any", "metrics",
 			1.03),

@@ -63,7 +63,7 @@ type client struct {
 	users int
 }
 
-// newClient makes the connections that the settings want at once, and waits for none.
+// newClient starts the connections that the settings demand at once, and waits for none.
 func newClient(settings *settings, clients *Clients) *client {
 	c := &client{
 		settings: settings, logger: clients.logger, script: redis.NewScript(bucket),

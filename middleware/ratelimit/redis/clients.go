@@ -71,7 +71,7 @@ func (c *Clients) acquire(settings *settings) *client {
 	return shared
 }
 
-// release forgets one user of a client, and closes it when it was the last.
+// release removes one user of a client, and closes the client with the last one.
 func (c *Clients) release(shared *client) {
 	c.mutex.Lock()
 	shared.users--

@@ -1,9 +1,8 @@
 // Package redis holds rate limits in Redis, so that any number of processes hold one limit together.
 //
-// What flows in: where Redis is, a rate, and per request the key of its source. What flows out: whether the request
-// may pass, and after which wait; or an error, upon which the caller decides alone. It never decides instead of
-// Redis, never lets a request wait for a Redis that is known to be lost, and hands no password and no source that may
-// be a secret to the log.
+// For the key of a request's source it returns whether the request may pass and after which wait, or an error, after
+// which the caller decides alone. No request waits for a Redis that is known to be unreachable. Passwords and sources,
+// which may be secret, are never logged.
 //
 // # The bucket
 //

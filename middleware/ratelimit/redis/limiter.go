@@ -42,7 +42,7 @@ func newLimiter(clients *Clients, settings *settings, name string, rate Rate) *L
 	}
 }
 
-// Start opens the connections that the options want at once, which limiters with equal options share, and waits for
+// Start opens the connections that the options demand at once, which limiters with equal options share, and waits for
 // none: a Redis that is not there is lost with the first request. It is called once, before any other method, and
 // Close must follow.
 func (l *Limiter) Start() { l.client = l.clients.acquire(l.settings) }

@@ -133,7 +133,7 @@ func checkNumbers(config *dynamic.Redis, addresses int) error {
 	return nil
 }
 
-// timeout returns the value of an option, its default, or what stands for no limit, which 0 and less ask for.
+// timeout returns the value of an option, its default, or no limit for 0 and less.
 func timeout[D ~int64](value *D, standard, unlimited time.Duration) time.Duration {
 	switch {
 	case value == nil:

@@ -21,7 +21,7 @@ func (e Expression) Match(labels map[string]string) bool {
 	return e.root == nil || e.root.match(labels)
 }
 
-// Mentions reports whether the expression asks for a label.
+// Mentions reports whether the expression tests a label.
 func (e Expression) Mentions(label string) bool { return slices.Contains(e.labels, label) }
 
 // term is a part of an expression.
@@ -33,9 +33,9 @@ type (
 	and struct{ left, right term }
 	or  struct{ left, right term }
 	not struct{ term }
-	// equal asks for a label with exactly this value. A label that is absent is empty, as it is to Traefik.
+	// equal tests for a label with exactly this value. An absent label is empty, as in Traefik.
 	equal struct{ key, value string }
-	// like asks for a label whose value matches.
+	// like tests for a label whose value matches.
 	like struct {
 		key     string
 		pattern *regexp.Regexp

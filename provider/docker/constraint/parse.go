@@ -11,7 +11,7 @@ import (
 // deepest is how many parentheses and negations may stand within one another.
 const deepest = 100
 
-// functions are the questions that an expression may ask.
+// functions are the functions that an expression may call.
 var functions = []string{"Label", "LabelRegex"}
 
 // Parse reads an expression of Label(`key`, `value`) and LabelRegex(`key`, `expression`), joined with && and ||,

@@ -47,6 +47,5 @@ func (p *Pairs) Certificate(namespace, name string, secrets Secrets) (*dynamic.C
 	return &dynamic.CertificateEntry{Name: namespace + "/" + name, Certificate: pair}, nil
 }
 
-// Forget forgets what was read, so that no Secret is held on to that is gone. It is for the end of a round of
-// translations.
+// Forget drops what was read, so that no deleted Secret stays in memory. It is for the end of a round of translations.
 func (p *Pairs) Forget() { clear(p.read) }

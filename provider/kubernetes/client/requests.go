@@ -57,7 +57,7 @@ func newRequests(client rest.Interface, of *informer) *requests {
 // verbs returns what was refused in this attempt, in order.
 func (r *requests) verbs() []string { return slices.Compact(slices.Sorted(slices.Values(r.refused))) }
 
-// begin forgets the last attempt.
+// begin resets the state of the last attempt.
 func (r *requests) begin() { r.refused, r.streams, r.doomed = nil, 0, nil }
 
 // ListWithContext lists what is there.

@@ -176,7 +176,7 @@ func (i *informer) refused(reason string) {
 	}
 	s.mu.Unlock()
 	if changed {
-		i.cluster.logger.Warn("Kubernetes refuses what Sluice asks for; everything else works, and this will as soon as "+
+		i.cluster.logger.Warn("Kubernetes refuses a request of Sluice; everything else works, and this will as soon as "+
 			"it is granted",
 			"reason", reason)
 		i.cluster.statusChanged()

@@ -84,7 +84,7 @@ func TestRefusalOfWhatWorkedIsNotBelievedAtOnce(t *testing.T) {
 			t.Errorf("status %v when it is granted again, want synced", now)
 		}
 		want := []string{
-			"WARN Kubernetes refuses what Sluice asks for; everything else works, and this will as soon as it is granted",
+			"WARN Kubernetes refuses a request of Sluice; everything else works, and this will as soon as it is granted",
 			"INFO Kubernetes lets Sluice read it now",
 		}
 		if diff := cmp.Diff(want, log.written); diff != "" {

@@ -56,7 +56,7 @@ func (s *store[T]) Add(object any) error {
 // Update keeps an object.
 func (s *store[T]) Update(object any) error { return s.Add(object) }
 
-// Delete forgets an object.
+// Delete removes an object.
 func (s *store[T]) Delete(object any) error {
 	one, ok := object.(T)
 	if !ok {
@@ -68,7 +68,7 @@ func (s *store[T]) Delete(object any) error {
 	return nil
 }
 
-// Replace keeps the objects and forgets all others.
+// Replace keeps the objects and removes all others.
 func (s *store[T]) Replace(objects []any, _ string) error {
 	listed := make(map[objectKey]struct{}, len(objects))
 	s.watched.delivery.Lock()
@@ -85,14 +85,14 @@ func (s *store[T]) Replace(objects []any, _ string) error {
 	return nil
 }
 
-// clear forgets all objects.
+// clear removes all objects.
 func (s *store[T]) clear() {
 	s.watched.delivery.Lock()
 	defer s.watched.delivery.Unlock()
 	s.keepOnly(nil)
 }
 
-// keepOnly forgets every object of this part that is not listed.
+// keepOnly removes every object of this part that is not listed.
 func (s *store[T]) keepOnly(listed map[objectKey]struct{}) {
 	var gone []objectKey
 	s.watched.mu.RLock()

@@ -92,7 +92,7 @@ func stripNode(node *corev1.Node) {
 	node.Status = corev1.NodeStatus{Addresses: node.Status.Addresses}
 }
 
-// stripIngress keeps everything but labels and what kubectl remembers.
+// stripIngress keeps everything but labels and kubectl's annotation.
 func stripIngress(ingress *networkingv1.Ingress) {
 	annotations := ingress.Annotations
 	stripMeta(&ingress.ObjectMeta)
@@ -100,7 +100,7 @@ func stripIngress(ingress *networkingv1.Ingress) {
 	ingress.Annotations = annotations
 }
 
-// stripIngressClass keeps everything but labels and what kubectl remembers.
+// stripIngressClass keeps everything but labels and kubectl's annotation.
 func stripIngressClass(class *networkingv1.IngressClass) {
 	annotations := class.Annotations
 	stripMeta(&class.ObjectMeta)

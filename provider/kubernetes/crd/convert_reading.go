@@ -43,7 +43,7 @@ func decoded[T any](r *reading, node *document.Node) *T {
 	return object
 }
 
-// wrong keeps the object from being put to work because of an option; an empty one means the object as a whole.
+// wrong keeps the object from being applied because of an option; an empty one means the object as a whole.
 func (r *reading) wrong(option, reason string) {
 	r.problem(option, &backend.Problem{Code: dynamic.CodeInvalidOption, Reason: reason})
 }

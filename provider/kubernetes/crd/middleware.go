@@ -164,7 +164,7 @@ func (r *reading) users(ref reference, of func(*corev1.Secret) ([]string, error)
 	return users
 }
 
-// clientTLS reads a Secret of TLS towards a server that a middleware asks, which is optional.
+// clientTLS reads the optional Secret of TLS towards a server that a middleware queries.
 func (r *reading) clientTLS(ref reference, into *dynamic.ClientTLS) {
 	switch {
 	case ref.name() == "":

@@ -14,7 +14,7 @@ import (
 // final: the reference must not be followed.
 //
 // A name with an @ is that of any provider's object, as crossProviderNamespaces permits. NAMESPACE-NAME@kubernetescrd
-// does not tell where the namespace ends, so it needs allowCrossNamespace even for the own one.
+// does not show where the namespace ends, so it needs allowCrossNamespace even for the own one.
 func (t *translator) reference(
 	from, what string, ref v1alpha1.ObjectRef, nameOf func(namespace, name string) string,
 ) (string, *backend.Problem) {

@@ -126,7 +126,7 @@ func (t *translator) balancer(namespace string, spec *v1alpha1.LoadBalancerSpec)
 	balancer.SetDefaults()
 	r := &reader{}
 	if spec.Strategy != "" && spec.Strategy != "RoundRobin" {
-		balancer.Strategy = spec.Strategy // Whether there is one is found out where it is put to work, as for files.
+		balancer.Strategy = spec.Strategy // Whether there is one is found out where it is applied, as for files.
 	}
 	if spec.PassHostHeader != nil {
 		pass := *spec.PassHostHeader

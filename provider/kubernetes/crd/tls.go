@@ -7,7 +7,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-// tlsOption translates a TLSOption. Authorities that cannot be read keep it from being put to work: clients would get
+// tlsOption translates a TLSOption. Authorities that cannot be read keep it from being applied: clients would get
 // in that must not, or others be shut out.
 func (t *translator) tlsOption(source translation.Source, object *v1alpha1.TLSOption) translation.Result {
 	result := t.begin(source, object)

@@ -32,7 +32,7 @@ type translator struct {
 	// source is the first part of endpoint keys.
 	source  string
 	objects Lookup
-	// values remembers the layouts of types, and pairs what was read of Secrets in this round.
+	// values caches the layouts of types, and pairs what was read of Secrets in this round.
 	values document.Decoder
 	pairs  backend.Pairs
 }

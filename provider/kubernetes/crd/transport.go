@@ -6,7 +6,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-// serversTransport translates a ServersTransport. Authorities that cannot be read keep it from being put to work: with
+// serversTransport translates a ServersTransport. Authorities that cannot be read keep it from being applied: with
 // fewer of them than were meant, or those of the system instead, servers could be trusted that must not be.
 func (t *translator) serversTransport(
 	source translation.Source, object *v1alpha1.ServersTransport,

@@ -22,7 +22,7 @@ type kindWatch struct {
 	watch
 	// get returns an object, or nil when it is not there.
 	get func(namespace, name string) metav1.Object
-	// follow makes changes be heard.
+	// follow subscribes to changes.
 	follow func()
 }
 
@@ -53,7 +53,7 @@ func isServed(kind, group string) bool {
 	return kind != v1alpha1.KindServersTransportTCP || group != v1alpha1.GroupContainous
 }
 
-// watchKinds watches every kind of every group. Changes are heard when all watches are there, since a change in one
+// watchKinds watches every kind of every group. Changes are received when all watches are there, since a change in one
 // group may concern another one.
 func (p *Provider) watchKinds(cluster *client.Cluster, scope client.Scope) {
 	for _, group := range v1alpha1.Groups() {

@@ -193,7 +193,7 @@ func (c *sliceCache) again() {
 	}
 }
 
-// undelivered remembers the deletions among sets that were not received; everything else is sent again anyway.
+// undelivered records the deletions among sets that were not received; everything else is sent again anyway.
 func (c *sliceCache) undelivered(sets []dynamic.EndpointSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,7 +236,7 @@ func (c *sliceCache) collect() []dynamic.EndpointSet {
 	return sets
 }
 
-// update appends the sets of one Service that differ from what has been sent, and remembers them.
+// update appends the sets of one Service that differ from what has been sent, and records them.
 func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.EndpointSet {
 	now := one.build()
 	for i := range now {

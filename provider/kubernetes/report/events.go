@@ -176,7 +176,7 @@ func (e *events) makeRoom(newcomer string) bool {
 	return false
 }
 
-// sweep forgets objects without verdicts whose rate no longer needs a limit.
+// sweep removes objects without verdicts whose rate no longer needs a limit.
 func (e *events) sweep(now time.Time) {
 	for uid, one := range e.objects {
 		if len(one.verdicts) == 0 && !one.queued && one.limit.TokensAt(now) >= objectBurst {
@@ -264,7 +264,7 @@ func (e *events) run(ctx context.Context) {
 	}
 }
 
-// again repeats the Events about what is wrong, and forgets objects without verdicts.
+// again repeats the Events about what is wrong, and removes objects without verdicts.
 func (e *events) again() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// entry is what is remembered of one source.
+// entry is what is kept of one source.
 type entry struct {
 	source Source
 	origin dynamic.Origin

@@ -13,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/immutable"
 )
 
-// Memory remembers the translation of every object of one provider. Touch and Touched are safe for use by any
+// Memory keeps the translation of every object of one provider. Touch and Touched are safe for use by any
 // goroutine; Update belongs to one goroutine at a time.
 //
 // Two sources may declare the same name. Equal declarations are one object. Of different ones the first source in the

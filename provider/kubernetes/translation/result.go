@@ -86,7 +86,7 @@ func clip(reason string) string {
 	return strings.ToValidUTF8(reason[:mostReason], "") + "..."
 }
 
-// Quarantine adds a verdict that keeps an object from being put to work. Missing says that what it refers to does not
+// Quarantine adds a verdict that keeps an object from being applied. Missing says that what it refers to does not
 // exist, or not yet.
 func (r *Result) Quarantine(ref dynamic.Ref, code dynamic.Code, reason string, missing bool) {
 	r.add(ref, dynamic.Quarantined, code, reason, missing)

@@ -1,8 +1,8 @@
 // Package redistest starts a real redis-server for a test.
 //
-// What flows in: arguments of the server. What flows out: its address on loopback, and means to kill, restart and
-// stop it. Its files are in a directory of the test's, it writes none of its data to disk, and it ends with the test.
-// A machine without redis-server skips the test. It never uses a server that is there already.
+// The server listens on loopback, and can be killed, restarted and stopped. Its files are in a temporary directory, it
+// writes no data to disk, and it ends with the test. Tests are skipped on a machine without redis-server; a server that
+// runs already is never used.
 package redistest
 
 import (

@@ -103,7 +103,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// reportsStatus says which resources have a status: those of our group that are put to work.
+// reportsStatus says which resources have a status: those of our group that are applied.
 func reportsStatus(group, resource string) bool {
 	return group == v1alpha1.GroupSluice && !strings.HasSuffix(resource, "tcps") && !strings.HasSuffix(resource, "udps")
 }

@@ -33,7 +33,7 @@ func fill(data []byte, spec any) (malformed string) {
 	}
 }
 
-// option returns the path of an option without the names of embedded types, which no user knows.
+// option returns the path of an option without the names of embedded types, which manifests do not have.
 func option(field string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(field, "."), func(part string) bool {
 		return part != "" && part[0] >= 'A' && part[0] <= 'Z'

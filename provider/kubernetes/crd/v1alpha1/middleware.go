@@ -9,7 +9,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=middlewares
-// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is put to work."
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is applied."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Middleware struct {
 	metav1.TypeMeta `json:",inline"`
@@ -79,13 +79,13 @@ type MiddlewareSpec struct {
 	// RedirectScheme redirects to another scheme and port.
 	// +optional
 	RedirectScheme *RedirectScheme `json:"redirectScheme,omitempty"`
-	// BasicAuth asks for a user and password.
+	// BasicAuth demands a user and password.
 	// +optional
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
-	// DigestAuth asks for a user and password by digest.
+	// DigestAuth demands a user and password by digest.
 	// +optional
 	DigestAuth *DigestAuth `json:"digestAuth,omitempty"`
-	// ForwardAuth asks another server whether a request may pass.
+	// ForwardAuth delegates the authorization of requests to another server.
 	// +optional
 	ForwardAuth *ForwardAuth `json:"forwardAuth,omitempty"`
 	// InFlightReq limits requests that are under way at a time.

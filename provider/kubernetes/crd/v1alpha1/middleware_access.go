@@ -37,7 +37,7 @@ type IPStrategy struct {
 	IPv6Subnet *int `json:"ipv6Subnet,omitempty"`
 }
 
-// BasicAuth asks for a user and password (RFC 7617).
+// BasicAuth demands a user and password (RFC 7617).
 type BasicAuth struct {
 	// Secret names the Secret of the users: htpasswd lines in a single key, or username and password of type
 	// kubernetes.io/basic-auth.
@@ -49,12 +49,12 @@ type BasicAuth struct {
 	// RemoveHeader keeps the header Authorization from the service.
 	// +optional
 	RemoveHeader bool `json:"removeHeader,omitempty"`
-	// HeaderField is the header that tells the service who the user is.
+	// HeaderField is the request header that carries the user's name to the service.
 	// +optional
 	HeaderField string `json:"headerField,omitempty"`
 }
 
-// DigestAuth asks for a user and password by digest (RFC 7616).
+// DigestAuth demands a user and password by digest (RFC 7616).
 type DigestAuth struct {
 	// Secret names the Secret of the users: htdigest lines in a single key.
 	// +optional
@@ -65,14 +65,14 @@ type DigestAuth struct {
 	// RemoveHeader keeps the header Authorization from the service.
 	// +optional
 	RemoveHeader bool `json:"removeHeader,omitempty"`
-	// HeaderField is the header that tells the service who the user is.
+	// HeaderField is the request header that carries the user's name to the service.
 	// +optional
 	HeaderField string `json:"headerField,omitempty"`
 }
 
-// ForwardAuth asks another server whether a request may pass.
+// ForwardAuth delegates the authorization of requests to another server.
 type ForwardAuth struct {
-	// Address is the URL that is asked.
+	// Address is the URL of the authentication server.
 	// +optional
 	Address string `json:"address,omitempty"`
 	// TrustForwardHeader passes on the X-Forwarded headers of the client; deprecated.
@@ -87,13 +87,13 @@ type ForwardAuth struct {
 	// AuthRequestHeaders lists headers of the request to send; none means all.
 	// +optional
 	AuthRequestHeaders []string `json:"authRequestHeaders,omitempty"`
-	// TLS is TLS towards the server that is asked.
+	// TLS is TLS towards the authentication server.
 	// +optional
 	TLS *ClientTLSWithCAOptional `json:"tls,omitempty"`
 	// AddAuthCookiesToResponse lists cookies of the answer that the client gets.
 	// +optional
 	AddAuthCookiesToResponse []string `json:"addAuthCookiesToResponse,omitempty"`
-	// HeaderField is the header that tells who the user is, for the access log.
+	// HeaderField is the header with the user's name, for the access log.
 	// +optional
 	HeaderField string `json:"headerField,omitempty"`
 	// ForwardBody sends the body of the request.
@@ -108,7 +108,7 @@ type ForwardAuth struct {
 	// PreserveLocationHeader leaves the header Location of an answer as it is.
 	// +optional
 	PreserveLocationHeader bool `json:"preserveLocationHeader,omitempty"`
-	// PreserveRequestMethod asks with the method of the request instead of GET.
+	// PreserveRequestMethod sends the method of the request instead of GET.
 	// +optional
 	PreserveRequestMethod bool `json:"preserveRequestMethod,omitempty"`
 	// AuthSigninURL is the URL to send clients to that get the answer 401.
@@ -116,7 +116,7 @@ type ForwardAuth struct {
 	AuthSigninURL string `json:"authSigninURL,omitempty"`
 }
 
-// ClientTLS is TLS towards a server that a middleware asks.
+// ClientTLS is TLS towards a server that a middleware queries.
 type ClientTLS struct {
 	// CASecret names the Secret with the certificates of trusted authorities (ca.crt or tls.ca).
 	// +optional

@@ -66,7 +66,7 @@ type ErrorPage struct {
 	// Service answers instead.
 	// +optional
 	Service Service `json:"service,omitzero" reference:"Service"`
-	// Query is the path that is asked for; {status}, {originalStatus} and {url} stand for those of the request.
+	// Query is the path of the error page; {status}, {originalStatus} and {url} stand for those of the request.
 	// +optional
 	Query string `json:"query,omitempty"`
 	// ErrorRequestHeaders lists the headers of the request to send; absent means all, and an empty list none.

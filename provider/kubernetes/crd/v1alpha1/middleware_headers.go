@@ -35,7 +35,7 @@ type Headers struct {
 	// AllowedHosts lists the only hosts that are answered.
 	// +optional
 	AllowedHosts []string `json:"allowedHosts,omitempty"`
-	// HostsProxyHeaders lists the headers that may hold the host that the client asked for.
+	// HostsProxyHeaders lists the headers that may hold the host of the client's request.
 	// +optional
 	HostsProxyHeaders []string `json:"hostsProxyHeaders,omitempty"`
 	// SSLProxyHeaders lists headers with the values that mean that the client uses TLS.

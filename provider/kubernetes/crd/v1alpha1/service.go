@@ -54,7 +54,7 @@ type LoadBalancerSpec struct {
 	// NodePortLB sends requests to the node port of every node, for Services of type NodePort.
 	// +optional
 	NodePortLB bool `json:"nodePortLB,omitempty"`
-	// HealthCheck asks each endpoint about its health.
+	// HealthCheck configures active health checks of each endpoint.
 	// +optional
 	HealthCheck *ServerHealthCheck `json:"healthCheck,omitempty"`
 	// PassiveHealthCheck takes an endpoint out after failures of real requests.
@@ -75,7 +75,7 @@ type ResponseForwarding struct {
 
 // Sticky keeps a client on the endpoint or service that answered first.
 type Sticky struct {
-	// Cookie remembers it in a cookie.
+	// Cookie stores it in a cookie.
 	// +optional
 	Cookie *Cookie `json:"cookie,omitempty"`
 }
@@ -114,7 +114,7 @@ type ServerHealthCheck struct {
 	// Mode is http (the default) or grpc.
 	// +optional
 	Mode string `json:"mode,omitempty"`
-	// Path is the path that is asked for.
+	// Path is the path of the requests.
 	// +optional
 	Path string `json:"path,omitempty"`
 	// Method is the method of the request; default GET.

@@ -16,7 +16,7 @@ type Status struct {
 
 // The types of conditions in a Status.
 const (
-	// ConditionAccepted is true when the object is put to work, as it is or with the reservations that the message names.
+	// ConditionAccepted is true when the object is applied, as it is or with the reservations that the message names.
 	ConditionAccepted = "Accepted"
 	// ConditionResolvedRefs is true when everything exists that the object refers to.
 	ConditionResolvedRefs = "ResolvedRefs"

@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=tlsoptions
 // +kubebuilder:printcolumn:name="Min Version",type=string,JSONPath=`.spec.minVersion`,description="The lowest version of TLS."
-// +kubebuilder:printcolumn:name="Client Auth",type=string,JSONPath=`.spec.clientAuth.clientAuthType`,description="Which client certificates are asked for."
-// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is put to work."
+// +kubebuilder:printcolumn:name="Client Auth",type=string,JSONPath=`.spec.clientAuth.clientAuthType`,description="Which client certificates are requested."
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is applied."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type TLSOption struct {
 	metav1.TypeMeta `json:",inline"`
@@ -49,7 +49,7 @@ type TLSOptionSpec struct {
 	// CurvePreferences lists the curves in order of preference.
 	// +optional
 	CurvePreferences []string `json:"curvePreferences,omitempty"`
-	// ClientAuth says which client certificates are asked for.
+	// ClientAuth says which client certificates are requested.
 	// +optional
 	ClientAuth ClientAuth `json:"clientAuth,omitzero"`
 	// SNIStrict refuses connections whose server name has no certificate.
@@ -66,12 +66,12 @@ type TLSOptionSpec struct {
 	PreferServerCipherSuites *bool `json:"preferServerCipherSuites,omitempty"`
 }
 
-// ClientAuth says which client certificates are asked for.
+// ClientAuth says which client certificates are requested.
 type ClientAuth struct {
 	// SecretNames names Secrets with the certificates of trusted authorities (ca.crt or tls.ca).
 	// +optional
 	SecretNames []string `json:"secretNames,omitempty"`
-	// ClientAuthType says whether a certificate is asked for, and whether it is verified.
+	// ClientAuthType says whether a certificate is requested, and whether it is verified.
 	// +optional
 	// +kubebuilder:validation:Enum=NoClientCert;RequestClientCert;RequireAnyClientCert;VerifyClientCertIfGiven;RequireAndVerifyClientCert
 	ClientAuthType string `json:"clientAuthType,omitempty"`

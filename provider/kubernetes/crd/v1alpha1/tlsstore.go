@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=tlsstores
 // +kubebuilder:printcolumn:name="Default Certificate",type=string,JSONPath=`.spec.defaultCertificate.secretName`,description="The Secret of the certificate for unknown names."
-// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is put to work."
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is applied."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type TLSStore struct {
 	metav1.TypeMeta `json:",inline"`
@@ -36,13 +36,13 @@ type TLSStoreSpec struct {
 	// Malformed says what of the spec did not fit; empty when all of it did. It is never sent.
 	Malformed string `json:"-"`
 
-	// DefaultCertificate is for clients that ask for a name without a certificate, or for none.
+	// DefaultCertificate is for clients that send a server name without a certificate, or none.
 	// +optional
 	DefaultCertificate *Certificate `json:"defaultCertificate,omitempty"`
-	// DefaultGeneratedCert asks a resolver for the default certificate.
+	// DefaultGeneratedCert names the resolver that issues the default certificate.
 	// +optional
 	DefaultGeneratedCert *GeneratedCert `json:"defaultGeneratedCert,omitempty"`
-	// Certificates are chosen by the name that a client asks for.
+	// Certificates are chosen by the server name that a client sends.
 	// +optional
 	Certificates []Certificate `json:"certificates,omitempty"`
 }
@@ -53,7 +53,7 @@ type Certificate struct {
 	SecretName string `json:"secretName"`
 }
 
-// GeneratedCert asks a resolver for a certificate.
+// GeneratedCert names the resolver that issues a certificate.
 type GeneratedCert struct {
 	// Resolver names the certificate resolver.
 	// +optional
