@@ -87,7 +87,7 @@ func (s *Snapshot) choose(p *Pool, r *Request) *Member {
 		r.Tried = tried
 	}
 	if member != nil && s.cookies != nil {
-		r.Cookie = s.policies.Cookie.Set(member.stickyID)
+		r.Cookie = s.policies.Cookie.Set(member.sticky.id)
 		if named {
 			p.counters.Moved.Add(1)
 		}

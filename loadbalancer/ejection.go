@@ -23,7 +23,7 @@ func (r *Registry) takeEvents(now time.Duration) {
 	ejectionCandidates, results, zone := r.events.take()
 	if zone != nil && *zone != r.zone {
 		r.zone = *zone
-		for _, pool := range r.pools {
+		for pool := range r.Pools() {
 			r.mark(pool)
 		}
 	}

@@ -19,8 +19,9 @@ type EndpointKey struct {
 
 // Endpoint is the state of one incarnation of an address, shared by all pools.
 type Endpoint struct {
-	key             EndpointKey
-	refs            int
+	key EndpointKey
+	// upstreams is the first of its upstreams, which belong to the single writer.
+	upstreams       *Upstream
 	inFlight        atomic.Int64
 	connectFailures atomic.Int64
 }
@@ -33,6 +34,24 @@ func (e *Endpoint) InFlight() int { return int(e.inFlight.Load()) }
 
 // ConnectFailures returns the number of failed connects since the last response of the endpoint.
 func (e *Endpoint) ConnectFailures() int { return int(e.connectFailures.Load()) }
+
+// upstream returns the upstream of a key of the endpoint, or nil.
+func (e *Endpoint) upstream(key *UpstreamKey) *Upstream {
+	one := e.upstreams
+	for one != nil && (one.scheme != key.Scheme || one.host != key.Host || one.dialer != key.Dialer) {
+		one = one.next
+	}
+	return one
+}
+
+// drop takes an upstream out.
+func (e *Endpoint) drop(upstream *Upstream) {
+	place := &e.upstreams
+	for *place != upstream {
+		place = &(*place).next
+	}
+	*place = upstream.next
+}
 
 func (e *Endpoint) done(outcome Outcome) {
 	e.inFlight.Add(-1)

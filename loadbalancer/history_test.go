@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -107,13 +108,13 @@ func (h *history) end() {
 // holds checks what is true at every moment.
 func (h *history) holds(step int) {
 	t := h.t
-	wanted, refs, members := map[*Upstream]int{}, map[*Upstream]int{}, map[*Member]bool{}
-	for _, pool := range h.pools {
+	wanted, refs, members := map[*Upstream]int32{}, map[*Upstream]int32{}, map[*Member]bool{}
+	for pool := range h.Pools() {
 		for _, server := range pool.servers {
 			for _, member := range server.members {
 				members[member] = true
 				refs[member.upstream]++
-				if member.upstream.key.Dialer != pool.dialer || member.upstream.key.Scheme != server.spec.Scheme {
+				if member.upstream.dialer != pool.dialer || member.upstream.scheme != server.spec.Scheme {
 					t.Fatalf("step %d: %s is reached in the way of an earlier specification", step, member.Address())
 				}
 				if !member.draining {
@@ -143,10 +144,10 @@ func (h *history) holds(step int) {
 			t.Fatalf("step %d: a member that is gone is ejected", step)
 		}
 	}
-	for _, upstream := range h.upstreams {
+	for upstream := range h.upstreams() {
 		if upstream.refs != refs[upstream] || upstream.wanted != wanted[upstream] ||
 			upstream.draining.Load() != (upstream.wanted == 0) {
-			t.Fatalf("step %d: %s has %d of %d members, %d of %d that keep connections, draining %v", step, upstream.address,
+			t.Fatalf("step %d: %s has %d of %d members, %d of %d that keep connections, draining %v", step, upstream.url,
 				upstream.refs, refs[upstream], upstream.wanted, wanted[upstream], upstream.draining.Load())
 		}
 	}
@@ -161,8 +162,21 @@ func (h *history) holds(step int) {
 			counted[one.member.pool]++
 		}
 	}
-	for _, pool := range h.pools {
+	for pool := range h.Pools() {
 		equal(t, "requests under way", pool.state.InFlight.Load(), counted[pool])
+	}
+}
+
+// upstreams yields all upstreams.
+func (r *Registry) upstreams() iter.Seq[*Upstream] {
+	return func(yield func(*Upstream) bool) {
+		for endpoint := range r.Endpoints() {
+			for one := endpoint.upstreams; one != nil; one = one.next {
+				if !yield(one) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -204,7 +218,7 @@ func TestRandomHistoryOfPolicies(t *testing.T) {
 				h.Release(name)
 			}
 			h.pass(time.Minute)
-			if left := len(h.endpoints) + len(h.upstreams) + len(h.probes) + len(h.ejected) + len(h.warming) + len(h.leaving) +
+			if left := len(h.endpoints) + len(h.probes) + len(h.ejected) + len(h.warming) + len(h.leaving) +
 				len(h.stale) + len(h.Registry.policies); left > 0 {
 				t.Errorf("seed %d: %d things are left", seed, left)
 			}
@@ -259,7 +273,7 @@ func TestChangesUnderRequests(t *testing.T) {
 	}
 	close(stop)
 	readers.Wait()
-	for _, pool := range h.pools {
+	for pool := range h.Pools() {
 		equal(t, "in flight", pool.state.InFlight.Load(), int64(0))
 	}
 }

@@ -1,10 +1,12 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"strconv"
 	"sync/atomic"
 	"time"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 )
@@ -14,16 +16,12 @@ import (
 type Member struct {
 	pool     *Pool
 	upstream *Upstream
-	host     string
-	path     string
+	// spec is the server's specification, but for the weight.
+	spec *ServerSpec
 	// name is the server's identity for sticky cookies and hashes: its URL, or scheme://address.
 	name string
-	// declared is the configured URL, which may expand to several members.
-	declared string
 	// url is scheme://host:port, as logs and metrics show it.
 	url string
-	// base is the escaped path of that URL.
-	base string
 	// since is the instant at which the member joined or recovered, the start of its slow start.
 	since atomic.Int64
 	// active counts the pool's requests in flight to the endpoint, as long as the pool has limits.
@@ -35,29 +33,27 @@ type Member struct {
 	// The fields below belong to the single writer.
 	memberState
 	probe *probe
-	zone  string
-	hints []string
-	// gone is set when the member has left its pool.
-	gone bool
-	// stickyID is the cookie value of the member, and aliases are older and alternative values. Both are set
-	// before the first snapshot that needs them, and do not change.
-	stickyID string
-	aliases  []string
+	// declared is the endpoint in the last set.
+	declared *dynamic.Endpoint
+	// sticky is set before the first snapshot that needs it, and does not change.
+	sticky *stickyValues
 }
 
 // memberState is the part of a member's state that keeps it from getting requests.
 type memberState struct {
+	// ejected is set until the instant until, because real requests failed.
+	until   time.Duration
+	ejected bool
 	// down is set when the active check failed.
 	down bool
-	// ejected is set until the instant until, because real requests failed.
-	ejected bool
-	until   time.Duration
 	// unreachable is set when the last failure before that was a failed connect.
 	unreachable bool
 	// weighs is set when its server has weight.
 	weighs, terminating bool
 	// draining is set when its connections are closed after their current request.
 	draining bool
+	// gone is set when the member has left its pool.
+	gone bool
 }
 
 // stays reports whether the member has weight and is not terminating.
@@ -84,18 +80,18 @@ func (m *Member) Endpoint() *Endpoint { return m.upstream.endpoint }
 func (m *Member) Upstream() *Upstream { return m.upstream }
 
 // Address returns the endpoint's address as text: host:port, IPv6 in brackets.
-func (m *Member) Address() string { return m.upstream.address }
+func (m *Member) Address() string { return m.upstream.Address() }
 
 // Host returns the authority of the server's URL, or the endpoint's address where there is none: the Host
 // header when the client's is not passed on (passHostHeader).
-func (m *Member) Host() string { return m.host }
+func (m *Member) Host() string { return cmp.Or(m.spec.Host, m.Address()) }
 
 // URL returns scheme://host:port: the authority as the configuration gives it, or the address of an endpoint
 // that a set brought.
 func (m *Member) URL() string { return m.url }
 
 // Path returns the escaped path prefix for requests, empty for none.
-func (m *Member) Path() string { return m.path }
+func (m *Member) Path() string { return m.spec.Path }
 
 // Result is the result of a request to an endpoint.
 type Result struct {

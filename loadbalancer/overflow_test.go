@@ -3,8 +3,6 @@ package loadbalancer
 import (
 	"testing"
 	"time"
-
-	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 // Weights as large as can be, on sets whose sizes have no small common multiple: the sum of all shares must not
@@ -13,7 +11,7 @@ func TestLargeWeightsOnManyServers(t *testing.T) {
 	pool := newPool("large", time.Now(), newEventQueue())
 	pool.policies = &sharedPolicies{}
 	add := func(size int) {
-		one := &server{weight: clampWeight(1 << 40), endpoints: make([]dynamic.Endpoint, size)}
+		one := &server{weight: clampWeight(1 << 40)}
 		for range size {
 			endpoint := &Endpoint{}
 			one.members = append(one.members, &Member{

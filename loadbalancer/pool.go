@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
@@ -46,13 +45,16 @@ type Pool struct {
 	noticed time.Time
 }
 
-// server is one server of a pool with its current members.
+// server is one server of a pool with its current members, sorted by address.
 type server struct {
-	spec   ServerSpec
+	pool *Pool
+	// spec is the first of the specifications that make the server; weight is the sum of theirs.
+	spec   *ServerSpec
 	weight uint64
-	// endpoints are sorted by address; members are parallel to them.
-	endpoints []dynamic.Endpoint
-	members   []*Member
+	// set has the server at a place among its users; nil for a server with an address.
+	set     *set
+	place   int
+	members []*Member
 }
 
 func newPool(name string, epoch time.Time, events *eventQueue) *Pool {

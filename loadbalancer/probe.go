@@ -9,7 +9,7 @@ import (
 // ProbeKey identifies one active check of an endpoint. Pools with equal keys share the check and its result.
 type ProbeKey struct {
 	// Upstream is the endpoint and how it is reached.
-	Upstream UpstreamKey
+	Upstream *Upstream
 	// Host is the authority of the server's URL.
 	Host string
 	// Path is the escaped path of the server's URL where the check's is relative to it.
@@ -39,9 +39,9 @@ func (r *Registry) watch(m *Member) {
 		r.unwatch(m, old)
 		return
 	}
-	key := ProbeKey{Upstream: m.upstream.key, Host: m.host, Check: m.pool.policies.Check}
+	key := ProbeKey{Upstream: m.upstream, Host: m.Host(), Check: m.pool.policies.Check}
 	if key.Check.Relative() {
-		key.Path = m.base
+		key.Path = m.spec.base()
 	}
 	if old != nil && old.key == key {
 		return
@@ -51,8 +51,8 @@ func (r *Registry) watch(m *Member) {
 		next = &probe{key: key, members: map[*Member]struct{}{}, down: m.down, reason: m.statusReasons.check.Load()}
 		r.probes[key] = next
 		next.runs = r.prober.Start(health.Target{
-			Scheme: key.Upstream.Scheme, Address: key.Upstream.Endpoint.Address, Host: key.Host, Path: key.Path,
-			Connect: connector{key.Upstream.Dialer},
+			Scheme: m.upstream.scheme, Address: m.upstream.endpoint.key.Address, Host: key.Host, Path: key.Path,
+			Connect: connector{m.upstream.dialer},
 		}, key.Check, func(result health.Result) { r.events.addCheckResult(next, result) })
 	}
 	next.members[m] = struct{}{}

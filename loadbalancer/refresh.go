@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -12,7 +13,7 @@ import (
 func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 	before := make(map[ServerSpec]*server, len(pool.servers))
 	for _, server := range pool.servers {
-		before[server.spec] = server
+		before[server.spec.identity()] = server
 	}
 	sameDialer, policies := pool.dialer == spec.Dialer, pool.policies
 	pool.policies = r.share(&spec.Policies)
@@ -21,19 +22,20 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 		pool.budget.Store(retry.NewBudget(spec.RetryPercent))
 	}
 	pool.dialer, pool.declared, pool.servers = spec.Dialer, spec.Servers, make([]*server, 0, len(spec.Servers))
-	for _, declared := range spec.Servers {
+	for i := range spec.Servers {
+		declared := &spec.Servers[i]
 		identity := declared.identity()
 		if same, duplicate := after[identity]; duplicate {
 			same.weight = min(same.weight+clampWeight(declared.Weight), maxWeight)
 			continue
 		}
-		next := &server{spec: identity, weight: clampWeight(declared.Weight)}
+		next := &server{pool: pool, spec: declared, weight: clampWeight(declared.Weight)}
 		if old, kept := before[identity]; kept && sameDialer {
-			next.endpoints, next.members, old.members = old.endpoints, old.members, nil
+			next.members, old.members = old.members, nil
 		}
 		after[identity] = next
 		pool.servers = append(pool.servers, next)
-		r.subscribe(pool, identity.SetKey)
+		r.subscribe(next)
 	}
 	now := time.Since(r.epoch)
 	r.round++
@@ -41,23 +43,12 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 	r.refresh(pool, now)
 	pool.stale = false
 	pool.noticed = time.Time{}
-	for identity, old := range before {
-		if !uses(pool.servers, identity.SetKey) {
-			r.unsubscribe(pool, identity.SetKey)
-		}
+	for _, old := range before {
+		r.unsubscribe(old)
 		r.release(old.members)
 	}
 	r.unshare(policies)
 	r.reconsider(pool, now)
-}
-
-func uses(servers []*server, key string) bool {
-	for _, server := range servers {
-		if server.spec.SetKey == key {
-			return true
-		}
-	}
-	return false
 }
 
 // settle applies the policies of the new specification to the members that stay.
@@ -81,10 +72,10 @@ func (r *Registry) refresh(pool *Pool, now time.Duration) {
 	var gone []*Member
 	for _, server := range pool.servers {
 		endpoints := []dynamic.Endpoint{{Address: server.spec.Address}}
-		if server.spec.SetKey != "" {
-			endpoints = r.sets[server.spec.SetKey].endpoints
+		if server.set != nil {
+			endpoints = server.set.endpoints
 		}
-		gone = r.follow(pool, server, endpoints, joins, gone)
+		gone = r.follow(server, endpoints, joins, gone)
 	}
 	r.round++
 	pool.publish(now, r.zone)
@@ -97,55 +88,48 @@ func (r *Registry) refresh(pool *Pool, now time.Duration) {
 // follow updates the members of a server to the given endpoints, and returns gone with the members that are no
 // longer needed appended. Both lists are sorted by address, so one pass is enough.
 func (r *Registry) follow(
-	pool *Pool, server *server, endpoints []dynamic.Endpoint, joins time.Duration, gone []*Member,
+	server *server, endpoints []dynamic.Endpoint, joins time.Duration, gone []*Member,
 ) []*Member {
-	before, old := server.endpoints, server.members
+	old := server.members
 	members := make([]*Member, 0, len(endpoints))
 	for i := range endpoints {
 		endpoint := &endpoints[i]
 		// Equal addresses are the common case, and equality is cheaper than order.
-		for len(old) > 0 && before[0].Address != endpoint.Address && before[0].Address.Compare(endpoint.Address) < 0 {
-			gone, old, before = append(gone, old[0]), old[1:], before[1:]
+		for len(old) > 0 && old[0].declared.Address != endpoint.Address &&
+			old[0].declared.Address.Compare(endpoint.Address) < 0 {
+			gone, old = append(gone, old[0]), old[1:]
 		}
 		var member *Member
-		if len(old) > 0 && before[0].Address == endpoint.Address && before[0].UID == endpoint.UID {
-			member, old, before = old[0], old[1:], before[1:]
+		if len(old) > 0 && old[0].declared.Address == endpoint.Address && old[0].declared.UID == endpoint.UID {
+			member, old = old[0], old[1:]
 		} else {
-			member = r.join(pool, server, endpoint)
+			member = r.join(server, endpoint)
 			member.since.Store(int64(joins))
 		}
-		member.zone, member.hints = endpoint.Zone, endpoint.ZoneHints
+		member.declared = endpoint
 		member.weighs, member.terminating = server.weight > 0, endpoint.Terminating
 		member.statusReasons.setTerminating(endpoint.Terminating)
 		member.drain(!member.stays())
 		members = append(members, member)
 	}
-	server.endpoints, server.members = endpoints, members
+	server.members = members
 	return append(gone, old...)
 }
 
-func (r *Registry) join(pool *Pool, server *server, endpoint *dynamic.Endpoint) *Member {
+func (r *Registry) join(server *server, endpoint *dynamic.Endpoint) *Member {
+	spec := server.spec
 	key := UpstreamKey{
-		Endpoint: EndpointKey{Source: server.spec.source(), Address: endpoint.Address, UID: endpoint.UID},
-		Scheme:   server.spec.Scheme,
-		Dialer:   pool.dialer,
+		Endpoint: EndpointKey{Source: spec.source(), Address: endpoint.Address, UID: endpoint.UID},
+		Scheme:   spec.Scheme,
+		Dialer:   server.pool.dialer,
 	}
 	if key.Scheme == "https" {
-		key.Host = server.spec.Host
+		key.Host = spec.Host
 	}
-	member := &Member{
-		pool: pool, upstream: r.acquire(key), host: server.spec.Host, path: server.spec.Path, declared: server.spec.URL,
-		base: server.spec.base(),
-	}
-	if member.host == "" {
-		member.host = member.upstream.address
-	}
-	if member.name = server.spec.URL; server.spec.SetKey != "" || member.name == "" {
-		member.name = server.spec.Scheme + "://" + member.upstream.address
-	}
-	member.url = server.spec.Scheme + "://" + member.host
-	if server.spec.SetKey != "" {
-		member.url = server.spec.Scheme + "://" + member.upstream.address
+	member := &Member{pool: server.pool, spec: spec, upstream: r.acquire(key)}
+	member.name, member.url = member.upstream.url, member.upstream.url
+	if spec.SetKey == "" {
+		member.name, member.url = cmp.Or(spec.URL, member.name), spec.Scheme+"://"+member.Host()
 	}
 	member.upstream.wanted++
 	member.upstream.drain(false) // Another pool may have drained it.
@@ -154,17 +138,15 @@ func (r *Registry) join(pool *Pool, server *server, endpoint *dynamic.Endpoint) 
 }
 
 func (r *Registry) acquire(key UpstreamKey) *Upstream {
-	upstream, known := r.upstreams[key]
+	endpoint, known := r.endpoints[key.Endpoint]
 	if !known {
-		endpoint, seen := r.endpoints[key.Endpoint]
-		if !seen {
-			endpoint = &Endpoint{key: key.Endpoint}
-			r.endpoints[key.Endpoint] = endpoint
-		}
-		endpoint.refs++
-		address := key.Endpoint.Address.String()
-		upstream = &Upstream{key: key, endpoint: endpoint, address: address, trips: key.Dialer.RoundTripper(key)}
-		r.upstreams[key] = upstream
+		endpoint = &Endpoint{key: key.Endpoint}
+		r.endpoints[key.Endpoint] = endpoint
+	}
+	upstream := endpoint.upstream(&key)
+	if upstream == nil {
+		upstream = newUpstream(endpoint, key)
+		upstream.next, endpoint.upstreams = endpoint.upstreams, upstream
 	}
 	upstream.refs++
 	return upstream
@@ -195,11 +177,11 @@ func (r *Registry) release(members []*Member) {
 		if upstream.refs--; upstream.refs > 0 {
 			continue
 		}
-		delete(r.upstreams, upstream.key)
+		upstream.endpoint.drop(upstream)
 		if limited := member.pool.policies.DrainTime; limited > 0 && upstream.inFlight.Load() > 0 {
 			r.leaving[upstream] = limit{end: later(time.Since(r.epoch), limited), pool: member.pool}
 		}
-		if upstream.endpoint.refs--; upstream.endpoint.refs == 0 {
+		if upstream.endpoint.upstreams == nil {
 			delete(r.endpoints, upstream.endpoint.key)
 		}
 	}

@@ -38,12 +38,10 @@ type Options struct {
 type Registry struct {
 	options   Options
 	epoch     time.Time
-	pools     map[string]*Pool
-	public    sync.Map // the pools for readers, by name
+	pools     sync.Map // by name
 	sets      map[string]*set
 	policies  map[Policies]*sharedPolicies
 	endpoints map[EndpointKey]*Endpoint
-	upstreams map[UpstreamKey]*Upstream
 	probes    map[ProbeKey]*probe
 	prober    *health.Prober
 	zone      string
@@ -71,11 +69,9 @@ func NewRegistry(options Options) *Registry {
 	return &Registry{
 		options:   options,
 		epoch:     time.Now(),
-		pools:     map[string]*Pool{},
 		sets:      map[string]*set{},
 		policies:  map[Policies]*sharedPolicies{},
 		endpoints: map[EndpointKey]*Endpoint{},
-		upstreams: map[UpstreamKey]*Upstream{},
 		probes:    map[ProbeKey]*probe{},
 		prober:    options.Prober,
 		events:    newEventQueue(),
@@ -95,13 +91,13 @@ func (r *Registry) SetZone(zone string) { r.events.setZone(zone) }
 // Pools yields the pools. It may be called from any goroutine.
 func (r *Registry) Pools() iter.Seq[*Pool] {
 	return func(yield func(*Pool) bool) {
-		r.public.Range(func(_, pool any) bool { return yield(pool.(*Pool)) })
+		r.pools.Range(func(_, pool any) bool { return yield(pool.(*Pool)) })
 	}
 }
 
 // Lookup returns the pool of a service by its qualified name. It may be called from any goroutine.
 func (r *Registry) Lookup(name string) (*Pool, bool) {
-	pool, known := r.public.Load(name)
+	pool, known := r.pools.Load(name)
 	if !known {
 		return nil, false
 	}
@@ -122,28 +118,26 @@ func (r *Registry) NewPool(name string) *Pool { return newPool(name, r.epoch, r.
 // An equal specification changes nothing, and a changed one keeps the picker's position and what both have in common.
 // The Servers of the specification must not be changed afterwards.
 func (r *Registry) Configure(pool *Pool, spec PoolSpec) {
-	if r.pools[spec.Name] == pool && pool.is(&spec) {
+	if known, _ := r.Lookup(spec.Name); known == pool && pool.is(&spec) {
 		return
 	}
-	r.pools[spec.Name] = pool
-	r.public.Store(spec.Name, pool)
+	r.pools.Store(spec.Name, pool)
 	r.reconfigure(pool, spec)
 }
 
 // Release removes the pool of that name. Requests that still hold it are answered; its connections are closed
 // after the last of them.
 func (r *Registry) Release(name string) {
-	pool, known := r.pools[name]
+	pool, known := r.Lookup(name)
 	if !known {
 		return
 	}
-	delete(r.pools, name)
-	r.public.Delete(name)
+	r.pools.Delete(name)
 	pool.stale = false // The next flush drops it from the list.
 	delete(r.warming, pool)
 	r.unshare(pool.policies)
 	for _, server := range pool.servers {
-		r.unsubscribe(pool, server.spec.SetKey)
+		r.unsubscribe(server)
 		r.release(server.members)
 	}
 }
@@ -162,10 +156,10 @@ func (r *Registry) Apply(update dynamic.EndpointSet) {
 		r.forget(known)
 		return
 	}
-	for pool := range known.users {
-		r.mark(pool)
-		if pool.noticed.IsZero() {
-			pool.noticed = update.Noticed
+	for _, user := range known.users {
+		r.mark(user.pool)
+		if user.pool.noticed.IsZero() {
+			user.pool.noticed = update.Noticed
 		}
 	}
 	r.forget(known)

@@ -16,7 +16,7 @@ import (
 
 // pool returns the pool of the specification's name, configured.
 func (r *Registry) pool(spec PoolSpec) *Pool {
-	pool, known := r.pools[spec.Name]
+	pool, known := r.Lookup(spec.Name)
 	if !known {
 		pool = r.NewPool(spec.Name)
 	}

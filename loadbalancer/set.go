@@ -6,12 +6,12 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// set is the last known state of one endpoint set and the pools that use it.
+// set is the last known state of one endpoint set and the servers that follow it.
 type set struct {
 	key       string
 	version   uint64
 	endpoints []dynamic.Endpoint
-	users     map[*Pool]struct{}
+	users     []*server
 	arrived   bool
 	deleted   bool
 }
@@ -45,26 +45,34 @@ func inOrder(endpoints []dynamic.Endpoint) []dynamic.Endpoint {
 func (r *Registry) set(key string) *set {
 	known, found := r.sets[key]
 	if !found {
-		known = &set{key: key, users: map[*Pool]struct{}{}}
+		known = &set{key: key}
 		r.sets[key] = known
 	}
 	return known
 }
 
-func (r *Registry) subscribe(pool *Pool, key string) {
-	if key != "" {
-		r.set(key).users[pool] = struct{}{}
+// subscribe has a server follow its set, if it has one.
+func (r *Registry) subscribe(s *server) {
+	if s.spec.SetKey != "" {
+		s.set = r.set(s.spec.SetKey)
+		s.place = len(s.set.users)
+		s.set.users = append(s.set.users, s)
 	}
 }
 
-func (r *Registry) unsubscribe(pool *Pool, key string) {
-	if known, found := r.sets[key]; found {
-		delete(known.users, pool)
-		r.forget(known)
+func (r *Registry) unsubscribe(s *server) {
+	if s.set == nil {
+		return
 	}
+	users := s.set.users
+	last := users[len(users)-1]
+	users[s.place], last.place = last, s.place
+	users[len(users)-1] = nil
+	s.set.users = users[:len(users)-1]
+	r.forget(s.set)
 }
 
-// forget drops a set without pools that is deleted or never arrived.
+// forget drops a set without servers that is deleted or never arrived.
 func (r *Registry) forget(s *set) {
 	if len(s.users) == 0 && (s.deleted || !s.arrived) {
 		delete(r.sets, s.key)

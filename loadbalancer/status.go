@@ -109,7 +109,7 @@ func (q *EndpointQuery) selects(m *Member, state State, named bool) bool {
 		return false
 	}
 	key := &m.upstream.endpoint.key
-	return named || q.isIn(m.upstream.address) || q.isIn(key.Source) || q.isIn(key.UID)
+	return named || q.isIn(m.Address()) || q.isIn(key.Source) || q.isIn(key.UID)
 }
 
 func (q *EndpointQuery) isIn(text string) bool {
@@ -257,8 +257,7 @@ func (s EndpointStatus) Upstreams() []UpstreamStatus {
 		}
 		seen = append(seen, upstream)
 		statuses = append(statuses, UpstreamStatus{
-			Scheme: upstream.key.Scheme, Host: upstream.key.Host,
-			Idle: upstream.idle(),
+			Scheme: upstream.scheme, Host: upstream.host, Idle: upstream.idle(),
 		})
 	}
 	slices.SortFunc(statuses, func(a, b UpstreamStatus) int {

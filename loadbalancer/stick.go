@@ -11,6 +11,12 @@ type cookieMember struct {
 	current bool
 }
 
+// stickyValues are the cookie value of a member, and older and alternative ones.
+type stickyValues struct {
+	id      string
+	aliases []string
+}
+
 // newCookies returns the cookie values of the members that can serve.
 func newCookies(s *Snapshot) cookies {
 	known := make(cookies, len(s.candidates))
@@ -19,13 +25,13 @@ func newCookies(s *Snapshot) cookies {
 			continue
 		}
 		member := s.candidates[i].member
-		if member.stickyID == "" {
-			member.stickyID, member.aliases = sticky.ID(member.name), sticky.Aliases(member.name)
-			if url := member.declared; url != "" && url != member.name {
-				member.aliases = append(member.aliases, sticky.ID(url))
+		if member.sticky == nil {
+			member.sticky = &stickyValues{id: sticky.ID(member.name), aliases: sticky.Aliases(member.name)}
+			if url := member.spec.URL; url != "" && url != member.name {
+				member.sticky.aliases = append(member.sticky.aliases, sticky.ID(url))
 			}
 		}
-		for _, alias := range member.aliases {
+		for _, alias := range member.sticky.aliases {
 			if _, taken := known[alias]; !taken {
 				known[alias] = cookieMember{member: member}
 			}
@@ -33,7 +39,7 @@ func newCookies(s *Snapshot) cookies {
 	}
 	for i := range s.candidates {
 		if member := s.candidates[i].member; s.candidates[i].sticks() {
-			known[member.stickyID] = cookieMember{member: member, current: true}
+			known[member.sticky.id] = cookieMember{member: member, current: true}
 		}
 	}
 	return known
@@ -55,7 +61,7 @@ func (s *Snapshot) byCookie(p *Pool, r *Request) (keeper *Member, named bool) {
 			break
 		}
 		if !kept.current {
-			r.Cookie = s.policies.Cookie.Set(kept.member.stickyID)
+			r.Cookie = s.policies.Cookie.Set(kept.member.sticky.id)
 		}
 		return kept.member, true
 	}

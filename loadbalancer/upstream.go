@@ -59,29 +59,37 @@ type SharedSender interface {
 
 // Upstream is an endpoint reached in one way; it owns the idle connections and TLS sessions.
 type Upstream struct {
-	key      UpstreamKey
 	endpoint *Endpoint
-	address  string
-	trips    RoundTripper
-	refs     int
+	// scheme, host and dialer are those of its key.
+	scheme, host string
+	dialer       Dialer
+	// url is scheme://address.
+	url   string
+	trips RoundTripper
 	// wanted is the number of members that keep connections; refs counts all members.
-	wanted   int
+	refs, wanted int32
+	// next is another upstream of the endpoint.
+	next     *Upstream
 	inFlight atomic.Int64
 	// draining is set when connections are closed after their current request.
 	draining atomic.Bool
 }
 
-// Key returns the key of the upstream.
-func (u *Upstream) Key() UpstreamKey { return u.key }
+func newUpstream(endpoint *Endpoint, key UpstreamKey) *Upstream {
+	return &Upstream{
+		endpoint: endpoint, scheme: key.Scheme, host: key.Host, dialer: key.Dialer,
+		url: key.Scheme + "://" + endpoint.key.Address.String(), trips: key.Dialer.RoundTripper(key),
+	}
+}
 
 // Endpoint returns the endpoint that is reached.
 func (u *Upstream) Endpoint() *Endpoint { return u.endpoint }
 
 // Address returns the endpoint's address as text: host:port, IPv6 in brackets.
-func (u *Upstream) Address() string { return u.address }
+func (u *Upstream) Address() string { return u.url[len(u.scheme)+len("://"):] }
 
 // Scheme returns http, https or h2c.
-func (u *Upstream) Scheme() string { return u.key.Scheme }
+func (u *Upstream) Scheme() string { return u.scheme }
 
 // RoundTripper returns the client of the upstream.
 func (u *Upstream) RoundTripper() RoundTripper { return u.trips }

@@ -8,13 +8,13 @@ func nearby(serving candidates, policy ZonePolicy, zone string) func(*Member) bo
 	if zone == "" || policy == ZoneNone {
 		return nil
 	}
-	hinted := func(m *Member) bool { return slices.Contains(m.hints, zone) }
-	all := !slices.ContainsFunc(serving, func(c candidate) bool { return len(c.member.hints) == 0 })
+	hinted := func(m *Member) bool { return slices.Contains(m.declared.ZoneHints, zone) }
+	all := !slices.ContainsFunc(serving, func(c candidate) bool { return len(c.member.declared.ZoneHints) == 0 })
 	if all && slices.ContainsFunc(serving, func(c candidate) bool { return hinted(c.member) }) {
 		return hinted
 	}
 	if policy == ZoneLocal {
-		return func(m *Member) bool { return m.zone == zone }
+		return func(m *Member) bool { return m.declared.Zone == zone }
 	}
 	return nil
 }

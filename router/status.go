@@ -45,7 +45,7 @@ func (n *serviceNode) status() ServiceStatus {
 	snapshot := n.pool.Snapshot()
 	for member, share := range snapshot.Members() {
 		status.Endpoints = append(status.Endpoints, EndpointStatus{
-			Address: member.Address(), Scheme: member.Upstream().Key().Scheme, Share: share,
+			Address: member.Address(), Scheme: member.Upstream().Scheme(), Share: share,
 		})
 	}
 	i := 0
