@@ -58,13 +58,15 @@ func (m *Mirrors) Counts() MirrorCounts {
 	}
 }
 
-// Close cancels the requests in flight, waits until they have ended, and refuses new ones.
+// Close cancels the requests in flight, waits until they have ended, and refuses new ones. It may be called again, at
+// the same time too.
 func (m *Mirrors) Close() {
 	m.cancel()
 	if m.state.Or(closing)&^closing == 0 {
 		return
 	}
 	<-m.idle
+	m.signal() // for another Close
 }
 
 // enter counts a request in, unless the runner is closed.
@@ -77,9 +79,13 @@ func (m *Mirrors) enter() bool {
 }
 
 func (m *Mirrors) leave() {
-	if m.state.Add(^uint64(0)) != closing {
-		return
+	if m.state.Add(^uint64(0)) == closing {
+		m.signal()
 	}
+}
+
+// signal says that no request is in flight, and none will be.
+func (m *Mirrors) signal() {
 	select {
 	case m.idle <- struct{}{}:
 	default: // already signaled
