@@ -131,6 +131,53 @@ func TestFailoverByStatus(t *testing.T) {
 	}
 }
 
+// TestFailoverOfAMainServiceThatWritesNothing takes that for 200, as the server does, unless the client has left.
+func TestFailoverOfAMainServiceThatWritesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		codes  string
+		leaves bool
+		want   string
+	}{
+		"listed":     {"200", false, "[200 fallback]"},
+		"not listed": {"5xx", false, "[103  200 main]"},
+		"left":       {"200", true, "[]"},
+	} {
+		f := service.NewFailover(service.FailoverOptions{
+			Main: handled(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusEarlyHints)
+				w.Header().Set("X-Service", "main")
+				if test.leaves {
+					telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
+				}
+			}),
+			Fallback: echo("fallback"), Status: codes(t, test.codes), Memory: replay.NewMemory(1 << 20),
+		})
+		w := &heads{ResponseRecorder: httptest.NewRecorder()}
+		ctx := telemetry.WithRecord(t.Context(), &telemetry.Record{})
+		f.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
+		if got := fmt.Sprint(w.seen); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// heads keeps the status and the service of all responses, informational ones included.
+type heads struct {
+	*httptest.ResponseRecorder
+	seen []string
+}
+
+func (h *heads) WriteHeader(status int) {
+	h.seen = append(h.seen, fmt.Sprint(status, " ", h.Header().Get("X-Service")))
+}
+
+func (h *heads) Write(p []byte) (int, error) {
+	if len(h.seen) == 0 {
+		h.WriteHeader(http.StatusOK)
+	}
+	return len(p), nil
+}
+
 // A client sees every byte on the wire, also those that libraries leave out.
 func TestNothingOfADiscardedAnswerReachesTheClient(t *testing.T) {
 	f := service.NewFailover(service.FailoverOptions{

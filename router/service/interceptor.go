@@ -8,6 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/httpio/intercept"
 	"github.com/sluiceproxy/sluice/httpio/replay"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // responseInterceptor is the response writer of the main service. It passes a response on, unless its status is one
@@ -34,10 +35,16 @@ func newResponseInterceptor(w http.ResponseWriter, codes *dynamic.StatusCodes, c
 	return s
 }
 
-// serve runs a handler and reports whether its response was discarded. A discarded response may break off.
+// serve runs a handler and reports whether its response was discarded. A discarded response may break off. A handler
+// that returns without a response has answered 200, unless the client has left.
 func (s *responseInterceptor) serve(handler http.Handler, r *http.Request) (discarded bool) {
 	defer s.end()
-	s.Serve(handler, s, r)
+	left := func() bool {
+		return r.Context().Err() != nil || telemetry.RecordFrom(r.Context()).Status == telemetry.StatusClientClosedRequest
+	}
+	if s.Serve(handler, s, r) && !left() {
+		s.Begin()
+	}
 	if s.Decision() != intercept.Discard {
 		return false
 	}
