@@ -236,7 +236,7 @@ func (w *Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	conn, buffers, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
-		w.state.Store(int32(Pass))
+		w.state.CompareAndSwap(int32(Undecided), int32(Pass)) // What has ended meanwhile stays so.
 	}
 	return conn, buffers, err
 }

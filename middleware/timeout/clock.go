@@ -206,11 +206,15 @@ func (s *requestState) end() limit {
 // passed returns the limit that was over, or none.
 func (s *requestState) passed() limit { return limit(s.over.Load()) }
 
-// take records that the connection speaks another protocol from now on, to which idle alone applies.
+// take records that the connection speaks another protocol from now on, to which idle alone applies. If the time was
+// over while the connection was taken from the server, it has ended.
 func (s *requestState) take(connection net.Conn) net.Conn {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.hijacked = connection
+	if s.passed() != none {
+		_ = connection.SetDeadline(past)
+	}
 	if s.timeout.idle == 0 {
 		s.timer.Stop()
 		return connection

@@ -75,6 +75,8 @@ type server struct {
 	written  bool
 	informed []int
 	hijacked net.Conn
+	// slow is how long it takes to take a connection over.
+	slow time.Duration
 }
 
 func newServer() *server {
@@ -105,6 +107,7 @@ func (s *server) WriteHeader(status int) {
 }
 
 func (s *server) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	wait(s.slow)
 	return s.hijacked, bufio.NewReadWriter(bufio.NewReader(s.hijacked), bufio.NewWriter(s.hijacked)), nil
 }
 

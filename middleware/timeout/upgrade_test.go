@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,6 +56,33 @@ func TestUpgrades(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUpgradeAtTheLimit ends a connection whose time is over before the handler has it.
+func TestUpgradeAtTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, step := newServer(), newTimeout(t, config(5*time.Second, 0, 0))
+		near, far := net.Pipe()
+		s.hijacked, s.slow = near, 6*time.Second
+		cause := s.serve(t.Context(), step, func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Without a deadline the connection is read until then.
+			defer time.AfterFunc(time.Minute, func() { _ = far.Close() }).Stop()
+			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the connection goes on: %v", err)
+			}
+			if _, err := w.Write([]byte("late")); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the response goes on: %v", err)
+			}
+		})
+		if cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares it the same way.
+			t.Errorf("the handler ended with %v", cause)
+		}
+		_ = near.Close()
+	})
 }
 
 // TestScope is about what is derived from the context of a request.
