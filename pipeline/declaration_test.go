@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"reflect"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
 )
 
 // variant is one value of a type that differs in one place from another one.
@@ -133,7 +134,7 @@ func checkType[T any](t *testing.T) {
 		all = append(all, variants(t, typ, typ.Name())...)
 		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: "x"}
 		for _, one := range all {
-			if !newDeclaration().same(ref, pointerTo[T](one.value), pointerTo[T](one.value)) {
+			if !pipeline.Same(ref, pointerTo[T](one.value), pointerTo[T](one.value)) {
 				t.Errorf("%s: an equal copy counts as a change", one.path)
 			}
 		}
@@ -142,7 +143,7 @@ func checkType[T any](t *testing.T) {
 				if i == j || (i > 0 && j > 0 && field(from.path) != field(to.path)) {
 					continue
 				}
-				if newDeclaration().same(ref, pointerTo[T](from.value), pointerTo[T](to.value)) {
+				if pipeline.Same(ref, pointerTo[T](from.value), pointerTo[T](to.value)) {
 					t.Errorf("from %s to %s: the change was missed", from.path, to.path)
 				}
 			}
@@ -166,20 +167,4 @@ func pointerTo[T any](value reflect.Value) *T {
 	pointer := reflect.New(value.Type())
 	pointer.Elem().Set(value)
 	return pointer.Interface().(*T)
-}
-
-// TestDedupHashesOnce shows that what is hashed once is not hashed again.
-func TestDedupHashesOnce(t *testing.T) {
-	first, ref := &dynamic.Router{Rule: "Host(`a`)"}, dynamic.Ref{Kind: dynamic.KindRouter, Name: "x"}
-	own := newDeclaration()
-	if !own.same(ref, first, first) || len(own.sums) != 0 {
-		t.Error("an equal pointer was hashed")
-	}
-	if !own.same(ref, first, &dynamic.Router{Rule: "Host(`a`)"}) || len(own.sums) != 1 {
-		t.Error("an equal value was not recognised by its fingerprint")
-	}
-	own.sums[ref]++ // The stored fingerprint is used.
-	if own.same(ref, first, &dynamic.Router{Rule: "Host(`a`)"}) {
-		t.Error("the fingerprint was computed again")
-	}
 }

@@ -32,7 +32,7 @@ func TestAnEndlessRuleIsQuarantined(t *testing.T) {
 					s.send(func(c *dynamic.HTTPConfiguration) {
 						c.Routers = c.Routers.With("r", &dynamic.Router{Match: tree(), Service: "a@internal"})
 					})
-					passTime(5 * time.Second)
+					pass(5 * time.Second)
 				}
 				if endless, other := s.get(t, "http://r.test/"), s.get(t, "http://s.test/"); endless != http.StatusNotFound ||
 					other != http.StatusOK {

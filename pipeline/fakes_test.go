@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -35,7 +36,7 @@ func (s sender) Provide(ctx context.Context, messages chan<- dynamic.Message) er
 
 // rig is a pipeline with a real hub and fakes around it, in a test's bubble.
 type rig struct {
-	*Pipeline
+	*pipeline.Pipeline
 	providers map[string]sender
 	begin     time.Time
 
@@ -78,22 +79,32 @@ type compilation struct {
 
 func newRig(t *testing.T, names ...string) *rig {
 	t.Helper()
+	return newRigWith(t, nil, names...)
+}
+
+// newRigWith is newRig with other options.
+func newRigWith(t *testing.T, change func(*pipeline.Options), names ...string) *rig {
+	t.Helper()
 	r := &rig{providers: map[string]sender{}, begin: time.Now(), known: map[string]bool{}, failed: make(chan struct{}, 1)}
 	entries := make([]provider.Entry, 0, len(names))
 	for _, name := range names {
 		r.providers[name] = make(sender)
 		entries = append(entries, provider.Entry{Name: name, Provider: r.providers[name], Required: true})
 	}
-	r.Pipeline = New(Options{
+	options := pipeline.Options{
 		Source:        provider.NewHub(entries, telemetry.Discard{}),
 		Compiler:      r,
 		Endpoints:     (*rigEndpoints)(r),
-		EndpointSinks: []EndpointSink{&r.sink},
+		EndpointSinks: []pipeline.EndpointSink{&r.sink},
 		Resolver:      r,
-		Sinks:         []VerdictSink{r},
+		Sinks:         []pipeline.VerdictSink{r},
 		Metrics:       r,
 		Logger:        telemetry.Discard{},
-	})
+	}
+	if change != nil {
+		change(&options)
+	}
+	r.Pipeline = pipeline.New(options)
 	return r
 }
 

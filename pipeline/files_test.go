@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/immutable"
+	"github.com/sluiceproxy/sluice/pipeline"
 )
 
 // touched are files that change when the test says so.
@@ -28,9 +29,8 @@ func (f *touched) Stale() []string {
 // has spoken.
 func TestLoopCompilesWhatWasMadeOfFilesThatChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, "file")
 		files := &touched{changed: make(chan struct{}, 1)}
-		r.options.Files = files
+		r := newRigWith(t, func(o *pipeline.Options) { o.Files = files }, "file")
 		r.run(t)
 		r.send("file", routers("a", "Host(`a`)"))
 		pass(time.Second)
@@ -52,9 +52,8 @@ func TestLoopCompilesWhatWasMadeOfFilesThatChanged(t *testing.T) {
 // TestFilesThatChangeWhileATableWaits wants the change compiled after the table is activated that did not know of it.
 func TestFilesThatChangeWhileATableWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, "file")
 		files := &touched{changed: make(chan struct{}, 1)}
-		r.options.Files = files
+		r := newRigWith(t, func(o *pipeline.Options) { o.Files = files }, "file")
 		r.run(t)
 		first := needing("k")
 		first.HTTP.Middlewares = immutable.Of(map[string]*dynamic.Middleware{"users": {}})

@@ -21,39 +21,27 @@ import (
 // stack is a pipeline with a real hub, compiler and registry, in a test's bubble.
 type stack struct {
 	*pipeline.Pipeline
-	messages chan dynamic.Message
+	messages sender
 	target   *router.ActiveTable
-	lines    []string // what the log says of verdicts and generations
-}
-
-func (s *stack) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
-	for {
-		select {
-		case message := <-s.messages:
-			messages <- message
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	log      *lineLogger // of verdicts and generations
 }
 
 func newStack(t *testing.T) *stack {
 	t.Helper()
-	s := &stack{messages: make(chan dynamic.Message)}
+	s := &stack{messages: make(sender), log: new(lineLogger)}
 	entrypoints := []router.EntryPoint{{Name: "web", Default: true}}
 	s.target = router.NewActiveTable(entrypoints)
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	answer := func(body string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })
 	}
-	logger := lineLogger{s: s}
 	s.Pipeline = pipeline.New(pipeline.Options{
-		Source: provider.NewHub([]provider.Entry{{Name: "file", Provider: s, Required: true}}, telemetry.Discard{}),
+		Source: provider.NewHub([]provider.Entry{{Name: "file", Provider: s.messages, Required: true}}, telemetry.Discard{}),
 		Compiler: router.NewCompiler(router.Options{
 			EntryPoints: entrypoints, Registry: registry, Tickets: certificate.NewTickets(),
 			Internal: map[string]http.Handler{"a@internal": answer("a"), "b@internal": answer("b")},
 		}, s.target),
-		Endpoints: registry, Logger: logger, Sinks: []pipeline.VerdictSink{pipeline.LogSink{Logger: logger}},
+		Endpoints: registry, Logger: s.log, Sinks: []pipeline.VerdictSink{pipeline.LogSink{Logger: s.log}},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -90,23 +78,6 @@ func (s *stack) get(t *testing.T, url string) int {
 	return recorder.Code
 }
 
-// lineLogger collects the messages of errors and warnings, and those that name a generation.
-type lineLogger struct {
-	telemetry.Discard
-
-	s *stack
-}
-
-func (l lineLogger) Info(message string, _ ...any)  { l.s.lines = append(l.s.lines, message) }
-func (l lineLogger) Warn(message string, _ ...any)  { l.s.lines = append(l.s.lines, message) }
-func (l lineLogger) Error(message string, _ ...any) { l.s.lines = append(l.s.lines, message) }
-
-func passTime(d time.Duration) {
-	timer := time.NewTimer(d)
-	<-timer.C
-	synctest.Wait()
-}
-
 func none(*dynamic.HTTPConfiguration) {}
 
 // TestABrokenObjectMakesOneGeneration also proves that what can still be on its way serves until the window is over.
@@ -130,25 +101,25 @@ func TestABrokenObjectMakesOneGeneration(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStack(t)
 				s.send(none)
-				passTime(5 * time.Second)
-				s.lines = nil
+				pass(5 * time.Second)
+				s.log.all = nil
 				s.send(test.edit)
-				passTime(499 * time.Millisecond)
+				pass(499 * time.Millisecond)
 				if code, verdicts := s.get(t, "http://r.test/"), s.State().Verdicts; code != test.served || len(verdicts) != 0 {
 					t.Errorf("within the window: %d, want %d, with verdicts %v", code, test.served, verdicts)
 				}
-				passTime(time.Millisecond)
+				pass(time.Millisecond)
 				state := s.State()
 				if code := s.get(t, "http://r.test/"); code != test.refused || len(state.Verdicts) != 1 || !state.Settled {
 					t.Errorf("after the window: %d, want %d, with verdicts %v", code, test.refused, state.Verdicts)
 				}
-				passTime(5 * time.Second)
+				pass(5 * time.Second)
 				last := s.State().Generations[len(s.State().Generations)-1]
 				if last.Number != 2 || len(last.Changes) != 1 || last.Changes[0].Ref.Name != test.changes || len(last.Worse) != 1 {
 					t.Errorf("the last generation is %+v", last)
 				}
-				if len(s.lines) != 2 || s.lines[0] == s.lines[1] {
-					t.Errorf("the log says %q, want one line for the generation and one for the verdict", s.lines)
+				if len(s.log.all) != 2 || s.log.all[0] == s.log.all[1] {
+					t.Errorf("the log has %q, want one line for the generation and one for the verdict", s.log.all)
 				}
 			})
 		})
@@ -160,7 +131,7 @@ func TestAStaleRouteDoesNotHoldOtherEdits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStack(t)
 		s.send(none)
-		passTime(5 * time.Second)
+		pass(5 * time.Second)
 		s.send(func(c *dynamic.HTTPConfiguration) {
 			c.Middlewares = c.Middlewares.Without("m")
 			c.Routers.Get("s").Rule = "Host(`t.test`)"
@@ -171,7 +142,7 @@ func TestAStaleRouteDoesNotHoldOtherEdits(t *testing.T) {
 		if code := s.get(t, "http://r.test/"); code != http.StatusOK {
 			t.Errorf("%d, want the last good route", code)
 		}
-		passTime(500 * time.Millisecond)
+		pass(500 * time.Millisecond)
 		if code := s.get(t, "http://r.test/"); code != http.StatusServiceUnavailable {
 			t.Errorf("%d after the window, want 503", code)
 		}
@@ -187,14 +158,14 @@ func TestAReferenceThatComesInTimeMakesNoGenerationOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStack(t)
 		s.send(none)
-		passTime(5 * time.Second)
+		pass(5 * time.Second)
 		s.send(func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").Middlewares = []string{"n"} })
-		passTime(300 * time.Millisecond)
+		pass(300 * time.Millisecond)
 		s.send(func(c *dynamic.HTTPConfiguration) {
 			c.Routers.Get("r").Middlewares = []string{"n"}
 			c.Middlewares = c.Middlewares.With("n", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/n"}})
 		})
-		passTime(5 * time.Second)
+		pass(5 * time.Second)
 		state := s.State()
 		last := state.Generations[len(state.Generations)-1]
 		if state.Generation != 2 || last.Added != 1 || last.Changed != 1 || len(last.Worse) != 0 || len(state.Verdicts) != 0 {

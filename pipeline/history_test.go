@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/immutable"
+	"github.com/sluiceproxy/sluice/pipeline"
 )
 
 // oneRouter is a router of a test, with its rule and middlewares.
@@ -45,21 +46,21 @@ func TestGenerationsSayWhatChanged(t *testing.T) {
 		ref := func(name string) dynamic.Ref { return dynamic.Ref{Kind: dynamic.KindRouter, Name: name} }
 		at := func(line int) dynamic.Origin { return dynamic.Origin{File: "f.yaml", Line: line} }
 		one, two := &dynamic.Router{Rule: "1"}, &dynamic.Router{Rule: "2"}
-		want := []Generation{
+		want := []pipeline.Generation{
 			{
 				Number: 1, Activated: r.begin, Added: 2, Lags: map[string]time.Duration{"file": 0},
-				Changes: []Change{
-					{Ref: ref("a@file"), Kind: ObjectAdded, After: one, Origin: at(1)},
-					{Ref: ref("b@file"), Kind: ObjectAdded, After: one, Origin: at(1)},
+				Changes: []pipeline.Change{
+					{Ref: ref("a@file"), Kind: pipeline.ObjectAdded, After: one, Origin: at(1)},
+					{Ref: ref("b@file"), Kind: pipeline.ObjectAdded, After: one, Origin: at(1)},
 				},
 			},
 			{
 				Number: 2, Activated: r.begin.Add(time.Second), Added: 1, Changed: 1, Removed: 1,
 				Lags: map[string]time.Duration{"file": 0},
-				Changes: []Change{
-					{Ref: ref("a@file"), Kind: ObjectRemoved, Before: one, Origin: at(1)},
-					{Ref: ref("b@file"), Kind: ObjectChanged, Before: one, After: two, Origin: at(2)},
-					{Ref: ref("c@file"), Kind: ObjectAdded, After: one, Origin: at(2)},
+				Changes: []pipeline.Change{
+					{Ref: ref("a@file"), Kind: pipeline.ObjectRemoved, Before: one, Origin: at(1)},
+					{Ref: ref("b@file"), Kind: pipeline.ObjectChanged, Before: one, After: two, Origin: at(2)},
+					{Ref: ref("c@file"), Kind: pipeline.ObjectAdded, After: one, Origin: at(2)},
 				},
 			},
 		}
@@ -149,17 +150,17 @@ func TestGenerationsAreBounded(t *testing.T) {
 		r.run(t)
 		many := func(rule string) *dynamic.Configuration {
 			all := []oneRouter{}
-			for i := range MaxChanges + 50 {
+			for i := range pipeline.MaxChanges + 50 {
 				all = append(all, oneRouter{name: fmt.Sprint(i), rule: rule, middlewares: []string{"missing"}})
 			}
 			return declared(1, all...)
 		}
-		for i := range MaxGenerations + 5 {
+		for i := range pipeline.MaxGenerations + 5 {
 			r.send("file", many(fmt.Sprint(i)))
 			pass(3 * time.Second)
 		}
 		state := r.State()
-		if len(state.Generations) != MaxGenerations {
+		if len(state.Generations) != pipeline.MaxGenerations {
 			t.Fatalf("%d generations", len(state.Generations))
 		}
 		first, worst := state.Generations[0], 0
@@ -167,58 +168,13 @@ func TestGenerationsAreBounded(t *testing.T) {
 			if generation.Number != first.Number+uint64(i) {
 				t.Fatalf("generation %d follows %d", generation.Number, first.Number+uint64(i)-1)
 			}
-			if len(generation.Changes) > MaxChanges || len(generation.Changes)+generation.More != generation.Changed {
+			if len(generation.Changes) > pipeline.MaxChanges || len(generation.Changes)+generation.More != generation.Changed {
 				t.Errorf("%d changes and %d more of %d", len(generation.Changes), generation.More, generation.Changed)
 			}
 			worst = max(worst, len(generation.Changes))
 		}
-		if worst != MaxChanges || first.Number == 1 {
+		if worst != pipeline.MaxChanges || first.Number == 1 {
 			t.Errorf("at most %d changes, the oldest generation is %d", worst, first.Number)
 		}
 	})
-}
-
-func TestVerdictsOfAGenerationAreBounded(t *testing.T) {
-	var g Generation
-	g.judge(make([]dynamic.Verdict, 150), make([]dynamic.Verdict, MaxChanges+1))
-	g.judge(make([]dynamic.Verdict, 150), nil)
-	if len(g.Worse) != MaxChanges || len(g.Recovered) != MaxChanges || g.MoreVerdicts != 101 {
-		t.Errorf("%d worse, %d recovered, %d more", len(g.Worse), len(g.Recovered), g.MoreVerdicts)
-	}
-}
-
-func TestEveryKindIsFound(t *testing.T) {
-	unsupported := immutable.Of(map[string]*dynamic.Unsupported{"n": {}})
-	configuration := &dynamic.Configuration{
-		HTTP: &dynamic.HTTPConfiguration{
-			Routers:           immutable.Of(map[string]*dynamic.Router{"n": {}}),
-			Services:          immutable.Of(map[string]*dynamic.Service{"n": {}}),
-			Middlewares:       immutable.Of(map[string]*dynamic.Middleware{"n": {}}),
-			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{"n": {}}),
-		},
-		TCP: &dynamic.TCPConfiguration{
-			Routers: unsupported, Services: unsupported, Middlewares: unsupported, ServersTransports: unsupported,
-		},
-		UDP: &dynamic.UDPConfiguration{Routers: unsupported, Services: unsupported},
-		TLS: &dynamic.TLSConfiguration{
-			Certificates: []*dynamic.CertificateEntry{{Name: "n"}, {Name: "n"}},
-			Options:      immutable.Of(map[string]*dynamic.TLSOptions{"n": {}}),
-			Stores:       immutable.Of(map[string]*dynamic.TLSStore{"n": {}}),
-		},
-	}
-	all := newObjects(configuration)
-	for _, kind := range []dynamic.Kind{
-		dynamic.KindRouter, dynamic.KindService, dynamic.KindMiddleware, dynamic.KindServersTransport, dynamic.KindTLSOptions,
-		dynamic.KindTLSStore,
-		dynamic.KindCertificate, dynamic.KindTCPRouter, dynamic.KindTCPService, dynamic.KindTCPMiddleware,
-		dynamic.KindTCPServersTransport,
-		dynamic.KindUDPRouter, dynamic.KindUDPService,
-	} {
-		if all.find(dynamic.Ref{Kind: kind, Name: "n"}) == nil || all.find(dynamic.Ref{Kind: kind, Name: "m"}) != nil {
-			t.Errorf("%s is not found, or another one is", kind)
-		}
-	}
-	if all.find(dynamic.Ref{Kind: dynamic.KindCertificate, Name: "n"}) != any(configuration.TLS.Certificates[0]) {
-		t.Error("of two certificates of one name the second one is found")
-	}
 }

@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -66,7 +67,7 @@ func TestInternal(t *testing.T) {
 			configuration := &static.Configuration{}
 			configuration.SetDefaults()
 			change(configuration)
-			out := Internal(configuration)
+			out := pipeline.Internal(configuration)
 			text, err := json.MarshalIndent(map[string]any{"http": out.HTTP, "verdicts": lines(out.Verdicts)}, "", "  ")
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +97,7 @@ func TestInternalRedirectsEveryEntryPoint(t *testing.T) {
 		"web_1": entryPoint(":80", "s"), "web-1": entryPoint(":81", "s"), "s": entryPoint(":443", ""),
 	}
 	redirected := map[string]string{}
-	for _, router := range Internal(configuration).HTTP.Routers.All() {
+	for _, router := range pipeline.Internal(configuration).HTTP.Routers.All() {
 		redirected[router.EntryPoints[0]] = router.Middlewares[0]
 	}
 	if redirected["web_1"] == "" || redirected["web-1"] == "" || redirected["web_1"] == redirected["web-1"] {
@@ -107,7 +108,7 @@ func TestInternalRedirectsEveryEntryPoint(t *testing.T) {
 func TestInternalPriorities(t *testing.T) {
 	configuration := &static.Configuration{Ping: &static.Ping{}, API: &static.API{Insecure: true}}
 	configuration.EntryPoints = map[string]*static.EntryPoint{"web": entryPoint(":80", "s"), "s": entryPoint(":443", "")}
-	routers := Internal(configuration).HTTP.Routers
+	routers := pipeline.Internal(configuration).HTTP.Routers
 	want := map[string]int{"ping": math.MaxInt, "ready": math.MaxInt, "api": math.MaxInt - 1, "web-to-s": math.MaxInt - 1}
 	got := map[string]int{}
 	for name, router := range routers.All() {
@@ -121,7 +122,7 @@ func TestInternalPriorities(t *testing.T) {
 func TestLogSink(t *testing.T) {
 	lines := &lineLogger{}
 	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: "r@file"}
-	LogSink{Logger: lines}.Publish([]dynamic.Verdict{
+	pipeline.LogSink{Logger: lines}.Publish([]dynamic.Verdict{
 		{Ref: ref, Status: dynamic.Quarantined, Reason: "why", Origin: dynamic.Origin{File: "f.yaml", Line: 2}},
 		{Ref: ref, Status: dynamic.Degraded, Reason: "why"},
 		{Ref: ref, Status: dynamic.Accepted},

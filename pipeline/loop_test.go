@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/immutable"
+	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -58,11 +59,7 @@ func TestLoopDebounce(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, "file")
-				r.debounce = newDebounce(max(test.ceiling, 0))
-				if test.ceiling == 0 {
-					r.debounce = newDebounce(DefaultMaxHold)
-				}
+				r := newRigWith(t, func(o *pipeline.Options) { o.MaxHold = test.ceiling }, "file")
 				r.run(t)
 				r.send("file", routers("a", "0"))
 				for i, at := range test.changes {
@@ -348,7 +345,8 @@ func TestLoopMeasures(t *testing.T) {
 
 func TestRunFailsWithItsSource(t *testing.T) {
 	hub := provider.NewHub([]provider.Entry{{Name: ""}}, telemetry.Discard{})
-	err := New(Options{Source: hub, Endpoints: (*rigEndpoints)(&rig{}), Logger: telemetry.Discard{}}).Run(t.Context())
+	p := pipeline.New(pipeline.Options{Source: hub, Endpoints: (*rigEndpoints)(&rig{}), Logger: telemetry.Discard{}})
+	err := p.Run(t.Context())
 	if err == nil || errors.Is(err, t.Context().Err()) {
 		t.Errorf("Run = %v, want the source's error", err)
 	}

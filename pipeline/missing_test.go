@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/immutable"
+	"github.com/sluiceproxy/sluice/pipeline"
 )
 
 // lacking makes a configuration of a router that its provider refuses, because a Service is missing.
@@ -103,7 +104,7 @@ func TestSortedVerdictsPutWhatIsCertainFirstAndDropRepetitions(t *testing.T) {
 			Origin: dynamic.Origin{Resource: &dynamic.Resource{UID: uid}},
 		}
 	}
-	got := sortedVerdicts([]dynamic.Verdict{
+	got := pipeline.SortedVerdicts([]dynamic.Verdict{
 		verdict("a", true, "1"), verdict("b", false, "2"), verdict("b", false, "1"), verdict("b", false, "2"),
 		verdict("a", true, "1"),
 	})

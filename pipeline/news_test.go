@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/provider"
 )
 
 func TestNewsOfWhatOthersWantToKnow(t *testing.T) {
@@ -44,34 +43,4 @@ func TestNewsOfWhatOthersWantToKnow(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestEndpointChangesMakeNothing bounds what the State of an endpoint change costs beside the State itself.
-func TestEndpointChangesMakeNothing(t *testing.T) {
-	p := New(Options{})
-	p.update.States = map[string]provider.Status{"a": {State: dynamic.StateSynced}, "b": {
-		State:  dynamic.StateSynced,
-		Reason: "r",
-	}}
-	p.active.generation = 1
-	p.published = make([]dynamic.Verdict, 10)
-	p.remember(Generation{Number: 1})
-	p.publishState()
-	if got := testing.AllocsPerRun(100, p.publishState); got > 1 {
-		t.Errorf("a State takes %v allocations", got)
-	}
-}
-
-func BenchmarkPublishState(b *testing.B) {
-	p := New(Options{})
-	p.update.States = map[string]provider.Status{}
-	for _, name := range []string{"internal", "file", "docker", "dns", "kubernetescrd", "kubernetes", "endpoints"} {
-		p.update.States[name] = provider.Status{State: dynamic.StateSynced}
-	}
-	p.active.generation = 1
-	p.remember(Generation{Number: 1})
-	b.ReportAllocs()
-	for b.Loop() {
-		p.publishState()
-	}
 }

@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"context"
@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // result is what Once returned.
 type result struct {
-	state *State
+	state *pipeline.State
 	err   error
 }
 
@@ -95,7 +96,8 @@ func TestOnceEndsWithItsContext(t *testing.T) {
 
 func TestOnceFailsWithItsSource(t *testing.T) {
 	hub := provider.NewHub([]provider.Entry{{Name: ""}}, telemetry.Discard{})
-	if _, err := New(Options{Source: hub, Logger: telemetry.Discard{}}).Once(t.Context(), time.Minute); err == nil {
+	p := pipeline.New(pipeline.Options{Source: hub, Logger: telemetry.Discard{}})
+	if _, err := p.Once(t.Context(), time.Minute); err == nil {
 		t.Error("Once did not fail")
 	}
 }

@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/immutable"
+	"github.com/sluiceproxy/sluice/pipeline"
 )
 
 // broken makes a configuration of a router whose middleware is missing.
@@ -138,8 +139,8 @@ func TestQuietWindowIsNotPutOffForEver(t *testing.T) {
 			r.send("crd", next)
 			pass(200 * ms)
 		}
-		if len(r.seen().published) != 1 || r.seen().when[0].Sub(begin) != maxSettle {
-			t.Errorf("published %d times, first after %v; want once after %s", len(r.seen().published), r.seen().when, maxSettle)
+		if len(r.seen().published) != 1 || r.seen().when[0].Sub(begin) != pipeline.MaxSettle {
+			t.Errorf("published %d times, first after %v; want once after %s", len(r.seen().published), r.seen().when, pipeline.MaxSettle)
 		}
 	})
 }
@@ -191,15 +192,15 @@ func TestDifference(t *testing.T) {
 	verdict := func(name, reason string) dynamic.Verdict {
 		return dynamic.Verdict{Ref: routerRef(name), Status: dynamic.Quarantined, Reason: reason}
 	}
-	before := sortedVerdicts([]dynamic.Verdict{
+	before := pipeline.SortedVerdicts([]dynamic.Verdict{
 		verdict("gone", "x"), verdict("same", "x"), verdict("two", "x"),
 		verdict("two", "y"),
 	})
-	after := sortedVerdicts([]dynamic.Verdict{
+	after := pipeline.SortedVerdicts([]dynamic.Verdict{
 		verdict("two", "x"), verdict("two", "z"), verdict("same", "x"), verdict("same", "x"), verdict("new", "x"),
 		{Ref: routerRef("fine"), Status: dynamic.Accepted},
 	})
-	worse, recovered := difference(before, after)
+	worse, recovered := pipeline.Difference(before, after)
 	if diff := cmp.Diff([]dynamic.Verdict{verdict("new", "x"), verdict("two", "x"), verdict("two", "z")},
 		worse); diff != "" {
 		t.Errorf("worse (-want +got):\n%s", diff)

@@ -1,0 +1,26 @@
+package pipeline
+
+import "github.com/sluiceproxy/sluice/dynamic"
+
+// MaxSettle is how long a stream of changes may put off a verdict.
+const MaxSettle = maxSettle
+
+// What external tests call.
+var (
+	SortedRefs     = sortedRefs
+	SortedVerdicts = sortedVerdicts
+	NewMerger      = newMerger
+)
+
+// Merge is merge.
+func (m *merger) Merge(
+	configurations map[string]*dynamic.Configuration, changed []string,
+) (*dynamic.Configuration, map[dynamic.Ref]struct{}) {
+	return m.merge(configurations, changed)
+}
+
+// Origin returns the origin of a merged object.
+func (m *merger) Origin(ref dynamic.Ref) (dynamic.Origin, bool) { return m.origins.of(ref) }
+
+// Same reports whether a declared object counts as unchanged.
+func Same(ref dynamic.Ref, before, after any) bool { return newDeclaration().same(ref, before, after) }
