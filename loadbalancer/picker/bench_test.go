@@ -128,6 +128,11 @@ func BenchmarkPickParallel(b *testing.B) {
 func BenchmarkNew(b *testing.B) {
 	eachSize(b, func(b *testing.B, s Strategy, candidates list) {
 		state := NewState()
+		for i := range candidates {
+			if !s.UsesLatency() {
+				candidates[i].Latency = nil // as a pool has it
+			}
+		}
 		b.ReportAllocs()
 		for b.Loop() {
 			New(s, candidates, state)

@@ -87,9 +87,9 @@ func newPicker(s Strategy, candidates Candidates, state *State, random source) P
 	case dynamic.StrategyLeastRequest:
 		return &leastRequest{newWeightedCandidates(candidates, random)}
 	case dynamic.StrategyPeakEWMA:
-		return &peakEWMA{newWeightedCandidates(candidates, random)}
+		return &peakEWMA{newTimedCandidates(candidates, random)}
 	case dynamic.StrategyLeastTime:
-		return &leastTime{newWeightedCandidates(candidates, random)}
+		return &leastTime{newTimedCandidates(candidates, random)}
 	case dynamic.StrategyHRW:
 		return newRendezvous(candidates)
 	case dynamic.StrategyHash:

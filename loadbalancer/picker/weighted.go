@@ -18,7 +18,8 @@ const maxCandidateWeight = maxWeight << 20
 // the lower load always, and the first when both are equal.
 type weightedCandidates struct {
 	// Fields of candidates are in separate lists, so that a pick reads little memory.
-	inFlight   []*atomic.Int64
+	inFlight []*atomic.Int64
+	// latency is nil without newTimedCandidates, scales where all weights are equal.
 	latency    []*Latency
 	scales     []scale
 	aliasTable aliasTable
@@ -32,15 +33,29 @@ type scale struct{ weight, inverse float32 }
 func newWeightedCandidates(candidates Candidates, random source) weightedCandidates {
 	weights, equal := relativeWeights(candidates)
 	s := weightedCandidates{
-		inFlight: make([]*atomic.Int64, len(weights)), latency: make([]*Latency, len(weights)),
-		scales:     make([]scale, len(weights)),
+		inFlight:   make([]*atomic.Int64, len(weights)),
 		aliasTable: newAliasTable(weights, equal), equal: equal, random: random,
 	}
+	for i := range s.inFlight {
+		candidate := candidates.At(i)
+		s.inFlight[i] = candidate.inFlight()
+	}
+	if equal {
+		return s
+	}
+	s.scales = make([]scale, len(weights))
 	for i, weight := range weights {
 		s.scales[i] = scale{weight: float32(weight), inverse: float32(1 / weight)}
-		candidate := candidates.At(i)
-		s.inFlight[i], s.latency[i] = candidate.inFlight(), candidate.Latency
-		if s.latency[i] == nil {
+	}
+	return s
+}
+
+// newTimedCandidates are the candidates of strategies that use latencies.
+func newTimedCandidates(candidates Candidates, random source) weightedCandidates {
+	s := newWeightedCandidates(candidates, random)
+	s.latency = make([]*Latency, len(s.inFlight))
+	for i := range s.latency {
+		if s.latency[i] = candidates.At(i).Latency; s.latency[i] == nil {
 			s.latency[i] = new(Latency)
 		}
 	}
