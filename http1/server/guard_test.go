@@ -10,11 +10,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,80 +20,38 @@ import (
 	"github.com/sluiceproxy/sluice/http1/server"
 )
 
-// late is what a handler leaves behind.
-type late struct {
-	w      http.ResponseWriter
-	r      *http.Request
-	header http.Header
+// sender returns what sends requests over one connection.
+func sender(t *testing.T, wrap func(net.Conn) net.Conn) func(http.Handler) http1test.Send {
+	return func(handler http.Handler) http1test.Send {
+		conn, reader := newRig(t, &server.Server{Handler: handler}, wrap).Open("")
+		return func(t *testing.T, r *http.Request) (*http.Response, string) {
+			t.Helper()
+			if err := r.Write(conn); err != nil {
+				t.Fatal(err)
+			}
+			return answer(t, reader)
+		}
+	}
 }
 
-// TestServerLateCalls lets goroutines of a handler go on after it has returned, while other requests use the same
-// connection.
 func TestServerLateCalls(t *testing.T) {
 	t.Parallel()
 	for kind, wrap := range kinds() {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			left := make(chan late, 1)
-			g := newRig(t, &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/leave" {
-					w.Header().Set("Mine", "1")
-					left <- late{w: w, r: r, header: w.Header()}
-					return
-				}
-				body, _ := io.ReadAll(r.Body)
-				_, _ = w.Write(body)
-			})}, wrap)
-			conn, reader := g.Open("POST /leave HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + strings.Repeat("x", 1000))
-			answer(t, reader)
-			leftover := http1test.Receive(t, left, "the handler")
-			for i := range 50 {
-				var busy sync.WaitGroup
-				for range 2 {
-					busy.Go(func() { leftover.misuse(t) })
-				}
-				busy.Go(func() { leftover.header.Set("Mine", fmt.Sprint(i)) })
-				want := fmt.Sprintf("body %2d", i)
-				say(t, conn, post("Content-Length: 7")+want)
-				response, body := answer(t, reader)
-				if body != want || response.StatusCode != http.StatusOK || response.Header.Get("Late") != "" ||
-					response.Header.Get("Mine") != "" {
-					t.Fatalf("another response changed: %d %v %q", response.StatusCode, response.Header, body)
-				}
-				busy.Wait()
-			}
+			http1test.LateCalls(t, server.ErrFinished, sender(t, wrap), nil)
 		})
 	}
 }
 
-// misuse makes every call that a handler's goroutine can make too late.
-func (l late) misuse(t *testing.T) {
-	controller := http.NewResponseController(l.w)
-	l.w.Header().Set("Late", "1")
-	l.w.WriteHeader(http.StatusTeapot)
-	l.w.WriteHeader(http.StatusEarlyHints)
-	l.w.(http.Flusher).Flush()
-	_, wrote := l.w.Write([]byte("late"))
-	_, wroteString := io.WriteString(l.w, "late")
-	_, copied := io.Copy(l.w, strings.NewReader("late"))
-	_, read := l.r.Body.Read(make([]byte, 10))
-	_, _, hijacked := controller.Hijack()
-	for call, err := range map[string]error{
-		"Write": wrote, "WriteString": wroteString, "ReadFrom": copied, "Read": read, "Hijack": hijacked,
-		"Flush": controller.Flush(), "SetReadDeadline": controller.SetReadDeadline(time.Now()),
-		"SetWriteDeadline": controller.SetWriteDeadline(time.Now()), "EnableFullDuplex": controller.EnableFullDuplex(),
-	} {
-		if !errors.Is(err, server.ErrFinished) {
-			t.Errorf("%s: %v", call, err)
-		}
-	}
-	if err := l.r.Body.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	if l.r.Context().Err() == nil {
-		t.Error("the context is alive")
-	}
-	<-l.r.Context().Done()
+func TestServerKeptStrings(t *testing.T) {
+	t.Parallel()
+	http1test.KeptStrings(t, sender(t, nil))
+}
+
+func TestServerTimeoutHandler(t *testing.T) {
+	t.Parallel()
+	http1test.TimeoutHandler(t, sender(t, nil))
 }
 
 // TestServerBlockedRead lets a handler return while a goroutine of it is blocked in Read.
@@ -135,56 +91,13 @@ func TestServerBlockedRead(t *testing.T) {
 func TestServerBlockedWrite(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
-	g := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		writing := make(chan struct{})
-		go func() {
-			chunk := make([]byte, 1<<20)
-			for i := 0; ; i++ {
-				if _, err := w.Write(chunk); err != nil {
-					failed <- err
-					return
-				}
-				if i == 0 {
-					close(writing)
-				}
-			}
-		}()
-		<-writing
-	})
+	g := serve(t, func(w http.ResponseWriter, r *http.Request) { http1test.LeaveWriting(w, r, failed) })
 	_, reader := g.Open(get)
 	if _, err := io.ReadFull(reader, make([]byte, 1<<20)); err != nil {
 		t.Error(err)
 	}
 	if err := http1test.Receive(t, failed, "the blocked Write"); err == nil {
 		t.Error("the blocked Write ended well")
-	}
-}
-
-// TestServerKeptStrings has handlers keep strings, headers and clones of requests, and looks at them after many other
-// requests.
-func TestServerKeptStrings(t *testing.T) {
-	t.Parallel()
-	type kept struct {
-		path, value, host string
-		header            http.Header
-		clone             *http.Request
-	}
-	all := make(chan kept, 100)
-	g := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		all <- kept{r.URL.Path, r.Header.Get("Number"), r.Host, r.Header, r.Clone(r.Context())}
-	})
-	conn := g.Dial()
-	reader := bufio.NewReader(conn)
-	for i := range 100 {
-		say(t, conn, fmt.Sprintf("GET /path/%d HTTP/1.1\r\nhost: h%d\r\nnumber: %d\r\n\r\n", i, i, i))
-		answer(t, reader)
-	}
-	for i := range 100 {
-		k, number := <-all, fmt.Sprint(i)
-		if k.path != "/path/"+number || k.value != number || k.host != "h"+number ||
-			k.header.Get("Number") != number || k.clone.Header.Get("Number") != number || k.clone.URL.Path != k.path {
-			t.Fatalf("request %d became %+v", i, k)
-		}
 	}
 }
 
@@ -366,10 +279,7 @@ type socketSource struct {
 // TestServerTLS serves below TLS, where the client is watched by its descriptor too.
 func TestServerTLS(t *testing.T) {
 	t.Parallel()
-	origin := httptest.NewUnstartedServer(nil)
-	origin.StartTLS()
-	config := &tls.Config{Certificates: origin.TLS.Certificates, MinVersion: tls.VersionTLS12}
-	origin.Close()
+	config := &tls.Config{Certificates: testCertificate(t), MinVersion: tls.VersionTLS12}
 	ended := make(chan struct{})
 	g := newRig(t, &server.Server{
 		ReadTimeout: time.Minute, IdleTimeout: time.Minute,
@@ -403,35 +313,4 @@ func TestServerTLS(t *testing.T) {
 	// The handler may not run yet; the context ends nonetheless.
 	_ = conn.Close()
 	http1test.Receive(t, ended, "the end of the context")
-}
-
-// TestServerTimeoutHandler has a handler of net/http that goes on after its time.
-func TestServerTimeoutHandler(t *testing.T) {
-	t.Parallel()
-	release, released := make(chan struct{}), make(chan struct{})
-	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		<-release
-		_, _ = io.ReadAll(r.Body)
-		w.Header().Set("Late", "1")
-		_, _ = io.WriteString(w, "late")
-		close(released)
-	})
-	timeout := http.TimeoutHandler(slow, 20*time.Millisecond, "too slow")
-	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/slow" {
-			timeout.ServeHTTP(w, r)
-			return
-		}
-		hello(w, r)
-	})
-	conn, reader := g.Open("POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx")
-	if response, body := answer(t, reader); response.StatusCode != http.StatusServiceUnavailable || body != "too slow" {
-		t.Errorf("got %d %q", response.StatusCode, body)
-	}
-	close(release)
-	say(t, conn, get)
-	if response, body := answer(t, reader); body != "hello" || response.Header.Get("Late") != "" {
-		t.Errorf("the next answer is %v %q", response.Header, body)
-	}
-	http1test.Receive(t, released, "the slow handler")
 }

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -256,60 +254,11 @@ func TestServerHijack(t *testing.T) {
 	}
 }
 
-// TestServerUnreadBodies sends a body that the handler does not read, and looks at what becomes of the connection.
 func TestServerUnreadBodies(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name, request string
-		flush         bool
-		answers       int
-		closes        bool
-	}{
-		{"read in passing", post("Content-Length: 4") + "body", false, 2, false},
-		{"read in passing after a flush", post("Content-Length: 4") + "body", true, 2, false},
-		{"chunks", post("Transfer-Encoding: chunked") + "4\r\nbody\r\n0\r\n\r\n", false, 2, false},
-		{"bad chunks", post("Transfer-Encoding: chunked") + "zz\r\n", false, 1, false},
-		{"bad chunks after a flush", post("Transfer-Encoding: chunked") + "zz\r\n", true, 1, false},
-		{"incomplete", post("Content-Length: 1000") + "body", false, 1, false},
-		{"too long", post("Content-Length: 400000") + strings.Repeat("x", 399_000), false, 1, true},
-		{"endless chunks", post("Transfer-Encoding: chunked") + strings.Repeat("3e8\r\n"+strings.Repeat("x", 1000)+"\r\n",
-			300), false, 1, false},
-		{"100-continue not sent", post("Content-Length: 4", "Expect: 100-continue"), false, 1, true},
-		{"100-continue not sent before a flush", post("Content-Length: 4", "Expect: 100-continue"), true, 1, true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			var mutex sync.Mutex
-			var seen []string
-			g := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				mutex.Lock()
-				seen = append(seen, r.URL.Path)
-				mutex.Unlock()
-				_, _ = io.WriteString(w, "answer")
-				if test.flush {
-					_ = http.NewResponseController(w).Flush()
-				}
-			})
-			conn := g.Dial()
-			go func() {
-				_, _ = io.WriteString(conn, test.request+"GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-			}()
-			reader := bufio.NewReader(conn)
-			response, _ := answer(t, reader)
-			if response.Close != test.closes {
-				t.Errorf("Connection: close is %v", response.Close)
-			}
-			rest, err := io.ReadAll(reader)
-			if got := 1 + strings.Count(string(rest), "HTTP/1.1"); got != test.answers {
-				t.Errorf("%d answers, want %d: %q, %v", got, test.answers, rest, err)
-			}
-			mutex.Lock()
-			defer mutex.Unlock()
-			if len(seen) != test.answers {
-				t.Errorf("the handler saw %q", seen)
-			}
-		})
-	}
+	http1test.UnreadBodies(t, func(t *testing.T, handler http.Handler) net.Conn {
+		return serve(t, handler.ServeHTTP).Dial()
+	})
 }
 
 func TestServerPanics(t *testing.T) {

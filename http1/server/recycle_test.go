@@ -75,7 +75,7 @@ func TestServerRecycles(t *testing.T) {
 	}
 	for range 10 {
 		r := &http.Request{Body: h.body}
-		late{w: h.writer, r: r.WithContext(h.context)}.misuse(t)
+		http1test.Late{W: h.writer, R: r.WithContext(h.context)}.Misuse(t, server.ErrFinished)
 		say(t, conn, post("Content-Length: 2")+"me")
 		if response, body := answer(t, reader); body != `POST / a "me" <nil>` || response.Header.Get("Late") != "" ||
 			response.Header.Get("Mine") != "" {
