@@ -215,16 +215,12 @@ func (a *attempt) streams(response *http.Response) bool {
 	return strings.EqualFold(kind, "text/event-stream") || strings.EqualFold(kind, "application/grpc")
 }
 
-// memory returns the memory of the transport, or of the service where no transport is named.
+// memory returns the memory of bodies.
 func (a *attempt) memory() *replay.Memory {
-	service := a.state.service
-	switch {
-	case service == nil:
+	if a.state.service == nil {
 		return nil
-	case service.options.Transport == nil:
-		return &service.memory
 	}
-	return &service.options.Transport.memory
+	return &a.state.service.memory.bodies
 }
 
 const (

@@ -40,14 +40,22 @@ type Options struct {
 type Service struct {
 	pool    *loadbalancer.Pool
 	options Options
-	// attempts recycles attempts to which no reference is left.
+	memory  *memory
+}
+
+// memory is what the services of a transport use again.
+type memory struct {
+	// attempts holds attempts to which no reference is left.
 	attempts sync.Pool
-	memory   replay.Memory
+	bodies   replay.Memory
 }
 
 // NewService returns the handler of a service.
 func NewService(pool *loadbalancer.Pool, options Options) *Service {
-	return &Service{pool: pool, options: options}
+	if options.Transport == nil {
+		return &Service{pool: pool, options: options, memory: new(memory)}
+	}
+	return &Service{pool: pool, options: options, memory: &options.Transport.memory}
 }
 
 // ServeHTTP forwards the request to the member that the pool picks, and retries with others by the retry
@@ -101,7 +109,7 @@ func (*Service) InjectsTrace() {}
 func (s *Service) newAttempt(w http.ResponseWriter, r *http.Request, record *telemetry.Record,
 	policy *retry.Policy,
 ) *attempt {
-	a, recycled := s.attempts.Get().(*attempt)
+	a, recycled := s.memory.attempts.Get().(*attempt)
 	if !recycled {
 		a = new(attempt)
 	}
@@ -116,7 +124,7 @@ func (s *Service) newAttempt(w http.ResponseWriter, r *http.Request, record *tel
 func (s *Service) recycle(a *attempt) {
 	clear(a.list[:cap(a.list)]) // the strings pin a whole response head
 	*a = attempt{inform: a.inform, list: a.list[:0]}
-	s.attempts.Put(a)
+	s.memory.attempts.Put(a)
 }
 
 // next returns the attempt that follows one that has failed, or nil when the request has been answered.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/http1/client"
-	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -39,7 +38,7 @@ type Transport struct {
 	maxIdle  int
 	noHTTP2  bool
 	client   client.Resources
-	memory   replay.Memory
+	memory   memory
 }
 
 // NewTransport returns the transport that the configuration describes; name is its qualified name, for errors. It fails

@@ -10,6 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -118,6 +119,8 @@ type Compiler struct {
 	routers     map[string]*routerNode
 	tls         *tlsObjects
 	pools       *pools
+	// retry is the policy of services that declare none.
+	retry *retry.Policy
 	// rotations are what services of services keep when they are built anew, memory bounds the bodies that they keep.
 	rotations map[string]*service.State
 	memory    *replay.Memory
@@ -152,6 +155,7 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 	if options.Middlewares == nil {
 		options.Middlewares = middleware.NewBuilder(middleware.Options{})
 	}
+	defaultRetry, _ := retry.New(nil) // The defaults are valid.
 	return &Compiler{
 		options:     options,
 		target:      target,
@@ -164,6 +168,7 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 		routers:     map[string]*routerNode{},
 		tls:         newTLSObjects(options.Tickets, options.EntryPoints),
 		pools:       newPools(options.Registry),
+		retry:       defaultRetry,
 		rotations:   map[string]*service.State{},
 		instances:   newMiddlewareInstances(options.Middlewares.Files()),
 		memory:      replay.NewMemory(bodyMemory),

@@ -16,10 +16,12 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 	if spec.Servers, node.err = servers(config); node.err != nil {
 		return
 	}
-	again, err := retry.New(config.Retry)
-	if err != nil {
-		node.err = fmt.Errorf("loadBalancer.%w", err)
-		return
+	again := c.retry
+	if config.Retry != nil {
+		if again, node.err = retry.New(config.Retry); node.err != nil {
+			node.err = fmt.Errorf("loadBalancer.%w", node.err)
+			return
+		}
 	}
 	if spec.Policies, node.err = policies(node.name, config); node.err != nil {
 		return

@@ -19,7 +19,9 @@ const (
 
 // observe decides what is recorded of the requests that a route answers: the router's option, or else that of its
 // entrypoint, as far as a sink needs it.
-func (c *Compiler) observe(route *Route, definition *dynamic.Router, entrypoint EntryPoint, node *routerNode) {
+func (c *Compiler) observe(route *Route, definition *dynamic.Router, entrypoint EntryPoint, service *serviceNode,
+	node *routerNode,
+) {
 	seen := entrypoint.Observe
 	if own := definition.Observability; own != nil {
 		seen = override(seen, own.AccessLogs, telemetry.ObserveAccess)
@@ -40,6 +42,9 @@ func (c *Compiler) observe(route *Route, definition *dynamic.Router, entrypoint 
 	route.ingress = ingressOf(definition)
 	watched := c.options.Watched
 	name := Qualify(definition.Service, providerOf(route.Name))
+	if service != nil {
+		name = service.name
+	}
 	if _, internal := c.options.Internal[name]; internal {
 		watched &= c.options.Internals
 	}

@@ -176,8 +176,9 @@ func (c *Compiler) serviceOf(ref dynamic.Ref, definition *dynamic.Router) (*serv
 		return nil, errors.New("the service is missing")
 	}
 	on := dynamic.Ref{Kind: dynamic.KindService, Name: Qualify(definition.Service, providerOf(ref.Name))}
-	c.graph.depend(ref, on)
 	service := c.service(on.Name)
+	on.Name = service.name // All that refer to a service share the text of its name.
+	c.graph.depend(ref, on)
 	if service.err != nil {
 		return nil, because(on, service.err)
 	}
@@ -189,7 +190,7 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 	parsed *rule.Rule, service *serviceNode, own *ownerInstances,
 ) {
 	route := &Route{Name: ref.Name, Rule: parsed.String(), EntryPoint: entrypoint.Name}
-	c.observe(route, definition, entrypoint, node)
+	c.observe(route, definition, entrypoint, service, node)
 	secure := definition.TLS
 	if secure == nil {
 		secure = entrypoint.TLS

@@ -12,7 +12,6 @@ import (
 type Series struct {
 	seriesKey
 
-	bounds []float64
 	shards table[shard]
 	secure table[atomic.Uint64]
 	// set lists the series; gone is set when it is dropped, and next links dropped series that have counted since.
@@ -45,9 +44,9 @@ func (s *Series) add(o *observation) {
 	}
 	c := s.shards.find(o.key)
 	if c == nil {
-		c = s.shards.insert(o.key, newShard(s.bounds))
+		c = s.shards.insert(o.key, newShard(s.set.bounds))
 	}
-	c.add(s.bounds, o)
+	c.add(s.set.bounds, o)
 	if o.tls != nil {
 		s.secured(o.tls)
 	}

@@ -55,7 +55,7 @@ func newSeriesSet(options Options) *SeriesSet {
 		dropped: map[seriesKey]weak.Pointer[Series]{}, current: map[string]string{},
 	}
 	if options.Pushed != nil {
-		s.served = &Series{set: s, bounds: s.bounds}
+		s.served = &Series{set: s}
 	}
 	return s
 }
@@ -67,7 +67,7 @@ func (set *SeriesSet) Entrypoint(name string) *Entrypoint {
 	entrypoint := set.entrypoints[name]
 	if entrypoint == nil {
 		entrypoint = &Entrypoint{
-			series: Series{seriesKey: seriesKey{kind: TrafficEntrypoints, name: name}, set: set, bounds: set.bounds},
+			series: Series{seriesKey: seriesKey{kind: TrafficEntrypoints, name: name}, set: set},
 			labels: set.labels, served: set.served,
 		}
 		set.entrypoints[name] = entrypoint
@@ -98,7 +98,7 @@ func (set *SeriesSet) series(key seriesKey) *Series {
 		s = set.dropped[key].Value()
 	}
 	if s == nil {
-		s = &Series{seriesKey: key, set: set, bounds: set.bounds}
+		s = &Series{seriesKey: key, set: set}
 	}
 	s.gone.Store(false)
 	s.removed = time.Time{}
