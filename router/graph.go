@@ -9,37 +9,54 @@ import (
 )
 
 // graph records which object was built from which others, also from ones that do not exist yet.
-type graph struct {
-	dependents   map[dynamic.Ref]refSet
-	dependencies map[dynamic.Ref][]dynamic.Ref
+type graph struct{ nodes map[dynamic.Ref]*graphNode }
+
+// graphNode is an object with the objects that are built from it, and those that it is built from.
+type graphNode struct {
+	ref          dynamic.Ref
+	dependents   nodeSet
+	dependencies []*graphNode
 }
 
-func newGraph() *graph {
-	return &graph{
-		dependents:   map[dynamic.Ref]refSet{},
-		dependencies: map[dynamic.Ref][]dynamic.Ref{},
+func newGraph() *graph { return &graph{nodes: map[dynamic.Ref]*graphNode{}} }
+
+// node returns the node of an object, new or known.
+func (g *graph) node(ref dynamic.Ref) *graphNode {
+	node := g.nodes[ref]
+	if node == nil {
+		node = &graphNode{ref: ref}
+		g.nodes[ref] = node
 	}
+	return node
 }
 
 // depend notes that from is built from on.
 func (g *graph) depend(from, on dynamic.Ref) {
-	set := g.dependents[on]
-	if set.add(from) {
-		g.dependents[on] = set
-		g.dependencies[from] = append(g.dependencies[from], on)
+	dependent, dependency := g.node(from), g.node(on)
+	if dependency.dependents.add(dependent) {
+		dependent.dependencies = append(dependent.dependencies, dependency)
 	}
 }
 
 // forget drops what from is built from; what depends on from stays.
 func (g *graph) forget(from dynamic.Ref) {
-	for _, on := range g.dependencies[from] {
-		if set := g.dependents[on]; set.remove(from) {
-			delete(g.dependents, on)
-		} else {
-			g.dependents[on] = set
-		}
+	node := g.nodes[from]
+	if node == nil {
+		return
 	}
-	delete(g.dependencies, from)
+	for _, dependency := range node.dependencies {
+		dependency.dependents.remove(node)
+		g.prune(dependency)
+	}
+	node.dependencies = nil
+	g.prune(node)
+}
+
+// prune drops a node without edges.
+func (g *graph) prune(node *graphNode) {
+	if len(node.dependencies)+len(node.dependents.few)+len(node.dependents.many) == 0 {
+		delete(g.nodes, node.ref)
+	}
 }
 
 // affected returns the changed objects and everything that is built from them, directly or not.
@@ -53,51 +70,53 @@ func (g *graph) affected(changed []dynamic.Ref) map[dynamic.Ref]struct{} {
 			continue
 		}
 		reached[ref] = struct{}{}
-		queue = slices.AppendSeq(queue, g.dependents[ref].all())
+		if node := g.nodes[ref]; node != nil {
+			for dependent := range node.dependents.all() {
+				queue = append(queue, dependent.ref)
+			}
+		}
 	}
 	return reached
 }
 
-// maxFew is the size up to which a refSet is a slice: most objects have one dependent, and an entry of its own in a map
-// takes twenty times the memory.
+// maxFew is the size up to which a nodeSet is a slice: most objects have one dependent, and an entry of its own in a
+// map takes twenty times the memory.
 const maxFew = 8
 
-// refSet is a set of references: a slice while it is small, then a map.
-type refSet struct {
-	few  []dynamic.Ref
-	many map[dynamic.Ref]struct{}
+// nodeSet is a set of nodes: a slice while it is small, then a map.
+type nodeSet struct {
+	few  []*graphNode
+	many map[*graphNode]struct{}
 }
 
-// add reports whether the reference was not in the set.
-func (s *refSet) add(ref dynamic.Ref) bool {
-	if _, known := s.many[ref]; known || slices.Contains(s.few, ref) {
+// add reports whether the node was not in the set.
+func (s *nodeSet) add(node *graphNode) bool {
+	if _, known := s.many[node]; known || slices.Contains(s.few, node) {
 		return false
 	}
 	if s.many == nil && len(s.few) < maxFew {
-		s.few = append(s.few, ref)
+		s.few = append(s.few, node)
 		return true
 	}
 	if s.many == nil {
-		s.many = make(map[dynamic.Ref]struct{}, 2*maxFew)
+		s.many = make(map[*graphNode]struct{}, 2*maxFew)
 		for _, one := range s.few {
 			s.many[one] = struct{}{}
 		}
 		s.few = nil
 	}
-	s.many[ref] = struct{}{}
+	s.many[node] = struct{}{}
 	return true
 }
 
-// remove reports whether the set is empty after the removal.
-func (s *refSet) remove(ref dynamic.Ref) bool {
-	delete(s.many, ref)
-	if at := slices.Index(s.few, ref); at >= 0 {
+func (s *nodeSet) remove(node *graphNode) {
+	delete(s.many, node)
+	if at := slices.Index(s.few, node); at >= 0 {
 		s.few = slices.Delete(s.few, at, at+1)
 	}
-	return len(s.few)+len(s.many) == 0
 }
 
-func (s refSet) all() iter.Seq[dynamic.Ref] {
+func (s *nodeSet) all() iter.Seq[*graphNode] {
 	if s.many != nil {
 		return maps.Keys(s.many)
 	}
