@@ -38,7 +38,7 @@ func TestTicketsAcrossReloads(t *testing.T) {
 	tickets := certificate.NewTickets()
 	authority := newAuthority(t, "authority")
 	plain := &dynamic.TLSOptions{}
-	asking := &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{
+	requesting := &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{
 		ClientAuthType: "VerifyClientCertIfGiven", CAFiles: []string{string(authority.cert)},
 	}}
 	strict := &dynamic.TLSOptions{SNIStrict: true}
@@ -50,8 +50,10 @@ func TestTicketsAcrossReloads(t *testing.T) {
 	}{
 		{"equal options after a reload", newOptions(t, plain, certificates, tickets), newOptions(t, plain, certificates,
 			tickets), "a.example.com", true},
-		{"options that request certificates", newOptions(t, plain, certificates, tickets), newOptions(t, asking, certificates,
-			tickets), "a.example.com", false},
+		{
+			"options that request certificates", newOptions(t, plain, certificates, tickets),
+			newOptions(t, requesting, certificates, tickets), "a.example.com", false,
+		},
 		{
 			"tickets switched off", newOptions(t, plain, certificates, tickets),
 			newOptions(t, &dynamic.TLSOptions{DisableSessionTickets: true}, certificates, tickets), "a.example.com", false,

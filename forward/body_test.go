@@ -32,7 +32,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pattern reads as size bytes that a checksum tells from any others.
+// pattern reads as size bytes that a checksum distinguishes from others.
 type pattern struct {
 	block    []byte
 	left, at int
@@ -157,8 +157,8 @@ func TestAnswerBeforeTheBody(t *testing.T) {
 	})
 }
 
-// TestNobodyReadsAfterTheEnd answers early, and then nobody may wait for the client on behalf of the exchange.
-func TestNobodyReadsAfterTheEnd(t *testing.T) {
+// TestNoReadAfterTheEnd answers early: no goroutine of the exchange may wait for the client then.
+func TestNoReadAfterTheEnd(t *testing.T) {
 	for _, front := range []string{"h1", "h2", "h2c"} {
 		reading := make(chan int32, 1)
 		around := func(next http.Handler) http.Handler {
@@ -258,7 +258,7 @@ func TestTrailersThatAreNoFields(t *testing.T) {
 		equal(t, upstream+": answer", fmt.Sprint(response.StatusCode, g.record(t).Reason), "200")
 		equal(t, upstream+": trailers", wait(t, "the request", trailers), http.Header{"X-Good": {"1"}})
 		if member := memberOf(g.pool); member.Endpoint().ConnectFailures() != 0 {
-			t.Errorf("%s: the endpoint is blamed", upstream)
+			t.Errorf("%s: a failure of the endpoint is counted", upstream)
 		}
 	}
 }
@@ -288,8 +288,8 @@ func TestResponseTrailers(t *testing.T) {
 	})
 }
 
-// TestTrailersThatNobodyGets announces only what is not believed.
-func TestTrailersThatNobodyGets(t *testing.T) {
+// TestForbiddenTrailers announces only a trailer that is not forwarded.
+func TestForbiddenTrailers(t *testing.T) {
 	g := newProxy(t, setup{server: scripted(t,
 		says("HTTP/1.1 200 OK\r\nTrailer: X-Forwarded-For\r\nTransfer-Encoding: chunked\r\n\r\n"+
 			"0\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n"))})
@@ -371,7 +371,7 @@ func TestBrokenRequestBodies(t *testing.T) {
 		record := g.record(t)
 		equal(t, test.name+": record", record.Status, test.status)
 		if !strings.Contains(record.Reason, "client") && !strings.Contains(record.Reason, "request body") {
-			t.Errorf("%s: reason %q blames somebody else", test.name, record.Reason)
+			t.Errorf("%s: reason %q is another", test.name, record.Reason)
 		}
 	}
 	for member := range g.pool.Snapshot().Members() {

@@ -25,7 +25,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
-// conversation is a client in memory: it says the same request a number of times, each when the last one is answered,
+// conversation is a client in memory: it sends the same request a number of times, each when the last one is answered,
 // and hangs up.
 type conversation struct {
 	request  string
@@ -214,7 +214,7 @@ func (c *chain) close() {
 	}
 }
 
-// exchange lets a client ask n times.
+// exchange lets a client send n requests.
 func (c *chain) attempt(request string, n int) {
 	client := &conversation{request: request, left: n, ended: make(chan struct{})}
 	c.listener.conns <- client

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// mirror answers with what it was asked, and says so when a request has a field of another.
+// mirror answers with the request, and with an error when a request has a field of another.
 func mirror(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("X-Id")
 	if !strings.HasSuffix(r.URL.Path, "/"+id) || r.Header.Get("Cookie") != "id="+id {
@@ -60,7 +60,7 @@ func fetch(conn net.Conn, reader *bufio.Reader, id string, fields int) error {
 	return nil
 }
 
-// TestTheChainKeepsRequestsApart lets many clients ask at a time, whose requests are served with the same recycled
+// TestTheChainKeepsRequestsApart lets many clients send at a time, whose requests are served with the same recycled
 // memory.
 func TestTheChainKeepsRequestsApart(t *testing.T) {
 	const clients, rounds = 24, 120

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// unwanted is a writer around which nobody wants a body.
+// unwanted is a writer that discards bodies.
 type unwanted struct{ http.ResponseWriter }
 
-// Discards says so.
+// Discards is true.
 func (unwanted) Discards() bool { return true }
 
 // wrapper is a writer around another.
@@ -21,9 +21,9 @@ type wrapper struct{ http.ResponseWriter }
 // Unwrap returns the other.
 func (w wrapper) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// TestBodyThatNobodyGets demands that an endpoint can't keep a writer waiting that throws its body away, and that the
+// TestDiscardedBody demands that an endpoint can't keep a writer waiting that throws its body away, and that the
 // answer counts.
-func TestBodyThatNobodyGets(t *testing.T) {
+func TestDiscardedBody(t *testing.T) {
 	for name, body := range map[string]string{
 		"hangs":  "Content-Length: 9\r\n\r\nhalf",
 		"whole":  "Content-Length: 4\r\n\r\nbody",

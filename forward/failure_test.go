@@ -18,7 +18,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// refusing returns a server that nobody listens on.
+// refusing returns a server without a listener.
 func refusing(t *testing.T) dynamic.Server {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -151,8 +151,8 @@ func TestEndpointBreaksOff(t *testing.T) {
 	}
 }
 
-// TestSurplusBytesReachNobody has an endpoint say more than it was asked for, at once or while the connection is idle.
-func TestSurplusBytesReachNobody(t *testing.T) {
+// TestSurplusBytesAreDropped has an endpoint send more than a response, at once or while the connection is idle.
+func TestSurplusBytesAreDropped(t *testing.T) {
 	const answer, stray = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray"
 	for _, late := range []bool{false, true} {
@@ -233,8 +233,8 @@ func TestDeadlineOfTheRequest(t *testing.T) {
 	equal(t, "status", response.StatusCode, http.StatusGatewayTimeout)
 }
 
-// TestWhoseTimeIsOver tells an endpoint that takes too long from a client that does.
-func TestWhoseTimeIsOver(t *testing.T) {
+// TestTimeouts distinguishes an endpoint that takes too long from a client that does.
+func TestTimeouts(t *testing.T) {
 	silent, writer := io.Pipe()
 	defer writer.Close() //nolint:errcheck // a test's
 	half := struct {

@@ -32,7 +32,7 @@ func echoService() *grpc.ServiceDesc {
 				return nil, err
 			}
 			if in.GetValue() == "fail" {
-				return nil, status.Error(codes.FailedPrecondition, "as asked: 100%")
+				return nil, status.Error(codes.FailedPrecondition, "as requested: 100%")
 			}
 			_ = grpc.SetTrailer(ctx, metadata.Pairs("x-trailer", "end"))
 			return wrapperspb.String("echo " + in.GetValue()), nil
@@ -121,7 +121,7 @@ func checkUnary(ctx context.Context, t *testing.T, client *grpc.ClientConn) {
 	}
 	equal(t, "unary", fmt.Sprint(out.GetValue(), trailer["x-trailer"]), "echo a[end]")
 	err := client.Invoke(ctx, "/test.Echo/Unary", wrapperspb.String("fail"), out)
-	equal(t, "error", fmt.Sprint(status.Code(err), status.Convert(err).Message()), "FailedPrecondition"+"as asked: 100%")
+	equal(t, "error", fmt.Sprint(status.Code(err), status.Convert(err).Message()), "FailedPrecondition"+"as requested: 100%")
 	err = client.Invoke(ctx, "/test.Echo/Missing", wrapperspb.String("a"), out)
 	equal(t, "missing", status.Code(err).String(), "Unimplemented")
 }

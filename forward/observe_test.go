@@ -13,29 +13,29 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
-// span notes what is said of it.
+// span keeps its attributes.
 type span struct {
-	name     string
-	client   bool
-	said     map[string]any
-	failure  string
-	ended    int
-	children []*span
+	name       string
+	client     bool
+	attributes map[string]any
+	failure    string
+	ended      int
+	children   []*span
 }
 
 func (s *span) Child(name string, client bool) telemetry.Span {
-	child := &span{name: name, client: client, said: map[string]any{}}
+	child := &span{name: name, client: client, attributes: map[string]any{}}
 	s.children = append(s.children, child)
 	return child
 }
 
-func (s *span) Set(key string, value any) { s.said[key] = value }
+func (s *span) Set(key string, value any) { s.attributes[key] = value }
 
 func (s *span) Traceparent() string { return "of " + s.name }
 
 func (s *span) End(failure string) { s.failure, s.ended = failure, s.ended+1 }
 
-// observed answers a request with a record that wants to know, and returns that and the answer.
+// observed answers a request with a record that observes everything, and returns that and the answer.
 func observed(t *testing.T, g *rig, record *telemetry.Record) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/a?token=b",
@@ -46,7 +46,7 @@ func observed(t *testing.T, g *rig, record *telemetry.Record) *httptest.Response
 	return w
 }
 
-// Each try of a sampled request is a span, and its endpoint is told of that span.
+// Each try of a sampled request is a span, and its endpoint gets that span.
 func TestSpansOfTries(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
@@ -59,26 +59,26 @@ func TestSpansOfTries(t *testing.T) {
 			w := observed(t, g, record)
 			equal(t, "status", w.Code, http.StatusOK)
 			equal(t, "spans", len(root.children), 2)
-			asked := endpoints.requests()
+			received := endpoints.requests()
 			for i, child := range root.children {
 				equal(t, "span", []any{child.name, child.client, child.ended}, []any{"GET", true, 1})
-				equal(t, "traceparent", asked[i].Header.Get("Traceparent"), "of GET")
-				full, _ := child.said["url.full"].(string)
+				equal(t, "traceparent", received[i].Header.Get("Traceparent"), "of GET")
+				full, _ := child.attributes["url.full"].(string)
 				if !strings.HasSuffix(full, "/a") || !strings.Contains(full, "://127.0.0.1:") {
 					t.Errorf("url.full %q", full)
 				}
 				for _, key := range []string{"server.address", "server.port", "http.request.method", "http.response.status_code"} {
-					if child.said[key] == nil {
-						t.Errorf("span %d does not say %s: %v", i, key, maps.Collect(maps.All(child.said)))
+					if child.attributes[key] == nil {
+						t.Errorf("span %d does not have %s: %v", i, key, maps.Collect(maps.All(child.attributes)))
 					}
 				}
 			}
-			equal(t, "error types", []any{root.children[0].said["error.type"], root.children[1].said["error.type"]},
+			equal(t, "error types", []any{root.children[0].attributes["error.type"], root.children[1].attributes["error.type"]},
 				[]any{"503", nil})
 			equal(t, "failures", []any{root.children[0].failure, root.children[1].failure}, []any{"503", ""})
 			equal(t, "resends", []any{
-				root.children[0].said["http.request.resend_count"],
-				root.children[1].said["http.request.resend_count"],
+				root.children[0].attributes["http.request.resend_count"],
+				root.children[1].attributes["http.request.resend_count"],
 			}, []any{nil, 1})
 		})
 	}
@@ -92,13 +92,13 @@ func TestSpanOfAnUnknownMethod(t *testing.T) {
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), "BREW", "/pot", http.NoBody)
 	forward.NewService(g.pool, forward.Options{Service: "svc@file"}).ServeHTTP(httptest.NewRecorder(), r)
 	equal(t, "spans", len(root.children), 1)
-	said := root.children[0].said
-	equal(t, "span", []any{root.children[0].name, said["http.request.method"], said["http.request.method_original"]},
+	attributes := root.children[0].attributes
+	equal(t, "span", []any{root.children[0].name, attributes["http.request.method"], attributes["http.request.method_original"]},
 		[]any{"HTTP", "_OTHER", "BREW"})
 }
 
-// A record that wants to know learns how long the service took, what the endpoint sent, and who counts it.
-func TestWhatARecordLearns(t *testing.T) {
+// A record that is observed gets how long the service took, what the endpoint sent, and the series that counts it.
+func TestObservedRecord(t *testing.T) {
 	g := newServers(t, setup{}, 1, newEndpoints(good))
 	record := &telemetry.Record{Observe: telemetry.ObserveMetrics | telemetry.ObserveHeaders}
 	w := observed(t, g, record)
@@ -110,14 +110,14 @@ func TestWhatARecordLearns(t *testing.T) {
 	if member := memberOf(g.pool); record.EndpointURL != "http://"+member.Address() {
 		t.Errorf("endpoint %q", record.EndpointURL)
 	}
-	nobody := new(telemetry.Record)
-	observed(t, g, nobody)
-	if nobody.ServiceDuration != 0 || nobody.ServiceSeries != nil || nobody.EndpointURL != "" {
-		t.Errorf("nobody wants to know: %+v", nobody)
+	unobserved := new(telemetry.Record)
+	observed(t, g, unobserved)
+	if unobserved.ServiceDuration != 0 || unobserved.ServiceSeries != nil || unobserved.EndpointURL != "" {
+		t.Errorf("a record that is not observed is %+v", unobserved)
 	}
 }
 
-// A span ends although the response breaks off, and says so.
+// A span ends although the response breaks off, with the error.
 func TestSpanOfABrokenResponse(t *testing.T) {
 	g := newServers(t, setup{}, 1, newEndpoints(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -136,13 +136,13 @@ func TestSpanOfABrokenResponse(t *testing.T) {
 	equal(t, "code", record.Code, telemetry.CodeBroken)
 }
 
-// TestATraceApartFromTheHeader demands that the endpoint of each try is told of a trace which the request's header does
+// TestATraceApartFromTheHeader demands that the endpoint of each try gets a trace which the request's header does
 // not have, once, and that the header stays as it is.
 func TestATraceApartFromTheHeader(t *testing.T) {
 	trace := telemetry.TraceContext{TraceID: [16]byte{0: 0xab, 15: 1}, SpanID: [8]byte{7: 0xcd}}
 	const want = "00-ab000000000000000000000000000001-00000000000000cd-00"
 	matrix(t, func(t *testing.T, s setup) {
-		asked := make(chan []string, 10)
+		received := make(chan []string, 10)
 		s.around = func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				record := telemetry.RecordFrom(r.Context())
@@ -153,7 +153,9 @@ func TestATraceApartFromTheHeader(t *testing.T) {
 				}
 			})
 		}
-		g := newRig(t, s, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header["Traceparent"] }))
+		g := newRig(t, s, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			received <- r.Header["Traceparent"]
+		}))
 		for _, body := range []string{"", "content", ""} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url, strings.NewReader(body))
 			if err != nil {
@@ -164,7 +166,7 @@ func TestATraceApartFromTheHeader(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = answer.Body.Close()
-			equal(t, "traceparent", <-asked, []string{want})
+			equal(t, "traceparent", <-received, []string{want})
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// seen is an endpoint that keeps what it was asked.
+// seen is an endpoint that keeps its requests.
 func seen(into chan<- *http.Request) http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

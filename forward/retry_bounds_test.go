@@ -30,7 +30,7 @@ func TestDeadlineWhileWaiting(t *testing.T) {
 	g.settledDown(t)
 }
 
-// TestTimeForATryIsNotTwice what the policy says for a request whose body is sent at once.
+// TestTimeForATryIsNotTwice the time of the policy for a request whose body is sent at once.
 func TestTimeForATryIsNotTwice(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
@@ -81,7 +81,7 @@ func TestSilentClientAfterAHint(t *testing.T) {
 		t.Run(upstream, func(t *testing.T) {
 			t.Parallel()
 			endpoints := newEndpoints(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.ReadFull(r.Body, make([]byte, 5)) // which says 100 Continue
+				_, _ = io.ReadFull(r.Body, make([]byte, 5)) // which sends 100 Continue
 				breaksOff(w, r)
 			}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 			g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: retryAll()}}, 2, endpoints)
@@ -126,6 +126,6 @@ func TestLastWordsAreNoRefusal(t *testing.T) {
 		}
 	}
 	if broken == 0 {
-		t.Error("nobody was asked who breaks off")
+		t.Error("no request came to the endpoint that breaks off")
 	}
 }

@@ -38,10 +38,10 @@ type scenario func(w http.ResponseWriter, r *http.Request)
 type endpoints struct {
 	mutex sync.Mutex
 	parts []scenario
-	// asked are the requests received, without bodies, and by the address of the endpoint that received each.
-	asked  []*http.Request
-	by     []string
-	closed chan struct{}
+	// received are the requests, without bodies, and by the address of the endpoint that received each.
+	received []*http.Request
+	by       []string
+	closed   chan struct{}
 }
 
 func newEndpoints(parts ...scenario) *endpoints {
@@ -50,8 +50,8 @@ func newEndpoints(parts ...scenario) *endpoints {
 
 func (c *endpoints) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mutex.Lock()
-	part := c.parts[min(len(c.asked), len(c.parts)-1)]
-	c.asked = append(c.asked, r.Clone(r.Context()))
+	part := c.parts[min(len(c.received), len(c.parts)-1)]
+	c.received = append(c.received, r.Clone(r.Context()))
 	c.by = append(c.by, r.Context().Value(http.LocalAddrContextKey).(net.Addr).String())
 	c.mutex.Unlock()
 	part(w, r)
@@ -61,16 +61,16 @@ func (c *endpoints) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *endpoints) requests() []*http.Request {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return slices.Clone(c.asked)
+	return slices.Clone(c.received)
 }
 
 func (c *endpoints) tries() int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return len(c.asked)
+	return len(c.received)
 }
 
-// distinct fails the test when an endpoint was asked twice.
+// distinct fails the test when an endpoint got a request twice.
 func (c *endpoints) distinct(t *testing.T) {
 	t.Helper()
 	c.mutex.Lock()
@@ -78,7 +78,7 @@ func (c *endpoints) distinct(t *testing.T) {
 	seen := map[string]bool{}
 	for _, by := range c.by {
 		if seen[by] {
-			t.Errorf("%s was asked twice: %q", by, c.by)
+			t.Errorf("%s got it twice: %q", by, c.by)
 		}
 		seen[by] = true
 	}
@@ -155,7 +155,7 @@ func resets(_ http.ResponseWriter, r *http.Request) {
 	closes(nil, r)
 }
 
-// fails answers with a status, and with what nobody may see.
+// fails answers with a status, and with what no client may see.
 func fails(status int) scenario {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex() // net/http waits for the body otherwise.

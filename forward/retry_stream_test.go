@@ -199,8 +199,8 @@ func TestResponsesHaveTime(t *testing.T) {
 	}
 }
 
-// TestNoTryForNobody begins no other try once the client has left, whether during a try or a wait.
-func TestNoTryForNobody(t *testing.T) {
+// TestNoTryWithoutClient begins no other try once the client has left, whether during a try or a wait.
+func TestNoTryWithoutClient(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"try": 0, "wait": time.Hour} {
 		for _, upstream := range []string{"h1", "h2c"} {
 			t.Run(name+" "+upstream, func(t *testing.T) {
@@ -264,15 +264,15 @@ func (bursting) WriteHeader(int) { panic("the writer's own") }
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
-			asked := make(chan struct{}, 1)
+			received := make(chan struct{}, 1)
 			endpoints := newEndpoints()
 			endpoints.parts = []scenario{func(w http.ResponseWriter, r *http.Request) {
-				asked <- struct{}{}
+				received <- struct{}{}
 				endpoints.hangs(w, r)
 			}, good}
 			g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: retryAll()}}, 2, endpoints)
 			go func() {
-				<-asked
+				<-received
 				member := busy(g.pool)
 				member.Upstream().RoundTripper().Close()
 			}()

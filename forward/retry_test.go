@@ -58,8 +58,8 @@ func TestTries(t *testing.T) {
 	failures := []struct {
 		name string
 		part func(c *endpoints) scenario
-		// body says that the whole body has been read, h1 that only HTTP/1.1 can fail this way, begun that the client has
-		// seen something.
+		// body: the whole body has been read; h1: only HTTP/1.1 can fail this way; begun: the client has got a part of
+		// the response.
 		body, h1, begun bool
 	}{
 		{name: "closes at once", part: func(*endpoints) scenario { return closes }},
@@ -131,10 +131,10 @@ func tryOnce(t *testing.T, g *rig, endpoints *endpoints, what sends, again bool)
 	unharmed(t, response, string(body), want)
 	equal(t, "recorded", fmt.Sprint(record.Tries, record.Status, record.Reason), "2 200")
 	equal(t, "endpoint", record.Endpoint, endpoints.by[1])
-	asked := endpoints.requests()
-	equal(t, "the second request's head", asked[1].Header, asked[0].Header)
-	equal(t, "length", asked[1].ContentLength, asked[0].ContentLength)
-	if got := asked[1].Header.Get("X-Forwarded-For"); got != "192.0.2.7, 127.0.0.1" {
+	received := endpoints.requests()
+	equal(t, "the second request's head", received[1].Header, received[0].Header)
+	equal(t, "length", received[1].ContentLength, received[0].ContentLength)
+	if got := received[1].Header.Get("X-Forwarded-For"); got != "192.0.2.7, 127.0.0.1" {
 		t.Errorf("X-Forwarded-For is %q", got)
 	}
 }
@@ -201,8 +201,8 @@ func TestNothingSent(t *testing.T) {
 	}
 }
 
-// TestNobodyLeft answers for the last endpoint, and says how many were tried.
-func TestNobodyLeft(t *testing.T) {
+// TestNoEndpointLeft answers for the last endpoint, and records how many were tried.
+func TestNoEndpointLeft(t *testing.T) {
 	g := newServers(t, setup{options: forward.Options{Retry: retryAll()}, dead: 3}, 0, nil)
 	response, body := g.get(t, "/")
 	equal(t, "answer", fmt.Sprint(response.StatusCode, " ", body), "502 Bad Gateway")
@@ -293,11 +293,11 @@ func TestConnectionOutlivesARefusal(t *testing.T) {
 // TestUpgradeIsTriedAgainBeforeItIsSent, and never after.
 func TestUpgradeIsTriedAgainBeforeItIsSent(t *testing.T) {
 	switches := scenario(writes("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nhello"))
-	ask := "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
+	upgrade := "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
 	g := newServers(t, setup{options: forward.Options{Retry: statuses(t, "503")}, dead: 1}, 1, newEndpoints(switches))
 	tries, requests := 0, 0
 	for ; tries == requests && requests < 100; requests++ {
-		conn, reader := g.raw(t, ask)
+		conn, reader := g.raw(t, upgrade)
 		response, err := http.ReadResponse(reader, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -312,7 +312,7 @@ func TestUpgradeIsTriedAgainBeforeItIsSent(t *testing.T) {
 	for _, part := range []scenario{breaksOff, fails(503)} {
 		endpoints := newEndpoints(part, switches)
 		g := newServers(t, setup{options: forward.Options{Retry: statuses(t, "503")}}, 2, endpoints)
-		_, reader := g.raw(t, ask)
+		_, reader := g.raw(t, upgrade)
 		response, err := http.ReadResponse(reader, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -374,8 +374,8 @@ func TestStickyCookieIsThatOfTheLastTry(t *testing.T) {
 				r := request(t, http.MethodGet, g.url, nil)
 				r.AddCookie(got[1])
 				response, _ = g.do(t, r)
-				equal(t, "cookies of who has one", response.Header["Set-Cookie"], []string{"good=1"})
-				equal(t, "who answers", endpoints.by[2], endpoints.by[1])
+				equal(t, "cookies of a client that has one", response.Header["Set-Cookie"], []string{"good=1"})
+				equal(t, "the endpoint", endpoints.by[2], endpoints.by[1])
 				response, _ = g.get(t, "/")
 				equal(t, "answer", fmt.Sprint(response.StatusCode, response.Header["Set-Cookie"]), "502 []")
 			})

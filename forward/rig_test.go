@@ -42,7 +42,7 @@ type rig struct {
 	records  chan telemetry.Record
 }
 
-// setup says what a rig is made of; the zero value speaks HTTP/1.1 on both sides.
+// setup is what a rig is made of; the zero value speaks HTTP/1.1 on both sides.
 type setup struct {
 	front     string // h1, h2 or h2c
 	upstream  string // h1, h2 or h2c
@@ -54,7 +54,7 @@ type setup struct {
 	policies loadbalancer.Policies
 	// dead is how many servers are added that refuse connections.
 	dead int
-	// state is told what becomes of the connections to the endpoint.
+	// state gets the states of the connections to the endpoint.
 	state func(net.Conn, http.ConnState)
 	// records takes what is recorded in place of the rig's own channel.
 	records chan telemetry.Record
@@ -287,7 +287,7 @@ func scripted(t *testing.T, script func(conn net.Conn, head *http.Request)) dyna
 	return dynamic.Server{URL: "http://" + endpoint.Address()}
 }
 
-// says is a script that writes text.
+// says returns a script that writes text.
 func says(text string) func(net.Conn, *http.Request) {
 	return func(conn net.Conn, _ *http.Request) { _, _ = io.WriteString(conn, text) }
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
 )
 
-// TestEndpointsThatCloseDuringUploads are blamed, unless the client has sent nothing for a second: an endpoint may
+// TestEndpointsThatCloseDuringUploads count as failed, unless the client has sent nothing for a second: an endpoint may
 // limit the time of an upload, and its ejection must not be in the hands of clients.
 func TestEndpointsThatCloseDuringUploads(t *testing.T) {
 	policy, err := outlier.NewPolicy(nil, &dynamic.OutlierDetection{

@@ -110,15 +110,15 @@ func leave(g *rig, path string) {
 	}
 }
 
-// TestNobodyGetsAnothersAnswer has clients and an endpoint do all that goes wrong, many at a time.
-func TestNobodyGetsAnothersAnswer(t *testing.T) {
+// TestNoClientGetsAnothersAnswer has clients and an endpoint do all that goes wrong, many at a time.
+func TestNoClientGetsAnothersAnswer(t *testing.T) {
 	const clients, requests = 8, 60
 	for _, interval := range []time.Duration{0, 5 * time.Millisecond, -1} {
 		t.Run(interval.String(), func(t *testing.T) {
 			var all, forgetting sync.WaitGroup
 			records := make(chan telemetry.Record)
 			forgetting.Go(func() {
-				for range records { // Nobody looks at them.
+				for range records { // They are dropped.
 				}
 			})
 			t.Cleanup(func() {

@@ -99,11 +99,11 @@ func switched(t *testing.T, g *rig) (*net.TCPConn, *bufio.Reader) {
 	return conn.(*net.TCPConn), reader
 }
 
-// TestUpgradeHalfCloses answers only when the client has said its last word.
+// TestUpgradeHalfCloses answers only when the client has sent its last byte.
 func TestUpgradeHalfCloses(t *testing.T) {
 	g := newRig(t, setup{}, chat(func(conn net.Conn, reader io.Reader) {
-		said, err := io.ReadAll(reader)
-		_, _ = fmt.Fprintf(conn, "heard %s, %v", said, err)
+		sent, err := io.ReadAll(reader)
+		_, _ = fmt.Fprintf(conn, "got %s, %v", sent, err)
 	}))
 	conn, reader := switched(t, g)
 	_, _ = io.WriteString(conn, "hello")
@@ -111,11 +111,11 @@ func TestUpgradeHalfCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer, err := io.ReadAll(reader)
-	equal(t, "answer", fmt.Sprint(string(answer), err), "heard hello, <nil><nil>")
+	equal(t, "answer", fmt.Sprint(string(answer), err), "got hello, <nil><nil>")
 	equal(t, "record", g.record(t).Status, 101)
 }
 
-// TestUpgradeAfterHTTP2 asks an endpoint that has answered over HTTP/2 before.
+// TestUpgradeAfterHTTP2 upgrades at an endpoint that has answered over HTTP/2 before.
 func TestUpgradeAfterHTTP2(t *testing.T) {
 	g := newRig(t, setup{upstream: "h2"}, chat(func(conn net.Conn, _ io.Reader) { _, _ = io.WriteString(conn, "hello") }))
 	response, _ := g.get(t, "/")
@@ -184,7 +184,7 @@ func TestUpgradeIsAnsweredOrDropped(t *testing.T) {
 		w.WriteHeader(http.StatusUpgradeRequired)
 	}))
 	for name, test := range map[string]struct{ request, upgrade string }{
-		"asked": {upgradeRequest, "chat"},
+		"requested": {upgradeRequest, "chat"},
 		"h2c": {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: " +
 			"h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", ""},
 		"h2c, chat":  {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c, chat\r\n\r\n", "chat"},

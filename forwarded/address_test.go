@@ -78,7 +78,7 @@ func TestTrust(t *testing.T) {
 		}
 	}
 	if trust.Contains(netip.Addr{}) || (forwarded.Trust{}).Contains(netip.MustParseAddr("127.0.0.1")) {
-		t.Error("nobody in particular is trusted")
+		t.Error("the zero address, or any by the zero Trust, is trusted")
 	}
 	if trust.Empty() || !(forwarded.Trust{}).Empty() {
 		t.Error("Empty is wrong")
@@ -97,7 +97,7 @@ func TestNewTrustNamesBadEntries(t *testing.T) {
 	}
 }
 
-// TestTrustEqualsPrefixes compares the binary search with asking every prefix.
+// TestTrustEqualsPrefixes compares the binary search with a search of every prefix.
 func TestTrustEqualsPrefixes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	address := func() netip.Addr {

@@ -7,7 +7,7 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-func TestEverybody(t *testing.T) {
+func TestCoversEveryAddress(t *testing.T) {
 	var eighths, countries []string
 	for i := range 8 {
 		eighths = append(eighths, fmt.Sprintf("%d.0.0.0/3", i*32))
@@ -47,7 +47,7 @@ func TestEverybody(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := set.CoversMost(); got != test.want {
-			t.Errorf("%v: everybody is %v, want %v", test.entries, got, test.want)
+			t.Errorf("%v: every address: %v, want %v", test.entries, got, test.want)
 		}
 	}
 }

@@ -65,13 +65,13 @@ func TestManagedHeadersOfTrustedPeers(t *testing.T) {
 		}
 		for _, spelling := range spellings(name) {
 			r := read(t, "GET / HTTP/1.1\r\nHost: h")
-			r.Header[name] = []string{"said"}
+			r.Header[name] = []string{"given"}
 			if spelling != name {
 				r.Header[spelling] = []string{"forged"}
 			}
 			r.Header["Connection"] = []string{spelling}
 			forwarding.Apply(r, peer)
-			if got := r.Header[name]; len(got) != 1 || got[0] != "said" {
+			if got := r.Header[name]; len(got) != 1 || got[0] != "given" {
 				t.Errorf("%s of a trusted peer is %q with Connection: %s", name, got, spelling)
 			}
 			if _, ok := r.Header[spelling]; ok && spelling != name {
@@ -139,7 +139,7 @@ func TestForwardingSets(t *testing.T) {
 			},
 		},
 		{
-			name: "insecure trusts everybody", forwarding: forwarded.Policy{Insecure: true}, host: "h", peer: "198.51.100.1",
+			name: "insecure trusts every peer", forwarding: forwarded.Policy{Insecure: true}, host: "h", peer: "198.51.100.1",
 			in: http.Header{forwarded.XRealIP: {"203.0.113.1"}, forwarded.XForwardedProto: {""}, "X_real_ip": {"forged"}},
 			want: http.Header{
 				forwarded.XRealIP: {"203.0.113.1"}, forwarded.XForwardedProto: {"http"}, forwarded.XForwardedPort: {"80"},

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/router"
@@ -265,6 +266,25 @@ func (r *rig) moments() []time.Duration {
 	var result []time.Duration
 	for _, one := range r.seen().compiled {
 		result = append(result, one.at)
+	}
+	return result
+}
+
+// routers makes a configuration of routers, given as name and rule in turn.
+func routers(namesAndRules ...string) *dynamic.Configuration {
+	http := &dynamic.HTTPConfiguration{Routers: immutable.Of(map[string]*dynamic.Router{})}
+	for i := 0; i < len(namesAndRules); i += 2 {
+		http.Routers = http.Routers.With(namesAndRules[i], &dynamic.Router{Rule: namesAndRules[i+1], Service: "s"})
+	}
+	return &dynamic.Configuration{HTTP: http}
+}
+
+func routerRef(name string) dynamic.Ref { return dynamic.Ref{Kind: dynamic.KindRouter, Name: name} }
+
+func names(refs map[dynamic.Ref]struct{}) []string {
+	result := []string{}
+	for _, ref := range pipeline.SortedRefs(refs) {
+		result = append(result, ref.String())
 	}
 	return result
 }

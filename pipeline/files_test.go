@@ -11,7 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/pipeline"
 )
 
-// touched are files that change when the test says so.
+// touched are files that change when the test makes them.
 type touched struct {
 	changed chan struct{}
 	names   []string
@@ -37,7 +37,7 @@ func TestLoopCompilesWhatWasMadeOfFilesThatChanged(t *testing.T) {
 		files.names = []string{"users@file"}
 		files.changed <- struct{}{}
 		pass(time.Second)
-		files.changed <- struct{}{} // Somebody has seen it already.
+		files.changed <- struct{}{} // Stale has returned it already.
 		pass(time.Second)
 		compiled := r.seen().compiled
 		if len(compiled) != 2 {
@@ -71,7 +71,7 @@ func TestFilesThatChangeWhileATableWaits(t *testing.T) {
 		generations := r.State().Generations
 		if latest := generations[len(generations)-1]; latest.Changed != 1 ||
 			latest.Changes[0].Before != latest.Changes[0].After {
-			t.Errorf("the generation says %+v", latest)
+			t.Errorf("the generation is %+v", latest)
 		}
 	})
 }

@@ -123,7 +123,7 @@ func TestGenerationsTellVerdicts(t *testing.T) {
 		if len(last.Recovered) != 1 || last.Recovered[0].Status != dynamic.Accepted || last.Changed != 1 {
 			t.Errorf("after the recovery: %+v", last)
 		}
-		// A provider that merely says something else of an object that serves on makes no generation of its own.
+		// A provider with another verdict on an object that serves on makes no generation of its own.
 		again := declared(1, oneRouter{name: "a", rule: "1"})
 		again.Verdicts = []dynamic.Verdict{{
 			Ref: dynamic.Ref{Kind: dynamic.KindSource}, Status: dynamic.Quarantined,

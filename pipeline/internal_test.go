@@ -90,7 +90,7 @@ func TestInternal(t *testing.T) {
 }
 
 // The names of the two routers are the same once they are joined with dashes. Were there only one, the other entrypoint
-// would serve in the clear what it is told to redirect.
+// would serve in the clear what it must redirect.
 func TestInternalRedirectsEveryEntryPoint(t *testing.T) {
 	configuration := &static.Configuration{}
 	configuration.EntryPoints = map[string]*static.EntryPoint{

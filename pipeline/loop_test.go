@@ -352,7 +352,7 @@ func TestRunFailsWithItsSource(t *testing.T) {
 	}
 }
 
-// TestEndpointsThatFail are flushed at once, although no provider has said anything.
+// TestEndpointsThatFail are flushed at once, although no provider has sent anything.
 func TestEndpointsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "file")

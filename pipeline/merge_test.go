@@ -15,25 +15,6 @@ import (
 	"github.com/sluiceproxy/sluice/pipeline"
 )
 
-// routers makes a configuration of routers, given as name and rule in turn.
-func routers(namesAndRules ...string) *dynamic.Configuration {
-	http := &dynamic.HTTPConfiguration{Routers: immutable.Of(map[string]*dynamic.Router{})}
-	for i := 0; i < len(namesAndRules); i += 2 {
-		http.Routers = http.Routers.With(namesAndRules[i], &dynamic.Router{Rule: namesAndRules[i+1], Service: "s"})
-	}
-	return &dynamic.Configuration{HTTP: http}
-}
-
-func routerRef(name string) dynamic.Ref { return dynamic.Ref{Kind: dynamic.KindRouter, Name: name} }
-
-func names(refs map[dynamic.Ref]struct{}) []string {
-	result := []string{}
-	for _, ref := range pipeline.SortedRefs(refs) {
-		result = append(result, ref.String())
-	}
-	return result
-}
-
 func TestMergeQualifiesAndKeepsPointers(t *testing.T) {
 	m := pipeline.NewMerger(nil)
 	file, docker := routers("a", "Host(`a`)", "b", "Host(`b`)"), routers("a", "Host(`c`)")
@@ -163,7 +144,7 @@ func lines(verdicts []dynamic.Verdict) []string {
 	return result
 }
 
-// What is refused is said again in each merge, also when nothing about it has changed.
+// What is refused has its verdict in each merge, also when nothing about it has changed.
 func TestMergeRefusesAgain(t *testing.T) {
 	m := pipeline.NewMerger(nil)
 	for i := range 3 {

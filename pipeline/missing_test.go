@@ -52,8 +52,8 @@ func TestQuietWindowHidesWhatAProviderDoesNotFindYet(t *testing.T) {
 	})
 }
 
-// A further version of an object with the same fault is no news, but whoever reads the state sees the version. Another
-// object of the same name has not been told anything.
+// A further version of an object with the same fault is no news, but the state shows the version. Another
+// object of the same name gets its own verdict.
 func TestVerdictsFollowTheVersionOfTheirObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "crd")
@@ -65,7 +65,7 @@ func TestVerdictsFollowTheVersionOfTheirObject(t *testing.T) {
 		r.send("crd", latest)
 		pass(time.Second)
 		if published := len(r.seen().published); published != 1 {
-			t.Errorf("told %d times, want once", published)
+			t.Errorf("published %d times, want once", published)
 		}
 		if state := r.State(); state.Verdicts[0].Origin.Resource != second || state.Included["crd"] != latest ||
 			!state.Settled {
@@ -74,7 +74,7 @@ func TestVerdictsFollowTheVersionOfTheirObject(t *testing.T) {
 		r.send("crd", lacking("r", &dynamic.Resource{UID: "2", Generation: 1}))
 		pass(time.Second)
 		if published := len(r.seen().published); published != 2 {
-			t.Errorf("told %d times, want the new object told too", published)
+			t.Errorf("published %d times, want one for the new object too", published)
 		}
 	})
 }
@@ -88,7 +88,7 @@ func TestIncludedIsWhatTheActiveTableIsMadeOf(t *testing.T) {
 		pass(time.Second)
 		r.send("crd", second)
 		if r.State().Included["crd"] != first {
-			t.Error("a configuration whose table still waits for endpoints is said to be active")
+			t.Error("a configuration whose table still waits for endpoints is shown as active")
 		}
 		r.endpoints("cluster", "k")
 		if r.State().Included["crd"] != second {

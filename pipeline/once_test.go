@@ -31,7 +31,7 @@ func (r *rig) once(ctx context.Context, timeout time.Duration) <-chan result {
 	return done
 }
 
-func TestOnceWaitsForEverybody(t *testing.T) {
+func TestOnceWaitsForEveryProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "file", "docker", "cluster")
 		done := r.once(t.Context(), 10*time.Second)

@@ -61,7 +61,7 @@ func TestQuietWindowEnds(t *testing.T) {
 			t.Errorf("generation %d after the window, want one for each edit", generation)
 		}
 
-		// What is known to be broken is not told again, whatever else changes.
+		// A published verdict is not published again, whatever else changes.
 		next := broken("r")
 		next.HTTP.Routers = next.HTTP.Routers.With("other", &dynamic.Router{Rule: "Host(`b`)"})
 		r.send("crd", next)
@@ -70,7 +70,7 @@ func TestQuietWindowEnds(t *testing.T) {
 			t.Errorf("published %d times, generation %d; want 1 and 3", len(r.seen().published), r.State().Generation)
 		}
 
-		// Recovery is told at once.
+		// Recovery is published at once.
 		r.send("crd", routers("r", "Host(`a`)", "other", "Host(`b`)"))
 		if len(r.seen().published) != 2 || r.seen().published[1][0] != (dynamic.Verdict{
 			Ref:    routerRef("r@crd"),
