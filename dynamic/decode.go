@@ -49,6 +49,7 @@ func (d *Decoder) Decode(file string, root *document.Node, rendered bool) *Confi
 	run.sections(root, "", "", map[string]section{
 		"http": run.http, "tcp": run.tcp, "udp": run.udp, "tls": run.tls,
 	})
+	run.keepUnused()
 	for ref, one := range known {
 		if one.round != d.round {
 			delete(known, ref)
@@ -68,6 +69,8 @@ type decoding struct {
 	known    map[Ref]*translation
 	out      *Configuration
 	edit     immutable.Edit
+	// unused are sections of TLS options that are not used and name entrypoints.
+	unused []unusedSection
 }
 
 // section reads the value of one key of a map whose keys are all known.
@@ -96,6 +99,7 @@ func (d *decoding) quarantine(ref Ref, line int, code Code, reason string) {
 // name.
 func (d *decoding) sections(node *document.Node, where, path string, known map[string]section) {
 	if !d.isMap(node, where) {
+		d.ignore(where, node.Line, node)
 		return
 	}
 	seen := map[string]int{}
@@ -106,8 +110,10 @@ func (d *decoding) sections(node *document.Node, where, path string, known map[s
 		switch first, twice := seen[folded]; {
 		case read == nil:
 			d.finding(field.Line, "%s%s: %s", path, document.ShowKey(field.Key), document.Unknown(field.Key, sortedKeys(known)))
+			d.ignore(path+field.Key, field.Line, field.Value)
 		case twice:
 			d.finding(field.Line, "%s%s is given twice, first on line %d; the second one is not used", path, name, first)
+			d.ignore(path+name, field.Line, field.Value)
 		default:
 			seen[folded] = field.Line
 			read(field)
@@ -134,6 +140,7 @@ func (d *decoding) isMap(node *document.Node, where string) bool {
 // objects reads the objects of one kind.
 func objects[T any](d *decoding, kind Kind, path string, field *document.Field) (out Objects[T]) {
 	if !d.isMap(field.Value, path) {
+		d.ignore(path, field.Line, field.Value)
 		return out
 	}
 	for i := range field.Value.Fields {

@@ -59,3 +59,36 @@ func mentioned(names []string, node *document.Node, all bool) []string {
 	}
 	return names
 }
+
+// unusedSection is a section of TLS options that is not used, with the entrypoints that it names.
+type unusedSection struct {
+	path        string
+	line        int
+	entryPoints []string
+}
+
+// ignore notes which entrypoints a section names that is not used, if it is one of TLS options or similar to it.
+func (d *decoding) ignore(path string, line int, section *document.Node) {
+	path, similar := document.Nearest(path, []string{"tls", "tls.options"})
+	if names := mentioned(nil, section, false); similar && len(names) > 0 {
+		slices.Sort(names)
+		d.unused = append(d.unused, unusedSection{path, line, slices.Compact(names)})
+	}
+}
+
+// keepUnused adds TLS options, quarantined, for the sections that are not used.
+func (d *decoding) keepUnused() {
+	for _, one := range d.unused {
+		if d.out.TLS == nil {
+			d.out.TLS = &TLSConfiguration{}
+		}
+		options := &d.out.TLS.Options
+		ref := Ref{Kind: KindTLSOptions, Name: fmt.Sprintf("%s (line %d)", one.path, one.line)}.Free(func(ref Ref) bool {
+			_, taken := options.Find(ref.Name)
+			return taken
+		})
+		d.out.Origins.Set(&d.edit, ref, d.origin(one.line))
+		options.Set(&d.edit, ref.Name, &TLSOptions{EntryPoints: one.entryPoints})
+		d.quarantine(ref, one.line, CodeInvalidSource, "the section is not used, and the entrypoints that it names are closed")
+	}
+}
