@@ -35,6 +35,13 @@ func (r *Registry) takeEvents(now time.Duration) {
 	for _, one := range ejectionCandidates {
 		r.eject(one, now)
 	}
+	if r.deadline != 0 && r.deadline <= now {
+		r.expire(now)
+	}
+}
+
+// expire ends what has lasted until now, and finds the next deadline.
+func (r *Registry) expire(now time.Duration) {
 	var room map[*Pool]struct{}
 	for member := range r.ejected {
 		if member.until <= now {
@@ -63,26 +70,23 @@ func (r *Registry) takeEvents(now time.Duration) {
 			upstream.trips.Close()
 		}
 	}
-}
-
-// due returns when takeEvents has to run without a new event, 0 for never.
-func (r *Registry) due() time.Duration {
-	var next time.Duration
-	sooner := func(at time.Duration) {
-		if next == 0 || at < next {
-			next = at
-		}
-	}
+	r.deadline = 0
 	for member := range r.ejected {
-		sooner(member.until)
+		r.expireAt(member.until)
 	}
 	for _, at := range r.warming {
-		sooner(at)
+		r.expireAt(at)
 	}
 	for _, at := range r.leaving {
-		sooner(at.end)
+		r.expireAt(at.end)
 	}
-	return next
+}
+
+// expireAt has takeEvents call expire at an instant, or before it.
+func (r *Registry) expireAt(at time.Duration) {
+	if r.deadline == 0 || at < r.deadline {
+		r.deadline = at
+	}
 }
 
 func (r *Registry) applyCheck(result checkResult, now time.Duration) {
@@ -145,6 +149,7 @@ func (r *Registry) eject(one ejectionCandidate, now time.Duration) bool {
 	member.ejected = true
 	member.until = member.outlier.Eject(&pool.policies.Outlier, now, failing+out+1 >= total)
 	r.ejected[member] = struct{}{}
+	r.expireAt(member.until)
 	member.statusReasons.ejection.Store(&ejection{reason: one.result.text(), until: member.until})
 	pool.counters.Ejections.Add(1)
 	r.mark(pool)

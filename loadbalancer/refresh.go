@@ -81,6 +81,7 @@ func (r *Registry) refresh(pool *Pool, now time.Duration) {
 	pool.publish(now, r.zone)
 	if pool.snapshot.Load().warming {
 		r.warming[pool] = now + pool.policies.SlowStart
+		r.expireAt(r.warming[pool])
 	}
 	r.release(gone)
 }
@@ -180,6 +181,7 @@ func (r *Registry) release(members []*Member) {
 		upstream.endpoint.drop(upstream)
 		if limited := member.pool.policies.DrainTime; limited > 0 && upstream.inFlight.Load() > 0 {
 			r.leaving[upstream] = limit{end: later(time.Since(r.epoch), limited), pool: member.pool}
+			r.expireAt(r.leaving[upstream].end)
 		}
 		if upstream.endpoint.upstreams == nil {
 			delete(r.endpoints, upstream.endpoint.key)

@@ -56,6 +56,8 @@ type Registry struct {
 	warming map[*Pool]time.Duration
 	// leaving are the removed upstreams whose last requests have a time limit.
 	leaving map[*Upstream]limit
+	// deadline is not after the first of the instants at which one of these ends; 0 without any.
+	deadline time.Duration
 }
 
 // limit is the deadline of the last requests to an upstream, and the pool that set it.
@@ -204,8 +206,8 @@ func (r *Registry) Flush(now time.Time) time.Time {
 			next = sooner(next, now.Add(pool.pace()))
 		}
 	}
-	if at := r.due(); at != 0 {
-		next = sooner(next, r.epoch.Add(at))
+	if len(r.ejected)+len(r.warming)+len(r.leaving) > 0 {
+		next = sooner(next, r.epoch.Add(r.deadline))
 	}
 	return next
 }
