@@ -74,7 +74,6 @@ func New(options Options) *Pipeline {
 		merging:  map[string]time.Time{},
 
 		references: newReferences(),
-		awaited:    map[string]time.Time{},
 		first:      make(chan struct{}),
 		news:       make(chan struct{}),
 	}

@@ -111,10 +111,11 @@ func (p *Pipeline) activate(now time.Time) {
 	p.options.Logger.Info("table activated", "generation", next.generation, "changed", len(p.changed),
 		"missingEndpointSets", len(next.missing))
 	generation := p.generation(&before)
-	// A map that was large once costs its size with each walk, also when it was cleared.
-	p.changed, p.rebuilt = map[dynamic.Ref]struct{}{}, map[dynamic.Ref]struct{}{}
+	// What was large once costs its memory, and a map each walk, also when it was cleared.
+	p.changed, p.rebuilt, p.awaited = map[dynamic.Ref]struct{}{}, map[dynamic.Ref]struct{}{}, nil
+	p.active.changed, p.active.missing = nil, nil
+	p.active.compiled.AddedEndpointSets, p.active.compiled.RemovedEndpointSets = nil, nil
 	clear(p.merging)
-	clear(p.awaited)
 	p.references.activated(p.active.stale)
 	p.watch()
 	generation.judge(p.publishVerdicts())
