@@ -1,4 +1,4 @@
-package wire
+package wire_test
 
 import (
 	"bufio"
@@ -10,16 +10,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
-func parseResponse(raw string) (*Response, int, error) {
+func parseResponse(raw string) (*wire.Response, int, error) {
 	b := []byte(raw)
-	var s Scanner
-	n, err := s.Scan(b, Limits{})
+	var s wire.Scanner
+	n, err := s.Scan(b, wire.Limits{})
 	if err != nil || n == 0 {
 		return nil, 0, errors.Join(err, errors.New("incomplete"))
 	}
-	r := &Response{}
+	r := &wire.Response{}
 	return r, n, r.Parse(b[:n])
 }
 
@@ -30,18 +32,18 @@ func TestParseResponse(t *testing.T) {
 		status int
 		reason string
 		method string
-		want   Framing
+		want   wire.Framing
 	}{
-		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 200, "OK", "GET", FixedLength},
-		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 200, "OK", "HEAD", NoBody},
-		{"HTTP/1.1 200 Very well\r\ncontent-length: 0\r\n\r\n", 200, "Very well", "GET", NoBody},
-		{"HTTP/1.1 404\r\n\r\n", 404, "", "GET", UntilClose},
-		{"HTTP/1.1 404 \r\n\r\n", 404, "", "GET", UntilClose},
-		{"HTTP/1.0 299 \xe9t\xe9\r\n\r\n", 299, "\xe9t\xe9", "GET", UntilClose},
-		{"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", 204, "No Content", "GET", NoBody},
-		{"HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", 304, "Not Modified", "GET", NoBody},
-		{"HTTP/1.1 103 Early Hints\r\n\r\n", 103, "Early Hints", "GET", NoBody},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n", 200, "OK", "GET", ChunkedBody},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 200, "OK", "GET", wire.FixedLength},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 200, "OK", "HEAD", wire.NoBody},
+		{"HTTP/1.1 200 Very well\r\ncontent-length: 0\r\n\r\n", 200, "Very well", "GET", wire.NoBody},
+		{"HTTP/1.1 404\r\n\r\n", 404, "", "GET", wire.UntilClose},
+		{"HTTP/1.1 404 \r\n\r\n", 404, "", "GET", wire.UntilClose},
+		{"HTTP/1.0 299 \xe9t\xe9\r\n\r\n", 299, "\xe9t\xe9", "GET", wire.UntilClose},
+		{"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", 204, "No Content", "GET", wire.NoBody},
+		{"HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", 304, "Not Modified", "GET", wire.NoBody},
+		{"HTTP/1.1 103 Early Hints\r\n\r\n", 103, "Early Hints", "GET", wire.NoBody},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n", 200, "OK", "GET", wire.ChunkedBody},
 	} {
 		r, _, err := parseResponse(test.raw)
 		if err != nil {
@@ -57,22 +59,22 @@ func TestParseResponse(t *testing.T) {
 func TestRefusedResponses(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]error{
-		"HTTP/1.1 200 OK\nX: 1\n\n":   ErrBareLF,
-		"HTTP/1.1 20 OK\r\n\r\n":      ErrStatusLine,
-		"HTTP/1.1 2000 OK\r\n\r\n":    ErrStatusLine,
-		"HTTP/1.1 099 OK\r\n\r\n":     ErrStatusLine,
-		"HTTP/1.1  200 OK\r\n\r\n":    ErrStatusLine,
-		"HTTP/1.1 +20 OK\r\n\r\n":     ErrStatusLine,
-		"ICY 200 OK 12345\r\n\r\n":    ErrStatusLine,
-		"HTTP/2.0 200 OK\r\n\r\n":     ErrMajor,
-		"HTTQ/1.1 200 OK\r\n\r\n":     ErrVersion,
-		"HTTP/1.1 200 O\x00K\r\n\r\n": ErrValue,
-		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n":                ErrLengths,
-		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n":       ErrLengthAndEncoding,
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n": ErrEncoding,
-		"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n":                            ErrEncodingVersion,
-		"HTTP/1.1 200 OK\r\nX: 1\r\n 2\r\n\r\n":                                            ErrFold,
-		"HTTP/1.1 200 OK\r\nX : 1\r\n\r\n":                                                 ErrSpaceBeforeColon,
+		"HTTP/1.1 200 OK\nX: 1\n\n":   wire.ErrBareLF,
+		"HTTP/1.1 20 OK\r\n\r\n":      wire.ErrStatusLine,
+		"HTTP/1.1 2000 OK\r\n\r\n":    wire.ErrStatusLine,
+		"HTTP/1.1 099 OK\r\n\r\n":     wire.ErrStatusLine,
+		"HTTP/1.1  200 OK\r\n\r\n":    wire.ErrStatusLine,
+		"HTTP/1.1 +20 OK\r\n\r\n":     wire.ErrStatusLine,
+		"ICY 200 OK 12345\r\n\r\n":    wire.ErrStatusLine,
+		"HTTP/2.0 200 OK\r\n\r\n":     wire.ErrMajor,
+		"HTTQ/1.1 200 OK\r\n\r\n":     wire.ErrVersion,
+		"HTTP/1.1 200 O\x00K\r\n\r\n": wire.ErrValue,
+		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n":                wire.ErrLengths,
+		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n":       wire.ErrLengthAndEncoding,
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n": wire.ErrEncoding,
+		"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n":                            wire.ErrEncodingVersion,
+		"HTTP/1.1 200 OK\r\nX: 1\r\n 2\r\n\r\n":                                            wire.ErrFold,
+		"HTTP/1.1 200 OK\r\nX : 1\r\n\r\n":                                                 wire.ErrSpaceBeforeColon,
 	} {
 		if _, _, err := parseResponse(raw); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", raw, err, want)
@@ -98,8 +100,8 @@ func FuzzResponse(f *testing.F) {
 			t.Fatalf("net/http refuses %q: %v", raw, err)
 		}
 		sameHeader(t, raw, theirs.Header, ours.Header)
-		if theirs.StatusCode != ours.Status || !BodilessStatus(ours.Status) &&
-			(len(theirs.TransferEncoding) > 0) != (ours.Framing("GET") == ChunkedBody) {
+		if theirs.StatusCode != ours.Status || !wire.BodilessStatus(ours.Status) &&
+			(len(theirs.TransferEncoding) > 0) != (ours.Framing("GET") == wire.ChunkedBody) {
 			t.Errorf("%q: net/http %+v, ours %+v", raw, theirs, ours)
 		}
 	})
@@ -168,12 +170,12 @@ func BenchmarkParse(b *testing.B) {
 			values := make([]string, 0, 32)
 			for b.Loop() {
 				copy(buffer, source)
-				var s Scanner
-				n, err := s.Scan(buffer, Limits{HeadBytes: 1 << 20, Fields: 200})
+				var s wire.Scanner
+				n, err := s.Scan(buffer, wire.Limits{HeadBytes: 1 << 20, Fields: 200})
 				if err != nil || n != len(buffer) {
 					b.Fatal(n, err)
 				}
-				r := Request{Message: Message{Values: values}}
+				r := wire.Request{Message: wire.Message{Values: values}}
 				if err := r.Parse(buffer); err != nil {
 					b.Fatal(err)
 				}
@@ -193,6 +195,6 @@ func BenchmarkSerialise(b *testing.B) {
 	buffer := make([]byte, 0, 4096)
 	b.ReportAllocs()
 	for b.Loop() {
-		buffer = AppendHeader(AppendStatusLine(buffer[:0], 1, 200), header, nil)
+		buffer = wire.AppendHeader(wire.AppendStatusLine(buffer[:0], 1, 200), header, nil)
 	}
 }
