@@ -25,10 +25,10 @@ type fixed struct{ state *pipeline.State }
 func (f fixed) State() *pipeline.State { return f.state }
 
 // served answers like a router's table.
-type served struct{ asked []router.Question }
+type served struct{ questions []router.Question }
 
 func (t *served) Explain(request router.Question) (any, error) {
-	t.asked = append(t.asked, request)
+	t.questions = append(t.questions, request)
 	if request.URL == "bad" {
 		return nil, errors.New("bad has no host")
 	}
@@ -155,7 +155,7 @@ func TestExplainQuestion(t *testing.T) {
 		},
 		{Method: "GET", URL: "http://a/", Header: http.Header{}},
 	}
-	if diff := cmp.Diff(want, all.asked); diff != "" {
+	if diff := cmp.Diff(want, all.questions); diff != "" {
 		t.Errorf("questions (-want +got):\n%s", diff)
 	}
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// secret stands in every object of the sample where somebody would put one.
+// secret stands in every object of the sample that may have one.
 const secret = "s3cr3tOfTheOperator"
 
-// pools knows how servers stand.
+// pools has the states of servers.
 type pools map[string]map[string]string
 
 func (p pools) Servers(service string) map[string]string { return p[service] }
@@ -175,7 +175,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// names asks for a list and returns the names in it, and the answer's headers.
+// names requests a list and returns the names in it, and the answer's headers.
 func names(t *testing.T, handler http.Handler, target string) ([]string, http.Header) {
 	t.Helper()
 	answer := ask(t, handler, http.MethodGet, target)

@@ -15,8 +15,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// asked are the paths that the sample answers, by the name of the golden file.
-func asked() map[string]string {
+// requests are the paths that the sample answers, by the name of the golden file.
+func requests() map[string]string {
 	return map[string]string{
 		"routers":          "/api/http/routers",
 		"router":           "/api/http/routers/Admin%2Fapi@file",
@@ -43,7 +43,7 @@ func asked() map[string]string {
 
 func TestAnswersAreTraefiks(t *testing.T) {
 	handler := New(sampleOptions())
-	for name, target := range asked() {
+	for name, target := range requests() {
 		t.Run(name, func(t *testing.T) {
 			answer := ask(t, handler, http.MethodGet, target)
 			if answer.Code != http.StatusOK {
@@ -157,7 +157,7 @@ func TestWrongQuestions(t *testing.T) {
 	}
 }
 
-// moving is a State that somebody changes.
+// moving is a State that changes.
 type moving struct{ state *pipeline.State }
 
 func (m *moving) State() *pipeline.State { return m.state }

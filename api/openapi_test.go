@@ -56,7 +56,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	options := sampleOptions()
 	options.Certificates = chain{issued(t)}.Certificates
 	handler := New(options)
-	targets := asked()
+	targets := requests()
 	targets["ready"] = "/api/ready"
 	for name, target := range targets {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestTheDocumentHasEveryPath(t *testing.T) {
 	}
 	for path := range maps.Keys(documented) {
 		if !mounted[path] && !slices.Contains(parts, path) {
-			t.Errorf("nobody answers %s", path)
+			t.Errorf("there is no handler of %s", path)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 }
 
 // A client without a Host has no origin either: one that hides is not its own.
-func TestAnOriginThatHidesIsNobodysOwn(t *testing.T) {
+func TestAnOpaqueOriginIsForeign(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/overview", http.NoBody)
 	request.Host = ""
 	request.Header.Set("Origin", "null")

@@ -104,7 +104,7 @@ func checkEdit(before, after string) error {
 }
 
 // Literal returns a configured path as an escaped path that begins with "/", to compare with others and for [SetPath].
-// What is not a valid percent-encoding must be written as one ("%25" for a percent sign); every other character that a
+// A percent sign that begins no valid encoding must be encoded ("%25" for a percent sign); every other character that a
 // path can't hold raw is encoded, "?" and "#" too. A path with empty segments, dot segments or segments of parameters
 // alone is an error.
 func Literal(text string) (string, error) {

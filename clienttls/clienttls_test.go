@@ -103,14 +103,14 @@ func TestConnections(t *testing.T) {
 		accepted bool
 		shown    int
 	}{
-		"system":                     {Options{}, false, 0},
-		"authority as text":          {Options{CA: server.cert}, true, 0},
-		"authority in a file":        {Options{CA: write(t, "ca.pem", server.cert)}, true, 0},
-		"one of two authorities":     {Options{CA: other.cert + server.cert}, true, 0},
-		"another authority":          {Options{CA: other.cert}, false, 0},
-		"anybody":                    {Options{InsecureSkipVerify: true}, true, 0},
-		"anybody, with an authority": {Options{InsecureSkipVerify: true, CA: other.cert}, true, 0},
-		"certificate as text":        {Options{CA: server.cert, Cert: client.cert, Key: client.key}, true, 1},
+		"system":                 {Options{}, false, 0},
+		"authority as text":      {Options{CA: server.cert}, true, 0},
+		"authority in a file":    {Options{CA: write(t, "ca.pem", server.cert)}, true, 0},
+		"one of two authorities": {Options{CA: other.cert + server.cert}, true, 0},
+		"another authority":      {Options{CA: other.cert}, false, 0},
+		"unverified":             {Options{InsecureSkipVerify: true}, true, 0},
+		"unverified, with a CA":  {Options{InsecureSkipVerify: true, CA: other.cert}, true, 0},
+		"certificate as text":    {Options{CA: server.cert, Cert: client.cert, Key: client.key}, true, 1},
 		"certificate in files": {Options{
 			CA: server.cert, Cert: write(t, "c", client.cert),
 			Key: write(t, "k", client.key),
@@ -229,7 +229,7 @@ func TestFingerprint(t *testing.T) {
 		t.Fatal(err)
 	}
 	if load(Options{CA: path}) == before {
-		t.Error("a file that changed is not told")
+		t.Error("a file that changed is not reported")
 	}
 }
 

@@ -31,7 +31,7 @@ func TestBalancingIsTheSameInBothLanguages(t *testing.T) {
 		"HealthCheck", "Servers")
 }
 
-// everySet demands that no option of a struct was forgotten, but for those.
+// everySet demands that no option of a struct is missing, but for those.
 func everySet(t *testing.T, value reflect.Value, path string, but ...string) {
 	t.Helper()
 	for value.Kind() == reflect.Pointer {
@@ -134,9 +134,9 @@ http:
 	}
 }
 
-// TestFingerprintsTellOptionsApart changes each option of how a pool balances alone, in every place where it may be
-// nil, zero or more: Equal tells all of them apart, and the fingerprint all that hashing can.
-func TestFingerprintsTellOptionsApart(t *testing.T) {
+// TestFingerprintsDiffer changes each option of how a pool balances alone, in every place where it may be
+// nil, zero or more: Equal distinguishes all of them, and the fingerprint all that hashing can.
+func TestFingerprintsDiffer(t *testing.T) {
 	for _, of := range []any{
 		HashStrategy{}, OutlierDetection{}, ServerRetry{}, ServerLimits{}, ServerHealthCheck{}, ServersLoadBalancer{},
 	} {
@@ -169,7 +169,7 @@ func TestFingerprintsTellOptionsApart(t *testing.T) {
 	}
 }
 
-// filled tells whether a value holds more than a zero.
+// filled reports whether a value holds more than a zero.
 func filled(value reflect.Value) bool {
 	switch value.Kind() {
 	case reflect.Pointer:

@@ -122,12 +122,12 @@ http:
 	d.Forget("a.yaml")
 	third := decodeText(t, &d, "a.yaml", "http: {routers: {same: {rule: Host(`a`), service: s}}}")
 	if third.HTTP.Routers.Get("same") == second.HTTP.Routers.Get("same") {
-		t.Error("a forgotten file keeps its objects")
+		t.Error("a dropped file keeps its objects")
 	}
 }
 
-// TestFilesAreRememberedApart proves that two files may declare the same name, each with its own pointer.
-func TestFilesAreRememberedApart(t *testing.T) {
+// TestFilesAreCachedSeparately proves that two files may declare the same name, each with its own pointer.
+func TestFilesAreCachedSeparately(t *testing.T) {
 	var d Decoder
 	text := "http: {routers: {r: {rule: Host(`a`)}}}"
 	a, b := decodeText(t, &d, "a.yaml", text), decodeText(t, &d, "b.yaml", text)

@@ -219,14 +219,14 @@ func FuzzLabels(f *testing.F) {
 	})
 }
 
-// sameQuestion tells whether both decoders are asked for the same: sound labels of the section http under Traefik's
+// sameQuestion reports whether both decoders get the same: sound labels of the section http under Traefik's
 // root.
 func sameQuestion(got *Labels, labels map[string]string) bool {
 	if len(got.Configuration.Verdicts)+len(got.Wrong)+len(got.Stray)+len(got.Servers) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(slices.Collect(maps.Keys(labels)), func(name string) bool {
-		// paerser takes 1 for true as a value, and for false as a switch; it knows no lists of scalars by number.
+		// paerser takes 1 for true as a value, and for false as a switch; it has no lists of scalars by number.
 		on, err := strconv.ParseBool(strings.TrimSpace(labels[name]))
 		oddity := err == nil && on && labels[name] != "true"
 		return !strings.HasPrefix(name, "traefik.http.") || strings.Contains(name, "[") || oddity

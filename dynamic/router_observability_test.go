@@ -15,7 +15,7 @@ func observed(port string) *Router {
 	}}}
 }
 
-// Who may see a router sees where it comes from, in the form of Traefik's API.
+// The metadata of a router is shown with it, in the form of Traefik's API.
 func TestMetadataIsShown(t *testing.T) {
 	router, off := observed("http"), false
 	router.Observability.AccessLogs = &off
@@ -34,7 +34,7 @@ func TestMetadataIsShown(t *testing.T) {
 	}
 }
 
-// Nobody may claim in a file or by a label that a router comes from an Ingress.
+// Neither files nor labels may claim that a router comes from an Ingress.
 func TestMetadataCannotBeDeclared(t *testing.T) {
 	const said = "{metadata: {ingress: {namespace: shop, ingressName: front}}}"
 	node, err := document.Parse("a.yaml", []byte("rule: Path(`/`)\nobservability: "+said))
@@ -60,7 +60,7 @@ func TestMetadataCannotBeDeclared(t *testing.T) {
 }
 
 // A router whose port of a Service has another name now is another router: its requests are recorded otherwise.
-func TestMetadataTellsRoutersApart(t *testing.T) {
+func TestMetadataDistinguishesRouters(t *testing.T) {
 	first, err := Fingerprint(observed("http"))
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +70,6 @@ func TestMetadataTellsRoutersApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first == second || Equal(observed("http"), observed("80")) || !Equal(observed("80"), observed("80")) {
-		t.Error("routers are not told apart by their metadata")
+		t.Error("routers are not distinguished by their metadata")
 	}
 }

@@ -33,8 +33,8 @@ func (c *brokenWrites) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestRecordsTellTheLastWrite answers with what fits into one write, which is slow and may fail.
-func TestRecordsTellTheLastWrite(t *testing.T) {
+// TestRecordsCoverTheLastWrite answers with what fits into one write, which is slow and may fail.
+func TestRecordsCoverTheLastWrite(t *testing.T) {
 	const body = "0123456789"
 	for _, test := range []struct {
 		name   string

@@ -158,7 +158,7 @@ func TestProtocolByFirstBytes(t *testing.T) {
 	server.mutex.Lock()
 	defer server.mutex.Unlock()
 	if calls := slices.Compact(server.calls); !slices.Equal(calls, []string{"EndKeepAlives", "Shutdown", "Close"}) {
-		t.Errorf("the server was told %v", calls)
+		t.Errorf("the server got %v", calls)
 	}
 }
 

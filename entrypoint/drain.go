@@ -92,7 +92,7 @@ func (e *Entrypoint) drain(base context.Context, servers map[string]ConnServer) 
 		})
 	}
 	work.Wait()
-	// Shutdown does not know connections that have been hijacked.
+	// Shutdown does not cover connections that have been hijacked.
 	e.open.await(ctx, serving)
 	// First below TLS, which would wait for clients that read nothing.
 	e.open.each(func(c *connection) { _ = c.Close() })

@@ -21,8 +21,8 @@ var (
 )
 
 // readHello reads the ClientHello of a connection, over as many records and segments as it has, and leaves its bytes to
-// be read again. What crypto/tls cannot read is no error: the handshake of the server that gets the connection says
-// what is wrong.
+// be read again. A message that crypto/tls cannot parse is no error: the handshake of the server that gets the
+// connection reports it.
 func (e *Entrypoint) readHello(ctx context.Context, c *connection) (ClientHello, error) {
 	if err := c.Conn.SetReadDeadline(time.Now().Add(e.settings.opening)); err != nil {
 		return ClientHello{}, err

@@ -175,7 +175,7 @@ func (x *http2Request) sendHeader(status int) {
 		return
 	}
 	if _, ok := x.sent["Content-Type"]; !ok {
-		// What an endpoint did not say is not guessed from its bytes.
+		// net/http must not detect a type that the endpoint did not set.
 		x.sent["Content-Type"] = nil
 	}
 	if x.last {

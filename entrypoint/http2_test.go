@@ -94,7 +94,7 @@ func TestPseudoHeaders(t *testing.T) {
 		{"GET /b HTTP/1.1", "a", "", "400 Bad Request\n"},
 	} {
 		framer := s.framer()
-		asks(t, framer, 1, test.method, test.authority, test.host)
+		sendHeaders(t, framer, 1, test.method, test.authority, test.host)
 		if got := streamed(t, framer); got != test.want {
 			t.Errorf("%q, %q, %q: got %q, want %q", test.method, test.authority, test.host, got, test.want)
 		}
@@ -118,8 +118,8 @@ func (s *served) framer() *http2.Framer {
 	return framer
 }
 
-// asks sends a request for an authority and a host, each of which may be empty.
-func asks(t *testing.T, framer *http2.Framer, stream uint32, method, authority, host string) {
+// sendHeaders sends a request for an authority and a host, each of which may be empty.
+func sendHeaders(t *testing.T, framer *http2.Framer, stream uint32, method, authority, host string) {
 	t.Helper()
 	fields := []string{":method", method, ":scheme", "http", ":path", "/"}
 	if authority != "" {
@@ -150,10 +150,10 @@ func open(t *testing.T, framer *http2.Framer, stream uint32, all bool, fields ..
 	}
 }
 
-// TestInformationalResponsesToNobody resets streams while informational responses are written: net/http then returns
-// from WriteHeader before it has read the header, which is that of the next response already. The race detector sees
-// it.
-func TestInformationalResponsesToNobody(t *testing.T) {
+// TestInformationalResponsesToClientsThatLeft resets streams while informational responses are written: net/http then
+// returns from WriteHeader before it has read the header, which is that of the next response already. The race detector
+// sees it.
+func TestInformationalResponsesToClientsThatLeft(t *testing.T) {
 	t.Parallel()
 	const streams = 300
 	left := make(chan struct{}, streams)
@@ -168,7 +168,7 @@ func TestInformationalResponsesToNobody(t *testing.T) {
 	framer := s.framer()
 	for i := range uint32(streams) {
 		stream := 2*i + 1
-		asks(t, framer, stream, "GET", "a", "")
+		sendHeaders(t, framer, stream, "GET", "a", "")
 		for begun := false; !begun; {
 			frame, err := framer.ReadFrame()
 			if err != nil {

@@ -52,7 +52,7 @@ func TestMaxConnections(t *testing.T) {
 	answer(t, bufio.NewReader(fourth))
 }
 
-// eventually waits until the connections of the entrypoint are as a condition wants them.
+// eventually waits until the connections of the entrypoint meet a condition.
 func (s *served) eventually(what string, condition func() bool) {
 	s.t.Helper()
 	ticker := time.NewTicker(time.Millisecond)
@@ -153,7 +153,7 @@ func TestKeepAliveLimits(t *testing.T) {
 						t.Errorf("request %d: close is %v", i, closes)
 					}
 				}
-				// The client must have been told: no request fails. It may open more connections than it then uses.
+				// The client must have been notified: no request fails. It may open more connections than it then uses.
 				do(t, client, http.MethodGet, url, nil)
 				first := <-from
 				for i := 2; i <= last; i++ {

@@ -60,7 +60,7 @@ func (m *memory) Warn(message string, kv ...any)    { m.line("warn", message, kv
 func (m *memory) Error(message string, kv ...any)   { m.line("error", message, kv) }
 func (m *memory) Finished(record *telemetry.Record) { m.records <- *record }
 
-// Began notes that it was told of the request before the handler got it.
+// Began notes that it was called before the handler got it.
 func (m *memory) Began(record *telemetry.Record, r *http.Request) {
 	record.RequestID = "began " + r.URL.Path
 }

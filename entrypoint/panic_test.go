@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestPanicsTellNoSecrets panics by a fault of the program, behind a request with credentials wherever a client puts
-// them.
-func TestPanicsTellNoSecrets(t *testing.T) {
+// TestPanicsDiscloseNoSecrets panics by a fault of the program, behind a request with credentials wherever a client
+// puts them.
+func TestPanicsDiscloseNoSecrets(t *testing.T) {
 	const secret = "s3cr3tOfTheClient"
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestPanicsTellNoSecrets(t *testing.T) {
 			}
 			for _, hidden := range []string{secret, "token", "YW5uO"} {
 				if strings.Contains(line, hidden) {
-					t.Errorf("the line tells %s: %s", hidden, line)
+					t.Errorf("the line discloses %s: %s", hidden, line)
 				}
 			}
 		})

@@ -71,7 +71,7 @@ func TestAbortIsNotTheClients(t *testing.T) {
 }
 
 // TestRecordIsFilledInForARouter demands what a sink needs where the entrypoint says nothing and a router may, and the
-// length of a body that nobody declared.
+// length of a body without a declared length.
 func TestRecordIsFilledInForARouter(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestRecordIsFilledInForARouter(t *testing.T) {
 	}
 }
 
-// TestClientThatLeftHasItsCode demands the code of a request that nobody answered because the client left.
+// TestClientThatLeftHasItsCode demands the code of a request without a response because the client left.
 func TestClientThatLeftHasItsCode(t *testing.T) {
 	for _, protocol := range []string{"h1", "h2"} {
 		t.Run(protocol, func(t *testing.T) {

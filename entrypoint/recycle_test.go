@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestLateQuestions asks the contexts of requests whose passages serve others already. Package context does that in
+// TestLateQuestions reads the contexts of requests whose memory serves others already. Package context does that in
 // goroutines of its own when a client leaves while its response ends.
 func TestLateQuestions(t *testing.T) {
 	type unknown struct{}

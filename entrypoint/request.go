@@ -130,7 +130,7 @@ func (v *requestState) submit(status int) {
 	v.entrypoint.finished(&v.record)
 }
 
-// finished hands a record to those who take it.
+// finished hands a record to the sinks.
 func (e *Entrypoint) finished(record *telemetry.Record) {
 	for _, sink := range e.deps.Sinks {
 		sink.Finished(record)

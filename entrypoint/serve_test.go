@@ -111,7 +111,7 @@ func TestListenerClosedByOthers(t *testing.T) {
 	s.ended <- nil
 }
 
-// TestDrainFinishesRequests stops while requests run: they finish, and nobody else is accepted.
+// TestDrainFinishesRequests stops while requests run: they finish, and no connection is accepted.
 func TestDrainFinishesRequests(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
@@ -262,8 +262,8 @@ func TestDrainServesWhatHasBegun(t *testing.T) {
 	s.wait()
 }
 
-// TestDrainServesWhoHasJustCome stops when a client has connected and is about to send its request.
-func TestDrainServesWhoHasJustCome(t *testing.T) {
+// TestDrainServesNewConnections stops when a client has connected and is about to send its request.
+func TestDrainServesNewConnections(t *testing.T) {
 	t.Parallel()
 	s := start(t, http.HandlerFunc(hello), nil)
 	conn := s.dial()

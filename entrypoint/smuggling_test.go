@@ -11,7 +11,7 @@ import (
 )
 
 // TestAmbiguousFraming records the answer to requests whose end two servers may see in different places
-// (RFC 9112, sections 6.1, 6.3 and 11.2), and to other requests that nobody should send.
+// (RFC 9112, sections 6.1, 6.3 and 11.2), and to other requests that clients should not send.
 func TestAmbiguousFraming(t *testing.T) {
 	t.Parallel()
 	const next = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"

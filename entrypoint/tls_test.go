@@ -28,8 +28,8 @@ func dialAfter(first func(net.Conn) error) func(context.Context, string, string)
 	}
 }
 
-// remembered answers with what the connection remembers of its handshake.
-func remembered(w http.ResponseWriter, r *http.Request) {
+// connectionState answers with what the connection keeps of its handshake.
+func connectionState(w http.ResponseWriter, r *http.Request) {
 	connection := certificate.ConnectionFrom(r.Context())
 	if connection == nil {
 		_, _ = io.WriteString(w, "plain")
@@ -40,7 +40,7 @@ func remembered(w http.ResponseWriter, r *http.Request) {
 
 func TestTLSFollowsTheName(t *testing.T) {
 	t.Parallel()
-	s := start(t, http.HandlerFunc(remembered), nil)
+	s := start(t, http.HandlerFunc(connectionState), nil)
 	strict := newTLS(t, &dynamic.TLSOptions{MinVersion: "VersionTLS13"}, nil)
 	s.tls.byName["strict.example.com"] = strict
 	s.tls.byName["broken.example.com"] = nil
@@ -75,14 +75,14 @@ func TestTLSFollowsTheName(t *testing.T) {
 		}
 	}
 	if slices.Contains(s.tls.asked, "Strict.example.com") || !slices.Contains(s.tls.asked, "strict.example.com") {
-		t.Errorf("asked for %q", s.tls.asked)
+		t.Errorf("requested %q", s.tls.asked)
 	}
 	s.logged("TLS handshake")
 }
 
 func TestTicketsSurviveAReload(t *testing.T) {
 	t.Parallel()
-	s := start(t, http.HandlerFunc(remembered), nil)
+	s := start(t, http.HandlerFunc(connectionState), nil)
 	tickets := certificate.NewTickets()
 	plain := func() *certificate.Options { return newTLS(t, &dynamic.TLSOptions{}, tickets) }
 	cache := tls.NewLRUClientSessionCache(8)
@@ -153,7 +153,7 @@ func TestHandshakeTimeout(t *testing.T) {
 // TestRefusedOverTLSAreRecordedAsThat sends a head without Host over TLS.
 func TestRefusedOverTLSAreRecordedAsThat(t *testing.T) {
 	t.Parallel()
-	s := start(t, http.HandlerFunc(remembered), nil)
+	s := start(t, http.HandlerFunc(connectionState), nil)
 	_, url := s.client("h1+TLS")
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // The certificate is generated.
 	conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/"))

@@ -57,10 +57,10 @@ type attempt struct {
 	upgrade string
 	// connected says that an HTTP/2 connection was there, so that the endpoint may have seen the request.
 	connected atomic.Bool
-	// heard says that something of a response came over HTTP/2, interim that it was informational and the final
+	// started says that something of a response came over HTTP/2, interim that it was informational and the final
 	// head is awaited.
-	heard, interim atomic.Bool
-	flusher        flusher
+	started, interim atomic.Bool
+	flusher          flusher
 
 	// inform is the method value of informational, kept when the attempt is recycled.
 	inform func(code int, hints http.Header) error
@@ -178,7 +178,7 @@ func (a *attempt) SendShared(trips http.RoundTripper, out *http.Request) (*http.
 	if a.body != nil {
 		ctx, a.cancel = context.WithCancel(ctx)
 		a.body.stuck = a.giveUpBody
-		trace.GotFirstResponseByte = func() { a.heard.Store(true) }
+		trace.GotFirstResponseByte = func() { a.started.Store(true) }
 	}
 	informs := a.hints()
 	trace.Got1xxResponse = func(status int, header textproto.MIMEHeader) error {
@@ -203,7 +203,7 @@ const informationalGrace = time.Second
 // informational response both cases look alike until a timeout.
 func (a *attempt) giveUpBody() {
 	switch {
-	case !a.heard.Load():
+	case !a.started.Load():
 		a.cancel()
 	case a.interim.Load():
 		time.AfterFunc(informationalGrace, func() {

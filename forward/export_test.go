@@ -41,9 +41,9 @@ func Try(s *Service, pool *loadbalancer.Pool, w http.ResponseWriter, r *http.Req
 	began time.Duration, result loadbalancer.Result, err error,
 ) {
 	a := s.newAttempt(w, r, new(telemetry.Record), nil)
-	a.state.ask.Now = pool.Instant(time.Now())
-	if a.target.Member, err = pool.Acquire(&a.state.ask); err == nil {
+	a.state.pick.Now = pool.Instant(time.Now())
+	if a.target.Member, err = pool.Acquire(&a.state.pick); err == nil {
 		err = s.try(a)
 	}
-	return a.state.ask.Now, a.state.result, err
+	return a.state.pick.Now, a.state.result, err
 }

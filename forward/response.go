@@ -28,7 +28,7 @@ func (a *attempt) respond(response *http.Response) (loadbalancer.Outcome, error)
 	var announced []string
 	a.record.Status = response.StatusCode
 	if fields := a.call.Fields(); fields != nil {
-		if cookie := a.state.ask.Cookie; cookie != "" {
+		if cookie := a.state.pick.Cookie; cookie != "" {
 			fields = append(fields, wire.Field{Name: "Set-Cookie", Value: cookie})
 		}
 		a.relay.WriteFields(response.StatusCode, fields)
@@ -72,7 +72,7 @@ func (a *attempt) head(response *http.Response) {
 		own = a.writer.Header()
 		merge(own, header)
 	}
-	if cookie := a.state.ask.Cookie; cookie != "" {
+	if cookie := a.state.pick.Cookie; cookie != "" {
 		own["Set-Cookie"] = append(slices.Clip(own["Set-Cookie"]), cookie)
 	}
 	if _, named := own["Content-Type"]; !named {

@@ -15,7 +15,7 @@ type attemptState struct {
 	service *Service
 	// policy is the retry policy; nil never retries.
 	policy *retry.Policy
-	ask    loadbalancer.Request
+	pick   loadbalancer.Request
 	result loadbalancer.Result
 	// first is the instant of the first attempt, start the time of this one if the pool measures latency.
 	first time.Duration
@@ -44,8 +44,8 @@ func (s *Service) try(a *attempt) (err error) {
 	record.Tries++
 	// A middleware's writer may panic in the middle of the response, which is no failure of the endpoint.
 	t.result = loadbalancer.Result{
-		Outcome: loadbalancer.Abandoned, Began: t.ask.Now, Now: t.ask.Now,
-		Counted: t.ask.Counted,
+		Outcome: loadbalancer.Abandoned, Began: t.pick.Now, Now: t.pick.Now,
+		Counted: t.pick.Counted,
 	}
 	defer a.done()
 	if s.pool.Timed() {
@@ -95,7 +95,7 @@ func (a *attempt) repeatable(phase Phase) bool {
 	shown := a.relayed
 	a.mutex.Unlock()
 	switch {
-	case policy == nil || len(a.state.ask.Tried) >= policy.Attempts:
+	case policy == nil || len(a.state.pick.Tried) >= policy.Attempts:
 		return false
 	case shown || phase == ResponseBegun || a.replayBody.Failure() != nil || r.Context().Err() != nil:
 		return false
@@ -137,7 +137,7 @@ func (s *Service) another(a *attempt) *attempt {
 // ready withdraws from the retry budget, waits for the backoff and acquires the member of the next attempt.
 func (s *Service) ready(a *attempt) *attempt {
 	t, budget := &a.state, s.pool.Budget()
-	now, wait := s.pool.Instant(time.Now()), t.policy.Wait(len(t.ask.Tried)+1)
+	now, wait := s.pool.Instant(time.Now()), t.policy.Wait(len(t.pick.Tried)+1)
 	if t.policy.Timeout > 0 && now+wait-t.first >= t.policy.Timeout {
 		t.bar = "the time for tries is over"
 		return nil
@@ -159,11 +159,11 @@ func (s *Service) ready(a *attempt) *attempt {
 	}
 	next := s.newAttempt(a.writer, a.request, a.record, t.policy)
 	next.replayBody, next.state.first = a.replayBody, t.first
-	ask := &next.state.ask
-	ask.Now = now + wait
-	ask.Tried, ask.Again = append(t.ask.Tried[:len(t.ask.Tried):len(t.ask.Tried)], a.target.Member), t.policy.Again
+	pick := &next.state.pick
+	pick.Now = now + wait
+	pick.Tried, pick.Again = append(t.pick.Tried[:len(t.pick.Tried):len(t.pick.Tried)], a.target.Member), t.policy.Again
 	var err error
-	if next.target.Member, err = s.pool.Acquire(ask); err != nil {
+	if next.target.Member, err = s.pool.Acquire(pick); err != nil {
 		t.bar = err.Error()
 		if _, refused := errors.AsType[*loadbalancer.Refusal](err); !refused {
 			t.ended = err

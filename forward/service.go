@@ -77,8 +77,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		start = time.Now()
 	}
 	if record.Observe&measured != 0 {
-		asked := time.Since(start)
-		defer took(record, start, asked)
+		before := time.Since(start)
+		defer took(record, start, before)
 	}
 	policy := retry.PolicyFrom(r.Context()) // that of a middleware
 	if policy == nil {
@@ -86,9 +86,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a := s.newAttempt(w, r, record, policy)
 	a.state.first = s.pool.Instant(start)
-	a.state.ask.Now = a.state.first
+	a.state.pick.Now = a.state.first
 	var err error
-	if a.target.Member, err = s.pool.Acquire(&a.state.ask); err != nil {
+	if a.target.Member, err = s.pool.Acquire(&a.state.pick); err != nil {
 		s.refuse(a, err)
 		return
 	}
@@ -116,7 +116,7 @@ func (s *Service) newAttempt(w http.ResponseWriter, r *http.Request, record *tel
 	a.writer, a.request, a.record = w, r, record
 	a.target = target{PassHostHeader: s.options.PassHostHeader, FlushInterval: s.options.FlushInterval}
 	a.state.service, a.state.policy = s, policy
-	a.state.ask.HTTP, a.state.ask.Client = r, record.Client
+	a.state.pick.HTTP, a.state.pick.Client = r, record.Client
 	return a
 }
 
@@ -149,14 +149,14 @@ func (s *Service) next(a *attempt, err error) *attempt {
 func (s *Service) succeed(a *attempt) {
 	t := &a.state
 	if t.policy != nil && t.policy.Attempts > 0 && !t.policy.Status.Contains(t.result.Status) {
-		s.pool.Budget().Succeeded(t.ask.Now)
+		s.pool.Budget().Succeeded(t.pick.Now)
 	}
 	if a.replayBody != nil {
 		a.replayBody.Release()
 	}
 	// No goroutine or timer keeps a part of an attempt or of the client's request if it went over HTTP/1.1, its body was
 	// buffered, and no timer was started. An earlier attempt may still be reading from the client.
-	if a.direct() && a.call.Alone() && a.upgrade == "" && a.flusher.timer == nil && len(t.ask.Tried) == 0 {
+	if a.direct() && a.call.Alone() && a.upgrade == "" && a.flusher.timer == nil && len(t.pick.Tried) == 0 {
 		a.record.Released = true
 		s.recycle(a)
 	}
@@ -169,7 +169,7 @@ func (s *Service) giveUp(a *attempt, failed *Error) {
 		panic(http.ErrAbortHandler)
 	}
 	record.Code, record.Reason = code(failed, t), failed.Error()
-	if tries := len(t.ask.Tried) + 1; tries > 1 {
+	if tries := len(t.pick.Tried) + 1; tries > 1 {
 		record.Reason += "; " + strconv.Itoa(tries) + " tries"
 	}
 	if t.bar != "" {

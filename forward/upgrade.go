@@ -66,8 +66,8 @@ func rest(ahead *bufio.Reader, connection net.Conn) io.Reader {
 }
 
 // offers reports whether the endpoint chose a protocol that the client had offered.
-func offers(asked, chosen string) bool {
-	for protocol := range strings.SplitSeq(asked, ",") {
+func offers(offered, chosen string) bool {
+	for protocol := range strings.SplitSeq(offered, ",") {
 		if protocol = strings.TrimSpace(protocol); protocol != "" && strings.EqualFold(protocol, chosen) {
 			return true
 		}

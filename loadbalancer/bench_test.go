@@ -126,8 +126,8 @@ func BenchmarkApplyOneChange(b *testing.B) {
 	}
 }
 
-// BenchmarkEverybodyFails has all endpoints of a large pool fail at once, and takes the results in.
-func BenchmarkEverybodyFails(b *testing.B) {
+// BenchmarkAllFail has all endpoints of a large pool fail at once, and takes the results in.
+func BenchmarkAllFail(b *testing.B) {
 	policy, err := outlier.NewPolicy(nil, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -142,7 +142,7 @@ func BenchmarkEverybodyFails(b *testing.B) {
 	registry.Flush(now)
 	for b.Loop() {
 		b.StopTimer()
-		now = now.Add(24 * time.Hour) // Everybody is back.
+		now = now.Add(24 * time.Hour) // All are back.
 		registry.Flush(now)
 		now = now.Add(24 * time.Hour)
 		registry.Flush(now)

@@ -15,7 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
 )
 
-// clinic is a Dialer whose endpoints answer checks as they are told.
+// clinic is a Dialer whose endpoints answer checks as they are set.
 type clinic struct {
 	mutex  sync.Mutex
 	ill    map[string]bool
@@ -40,7 +40,7 @@ func (c *clinic) sick(address string, ill bool) {
 	c.ill[address] = ill
 }
 
-// count returns how often an endpoint was asked.
+// count returns how often an endpoint was checked.
 func (c *clinic) count(address string) int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -84,7 +84,7 @@ func check(t *testing.T, path string) health.Check {
 	return made
 }
 
-// ward is a rig in a bubble of time, with a prober and endpoints to ask.
+// ward is a rig in a bubble of time, with a prober and endpoints to check.
 type ward struct {
 	*rig
 	clinic *clinic
@@ -138,7 +138,7 @@ func TestChecksTakeEndpointsOut(t *testing.T) {
 	})
 }
 
-// TestChecksAreShared has two pools ask the same question, and a third another one.
+// TestChecksAreShared has two pools with the same check, and a third with another one.
 func TestChecksAreShared(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		w.clinic.sick("192.0.2.1:80", true)
@@ -177,7 +177,7 @@ func TestReloadRestartsNoCheck(t *testing.T) {
 			spec.Panic = n
 			w.pool(spec)
 			if who := w.who(pool, 12); who[0] == "192.0.2.1:80" {
-				t.Fatal("the result is forgotten")
+				t.Fatal("the result is lost")
 			}
 		}
 		w.wait(0)
@@ -245,8 +245,8 @@ func TestTwoVerdicts(t *testing.T) {
 	})
 }
 
-// TestPanicAsksThoseThatLeave has nobody be well who stays: those that leave and are well are asked too.
-func TestPanicAsksThoseThatLeave(t *testing.T) {
+// TestPanicUsesDrainingEndpoints has only unhealthy endpoints but healthy draining ones, which are used too.
+func TestPanicUsesDrainingEndpoints(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		w.clinic.sick("192.0.2.1:80", true)
 		w.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80!", "192.0.2.3:80"))
@@ -278,7 +278,7 @@ func TestAChangedCheckKeepsTheVerdict(t *testing.T) {
 	})
 }
 
-// TestCheckOfAPathWithoutSlash asks for a path that is relative to that of the server's URL.
+// TestCheckOfAPathWithoutSlash has a path that is relative to that of the server's URL.
 func TestCheckOfAPathWithoutSlash(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		for _, path := range []string{"health", "/health"} {
@@ -291,7 +291,7 @@ func TestCheckOfAPathWithoutSlash(t *testing.T) {
 	})
 }
 
-// TestChecksVerifyTheServersName reaches a server over TLS by the name that requests ask for.
+// TestChecksVerifyTheServersName reaches a server over TLS by the name of the requests.
 func TestChecksVerifyTheServersName(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		spec := w.spec("shop", 2, "/health")

@@ -16,7 +16,7 @@
 // Acquire and Done. Failures that they observe reach the writer through an event queue, and come back to requests
 // with the next snapshot.
 //
-// The subpackages do not know pools: picker chooses from a list of candidates, health runs active checks, outlier
+// The subpackages do not depend on pools: picker chooses from a list of candidates, health runs active checks, outlier
 // decides on ejections, sticky reads and writes cookies, retry decides what may be retried and how often. The package
 // does not parse configuration files, resolve names or forward requests.
 package loadbalancer

@@ -78,7 +78,7 @@ func TestDrainingKeepsNoConnection(t *testing.T) {
 	equal(t, "who answers", picks(other, 2), map[string]int{"nobody": 2})
 }
 
-// TestTriedEndpoints gives a request to everybody once.
+// TestTriedEndpoints tries every endpoint once.
 func TestTriedEndpoints(t *testing.T) {
 	b := newRig(t, nil)
 	pool := b.shop(5, Policies{})

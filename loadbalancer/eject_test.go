@@ -45,13 +45,13 @@ func TestTheLastEndpointIsNeverEjected(t *testing.T) {
 				b.fails(pool, servers(n)[i].Host, 3)
 			}
 			if b.who(pool, 4)[0] == "nobody" {
-				t.Fatalf("nobody of %d is left", n)
+				t.Fatalf("none of %d is left", n)
 			}
 		}
 	}
 }
 
-// TestEjectionOutlivesAReload has the pool's servers change around one that is out, and forgets the result only
+// TestEjectionOutlivesAReload has the pool's servers change around one that is out, and drops the result only
 // with the option.
 func TestEjectionOutlivesAReload(t *testing.T) {
 	b := newRig(t, nil)
@@ -111,7 +111,7 @@ func TestASparedEndpointGoesWhenThereIsRoom(t *testing.T) {
 	equal(t, "overLimit", pool.Counters().EjectionsOverflow.Load(), uint64(1))
 }
 
-// TestASuspectOfAnOptionThatWasOff fails while nobody judges, and is out when somebody does.
+// TestASuspectOfAnOptionThatWasOff fails while the option is off, and is ejected when it is on.
 func TestASuspectOfAnOptionThatWasOff(t *testing.T) {
 	b := newRig(t, nil)
 	b.now = time.Now()

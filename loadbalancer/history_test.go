@@ -153,7 +153,7 @@ func (h *history) holds(step int) {
 	}
 	for _, probe := range h.probes {
 		if len(probe.members) == 0 || probe.runs.Stopped() {
-			t.Fatalf("step %d: a check that nobody wants runs", step)
+			t.Fatalf("step %d: a check without users runs", step)
 		}
 	}
 	counted := map[*Pool]int64{}

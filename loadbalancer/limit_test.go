@@ -180,8 +180,8 @@ func TestAFurtherTryDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestAFullPoolAsksNobody refuses without a look at the members, of which there may be many.
-func TestAFullPoolAsksNobody(t *testing.T) {
+// TestAFullPoolPicksNoEndpoint refuses without a look at the members, of which there may be many.
+func TestAFullPoolPicksNoEndpoint(t *testing.T) {
 	b := newRig(t, nil)
 	pool := b.shop(3, Policies{Limits: Limits{PerPool: 1}})
 	running, cursor := b.hold(pool), pool.state.Cursor.Load()
@@ -219,7 +219,7 @@ func TestLimitsUnderLoad(t *testing.T) {
 	equal(t, "in flight", pool.state.InFlight.Load(), int64(0))
 }
 
-// TestTwoPlacesAtOnce gives two places back before anybody who waits has noticed the first.
+// TestTwoPlacesAtOnce gives two places back before a waiting request has noticed the first.
 func TestTwoPlacesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newRig(t, nil)

@@ -6,7 +6,7 @@ import (
 )
 
 // Weights as large as can be, on sets whose sizes have no small common multiple: the sum of all shares must not
-// overflow, which would leave nobody to pick, or an index beyond the last member.
+// overflow, which would leave no candidate, or an index beyond the last member.
 func TestLargeWeightsOnManyServers(t *testing.T) {
 	pool := newPool("large", time.Now(), newEventQueue())
 	pool.policies = &sharedPolicies{}
@@ -45,7 +45,7 @@ func TestLargeWeightsOnManyServers(t *testing.T) {
 	for range 100_000 {
 		member, ok := pick(pool)
 		if !ok {
-			t.Fatal("a pick finds nobody")
+			t.Fatal("a pick finds no endpoint")
 		}
 		seen[member] = true
 	}

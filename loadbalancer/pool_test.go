@@ -107,7 +107,7 @@ func shares(pool *Pool) map[string]uint64 {
 	return got
 }
 
-// picks counts who answers n requests.
+// picks counts the endpoints that answer n requests.
 func picks(pool *Pool, n int) map[string]int {
 	got := map[string]int{}
 	for range n {
@@ -384,7 +384,7 @@ func TestReleaseClosesAfterTheLastRequest(t *testing.T) {
 	before := dialer.calls
 	late, ok := pick(pool)
 	if !ok {
-		t.Fatal("a request of the old table finds nobody")
+		t.Fatal("a request of the old table finds no endpoint")
 	}
 	running.Done(Result{Outcome: Answered})
 	equal(t, "closed with a late request on its way", dialer.calls-before, 0)

@@ -92,7 +92,7 @@ func randomEndpoints(random *rand.Rand) []dynamic.Endpoint {
 	return all
 }
 
-// expected says who gets requests: true for those with a share.
+// expected says which endpoints get requests: true for those with a share.
 func expected(spec PoolSpec, sets map[string][]dynamic.Endpoint) map[string]bool {
 	type candidate struct {
 		label       string

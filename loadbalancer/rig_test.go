@@ -24,7 +24,7 @@ func (r *Registry) pool(spec PoolSpec) *Pool {
 	return pool
 }
 
-// rig is a registry whose time is told by the test.
+// rig is a registry whose clock the test sets.
 type rig struct {
 	*Registry
 	t      *testing.T
@@ -81,7 +81,7 @@ func (b *rig) fails(pool *Pool, address string, n int) {
 	b.pass(FlushInterval)
 }
 
-// who counts who answers n requests.
+// who counts the endpoints that answer n requests.
 func (b *rig) who(pool *Pool, n int) []string {
 	b.t.Helper()
 	return slices.Sorted(maps.Keys(picks(pool, n)))

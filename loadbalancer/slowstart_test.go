@@ -57,8 +57,8 @@ func TestSlowStart(t *testing.T) {
 	between("when it comes back", "192.0.2.1:80", .02, .05)
 }
 
-// TestSlowStartOfEverybody has nobody who could carry the load meanwhile.
-func TestSlowStartOfEverybody(t *testing.T) {
+// TestSlowStartOfAll has no warm endpoint that could carry the load meanwhile.
+func TestSlowStartOfAll(t *testing.T) {
 	b := newRig(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80#old"))
 	pool := b.pool(PoolSpec{
@@ -72,7 +72,7 @@ func TestSlowStartOfEverybody(t *testing.T) {
 	}
 }
 
-// TestSlowStartOfAZone has everybody of the zone be cold: the others help out.
+// TestSlowStartOfAZone has all endpoints of the zone be cold: the others take a part.
 func TestSlowStartOfAZone(t *testing.T) {
 	b := newRig(t, nil)
 	b.SetZone("a")

@@ -22,7 +22,7 @@ func (b *rig) memberState(address string) (EndpointStatus, []MemberStatus) {
 			return one, one.Memberships(b.now)
 		}
 	}
-	b.t.Fatalf("nobody knows of %s", address)
+	b.t.Fatalf("there is no endpoint %s", address)
 	return EndpointStatus{}, nil
 }
 
@@ -68,7 +68,7 @@ func TestStatusOfCheckedEndpoints(t *testing.T) {
 			"connection refused") {
 			t.Errorf("the ill one is %+v", ill)
 		}
-		// Another pool that joins the check knows why too.
+		// Another pool that joins the check has the reason too.
 		w.pool(w.spec("other", 2, "/health"))
 		w.wait(time.Second)
 		for _, membership := range func() []MemberStatus { _, all := w.memberState("192.0.2.1:80"); return all }() {
@@ -249,7 +249,7 @@ func BenchmarkStatuss(b *testing.B) {
 	}
 }
 
-// The writer may forget the reason of a check while somebody reads it.
+// The writer may reset the reason of a check while it is read.
 func TestReasonThatIsTakenBack(t *testing.T) {
 	var r statusReasons
 	text, done := "status 500", make(chan struct{})

@@ -33,7 +33,7 @@ func TestUnreachableEndpointsLeaveRoom(t *testing.T) {
 	equal(t, "when their time is over", len(b.who(pool, 40)) >= 4, true)
 }
 
-// TestAnOutageOfAll has nobody be reachable for a minute: no endpoint is out for longer than the first time, so
+// TestAnOutageOfAll has no endpoint be reachable for a minute: none is out for longer than the first time, so
 // that all are back soon after the outage.
 func TestAnOutageOfAll(t *testing.T) {
 	b := newRig(t, nil)

@@ -25,8 +25,8 @@ func read(files *Files, name, path string) ([]byte, error) {
 	return text, err
 }
 
-// TestFilesTellWhoseChanged looks at files in every state that they can have.
-func TestFilesTellWhoseChanged(t *testing.T) {
+// TestFilesReportWhoseChanged looks at files in every state that they can have.
+func TestFilesReportWhoseChanged(t *testing.T) {
 	folder := t.TempDir()
 	users, absent := filepath.Join(folder, "users"), filepath.Join(folder, "absent")
 	write(t, users, "a")
@@ -115,7 +115,7 @@ func TestFilesRun(t *testing.T) {
 		start := time.Now()
 		<-files.Changed()
 		if took := time.Since(start); took != 2*lookEvery {
-			t.Errorf("told after %v", took)
+			t.Errorf("notified after %v", took)
 		}
 		if got := files.Stale(); !slices.Equal(got, []string{"a@file"}) {
 			t.Errorf("stale is %q", got)

@@ -50,7 +50,7 @@ func TestBuildAllExamples(t *testing.T) {
 // pages is every service that error pages may come from.
 func pages(string) (http.Handler, error) { return http.NotFoundHandler(), nil }
 
-// TestEveryKindHasOneAnswer goes through the model's fields, so that a kind that is added there can't be forgotten
+// TestEveryKindHasOneAnswer goes through the model's fields, so that a kind that is added there can't be missing
 // here.
 func TestEveryKindHasOneAnswer(t *testing.T) {
 	unbuilt := []string{"plugin"}

@@ -70,7 +70,7 @@ func (m *merger) take(e *edit, own *declaration, ref dynamic.Ref, value any, dec
 		own.refused[ref] = reason
 	}
 	if ref.IsGlobal() {
-		return // elect decides who defines it.
+		return // elect chooses the provider that defines it.
 	}
 	merged := qualify(ref, e.provider)
 	current := m.builder.Get(merged)

@@ -13,7 +13,7 @@ import (
 // looks only at the objects that have changed.
 //
 // The merged configuration has no Origins, which would cost more than everything else: verdicts carry theirs.
-// References inside objects stay as their providers wrote them; who compiles resolves them. Objects keep their
+// References inside objects stay as their providers wrote them; the compiler resolves them. Objects keep their
 // pointers.
 type merger struct {
 	precedence map[string]int

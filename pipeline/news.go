@@ -37,16 +37,16 @@ func sameList[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// publish replaces the State, and wakes those who wait for a change if there is one.
+// publish replaces the State, and notifies waiters if it has changed.
 func (p *Pipeline) publish(state *State) {
 	if before := p.state.Load(); !state.brings(before) {
 		state.Changed = before.Changed
 		p.state.Store(state)
 		return
 	}
-	told := p.news
+	changed := p.news
 	p.news = make(chan struct{})
 	state.Changed = p.news
 	p.state.Store(state)
-	close(told)
+	close(changed)
 }

@@ -129,7 +129,7 @@ func TestServicesOfServicesFollowTheirChildren(t *testing.T) {
 	b.wantService("http://x.test/", "one")
 }
 
-// A pool knows whether it has an endpoint, without a health check too, and all above it know by that.
+// A pool reports whether it has an endpoint, without a health check too, and all services above it use that.
 func TestHealthGoesUpFromPools(t *testing.T) {
 	b := newBench(t)
 	_, address := endpointServer(t, "pod")
@@ -197,7 +197,7 @@ func TestARebuildKeepsWhoseTurnItIs(t *testing.T) {
 	b.config.HTTP.Services = b.config.HTTP.Services.Without("w@file")
 	b.apply(true, ref(dynamic.KindService, "w@file"))
 	if len(b.compiler.rotations) != 0 {
-		t.Errorf("%d states are remembered of services that are gone", len(b.compiler.rotations))
+		t.Errorf("%d states are kept of services that are gone", len(b.compiler.rotations))
 	}
 }
 
@@ -245,13 +245,13 @@ func TestCookiesOfOneNameAreReported(t *testing.T) {
 		mirror    bool
 		warned    bool
 	}{
-		"same name":      {inner: dynamic.Cookie{Name: "session"}, warned: true},
-		"path in words":  {inner: dynamic.Cookie{Name: "session", Path: &root, Secure: true}, warned: true},
-		"another path":   {inner: dynamic.Cookie{Name: "session", Path: &other}},
-		"another domain": {inner: dynamic.Cookie{Name: "session", Domain: "x.test"}},
-		"another name":   {inner: dynamic.Cookie{}},
-		"far below":      {outermost: dynamic.Cookie{Name: "outer"}},
-		"nobody gets it": {inner: dynamic.Cookie{Name: "session"}, mirror: true},
+		"same name":         {inner: dynamic.Cookie{Name: "session"}, warned: true},
+		"path in words":     {inner: dynamic.Cookie{Name: "session", Path: &root, Secure: true}, warned: true},
+		"another path":      {inner: dynamic.Cookie{Name: "session", Path: &other}},
+		"another domain":    {inner: dynamic.Cookie{Name: "session", Domain: "x.test"}},
+		"another name":      {inner: dynamic.Cookie{}},
+		"far below":         {outermost: dynamic.Cookie{Name: "outer"}},
+		"no client gets it": {inner: dynamic.Cookie{Name: "session"}, mirror: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -185,7 +185,7 @@ func TestEqualPriorityIsDecidedByProviderThenName(t *testing.T) {
 	b.all()
 	b.wantService("http://x.test/", "b")
 	if routes := b.target.Table().Routes(); routes[0].Name != "z@docker" {
-		t.Errorf("the first router that is listed is %s, want the one that is asked first", routes[0].Name)
+		t.Errorf("the first router that is listed is %s, want the one that is evaluated first", routes[0].Name)
 	}
 
 	b = newBench(t)
@@ -274,7 +274,7 @@ func objectFaults() map[string]faultCase {
 			},
 			broken(dynamic.KindService), "exactly one", http.StatusServiceUnavailable,
 		},
-		"service over nobody": {
+		"service without children": {
 			func(b *bench) {
 				b.service("bad@file", &dynamic.Service{Mirroring: &dynamic.Mirroring{Service: "ghost"}})
 				b.router("bad@file", "Path(`/bad`)", "bad")
@@ -350,7 +350,7 @@ func TestAnUnsettledConfigurationKeepsTheLastGoodRoute(t *testing.T) {
 	b.wantService("http://x.test/", "a")
 	b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Quarantined, "does not exist")
 	if len(b.compiled.StaleRoutes) == 0 {
-		t.Error("nobody is told that the table has kept a handler")
+		t.Error("no verdict says that the table has kept a handler")
 	}
 	b.apply(true)
 	if len(b.compiled.StaleRoutes) > 0 {

@@ -19,7 +19,7 @@ func beaten(route, winner *index.Route[*Route], view *rule.Request) Candidate {
 	switch {
 	case !loser.Matches:
 		loser.Reason = "its rule does not match"
-	case winner == nil: // What does not come by the walk cannot match; said as it is, should it ever.
+	case winner == nil: // Unreachable: a route outside of the walk does not match.
 		loser.Reason = "its rule matches, but it was not evaluated"
 	case route.Priority < winner.Priority:
 		loser.Reason = fmt.Sprintf("its rule matches too, but its priority is below %d", winner.Priority)
@@ -83,12 +83,12 @@ func distance(parsed *rule.Rule, view *rule.Request) int {
 }
 
 // elsewhere matches the routers of other entrypoints, and those with TLS for a request without it or the reverse.
-func (t *Table) elsewhere(asked *entry, view *rule.Request, secure bool) []Elsewhere {
+func (t *Table) elsewhere(chosen *entry, view *rule.Request, secure bool) []Elsewhere {
 	var found []Elsewhere
 	for _, name := range slices.Sorted(maps.Keys(t.entries)) {
 		for _, tls := range []bool{false, true} {
 			other := t.entries[name]
-			if other == asked && tls == secure {
+			if other == chosen && tls == secure {
 				continue
 			}
 			if route := other.index(tls).Match(view); route != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// The host's options ask for client certificates and cannot be used. A router whose rule names no host takes the
-// options of the host that is asked for, so it must not answer for that host under the default ones.
-func TestAHostWhoseTLSOptionsCannotBeUsedIsServedByNobody(t *testing.T) {
+// The host's options demand client certificates and cannot be used. A router whose rule names no host takes the
+// options of the requested host, so it must not answer for that host under the default ones.
+func TestAHostWhoseTLSOptionsCannotBeUsedIsNotServed(t *testing.T) {
 	b := newBench(t)
 	b.config.TLS.Options = b.config.TLS.Options.With("mutual@file", &dynamic.TLSOptions{
 		ClientAuth: dynamic.ClientAuth{

@@ -34,12 +34,12 @@ func (e EntryPoint) trustLevel() guard.TrustLevels {
 	return guard.TrustedPeers
 }
 
-// access is what a middleware, a chain of them or a service does for who gets to see the configuration.
+// access says how a middleware, a chain of them or a service restricts or exposes the configuration.
 type access struct {
-	// guards are the trust levels at which it decides who gets in, shows those at which it shows the configuration to
+	// guards are the trust levels at which it restricts access, shows those at which it shows the configuration to
 	// clients.
 	guards, shows guard.TrustLevels
-	// gaps say what looks like a guard and is none.
+	// gaps are reasons why a guard does not restrict access.
 	gaps []guard.Gap
 }
 
@@ -95,7 +95,7 @@ func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceN
 	return nil
 }
 
-// excuses returns what looks like a guard and is none, in brackets; it is empty where nothing does.
+// excuses returns the reasons of ineffective guards, in brackets; it is empty if there are none.
 func (a access) excuses(now guard.TrustLevels) string {
 	var all []string
 	for _, one := range a.gaps {
@@ -124,29 +124,29 @@ func (c *Compiler) guarding(name string, definition *dynamic.Middleware, step mi
 		return access{}
 	}
 	declared := guarding.Guards()
-	if declared.Asks != "" && c.asksItself(declared.Asks) {
+	if declared.Server != "" && c.isOwnEntrypoint(declared.Server) {
 		kind, _ := middleware.KindOf(definition) // Build has found one.
 		declared = guard.Except(guard.Always, kind+" "+name+" sends its requests to an entrypoint of Sluice itself")
 	}
 	return access{guards: declared.Guards, gaps: declared.Gaps}
 }
 
-// asksItself reports whether a URL leads to an entrypoint by a loopback address. What answers there may be anything,
-// such as ping.
-func (c *Compiler) asksItself(address string) bool {
-	asked, err := url.Parse(address)
+// isOwnEntrypoint reports whether a URL leads to an entrypoint by a loopback address. What answers there may be
+// anything, such as ping.
+func (c *Compiler) isOwnEntrypoint(address string) bool {
+	server, err := url.Parse(address)
 	if err != nil {
 		return false
 	}
-	host := strings.TrimSuffix(asked.Hostname(), ".")
+	host := strings.TrimSuffix(server.Hostname(), ".")
 	ip, err := netip.ParseAddr(host)
 	own := err == nil && (ip.Unmap().IsLoopback() || ip.Unmap().IsUnspecified())
 	if !own && !strings.EqualFold(host, "localhost") {
 		return false
 	}
-	port := asked.Port()
+	port := server.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(asked.Scheme)]
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(server.Scheme)]
 	}
 	return slices.ContainsFunc(c.options.EntryPoints, func(e EntryPoint) bool { return strconv.Itoa(e.Port) == port })
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/guard"
 )
 
-// guardian is a middleware before the API, and whether it decides who gets in on entrypoints in each situation.
+// guardian is a middleware before the API, and whether it restricts access on entrypoints in each situation.
 type guardian struct {
 	name       string
 	definition dynamic.Middleware
@@ -51,7 +51,7 @@ func addressGuardians() []guardian {
 		{"two halves of IPv6", allowing(nil, "::/1", "8000::/1"), 0, everybody},
 		{"all of IPv4 in IPv6", allowing(nil, "::ffff:0:0/96"), 0, everybody},
 		{
-			"everybody by the old name",
+			"all by the old name",
 			dynamic.Middleware{IPWhiteList: &dynamic.IPWhiteList{SourceRange: []string{"0.0.0.0/0"}}},
 			0,
 			"ipWhiteList m@file lists half",
@@ -65,7 +65,7 @@ func addressGuardians() []guardian {
 			"excluded", allowing(&dynamic.IPStrategy{ExcludedIPs: []string{"10.0.0.0/8"}}, "192.0.2.0/24"), guard.TrustedPeers,
 			"m@file reads X-Forwarded-For",
 		},
-		{"depth for everybody", allowing(&dynamic.IPStrategy{Depth: 1}, "0.0.0.0/0"), 0, everybody},
+		{"depth for all", allowing(&dynamic.IPStrategy{Depth: 1}, "0.0.0.0/0"), 0, everybody},
 		{
 			"subnets", allowing(&dynamic.IPStrategy{IPv6Subnet: &sixtyFour}, "2001:db8::1"),
 			guard.TrustedPeers | guard.AnyForwarded, "",
@@ -111,7 +111,7 @@ func tokenGuardians() []guardian {
 	}
 }
 
-// What looks like a guard and lets everybody in is none, and the verdict says why.
+// What looks like a guard but admits all clients is none, and the verdict says why.
 func TestGuardsThatDoNotGuard(t *testing.T) {
 	for _, test := range append(addressGuardians(), tokenGuardians()...) {
 		for _, now := range []guard.TrustLevels{guard.TrustedPeers, guard.AnyForwarded, guard.AnyProxy} {
@@ -145,8 +145,8 @@ func TestGuardsThatDoNotGuard(t *testing.T) {
 	}
 }
 
-// A guard that can't be built is a fault of the router, which then serves nobody, whatever api.requireAuth says.
-func TestGuardsWithFaultsServeNobody(t *testing.T) {
+// A guard that can't be built is a fault of the router, which then refuses all requests, whatever api.requireAuth says.
+func TestGuardsWithFaultsRefuseAllRequests(t *testing.T) {
 	for name, definition := range map[string]dynamic.Middleware{
 		"basicAuth without users":        {BasicAuth: &dynamic.BasicAuth{}},
 		"digestAuth without users":       {DigestAuth: &dynamic.DigestAuth{}},

@@ -25,7 +25,7 @@ func showOnError(b *bench) {
 	b.config.HTTP.Routers.Get("r@file").Service = "a@internal"
 }
 
-// leading is how a router leads to the API, and whether somebody on it decides who gets in.
+// leading is how a router leads to the API, and whether a middleware in between controls access.
 type leading struct {
 	name    string
 	prepare func(b *bench)
@@ -37,7 +37,7 @@ func ways() []leading {
 	allow := &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{SourceRange: []string{"192.0.2.0/24"}}}
 	return []leading{
 		{"bare", func(*bench) {}, false},
-		{"with a middleware that lets everybody in", func(b *bench) {
+		{"with a middleware that admits all clients", func(b *bench) {
 			b.middleware("m@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}})
 			b.config.HTTP.Routers.Get("r@file").Middlewares = []string{"m"}
 		}, false},
@@ -64,7 +64,7 @@ func ways() []leading {
 	}
 }
 
-// nested are ways on which the API is below another service, or asked by a middleware.
+// nested are ways on which the API is below another service, or called by a middleware.
 func nested() []leading {
 	allow := &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{SourceRange: []string{"192.0.2.0/24"}}}
 	return []leading{
@@ -112,7 +112,8 @@ func nested() []leading {
 	}
 }
 
-// A router that shows the configuration to whoever asks gets a warning, and is closed where authentication is required.
+// A router that exposes the configuration to all clients gets a warning, and is closed where authentication is
+// required.
 func TestUnguardedAPI(t *testing.T) {
 	for _, test := range slices.Concat(ways(), nested()) {
 		for _, required := range []bool{false, true} {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/router/rule"
 )
 
-// TestRulesAsTreesNeedNoQuoting asks for values that a text would have to quote.
+// TestRulesAsTreesNeedNoQuoting has values that a text would have to quote.
 func TestRulesAsTreesNeedNoQuoting(t *testing.T) {
 	for _, value := range []string{
 		"a`b", `a"b`, `a\b`, "a\\`\"b", "(a)", "a && b", "a`) || Host(`*", `a") || Host("*`, "{a}", "ä",

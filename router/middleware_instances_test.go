@@ -15,7 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware"
 )
 
-// hourly lets one request an hour through, so that a second one tells whether the bucket is the same.
+// hourly lets one request an hour through, so that a second one shows whether the bucket is the same.
 func (b *bench) hourly(name string, change func(*dynamic.RateLimit)) {
 	b.t.Helper()
 	limit := &dynamic.RateLimit{}
@@ -41,7 +41,8 @@ func (b *bench) owners(name string) []string {
 	return owners
 }
 
-// TestStateIsKeptForEachRouter spends the only token of routers and looks at who has it back after each change.
+// TestStateIsKeptForEachRouter spends the only token of routers and checks which of them have it back after each
+// change.
 func TestStateIsKeptForEachRouter(t *testing.T) {
 	b := newBench(t)
 	b.hourly("limit@file", nil)
@@ -200,8 +201,8 @@ type closing struct {
 
 func (c *closing) Close() { c.times++ }
 
-// TestStepsAreClosedOnceNobodyUsesThem drops a definition. A router that serves as it last did still uses the step.
-func TestStepsAreClosedOnceNobodyUsesThem(t *testing.T) {
+// TestUnusedStepsAreClosed drops a definition. A router that serves as it last did still uses the step.
+func TestUnusedStepsAreClosed(t *testing.T) {
 	b := newBench(t)
 	b.hourly("limit@file", nil)
 	b.hourly("other@file", nil)
@@ -286,7 +287,7 @@ func TestStateOfAService(t *testing.T) {
 	}
 }
 
-// TestErrorPagesFollowTheirService changes, drops and brings back the service that has the pages, and has it ask for
+// TestErrorPagesFollowTheirService changes, drops and brings back the service that has the pages, and has it request
 // itself.
 func TestErrorPagesFollowTheirService(t *testing.T) {
 	b := newBench(t)

@@ -18,7 +18,7 @@ type middlewareNode struct {
 	depth int
 	// retains says that a service which one of them calls may retain a part of a request.
 	retains bool
-	// access says whether they decide who gets in, and whether one of them answers with a service that shows the
+	// access says whether they restrict access, and whether one of them answers with a service that shows the
 	// configuration.
 	access access
 	// warnings are what a definition declares without effect.

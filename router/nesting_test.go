@@ -102,8 +102,8 @@ func verdictOn(b *bench, middleware string) string {
 	return ""
 }
 
-// A name that nobody declares must cost nothing once nobody refers to it any more.
-func TestNamesThatAreGoneAreForgotten(t *testing.T) {
+// An undeclared name must cost nothing once nothing refers to it any more.
+func TestDeletedNamesAreDropped(t *testing.T) {
 	b := newBench(t)
 	for i := range 10 {
 		router := b.router("r@file", "Path(`/`)", fmt.Sprintf("s%d", i), fmt.Sprintf("m%d", i))
@@ -117,12 +117,12 @@ func TestNamesThatAreGoneAreForgotten(t *testing.T) {
 		"middlewares": len(c.middlewares), "transports": len(c.transports), "tls options": len(c.tls.memory),
 	} {
 		if length > 2 {
-			t.Errorf("%d %s are remembered, of which none is declared", length, kind)
+			t.Errorf("%d %s are kept, of which none is declared", length, kind)
 		}
 	}
 	for name := range c.services {
 		if name != "s@file" {
-			t.Errorf("service %q is remembered, which nobody declares", name)
+			t.Errorf("service %q is kept, which is not declared", name)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (s spanned) Wrap(next http.Handler) http.Handler {
 // transientSpanned is one of a middleware that keeps nothing.
 type transientSpanned struct{ spanned }
 
-// NoRetain says so.
+// NoRetain implements httpio.NoRetainer.
 func (transientSpanned) NoRetain() {}
 
 // part is a handler whose time is a span of its own in sampled requests.

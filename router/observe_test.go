@@ -13,7 +13,7 @@ import (
 
 const everything = telemetry.ObserveMetrics | telemetry.ObserveAccess | telemetry.ObserveTrace | telemetry.ObserveDetail
 
-// A router records what it says itself, or else its entrypoint, and nothing that nobody watches.
+// A router records what its own options say, or else its entrypoint's, and nothing that no sink reads.
 func TestObserve(t *testing.T) {
 	off, on := false, true
 	tests := []struct {
@@ -32,7 +32,7 @@ func TestObserve(t *testing.T) {
 		},
 		{"more", 0, everything, &dynamic.RouterObservability{Metrics: &on}, telemetry.ObserveMetrics},
 		{
-			"nobody watches", everything, telemetry.ObserveAccess, &dynamic.RouterObservability{Metrics: &on},
+			"not observed", everything, telemetry.ObserveAccess, &dynamic.RouterObservability{Metrics: &on},
 			telemetry.ObserveAccess,
 		},
 		{
@@ -100,7 +100,7 @@ func TestIngressOfARouter(t *testing.T) {
 	}
 }
 
-// Requests to Sluice's own services are recorded only if somebody asks for it.
+// Requests to Sluice's own services are recorded only if an option says so.
 func TestInternalsAreNotObserved(t *testing.T) {
 	for _, internals := range []telemetry.Observe{0, telemetry.ObserveMetrics} {
 		b := newBench(t)

@@ -78,7 +78,7 @@ func TestBalancingOptions(t *testing.T) {
 	}
 }
 
-// TestPoliciesAreThoseOfTheOptions compares what a pool is told with what the configuration says.
+// TestPoliciesAreThoseOfTheOptions compares the policies of a pool with what the configuration says.
 func TestPoliciesAreThoseOfTheOptions(t *testing.T) {
 	got, err := policies("shop", &dynamic.ServersLoadBalancer{
 		PanicThreshold: 40, SlowStart: 3e9, DrainTimeout: 5e9, ZoneAware: new(true),

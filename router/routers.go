@@ -308,8 +308,8 @@ func (r *Route) enable(around *middlewareNode, steps []middleware.Middleware, se
 	r.service, r.steps = service, around.names
 	handler, retains := r.wrap(steps, service, service.retains || around.retains)
 	r.handler, r.recyclable = handler, !retains
-	_, tells := service.handler.(httpio.TraceInjector)
-	r.traceApart = tells && len(steps) == 0
+	_, injects := service.handler.(httpio.TraceInjector)
+	r.traceApart = injects && len(steps) == 0
 }
 
 // disable makes the route answer 503, so that no router below takes its traffic.

@@ -11,7 +11,7 @@ type ServiceStatus struct {
 	Weight int `json:"weight,omitempty"`
 	// Percent is the share of requests that a mirror gets copies of.
 	Percent int `json:"percent,omitempty"`
-	// Up reports whether the service counts as up for services above it, by the health of those who answer below it.
+	// Up reports whether the service counts as up for services above it, by the health of those below it.
 	Up bool `json:"up"`
 	// Endpoints are the members of a load balancer's pool.
 	Endpoints []EndpointStatus `json:"endpoints,omitempty"`

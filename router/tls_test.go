@@ -18,7 +18,7 @@ import (
 	"github.com/sluiceproxy/sluice/immutable"
 )
 
-// getTLS asks entrypoint websecure over a connection that was accepted for a server name.
+// getTLS sends a request to entrypoint websecure over a connection that was accepted for a server name.
 func (b *bench) getTLS(serverName, target string) *httptest.ResponseRecorder {
 	b.t.Helper()
 	options, ok := b.target.TLS("websecure").SelectTLS(serverName)
@@ -149,7 +149,7 @@ func TestRouterWithoutAHostBehindBrokenDefaultOptions(t *testing.T) {
 	}
 }
 
-// TestTLSOptionsOfTheHostBindEveryRouter reaches a host that wants stricter options through a router that names another
+// TestTLSOptionsOfTheHostBindEveryRouter reaches a host with stricter options through a router that names another
 // one.
 func TestTLSOptionsOfTheHostBindEveryRouter(t *testing.T) {
 	b := newBench(t)

@@ -16,8 +16,8 @@ func (n noting) Begin(record *telemetry.Record, _ *http.Request) {
 	n[record.Router] = record.TraceApart
 }
 
-// TestTracesApartFromTheHeader demands that a trace is kept from the header only where nobody looks at it on the way to
-// who asks the endpoint.
+// TestTracesApartFromTheHeader demands that a trace is kept from the header only where no handler reads it on the way
+// to the attempt.
 func TestTracesApartFromTheHeader(t *testing.T) {
 	b := newBench(t)
 	noted := noting{}

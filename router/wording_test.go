@@ -16,7 +16,7 @@ func TestOptionsWithoutEffectAreReported(t *testing.T) {
 	b.wantService("http://x.test/", "a")
 }
 
-// A verdict names its object once, and so does the reason of whoever refers to it.
+// A verdict names its object once, and so does the reason of an object that refers to it.
 func TestReasonsNameEachObjectOnce(t *testing.T) {
 	b := newBench(t)
 	b.config.HTTP.ServersTransports = b.config.HTTP.ServersTransports.With("t@file", &dynamic.ServersTransport{

@@ -152,7 +152,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 	}
 }
 
-// TestOptionsAreClassed proves that no option is read and forgotten: each says what Sluice does with it, and those
+// TestOptionsAreClassed proves that no option is read and ignored: each says what Sluice does with it, and those
 // that are supported say what they mean.
 func TestOptionsAreClassed(t *testing.T) {
 	sentence := regexp.MustCompile(`^[A-Z].*\.$`)

@@ -6,7 +6,7 @@ import "time"
 type KubernetesCRD struct {
 	Endpoint                     string   `json:"endpoint" description:"URL of the API server; empty means the cluster that Sluice runs in, or the one of KUBECONFIG." secret:"url"`
 	Token                        string   `json:"token" description:"Bearer token, or the file that holds it; needs endpoint." secret:"true"`
-	CertAuthFilePath             string   `json:"certAuthFilePath" description:"File with the certificates that vouch for the API server; needs endpoint." secret:"file"`
+	CertAuthFilePath             string   `json:"certAuthFilePath" description:"File with the CA certificates of the API server; needs endpoint." secret:"file"`
 	Namespaces                   []string `json:"namespaces" description:"Namespaces to read; none means all of them."`
 	AllowCrossNamespace          bool     `json:"allowCrossNamespace" description:"Let an object refer to objects of other namespaces."`
 	AllowExternalNameServices    bool     `json:"allowExternalNameServices" description:"Let routes lead to Services of type ExternalName."`
@@ -23,7 +23,7 @@ type KubernetesCRD struct {
 type KubernetesIngress struct {
 	Endpoint                     string           `json:"endpoint" description:"URL of the API server; empty means the cluster that Sluice runs in, or the one of KUBECONFIG." secret:"url"`
 	Token                        string           `json:"token" description:"Bearer token, or the file that holds it; needs endpoint." secret:"true"`
-	CertAuthFilePath             string           `json:"certAuthFilePath" description:"File with the certificates that vouch for the API server; needs endpoint." secret:"file"`
+	CertAuthFilePath             string           `json:"certAuthFilePath" description:"File with the CA certificates of the API server; needs endpoint." secret:"file"`
 	Namespaces                   []string         `json:"namespaces" description:"Namespaces to read; none means all of them."`
 	LabelSelector                string           `json:"labelSelector" description:"Labels of the Ingresses to read, as a selector."`
 	IngressClass                 string           `json:"ingressClass" description:"Class of the Ingresses to read; empty means those without a class, and of the classes whose controller Sluice is."`

@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// told is a logger that keeps all of its lines.
-type told struct {
+// failureLog is a logger that keeps all of its lines.
+type failureLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (l *told) add(level, message string, keysAndValues []any) {
+func (l *failureLog) add(level, message string, keysAndValues []any) {
 	var line strings.Builder
 	line.WriteString(level + ": " + message)
 	for i := 0; i+1 < len(keysAndValues); i += 2 {
@@ -35,7 +35,7 @@ func (l *told) add(level, message string, keysAndValues []any) {
 }
 
 // take returns the lines since the last call.
-func (l *told) take() []string {
+func (l *failureLog) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lines := l.lines
@@ -43,16 +43,16 @@ func (l *told) take() []string {
 	return lines
 }
 
-func (l *told) Debug(message string, kv ...any) { l.add("debug", message, kv) }
-func (l *told) Info(message string, kv ...any)  { l.add("info", message, kv) }
-func (l *told) Warn(message string, kv ...any)  { l.add("warn", message, kv) }
-func (l *told) Error(message string, kv ...any) { l.add("error", message, kv) }
+func (l *failureLog) Debug(message string, kv ...any) { l.add("debug", message, kv) }
+func (l *failureLog) Info(message string, kv ...any)  { l.add("info", message, kv) }
+func (l *failureLog) Warn(message string, kv ...any)  { l.add("warn", message, kv) }
+func (l *failureLog) Error(message string, kv ...any) { l.add("error", message, kv) }
 
 // whileFailuresRun runs a test in a bubble in which failures are written; they are all written when it returns.
-func whileFailuresRun(t *testing.T, test func(t *testing.T, failures *Failures, log *told)) {
+func whileFailuresRun(t *testing.T, test func(t *testing.T, failures *Failures, log *failureLog)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		log := &told{}
+		log := &failureLog{}
 		failures := NewFailures(log)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -62,7 +62,7 @@ func whileFailuresRun(t *testing.T, test func(t *testing.T, failures *Failures, 
 	})
 }
 
-// pass lets the time of the bubble pass, and everybody do what was due.
+// pass lets the time of the bubble pass, and all goroutines do what was due.
 func pass(d time.Duration) {
 	<-time.NewTimer(d).C
 	synctest.Wait()
@@ -75,8 +75,8 @@ func refused(router string) *Record {
 	}
 }
 
-func TestTheFirstFailureIsToldAtOnceAndTheOthersTogether(t *testing.T) {
-	whileFailuresRun(t, func(t *testing.T, failures *Failures, log *told) {
+func TestTheFirstFailureIsLoggedAtOnceAndTheOthersTogether(t *testing.T) {
+	whileFailuresRun(t, func(t *testing.T, failures *Failures, log *failureLog) {
 		for range 1000 {
 			failures.Finished(refused("a@file"))
 			synctest.Wait()
@@ -97,7 +97,7 @@ func TestTheFirstFailureIsToldAtOnceAndTheOthersTogether(t *testing.T) {
 			t.Errorf("in silence: %q", lines)
 		}
 		if left := len(*failures.kinds.Load()); left != 0 {
-			t.Errorf("%d kinds are remembered in silence", left)
+			t.Errorf("%d kinds are kept without requests", left)
 		}
 		failures.Finished(refused("a@file"))
 		synctest.Wait()
@@ -107,8 +107,8 @@ func TestTheFirstFailureIsToldAtOnceAndTheOthersTogether(t *testing.T) {
 	})
 }
 
-func TestFailuresAreToldApart(t *testing.T) {
-	whileFailuresRun(t, func(t *testing.T, failures *Failures, log *told) {
+func TestFailuresAreDistinguished(t *testing.T) {
+	whileFailuresRun(t, func(t *testing.T, failures *Failures, log *failureLog) {
 		for range 3 {
 			failures.Finished(refused("a@file"))
 			failures.Finished(refused("b@file"))
@@ -148,7 +148,7 @@ func TestHowSeriousAFailureIs(t *testing.T) {
 			Record{Status: http.StatusOK, Code: CodeMiddleware, Broken: true},
 			failureSerious,
 		},
-		"nobody to ask": {
+		"no other kind": {
 			Record{Status: http.StatusServiceUnavailable, Code: CodeNoEndpoint},
 			failureSerious,
 		},
@@ -162,8 +162,8 @@ func TestHowSeriousAFailureIs(t *testing.T) {
 	}
 }
 
-func TestTooManyKindsOfFailuresAreToldByTheirCode(t *testing.T) {
-	whileFailuresRun(t, func(t *testing.T, failures *Failures, log *told) {
+func TestTooManyKindsOfFailuresAreLoggedByTheirCode(t *testing.T) {
+	whileFailuresRun(t, func(t *testing.T, failures *Failures, log *failureLog) {
 		const routers = 2 * failureKinds
 		for range 2 {
 			for i := range routers {
@@ -191,8 +191,8 @@ func TestTooManyKindsOfFailuresAreToldByTheirCode(t *testing.T) {
 	})
 }
 
-func TestWhatWasCountedIsToldAtTheEnd(t *testing.T) {
-	log := &told{}
+func TestCountedFailuresAreLoggedAtTheEnd(t *testing.T) {
+	log := &failureLog{}
 	failures := NewFailures(log)
 	for range 5 {
 		failures.Finished(refused("a@file"))
@@ -205,8 +205,8 @@ func TestWhatWasCountedIsToldAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestNoFailureIsForgotten has requests fail on many goroutines while kinds are forgotten and come back.
-func TestNoFailureIsForgotten(t *testing.T) {
+// TestNoFailureIsLost has requests fail on many goroutines while kinds are evicted and come back.
+func TestNoFailureIsLost(t *testing.T) {
 	counted := &counting{}
 	failures := NewFailures(counted)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -236,11 +236,11 @@ func TestNoFailureIsForgotten(t *testing.T) {
 	cancel()
 	<-done
 	if sum := counted.sum + int64(failures.Dropped()); sum != goroutines*each { //nolint:gosec // Few are dropped.
-		t.Errorf("%d failures told, %d dropped, want %d together", counted.sum, failures.Dropped(), goroutines*each)
+		t.Errorf("%d failures reported, %d dropped, want %d together", counted.sum, failures.Dropped(), goroutines*each)
 	}
 }
 
-// counting is a logger that adds up how many failures are told.
+// counting is a logger that adds up how many failures are reported.
 type counting struct {
 	Discard
 
@@ -258,7 +258,7 @@ func (c *counting) Warn(message string, keysAndValues ...any) {
 	}
 }
 
-func TestAFailureThatIsKnownCostsNoMemory(t *testing.T) {
+func TestARepeatedFailureCostsNoMemory(t *testing.T) {
 	failures := NewFailures(Discard{})
 	record := refused("a@file")
 	failures.first(failureOf(record, kindOf(record)))
@@ -268,7 +268,7 @@ func TestAFailureThatIsKnownCostsNoMemory(t *testing.T) {
 }
 
 func TestTheLineOfAFailureKeepsLittle(t *testing.T) {
-	log := &told{}
+	log := &failureLog{}
 	record := &Record{
 		Status: http.StatusBadRequest, Code: CodeBadRequest, Path: "/" + strings.Repeat("p", 10_000),
 		Host: strings.Repeat("h", 10_000), Reason: strings.Repeat("r", 10_000),

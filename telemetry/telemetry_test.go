@@ -14,13 +14,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// remembered is a logger that keeps its lines.
-type remembered struct {
+// recorder is a logger that keeps its lines.
+type recorder struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (r *remembered) add(level, message string, keysAndValues []any) {
+func (r *recorder) add(level, message string, keysAndValues []any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	line := level + " " + message
@@ -32,14 +32,14 @@ func (r *remembered) add(level, message string, keysAndValues []any) {
 	r.lines = append(r.lines, line)
 }
 
-func (r *remembered) Debug(message string, kv ...any) { r.add("debug", message, kv) }
-func (r *remembered) Info(message string, kv ...any)  { r.add("info", message, kv) }
-func (r *remembered) Warn(message string, kv ...any)  { r.add("warn", message, kv) }
-func (r *remembered) Error(message string, kv ...any) { r.add("error", message, kv) }
+func (r *recorder) Debug(message string, kv ...any) { r.add("debug", message, kv) }
+func (r *recorder) Info(message string, kv ...any)  { r.add("info", message, kv) }
+func (r *recorder) Warn(message string, kv ...any)  { r.add("warn", message, kv) }
+func (r *recorder) Error(message string, kv ...any) { r.add("error", message, kv) }
 
 func TestFailuresAreLoggedAwayFromTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := &remembered{}
+		log := &recorder{}
 		failures := NewFailures(log)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -166,7 +166,7 @@ func TestOneBundleAtATime(t *testing.T) {
 	}
 }
 
-// broken panics when it is asked first.
+// broken panics at the first request.
 type broken struct {
 	fixed
 	asked int
@@ -179,7 +179,7 @@ func (b *broken) State() *pipeline.State {
 	return b.fixed.State()
 }
 
-// A panic that is answered with 500 must not keep everybody from an archive until Sluice ends.
+// A panic that is answered with 500 must not block all later archives.
 func TestABundleIsMadeAfterAPanic(t *testing.T) {
 	o := options()
 	o.State = &broken{fixed: fixed{&pipeline.State{}}}

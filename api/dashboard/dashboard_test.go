@@ -130,7 +130,7 @@ func TestTheTitleIsText(t *testing.T) {
 	}
 }
 
-func TestCopiesOfTheBrowserAreAskedFor(t *testing.T) {
+func TestCopiesOfTheBrowserAreRevalidated(t *testing.T) {
 	handler := dashboard.New(dashboard.Options{})
 	for _, coding := range []string{"gzip, br", "gzip;q=0", "identity"} {
 		first := ask(t, handler, http.MethodGet, "/dashboard/app.js", "Accept-Encoding: "+coding)
@@ -161,7 +161,7 @@ func TestCopiesOfTheBrowserAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestEveryFileIsServed follows what the files name, so that none is missing and none is forgotten.
+// TestEveryFileIsServed follows what the files name, so that none is missing and none is unused.
 func TestEveryFileIsServed(t *testing.T) {
 	handler := dashboard.New(dashboard.Options{})
 	err := fs.WalkDir(os.DirFS("static"), ".", func(at string, entry fs.DirEntry, err error) error {
@@ -180,11 +180,11 @@ func TestEveryFileIsServed(t *testing.T) {
 	}
 }
 
-// forbidden matches what would make text into markup or code, or ask another host.
+// forbidden matches what would make text into markup or code, or send a request to another host.
 var forbidden = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new ` +
 	`Function|DOMParser|setHTML|createContextualFragment|\.style\s*=|setAttribute\('style'|\son[a-z]+="|https?://`)
 
-// address is what a file may name though it looks like a host: the names of XML's vocabularies are never asked for.
+// address is what a file may name though it looks like a host: the names of XML's vocabularies are never requested.
 var address = regexp.MustCompile(`http://www\.w3\.org/(2000/svg|1999/xlink)|https?://\$\{|'https?://'|(https?)://[a-z.]*example\.com[^'"]*`)
 
 func TestTheFilesKeepToTextAndToThisHost(t *testing.T) {

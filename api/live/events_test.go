@@ -105,7 +105,7 @@ func TestEvents(t *testing.T) {
 			State: dynamic.StateSynced, Since: time.Now(), Required: true,
 			Reason: "no disk",
 		}}
-		generations := remembered()
+		generations := twoGenerations()
 		verdicts := generations[1].Worse
 		news := make(chan struct{})
 		all := newStates(&pipeline.State{
@@ -179,7 +179,7 @@ func TestEventsAreBounded(t *testing.T) {
 func TestEventsResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seventh := idle()
-		seventh.Generation, seventh.Generations = 7, remembered()
+		seventh.Generation, seventh.Generations = 7, twoGenerations()
 		all := newStates(seventh)
 		_, handler := mounted(Options{State: all})
 		for last, ids := range map[string]string{"5": "id: 6 id: 7", "6": "id: 7", "7": "", "99": "", "x": "", "": ""} {
@@ -205,7 +205,7 @@ func TestEventsResume(t *testing.T) {
 // A listener may come back with a number of a Sluice that was started again since, which counts from 1.
 func TestEventsAfterAnotherStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		generations, news := remembered(), make(chan struct{})
+		generations, news := twoGenerations(), make(chan struct{})
 		all := newStates(&pipeline.State{Generation: 6, Generations: generations[:1], State: provider.State{Changed: news}})
 		_, handler := mounted(Options{State: all})
 		l := listen(t, handler, "99")
@@ -262,7 +262,7 @@ func (s *blockedWriter) Write([]byte) (int, error) {
 	return 0, context.DeadlineExceeded
 }
 
-func TestEventsCutOffWhoDoesNotRead(t *testing.T) {
+func TestEventsCutOffStuckReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		live, handler := mounted(Options{State: newStates(idle())})
 		began := time.Now()

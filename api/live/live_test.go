@@ -180,8 +180,8 @@ func TestOnlyWhatIsThereIsServed(t *testing.T) {
 	}
 }
 
-// remembered are two generations, the second of which changes a secret, a number and a list.
-func remembered() []pipeline.Generation {
+// twoGenerations are two generations, the second of which changes a secret, a number and a list.
+func twoGenerations() []pipeline.Generation {
 	before := &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{"anna:$2y$05$secretbefore"}, Realm: "one"}}
 	after := &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{
 		"anna:$2y$05$secretafter",
@@ -218,7 +218,7 @@ const seventh = `{"generation":7,"activated":"1970-01-01T00:00:02Z","compileSeco
 	`"recovered":[{"kind":"router","name":"r@file"}],"moreVerdicts":0}`
 
 func TestGenerations(t *testing.T) {
-	_, handler := mounted(Options{State: newStates(&pipeline.State{Generations: remembered()})})
+	_, handler := mounted(Options{State: newStates(&pipeline.State{Generations: twoGenerations()})})
 	want := `[` + seventh +
 		`,{"generation":6,"activated":"1970-01-01T00:00:01Z","compileSeconds":0,"lagSeconds":{"file":0.0015},` +
 		`"added":250,"changed":0,"removed":0,"changes":[],"more":50,"refused":[],"recovered":[],"moreVerdicts":9}]` + "\n"

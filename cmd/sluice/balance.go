@@ -50,7 +50,7 @@ func (b *balancing) close() {
 	b.mirrors.Close()
 }
 
-// queue queues a change of an endpoint for the log, which may be slow. What does not fit is counted.
+// queue queues a change of an endpoint for the log, which may be slow. A change that does not fit is counted.
 func (b *balancing) queue(event loadbalancer.Event) {
 	select {
 	case b.events <- event:

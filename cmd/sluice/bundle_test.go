@@ -74,7 +74,7 @@ func TestBundleSaysWhatIsWrong(t *testing.T) {
 		{"refused", server.URL, `401 Unauthorized: "{\"message\":\"no\"}"`},
 		{"no archive", server.URL + "/page", "no archive"},
 		{"half an archive", server.URL + "/cut", "unexpected EOF"},
-		{"nobody there", withUser, "connection refused"},
+		{"no listener", withUser, "connection refused"},
 		{"no URL", "http://anna:hunter2@[", "can't be read"},
 		{"no URL, for the password has a slash", "http://anna:hunter2/x@host", "can't be read"},
 		{"no scheme", "anna:hunter2@host", "not of the form"},

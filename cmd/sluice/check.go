@@ -71,10 +71,10 @@ func printVerdicts(out io.Writer, verdicts []dynamic.Verdict) int {
 func printProviders(out io.Writer, state *pipeline.State) int {
 	refused := 0
 	for _, name := range undelivered(state) {
-		told := slices.ContainsFunc(state.Verdicts, func(v dynamic.Verdict) bool {
+		reported := slices.ContainsFunc(state.Verdicts, func(v dynamic.Verdict) bool {
 			return v.Ref.Kind == dynamic.KindSource && v.Status == dynamic.Quarantined && strings.HasSuffix(v.Ref.Name, "@"+name)
 		})
-		if told {
+		if reported {
 			continue
 		}
 		say(out, "provider %s: %s: %s\n", name, state.Providers[name].State, state.Providers[name].Reason)

@@ -7,7 +7,7 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// Who reaches an entrypoint decides whether api.requireAuth has a say there.
+// Which clients reach an entrypoint decides whether api.requireAuth applies there.
 func TestLoopbackEntrypoints(t *testing.T) {
 	for address, want := range map[string]bool{
 		"127.0.0.1:80": true, "127.1.2.3:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true, "localhost:80": true,
@@ -28,8 +28,8 @@ func TestLoopbackEntrypoints(t *testing.T) {
 	}
 }
 
-// Whose word counts for where a request comes from decides whether a list of addresses keeps anybody from the API.
-func TestEntrypointsThatBelieveAnybody(t *testing.T) {
+// Which peers are trusted for the client's address decides whether a list of addresses protects the API.
+func TestEntrypointsThatTrustAllPeers(t *testing.T) {
 	ranges := func(entries ...string) []forwarded.Range {
 		parsed, err := forwarded.ParseRanges(entries...)
 		if err != nil {
@@ -42,7 +42,7 @@ func TestEntrypointsThatBelieveAnybody(t *testing.T) {
 		entrypoint         static.EntryPoint
 		forwarded, pretend bool
 	}{
-		"nobody": {},
+		"none": {},
 		"chosen peers": {static.EntryPoint{
 			ForwardedHeaders: static.ForwardedHeaders{TrustedIPs: chosen},
 			ProxyProtocol:    &static.ProxyProtocol{TrustedIPs: chosen},

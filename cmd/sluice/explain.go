@@ -36,7 +36,7 @@ func explain(args, environ []string, stdout, stderr io.Writer) int {
 	}
 	var answer router.Explanation
 	if *api != "" {
-		err = askAPI(*api, "explain", questionQuery(question), &answer)
+		err = queryAPI(*api, "explain", questionQuery(question), &answer)
 	} else {
 		answer, err = explainHere(options, environ, question, stderr)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-func TestHealthcheckAsksReady(t *testing.T) {
+func TestHealthcheckRequestsReady(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/ready":
@@ -36,7 +36,7 @@ func TestHealthcheckAsksReady(t *testing.T) {
 		{"ready", server.URL + "/ready", 0, "ready: " + server.URL + "/ready\n"},
 		{"not ready", server.URL + "/else", 1, `503 Service Unavailable: "{\"file\":\"pending\"}"`},
 		{"a redirect is no answer", server.URL + "/moved", 1, "302 Found"},
-		{"nobody there", gone.URL + "/ready", 1, "connection refused"},
+		{"no listener", gone.URL + "/ready", 1, "connection refused"},
 		{"no URL", "http://[", 1, "the URL can't be read"},
 	}
 	for _, test := range tests {
@@ -67,7 +67,7 @@ func TestHealthcheckSpeaksTLSWhereTheEntrypointDoes(t *testing.T) {
 	}
 	stdout.Reset()
 	if code := healthcheck([]string{"--url", server.URL}, nil, &stdout, &stderr); code != 1 {
-		t.Errorf("exit code %d for a URL whose certificate nobody trusts, want 1", code)
+		t.Errorf("exit code %d for a URL whose certificate is not trusted, want 1", code)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTheHeapAsksForHugePages looks the advice up in the memory map of the process.
-func TestTheHeapAsksForHugePages(t *testing.T) {
+// TestTheHeapRequestsHugePages looks the advice up in the memory map of the process.
+func TestTheHeapRequestsHugePages(t *testing.T) {
 	heap := reflect.ValueOf(new([1 << 12]byte)).Pointer()
 	arenas := adviseHugePages(heap)
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {

@@ -76,7 +76,7 @@ commands:
   check        validate the static and the dynamic configuration without listening
   explain      say which router answers a request, and why: sluice explain METHOD URL [-H 'K: V']
   routes       print the effective table of routers
-  healthcheck  ask a running Sluice whether it is ready
+  healthcheck  request /ready of a running Sluice
   bundle       write one archive of all that support needs, without secrets
   whoami       serve an endpoint that answers with what it received
   version      print version, commit and Go version

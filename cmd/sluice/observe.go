@@ -124,7 +124,7 @@ func (o *observability) dependencies(name string, config *static.EntryPoint) ent
 	}
 	if o.access != nil {
 		// A router may switch the log on.
-		deps.Observe |= o.access.Wants() & telemetry.ObserveHeaders
+		deps.Observe |= o.access.Observes() & telemetry.ObserveHeaders
 		deps.Starter = o.access
 		deps.Sinks = append(deps.Sinks, o.access)
 	}

@@ -57,17 +57,17 @@ func TestCollectorsEndBesideEachOther(t *testing.T) {
 	})
 }
 
-// heard keeps what is logged.
-type heard struct {
+// recorder keeps what is logged.
+type recorder struct {
 	telemetry.Discard
 	lines []string
 }
 
-func (h *heard) Debug(message string, _ ...any) { h.lines = append(h.lines, message) }
+func (h *recorder) Debug(message string, _ ...any) { h.lines = append(h.lines, message) }
 
-// What a server sends without being asked may hold a cookie, and net/http logs how it begins.
+// An unsolicited response may hold a cookie, and net/http logs how it begins.
 func TestStraysHoldNoAnswers(t *testing.T) {
-	logger := &heard{}
+	logger := &recorder{}
 	line := "Unsolicited response received on idle HTTP channel starting with \"HTTP/1.1 200\\r\\nSet-Cookie: " +
 		"s3cr3t\"; err=<nil>\n"
 	if n, err := (libraryLog{logger}).Write([]byte(line)); n != len(line) || err != nil {
@@ -119,8 +119,8 @@ func TestWhatIsObserved(t *testing.T) {
 }
 
 // The access log reads the trace, which the tracer of a request that no router answered makes at its end; and a
-// router may switch the access log on, so that it hears of all requests and gets their headers.
-func TestWhatAnEntrypointTells(t *testing.T) {
+// router may switch the access log on, so that it gets all requests and their headers.
+func TestReportsOfAnEntrypoint(t *testing.T) {
 	access, err := accesslog.New(static.AccessLog{
 		FilePath: filepath.Join(t.TempDir(), "access.log"), Format: static.FormatJSON,
 		Fields: &static.AccessLogFields{DefaultMode: "keep", Headers: &static.FieldHeaders{DefaultMode: "keep"}},
@@ -153,7 +153,7 @@ func TestWhatAnEntrypointTells(t *testing.T) {
 		t.Errorf("routers may choose from %b, want %b", deps.Watched, want)
 	}
 	if deps.Starter != entrypoint.Starter(access) {
-		t.Errorf("%T hears of requests that begin", deps.Starter)
+		t.Errorf("%T gets requests that begin", deps.Starter)
 	}
 	order := []entrypoint.Sink{tracer, telemetry.Requests{Entrypoint: o.metrics.Entrypoint("web")}, o.failures, access}
 	if !slices.Equal(deps.Sinks, order) {
@@ -161,7 +161,7 @@ func TestWhatAnEntrypointTells(t *testing.T) {
 	}
 	o.access, o.tracer = nil, nil
 	if bare := o.dependencies("web", &static.EntryPoint{}); len(bare.Sinks) != 2 || bare.Starter != nil {
-		t.Errorf("without access log and traces there are %d sinks, and %T hears of requests that begin", len(bare.Sinks),
+		t.Errorf("without access log and traces there are %d sinks, and %T gets requests that begin", len(bare.Sinks),
 			bare.Starter)
 	}
 }

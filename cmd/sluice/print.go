@@ -29,7 +29,7 @@ func printFindings(out io.Writer, findings []static.Finding) {
 	}
 }
 
-// logFindings logs what does not keep Sluice from starting.
+// logFindings logs the findings that do not prevent a start.
 func logFindings(logger telemetry.Logger, findings []static.Finding) {
 	for _, finding := range findings {
 		if finding.Severity == static.Debug {
@@ -160,7 +160,7 @@ func say(out io.Writer, format string, arguments ...any) {
 	_, _ = fmt.Fprintf(out, format, arguments...)
 }
 
-// onOneLine writes what cannot be printed as Go does in a string.
+// onOneLine escapes unprintable characters as in a Go string.
 func onOneLine(text string) string {
 	if strings.IndexFunc(text, unprintable) < 0 {
 		return text

@@ -8,7 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/router"
 )
 
-// Names, rules and reasons are whatever somebody has declared: they must not add lines or speak to the terminal.
+// Names, rules and reasons are declared by users: they must not add lines or speak to the terminal.
 func TestPrintedTextStaysOnItsLine(t *testing.T) {
 	const hostile = "a\x1b[2Jb\nc\u202e"
 	var out strings.Builder

@@ -41,8 +41,8 @@ func questionQuery(question router.Question) url.Values {
 	return query
 }
 
-// askAPI decodes the answer of a running Sluice. base is the URL of its API with or without /api.
-func askAPI(base, path string, query url.Values, answer any) error {
+// queryAPI decodes the answer of a running Sluice. base is the URL of its API with or without /api.
+func queryAPI(base, path string, query url.Values, answer any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), firstState)
 	defer cancel()
 	response, err := get(ctx, apiPath(base, path)+"?"+query.Encode(), nil, false)

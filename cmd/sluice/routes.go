@@ -21,7 +21,7 @@ func routes(args, environ []string, stdout, stderr io.Writer) int {
 	}
 	var listings []router.Listing
 	if *api != "" {
-		err = askAPI(*api, "routes", nil, &listings)
+		err = queryAPI(*api, "routes", nil, &listings)
 	} else {
 		var s *system
 		if s, err = settled(options, environ, stderr); err == nil {

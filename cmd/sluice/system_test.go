@@ -13,8 +13,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// A router of anybody may name these services, so one that the operator has not asked for must not exist.
-func TestInternalServicesAreThoseThatAreAskedFor(t *testing.T) {
+// Any router may name these services, so one that the operator has not enabled must not exist.
+func TestInternalServicesAreThoseThatAreEnabled(t *testing.T) {
 	everything := &static.Configuration{
 		Ping: &static.Ping{}, API: &static.API{Dashboard: true}, Metrics: &static.Metrics{Prometheus: &static.Prometheus{}},
 	}

@@ -61,7 +61,7 @@ func waiting(next http.Handler) http.Handler {
 	})
 }
 
-// describe prints who answers and the request as it came.
+// describe prints the name of the server and the request as received.
 func (h *whoamiHandler) describe(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	var text strings.Builder

@@ -257,7 +257,7 @@ func TestWhoamiFinishesARequestBeforeItStops(t *testing.T) {
 	}
 }
 
-// waitUntilRefused returns once nobody listens on the address any more.
+// waitUntilRefused returns once the address has no listener any more.
 func waitUntilRefused(t *testing.T, address string) {
 	t.Helper()
 	for t.Context().Err() == nil {

@@ -44,19 +44,19 @@ type Config struct {
 
 // Server serves connections of HTTP/2.
 type Server struct {
-	config Config
-	inner  http.Server
-	heads  shared
-	feed   feed
-	start  sync.Once
-	work   sync.WaitGroup
+	config   Config
+	inner    http.Server
+	heads    shared
+	listener connListener
+	start    sync.Once
+	work     sync.WaitGroup
 }
 
 // New makes a server. base is the root of the contexts of all requests.
 func New(base context.Context, config *Config) *Server {
 	s := &Server{config: *config}
 	s.heads.perConn = max(connBytes, 2*int64(config.MaxHeaderBytes))
-	s.feed.init()
+	s.listener.init()
 	limits := config.HTTP2
 	if limits.WriteByteTimeout == 0 {
 		limits.WriteByteTimeout = writeTimeout
@@ -89,7 +89,7 @@ func New(base context.Context, config *Config) *Server {
 // contexts of its requests derive from that of New.
 func (s *Server) ServeConn(_ context.Context, accepted net.Conn) {
 	s.start.Do(func() {
-		s.work.Go(func() { _ = s.inner.Serve(&s.feed) })
+		s.work.Go(func() { _ = s.inner.Serve(&s.listener) })
 	})
 	c := &conn{Conn: accepted, heads: account{shared: &s.heads}, header: make([]byte, 0, headerBytes)}
 	c.heads.end = c.calm
@@ -105,7 +105,7 @@ func (s *Server) ServeConn(_ context.Context, accepted net.Conn) {
 		_ = accepted.Close()
 		return
 	}
-	s.feed.hand(c)
+	s.listener.deliver(c)
 }
 
 // EndKeepAlives has connections end with GOAWAY once no stream is open.
@@ -114,13 +114,13 @@ func (s *Server) EndKeepAlives() { s.inner.SetKeepAlivesEnabled(false) }
 // Shutdown sends GOAWAY on all connections and returns when their streams have ended, or with the error of ctx.
 // Connections that come later are closed.
 func (s *Server) Shutdown(ctx context.Context) error {
-	_ = s.feed.Close()
+	_ = s.listener.Close()
 	return s.inner.Shutdown(ctx)
 }
 
 // Close cuts all connections.
 func (s *Server) Close() error {
-	_ = s.feed.Close()
+	_ = s.listener.Close()
 	err := s.inner.Close()
 	s.work.Wait()
 	return err
@@ -169,39 +169,39 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	s.config.Handler.ServeHTTP(w, r)
 }
 
-// feed is the listener of the server of net/http: it hands over connections that are open.
-type feed struct {
+// connListener is the listener of the server of net/http: it hands over connections that are open.
+type connListener struct {
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
 }
 
-func (f *feed) init() { f.conns, f.done = make(chan net.Conn), make(chan struct{}) }
+func (l *connListener) init() { l.conns, l.done = make(chan net.Conn), make(chan struct{}) }
 
-// hand hands a connection over, or closes it after Close.
-func (f *feed) hand(c net.Conn) {
+// deliver hands a connection over, or closes it after Close.
+func (l *connListener) deliver(c net.Conn) {
 	select {
-	case f.conns <- c:
-	case <-f.done:
+	case l.conns <- c:
+	case <-l.done:
 		_ = c.Close()
 	}
 }
 
 // Accept returns the next connection.
-func (f *feed) Accept() (net.Conn, error) {
+func (l *connListener) Accept() (net.Conn, error) {
 	select {
-	case c := <-f.conns:
+	case c := <-l.conns:
 		return c, nil
-	case <-f.done:
+	case <-l.done:
 		return nil, net.ErrClosed
 	}
 }
 
 // Close ends Accept.
-func (f *feed) Close() error {
-	f.once.Do(func() { close(f.done) })
+func (l *connListener) Close() error {
+	l.once.Do(func() { close(l.done) })
 	return nil
 }
 
 // Addr returns an address without meaning: connections have addresses of their own.
-func (f *feed) Addr() net.Addr { return &net.TCPAddr{} }
+func (l *connListener) Addr() net.Addr { return &net.TCPAddr{} }

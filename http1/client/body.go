@@ -152,8 +152,8 @@ func (b *responseBody) WriteTo(w io.Writer) (int64, error) {
 	rt.mutex.Lock()
 	defer rt.mutex.Unlock()
 	cc := rt.cc
-	if told, ok := w.(httpio.WaitNotifier); ok && !rt.ended {
-		cc.waiting = told.Waiting
+	if notifier, ok := w.(httpio.WaitNotifier); ok && !rt.ended {
+		cc.waiting = notifier.Waiting
 	}
 	var written int64
 	for !rt.ended {

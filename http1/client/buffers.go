@@ -7,7 +7,7 @@ type buffers struct {
 	smallPool  sync.Pool
 	mediumPool sync.Pool
 	largePool  sync.Pool
-	// poison overwrites what is given back, so that a test sees who still looks at it.
+	// poison overwrites what is given back, so that tests detect uses after that.
 	poison bool
 }
 

@@ -117,7 +117,7 @@ func (cc *clientConn) borrow() {
 	}
 }
 
-// widen sees to it that about so much is read at a time from now on. The buffer must be empty.
+// widen sets about how much is read at a time from now on. The buffer must be empty.
 func (cc *clientConn) widen(bytes int64) {
 	if cc.want = bytes; cc.buffer != nil && int64(len(cc.buffer)) < min(bytes, largeBufBytes) {
 		cc.recycle()
@@ -131,8 +131,8 @@ const (
 	yieldRetry    = 64
 )
 
-// yield lets others run that are ready, once the request is written. An endpoint that is near has answered by then,
-// which spares a wait in vain with all that belongs to it. Whether it does is learned.
+// yield runs other goroutines that are ready, once the request is written. A near endpoint has often answered by then,
+// which saves waiting for the connection. Whether that pays is measured.
 func (cc *clientConn) yield() {
 	if cc.exchanges++; cc.yieldScore > minYieldScore || cc.exchanges%yieldRetry == 0 {
 		cc.yielded = true

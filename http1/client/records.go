@@ -3,7 +3,7 @@ package client
 // recordHead is the length of what a TLS record begins with: type, version and length (RFC 8446 section 5.1).
 const recordHead = 5
 
-// records follows the records in what TLS reads, to know when it stands between two of them.
+// records follows the records in what TLS reads, to detect boundaries between them.
 type records struct {
 	head [recordHead]byte
 	// have is how much of the head of a record has been read, left how much of its content is to come.

@@ -284,7 +284,7 @@ func (rt *RoundTrip) fail(err error) {
 	}
 }
 
-// end gives the connection back, or closes it, and sees to it that nothing of the exchange goes on.
+// end returns the connection to the pool, or closes it, and ends everything of the exchange.
 func (rt *RoundTrip) end() {
 	if rt.ended {
 		return

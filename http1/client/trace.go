@@ -25,11 +25,11 @@ func (rt *RoundTrip) gotConn(cc *clientConn) {
 	if rt.trace == nil || rt.trace.GotConn == nil {
 		return
 	}
-	told := httptrace.GotConnInfo{Conn: cc.conn, Reused: cc.reused, WasIdle: cc.reused}
+	info := httptrace.GotConnInfo{Conn: cc.conn, Reused: cc.reused, WasIdle: cc.reused}
 	if cc.reused {
-		told.IdleTime = cc.upstream.clock() - cc.idleSince
+		info.IdleTime = cc.upstream.clock() - cc.idleSince
 	}
-	rt.trace.GotConn(told)
+	rt.trace.GotConn(info)
 }
 
 func (rt *RoundTrip) wrote(err error) {

@@ -182,8 +182,8 @@ func (x *exchange) failed(cause any) outcome {
 }
 
 // cut ends the connection such that a response which ends with it is seen to be incomplete: with a reset, and without
-// TLS saying that this was all. Only HTTP/1.0 has such responses; how this one is framed may not be known yet to who
-// left a call behind.
+// TLS saying that this was all. Only HTTP/1.0 has such responses; how this one is framed may not be known yet to a call
+// that has not returned.
 func (x *exchange) cut() {
 	below := httpio.Bottom(x.conn.rwc)
 	if x.minor == 0 {

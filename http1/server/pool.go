@@ -12,7 +12,7 @@ const (
 	writeBytes = 8 << 10
 	// poisoned is what poison writes.
 	poisoned = 0xdb
-	// keptFields is how many fields a header has at most whose map is used again: what a flood has grown is not kept.
+	// keptFields is how many fields a header has at most whose map is reused: a map that a large header has grown is not.
 	keptFields = 64
 )
 
@@ -22,7 +22,7 @@ type pools struct {
 	writes sync.Pool
 	// exchanges holds those whose handlers keep nothing.
 	exchanges sync.Pool
-	// poison overwrites what is given back, so that a test sees who still looks at it.
+	// poison overwrites what is given back, so that tests detect uses after that.
 	poison bool
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/httpio/intercept"
 )
 
-// decider decides as it is told, and remembers the calls.
+// decider decides as it is set, and records the calls.
 type decider struct {
 	intercept.Writer
 	decision intercept.Decision

@@ -85,7 +85,7 @@ func TestProviderChangesItsKey(t *testing.T) {
 	until(t, 15*time.Second, "the new key counts", func() bool {
 		return get(t, client, "any.test", young) == http.StatusOK
 	})
-	for name, value := range map[string]string{"of the old key": old, "of nobody": token(pair(t)), "none": ""} {
+	for name, value := range map[string]string{"of the old key": old, "of another key": token(pair(t)), "none": ""} {
 		if got := get(t, client, "any.test", value); got != http.StatusUnauthorized {
 			t.Errorf("a token %s: status %d", name, got)
 		}

@@ -65,7 +65,7 @@ func (d *document) fits(t *testing.T, prefix string, answer harness.Response) {
 	d.asked[route.Path] = true
 	described := route.Operation.Responses.Status(answer.StatusCode)
 	if described == nil {
-		t.Errorf("%s: the document knows no status %d: %s", target, answer.StatusCode, answer.Text)
+		t.Errorf("%s: the document has no status %d: %s", target, answer.StatusCode, answer.Text)
 		return
 	}
 	input := &openapi3filter.ResponseValidationInput{
@@ -78,7 +78,7 @@ func (d *document) fits(t *testing.T, prefix string, answer harness.Response) {
 	switch content := described.Value.Content; {
 	case content == nil && answer.Text == "":
 	case content.Get(kind) == nil:
-		t.Errorf("%s: status %d, and the document knows no content of type %q", target, answer.StatusCode, kind)
+		t.Errorf("%s: status %d, and the document has no content of type %q", target, answer.StatusCode, kind)
 	case kind == "application/json":
 		input.Options.ExcludeResponseBody = false
 	}

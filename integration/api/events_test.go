@@ -102,13 +102,13 @@ func TestAChangeArrives(t *testing.T) {
 	}](t, quarantined)
 	if len(worse.Worse) != 1 || worse.Worse[0].Status != "quarantined" || !strings.Contains(worse.Worse[0].Reason,
 		"missing@file") || len(worse.Recovered) != 0 {
-		t.Errorf("a refusal is told as %+v", worse)
+		t.Errorf("a refusal is reported as %+v", worse)
 	}
 	s.Write("one.yaml", simple("after.test"))
 	better := read[struct{ Worse, Recovered []struct{ Kind, Name string } }](t,
 		l.expect("verdicts", mentions(`"recovered":[{`)))
 	if len(better.Worse) != 0 || len(better.Recovered) != 1 || better.Recovered[0].Name != "one@file" {
-		t.Errorf("a recovery is told as %+v", better)
+		t.Errorf("a recovery is reported as %+v", better)
 	}
 	recorded := doc.get(t, client, "/api/generations", http.StatusOK)
 	refused, recovered := 0, 0
@@ -219,7 +219,7 @@ func TestListenersAreFew(t *testing.T) {
 	begin := time.Now()
 	for _, l := range all {
 		if got := read[generation](t, l.expect("generation", nil)); got.Changed < 200 {
-			t.Errorf("a listener is told of %d changes", got.Changed)
+			t.Errorf("a listener is notified of %d changes", got.Changed)
 		}
 	}
 	if took := time.Since(begin); took > 8*time.Second {

@@ -224,8 +224,8 @@ func (w way) ask(t *testing.T, s *harness.Sluice, issued harness.Issued, friend 
 	return answer.StatusCode
 }
 
-// TestWhoGetsIn takes every way to the API, under api.requireAuth and without.
-func TestWhoGetsIn(t *testing.T) {
+// TestAccess takes every way to the API, under api.requireAuth and without.
+func TestAccess(t *testing.T) {
 	t.Parallel()
 	for _, required := range []string{"true", "false"} {
 		t.Run(required, func(t *testing.T) {

@@ -109,7 +109,7 @@ func walk(t *testing.T, client *harness.Client) {
 		t.Errorf("%d routers on %d pages", len(seen), pages)
 	}
 	if names, _ := list(t, client, "/api/http/routers"); len(names) != 100 {
-		t.Errorf("a page has %d routers where nobody says how many", len(names))
+		t.Errorf("a page has %d routers without a size", len(names))
 	}
 }
 

@@ -21,7 +21,7 @@ func browsers() []browser {
 		{"a program", nil, false},
 		{"the dashboard", []string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"}, false},
 		{"the dashboard of long ago", []string{"Origin: http://HOST"}, false},
-		{"the dashboard behind TLS of somebody else", []string{"Origin: https://HOST", "Sec-Fetch-Site: same-origin"}, false},
+		{"the dashboard behind TLS of another proxy", []string{"Origin: https://HOST", "Sec-Fetch-Site: same-origin"}, false},
 		{"the address bar", []string{"Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}, false},
 		{"another site", []string{
 			"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty",
@@ -40,7 +40,7 @@ func browsers() []browser {
 		{"a name that begins alike", []string{"Origin: http://HOST.evil.test"}, true},
 		{"two origins", []string{"Origin: http://HOST", "Origin: https://evil.test"}, true},
 		{"two sites", []string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"}, true},
-		{"a word that nobody knows", []string{"Sec-Fetch-Site: somewhere"}, true},
+		{"an unknown word", []string{"Sec-Fetch-Site: somewhere"}, true},
 		{"an origin that is none", []string{"Origin: %zz"}, true},
 		{"a preflight", []string{
 			"Origin: https://evil.test", "Access-Control-Request-Method: GET",
@@ -145,8 +145,8 @@ func TestLinksLeadToTheDashboard(t *testing.T) {
 	}
 }
 
-// TestDebugIsAsked checks that profiles are served only if enabled, and the command line never.
-func TestDebugIsAsked(t *testing.T) {
+// TestDebugIsProtected checks that profiles are served only if enabled, and the command line never.
+func TestDebugIsProtected(t *testing.T) {
 	t.Parallel()
 	paths := []string{
 		"/debug/vars", "/debug/pprof/", "/debug/pprof", "/debug/pprof/heap",

@@ -98,7 +98,7 @@ func TestEveryPath(t *testing.T) {
 	doc.asked["/api/events"] = true // It has tests of its own.
 	for path := range doc.Paths.Map() {
 		if !doc.asked[path] {
-			t.Errorf("%s is in the document, and nobody asks for it here", path)
+			t.Errorf("%s is in the document, and not requested here", path)
 		}
 	}
 }

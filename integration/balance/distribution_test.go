@@ -144,6 +144,6 @@ func TestFastFailures(t *testing.T) {
 		t.Errorf("the endpoint that fails gets %.1f %% of the requests: %v", share*100, got.by())
 	}
 	if ejections := p.counts("pool")["ejections"]; ejections != 0 {
-		t.Errorf("%d ejections by status, which nobody asked for", ejections)
+		t.Errorf("%d ejections by status, which is not configured", ejections)
 	}
 }

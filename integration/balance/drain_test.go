@@ -36,7 +36,7 @@ func TestDrain(t *testing.T) {
 	go func() {
 		_, _, err := sockets["limited"].Read(t.Context())
 		if err == nil {
-			t.Error("the WebSocket got a message that nobody sent")
+			t.Error("the WebSocket got a message that was not sent")
 		}
 		ended <- time.Since(began)
 	}()

@@ -58,7 +58,7 @@ func TestNoStorm(t *testing.T) {
 			expectNoStorm(t, "outage", before, end, rate)
 			back := load.awaitShares(t, mended, 0.15, names(fleet))
 			all := load.end()
-			// Who waits when it ends may be answered then.
+			// A request that waits when it ends may be answered then.
 			outage := all.from(began).before(mended.Add(-500 * time.Millisecond))
 			if succeeded := len(outage) - len(outage.failed()); succeeded > len(outage)/10 {
 				t.Errorf("%d of %d requests succeeded, which is no outage", succeeded, len(outage))

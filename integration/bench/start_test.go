@@ -12,7 +12,7 @@ import (
 // mostToCompile is what compiling all routers may take.
 const mostToCompile = 500 * time.Millisecond
 
-// compilation returns how long the last compilation took, as the metrics tell it.
+// compilation returns how long the last compilation took, as the metrics report it.
 func compilation(tb testing.TB, s *harness.Sluice) time.Duration {
 	tb.Helper()
 	text := harness.NewClient(tb, harness.H1, s.Addr("traefik"), "localhost", nil).Get("/metrics").Text

@@ -94,7 +94,7 @@ func TestTenThousandChanges(t *testing.T) {
 	storm(t, s, h, warming) // Maps and pools of memory take their size.
 	before := rest(t, s, h)
 	generation := s.pipeline.State().Generation
-	s.records.forget() // Nobody served at first.
+	s.records.reset() // No endpoint served at first.
 	clear(h.changes)
 	h.checks.Store(0)
 
@@ -135,7 +135,7 @@ func TestTenThousandChanges(t *testing.T) {
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 
-// none takes the last endpoints away: no connection is left, no check comes, and nothing is remembered of any endpoint.
+// none takes the last endpoints away: no connection is left, no check comes, and no state is kept of any endpoint.
 func (h *herd) none(s *stack) {
 	h.t.Helper()
 	h.replace(0)
@@ -152,6 +152,6 @@ func (h *herd) none(s *stack) {
 		h.t.Errorf("%d checks of endpoints that are gone", now-asked)
 	}
 	for endpoint := range s.registry.Endpoints() {
-		h.t.Errorf("endpoint %v is remembered", endpoint.Key())
+		h.t.Errorf("endpoint %v is still known", endpoint.Key())
 	}
 }

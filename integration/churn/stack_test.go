@@ -108,8 +108,8 @@ func (r *records) Finished(record *telemetry.Record) {
 	}
 }
 
-// forget begins to count anew.
-func (r *records) forget() {
+// reset begins to count anew.
+func (r *records) reset() {
 	r.failed.Store(0)
 	r.retried.Store(0)
 	r.reason.Store(nil)

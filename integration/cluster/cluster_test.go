@@ -53,7 +53,7 @@ func deploy(c *Cluster, annotations string) {
 	c.Deployed("shop/web")
 }
 
-// get asks a pod by its address and returns what it says.
+// get sends a request to a pod's address and returns the response.
 func get(ctx context.Context, client http.RoundTripper, address, query string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(address, "8080")+"/"+query,
 		nil)

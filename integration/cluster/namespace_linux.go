@@ -38,12 +38,12 @@ func furnish() error {
 	link := binary.NativeEndian.AppendUint32(make([]byte, 4), loopback) // ifinfomsg of rtnetlink(7)
 	link = binary.NativeEndian.AppendUint32(link, syscall.IFF_UP)
 	link = binary.NativeEndian.AppendUint32(link, syscall.IFF_UP)
-	if err := tell(syscall.RTM_NEWLINK, 0, link); err != nil {
+	if err := netlink(syscall.RTM_NEWLINK, 0, link); err != nil {
 		return fmt.Errorf("lo: %w", err)
 	}
 	for _, text := range ranges() {
 		prefix := netip.MustParsePrefix(text)
-		err := tell(syscall.RTM_NEWROUTE, syscall.NLM_F_CREATE, localRoute(prefix))
+		err := netlink(syscall.RTM_NEWROUTE, syscall.NLM_F_CREATE, localRoute(prefix))
 		if prefix.Addr().Is6() && errors.Is(err, syscall.EOPNOTSUPP) {
 			continue // kernel without IPv6
 		}
@@ -77,8 +77,8 @@ func appendAttribute(message []byte, kind uint16, value []byte) []byte {
 	return append(message, value...) // Addresses and indexes are multiples of four bytes, so there is no padding.
 }
 
-// tell sends one request to the kernel by netlink(7) and returns its answer.
-func tell(kind, flags uint16, body []byte) error {
+// netlink sends one request to the kernel by netlink(7) and returns its answer.
+func netlink(kind, flags uint16, body []byte) error {
 	socket, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, syscall.NETLINK_ROUTE)
 	if err != nil {
 		return err

@@ -124,11 +124,11 @@ func (c *Cluster) kind(text string) *meta.RESTMapping {
 	c.t.Helper()
 	parsed := schema.ParseGroupKind(text)
 	// The singular name is the kind in lower case.
-	asked := schema.GroupVersionResource{Group: parsed.Group, Resource: strings.ToLower(parsed.Kind)}
-	found, err := c.mapper.KindFor(asked)
+	wanted := schema.GroupVersionResource{Group: parsed.Group, Resource: strings.ToLower(parsed.Kind)}
+	found, err := c.mapper.KindFor(wanted)
 	if meta.IsNoMatchError(err) {
 		c.mapper.Reset()
-		found, err = c.mapper.KindFor(asked)
+		found, err = c.mapper.KindFor(wanted)
 	}
 	if err != nil {
 		c.t.Fatalf("%s: %v", text, err)

@@ -114,7 +114,7 @@ func expectRights(t *testing.T, c *cluster.Cluster, want map[string][]string) {
 	for namespace, want := range want {
 		asked := questions(t, c, namespace)
 		if len(asked) < 50 {
-			t.Errorf("%q: only %d questions", namespace, len(asked))
+			t.Errorf("%q: only %d requests", namespace, len(asked))
 		}
 		if diff := cmp.Diff(want, allowed(t, account, asked)); diff != "" {
 			t.Errorf("rights in namespace %q (-want +got)\n%s", namespace, diff)

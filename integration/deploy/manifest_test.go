@@ -105,7 +105,7 @@ func TestLifeCycleFits(t *testing.T) {
 		for probe, path := range map[string]string{"readinessProbe": "/ready", "livenessProbe": "/ping"} {
 			if container.text(probe, "httpGet", "path") != path || container.text(probe, "httpGet",
 				"port") != loaded.Ping.EntryPoint {
-				t.Errorf("%s asks %v", probe, container.at(probe))
+				t.Errorf("%s requests %v", probe, container.at(probe))
 			}
 		}
 		period, _ := container.at("readinessProbe", "periodSeconds").(int)
@@ -153,7 +153,7 @@ func TestKustomizationsNameEveryFile(t *testing.T) {
 			}
 			for _, present := range present {
 				if name := filepath.Base(present); name != "kustomization.yaml" && !slices.Contains(named, name) {
-					t.Errorf("%s is applied by nobody", present)
+					t.Errorf("%s is not applied", present)
 				}
 			}
 			return nil

@@ -77,7 +77,7 @@ func needed(cluster bool) []string {
 	return all
 }
 
-// TestRightsAreThoseThatAreUsed lists every right. Whoever adds one adds it here, in docs/kubernetes.md, and in both
+// TestRightsAreThoseThatAreUsed lists every right. A new one is added here, in docs/kubernetes.md, and in both
 // ways of installing.
 func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	cluster, one := build(t, manifests), build(t, namespaced)

@@ -117,7 +117,7 @@ func expectService(t *testing.T, c *cluster.Cluster, release objects) {
 			t.Errorf("the example's middleware says %q", got)
 		}
 	}
-	told(t, c)
+	waitForLeader(t, c)
 	if ready := s.Readiness(); slices.ContainsFunc(ready.Providers, func(p provider) bool { return p.Reason != "" }) {
 		t.Errorf("a provider complains: %+v", ready.Providers)
 	}
@@ -128,10 +128,10 @@ func expectService(t *testing.T, c *cluster.Cluster, release objects) {
 
 type provider = struct{ Name, State, Reason string }
 
-// told waits for what the leader writes: the Lease, an Event on an error, and a condition of a valid object.
-func told(t *testing.T, c *cluster.Cluster) {
+// waitForLeader waits for what the leader writes: the Lease, an Event on an error, and a condition of a valid object.
+func waitForLeader(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	c.UntilAll("Event", "shop", "the route that leads nowhere is told of", func(events []*unstructured.Unstructured) bool {
+	c.UntilAll("Event", "shop", "the route that leads nowhere is reported", func(events []*unstructured.Unstructured) bool {
 		return slices.ContainsFunc(events, func(event *unstructured.Unstructured) bool {
 			about := object(event.Object)
 			return about.text("involvedObject", "kind") == "IngressRoute" && about.text("involvedObject", "name") == "nowhere" &&

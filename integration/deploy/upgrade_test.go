@@ -81,7 +81,7 @@ func TestAnUpgradeLosesNothing(t *testing.T) {
 		node.Stop()
 		nodes[i] = launch(addresses[i])
 		if served.Load() == before {
-			t.Errorf("nobody was served while node %d was replaced", i)
+			t.Errorf("no request was served while node %d was replaced", i)
 		}
 	}
 	cancel()

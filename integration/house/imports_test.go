@@ -31,7 +31,7 @@ var leaves = map[string][]string{
 	// Clients of collectors, container engines and middlewares' servers are made alike.
 	"clienttls": {"document", "dynamic"},
 	"immutable": {"redact"},
-	"redact":    {}, // It knows struct tags, but no model.
+	"redact":    {}, // It reads struct tags, and imports no model.
 	"canonical": {},
 	"forwarded": {},
 	"document":  {},
@@ -85,15 +85,15 @@ var libraries = []struct {
 	{"github.com/go-jose/go-jose", []string{"middleware"}, "tokens are checked where they let in"},
 	{"golang.org/x/crypto/bcrypt", []string{"middleware"}, "passwords are checked where they let in"},
 	{"github.com/gorilla/mux", []string{"api"}, "requests of users are routed by router alone"},
-	{"github.com/sirupsen/logrus", []string{"telemetry/log"}, "everybody else logs through telemetry's interfaces"},
+	{"github.com/sirupsen/logrus", []string{"telemetry/log"}, "other packages log through telemetry's interfaces"},
 	{
 		"github.com/prometheus/client_golang",
 		[]string{"telemetry/metrics", "telemetry/push"},
-		"everybody else counts through telemetry's interfaces",
+		"other packages count through telemetry's interfaces",
 	},
 	{"github.com/prometheus/client_model", []string{"telemetry/metrics", "telemetry/push"}, "as for client_golang"},
 	{"github.com/prometheus/common", []string{"telemetry/metrics"}, "the page of metrics is written there"},
-	{"go.opentelemetry.io", []string{"telemetry"}, "everybody else traces through telemetry's interfaces"},
+	{"go.opentelemetry.io", []string{"telemetry"}, "other packages trace through telemetry's interfaces"},
 	{"google.golang.org/protobuf", []string{"telemetry"}, "what collectors get is written there"},
 	{"google.golang.org/grpc", []string{"telemetry"}, "collectors of OpenTelemetry are reached by it"},
 	{"gopkg.in/natefinch/lumberjack.v2", []string{"telemetry"}, "log files are rotated where they are written"},
@@ -103,8 +103,8 @@ var libraries = []struct {
 		[]string{"dynamic", "static", "document", "cmd", "provider/kubernetes"},
 		"there is one way from labels and flags to values",
 	},
-	{"go.yaml.in/yaml", []string{"document"}, "there is one reader of YAML, and it knows positions"},
-	{"github.com/pelletier/go-toml", []string{"document"}, "there is one reader of TOML, and it knows positions"},
+	{"go.yaml.in/yaml", []string{"document"}, "there is one reader of YAML, with positions"},
+	{"github.com/pelletier/go-toml", []string{"document"}, "there is one reader of TOML, with positions"},
 	{"github.com/fsnotify/fsnotify", []string{"provider/file"}, "files are watched where they are read"},
 	{
 		"github.com/Masterminds/sprig",
@@ -112,7 +112,7 @@ var libraries = []struct {
 		"templates run within limits there",
 	},
 	{"github.com/moby/moby", []string{"provider/docker"}, "the engine is read there"},
-	{"github.com/containerd/errdefs", []string{"provider/docker"}, "the engine's client tells its errors apart by them"},
+	{"github.com/containerd/errdefs", []string{"provider/docker"}, "the engine's client distinguishes its errors by them"},
 	{"github.com/miekg/dns", []string{"provider/dns"}, "names are resolved with their TTL there"},
 	{"github.com/pires/go-proxyproto", []string{"entrypoint"}, "the dispatcher alone reads what precedes a connection"},
 	{"github.com/KimMachineGun/automemlimit", []string{"cmd"}, "main sets up the process"},
@@ -231,7 +231,7 @@ func forbiddenLibrary(folder, imported string, test bool) string {
 	return "this library is not on the list"
 }
 
-func TestForbiddenKnowsTheLayers(t *testing.T) {
+func TestForbiddenFollowsTheLayers(t *testing.T) {
 	tests := []struct {
 		folder, imported string
 		test, allowed    bool

@@ -78,7 +78,7 @@ func (c *stateChecker) declaration(declaration ast.Decl) {
 	switch declaration := declaration.(type) {
 	case *ast.FuncDecl:
 		if declaration.Recv == nil && declaration.Name.Name == "init" {
-			c.complain(declaration, "an init function runs where nobody called it")
+			c.complain(declaration, "an init function runs without a call")
 		}
 	case *ast.GenDecl:
 		if declaration.Tok != token.VAR {

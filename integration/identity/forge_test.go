@@ -13,8 +13,8 @@ import (
 // tally counts attempts.
 type tally struct{ rows, made, refused, passed atomic.Int64 }
 
-// TestNobodySaysWhoTheyAre makes every attempt against every header on every lane. None passes.
-func TestNobodySaysWhoTheyAre(t *testing.T) {
+// TestIdentitiesAreNotForged makes every attempt against every header on every lane. None passes.
+func TestIdentitiesAreNotForged(t *testing.T) {
 	w := newWorld(t)
 	counts := new(tally)
 	t.Run("rows", func(t *testing.T) {

@@ -35,7 +35,7 @@ ping: {}
 providers: {file: {directory: "${DYNAMIC}"}}
 `
 
-// middlewares are those that tell services who a client is, by the kinds of rows. A kind without one has none.
+// middlewares are those that send services the client's identity, by the kinds of rows. A kind without one has none.
 const middlewares = `
     basic: {basicAuth: {users: ["ann:{SHA}L55TUjtiq8FBorTWAZ0jy6g129A="], headerField: X-Forwarded-User,
       removeHeader: true}}
@@ -164,7 +164,7 @@ func (w *world) end(t *testing.T) (passed int) {
 		for _, got := range arrivals {
 			if late == nil {
 				passed++
-				t.Errorf("a request that nobody sent has arrived as %q: %+v", number, got)
+				t.Errorf("a request that was not sent has arrived as %q: %+v", number, got)
 			} else if diff := late(got); diff != "" {
 				passed++
 				t.Error(diff)

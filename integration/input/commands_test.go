@@ -44,7 +44,7 @@ func TestCommandLine(t *testing.T) {
 			"sluice healthcheck: ping is not enabled: configure ping, or name the address with --url\n",
 		},
 		{
-			"nobody there",
+			"no listener",
 			[]string{"healthcheck", "--url=http://127.0.0.1:1/ready"},
 			1, "",
 			"not ready: GET http://127.0.0.1:1/ready: dial tcp 127.0.0.1:1: connect: connection refused\n",
@@ -100,7 +100,7 @@ func TestVersion(t *testing.T) {
 
 func TestHealthcheck(t *testing.T) {
 	t.Parallel()
-	s := asked(t)
+	s := startExplain(t)
 	url := "http://" + s.Addr("traefik") + "/ready"
 	if result := harness.Run(t, t.TempDir(), nil, "healthcheck", "--url", url); result.Code != 0 ||
 		result.Stdout != "ready: "+url+"\n" {

@@ -59,15 +59,15 @@ func questions() []question {
 	}
 }
 
-// asked starts a Sluice on testdata/explain.
-func asked(t *testing.T) *harness.Sluice {
+// startExplain starts a Sluice on testdata/explain.
+func startExplain(t *testing.T) *harness.Sluice {
 	t.Helper()
 	return harness.Start(t, harness.Setup{Static: asking, Dynamic: read(t, "explain")})
 }
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	s := asked(t)
+	s := startExplain(t)
 	s.Until("the verdicts", func(r harness.Readiness) bool { return r.Quarantined == 2 })
 	config, api := "--configFile="+filepath.Join(s.Dir, "sluice.yaml"), "--api=http://"+s.Addr("traefik")
 	for _, question := range questions() {
@@ -99,7 +99,7 @@ func TestExplain(t *testing.T) {
 
 func TestRoutes(t *testing.T) {
 	t.Parallel()
-	s := asked(t)
+	s := startExplain(t)
 	s.Until("the verdicts", func(r harness.Readiness) bool { return r.Quarantined == 2 })
 	config, api := "--configFile="+filepath.Join(s.Dir, "sluice.yaml"), "--api=http://"+s.Addr("traefik")+"/api/"
 	text := harness.Run(t, s.Dir, nil, "routes", config)
@@ -113,7 +113,7 @@ func TestRoutes(t *testing.T) {
 	}
 	if !strings.Contains(text.Stderr,
 		"router closed@file: middleware \"auth@file\": basicAuth.usersFile /nowhere/users: no such file or directory") {
-		t.Errorf("what is wrong is not told: %s", text.Stderr)
+		t.Errorf("what is wrong is not reported: %s", text.Stderr)
 	}
 }
 

@@ -123,7 +123,7 @@ func (b *builder) plant(path string, around map[string]any) {
 	case strings.HasPrefix(path, "tls.certificates[]."):
 		b.certificates = append(b.certificates, planted(path, "tls.certificates[].", around))
 	default:
-		panic("nobody plants " + object + rest)
+		panic("no value is planted for " + object + rest)
 	}
 }
 

@@ -122,7 +122,7 @@ func (r reader) profiles(index string) {
 	}
 }
 
-// events reads what the stream of events remembers, up to the event that comes behind that.
+// events reads the stored events of the stream, up to the event that comes behind that.
 func (r reader) events() {
 	r.t.Helper()
 	request := r.client.Request(http.MethodGet, "/api/events", nil)

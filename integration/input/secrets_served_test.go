@@ -208,7 +208,7 @@ func cookies(t *testing.T) string {
 	return server.Listener.Addr().String()
 }
 
-// generations returns what the API remembers of generations.
+// generations returns the API's list of generations.
 func generations(t *testing.T, s *harness.Sluice) []any {
 	t.Helper()
 	var list []any
@@ -254,7 +254,7 @@ func expectDifferences(t *testing.T, said map[string]string) {
 		"headers.customRequestHeaders.Authorization", "plugin.demo.token", "loadBalancer.healthCheck.headers.Authorization",
 	} {
 		if !hidden[path] {
-			t.Errorf("that %s has changed is not told: %v", path, hidden)
+			t.Errorf("that %s has changed is not reported: %v", path, hidden)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func refusals() []refusal {
 	}
 }
 
-func TestStaticMistakesAreTold(t *testing.T) {
+func TestStaticMistakesAreReported(t *testing.T) {
 	for _, refusal := range refusals() {
 		t.Run(refusal.name, func(t *testing.T) {
 			t.Parallel()

@@ -49,7 +49,7 @@ func TestMissingRights(t *testing.T) {
 			}
 		}
 		if told != 1 {
-			t.Errorf("%s is told of %d times%s", resource, told, s.tail())
+			t.Errorf("%s is reported %d times%s", resource, told, s.tail())
 		}
 	}
 	c.Apply(without(t, "secrets")...)

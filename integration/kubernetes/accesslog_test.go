@@ -52,7 +52,7 @@ func TestAccessLogNamesIngresses(t *testing.T) {
 	c.DeleteNow("Ingress.networking.k8s.io", "shop/rest")
 	s.becomes("else.test/nobody", "404")
 	if diff := cmp.Diff(map[string]any{}, made(t, log, "else.test/nobody", "404")); diff != "" {
-		t.Errorf("nobody (-want +got):\n%s", diff)
+		t.Errorf("without a client (-want +got):\n%s", diff)
 	}
 	var got map[string]any
 	until(t, func() bool {

@@ -111,7 +111,7 @@ func allLeave(t *testing.T, c *cluster.Cluster) {
 		t.Errorf("answer %d of %d is %s; all pods were terminating after %d", last+1, len(answers), answers[last], before)
 	}
 	if at := slices.IndexFunc(answers[last:], func(answer string) bool { return !fails(answer) }); at >= 0 {
-		t.Errorf("answer %d is %s, though there is somebody: answer %d is %s", last+1, answers[last], last+at+1,
+		t.Errorf("answer %d is %s, though there is an endpoint: answer %d is %s", last+1, answers[last], last+at+1,
 			answers[last+at])
 	}
 	g.WaitLog("request failed", "host=all.test", "no endpoint may answer: 0 known, none serving")

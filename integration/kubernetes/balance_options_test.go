@@ -51,7 +51,7 @@ func chooseZones(c *cluster.Cluster, west, nowhere, east *gate) {
 	until(nowhere.t, func() bool {
 		return strings.Contains(nowhere.Log.String(), "Node node-1 has no label topology.kubernetes.io/zone")
 	},
-		func() string { return "nobody says why there is no zone" + nowhere.tail() })
+		func() string { return "there is no reason for the missing zone" + nowhere.tail() })
 }
 
 // useOwnOptions writes options that only our group has.
@@ -72,7 +72,7 @@ func useOwnOptions(c *cluster.Cluster, s *gate) {
 	}
 	until(s.t, func() bool {
 		return strings.HasPrefix(s.ask("own.test/"), "200 ")
-	}, func() string { return "nobody answers" + s.tail() })
+	}, func() string { return "no answer" + s.tail() })
 	answers := map[string]bool{}
 	for _, user := range strings.Split("abcdefghijklmnop", "") {
 		first := s.ask("own.test/?user=" + user)
@@ -86,7 +86,7 @@ func useOwnOptions(c *cluster.Cluster, s *gate) {
 	}
 	if _, err := c.TryApply(route("traefik.io", "shop/foreign", "foreign.test",
 		"[{name: own, port: 80, retry: {attempts: 1}}]")); err == nil {
-		s.t.Error("the API server takes an option of ours in the group of somebody else")
+		s.t.Error("the API server takes an option of ours in a foreign group")
 	}
 	if _, err := c.TryApply(route("sluice.dev", "shop/wrong", "wrong.test",
 		"[{name: own, port: 80, slowStart: soon}]")); err == nil {
@@ -94,7 +94,7 @@ func useOwnOptions(c *cluster.Cluster, s *gate) {
 	}
 	c.Apply(route("traefik.io", "shop/typo", "typo.test", "[{name: own, port: 80, strategy: peakewm}]"))
 	s.becomes("typo.test/", "503")
-	s.tells("shop-typo-", "peakewma")
+	s.reports("shop-typo-", "peakewma")
 }
 
 // useOwnAnnotations writes the options of a Service that an Ingress leads to.
@@ -121,5 +121,5 @@ spec:
 	s.shares("annotated.test/", map[string]int{"200 1": 2, "200 2": 2})
 	c.Apply(service("hsah"))
 	s.becomes("annotated.test/", "503")
-	s.tells("shop-annotated-80", "hash")
+	s.reports("shop-annotated-80", "hash")
 }

@@ -112,7 +112,7 @@ func (g *gun) shoot(ctx context.Context) error {
 		path = "/?wait=30ms"
 	}
 	if g.method == http.MethodPost {
-		body = "a body that nobody may send twice"
+		body = "a body that must not be sent twice"
 	}
 	response, err := g.exchange(path, body)
 	if err != nil || response.Close {

@@ -25,7 +25,7 @@ const (
 	wildPods     = 6
 )
 
-// wild edits objects of the namespace wild at random. It remembers only which of them there are.
+// wild edits objects of the namespace wild at random. It records only which of them there are.
 type wild struct {
 	t         testing.TB
 	c         *cluster.Cluster

@@ -48,7 +48,7 @@ func sluiceIsUpgraded(t *testing.T, c *cluster.Cluster) {
 	}
 	stop()
 	if n.elsewhere.Load() == 0 {
-		t.Error("nobody was ever refused a connection, so this shows nothing")
+		t.Error("no connection was ever refused, so this shows nothing")
 	}
 	t.Logf("%d requests, %d connections were refused", n.served.Load(), n.elsewhere.Load())
 }
@@ -134,7 +134,7 @@ func (n *nomads) reaches(at int) {
 	n.t.Helper()
 	before := n.reached[at].Load()
 	until(n.t, func() bool { return n.reached[at].Load() > before }, func() string {
-		return fmt.Sprintf("nobody connects to %s", n.places[at])
+		return fmt.Sprintf("there is no connection to %s", n.places[at])
 	})
 }
 

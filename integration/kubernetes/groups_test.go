@@ -30,8 +30,8 @@ func (g *gate) stands(provider, state string, words ...string) {
 	}, func() string { return provider + " is " + is + ": " + reason + g.tail() })
 }
 
-// tells waits until /ready lists a verdict that contains all of the words.
-func (g *gate) tells(words ...string) {
+// reports waits until /ready lists a verdict that contains all of the words.
+func (g *gate) reports(words ...string) {
 	g.t.Helper()
 	until(g.t, func() bool {
 		return g.says(words)
@@ -80,13 +80,13 @@ func TestGroupsComeAndGo(t *testing.T) {
 	for _, name := range apps {
 		s.expect(name+".test/", "200 shop/"+name)
 	}
-	s.tells("traefik.io", "shop/same", "degraded", "the group sluice.dev is used instead")
-	s.tells("traefik.containo.us", "shop/same", "degraded", "the group sluice.dev is used instead")
+	s.reports("traefik.io", "shop/same", "degraded", "the group sluice.dev is used instead")
+	s.reports("traefik.containo.us", "shop/same", "degraded", "the group sluice.dev is used instead")
 
 	c.DeleteNow("IngressRoute.sluice.dev", "shop/same")
 	s.becomes("shop.test/", "200 shop/middle")
 	s.settles("sluice.dev is used instead")
-	s.tells("shop/same", "degraded", "the group traefik.io is used instead")
+	s.reports("shop/same", "degraded", "the group traefik.io is used instead")
 
 	c.DeleteNow("CustomResourceDefinition.apiextensions.k8s.io", "ingressroutes.traefik.io")
 	s.becomes("shop.test/", "200 shop/old")

@@ -92,7 +92,7 @@ func fallBack(c *cluster.Cluster, s *gate) {
 	s.becomes("nothing.test/", "200 shop/c")
 	s.expect("fall.test/else", "200 shop/a")
 	c.Apply(ingressOf("shop/all-too", "", "{defaultBackend: "+to("b")+"}"))
-	s.tells("shop/all-too", "one default backend")
+	s.reports("shop/all-too", "one default backend")
 	s.expect("nothing.test/", "200 shop/c")
 	c.DeleteNow("Ingress.networking.k8s.io", "shop/all")
 	s.becomes("nothing.test/", "200 shop/b")
@@ -171,9 +171,9 @@ func annotate(c *cluster.Cluster, s *gate) {
 	s.expect("an-path.test/p/more", "404")
 	s.expect("an-prio.test/p", "200 shop/b")
 	s.becomes("an-nobody.test/p", "503")
-	s.tells("shop-an-nobody-", "shop-nobody@kubernetescrd")
+	s.reports("shop-an-nobody-", "shop-nobody@kubernetescrd")
 	s.expect("an-typo.test/p", "503") // A protection may be meant.
-	s.tells("shop/an-typo", "router.middleware")
+	s.reports("shop/an-typo", "router.middleware")
 }
 
 func annotateServices(c *cluster.Cluster, s *gate) {
@@ -194,7 +194,7 @@ func annotateServices(c *cluster.Cluster, s *gate) {
 	s.becomes("h2c.test/", "200 shop/a")
 	s.becomes("own.test/", "200 clusterIP")
 	s.stamped("stamped.test/", "service")
-	s.tells("shop-broken-80@kubernetes", "nativelb")
+	s.reports("shop-broken-80@kubernetes", "nativelb")
 }
 
 func encryptIngress(c *cluster.Cluster, s *gate) {
@@ -203,7 +203,7 @@ func encryptIngress(c *cluster.Cluster, s *gate) {
 	safe := strings.Replace(host("safe.test", at("Prefix", "/", to("a"))), "{",
 		"{tls: [{hosts: [safe.test], secretName: safe}], ", 1)
 	c.Apply(ingressOf("shop/safe", "", safe))
-	s.tells("shop/safe", "Secret shop/safe does not exist")
+	s.reports("shop/safe", "Secret shop/safe does not exist")
 	c.Apply(pair(s.t, "safe", issued))
 	s.shows("safe.test", issued)
 	s.settles("shop/safe")
@@ -228,12 +228,12 @@ func namePorts(c *cluster.Cluster, s *gate) {
 	s.becomes("ports.test/", "200 shop/a")
 	c.Apply(ingressOf("shop/ports", "", named("other")))
 	s.becomes("ports.test/", "503")
-	s.tells("shop-ports-", "other")
+	s.reports("shop-ports-", "other")
 	c.Apply(ingressOf("shop/ports", "", host("ports.test", at("Prefix", "/", to("a")), at("Prefix", "/missing",
 		to("missing")))))
 	s.becomes("ports.test/", "200 shop/a")
 	s.becomes("ports.test/missing", "503")
-	s.tells("shop-ports-", "Service shop/missing does not exist")
+	s.reports("shop-ports-", "Service shop/missing does not exist")
 }
 
 func refuseResources(c *cluster.Cluster, s *gate) {
@@ -241,7 +241,7 @@ func refuseResources(c *cluster.Cluster, s *gate) {
 		at("Prefix", "/", "{resource: {apiGroup: example.com, kind: Bucket, name: static}}"), at("Prefix", "/a", to("a")))))
 	s.becomes("resource.test/a", "200 shop/a")
 	s.becomes("resource.test/", "503")
-	s.tells("shop-resource-", "Bucket")
+	s.reports("shop-resource-", "Bucket")
 }
 
 func changeIngress(c *cluster.Cluster, s *gate) {

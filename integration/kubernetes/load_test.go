@@ -94,8 +94,8 @@ func (l *load) take(began time.Time, answer harness.Response, err error) {
 	}
 }
 
-// forget returns the number of responses of each pod since the last call.
-func (l *load) forget() map[string]int {
+// drain returns the number of responses of each pod since the last call.
+func (l *load) drain() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	pods := l.pods
@@ -109,8 +109,8 @@ func (l *load) spread(count int) {
 	window := time.NewTicker(20 * turn) // Some 150 requests, each of which takes the next pod.
 	defer window.Stop()
 	var last map[string]int
-	l.forget()
-	until(l.t, func() bool { <-window.C; last = l.forget(); return len(last) == count }, func() string {
+	l.drain()
+	until(l.t, func() bool { <-window.C; last = l.drain(); return len(last) == count }, func() string {
 		return fmt.Sprintf("answers come from %d pods, want %d: %v", len(last), count, last)
 	})
 }
@@ -179,11 +179,11 @@ func podsComeAndGo(t *testing.T, c *cluster.Cluster) {
 	c.Scale("tide/tide", 10)
 	l.spread(10)
 	for range 3 {
-		before := l.forget()
+		before := l.drain()
 		c.Rollout("tide/tide")
 		c.Endpoints("tide/tide", 10)
 		l.spread(10)
-		for pod := range l.forget() {
+		for pod := range l.drain() {
 			if before[pod] > 0 {
 				t.Errorf("pod %s was rolled away and answers", pod)
 			}

@@ -52,7 +52,7 @@ func TestMiddlewares(t *testing.T) {
 		"in chains and at services":                 chainMiddlewares,
 		"of another namespace are forbidden":        forbidNamespaces,
 		"of another namespace when that is allowed": allowNamespaces,
-		"whose Secret is missing let nobody pass":   awaitSecret,
+		"whose Secret is missing admit no request":  awaitSecret,
 		"of another provider":                       crossProviders,
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
@@ -67,9 +67,9 @@ func followMiddleware(c *cluster.Cluster, s *gate) {
 	s.stamped("changing.test/", "two")
 	c.Apply(middleware("shop/changing", "{addPrefix: {}}"))
 	s.becomes("changing.test/", "503")
-	s.tells("shop-changing@kubernetescrd", "addPrefix")
+	s.reports("shop-changing@kubernetescrd", "addPrefix")
 	c.Apply(middleware("shop/changing", "{addPrefix: {prefix: /x}, stripPrefix: {prefixes: [/y]}}"))
-	s.tells("shop-changing@kubernetescrd", "addPrefix and stripPrefix")
+	s.reports("shop-changing@kubernetescrd", "addPrefix and stripPrefix")
 	s.expect("changing.test/", "503")
 	c.Apply(stamp("shop/changing", "three"))
 }
@@ -77,7 +77,7 @@ func followMiddleware(c *cluster.Cluster, s *gate) {
 func awaitMiddleware(c *cluster.Cluster, s *gate) {
 	c.Apply(guarded("shop/late", "late.test", "[{name: stamp}, {name: late}]"))
 	s.becomes("late.test/", "503")
-	s.tells("shop-late-", "shop-late@kubernetescrd")
+	s.reports("shop-late-", "shop-late@kubernetescrd")
 	c.Apply(stamp("shop/late", "late"))
 	s.becomes("late.test/", "200 shop/web")
 	s.settles("shop-late-")
@@ -134,12 +134,12 @@ func forbidNamespaces(c *cluster.Cluster, s *gate) {
 		c.Apply(manifest)
 		s.becomes(host+"/", "503")
 	}
-	s.tells("shop-by-name-", "tools/stamp", "allowCrossNamespace")
-	s.tells("shop-by-at-", "allowCrossNamespace")
-	s.tells("Service tools/web", "allowCrossNamespace")
-	s.tells("shop-chained@kubernetescrd", "tools/stamp", "allowCrossNamespace")
-	s.tells("shop-weighted@kubernetescrd", "tools/web", "allowCrossNamespace")
-	s.tells("TraefikService tools/all", "allowCrossNamespace")
+	s.reports("shop-by-name-", "tools/stamp", "allowCrossNamespace")
+	s.reports("shop-by-at-", "allowCrossNamespace")
+	s.reports("Service tools/web", "allowCrossNamespace")
+	s.reports("shop-chained@kubernetescrd", "tools/stamp", "allowCrossNamespace")
+	s.reports("shop-weighted@kubernetescrd", "tools/web", "allowCrossNamespace")
+	s.reports("TraefikService tools/all", "allowCrossNamespace")
 }
 
 func allowNamespaces(c *cluster.Cluster, s *gate) {
@@ -161,11 +161,11 @@ func allowNamespaces(c *cluster.Cluster, s *gate) {
 func awaitSecret(c *cluster.Cluster, s *gate) {
 	c.Apply(middleware("shop/auth", "{basicAuth: {secret: users}}"), guarded("shop/auth", "auth.test", "[{name: auth}]"))
 	s.becomes("auth.test/", "503")
-	s.tells("shop-auth@kubernetescrd", "Secret shop/users does not exist")
+	s.reports("shop-auth@kubernetescrd", "Secret shop/users does not exist")
 	c.Apply(secret("shop/users", "nothing: ''"))
 	s.settles("Secret shop/users does not exist")
 	s.expect("auth.test/", "503")
-	s.tells("shop-auth@kubernetescrd")
+	s.reports("shop-auth@kubernetescrd")
 	c.Apply(secret("shop/users", "nothing: 'ann:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g='"))
 	s.becomes("auth.test/", "401")
 	s.settles("shop-auth@kubernetescrd")
@@ -191,6 +191,6 @@ func crossProviders(c *cluster.Cluster, s *gate) {
 	file.Write("middlewares.yaml", "http: {middlewares: {filed: {headers: {customResponseHeaders: {X-Stamp: file}}}}}")
 	file.stamped("file.test/", "file")
 	file.expect("other.test/", "503")
-	file.tells("other-file-", "crossProviderNamespaces")
+	file.reports("other-file-", "crossProviderNamespaces")
 	s.becomes("file.test/", "503")
 }

@@ -46,7 +46,7 @@ func TestRoutes(t *testing.T) {
 		"by rules of all sorts, until they change": leadByRules,
 		"beside Ingresses":                         leadBesideIngresses,
 		"of some namespaces, labels and classes":   readSome,
-		"that nobody can follow yet":               leadNowhere,
+		"that lead nowhere yet":                    leadNowhere,
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		t.Run(name, func(t *testing.T) { tests[name](c.For(t), s.on(t)) })
@@ -77,7 +77,7 @@ func leadThroughTraefikServices(c *cluster.Cluster, s *gate) {
 		route("sluice.dev", "shop/nested-too", "nested-too.test",
 			"[{name: outer, kind: TraefikService}, {name: c, port: 80, weight: 4}]"),
 	)
-	s.tells("router", "shop-nested-", "shop-outer@kubernetescrd")
+	s.reports("router", "shop-nested-", "shop-outer@kubernetescrd")
 	s.expect("nested.test/", "503")
 	c.Apply(
 		traefikService("outer",
@@ -91,7 +91,7 @@ func leadThroughTraefikServices(c *cluster.Cluster, s *gate) {
 	s.shares("nested.test/", map[string]int{"200 shop/b": 3, "200 shop/c": 1})
 	c.Apply(traefikService("inner", "{weighted: {services: [{name: outer, kind: TraefikService}]}}"))
 	s.becomes("nested.test/", "503")
-	s.tells("shop-outer@kubernetescrd", "shop-inner@kubernetescrd")
+	s.reports("shop-outer@kubernetescrd", "shop-inner@kubernetescrd")
 }
 
 // leadThroughKinds leads to services of services of each kind but weighted.
@@ -185,9 +185,9 @@ func leadNowhere(c *cluster.Cluster, s *gate) {
 	)
 	s.becomes("early.test/", "503")
 	s.becomes("port.test/", "503")
-	s.tells("shop-early-", "Service shop/late does not exist")
-	s.tells("shop-port-", "shop/a", "81")
-	s.tells("shop-rule-", "Hots")
+	s.reports("shop-early-", "Service shop/late does not exist")
+	s.reports("shop-port-", "shop/a", "81")
+	s.reports("shop-rule-", "Hots")
 	s.expect("rule.test/", "404")
 	c.Apply(app("shop/late"))
 	s.becomes("early.test/", "200 shop/late")
@@ -198,5 +198,5 @@ func leadNowhere(c *cluster.Cluster, s *gate) {
 	s.settles("shop-port-")
 	c.DeleteNow("Service", "shop/late")
 	s.becomes("early.test/", "503")
-	s.tells("shop-early-", "Service shop/late does not exist")
+	s.reports("shop-early-", "Service shop/late does not exist")
 }

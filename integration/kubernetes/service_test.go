@@ -62,7 +62,7 @@ func choosePort(c *cluster.Cluster, s *gate) {
 	)
 	s.becomes("number.test/", "200 shop/two")
 	s.becomes("digits.test/", "200 shop/two")
-	s.becomes("name.test/", "502") // Nobody listens on 9091: it is the other port.
+	s.becomes("name.test/", "502") // There is no listener on 9091: it is the other port.
 	c.Apply(plain("two",
 		"{selector: {app: two}, ports: [{name: main, port: 80, targetPort: 8080}, {name: admin, port: 81, targetPort: 9090}]}"))
 	s.becomes("name.test/", "200 shop/two")
@@ -81,7 +81,7 @@ func renamePort(c *cluster.Cluster, s *gate) {
 	s.becomes("by-name.test/", "200 shop/web")
 	c.Apply(renamed("after"))
 	s.becomes("by-name.test/", "503")
-	s.tells("shop-by-name-", "before")
+	s.reports("shop-by-name-", "before")
 	s.becomes("by-number.test/", "200 shop/web")
 	c.Apply(renamed("before"))
 	s.becomes("by-name.test/", "200 shop/web")
@@ -112,7 +112,7 @@ func useClusterIP(c *cluster.Cluster, s *gate) {
 	s.becomes("native.test/", "200 clusterIP")
 	s.becomes("direct.test/", "200 shop/web")
 	s.becomes("headless.test/", "503")
-	s.tells("shop-headless-", "headless")
+	s.reports("shop-headless-", "headless")
 	s.becomes("pods.test/", "200 shop/web")
 	all := open(s.t, c, static, "--providers.kubernetesCRD.nativeLBByDefault")
 	all.expect("direct.test/", "200 clusterIP")
@@ -138,7 +138,7 @@ func useExternalName(c *cluster.Cluster, s *gate) {
 	manifest := plain("outside", "{type: ExternalName, externalName: localhost, ports: [{port: "+port+"}]}")
 	c.Apply(manifest, route("traefik.io", "shop/outside", "outside.test", "[{name: outside, port: "+port+"}]"))
 	s.becomes("outside.test/", "503")
-	s.tells("shop-outside-", "allowExternalNameServices")
+	s.reports("shop-outside-", "allowExternalNameServices")
 	allowed := open(s.t, c, static, "--providers.kubernetesCRD.allowExternalNameServices")
 	allowed.becomes("outside.test/", "200 outside")
 	c.Apply(strings.Replace(manifest, "localhost", "127.0.0.1", 1))

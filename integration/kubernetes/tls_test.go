@@ -172,7 +172,7 @@ func rotate(c *cluster.Cluster, s *gate) {
 func showLate(c *cluster.Cluster, s *gate) {
 	issued := harness.NewAuthority(s.t).Issue("late.test")
 	c.Apply(secured("late", "late.test", "{secretName: late}"))
-	s.tells("shop-late-", "Secret shop/late does not exist")
+	s.reports("shop-late-", "Secret shop/late does not exist")
 	if got := s.safe(harness.H2, "late.test", &tls.Config{InsecureSkipVerify: true}); got != "200 shop/web" { //nolint:gosec // It is not ours yet.
 		s.t.Errorf("with the default certificate: %s", got)
 	}
@@ -209,7 +209,7 @@ func demandVersion(c *cluster.Cluster, s *gate) {
 		s.t.Errorf("the options of one host are demanded for another: %v", err)
 	}
 	c.DeleteNow("TLSOption.traefik.io", "shop/modern")
-	s.tells("shop-modern-", "shop-modern@kubernetescrd")
+	s.reports("shop-modern-", "shop-modern@kubernetescrd")
 	if got := s.safe(harness.H2, "modern.test", &tls.Config{InsecureSkipVerify: true}); strings.HasPrefix(got, "200") { //nolint:gosec // It is about options.
 		s.t.Error("without its options the route is served")
 	}
@@ -220,7 +220,7 @@ func demandCertificates(c *cluster.Cluster, s *gate) {
 	c.Apply(custom("TLSOption", "mutual",
 		"{clientAuth: {secretNames: [clients], clientAuthType: RequireAndVerifyClientCert}}"),
 		secured("mutual", "mutual.test", "{options: {name: mutual}}"))
-	s.tells("shop-mutual@kubernetescrd", "Secret shop/clients does not exist")
+	s.reports("shop-mutual@kubernetescrd", "Secret shop/clients does not exist")
 	bearing := func(authority *harness.Authority) *tls.Config {
 		settings := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // It is the clients that are looked at.
 		if authority != nil {
@@ -235,7 +235,7 @@ func demandCertificates(c *cluster.Cluster, s *gate) {
 	}
 	c.Apply(authorities(s.t, "clients", trusted))
 	until(s.t, func() bool { return s.safe(harness.H2, "mutual.test", bearing(trusted)) == "200 shop/web" }, s.tail)
-	for name, settings := range map[string]*tls.Config{"nobody's": bearing(nil), "a stranger's": bearing(stranger)} {
+	for name, settings := range map[string]*tls.Config{"none": bearing(nil), "a stranger's": bearing(stranger)} {
 		if got := s.safe(harness.H2, "mutual.test", settings); got != "refused" {
 			s.t.Errorf("%s certificate: %s", name, got)
 		}

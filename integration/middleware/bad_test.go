@@ -49,7 +49,7 @@ func TestBadDefinitions(t *testing.T) {
 		}
 	}
 	if got := endpoint.Seen(); got != 1 {
-		t.Errorf("the endpoint was asked %d times, want 1", got)
+		t.Errorf("the endpoint got %d requests, want 1", got)
 	}
 }
 

@@ -64,7 +64,8 @@ func combinations() []combination {
 			for _, method := range []string{http.MethodGet, http.MethodPost} {
 				for _, once := range []bool{false, true} {
 					if failure == refuses && once || failure == early && (once || method == http.MethodGet) {
-						continue // Who is not there does not come back in time, and whom nothing is sent can't answer before it ends.
+						// A stopped endpoint does not come back in time, and one without requests can't answer before the end.
+						continue
 					}
 					all = append(all, combination{column, failure, method, once})
 				}
@@ -175,7 +176,7 @@ func (c combination) body() (body io.Reader, stop func()) {
 	switch {
 	case c.failure == early && !strings.HasPrefix(c.column.name, "buffering"):
 		reader, writer := io.Pipe()
-		go func() { _, _ = io.WriteString(writer, "a beginning") }() // Nobody needs to read it.
+		go func() { _, _ = io.WriteString(writer, "a beginning") }() // It need not be read.
 		return reader, func() { _ = writer.CloseWithError(errors.New("not wanted")) }
 	case c.method == http.MethodPost:
 		return strings.NewReader("a body"), func() {}

@@ -16,7 +16,7 @@ import (
 
 // The ways in which an upstream fails.
 const (
-	refuses = "refuses" // Nobody listens.
+	refuses = "refuses" // No listener.
 	resets  = "resets"  // The connection is reset once the request has arrived.
 	hangs   = "hangs"   // There is no answer.
 	half    = "half"    // The body ends too early, after more of it than is buffered.

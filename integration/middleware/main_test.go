@@ -61,14 +61,14 @@ type middlewareStatus struct {
 	}
 }
 
-// told is the state of middlewares in API and metrics.
-type told struct {
+// middlewareState is the state of middlewares in API and metrics.
+type middlewareState struct {
 	api     map[string]middlewareStatus
 	metrics string
 }
 
 // ask reads the API and the metrics.
-func ask(t *testing.T, s *harness.Sluice) told {
+func ask(t *testing.T, s *harness.Sluice) middlewareState {
 	t.Helper()
 	client := harness.NewClient(t, harness.H1, s.Addr("traefik"), "localhost", nil)
 	client.Transport.DisableKeepAlives = true
@@ -77,7 +77,7 @@ func ask(t *testing.T, s *harness.Sluice) told {
 	if err := json.Unmarshal([]byte(answer.Text), &entries); err != nil {
 		t.Fatalf("/api/middlewares: status %d, %v: %s", answer.StatusCode, err, answer.Text)
 	}
-	found := told{api: map[string]middlewareStatus{}, metrics: client.Get("/metrics").Text}
+	found := middlewareState{api: map[string]middlewareStatus{}, metrics: client.Get("/metrics").Text}
 	for _, entry := range entries {
 		found.api[entry.Name] = entry
 	}
@@ -85,7 +85,7 @@ func ask(t *testing.T, s *harness.Sluice) told {
 }
 
 // line returns the value of a metric with exactly these labels, and an empty text where there is none.
-func (w told) line(metric string) string {
+func (w middlewareState) line(metric string) string {
 	for line := range strings.Lines(w.metrics) {
 		if value, ok := strings.CutPrefix(line, metric+" "); ok {
 			return strings.TrimSpace(value)

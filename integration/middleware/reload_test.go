@@ -96,7 +96,7 @@ func changeDefinitions(t *testing.T, s *harness.Sluice, client *harness.Client) 
 		t.Errorf("of another limit %d requests passed, want 5", n)
 	}
 	if got := get(t, client, "/status?code=200"); got != http.StatusServiceUnavailable {
-		t.Errorf("the breaker, which nobody touched: status %d", got)
+		t.Errorf("the unchanged breaker: status %d", got)
 	}
 	change("FALLBACK", "2h")
 	if got := get(t, client, "/status?code=200"); got != http.StatusOK {
@@ -170,7 +170,7 @@ func expectUsedUp(t *testing.T, client *harness.Client, backends ...*harness.Bac
 		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
 	if after := seen(backends); after != before {
-		t.Errorf("the endpoints were asked %d times", after-before)
+		t.Errorf("the endpoints got %d requests", after-before)
 	}
 }
 
@@ -190,7 +190,7 @@ func expectTold(t *testing.T, s *harness.Sluice) {
 		"limit@file":   "router limit@file: sources=1",
 		"flight@file":  "router flight@file: in_flight=2",
 		"breaker@file": "router breaker@file: tripped",
-		"joint@file":   ": sources=1", // Nobody's own.
+		"joint@file":   ": sources=1", // Shared.
 		"apart@file":   "router apart-a@file: sources=1, router apart-b@file: sources=0",
 		"service@file": "service limited@file: sources=1",
 	} {
@@ -221,7 +221,7 @@ func expectTold(t *testing.T, s *harness.Sluice) {
 }
 
 // levels writes the owners of a middleware with their states and levels on one line.
-func levels(found told, name string) string {
+func levels(found middlewareState, name string) string {
 	var owners []string
 	for _, owner := range found.api[name].Owners {
 		var parts []string

@@ -120,13 +120,13 @@ func (w *world) rulesAsk(t *testing.T) {
 			if !slices.Contains(quiet(), asked.Metric) {
 				wanted = append(wanted, asked.every())
 			} else if !strings.Contains(reference, "`"+asked.Metric+"`") {
-				t.Errorf("nobody knows %s", asked.Metric)
+				t.Errorf("there is no metric %s", asked.Metric)
 			}
 		}
 	}
 	for _, answer := range w.ask(t, wanted...) {
 		if len(answer.Series) == 0 {
-			t.Errorf("a rule asks for %s, and there is no such series", answer.Expr)
+			t.Errorf("a rule uses %s, which has no series", answer.Expr)
 		}
 	}
 }

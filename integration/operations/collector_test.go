@@ -16,7 +16,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// logCollector is a collector that remembers lines of the log, by service and subsystem.
+// logCollector is a collector that keeps lines of the log, by service and subsystem.
 type logCollector struct {
 	collector.UnimplementedLogsServiceServer
 

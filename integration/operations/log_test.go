@@ -109,7 +109,7 @@ accessLog: {format: json, filePath: "${DIR}/access.log"}
 	}
 	listening := regexp.MustCompile(`"address":"([^"]+)","entrypoint":"web"`)
 	var address []string
-	harness.Until(t, "the log tells the address", func() bool {
+	harness.Until(t, "the log has the address", func() bool {
 		address = listening.FindStringSubmatch(read("sluice.log"))
 		return address != nil
 	})
@@ -136,8 +136,8 @@ accessLog: {format: json, filePath: "${DIR}/access.log"}
 	}
 }
 
-// TestNobodyReadsTheLog starts Sluice with a standard error whose reader has gone away.
-func TestNobodyReadsTheLog(t *testing.T) {
+// TestTheLogIsNotRead starts Sluice with a standard error whose reader has gone away.
+func TestTheLogIsNotRead(t *testing.T) {
 	for name, reads := range map[string]bool{"gone at once": false, "gone after a line": true} {
 		t.Run(name, func(t *testing.T) {
 			reader, writer, err := os.Pipe()

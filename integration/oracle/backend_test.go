@@ -138,7 +138,7 @@ func (b *backend) say(bytes string) {
 	defer b.mutex.Unlock()
 	for _, l := range b.links {
 		if !l.over {
-			_, _ = io.WriteString(l, bytes) // Who closed it will not read it.
+			_, _ = io.WriteString(l, bytes) // A closed connection is not read.
 		}
 	}
 }

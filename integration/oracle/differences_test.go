@@ -3,7 +3,7 @@ package oracle
 // differences are the requests with which Sluice does what neither nginx nor haproxy does.
 func differences() map[string]difference {
 	const (
-		lf       = "RFC 9112 section 2.2: a bare LF may be taken for the end of a line, and is none to whoever doesn't"
+		lf       = "RFC 9112 section 2.2: a bare LF may be taken for the end of a line, or not"
 		chunkLF  = "RFC 9112 section 7.1: CR LF ends the lines of chunks (CVE-2025-22871)"
 		controls = "RFC 9110 section 5.5: control characters are invalid in a value and dangerous to log"
 		authors  = "RFC 9112 section 3.2: an invalid Host is answered with 400"
@@ -90,7 +90,7 @@ func differences() map[string]difference {
 		"expect other":                {"refuses", tea},
 		"field 20 KiB": {
 			"accepts",
-			"RFC 9110 section 5.4: how much is too much is everybody's own; 1 MiB here, as with net/http",
+			"RFC 9110 section 5.4: limits are up to the server; 1 MiB here, as with net/http",
 		},
 		"field 2 MiB":  {"answers 431 for 400", large},
 		"fields 20000": {"answers 431 for 400", large},
@@ -100,7 +100,7 @@ func differences() map[string]difference {
 		},
 		"TLS": {
 			"answers 0 for 400",
-			"RFC 8446 section 6: whoever begins with a TLS record gets an alert",
+			"RFC 8446 section 6: a client that begins with a TLS record gets an alert",
 		},
 	}
 }
@@ -117,7 +117,7 @@ func rewritten() map[string]rewrite {
 			"backend's"
 		origin   = "RFC 9112 section 3.2.2: to an origin server the target goes in origin form"
 		hops     = "RFC 9110 section 7.6.1: the field is for this hop"
-		upgrades = "RFC 9110 section 7.8: an upgrade is passed on where the peer is asked to, and then alone"
+		upgrades = "RFC 9110 section 7.8: an upgrade is passed on if Connection lists it, and then alone"
 	)
 	return map[string]rewrite{
 		"absolute":          {haproxy, origin},
@@ -176,7 +176,7 @@ func rewritten() map[string]rewrite {
 // responseDifferences are the responses with which Sluice does what neither nginx nor haproxy does.
 func responseDifferences() map[string]difference {
 	const (
-		lf       = "RFC 9112 section 2.2: a bare LF is another line to whoever doesn't take it for the end of one"
+		lf       = "RFC 9112 section 2.2: a bare LF is a part of the line if it is not taken for its end"
 		both     = "RFC 9112 section 6.3: two lengths ought to be an error, they split responses"
 		lengths  = "RFC 9112 section 6.3: one length, or the framing is invalid"
 		status   = "RFC 9112 section 4: three digits, from 100"

@@ -269,9 +269,9 @@ func ownFields() map[string]string {
 		"Connection":        "each hop has its own",
 		"Content-Length":    "a body that has been read may have another framing; the body itself is compared",
 		"Transfer-Encoding": "as Content-Length",
-		"Trailer":           "nginx reads trailers and forgets them, as RFC 9112 section 7.1.2 allows",
+		"Trailer":           "nginx reads trailers and drops them, as RFC 9112 section 7.1.2 allows",
 		"Expect":            "nginx answers it itself, as RFC 9110 section 10.1.1 allows",
-		"X-Real-Ip":         "Sluice tells who the client is",
+		"X-Real-Ip":         "Sluice sends the client's address",
 		"Accept-Encoding":   "net/http may ask for compression of its own",
 		"User-Agent":        "net/http sends one of its own",
 	}

@@ -170,7 +170,7 @@ func surplus() []response {
 func interim() []response {
 	last := ok("Content-Length: 5\r\n", "hello")
 	return []response{
-		{name: "100 not asked for", bytes: "HTTP/1.1 100 Continue\r\n\r\n" + last, want: hello, holds: true},
+		{name: "100 without a request", bytes: "HTTP/1.1 100 Continue\r\n\r\n" + last, want: hello, holds: true},
 		{name: "102", bytes: "HTTP/1.1 102 Processing\r\n\r\n" + last, want: hello, holds: true},
 		{name: "103", bytes: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + last, want: hello, holds: true},
 		{
@@ -190,7 +190,7 @@ func interim() []response {
 		{name: "1xx alone", bytes: "HTTP/1.1 100 Continue\r\n\r\n", want: gateway},
 		{name: "1xx unknown", bytes: "HTTP/1.1 199 What\r\n\r\n" + last, want: hello, holds: true},
 		{
-			name:  "101 not asked for",
+			name:  "101 without a request",
 			bytes: "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + poison,
 			want:  gateway,
 		},
@@ -247,7 +247,7 @@ func tops() []response {
 		{name: "pseudo field", bytes: field(":status: 204\r\n"), want: gateway},
 		{name: "connection names length", bytes: field("Connection: Content-Length\r\n"), want: hello, holds: true},
 		{name: "connection names own", bytes: field("Connection: X-A\r\nX-A: b\r\n"), want: hello, holds: true},
-		{name: "upgrade not asked for", bytes: field("Connection: Upgrade\r\nUpgrade: h2c\r\n"), want: hello, holds: true},
+		{name: "upgrade without a request", bytes: field("Connection: Upgrade\r\nUpgrade: h2c\r\n"), want: hello, holds: true},
 		{name: "head too large", bytes: field("X-A: " + strings.Repeat("a", 2<<20) + "\r\n"), want: gateway},
 		{name: "fields too many", bytes: field(numbered(50_000)), want: gateway},
 	}

@@ -85,7 +85,7 @@ func (r response) prove(t *testing.T, o outcome) {
 	}
 	for _, one := range o.answers {
 		if strings.Contains(fmt.Sprint(one.header, one.trailer, one.body), "poison") {
-			t.Errorf("the client got what was for nobody: %+v", one)
+			t.Errorf("the client got an unsolicited response: %+v", one)
 		}
 		for name := range one.trailer {
 			if slices.Contains([]string{"Content-Length", "Transfer-Encoding"}, name) {

@@ -70,7 +70,7 @@ func proveGoneUploading(t *testing.T, c cell) {
 // proveEarlyAnswer gets a whole response to a request whose body never ends.
 func proveEarlyAnswer(t *testing.T, c cell) {
 	body, writer := io.Pipe()
-	go func() { _, _ = io.WriteString(writer, "a beginning") }() // Nobody needs to read it.
+	go func() { _, _ = io.WriteString(writer, "a beginning") }() // It need not be read.
 	response, err := c.Do(c.Request(http.MethodPost, "/refuse", body))
 	if err != nil {
 		t.Fatal(err)

@@ -108,7 +108,7 @@ func TestClientCertificates(t *testing.T) {
 		if got := f.client(t, protocol, "members.test", "members.test", member).Get("/"); got.StatusCode != http.StatusOK {
 			t.Errorf("%s: a member got status %d", protocol, got.StatusCode)
 		}
-		for name, own := range map[string][]tls.Certificate{"nobody": nil, "a stranger": {stranger}} {
+		for name, own := range map[string][]tls.Certificate{"none": nil, "a stranger": {stranger}} {
 			client := f.client(t, protocol, "members.test", "members.test", own...)
 			if got, err := client.Try(client.Request(http.MethodGet, "/", nil)); err == nil {
 				t.Errorf("%s: %s got status %d", protocol, name, got.StatusCode)

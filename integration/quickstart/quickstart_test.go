@@ -98,8 +98,8 @@ func leavesNothing(t *testing.T) {
 	}
 }
 
-// TestQuickstartTellsOfAPortInUse takes the port of an endpoint, and then that of an entrypoint.
-func TestQuickstartTellsOfAPortInUse(t *testing.T) {
+// TestQuickstartReportsAPortInUse takes the port of an endpoint, and then that of an entrypoint.
+func TestQuickstartReportsAPortInUse(t *testing.T) {
 	for _, port := range []string{"9002", "8443"} {
 		t.Run(port, func(t *testing.T) {
 			e := prepare(t)

@@ -86,8 +86,8 @@ func ask(client *harness.Client, request *http.Request, id string) (sent, error)
 	return s, err
 }
 
-// TestAccessLogTellsTheTruth compares each field with the data of client and endpoint, over every protocol.
-func TestAccessLogTellsTheTruth(t *testing.T) {
+// TestAccessLogMatchesTheRequests compares each field with the data of client and endpoint, over every protocol.
+func TestAccessLogMatchesTheRequests(t *testing.T) {
 	t.Parallel()
 	w := start(t, accessFile, nil)
 	for _, protocol := range harness.Protocols() {

@@ -24,20 +24,20 @@ func freePort(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// told is a line of Sluice's own log.
-type told struct {
+// logLine is a line of Sluice's own log.
+type logLine struct {
 	Subsystem, Level, Msg, Time, Code, Router string
 
 	Count, Status int
 }
 
 // log reads the log as JSON. A line that is none fails the test.
-func (w *world) log(t *testing.T) []told {
+func (w *world) log(t *testing.T) []logLine {
 	t.Helper()
-	var all []told
+	var all []logLine
 	for line := range strings.Lines(w.sluice.Log.String()) {
 		one := struct {
-			told
+			logLine
 			Status any
 		}{}
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
@@ -47,7 +47,7 @@ func (w *world) log(t *testing.T) []told {
 			one.Msg == "" {
 			t.Errorf("a line says too little: %s", line)
 		}
-		all = append(all, one.told)
+		all = append(all, one.logLine)
 	}
 	return all
 }
@@ -89,7 +89,7 @@ func TestFailuresMakeFewLines(t *testing.T) {
 	}
 	for host, code := range codes {
 		if counts[code] < failed[host] {
-			t.Errorf("%s: %d of %d failures are told of", code, counts[code], failed[host])
+			t.Errorf("%s: %d of %d failures are reported", code, counts[code], failed[host])
 		}
 	}
 	// One line at once and one every ten seconds, for each of seven kinds.
@@ -165,13 +165,13 @@ func TestOneLineForOneThing(t *testing.T) {
 	w.sluice.Apply(func() { w.sluice.Write("more.yaml", "http: {}\n") })
 	w.sluice.WaitLog("recovered", "more@file")
 	w.sluice.Stop()
-	told := 0
+	lines := 0
 	for line := range strings.Lines(w.sluice.Log.String()) {
 		if strings.Contains(line, "more@file") && strings.Contains(line, `"subsystem":"pipeline"`) {
-			told++
+			lines++
 		}
 	}
-	if told != 2 {
-		t.Errorf("of a router that is refused, stays so, and goes, %d lines tell:\n%s", told, w.sluice.Log)
+	if lines != 2 {
+		t.Errorf("of a router that is refused, stays so, and goes, %d lines tell:\n%s", lines, w.sluice.Log)
 	}
 }

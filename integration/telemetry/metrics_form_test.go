@@ -61,7 +61,7 @@ func TestAScrapeIsWellFormed(t *testing.T) {
 		}
 	})
 	t.Run("servers", func(t *testing.T) {
-		// Nobody checks them.
+		// They are not verified.
 		for url, up := range map[string]float64{"http://" + w.backend.H1: 1, "http://" + w.refused: 1} {
 			if got := found.value("traefik_service_server_up", "service=flaky@file", "url="+url); got != up {
 				t.Errorf("%s: up is %v, want %v", url, got, up)
@@ -126,7 +126,7 @@ func (w *world) certificates(t *testing.T, found page) {
 	}
 	if got := found.value("traefik_tls_certs_not_after", "cn=wildcard", "sans=*.test,wildcard",
 		"serial="+own.SerialNumber.String()); got != float64(own.NotAfter.Unix()) {
-		t.Errorf("the certificate ends at %v, told is %v: %v", own.NotAfter.Unix(), got,
+		t.Errorf("the certificate ends at %v, reported is %v: %v", own.NotAfter.Unix(), got,
 			found.metrics("traefik_tls_certs_not_after"))
 	}
 }

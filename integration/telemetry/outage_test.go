@@ -63,22 +63,22 @@ func proveOutage(t *testing.T, options string) {
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the end took %v", took)
 	}
-	told := map[string]int{}
+	counts := map[string]int{}
 	for line := range strings.Lines(w.sluice.Log.String()) {
 		var one struct{ Msg, Signal, Subsystem, Output string }
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
 		if one.Subsystem == "telemetry" {
-			told[fmt.Sprintf("%s %s%s", one.Msg, one.Signal, one.Output)]++
+			counts[fmt.Sprintf("%s %s%s", one.Msg, one.Signal, one.Output)]++
 		}
 	}
-	for line, times := range told {
+	for line, times := range counts {
 		if times > 1 {
 			t.Errorf("%q is written %d times", line, times)
 		}
 	}
-	if len(told) > 8 {
-		t.Errorf("too many lines: %v", told)
+	if len(counts) > 8 {
+		t.Errorf("too many lines: %v", counts)
 	}
 }

@@ -112,9 +112,9 @@ func (o observed) arrivedLine(t *testing.T, id string) {
 
 // own looks for Sluice's own lines, from the first to the last.
 func (o observed) own(t *testing.T) {
-	told := map[string]map[string]string{}
+	records := map[string]map[string]string{}
 	for _, record := range o.collector.logged("own") {
-		told[record.GetBody().GetStringValue()] = values(record.GetAttributes())
+		records[record.GetBody().GetStringValue()] = values(record.GetAttributes())
 		if record.GetSeverityText() == "" || record.GetTimeUnixNano() == 0 {
 			t.Errorf("a line says too little: %v", record)
 		}
@@ -123,8 +123,8 @@ func (o observed) own(t *testing.T) {
 		"listening": "main", "request failed": "requests",
 		"stopping: entrypoints drain": "main",
 	} {
-		if told[message]["subsystem"] != subsystem {
-			t.Errorf("%q comes from %q, want %q", message, told[message]["subsystem"], subsystem)
+		if records[message]["subsystem"] != subsystem {
+			t.Errorf("%q comes from %q, want %q", message, records[message]["subsystem"], subsystem)
 		}
 	}
 }

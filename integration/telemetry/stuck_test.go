@@ -109,7 +109,7 @@ func TestTheReaderStandsStill(t *testing.T) {
 		}
 		read <- n
 	}()
-	w.load(t, 40) // Somebody reads again.
+	w.load(t, 40) // The collector reads again.
 	harness.Until(t, "no more lines are dropped", func() bool { lost = w.dropped(t, "access_log"); return true })
 	w.ends(t)
 	if n := harness.Await(t, read, "the end of the pipe"); n+lost < requests+40 || n < 40 {
@@ -120,8 +120,8 @@ func TestTheReaderStandsStill(t *testing.T) {
 	}
 }
 
-// TestNobodyReadsAtAll ends Sluice while its access log waits for a reader.
-func TestNobodyReadsAtAll(t *testing.T) {
+// TestNoReaderAtAll ends Sluice while its access log waits for a reader.
+func TestNoReaderAtAll(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
@@ -157,14 +157,14 @@ func TestStandardOutputIsClosed(t *testing.T) {
 	}
 }
 
-// TestNobodyTakesTheLog writes Sluice's own log, with a line for each of many refused objects, to a blocked reader.
-func TestNobodyTakesTheLog(t *testing.T) {
+// TestNoReaderOfTheLog writes Sluice's own log, with a line for each of many refused objects, to a blocked reader.
+func TestNoReaderOfTheLog(t *testing.T) {
 	t.Parallel()
 	silent := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(silent, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, file := range map[string]string{"a disk that is full": "/dev/full", "a pipe that nobody reads": silent} {
+	for name, file := range map[string]string{"a disk that is full": "/dev/full", "a pipe without a reader": silent} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			port := freePort(t)

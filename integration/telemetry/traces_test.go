@@ -118,7 +118,7 @@ func (o observed) decisions(t *testing.T, all bool) func(*testing.T) {
 	client := o.client(t, harness.H1, "shop.test")
 	got := client.Get("/").Echo(t).Header.Get("Traceparent")
 	if flags := map[bool]string{true: "-01", false: "-00"}[all]; len(got) != 55 || !strings.HasSuffix(got, flags) {
-		t.Errorf("nobody has decided: the endpoint gets traceparent %q, want flags %s", got, flags)
+		t.Errorf("without a decision the endpoint gets traceparent %q, want flags %s", got, flags)
 	}
 	id, value := traceparent(1000, "00")
 	request := with(client.Request(http.MethodGet, "/", nil), "Traceparent: "+value, "Tracestate: a=b")

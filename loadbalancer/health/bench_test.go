@@ -59,7 +59,7 @@ func BenchmarkStartStop(b *testing.B) {
 	}
 }
 
-// silentEndpoint is well and remembers nothing.
+// silentEndpoint is healthy and records nothing.
 type silentEndpoint struct{}
 
 func (e *silentEndpoint) target() Target {

@@ -227,7 +227,7 @@ func FuzzNewCheck(f *testing.F) {
 		if at.Host != "" || !strings.HasPrefix(uri, "/") || strings.ContainsFunc(uri, func(r rune) bool {
 			return r <= ' ' || r >= 0x7f
 		}) {
-			t.Errorf("%q asks for %q", path, uri)
+			t.Errorf("%q requests %q", path, uri)
 		}
 		for name, values := range check.header() {
 			if len(values) != 1 || strings.ContainsAny(name+values[0], "\r\n") {

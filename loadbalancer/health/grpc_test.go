@@ -53,7 +53,7 @@ func serveGRPC(t *testing.T, service grpc_health_v1.HealthServer, options ...grp
 	return netip.MustParseAddrPort(listener.Addr().String())
 }
 
-func TestGRPCServerIsAsked(t *testing.T) {
+func TestGRPCServerIsChecked(t *testing.T) {
 	service := realhealth.NewServer()
 	address := serveGRPC(t, service)
 	for _, scheme := range []string{"http", "h2c"} {
@@ -87,7 +87,7 @@ func TestGRPCFailures(t *testing.T) {
 	}
 
 	hung := Target{Scheme: "h2c", Address: serveGRPC(t, &hungHealth{}), Connect: &connector{}}
-	// The server knows of the time limit, and may be the first to give up.
+	// The server has the deadline, and may be the first to give up.
 	if got = first(t, hung, inGRPC(quickly)); got.Up ||
 		got.Reason != "gRPC health: no answer within 50ms" && got.Reason != "gRPC health: gRPC status DEADLINE_EXCEEDED" &&
 			!strings.HasSuffix(got.Reason, "CANCEL; received from peer") {
@@ -114,10 +114,10 @@ func TestGRPCMetadata(t *testing.T) {
 		func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			md, _ := metadata.FromIncomingContext(ctx)
 			if _, limited := ctx.Deadline(); !limited {
-				t.Error("the server is not told how long it may take")
+				t.Error("the server does not get the deadline")
 			}
 			if request.(*grpc_health_v1.HealthCheckRequest).GetService() != "" {
-				t.Error("asked for a service")
+				t.Error("requested a service")
 			}
 			asked <- md
 			return handler(ctx, request)

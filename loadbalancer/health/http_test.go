@@ -57,7 +57,7 @@ type seen struct {
 	Length                            int64
 }
 
-func TestWhatIsAsked(t *testing.T) {
+func TestRequestsOfChecks(t *testing.T) {
 	requests := make(chan seen, 1)
 	handler := func(_ http.ResponseWriter, r *http.Request) {
 		request := seen{
@@ -140,7 +140,7 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 }
 
-func TestChecksSayWhoAsks(t *testing.T) {
+func TestChecksNameTheirSender(t *testing.T) {
 	agents := make(chan string, 1)
 	s := serve(t, "http", func(_ http.ResponseWriter, r *http.Request) { agents <- r.UserAgent() })
 	for _, scheme := range []string{"http", "h2c"} {
@@ -156,7 +156,7 @@ func TestChecksSayWhoAsks(t *testing.T) {
 }
 
 func TestRedirects(t *testing.T) {
-	other := serve(t, "http", func(http.ResponseWriter, *http.Request) { t.Error("somebody else is asked") })
+	other := serve(t, "http", func(http.ResponseWriter, *http.Request) { t.Error("another server got a request") })
 	var methods []string
 	s := serve(t, "http", func(w http.ResponseWriter, r *http.Request) {
 		methods = append(methods, r.Method)
@@ -197,10 +197,10 @@ func TestRedirects(t *testing.T) {
 			"to itself by name", "GET", "/301?to=http://Web.test:80/sick", "web.test", &follow, 0, false,
 			"GET /sick: status 500", "GET GET",
 		},
-		{"unless told otherwise", "GET", "/302?to=/sick", "", &stay, 0, true, "GET /302: status 302", "GET"},
-		{"to somebody else", "GET", "/302?to=" + other.URL + "/ok", "", &follow, 0, true, "GET /302: status 302", "GET"},
+		{"by default", "GET", "/302?to=/sick", "", &stay, 0, true, "GET /302: status 302", "GET"},
+		{"to another server", "GET", "/302?to=" + other.URL + "/ok", "", &follow, 0, true, "GET /302: status 302", "GET"},
 		{
-			"to somebody else, where 200 is due", "GET", "/302?to=" + other.URL + "/ok", "", &follow, 200, false,
+			"to another server, where 200 is due", "GET", "/302?to=" + other.URL + "/ok", "", &follow, 200, false,
 			"GET /302: status 302, not 200", "GET",
 		},
 		{"to another scheme", "GET", "/308?to=https://" + own + "/ok", "", &follow, 0, true, "GET /308: status 308", "GET"},
@@ -232,7 +232,7 @@ func TestRedirects(t *testing.T) {
 			})
 			wants(t, got, test.up, test.reason)
 			if asked := strings.Join(methods, " "); asked != test.methods {
-				t.Errorf("asked %s, want %s", asked, test.methods)
+				t.Errorf("requested %s, want %s", asked, test.methods)
 			}
 		})
 	}

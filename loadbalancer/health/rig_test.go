@@ -89,7 +89,7 @@ func (e *endpoint) CloseIdleConnections() {
 	e.disconnects++
 }
 
-// times returns when the endpoint was asked.
+// times returns when the endpoint was checked.
 func (e *endpoint) times() []time.Time {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -91,13 +91,13 @@ func TestChecksComeAtTheirTimes(t *testing.T) {
 				var got []int
 				for _, asked := range server.times() {
 					if since := asked.Sub(begin); since%time.Second != 0 {
-						t.Errorf("asked after %v", since)
+						t.Errorf("checked after %v", since)
 					} else {
 						got = append(got, int(since/time.Second))
 					}
 				}
 				if !slices.Equal(got, test.want) {
-					t.Errorf("asked after %v seconds, want %v", got, test.want)
+					t.Errorf("checked after %v seconds, want %v", got, test.want)
 				}
 				if server.clients != server.disconnects+server.open {
 					t.Errorf("%d clients, %d of them hung up", server.clients, server.disconnects)
@@ -159,8 +159,8 @@ func TestParallelIsABound(t *testing.T) {
 	})
 }
 
-// TestSlowProbesDelayNobodyElse has as many endpoints hang as there are places but one.
-func TestSlowProbesDelayNobodyElse(t *testing.T) {
+// TestSlowProbesDelayNoOther has as many endpoints hang as there are places but one.
+func TestSlowProbesDelayNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		prober := NewProber(4)
 		defer prober.Close()

@@ -54,7 +54,7 @@ func TestStopIsTheEnd(t *testing.T) {
 					t.Errorf("%d further checks", again)
 				}
 				if len(prober.probes) != 0 || server.open != 0 {
-					t.Errorf("%d probes are remembered, %d checks are under way", len(prober.probes), server.open)
+					t.Errorf("%d probes are kept, %d checks are under way", len(prober.probes), server.open)
 				}
 			})
 		})
@@ -80,10 +80,10 @@ func TestStopInTheQueue(t *testing.T) {
 	})
 }
 
-// TestStopUnderALockThatChangedWants has every probe change its result with each check, to somebody who takes a
-// lock, and stops probes under that lock. Whoever asks Stopped under the lock hears of no probe that is
+// TestStopUnderTheLockOfResults has every probe change its result with each check, which is reported under a
+// lock, and stops probes under that lock. A caller that checks Stopped under the lock gets no result of a probe that is
 // stopped.
-func TestStopUnderALockThatChangedWants(t *testing.T) {
+func TestStopUnderTheLockOfResults(t *testing.T) {
 	flip := func(_ context.Context, n int) (int, error) {
 		runtime.Gosched()
 		return 200 + n%2*300, nil

@@ -53,7 +53,8 @@ func newTransport(t *testing.T, trusted *httptest.Server) transport {
 	return transport{made}
 }
 
-// TestOwnTransport checks servers over the wire that requests take, and wants every connection closed after its check.
+// TestOwnTransport checks servers over the wire that requests take, and demands that every connection is closed after
+// its check.
 func TestOwnTransport(t *testing.T) {
 	for _, scheme := range []string{"http", "h2c", "https"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestOwnTransport(t *testing.T) {
 }
 
 func start(s *httptest.Server, scheme string) {
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // It tells of clients that hang up on purpose.
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // It reports clients that close the connection on purpose.
 	if scheme == "https" {
 		s.EnableHTTP2 = true
 		s.StartTLS()

@@ -23,7 +23,7 @@ import (
 // connector reaches endpoints with net/http, as a transport of the proxy would.
 type connector struct {
 	roots *x509.CertPool
-	// asked is the last location that was asked for.
+	// asked is the last location that was requested.
 	asked atomic.Pointer[[3]string]
 }
 
@@ -53,7 +53,7 @@ func (c *connector) RoundTripper(scheme string, address netip.AddrPort, host str
 type server struct {
 	*httptest.Server
 
-	// open counts its connections, and left is told when one has ended.
+	// open counts its connections, and left receives when one has ended.
 	open atomic.Int64
 	left chan struct{}
 }
@@ -62,7 +62,7 @@ type server struct {
 func serve(t testing.TB, scheme string, handler http.HandlerFunc) *server {
 	t.Helper()
 	s := &server{Server: httptest.NewUnstartedServer(handler), left: make(chan struct{}, 1000)}
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // It tells of every handshake that fails on purpose.
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // It reports every handshake that fails on purpose.
 	s.Config.Protocols = new(http.Protocols)
 	s.Config.Protocols.SetHTTP1(true)
 	s.Config.Protocols.SetUnencryptedHTTP2(true)
@@ -122,7 +122,7 @@ func wants(t testing.TB, got Result, up bool, reason string) {
 		t.Errorf("got %v, %q, want %v, %q", got.Up, got.Reason, up, reason)
 	}
 	if got.At.IsZero() {
-		t.Error("nobody says when")
+		t.Error("there is no time")
 	}
 }
 

@@ -87,7 +87,7 @@ func TestNewPolicyFillsInDefaults(t *testing.T) {
 		t.Errorf("defaults differ:\n%+v\n%+v\n%+v", implicit, explicit, sparse)
 	}
 	if !implicit.Enabled() {
-		t.Error("without options nobody judges")
+		t.Error("without options there is a policy")
 	}
 	zero := 0
 	off := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.ConsecutiveFailures = &zero }))
@@ -150,7 +150,7 @@ func TestAllowsCapsTheShareAndSparesTheLast(t *testing.T) {
 		{50, 0, 1000, 500},
 		{100, 0, 5, 4},
 		{100, 0, 1, 0},
-		{10, 0, 5, 1}, // A share rounds down to none, and somebody may be out all the same.
+		{10, 0, 5, 1}, // A share rounds down to none, and one endpoint may be ejected all the same.
 		{0, 0, 5, 0},
 		{33, 0, 9, 2},
 		{50, 0, 0, 0},
@@ -192,6 +192,6 @@ func TestUnreachableMembersDoNotCount(t *testing.T) {
 	}
 	never := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.MaxEjectedPercent = new(0) }))
 	if never.Allows(0, 0, 5, false) {
-		t.Error("a share of 0 lets somebody be out")
+		t.Error("a share of 0 lets an endpoint be ejected")
 	}
 }

@@ -78,7 +78,7 @@ func (s *State) count(p *Policy, guilty detector, now time.Duration) {
 		s.failures = nil
 		return
 	}
-	// What is too old goes, and what is not needed to reach the threshold.
+	// Old failures are dropped, and those that are not needed to reach the threshold.
 	first := max(0, len(s.failures)+1-p.attempts)
 	for first < len(s.failures) && s.failures[first] <= now-p.window {
 		first++

@@ -113,7 +113,7 @@ func fail(t *testing.T, state *State, policy *Policy, now time.Duration) {
 // within reports whether an ejection lasts for a time, less at most a tenth of it.
 func within(lasts, most time.Duration) bool { return lasts <= most && lasts >= most-most/10 }
 
-func TestEjectionsGrowAndAreForgotten(t *testing.T) {
+func TestEjectionsGrowAndDecay(t *testing.T) {
 	const s = time.Second
 	policy, state, now := policyOf(t, nil, nil), &State{}, time.Hour
 	for i, step := range []struct{ served, out time.Duration }{
@@ -164,7 +164,7 @@ func TestSystemicFailuresLengthenNothing(t *testing.T) {
 	eject(false)
 	eject(false)
 	if lasts := eject(true); !within(lasts, 2*time.Second) {
-		t.Errorf("out for %v though it is nobody's fault", lasts)
+		t.Errorf("out for %v though no endpoint is at fault", lasts)
 	}
 	if lasts := eject(false); !within(lasts, 8*time.Second) {
 		t.Errorf("out for %v after two ejections", lasts)
@@ -234,17 +234,17 @@ func TestOldNewsCountsForNothing(t *testing.T) {
 	}
 }
 
-// A pool at its cap spares a suspect and is told of it once; Suspect remembers, until it succeeds.
+// A pool at its limit keeps a suspect, which is reported once; Suspect stays set until it succeeds.
 func TestSparedSuspects(t *testing.T) {
 	policy, state, now := policyOf(t, nil, nil), &State{}, time.Hour
 	fail(t, state, policy, now)
 	for range 20 {
 		if state.Observe(policy, refused, now) {
-			t.Fatal("told twice")
+			t.Fatal("reported twice")
 		}
 	}
 	if !state.Suspect() {
-		t.Fatal("forgotten")
+		t.Fatal("dropped")
 	}
 	state.Observe(policy, good, now)
 	if state.Suspect() {
@@ -288,12 +288,12 @@ func TestThresholdIsCrossedOnce(t *testing.T) {
 		}
 		crowd.Wait()
 		if told != 1 {
-			t.Fatalf("told %d times", told)
+			t.Fatalf("reported %d times", told)
 		}
 	}
 }
 
-// A policy may change under a state: what is remembered is judged by the new one.
+// A policy may change under a state: the recorded results are judged by the new one.
 func TestPolicyMayChange(t *testing.T) {
 	state, now := &State{}, time.Hour
 	wide := policyOf(t, passiveOf(time.Hour, 100), nil)
@@ -305,7 +305,7 @@ func TestPolicyMayChange(t *testing.T) {
 		t.Error("fifty failures and one are not three")
 	}
 	if len(state.failures) > 3 {
-		t.Errorf("remembers %d failures, needs 3", len(state.failures))
+		t.Errorf("keeps %d failures, needs 3", len(state.failures))
 	}
 	if state.Return(now); state.Observe(&Policy{}, refused, now) {
 		t.Error("the zero policy judges")
@@ -325,7 +325,7 @@ func TestSuccessAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestFailing tells who does badly: a suspect, and one that was out until it succeeds.
+// TestFailing checks which states count as failing: a suspect, and one that was out until it succeeds.
 func TestFailing(t *testing.T) {
 	policy := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.ConsecutiveFailures = new(2) }))
 	var state State

@@ -51,8 +51,9 @@ func TestWeightsHoldUnderNoise(t *testing.T) {
 	}
 }
 
-// TestNobodyStarves demands half of the fair share for each of equally fast endpoints, whatever the noise and the load.
-func TestNobodyStarves(t *testing.T) {
+// TestNoEndpointStarves demands half of the fair share for each of equally fast endpoints, whatever the noise and the
+// load.
+func TestNoEndpointStarves(t *testing.T) {
 	for _, strategy := range everyStrategy() {
 		for _, n := range []int{5, 40} {
 			for _, rate := range []float64{20, 2000} {
@@ -105,7 +106,7 @@ func TestSlowEndpoint(t *testing.T) {
 	}
 }
 
-// TestSlowEndpointIsLeftAlone demands of everybody who knows of latencies that the slow one of four gets next
+// TestSlowEndpointIsLeftAlone demands of every strategy with latencies that the slow one of four gets next
 // to nothing.
 func TestSlowEndpointIsLeftAlone(t *testing.T) {
 	for _, name := range []string{dynamic.StrategyPeakEWMA, dynamic.StrategyLeastTime} {
@@ -118,7 +119,7 @@ func TestSlowEndpointIsLeftAlone(t *testing.T) {
 				return sim.exponential(10 * time.Millisecond), false
 			}
 			sim.arrive(rate, 5*time.Second)
-			sim.forget()
+			sim.reset()
 			sim.arrive(rate, 30*time.Second)
 			if share := sim.share(3); share > 0.025 || share == 0 {
 				t.Errorf("%s at %v/s: the slow endpoint gets %.4f of the requests", name, rate, share)
@@ -127,8 +128,9 @@ func TestSlowEndpointIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestFailingFastAttractsNobody has an endpoint that refuses at once what others work on, from the first request on.
-func TestFailingFastAttractsNobody(t *testing.T) {
+// TestFailingFastAttractsNoRequests has an endpoint that refuses at once what others work on, from the first request
+// on.
+func TestFailingFastAttractsNoRequests(t *testing.T) {
 	for _, name := range []string{dynamic.StrategyPeakEWMA, dynamic.StrategyLeastTime} {
 		for _, usual := range []time.Duration{10 * time.Millisecond, time.Second} {
 			for _, rate := range []float64{50, 1000} {
@@ -140,7 +142,7 @@ func TestFailingFastAttractsNobody(t *testing.T) {
 					return sim.exponential(usual), false
 				}
 				sim.arrive(rate, time.Second)
-				sim.forget()
+				sim.reset()
 				sim.arrive(rate, 10*time.Second)
 				if share := sim.share(0); share >= 0.05 {
 					t.Errorf("%s, others take %v, %v/s: the failing endpoint gets %.3f of the requests", name, usual, rate, share)
@@ -167,7 +169,7 @@ func TestRecovery(t *testing.T) {
 				}
 				sim.arrive(rate, 10*time.Second)
 				sim.arrive(rate, 20*time.Second)
-				sim.forget()
+				sim.reset()
 				sim.arrive(rate, 20*time.Second)
 				// Means of 100 samples differ more, and for longer, where samples are few.
 				slack := 0.05

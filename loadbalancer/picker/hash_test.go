@@ -28,7 +28,7 @@ func hosts(n int) list {
 	return candidates
 }
 
-// owners returns the ID of who gets each of many clients.
+// owners returns the ID of the candidate of each of many clients.
 func owners(s Strategy, candidates list) []string {
 	picker := New(s, candidates, nil)
 	got := make([]string, 10_000)
@@ -306,7 +306,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestWithoutKey has requests that lack the header, and clients that nobody knows.
+// TestWithoutKey has requests that lack the header, and clients without an address.
 func TestWithoutKey(t *testing.T) {
 	all := hosts(10)
 	byHeader := New(Strategy{Name: dynamic.StrategyHash, Hash: Hash{Source: dynamic.HashHeader, Name: "X-User"}}, all, nil)
@@ -320,6 +320,6 @@ func TestWithoutKey(t *testing.T) {
 		seen[byHeader.Pick(&Request{HTTP: &http.Request{}})] = true
 	}
 	if len(seen) < 9 {
-		t.Errorf("200 requests of nobody went to %d of 10", len(seen))
+		t.Errorf("200 requests without a key went to %d of 10", len(seen))
 	}
 }

@@ -62,7 +62,7 @@ func TestMeanOfTheLastHundred(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownFades(t *testing.T) {
+func TestLatenciesDecay(t *testing.T) {
 	latency := observed(slices.Repeat([]time.Duration{100 * time.Millisecond}, 20)...)
 	latency.Observe(time.Millisecond, true, time.Second)
 	failing := latency.peakAt(time.Second).failing

@@ -18,7 +18,7 @@ func TestSmallLists(t *testing.T) {
 		for attempt := range 3 {
 			request := &Request{Attempt: attempt, Client: "192.0.2.1"}
 			if got := New(strategy, list{}, nil).Pick(request); got != -1 {
-				t.Errorf("%s: nobody is %d", strategy.Name, got)
+				t.Errorf("%s: no candidate is %d", strategy.Name, got)
 			}
 			for _, weight := range []uint64{0, 1, maxCandidateWeight, math.MaxUint64} {
 				if got := New(strategy, list{{Weight: weight, ID: "http://192.0.2.1:80"}}, nil).Pick(request); got != 0 {
@@ -72,7 +72,7 @@ func TestPickAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce is for the race detector, and demands that nobody's count gets lost.
+// TestManyAtOnce is for the race detector, and demands that no count gets lost.
 func TestManyAtOnce(t *testing.T) {
 	for _, strategy := range everyStrategy() {
 		candidates := crowd(20, mixed)

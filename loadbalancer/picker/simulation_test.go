@@ -29,7 +29,7 @@ type simulation struct {
 	served  int
 	counts  []int
 	took    []time.Duration
-	// watch, if set, is told who got a request, after it has been counted.
+	// watch, if set, is called with the endpoint of each request, after it has been counted.
 	watch func(i int)
 }
 
@@ -130,7 +130,7 @@ func (s *simulation) finish() {
 	s.members[done.endpoint].Latency.Observe(done.took, done.failed, s.now)
 }
 
-// arrive has requests come at random instants, at a rate per second, whoever is busy.
+// arrive has requests come at random instants, at a rate per second, independent of the load.
 func (s *simulation) arrive(rate float64, lasting time.Duration) {
 	for end := s.now + lasting; ; {
 		next := s.now + s.exponential(time.Duration(float64(time.Second)/rate))
@@ -155,8 +155,8 @@ func (s *simulation) loop(clients, requests int) {
 	}
 }
 
-// forget begins to count anew.
-func (s *simulation) forget() {
+// reset begins to count anew.
+func (s *simulation) reset() {
 	clear(s.counts)
 	s.served, s.took = 0, nil
 }

@@ -138,7 +138,7 @@ func (s *weightedCandidates) better() int {
 // load is lower.
 func (s *weightedCandidates) faster(first, second int, chance float64, a, b speed) int {
 	if a.latency == 0 || b.latency == 0 {
-		a.latency, b.latency = 1, 1 // A newcomer counts as fast as whom it is compared with.
+		a.latency, b.latency = 1, 1 // A new member counts as fast as the one that it is compared with.
 	}
 	if s.equal {
 		one, two := float64(s.inFlight[first].Load()), float64(s.inFlight[second].Load())

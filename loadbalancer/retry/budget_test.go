@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestReserve is there before anybody has paid in, and comes back slowly.
+// TestReserve is there before the first request, and is refilled slowly.
 func TestReserve(t *testing.T) {
 	for _, percent := range []int{0, 20} {
 		b := NewBudget(percent)

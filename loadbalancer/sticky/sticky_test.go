@@ -154,7 +154,7 @@ func TestValuesOfRequests(t *testing.T) {
 	}
 }
 
-func TestTheZeroCookieIsNobodys(t *testing.T) {
+func TestTheZeroCookieMatchesNothing(t *testing.T) {
 	var cookie Cookie
 	if got := slices.Collect(cookie.Values(request("=x; ; a=b"))); len(got) > 0 {
 		t.Errorf("values %q of a cookie without a name", got)
@@ -181,7 +181,7 @@ func TestReadingValuesAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What net/http finds in a Cookie field is found here too, in the same order. Blanks around a value are nobody's.
+// What net/http finds in a Cookie field is found here too, in the same order. Blanks around a value belong to none.
 func FuzzValues(f *testing.F) {
 	for _, seed := range []string{
 		"lb=one", "a=b; lb=\"x\"", "lb=;lb=2", "lb==;", "lb=a b", "\tlb\t=\t1", `lb="`,

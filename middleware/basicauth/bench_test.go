@@ -17,11 +17,11 @@ func BenchmarkBasicAuth(b *testing.B) {
 		forget             bool
 	}{
 		{"bcrypt 10, verified", bcryptUser(b, "ann", 10), basic("ann", "secret"), true},
-		{"bcrypt 10, remembered", bcryptUser(b, "ann", 10), basic("ann", "secret"), false},
+		{"bcrypt 10, cached", bcryptUser(b, "ann", 10), basic("ann", "secret"), false},
 		{"bcrypt 10, known user, wrong password", bcryptUser(b, "ann", 10), basic("ann", "wrong"), false},
 		{"bcrypt 10, unknown user", bcryptUser(b, "ann", 10), basic("bob", "wrong"), false},
 		{"MD5, verified", apr1User, basic("apr1", "secret"), true},
-		{"MD5, remembered", apr1User, basic("apr1", "secret"), false},
+		{"MD5, cached", apr1User, basic("apr1", "secret"), false},
 		{"MD5, known user, wrong password", apr1User, basic("apr1", "wrong"), false},
 		{"MD5, unknown user", apr1User, basic("bob", "wrong"), false},
 		{"SHA-1", shaUser, basic("sha", "secret"), false},

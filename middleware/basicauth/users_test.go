@@ -50,7 +50,7 @@ func TestRefusalsCostTheSame(t *testing.T) {
 			names = append(names, name)
 		}
 		for _, name := range names {
-			for range 2 { // A refusal is not remembered.
+			for range 2 { // A refusal is not cached.
 				computed = nil
 				if got := serve(t.Context(), t, step, basic(name, "wrong")); got.status != http.StatusUnauthorized {
 					t.Errorf("%q gets in", name)
@@ -67,7 +67,7 @@ func TestRefusalsCostTheSame(t *testing.T) {
 	}
 }
 
-func TestRightPasswordsAreRemembered(t *testing.T) {
+func TestCorrectPasswordsAreCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		step := build(t, dynamic.BasicAuth{Users: []string{bcryptUser(t, "ann", 4), apr1User}})
 		computed := counting(step)
@@ -146,8 +146,8 @@ func blocked(t *testing.T) (step *BasicAuth, finish chan bool, running *atomic.I
 	return step, finish, running
 }
 
-// TestDigestsTellApart has every part of what is remembered count.
-func TestDigestsTellApart(t *testing.T) {
+// TestDigestsDiffer has every part of the cached key count.
+func TestDigestsDiffer(t *testing.T) {
 	seen := map[string]string{}
 	for _, user := range []string{"ann", "an"} {
 		for _, password := range []string{"secret", "secret ", ":secret"} {
@@ -209,7 +209,7 @@ func TestFlood(t *testing.T) {
 			t.Errorf("%d hashes at a time", running.Load())
 		}
 		if got := serve(t.Context(), t, step, basic("ann", "secret")); got.status != 200 {
-			t.Errorf("who is remembered gets %d", got.status)
+			t.Errorf("a cached user gets %d", got.status)
 		}
 		leave()
 		if got := <-gone; got.status != 0 || got.record.Status != 499 ||
@@ -249,7 +249,7 @@ func TestQueueHasABound(t *testing.T) {
 			got.record.Reason != "middleware auth@file: too many passwords are being checked" {
 			t.Errorf("one too many gets %d, %q", got.status, got.record.Reason)
 		}
-		// The first two compute the hash, and all others have then come with what is remembered.
+		// The first two compute the hash, and all others have then come with cached results.
 		finish <- true
 		finish <- true
 		for range maxWaiting + 2 {

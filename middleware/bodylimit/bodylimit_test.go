@@ -152,7 +152,7 @@ func TestOnTheWire(t *testing.T) {
 		) {
 			n, err := io.Copy(io.Discard, r.Body)
 			if r.Header.Get("X-Never") == "true" {
-				t.Error("the service was asked")
+				t.Error("the service got the request")
 			}
 			asked <- err
 			_, _ = fmt.Fprint(w, n)

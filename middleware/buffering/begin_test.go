@@ -24,8 +24,8 @@ func TestResponsesOfGRPC(t *testing.T) {
 	})).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 }
 
-// TestNobodyToAnswer is no reason for another try.
-func TestNobodyToAnswer(t *testing.T) {
+// TestAClientThatHasLeft is no reason for another try.
+func TestAClientThatHasLeft(t *testing.T) {
 	step := newBuffering(t, dynamic.Buffering{RetryExpression: "Attempts() < 3"})
 	record, tries := new(telemetry.Record), 0
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/", nil)

@@ -296,7 +296,7 @@ func TestRequests(t *testing.T) {
 		{"broken", 2000, -1, broken, "400 Bad Request\n"},
 		{"too slow", 2000, -1, iotest.ErrTimeout, "400 Bad Request\n"},
 		{"over", 2000, -1, context.DeadlineExceeded, "504 Gateway Timeout\n"},
-		{"larger than somebody else lets", 2000, -1, &http.MaxBytesError{Limit: 2000}, "413 Request Entity Too Large\n"},
+		{"larger than an outer limit", 2000, -1, &http.MaxBytesError{Limit: 2000}, "413 Request Entity Too Large\n"},
 		{"gone", 2000, -1, stalled, "200 "}, // what a recorder says of no answer
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -414,8 +414,8 @@ func TestRetriesEnd(t *testing.T) {
 	}
 }
 
-// TestForgottenResponses are read as long as that is cheap, and then broken off.
-func TestForgottenResponses(t *testing.T) {
+// TestDiscardedResponses are read as long as that is cheap, and then broken off.
+func TestDiscardedResponses(t *testing.T) {
 	step := newBuffering(t, dynamic.Buffering{RetryExpression: "Attempts() < 2"})
 	written, tries := 0, 0
 	serve(step, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), func(w http.ResponseWriter,

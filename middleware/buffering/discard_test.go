@@ -11,15 +11,15 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 )
 
-// TestBodiesThatNobodyGets demands that an endpoint can't keep a client waiting for a body that it sends slowly, or not
-// at all, where the response is forgotten or too large.
-func TestBodiesThatNobodyGets(t *testing.T) {
+// TestDiscardedBodies demands that an endpoint can't keep a client waiting for a body that it sends slowly, or not
+// at all, where the response is discarded or too large.
+func TestDiscardedBodies(t *testing.T) {
 	for name, test := range map[string]struct {
 		head   string
 		status int
 	}{
-		"forgotten":               {"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\nhalf", 200},
-		"forgotten, without body": {"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\n", 200},
+		"discarded":               {"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\nhalf", 200},
+		"discarded, without body": {"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\n", 200},
 		"too large":               {"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", 500},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +45,8 @@ func TestBodiesThatNobodyGets(t *testing.T) {
 	}
 }
 
-// TestBrokenTryIsForgotten has the record be that of the try which the client got.
-func TestBrokenTryIsForgotten(t *testing.T) {
+// TestBrokenTryIsDiscarded has the record be that of the try which the client got.
+func TestBrokenTryIsDiscarded(t *testing.T) {
 	var tries atomic.Int64
 	server := scripted(t, func(conn net.Conn, _ *http.Request) {
 		text := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"

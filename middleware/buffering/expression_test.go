@@ -41,13 +41,14 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// oxySays asks the library that the language is from: a try after which its buffer makes no other is the last.
+// oxySays evaluates with the library that the language is from: a try after which its buffer makes no other is the
+// last.
 func oxySays(t *testing.T, source string, ask try) bool {
 	t.Helper()
 	tries := 0
 	handler, err := buffer.New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		tries++
-		status := 100 + tries // No expression of the test asks for it.
+		status := 100 + tries // No expression of the test has it.
 		if tries >= ask.number {
 			status = ask.status
 		}

@@ -232,7 +232,7 @@ func TestWebSocketsPass(t *testing.T) {
 	}
 }
 
-// TestContinue invites the body of a client that asks, unless it is too large.
+// TestContinue demands 100 Continue for a client that expects it, unless the body is too large.
 func TestContinue(t *testing.T) {
 	step := newBuffering(t, dynamic.Buffering{MaxRequestBodyBytes: 4})
 	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, r *http.Request) {

@@ -240,8 +240,8 @@ func TestQuietServicesGetTheirFirstRequest(t *testing.T) {
 	})
 }
 
-// TestWhatWasAskedBeforeCountsNoMore answers a request long after the breaker has tripped.
-func TestWhatWasAskedBeforeCountsNoMore(t *testing.T) {
+// TestResultsOfEarlierRequestsAreIgnored answers a request long after the breaker has tripped.
+func TestResultsOfEarlierRequestsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRig(t, dynamic.CircuitBreaker{Expression: onErrors})
 		release := make(chan struct{})
@@ -329,7 +329,7 @@ func TestManyAtOnce(t *testing.T) {
 	counts := c.Counts()
 	if asked.Load()+refused.Load() != 8*3000 || counts["refused"] != refused.Load() || counts["tripped"] == 0 ||
 		asked.Load() == 0 {
-		t.Errorf("%d asked, %d refused, counted %v", asked.Load(), refused.Load(), counts)
+		t.Errorf("%d passed, %d refused, counted %v", asked.Load(), refused.Load(), counts)
 	}
 	trips, ends := uint64(0), uint64(0)
 	for _, line := range log.taken() {

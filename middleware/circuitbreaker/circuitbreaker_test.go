@@ -180,7 +180,7 @@ func (l *lines) Info(message string, rest ...any) { l.keep("info", message, rest
 // Warn keeps a line.
 func (l *lines) Warn(message string, rest ...any) { l.keep("warn", message, rest) }
 
-// taken returns the lines so far and forgets them.
+// taken returns the lines so far and clears them.
 func (l *lines) taken() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

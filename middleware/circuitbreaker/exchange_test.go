@@ -82,7 +82,7 @@ func TestLatencies(t *testing.T) {
 			wait(20 * time.Millisecond)
 			w.WriteHeader(200)
 		}, 20, 1},
-		"an upload that nobody reads": {true, 0, func(w http.ResponseWriter, _ *http.Request, wait func(time.Duration)) {
+		"an upload that is not read": {true, 0, func(w http.ResponseWriter, _ *http.Request, wait func(time.Duration)) {
 			wait(20 * time.Millisecond)
 			w.WriteHeader(200)
 		}, 20, 1},
@@ -156,7 +156,7 @@ func TestBodiesStayWhatTheyAre(t *testing.T) {
 					t.Errorf("read %d, %v", n, err)
 				}
 				if u, ok := r.Body.(readyUpload); !ok || u.last.Load() == 0 {
-					t.Error("nobody noted it")
+					t.Error("it was not noted")
 				}
 			}
 			if _, err := io.ReadAll(r.Body); err != nil {

@@ -33,7 +33,7 @@ func scripted(t *testing.T, script endpoint) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if script == nil { // Nobody listens.
+	if script == nil { // No listener.
 		_ = listener.Close()
 		return listener.Addr().String()
 	}

@@ -70,7 +70,7 @@ func documented() []exchange {
 			},
 		},
 		{title: "no type", accept: "br", header: []string{"Content-Type", "-"}, size: 2000},
-		{title: "no type, and nobody shall guess", accept: "br", header: []string{
+		{title: "no type, and no detection", accept: "br", header: []string{
 			"Content-Type", "-",
 			"X-Content-Type-Options", "nosniff",
 		}, size: 2000},

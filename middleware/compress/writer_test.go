@@ -249,7 +249,7 @@ func TestWhatIsNotCompressedIsSpliced(t *testing.T) {
 	c := made(t, nil)
 	c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if w.(splices).Splices() {
-			t.Error("splices before anybody knows")
+			t.Error("splices before the decision")
 		}
 		w.Header().Set("Content-Type", "image/png")
 		w.WriteHeader(http.StatusOK)
@@ -288,7 +288,7 @@ func TestWhatIsNotCompressedIsSpliced(t *testing.T) {
 func TestHijack(t *testing.T) {
 	for name, serve := range servers() {
 		if strings.HasSuffix(name, "h2") {
-			continue // Nobody can take an HTTP/2 connection over.
+			continue // HTTP/2 connections cannot be hijacked.
 		}
 		for _, switches := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
@@ -326,7 +326,7 @@ func TestHijack(t *testing.T) {
 	}
 }
 
-func TestLateCallsReachNobody(t *testing.T) {
+func TestLateCallsAreIgnored(t *testing.T) {
 	for _, size := range []int{10, 5000} {
 		c := made(t, nil)
 		w := new(recorded)

@@ -243,7 +243,7 @@ func TestRecordsStaySmall(t *testing.T) {
 	}
 }
 
-func TestSeveralHeadersAreNobodys(t *testing.T) {
+func TestSeveralHeadersAreRefused(t *testing.T) {
 	step := build(t, dynamic.DigestAuth{})
 	c := challenged(t, step)
 	header := c.authorization()

@@ -24,9 +24,9 @@ type cacheShard struct {
 	used  map[[idLength]byte]counted
 	// order holds the challenges in order of insertion.
 	order []nonce
-	// forgotten is the latest creation time of evicted challenges, or 0. It includes expired ones: a request may have
+	// evicted is the latest creation time of evicted challenges, or 0. It includes expired ones: a request may have
 	// checked the expiry before an eviction.
-	forgotten time.Duration
+	evicted time.Duration
 }
 
 // counted are the used counts of one challenge: seen is a bit set of the last ones up to highest.
@@ -42,7 +42,7 @@ func (l *nonceCache) use(n nonce, count uint32, now time.Duration) bool {
 	defer shard.mutex.Unlock()
 	counts, known := shard.used[n.id]
 	if !known {
-		if n.issued <= shard.forgotten {
+		if n.issued <= shard.evicted {
 			return false
 		}
 		shard.enter(n, now)
@@ -62,7 +62,7 @@ func (s *cacheShard) enter(n nonce, now time.Duration) {
 		if now-oldest.issued <= lifetime && len(s.order) < maxNonces {
 			break
 		}
-		s.forgotten = max(s.forgotten, oldest.issued)
+		s.evicted = max(s.evicted, oldest.issued)
 		delete(s.used, oldest.id)
 		s.order = s.order[1:]
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
-// TestCountsAreTakenOnce compares with a set that forgets nothing.
+// TestCountsAreTakenOnce compares with a set without a bound.
 func TestCountsAreTakenOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
@@ -56,7 +56,7 @@ func nonceOf(n int, issued time.Duration) (made nonce) {
 	return made
 }
 
-// TestLedgerHasABound enters more challenges than it holds. What it has forgotten can't be used again.
+// TestLedgerHasABound enters more challenges than it holds. What it has evicted can't be used again.
 func TestLedgerHasABound(t *testing.T) {
 	l := new(nonceCache)
 	const many = 3 * maxNonces
@@ -79,7 +79,7 @@ func TestLedgerHasABound(t *testing.T) {
 		}
 	}
 	if l.use(nonceOf(many+1, time.Duration(many-maxNonces)), 1, now) {
-		t.Error("a challenge as old as those that are forgotten is taken for an unused one")
+		t.Error("a challenge as old as the evicted ones is taken for an unused one")
 	}
 	// When all are over, they make room, and nothing younger is refused.
 	later := now + lifetime + 1

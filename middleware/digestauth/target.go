@@ -11,11 +11,11 @@ import (
 // isTarget reports whether the parameter uri is the target of the received request, before changes by middlewares. Both
 // are compared in canonical form, with their queries.
 func isTarget(uri string, r *http.Request, record *telemetry.Record) bool {
-	asked, host := record.Path, record.Host
-	if asked == "" {
-		asked = "*"
+	requested, host := record.Path, record.Host
+	if requested == "" {
+		requested = "*"
 		if path, ok := canonical.EscapedPath(r); ok {
-			asked = path
+			requested = path
 		}
 		host = r.Host
 	}
@@ -28,12 +28,12 @@ func isTarget(uri string, r *http.Request, record *telemetry.Record) bool {
 		return false
 	}
 	policy := canonical.Policy{Encoded: canonical.AllowAllEncoded()}
-	if target, err := policy.Apply(path); err == nil && target.Escaped == asked {
+	if target, err := policy.Apply(path); err == nil && target.Escaped == requested {
 		return true
 	}
 	policy.Sanitize = true
 	target, err := policy.Apply(path)
-	return err == nil && target.Escaped == asked
+	return err == nil && target.Escaped == requested
 }
 
 // originForm removes scheme and host from an absolute target with this host.

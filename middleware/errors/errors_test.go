@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
-// told is a page that says what it was asked.
-func told() http.Handler {
+// echoPage is a page that returns the request.
+func echoPage() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = fmt.Fprintf(w, "%s %s\nHost: %s\nFrom: %s\n", r.Method, r.RequestURI, r.Host, r.RemoteAddr)
@@ -33,7 +33,7 @@ func told() http.Handler {
 
 func TestReadme(t *testing.T) {
 	definition := middlewaretest.Examples(t, "README.md")["pages"]
-	pages, err := errorpages.New("pages@file", *definition.Errors, told())
+	pages, err := errorpages.New("pages@file", *definition.Errors, echoPage())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestDocumentedAnswers(t *testing.T) {
 	}
 }
 
-// refusing is a service that nobody is behind of.
+// refusing is a service without an endpoint.
 func refusing(status int, reason string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		telemetry.RecordFrom(r.Context()).Reason = reason
@@ -184,7 +184,7 @@ func TestErrorsNameTheOption(t *testing.T) {
 	}
 }
 
-// TestRequestOfAPage says what the error page service is asked.
+// TestRequestOfAPage checks the request to the error page service.
 func TestRequestOfAPage(t *testing.T) {
 	sent := []string{
 		"Accept: text/html", "Accept-Encoding: gzip", "Authorization: secret", "Cookie: a=b", "Content-Type: text/css",
@@ -242,7 +242,7 @@ func TestRequestOfAPage(t *testing.T) {
 			r := middlewaretest.Request(t, "PUT /a%2fb/c?d=e+f&g={status}", sent...)
 			pages.Wrap(next).ServeHTTP(httptest.NewRecorder(), r)
 			if got == nil {
-				t.Fatal("nothing was asked")
+				t.Fatal("there was no request")
 			}
 			equal(t, "request", []any{
 				got.Method, got.RequestURI, got.URL.RequestURI(), got.Host, got.RemoteAddr, got.ProtoMajor,
@@ -268,9 +268,9 @@ func TestNarrowestRewriteDecides(t *testing.T) {
 	}
 }
 
-// TestRecordSaysWhoFailed demands that the record names the service whose answer was replaced, and why there is no
-// page.
-func TestRecordSaysWhoFailed(t *testing.T) {
+// TestRecordNamesTheFailedService demands that the record names the service whose answer was replaced, and why there is
+// no page.
+func TestRecordNamesTheFailedService(t *testing.T) {
 	pageOf := func(service, reason string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			record := telemetry.RecordFrom(r.Context())

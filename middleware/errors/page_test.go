@@ -8,7 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 )
 
-// TestHeadOfAPage demands that a client who asks for the head of an answer waits for nothing but the head of the page.
+// TestHeadOfAPage demands that the response to HEAD waits for the head of the page alone.
 func TestHeadOfAPage(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nX-Page: yes\r\n"
 	for name, page := range map[string]func(t *testing.T) string{

@@ -19,13 +19,13 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tr
 		return
 	}
 	status := e.rewrites.of(tracker.Status)
-	asked, err := e.request(r, &tracker.received, tracker.Status, status)
+	request, err := e.request(r, &tracker.received, tracker.Status, status)
 	if err != nil {
 		e.note(record, err.Error())
 		e.without(w, status)
 		return
 	}
-	if e.ask(w, asked, status, r.Method == http.MethodHead, record) {
+	if e.servePage(w, request, status, r.Method == http.MethodHead, record) {
 		e.replaced.Add(1)
 		return
 	}
@@ -36,8 +36,8 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tr
 	e.without(w, status)
 }
 
-// ask runs the error page service, and reports whether there was a page.
-func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, headOnly bool,
+// servePage runs the error page service, and reports whether there was a page.
+func (e *ErrorPages) servePage(w http.ResponseWriter, r *http.Request, status int, headOnly bool,
 	record *telemetry.Record,
 ) bool {
 	failed := *record

@@ -44,16 +44,16 @@ func (e *ErrorPages) request(r *http.Request, from *received, original, status i
 	if err != nil {
 		return nil, fmt.Errorf("the path of its request: %w", err)
 	}
-	asked := r.WithContext(r.Context())
-	asked.Method, asked.Host = http.MethodGet, from.host
-	asked.URL = &url.URL{Path: "/", RawQuery: at.query}
-	asked.Body, asked.GetBody, asked.ContentLength, asked.TransferEncoding, asked.Trailer = http.NoBody, nil, 0, nil, nil
-	asked.Form, asked.PostForm, asked.MultipartForm, asked.Pattern = nil, nil, nil, ""
-	asked.Header = e.headers.of(r.Header)
-	if err := canonical.SetPath(asked, path); err != nil {
+	request := r.WithContext(r.Context())
+	request.Method, request.Host = http.MethodGet, from.host
+	request.URL = &url.URL{Path: "/", RawQuery: at.query}
+	request.Body, request.GetBody, request.ContentLength, request.TransferEncoding, request.Trailer = http.NoBody, nil, 0, nil, nil
+	request.Form, request.PostForm, request.MultipartForm, request.Pattern = nil, nil, nil, ""
+	request.Header = e.headers.of(r.Header)
+	if err := canonical.SetPath(request, path); err != nil {
 		return nil, fmt.Errorf("the path of its request: %w", err)
 	}
-	return asked, nil
+	return request, nil
 }
 
 // selection selects the request headers that the error page service gets.

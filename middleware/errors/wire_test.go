@@ -23,7 +23,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// refusingURL returns the URL of an endpoint that nobody listens on.
+// refusingURL returns the URL of an endpoint without a listener.
 func refusingURL(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -133,7 +133,7 @@ func TestEarlyAnswer(t *testing.T) {
 		for _, behind := range []string{"h1", "h2"} {
 			t.Run(front+"-"+behind, func(t *testing.T) {
 				endpoint := rig.Listen(t, behind, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					// Otherwise the standard library's server wants all of the body first.
+					// Otherwise the standard library's server reads all of the body first.
 					_ = http.NewResponseController(w).EnableFullDuplex()
 					answers(503, "bad").ServeHTTP(w, nil)
 					_ = http.NewResponseController(w).Flush()
@@ -253,7 +253,7 @@ func TestNothingLeaks(t *testing.T) {
 		_, _ = io.WriteString(w, "bad")
 		_ = http.NewResponseController(w).Flush()
 		_, err := io.Copy(w, strings.NewReader(strings.Repeat("x", 1<<17)))
-		equal(t, "end of an answer that nobody gets", errors.Is(err, intercept.ErrDiscarded), true)
+		equal(t, "end of a discarded answer", errors.Is(err, intercept.ErrDiscarded), true)
 		_, _, err = http.NewResponseController(w).Hijack()
 		equal(t, "hijacked", errors.Is(err, intercept.ErrDiscarded), true)
 	})
@@ -336,7 +336,7 @@ func TestBrokenPage(t *testing.T) {
 		[]any{"web@file", true})
 }
 
-// TestClientLeaves demands that nobody is asked for a page that nobody gets.
+// TestClientLeaves demands that no page is requested for a client that has left.
 func TestClientLeaves(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	page := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} })
@@ -349,7 +349,7 @@ func TestClientLeaves(t *testing.T) {
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(ctx, record), http.MethodGet, "/", nil)
 	build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, page).Wrap(next).ServeHTTP(httptest.NewRecorder(), r)
 	equal(t, "record", []any{record.Status, record.Reason}, []any{499, "the client left"})
-	equal(t, "asked", len(asked), 0)
+	equal(t, "requests", len(asked), 0)
 
 	// One that leaves while the page is awaited ends that too.
 	ctx, leave = context.WithCancel(t.Context())

@@ -67,9 +67,9 @@ func TestWriterKeepsItsAbilities(t *testing.T) {
 	}
 }
 
-// TestRecycledWriterIsClean demands that a writer which serves again knows nothing of the last answer.
+// TestRecycledWriterIsClean demands that a recycled writer has nothing of the last response.
 func TestRecycledWriterIsClean(t *testing.T) {
-	pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}, Query: "/?{url}"}, told())
+	pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}, Query: "/?{url}"}, echoPage())
 	released := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		telemetry.RecordFrom(r.Context()).Released = true
 		if r.URL.Path == "/bad" {
@@ -136,12 +136,12 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// BenchmarkGoodAnswer is what a request costs whose answer passes, where nobody keeps a part of it.
+// BenchmarkGoodAnswer is what a request costs whose answer passes, where no part of it is retained.
 func BenchmarkGoodAnswer(b *testing.B) {
 	bench(b, func(next http.Handler) http.Handler { return recyclable{next} })
 }
 
-// BenchmarkGoodAnswerKept is what it costs where somebody may keep the writer.
+// BenchmarkGoodAnswerKept is what it costs where the writer may be retained.
 func BenchmarkGoodAnswerKept(b *testing.B) {
 	bench(b, func(next http.Handler) http.Handler { return next })
 }

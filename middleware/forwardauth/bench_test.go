@@ -9,7 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// BenchmarkAsk measures one request that passes, beside the same authentication request asked by a bare transport.
+// BenchmarkAsk measures one request that passes, beside the same authentication request by a bare transport.
 func BenchmarkAsk(b *testing.B) {
 	address := serve(b, func(w http.ResponseWriter, _ *http.Request) { w.Header()["Remote-User"] = []string{"alice"} })
 	browser := []string{

@@ -99,8 +99,8 @@ func (a announcing) Read([]byte) (int, error) {
 // Close does nothing.
 func (announcing) Close() error { return nil }
 
-// TestBodiesThatNobodyNeedsAreNotRead has requests that wait to be asked for their bodies (Expect: 100-continue).
-func TestBodiesThatNobodyNeedsAreNotRead(t *testing.T) {
+// TestUnneededBodiesAreNotRead has requests with Expect: 100-continue.
+func TestUnneededBodiesAreNotRead(t *testing.T) {
 	for name, config := range map[string]dynamic.ForwardAuth{
 		"refused by the server": {}, "announced to be too large": {ForwardBody: true, MaxBodySize: pointer(int64(4))},
 	} {
@@ -177,7 +177,7 @@ func TestUnreadableBodies(t *testing.T) {
 		"malformed": {errors.New("invalid chunk"), http.StatusBadRequest, 0},
 	} {
 		step := named(t, dynamic.ForwardAuth{ForwardBody: true}, func(http.ResponseWriter, *http.Request) {
-			t.Errorf("%s: the server is asked", name)
+			t.Errorf("%s: the server got a request", name)
 		})
 		r := with(t, "abcdef", "POST /")
 		r.Body = &failing{strings.NewReader("abc"), test.err}

@@ -79,8 +79,8 @@ func saysAndWaits(text string) script {
 
 const secret = "s3cret-marked"
 
-// TestFailingServersLetNobodyPass has servers that fail in every way that there is.
-func TestFailingServersLetNobodyPass(t *testing.T) {
+// TestFailingServersAdmitNoRequest has servers that fail in every way that there is.
+func TestFailingServersAdmitNoRequest(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	const broken, silent = "unexpected EOF", "the endpoint closed the connection without a response"
@@ -179,7 +179,7 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 	})
 }
 
-// lateAnswer answers when nobody waits any more.
+// lateAnswer answers after the client's timeout.
 func lateAnswer(c net.Conn) {
 	readRequest(c)
 	_, _ = io.Copy(io.Discard, c)
@@ -199,8 +199,8 @@ func trickle(c net.Conn) {
 	}
 }
 
-// failed demands that a request with secrets is refused because the server did not answer, and that nothing is told
-// to anybody.
+// failed demands that a request with secrets is refused because the server did not answer, and that no secret is
+// disclosed.
 func failed(t *testing.T, step *ForwardAuth, reason string) {
 	t.Helper()
 	o := get(t, step, "Authorization: Bearer "+secret, "Cookie: session="+secret, "X-User: "+secret)
@@ -221,7 +221,7 @@ func failed(t *testing.T, step *ForwardAuth, reason string) {
 	}
 }
 
-// TestEarlyAnswers has servers that answer before they have read what they are asked about.
+// TestEarlyAnswers has servers that answer before they have read the request.
 func TestEarlyAnswers(t *testing.T) {
 	step := named(t, dynamic.ForwardAuth{ForwardBody: true}, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
@@ -236,18 +236,18 @@ func TestEarlyAnswers(t *testing.T) {
 	}
 }
 
-// TestUnaskedAnswers has a server that lets pass what it was not asked about yet, behind an answer that was asked for.
+// TestUnaskedAnswers has a server that sends a second, granting response behind that of the request.
 func TestUnaskedAnswers(t *testing.T) {
 	const no, yes = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	step := build(t, dynamic.ForwardAuth{Address: scripted(t, saysAndWaits(no+yes+yes))})
 	for range 50 {
 		if o := get(t, step); o.service != nil {
-			t.Fatal("an answer that nobody asked for lets pass")
+			t.Fatal("an unsolicited response lets a request pass")
 		}
 	}
 }
 
-// TestServersOfTLS has servers that can't prove who they are.
+// TestServersOfTLS has servers without a valid certificate.
 func TestServersOfTLS(t *testing.T) {
 	fine := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	secured := httptest.NewUnstartedServer(fine)

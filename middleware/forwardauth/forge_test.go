@@ -165,7 +165,7 @@ func (l *late) Read(p []byte) (int, error) {
 // Close does nothing.
 func (*late) Close() error { return nil }
 
-// TestUnannouncedTrailersForgeNothing has trailers that nobody sees before the body's end, whoever reads it.
+// TestUnannouncedTrailersForgeNothing has trailers that are read at the body's end, whichever handler reads it.
 func TestUnannouncedTrailersForgeNothing(t *testing.T) {
 	for _, forwardBody := range []bool{false, true} {
 		for _, byExpression := range []bool{false, true} {

@@ -44,12 +44,12 @@ func New(name string, config dynamic.ForwardAuth, options Options) (*ForwardAuth
 	if err != nil {
 		return nil, err
 	}
-	asked, err := newServer(&config, checked.address.url, options)
+	server, err := newServer(&config, checked.address.url, options)
 	if err != nil {
 		return nil, err
 	}
 	return &ForwardAuth{
-		name: name, warnings: warnings(&config, checked), settings: checked, server: asked,
+		name: name, warnings: warnings(&config, checked), settings: checked, server: server,
 		counts: new(counts),
 	}, nil
 }
@@ -57,9 +57,9 @@ func New(name string, config dynamic.ForwardAuth, options Options) (*ForwardAuth
 // NoRetain says that no part of a request outlives its handler here.
 func (*ForwardAuth) NoRetain() {}
 
-// Guards reports that the authentication server always decides who gets in.
+// Guards reports that the authentication server restricts access at all trust levels.
 func (f *ForwardAuth) Guards() guard.Access {
-	return guard.Access{Guards: guard.Always, Asks: f.settings.address.url.String()}
+	return guard.Access{Guards: guard.Always, Server: f.settings.address.url.String()}
 }
 
 // Warnings returns what the definition declares without effect, and what it leaves without a bound.

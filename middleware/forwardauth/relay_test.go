@@ -147,7 +147,7 @@ func TestOnly2xxPasses(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed has a server that would let pass whoever comes to another address.
+// TestRedirectsAreNotFollowed has a server that would admit requests to another address.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		var asked atomic.Int64
@@ -159,7 +159,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		})
 		if o := get(t, step); o.service != nil || o.Code != status || asked.Load() != 1 ||
 			o.Header().Get("Location") != "http://auth.test/fine" {
-			t.Errorf("%d: answers %d to %s after %d questions", status, o.Code, o.Header().Get("Location"), asked.Load())
+			t.Errorf("%d: answers %d to %s after %d requests", status, o.Code, o.Header().Get("Location"), asked.Load())
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestHalfOfALongAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswersLeaveHeadersOfOthers has a response to which somebody before has added.
+// TestAnswersLeaveHeadersOfOthers has a response to which an earlier middleware has added.
 func TestAnswersLeaveHeadersOfOthers(t *testing.T) {
 	step := named(t, dynamic.ForwardAuth{}, answering(http.StatusForbidden, "", "Set-Cookie: theirs=1",
 		"Content-Type: text/plain"))

@@ -58,7 +58,7 @@ func (s *settings) received(header http.Header) http.Header {
 			h[name] = values
 		}
 	}
-	// What Connection names is not for others, whether it is shown or not.
+	// Headers that Connection names are hop-by-hop.
 	forwarded.RemoveHopByHop(h, nil)
 	for _, name := range [...]string{"Connection", "Content-Length", "Expect", "Host", "Te", "Upgrade"} {
 		delete(h, name)
@@ -130,7 +130,7 @@ func proto(r *http.Request) string {
 	return "http"
 }
 
-// port returns the port that the client asked for, by the headers of the authentication request as far as they are
+// port returns the port of the client's request, by the headers of the authentication request as far as they are
 // made.
 func port(r *http.Request, made http.Header) string {
 	if port := canonical.Port(r.Host); port != "" {

@@ -29,7 +29,7 @@ func written(r *http.Request) string {
 	return b.String()
 }
 
-// browsed is a request as an entrypoint hands it on that a trusted proxy has sent, whose peer a middleware has told
+// browsed is a request as an entrypoint hands it on that a trusted proxy has sent, whose peer a middleware has set
 // about.
 func browsed(t testing.TB, line string, headers ...string) *http.Request {
 	t.Helper()
@@ -48,7 +48,7 @@ func browsed(t testing.TB, line string, headers ...string) *http.Request {
 	return r
 }
 
-// TestQuestions shows what the authentication server is asked under every option that has a part in it.
+// TestQuestions shows the authentication request under every option that changes it.
 func TestQuestions(t *testing.T) {
 	get := func(headers ...string) func(testing.TB) *http.Request {
 		return func(t testing.TB) *http.Request { return browsed(t, "GET /a%2Fb?q=1&r", headers...) }

@@ -63,7 +63,7 @@ func named(t testing.TB, config dynamic.ForwardAuth, handler http.HandlerFunc) *
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// leadsTo connects to the server of one URL, whatever is asked for.
+// leadsTo connects to the server of one URL, whatever the address is.
 func leadsTo(where string) dialFunc {
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(where, "http://"))

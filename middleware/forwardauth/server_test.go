@@ -20,12 +20,12 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
-// connections tells what becomes of the connections of a server.
+// connections reports the states of a server's connections.
 type connections struct {
 	opened, closed chan net.Conn
 }
 
-// counted starts a server whose connections are told about.
+// counted starts a server whose connections are reported.
 func counted(t *testing.T, handler http.HandlerFunc) (*httptest.Server, connections) {
 	t.Helper()
 	c := connections{opened: make(chan net.Conn, 1000), closed: make(chan net.Conn, 1000)}
@@ -42,7 +42,7 @@ func counted(t *testing.T, handler http.HandlerFunc) (*httptest.Server, connecti
 	return server, c
 }
 
-// TestConnectionsAreKept asks one authentication request after the other, with answers of every shape.
+// TestConnectionsAreKept sends one authentication request after the other, with responses of every shape.
 func TestConnectionsAreKept(t *testing.T) {
 	server, seen := counted(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -118,7 +118,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	defer cancel()
 	o := send(t, step, middlewaretest.Request(t, "GET /").WithContext(ctx), nil)
 	if o.Code != http.StatusGatewayTimeout || len(asked) > 0 {
-		t.Errorf("answers %d, and the server is asked %d times more", o.Code, len(asked))
+		t.Errorf("answers %d, and the server got %d further requests", o.Code, len(asked))
 	}
 	close(answer)
 	all.Wait()
@@ -141,11 +141,11 @@ func TestHostsOfAnyLanguage(t *testing.T) {
 	}
 	const want = "xn--bcher-kva.example:8080"
 	if host, address := <-asked, <-dialed; host != want || address != want {
-		t.Errorf("dials %s, and asks %s", address, host)
+		t.Errorf("dials %s, and requests %s", address, host)
 	}
 }
 
-// TestManyAtOnce asks many questions at a time, each of which must get its own answer.
+// TestManyAtOnce sends many requests at a time, each of which must get its own response.
 func TestManyAtOnce(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		server, seen := counted(t, func(w http.ResponseWriter, r *http.Request) {
@@ -211,7 +211,7 @@ func TestTLS(t *testing.T) {
 	}{
 		"a file":         {dynamic.ClientTLS{CA: ca}, "0"},
 		"text":           {dynamic.ClientTLS{CA: cert}, "0"},
-		"anybody":        {dynamic.ClientTLS{InsecureSkipVerify: true}, "0"},
+		"unverified":     {dynamic.ClientTLS{InsecureSkipVerify: true}, "0"},
 		"a certificate":  {dynamic.ClientTLS{CA: ca, Cert: cert, Key: key}, "1"},
 		"with no effect": {dynamic.ClientTLS{CA: ca, CAOptional: pointer(true)}, "0"},
 	} {

@@ -199,7 +199,7 @@ func (s *settings) checkSignIn(config *dynamic.ForwardAuth) error {
 		return errors.New(option + " is not a URL")
 	}
 	if parsed.Scheme == "" && parsed.Host == "" && parsed.Path != "" {
-		return nil // It is resolved against the URL that the client asked for.
+		return nil // It is resolved against the URL of the client's request.
 	}
 	if err := checkURL(parsed); err != nil {
 		return fmt.Errorf("%s %w", option, err)

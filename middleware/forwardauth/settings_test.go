@@ -234,7 +234,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestFilesAreReadThroughTheCaller has a definition whose files are traceRequest by somebody else.
+// TestFilesAreReadThroughTheCaller has a definition whose files are read by the caller.
 func TestFilesAreReadThroughTheCaller(t *testing.T) {
 	var asked []string
 	_, err := New("auth@file", dynamic.ForwardAuth{Address: "https://auth", TLS: &dynamic.ClientTLS{CA: "ca.pem"}},
@@ -243,7 +243,7 @@ func TestFilesAreReadThroughTheCaller(t *testing.T) {
 			return nil, errors.New("not now")
 		}})
 	if err == nil || err.Error() != "forwardAuth.tls.ca: not now" || len(asked) != 1 || asked[0] != "ca.pem" {
-		t.Errorf("asked for %q: %v", asked, err)
+		t.Errorf("requested %q: %v", asked, err)
 	}
 }
 
@@ -309,10 +309,10 @@ func FuzzNew(f *testing.F) {
 		}
 		q := step.settings.authRequest(middlewaretest.Request(t, "GET /"), nil)
 		if q.URL.User != nil || q.URL.Host == "" || strings.ContainsAny(q.URL.RequestURI(), " \r\n") {
-			t.Fatalf("asks for %q", q.URL)
+			t.Fatalf("requests %q", q.URL)
 		}
 		if uri := q.URL.RequestURI(); strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-			t.Fatalf("asks for %q", uri)
+			t.Fatalf("requests %q", uri)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func newAccounts() accounts {
 	return a
 }
 
-// verify lets pass who has a session, sends a browser to the login page, and refuses others.
+// verify admits requests with a session, sends a browser to the login page, and refuses others.
 func (a accounts) verify(w http.ResponseWriter, r *http.Request) {
 	session, err := r.Cookie("session")
 	switch {
@@ -57,7 +57,7 @@ func (a accounts) verify(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// login gives a session to who knows the password, and sends it back.
+// login gives a session to a client with the password, and redirects it back.
 func (a accounts) login(w http.ResponseWriter, r *http.Request) {
 	if r.PostFormValue("password") != "open sesame" {
 		http.Error(w, "<form method=post>", http.StatusOK)
@@ -193,12 +193,12 @@ func TestResponsesStream(t *testing.T) {
 	}
 }
 
-// TestWebSockets has handshakes, one of which is refused. The server is asked like about any other request.
+// TestWebSockets has handshakes, one of which is refused. They are authorized like any other request.
 func TestWebSockets(t *testing.T) {
 	step := named(t, dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"s"}, AuthResponseHeaders: []string{"X-User"}},
 		func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Upgrade")+r.Header.Get("Connection") != "" || r.Method != http.MethodGet {
-				t.Errorf("is asked %s with %v", r.Method, r.Header)
+				t.Errorf("got %s with %v", r.Method, r.Header)
 			}
 			w.Header().Set("X-User", "alice")
 			http.SetCookie(w, &http.Cookie{Name: "s", Value: "1"})
@@ -252,7 +252,7 @@ func TestWebSockets(t *testing.T) {
 	}
 }
 
-// TestRefusedWhileTheBodyIsSent has a client that sends without end and is told to stop.
+// TestRefusedWhileTheBodyIsSent has a client that sends without end and gets an error response.
 func TestRefusedWhileTheBodyIsSent(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		handler := named(t, dynamic.ForwardAuth{}, answering(http.StatusForbidden, "no")).Wrap(nil)

@@ -54,7 +54,7 @@ func (s *service) description() *grpc.ServiceDesc {
 			_ = grpc.SetTrailer(ctx, metadata.Pairs("x-trailer", "end", "x-trailer", "twice"))
 			switch in.GetValue() {
 			case "fail":
-				return nil, status.Error(codes.FailedPrecondition, "as asked: 100%")
+				return nil, status.Error(codes.FailedPrecondition, "as requested: 100%")
 			case "wait":
 				close(s.here)
 				<-ctx.Done()

@@ -394,7 +394,7 @@ func FuzzEncode(f *testing.F) {
 
 // FuzzTrailers asserts that a frame of trailers can be taken apart into lines whatever the values are.
 func FuzzTrailers(f *testing.F) {
-	f.Add("Grpc-Message", "as asked: 100%", "x")
+	f.Add("Grpc-Message", "as requested: 100%", "x")
 	f.Add("X-A", "a\r\nGrpc-Status: 0", "")
 	f.Fuzz(func(t *testing.T, name, first, second string) {
 		if name == "" || strings.ContainsAny(name, ": \r\n") {

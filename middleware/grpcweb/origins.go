@@ -68,13 +68,13 @@ func (o *origins) of(header http.Header) string {
 
 // preflight reports whether an OPTIONS request is the preflight of a gRPC-Web call; all clients send X-Grpc-Web.
 func preflight(header http.Header) bool {
-	return len(header[requestMethod]) > 0 && slices.ContainsFunc(asked(header), func(name string) bool {
+	return len(header[requestMethod]) > 0 && slices.ContainsFunc(requestedHeaders(header), func(name string) bool {
 		return name == "X-Grpc-Web"
 	})
 }
 
-// asked returns the values of Access-Control-Request-Headers.
-func asked(header http.Header) []string {
+// requestedHeaders returns the values of Access-Control-Request-Headers.
+func requestedHeaders(header http.Header) []string {
 	var names []string
 	for _, list := range header[requestHeaders] {
 		for name := range strings.SplitSeq(list, ",") {
@@ -101,7 +101,7 @@ func (g *GRPCWeb) preflight(w http.ResponseWriter, r *http.Request) {
 		header.Set(allowOrigin, origin)
 		header.Set(allowCredentials, "true")
 		header.Set(allowMethods, http.MethodPost)
-		header.Set(allowHeaders, strings.Join(asked(r.Header), ", "))
+		header.Set(allowHeaders, strings.Join(requestedHeaders(r.Header), ", "))
 		header.Set(maxAge, preflightSeconds)
 	}
 	w.WriteHeader(http.StatusOK)

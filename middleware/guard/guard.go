@@ -23,9 +23,9 @@ type Access struct {
 	Guards TrustLevels
 	// Gaps explain why it does not at other levels.
 	Gaps []Gap
-	// Asks is the URL of the authorization server; empty if there is none. A server that is an entrypoint of this process
-	// does not restrict access.
-	Asks string
+	// Server is the URL of the authorization server; empty if there is none. A server that is an entrypoint of this
+	// process does not restrict access.
+	Server string
 }
 
 // Gap is why a middleware does not restrict access at some trust levels.

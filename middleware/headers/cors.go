@@ -109,8 +109,8 @@ func (c *cors) preflight(w http.ResponseWriter, r *http.Request) bool {
 	if c.anyMethod && granted.origin != "" && isToken(method) {
 		methods = method
 	}
-	if asked := r.Header[requestHeaders]; c.anyHeader && granted.origin != "" && areTokens(asked) {
-		names = strings.Join(asked, ",")
+	if requested := r.Header[requestHeaders]; c.anyHeader && granted.origin != "" && areTokens(requested) {
+		names = strings.Join(requested, ",")
 	}
 	set(allowOrigin, granted.origin)
 	if c.credentials {

@@ -69,7 +69,7 @@ func TestWhatIsAPreflight(t *testing.T) {
 	for _, test := range tests {
 		answer, asked := ask(t, build(t, test.config), middlewaretest.Request(t, test.lines[0], test.lines[1:]...), nil)
 		if asked != test.asked {
-			t.Errorf("%s: service was asked: %v", test.name, asked)
+			t.Errorf("%s: service got the request: %v", test.name, asked)
 		}
 		if !asked && (answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Length") != "0") {
 			t.Errorf("%s: status %d, headers %q", test.name, answer.StatusCode, answer.Header)

@@ -116,7 +116,7 @@ func TestAnnouncedTrailersForgeNothing(t *testing.T) {
 
 // TestUnannouncedTrailersForgeNothing has trailers that appear at the end of the body only.
 func TestUnannouncedTrailersForgeNothing(t *testing.T) {
-	for _, body := range []string{"announced by nobody", "read before"} {
+	for _, body := range []string{"not announced", "read before"} {
 		r := middlewaretest.Request(t, "POST /", "Transfer-Encoding: chunked")
 		r.Body = &late{Reader: strings.NewReader("abc"), request: r, trailer: forgedTrailers()}
 		if body == "read before" {

@@ -196,7 +196,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReferenceHasEveryOption goes through the model's fields, so that one that is added there can't be forgotten here.
+// TestReferenceHasEveryOption goes through the model's fields, so that one that is added there can't be missing here.
 func TestReferenceHasEveryOption(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

@@ -46,7 +46,7 @@ func TestReadmeOfCORSAndSecurity(t *testing.T) {
 		maxAge: {"600"}, "Content-Length": {"0"},
 	}
 	if diff := cmp.Diff(want, answer.Header); diff != "" || asked {
-		t.Errorf("service was asked: %v, headers %s", asked, diff)
+		t.Errorf("service got the request: %v, headers %s", asked, diff)
 	}
 	strict := build(t, *examples["strict"].Headers)
 	r := middlewaretest.Request(t, "GET /")

@@ -26,9 +26,9 @@ func TestAllowedHosts(t *testing.T) {
 		"Example.com", "other.example:8443", "[::1]", "*.wild.example",
 		"d.example", "e.example", "f.example:1",
 	}}
-	believed, anybody := hosts, hosts
-	believed.HostsProxyHeaders = []string{"x-forwarded-host", "X-Forwarded-Server"}
-	anybody.HostsProxyHeaders = []string{"X-Original-Host"}
+	trusted, untrusted := hosts, hosts
+	trusted.HostsProxyHeaders = []string{"x-forwarded-host", "X-Forwarded-Server"}
+	untrusted.HostsProxyHeaders = []string{"X-Original-Host"}
 	proxied := hosts
 	proxied.SSLProxyHeaders = map[string]string{"X-Forwarded-Proto": "https"}
 	replaced := hosts
@@ -66,57 +66,57 @@ func TestAllowedHosts(t *testing.T) {
 		{name: "path", config: hosts, host: "example.com/evil"},
 		{name: "bad port", config: hosts, host: "example.com:evil"},
 		{
-			name: "forwarded header that nobody asked for", config: hosts, host: "evil.example",
+			name: "forwarded header that is not configured", config: hosts, host: "evil.example",
 			header: http.Header{"X-Forwarded-Host": {"example.com"}},
 		},
 
 		{
-			name: "believed", config: believed, host: "inner", header: http.Header{"X-Forwarded-Host": {"example.com"}},
+			name: "trusted", config: trusted, host: "inner", header: http.Header{"X-Forwarded-Host": {"example.com"}},
 			want: true,
 		},
 		{
-			name: "believed, other host", config: believed, host: "example.com",
+			name: "trusted, other host", config: trusted, host: "example.com",
 			header: http.Header{"X-Forwarded-Host": {"evil.example"}},
 		},
-		{name: "believed, absent", config: believed, host: "example.com", want: true},
+		{name: "trusted, absent", config: trusted, host: "example.com", want: true},
 		{
-			name: "believed, empty", config: believed, host: "example.com", header: http.Header{"X-Forwarded-Host": {""}},
+			name: "trusted, empty", config: trusted, host: "example.com", header: http.Header{"X-Forwarded-Host": {""}},
 			want: true,
 		},
-		{name: "believed, second", config: believed, host: "inner", header: http.Header{
+		{name: "trusted, second", config: trusted, host: "inner", header: http.Header{
 			"X-Forwarded-Host":   {""},
 			"X-Forwarded-Server": {"example.com"},
 		}, want: true},
 		{
-			name: "believed, the first counts", config: believed, host: "example.com",
+			name: "trusted, the first counts", config: trusted, host: "example.com",
 			header: http.Header{"X-Forwarded-Host": {"evil.example"}, "X-Forwarded-Server": {"example.com"}},
 		},
 		{
-			name: "believed, twice", config: believed, host: "example.com",
+			name: "trusted, twice", config: trusted, host: "example.com",
 			header: http.Header{"X-Forwarded-Host": {"example.com", "evil.example"}},
 		},
 		{
-			name: "believed, list", config: believed, host: "example.com",
+			name: "trusted, list", config: trusted, host: "example.com",
 			header: http.Header{"X-Forwarded-Host": {"example.com, evil.example"}},
 		},
 		{
-			name: "believed, alias", config: believed, host: "evil.example",
+			name: "trusted, alias", config: trusted, host: "evil.example",
 			header: http.Header{"X_Forwarded_Host": {"example.com"}},
 		},
 
 		{
-			name: "anybody's, both listed", config: anybody, host: "example.com",
+			name: "untrusted, both listed", config: untrusted, host: "example.com",
 			header: http.Header{"X-Original-Host": {"[::1]"}}, want: true,
 		},
 		{
-			name: "anybody's, forged", config: anybody, host: "evil.example",
+			name: "untrusted, forged", config: untrusted, host: "evil.example",
 			header: http.Header{"X-Original-Host": {"example.com"}},
 		},
 		{
-			name: "anybody's, other host", config: anybody, host: "example.com",
+			name: "untrusted, other host", config: untrusted, host: "example.com",
 			header: http.Header{"X-Original-Host": {"evil.example"}},
 		},
-		{name: "anybody's, absent", config: anybody, host: "example.com", want: true},
+		{name: "untrusted, absent", config: untrusted, host: "example.com", want: true},
 
 		{name: "the client's Host counts", config: replaced, host: "evil.example"},
 		{
@@ -142,7 +142,7 @@ func (c hostCase) check(t *testing.T, r *http.Request) {
 	record := new(telemetry.Record)
 	answer, asked := ask(t, build(t, c.config), r.WithContext(telemetry.WithRecord(t.Context(), record)), nil)
 	if asked != c.want {
-		t.Errorf("%s: service was asked: %v", c.name, asked)
+		t.Errorf("%s: service got the request: %v", c.name, asked)
 	}
 	if !c.want && (answer.StatusCode != http.StatusInternalServerError || !strings.Contains(record.Reason,
 		"allowedHosts")) {

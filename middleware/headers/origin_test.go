@@ -170,7 +170,7 @@ func FuzzOrigin(f *testing.F) {
 				[]string{asked}
 			answer, served := ask(t, step, r, nil)
 			if preflight := verb == http.MethodOptions && origin != "" && method != ""; served == preflight {
-				t.Fatalf("%s %q %q: the service was asked: %v", verb, origin, method, served)
+				t.Fatalf("%s %q %q: the service got the request: %v", verb, origin, method, served)
 			}
 			value := answer.Header.Get(allowOrigin)
 			if value == "" {

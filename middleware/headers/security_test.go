@@ -36,8 +36,8 @@ func TestNonceIsNewForEachResponse(t *testing.T) {
 	}
 }
 
-// TestStrictTransportKnowsTheConnection has the marks of a TLS-terminating proxy; anything else is ignored.
-func TestStrictTransportKnowsTheConnection(t *testing.T) {
+// TestStrictTransportDependsOnTheConnection has the marks of a TLS-terminating proxy; anything else is ignored.
+func TestStrictTransportDependsOnTheConnection(t *testing.T) {
 	config := dynamic.Headers{
 		STSSeconds: new(int64(1)), SSLProxyHeaders: map[string]string{"x-forwarded-proto": "https", "Front-End-Https": "on"},
 		CustomResponseHeaders: map[string]string{"X-A": "1"}, PublicKey: "pin",

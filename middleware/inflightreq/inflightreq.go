@@ -22,9 +22,9 @@ type InFlightReq struct {
 	amount int64
 	source *source.Source
 	// shared is the step of all owners, or nil if each has its own.
-	shared   *step
-	refused  atomic.Uint64
-	passages sync.Pool
+	shared  *step
+	refused atomic.Uint64
+	states  sync.Pool
 }
 
 // New validates the definition: amount must be at least 1. The error names the option.
@@ -37,7 +37,7 @@ func New(name string, config dynamic.InFlightReq) (*InFlightReq, error) {
 		return nil, err
 	}
 	m := &InFlightReq{
-		name: name, amount: config.Amount, source: criterion, passages: sync.Pool{New: func() any { return new(passage) }},
+		name: name, amount: config.Amount, source: criterion, states: sync.Pool{New: func() any { return new(requestState) }},
 	}
 	if config.Shared {
 		m.shared = m.step()

@@ -24,8 +24,8 @@ func (s *step) Status() (state string, levels map[string]int64) {
 	return "", map[string]int64{"in_flight": s.inFlight.Load()}
 }
 
-// passage carries next through the counter, which has a single handler. The writer passes unchanged.
-type passage struct {
+// requestState carries next through the counter, which has a single handler. The writer passes unchanged.
+type requestState struct {
 	http.ResponseWriter
 
 	next http.Handler
@@ -34,11 +34,11 @@ type passage struct {
 // Wrap returns a handler that calls next unless too many requests of the source are in flight.
 func (s *step) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := s.limit.passages.Get().(*passage)
+		p := s.limit.states.Get().(*requestState)
 		p.ResponseWriter, p.next = w, next
 		defer func() {
 			p.ResponseWriter, p.next = nil, nil
-			s.limit.passages.Put(p)
+			s.limit.states.Put(p)
 		}()
 		s.counter.ServeHTTP(p, r)
 	})
@@ -52,7 +52,7 @@ func (s *step) token(r *http.Request) (string, int64, error) {
 
 // pass passes a counted request to its handler.
 func (s *step) pass(w http.ResponseWriter, r *http.Request) {
-	p := w.(*passage)
+	p := w.(*requestState)
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
 	p.next.ServeHTTP(p.ResponseWriter, r)
@@ -61,6 +61,6 @@ func (s *step) pass(w http.ResponseWriter, r *http.Request) {
 // ServeHTTP refuses a request that exceeds the limit.
 func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request, _ error) {
 	s.limit.refused.Add(1)
-	answer.Refuse(w.(*passage).ResponseWriter, r, http.StatusTooManyRequests, s.limit.name,
+	answer.Refuse(w.(*requestState).ResponseWriter, r, http.StatusTooManyRequests, s.limit.name,
 		"too many requests of the source are under way")
 }

@@ -81,7 +81,7 @@ func formAttacks(t *testing.T) map[string]attack {
 	}
 }
 
-// keyAttacks are signed by nobody who may.
+// keyAttacks are signed with keys that are not allowed.
 func keyAttacks(t *testing.T) map[string]attack {
 	ring := keys()
 	good := sign(t, jose.RS256, ring.rsa, claimsWith(nil), map[string]any{"kid": "r"})
@@ -343,7 +343,7 @@ func TestAttacks(t *testing.T) {
 		})
 	}
 	if j.cache.size() != 0 {
-		t.Error("something is remembered of them")
+		t.Error("something is cached of them")
 	}
 }
 
@@ -411,6 +411,6 @@ func TestInjectedKeys(t *testing.T) {
 		}
 	}
 	if asked != 0 {
-		t.Errorf("the server of the attacker was asked %d times", asked)
+		t.Errorf("the server of the attacker got %d requests", asked)
 	}
 }

@@ -30,7 +30,7 @@ func benchmarked(b *testing.B) (j *JWT, tokens map[string]string) {
 		}
 }
 
-// BenchmarkVerify is what a token costs that is not remembered.
+// BenchmarkVerify is what a token costs that is not cached.
 func BenchmarkVerify(b *testing.B) {
 	j, tokens := benchmarked(b)
 	for name, token := range tokens {
@@ -45,8 +45,8 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// BenchmarkRemembered is what a request costs whose token is remembered, without and with headers to set.
-func BenchmarkRemembered(b *testing.B) {
+// BenchmarkCached is what a request costs whose token is cached, without and with headers to set.
+func BenchmarkCached(b *testing.B) {
 	j, tokens := benchmarked(b)
 	for name, headers := range map[string]map[string]string{"alone": nil, "two headers": {
 		"X-User":  "sub",
@@ -72,8 +72,8 @@ func BenchmarkRemembered(b *testing.B) {
 	}
 }
 
-// BenchmarkRememberedParallel is the same from many sides, with many tokens.
-func BenchmarkRememberedParallel(b *testing.B) {
+// BenchmarkCachedParallel is the same from many sides, with many tokens.
+func BenchmarkCachedParallel(b *testing.B) {
 	j, _ := benchmarked(b)
 	var all []string
 	for i := range 1000 {

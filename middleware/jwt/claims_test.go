@@ -87,12 +87,12 @@ func TestRequiredClaims(t *testing.T) {
 			t.Errorf("%s: the user is %q", name, user)
 		}
 		if got == nil && j.cache.size() > 0 {
-			t.Errorf("%s: it is remembered", name)
+			t.Errorf("%s: it is cached", name)
 		}
 	}
 }
 
-// Who a record says a request is from.
+// The user in the record of a request.
 func TestUser(t *testing.T) {
 	for sub, want := range map[string]string{
 		`"ann"`: "ann", `"Zoë"`: "Zoë", `""`: "", `5`: "", `null`: "", `["ann"]`: "", `"a\nb"`: "", `"a\u0000"`: "",

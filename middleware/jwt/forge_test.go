@@ -50,7 +50,7 @@ func TestForgedHeaders(t *testing.T) {
 				{"Connection: " + spelling + "," + spelling, spelling + ": forged"},
 				{"Connection: " + strings.ToLower(name), "Connection: close"},
 			} {
-				for range 2 { // Verified, and remembered.
+				for range 2 { // Verified, and cached.
 					check(t, j, fmt.Sprintf("%q", attempt), want, append(slices.Clone(attempt), "Authorization: Bearer "+token))
 				}
 			}
@@ -105,7 +105,7 @@ func TestForgedTrailers(t *testing.T) {
 	}
 }
 
-// A token that nobody has looked at does not come along with one that was verified: the service would believe it.
+// An unverified token is not forwarded along with a verified one: the service would trust it.
 func TestForgedTokens(t *testing.T) {
 	good := sign(t, "HS256", []byte(secret), claimsWith(nil), nil)
 	everywhere := dynamic.JWT{SigningSecret: secret, TokenHeader: "X-Token", TokenCookie: "token", TokenQueryKey: "jwt"}
@@ -184,7 +184,7 @@ func TestHeadersAreItsOwn(t *testing.T) {
 	}
 }
 
-// Requests that are refused reach nobody, and carry nothing.
+// Refused requests do not reach the service.
 func TestNothingIsSetWhereItEnds(t *testing.T) {
 	j := forwarding(t)
 	r := request(t, "x")

@@ -14,7 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// FuzzToken asks what gets in: nothing but what the secret signed, in its one spelling.
+// FuzzToken demands that nothing is accepted but what the secret signed, in its one spelling.
 func FuzzToken(f *testing.F) {
 	for _, payload := range []string{
 		`{"exp":9999999999}`, `{"exp":9999999999,"sub":"ann","aud":["a"]}`, `{"exp":1}`,
@@ -101,7 +101,8 @@ func FuzzJWKS(f *testing.F) {
 	})
 }
 
-// FuzzClaim looks up, compares and writes claims by any path: what reaches a header is one line that nobody trims.
+// FuzzClaim looks up, compares and writes claims by any path: what reaches a header is one line without blanks at its
+// ends.
 func FuzzClaim(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"a":{"b":["c",1,true,null,{"d":"e"}]}}`, "a.b"},

@@ -82,7 +82,7 @@ func New(name string, config dynamic.JWT, options Options) (*JWT, error) {
 	return j, nil
 }
 
-// access returns when tokens decide who gets in. The key sets of identity providers sign tokens for every account
+// access returns when tokens restrict access. The key sets of identity providers sign tokens for every account
 // there.
 func access(name string, config dynamic.JWT) guard.Access {
 	named := slices.ContainsFunc(config.Claims, func(claim dynamic.JWTClaim) bool { return len(claim.Values) > 0 })
@@ -97,7 +97,7 @@ func access(name string, config dynamic.JWT) guard.Access {
 // NoRetain says that no part of a request outlives its handler here.
 func (*JWT) NoRetain() {}
 
-// Guards reports that it decides who gets in, unless every token of a key set does.
+// Guards reports that it restricts access, unless every token of a key set is accepted.
 func (j *JWT) Guards() guard.Access { return j.access }
 
 // Warnings returns what the definition declares without effect: keys of a set that no token can be verified with.
@@ -127,7 +127,7 @@ func (j *JWT) Counts() map[string]uint64 {
 	return counted
 }
 
-// Status returns how many keys and remembered tokens there are. The state is empty, or "waiting" until the first
+// Status returns how many keys and cached tokens there are. The state is empty, or "waiting" until the first
 // key set has been fetched, "stale" when the last one could not be and the one before still counts, and "keyless"
 // when there are no keys.
 func (j *JWT) Status() (state string, levels map[string]int64) {

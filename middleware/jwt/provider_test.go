@@ -59,7 +59,7 @@ func startProvider(t testing.TB) *provider {
 	return p
 }
 
-// rotate has the provider sign with another key, and know no other.
+// rotate has the provider sign with another key alone.
 func (p *provider) rotate(t testing.TB, key *rsa.PrivateKey) {
 	t.Helper()
 	pair, err := mockoidc.NewKeypair(key)
@@ -160,7 +160,7 @@ func (*network) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 // pass lets the test's time go by.
 func pass(duration time.Duration) { <-time.NewTimer(duration).C }
 
-// expect sends a token through, and wants a status: 204 is that of the service.
+// expect sends a token, and demands a status: 204 is that of the service.
 func expect(t testing.TB, j *JWT, token string, status int, why string) {
 	t.Helper()
 	r := request(t, token)
@@ -169,7 +169,7 @@ func expect(t testing.TB, j *JWT, token string, status int, why string) {
 	}
 }
 
-// logged wants these lines, by how they begin.
+// logged demands these lines, by how they begin.
 func logged(t testing.TB, logger *lines, want ...string) {
 	t.Helper()
 	got := logger.take()

@@ -133,10 +133,10 @@ func (r *remote) begin() <-chan struct{} {
 	return r.running
 }
 
-// fetch fetches once, and sees to it that the next one comes.
+// fetch fetches once, and schedules the next fetch.
 func (r *remote) fetch() {
 	ctx, cancel := context.WithTimeout(r.context, fetchTimeout)
-	err := r.ask(ctx)
+	err := r.load(ctx)
 	cancel()
 	if r.context.Err() == nil {
 		r.note(err)
@@ -154,9 +154,9 @@ func (r *remote) fetch() {
 // errKeyless says that a key set was received that holds no usable key.
 var errKeyless = errors.New("it holds no key that can be used")
 
-// ask fetches the keys and applies them. A set without keys is applied, too: keys that its issuer removed are no longer
-// valid.
-func (r *remote) ask(ctx context.Context) error {
+// load fetches the keys and applies them. A set without keys is applied, too: keys that its issuer removed are no
+// longer valid.
+func (r *remote) load(ctx context.Context) error {
 	text, err := r.get(ctx)
 	if err != nil {
 		return err

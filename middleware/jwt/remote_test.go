@@ -28,7 +28,7 @@ const (
 )
 
 // A provider changes its key: tokens of the new one pass at once, those of the old one no longer, though they were
-// remembered.
+// cached.
 func TestRotation(t *testing.T) {
 	second, third := anotherKey(t), anotherKey(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -40,17 +40,17 @@ func TestRotation(t *testing.T) {
 			expect(t, j, first, passes, "")
 		}
 		if p.asked.Load() != 1 || j.Counts()["remembered"] != 2 {
-			t.Errorf("asked %d times, and counted %v", p.asked.Load(), j.Counts())
+			t.Errorf("fetched %d times, and counted %v", p.asked.Load(), j.Counts())
 		}
 		pass(20 * time.Second)
 		p.rotate(t, second)
-		expect(t, j, first, passes, "") // Nobody knows yet.
+		expect(t, j, first, passes, "") // The new key has not been fetched.
 		newer := p.token(t)
 		expect(t, j, newer, passes, "")
 		expect(t, j, first, http.StatusUnauthorized, "unknown key")
 		p.rotate(t, third)
 		newest := p.token(t)
-		expect(t, j, newest, http.StatusUnauthorized, "unknown key") // The provider was asked a moment ago.
+		expect(t, j, newest, http.StatusUnauthorized, "unknown key") // The last fetch was a moment ago.
 		pass(9 * time.Second)
 		expect(t, j, newest, http.StatusUnauthorized, "unknown key")
 		expect(t, j, newer, passes, "")
@@ -58,13 +58,13 @@ func TestRotation(t *testing.T) {
 		expect(t, j, newest, passes, "")
 		expect(t, j, newer, http.StatusUnauthorized, "unknown key")
 		if p.asked.Load() != 3 {
-			t.Errorf("the provider was asked %d times", p.asked.Load())
+			t.Errorf("the provider got %d requests", p.asked.Load())
 		}
 		logged(t, logger, begun)
 	})
 }
 
-// A key vanishes within the interval, also when no token asks for another.
+// A key vanishes within the interval, also when no token refers to another.
 func TestRefresh(t *testing.T) {
 	second := anotherKey(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestRefresh(t *testing.T) {
 		asked := p.asked.Load()
 		pass(time.Hour)
 		if n := p.asked.Load() - asked; n < 29 || n > 35 {
-			t.Errorf("asked %d times in an hour", n)
+			t.Errorf("fetched %d times in an hour", n)
 		}
 		j.Close()
 		asked = p.asked.Load()
@@ -92,18 +92,18 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// Nothing runs and nobody is asked before the first request.
+// Nothing runs and nothing is fetched before the first request.
 func TestNothingRunsBeforeTheFirstRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProvider(t)
 		j := p.guard(t, new(lines), nil)
 		pass(24 * time.Hour)
 		if state, levels := j.Status(); p.asked.Load() != 0 || state != "waiting" || levels["keys"] != 0 {
-			t.Errorf("asked %d times, stands %s %v", p.asked.Load(), state, levels)
+			t.Errorf("fetched %d times, state %s %v", p.asked.Load(), state, levels)
 		}
 		expect(t, j, "", http.StatusUnauthorized, "the request has no token")
 		if p.asked.Load() != 0 {
-			t.Error("asked for a request without a token")
+			t.Error("fetched for a request without a token")
 		}
 	})
 }
@@ -285,7 +285,7 @@ func TestFirstRequestsWait(t *testing.T) {
 	})
 }
 
-// Who leaves does not wait, and what is closed lets everybody go.
+// A client that leaves ends its wait, and Close ends all waits.
 func TestWaitingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProvider(t)
@@ -321,7 +321,7 @@ func TestWaitingEnds(t *testing.T) {
 	})
 }
 
-// Whoever sends unknown keys, and however many, has the provider asked once in ten seconds, and nobody else wait.
+// Unknown keys, however many, cause one fetch in ten seconds, and no wait of other requests.
 func TestUnknownKeysAmplifyNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProvider(t)
@@ -341,7 +341,7 @@ func TestUnknownKeysAmplifyNothing(t *testing.T) {
 			pass(100 * time.Millisecond)
 		}
 		if n := p.asked.Load() - asked; n > 7 {
-			t.Errorf("asked %d times in a minute", n)
+			t.Errorf("fetched %d times in a minute", n)
 		}
 		p.behave(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		pass(10 * time.Second)
@@ -353,7 +353,7 @@ func TestUnknownKeysAmplifyNothing(t *testing.T) {
 		start := time.Now()
 		expect(t, j, good, passes, "")
 		if time.Since(start) != 0 {
-			t.Error("a good token waits for the fetch that a bad one asked for")
+			t.Error("a good token waits for the fetch that a bad one caused")
 		}
 		group.Wait()
 		if time.Since(start) != fetchTimeout {

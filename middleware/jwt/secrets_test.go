@@ -17,7 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// mark is in every secret, and must be in nothing that anybody reads.
+// mark is in every secret, and must not be in any output.
 const mark = "MARKEDMARKEDMARKEDMARKEDMARKEDMARKED"
 
 // Whatever stands in a field that may hold a secret, also by mistake, no error has it.
@@ -70,7 +70,7 @@ func TestSecretsAreNotInErrors(t *testing.T) {
 	}
 }
 
-// search prints an object in every way, and asks it everything.
+// search prints an object in every way, and calls all of its methods.
 func search(t *testing.T, name string, j *JWT) {
 	t.Helper()
 	state, levels := j.Status()

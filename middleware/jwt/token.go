@@ -45,7 +45,7 @@ func parse(raw string) (token, *refusal) {
 		return token{}, malformed
 	}
 	for _, name := range []string{"crit", "b64", "enc", "zip"} {
-		if _, asked := fields[name]; asked {
+		if _, present := fields[name]; present {
 			return token{}, refuse(invalid, "the header of the token has "+name+", which is not understood")
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// A token that is remembered ends when it ends.
+// A cached token is valid no longer than its end.
 func TestMemoryEndsWithTheToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := build(t, dynamic.JWT{SigningSecret: secret, Leeway: 30e9})
@@ -26,17 +26,17 @@ func TestMemoryEndsWithTheToken(t *testing.T) {
 		pass(90*time.Second - 1)
 		expect(t, j, token, passes, "")
 		if n := j.Counts()["remembered"]; n != 1 {
-			t.Errorf("remembered %d times", n)
+			t.Errorf("cached %d times", n)
 		}
 		pass(1)
 		expect(t, j, token, http.StatusUnauthorized, "expired")
 		if j.cache.size() != 0 {
-			t.Error("it is still remembered")
+			t.Error("it is still cached")
 		}
 	})
 }
 
-// A token is remembered while it is valid, by the set that verified it, and by nobody else.
+// A token is cached while it is valid, for the set that verified it alone.
 func TestMemory(t *testing.T) {
 	m, other := newTokenCache(), newTokenCache()
 	one, two, found := new(keySet), new(keySet), &verified{from: 10, until: 20}

@@ -87,7 +87,7 @@ func logIn(t *testing.T, provider *mockoidc.MockOIDC, client *http.Client) strin
 }
 
 // A user logs in at a provider over TLS and gets in with what it issued; a provider that another authority vouches
-// for is not believed.
+// for is not trusted.
 func TestOpenIDProvider(t *testing.T) {
 	provider, client, authority := startTLS(t)
 	token := logIn(t, provider, client)
@@ -106,7 +106,7 @@ func TestOpenIDProvider(t *testing.T) {
 	}
 	if email, groups := got.Header.Get("X-Email"), got.Header.Get("X-Groups"); email != "jane.doe@example.com" ||
 		groups != "engineering,design" {
-		t.Errorf("the service is told %q and %q", email, groups)
+		t.Errorf("the service gets %q and %q", email, groups)
 	}
 	config.TLS = nil
 	expect(t, build(t, config), token, http.StatusServiceUnavailable, noKeys)

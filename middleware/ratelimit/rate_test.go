@@ -92,7 +92,7 @@ func TestRatesDoNotOverflow(t *testing.T) {
 }
 
 // TestErrorOfTheRate offers each of many sources more than it may send, at times that differ, and demands that what
-// passes in the long run is the configured rate within 2 %, and that no source is forgotten meanwhile.
+// passes in the long run is the configured rate within 2 %, and that no source is evicted meanwhile.
 func TestErrorOfTheRate(t *testing.T) {
 	for _, scale := range []struct{ sources, rounds int }{{100, 400}, {10_000, 40}, {1_000_000, 3}} {
 		t.Run(fmt.Sprint(scale.sources), func(t *testing.T) {
@@ -134,7 +134,7 @@ func checkRate(t *testing.T, sources, rounds int) {
 	runtime.ReadMemStats(&after)
 	_, levels := s.Status()
 	if levels["sources"] != int64(sources) || m.Counts()["evicted"] != 0 {
-		t.Errorf("%d of %d sources are remembered, %d evicted", levels["sources"], sources, m.Counts()["evicted"])
+		t.Errorf("%d of %d sources have a bucket, %d evicted", levels["sources"], sources, m.Counts()["evicted"])
 	}
 	if math.Abs(fault) > 0.02 {
 		t.Errorf("%d requests passed, want %.0f", passed, want)

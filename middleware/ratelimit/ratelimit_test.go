@@ -67,7 +67,7 @@ func TestReadme(t *testing.T) {
 	definitions := middlewaretest.Examples(t, "README.md")
 	for name, passed := range map[string]int{"per-client": 50, "per-key": 5, "cluster": 50} {
 		config := *definitions[name].RateLimit
-		config.Redis = nil // A server is asked in the tests of that.
+		config.Redis = nil // The tests of package redis have servers.
 		m, _ := limiter(t, config)
 		if got := send(t, m.For("router web@file").Wrap(next()), 100); got != passed {
 			t.Errorf("%s lets %d of 100 requests pass, want %d", name, got, passed)
@@ -421,7 +421,7 @@ func TestWithoutRedisAnswering(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce lets many goroutines use one limiter while others ask how it stands.
+// TestManyAtOnce lets many goroutines use one limiter while others read its state.
 func TestManyAtOnce(t *testing.T) {
 	m, _ := limiter(t, dynamic.RateLimit{Average: 1, Burst: 50})
 	owners := []*step{m.For("router a@file").(*step), m.For("router b@file").(*step)}

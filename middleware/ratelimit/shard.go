@@ -30,7 +30,7 @@ type shard struct {
 	mutex sync.Mutex
 	slots []slot
 	taken int
-	// due is when full buckets are forgotten next.
+	// due is when full buckets are evicted next.
 	due int64
 	_   [16]byte // A shard is a cache line, so that neighbours don't slow each other down.
 }
@@ -134,7 +134,7 @@ func (s *shard) rebuild(live int, now int64) {
 }
 
 // fullest returns the place of the fullest of some buckets near the slot of a key: it has the least to say. A source
-// that is being refused has more, so that it is not forgotten by a flood of others.
+// that is being refused has more, so that a flood of others does not evict it.
 func (s *shard) fullest(key uint64) (victim uint64) {
 	mask := uint64(len(s.slots) - 1)
 	seen := 0

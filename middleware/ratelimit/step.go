@@ -17,7 +17,7 @@ type step struct {
 // NoRetain says that no part of a request outlives its handler here.
 func (*step) NoRetain() {}
 
-// Status returns how many sources are remembered in this process, where one whose bucket is full again is forgotten
+// Status returns how many sources have a bucket in this process, where one whose bucket is full again is evicted
 // some time later. The state is "redis_lost" while Redis is known to be lost, and empty otherwise.
 func (s *step) Status() (state string, levels map[string]int64) {
 	levels = map[string]int64{"sources": 0}

@@ -18,7 +18,7 @@ type verdict struct {
 	// wait is how long an allowed request waits for its turn, or how long a refused one had to.
 	wait    int64
 	allowed bool
-	// evicted says that a bucket that was not full had to be forgotten.
+	// evicted says that a bucket that was not full was evicted.
 	evicted bool
 }
 

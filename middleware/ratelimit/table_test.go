@@ -31,7 +31,7 @@ func (m *model) take(r *rate, now int64) (wait int64, allowed bool) {
 }
 
 // TestTableIsTheModel compares every decision with the model, over rates, bursts, times and any number of sources,
-// while buckets are forgotten and tables grow and shrink.
+// while buckets are evicted and tables grow and shrink.
 func TestTableIsTheModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
@@ -100,7 +100,7 @@ func hashes() func(i uint64) uint64 {
 	return func(i uint64) uint64 { return maphash.Comparable(seed, i) }
 }
 
-func TestFullBucketsAreForgotten(t *testing.T) {
+func TestFullBucketsAreEvicted(t *testing.T) {
 	hash, table := hashes(), &table{rate: perSecond(1, 5)}
 	for i := range uint64(100_000) {
 		table.take(hash(i), 0)
@@ -112,7 +112,7 @@ func TestFullBucketsAreForgotten(t *testing.T) {
 		t.Errorf("%d sources in %d slots long after, want none", got, slots(table))
 	}
 
-	// Without anybody asking, requests of a few sources do it, each in its shard.
+	// Without a call of sources, requests of a few sources do it, each in its shard.
 	for i := range uint64(100_000) {
 		table.take(hash(i), 3*sweep)
 	}
@@ -157,7 +157,7 @@ func TestFloodEvictsTheFullest(t *testing.T) {
 	}
 	for i := range uint64(refused) {
 		if v := s.take(&r, hash(i), 3); v.allowed {
-			t.Fatalf("source %d was forgotten", i)
+			t.Fatalf("source %d was evicted", i)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func TestEvictionTakesFullBucketsFirst(t *testing.T) {
 		}
 	}
 	if evicted > half/400 {
-		t.Errorf("%d of %d buckets that were forgotten were not full", evicted, half/4)
+		t.Errorf("%d of %d buckets that were evicted were not full", evicted, half/4)
 	}
 }
 

@@ -16,8 +16,8 @@ const refused = "400"
 
 type redirection struct{ regex, replacement, url, want string }
 
-// TestNobodyElseDecidesTheHost goes through what links can hold to lead to another host.
-func TestNobodyElseDecidesTheHost(t *testing.T) {
+// TestTheHostIsNotInjected goes through what links can hold to lead to another host.
+func TestTheHostIsNotInjected(t *testing.T) {
 	prove(t, []redirection{
 		// A host that the path goes on with.
 		{`^http://h(/old)(.*)`, "https://example.com$2", "http://h/old/a", "302 https://example.com/a"},

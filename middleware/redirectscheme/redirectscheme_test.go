@@ -64,11 +64,11 @@ func TestTrustedProxies(t *testing.T) {
 			want: "302 https://h/",
 		},
 		{
-			name: "port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h",
+			name: "port from a proxy", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h",
 			proto: "https", port: "8443", want: "next",
 		},
 		{
-			name: "other port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h",
+			name: "other port from a proxy", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h",
 			proto: "https", port: "443", want: "302 https://h:8443/",
 		},
 		{

@@ -138,8 +138,8 @@ func TestKeysAsTextAndHash(t *testing.T) {
 	}
 }
 
-// TestNobodySendsAnothersDigest proves that a short text can't be taken for the digest of a long one.
-func TestNobodySendsAnothersDigest(t *testing.T) {
+// TestDigestsAreNotForged proves that a short text can't be taken for the digest of a long one.
+func TestDigestsAreNotForged(t *testing.T) {
 	long := strings.Repeat("secret", 100)
 	if forged := short(digest(long)); forged == short(long) {
 		t.Errorf("%q stands for two texts", forged)

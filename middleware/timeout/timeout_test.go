@@ -194,7 +194,7 @@ func requestCases() []limited {
 			name: "request: bounds the client's body", config: config(5*second, 0, 0),
 			handler: func(w http.ResponseWriter, r *http.Request) {
 				if err := read(r); !errors.Is(err, context.DeadlineExceeded) {
-					_, _ = io.WriteString(w, "not told")
+					_, _ = io.WriteString(w, "not sent")
 				}
 			},
 			client: func(body *io.PipeWriter) { _, _ = io.WriteString(body, "x") },
@@ -284,7 +284,7 @@ func idleCases() []limited {
 			name: "idle: the client", config: config(0, 30*second, 5*second),
 			handler: func(w http.ResponseWriter, r *http.Request) {
 				if err := read(r); !errors.Is(err, os.ErrDeadlineExceeded) || r.Context().Err() != nil {
-					_, _ = io.WriteString(w, "not told")
+					_, _ = io.WriteString(w, "not sent")
 				}
 			},
 			client: func(body *io.PipeWriter) {

@@ -220,7 +220,7 @@ func TestClientThatTakesNothing(t *testing.T) {
 	}
 }
 
-// TestWebSockets are asked for within the limits, and live on without them.
+// TestWebSockets has handshakes within the limits, which do not apply to the connections.
 func TestWebSockets(t *testing.T) {
 	for name, test := range map[string]struct {
 		config dynamic.Timeout

@@ -91,7 +91,7 @@ func TestRead(t *testing.T) {
 			name: "no such file", from: Source{File: "/other", ReadFile: file("")},
 			err: "m.usersFile /other: file does not exist",
 		},
-		{name: "nobody reads", from: Source{File: "/users"}, err: "m.usersFile /users can't be read here"},
+		{name: "not readable here", from: Source{File: "/users"}, err: "m.usersFile /users can't be read here"},
 		{
 			name: "bad lines",
 			from: Source{File: "/users", ReadFile: file("ann:1\nmarked\n\nmarked"), Users: []string{"", "marked", "bob:2"}},

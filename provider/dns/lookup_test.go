@@ -166,7 +166,7 @@ func TestLookupByTCP(t *testing.T) {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 	if z.count("tcp a.b.c. A") != 1 {
-		t.Errorf("asked %v, want once by TCP", z.asked)
+		t.Errorf("queried %v, want once by TCP", z.asked)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestLookupWithoutEDNS(t *testing.T) {
 	}
 }
 
-func TestLookupAsksTheNextServer(t *testing.T) {
+func TestLookupQueriesTheNextServer(t *testing.T) {
 	bad, good := serve(t), serve(t)
 	bad.set(map[string][]string{"a.b.c. A": {"!REFUSED"}, "a.b.c. AAAA": {"!SERVFAIL"}})
 	good.set(map[string][]string{

@@ -215,7 +215,7 @@ func TestUnixSocket(t *testing.T) {
 			})
 			if len(engine.filters) == 0 || !strings.Contains(engine.filters[0], "health_status") ||
 				!strings.Contains(engine.filters[0], `"type"`) {
-				t.Errorf("events are asked for with the filters %q", engine.filters)
+				t.Errorf("events are requested with the filters %q", engine.filters)
 			}
 		})
 	}
@@ -271,7 +271,7 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestNoListener(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none.sock")
 	message := follow(t, defaults("unix://"+path)).until("the reason", func(m dynamic.Message) bool {
 		return m.Reason != ""

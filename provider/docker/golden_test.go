@@ -95,12 +95,12 @@ func checkState(t *testing.T, s state) {
 			t.Errorf("%v has no origin", ref)
 		}
 		if s.objects[ref] != object {
-			t.Errorf("%v is not the object that is remembered", ref)
+			t.Errorf("%v is not the object that is stored", ref)
 		}
 		if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil &&
 			service.LoadBalancer.EndpointSet != "" {
 			if _, ok := s.sets[service.LoadBalancer.EndpointSet]; !ok {
-				t.Errorf("%v names a set that nobody publishes", ref)
+				t.Errorf("%v names a set that is not published", ref)
 			}
 		}
 	}

@@ -268,12 +268,12 @@ func TestConnectionLost(t *testing.T) {
 	play(t, nil, []*enginetypes.InspectResponse{web, doomed}, func(s *stage) {
 		s.news()
 		before := s.config.HTTP.Routers.Get("web")
-		s.engine.cut(errors.New("nobody listens"))
+		s.engine.cut(errors.New("no listener"))
 		s.wait(time.Minute)
 		news := s.news()
 		if len(news) != 1 || news[0].State != dynamic.StateSynced || !strings.Contains(news[0].Reason, "can't be read") {
 			// The first reason is that of the stream, the second that of the attempts.
-			if len(news) != 2 || !strings.Contains(news[1].Reason, "nobody listens") {
+			if len(news) != 2 || !strings.Contains(news[1].Reason, "no listener") {
 				t.Errorf("messages = %+v, want the reason once", news)
 			}
 		}
@@ -384,7 +384,7 @@ func TestContainerThatCannotBeInspected(t *testing.T) {
 	})
 }
 
-func TestSlowInspectionHoldsUpNobody(t *testing.T) {
+func TestSlowInspectionDelaysNoOther(t *testing.T) {
 	slow := fakeContainer("slow", "198.51.100.7")
 	play(t, nil, []*enginetypes.InspectResponse{slow}, func(s *stage) {
 		s.want("slow 198.51.100.7")

@@ -76,8 +76,8 @@ func TestProvidersShareACluster(t *testing.T) {
 	}
 }
 
-// TestAClusterIsToldOfItsOwn demands that no cluster hears what another one declared.
-func TestAClusterIsToldOfItsOwn(t *testing.T) {
+// TestAClusterGetsItsOwnVerdicts demands that no cluster gets verdicts of what another one declared.
+func TestAClusterGetsItsOwnVerdicts(t *testing.T) {
 	all := assemble(t, &static.KubernetesCRD{Endpoint: "http://127.0.0.1:1"},
 		&static.KubernetesIngress{Endpoint: "http://127.0.0.1:2"})
 	custom, ingresses := &dynamic.Configuration{}, &dynamic.Configuration{}

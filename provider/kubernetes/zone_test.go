@@ -24,7 +24,7 @@ func node(name, zone string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 }
 
-// TestZone asks for the zone of a node in each state of the cluster, and for that node alone.
+// TestZone reads the zone of a node in each state of the cluster, and for that node alone.
 func TestZone(t *testing.T) {
 	type want struct{ zone, reason string }
 	for name, test := range map[string]struct {
@@ -77,7 +77,7 @@ func TestZone(t *testing.T) {
 	}
 }
 
-// TestZoneOutlastsTheAPIServer shows that a node is asked for until somebody answers, and no longer than the context.
+// TestZoneOutlastsTheAPIServer shows that a node is requested until there is an answer, and no longer than the context.
 func TestZoneOutlastsTheAPIServer(t *testing.T) {
 	t.Setenv("NODE_NAME", "one")
 	server := clienttest.New(t)
@@ -100,7 +100,7 @@ func TestZoneOutlastsTheAPIServer(t *testing.T) {
 	for len(server.Requests()) == 0 {
 		select {
 		case zone := <-found:
-			t.Fatalf("the zone is %q before anybody has said it", zone)
+			t.Fatalf("the zone is %q before there was an answer", zone)
 		default:
 			runtime.Gosched()
 		}
@@ -111,7 +111,7 @@ func TestZoneOutlastsTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestZoneIsOfTheClusterThatSluiceRunsIn demands that the cluster which no option names is asked, although it is not
+// TestZoneIsOfTheClusterThatSluiceRunsIn demands that the cluster which no option names is queried, although it is not
 // the first one.
 func TestZoneIsOfTheClusterThatSluiceRunsIn(t *testing.T) {
 	for _, here := range []bool{true, false} {
@@ -119,10 +119,10 @@ func TestZoneIsOfTheClusterThatSluiceRunsIn(t *testing.T) {
 		all := &Clusters{order: []*cluster{first, second}}
 		want := []*cluster{first, second}[slices.Index([]bool{false, true}, here)]
 		if got := all.home(); got != want {
-			t.Errorf("cluster without an address: %v; the wrong one is asked", here)
+			t.Errorf("cluster without an address: %v; the wrong one is queried", here)
 		}
 	}
 	if (&Clusters{}).home() != nil {
-		t.Error("a cluster is asked where there is none")
+		t.Error("a cluster is queried where there is none")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/router/rule"
 )
 
-// FuzzIndexEqualsLinear builds an index from generated routes, changes it a few times, and asks it and the linear
+// FuzzIndexEqualsLinear builds an index from generated routes, changes it a few times, and queries it and the linear
 // matcher for every request, after each change and in the end once more for every index that was left behind.
 func FuzzIndexEqualsLinear(f *testing.F) {
 	f.Add([]byte{})

@@ -96,7 +96,7 @@ func TestPrefixesAreBytes(t *testing.T) {
 	}
 }
 
-func TestWalkStopsWhenToldTo(t *testing.T) {
+func TestWalkStopsOnRequest(t *testing.T) {
 	x := New([]*Route[int]{
 		newRoute(t, "a", "Host(`x`)", 3), newRoute(t, "b", "Path(`/`)", 2),
 		newRoute(t, "c", "Path(`/`)", 1),

@@ -2,5 +2,5 @@
 
 package index
 
-// raceDetector is whether the race detector is on, under which a sync.Pool forgets at random.
+// raceDetector is whether the race detector is on, under which a sync.Pool drops items at random.
 const raceDetector = true

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// probes are requests that tell rules apart.
+// probes are requests that distinguish rules.
 func probes(rule *Rule) []Request {
 	probes := []Request{
 		{},

@@ -202,7 +202,7 @@ func TestOperators(t *testing.T) {
 func TestMatchAllocatesNothing(t *testing.T) {
 	withRegexps := 0.0
 	if raceDetector {
-		withRegexps = 2 // The pools of package regexp forget at random under the race detector.
+		withRegexps = 2 // The pools of package regexp drop items at random under the race detector.
 	}
 	for text, limit := range map[string]float64{
 		"Host(`*.example.com`) && (PathPrefix(`/a`) || PathPrefix(`/b`)) && !Method(`POST`) && Header(`X-A`, `b`) &&" +

@@ -231,7 +231,7 @@ func TestRequestsAreKeptApartFromTheirCopies(t *testing.T) {
 	}
 }
 
-// converse asks with an id, with a body in every other round, and returns what is wrong with the answer.
+// converse sends a request with an id, with a body in every other round, and returns what is wrong with the answer.
 func converse(conn net.Conn, reader *bufio.Reader, id string, round int) error {
 	var head strings.Builder
 	method, body := "GET", ""
@@ -270,7 +270,7 @@ func converse(conn net.Conn, reader *bufio.Reader, id string, round int) error {
 	return nil
 }
 
-// An endpoint that refuses before it has read the body interrupts who waits for the client. The fallback reads on.
+// An endpoint that refuses before it has read the body interrupts the read from the client. The fallback reads on.
 func TestAnInterruptedBodyGoesToTheFallback(t *testing.T) {
 	refused := make(chan struct{}, 1)
 	p := newProxy(t, map[string]*dynamic.Service{
@@ -316,8 +316,8 @@ func TestAnInterruptedBodyGoesToTheFallback(t *testing.T) {
 	}
 }
 
-// The log of a request says who answered, and a mirror leaves no trace in it.
-func TestTheRecordIsOfWhoAnswered(t *testing.T) {
+// The record of a request names the service that answered, and a mirror leaves no trace in it.
+func TestTheRecordIsOfTheServiceThatAnswered(t *testing.T) {
 	hold := make(chan struct{})
 	p := newProxy(t, map[string]*dynamic.Service{
 		"top@file": {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{

@@ -5,7 +5,7 @@
 // Mirroring sends copies of a share of the requests to further services. Each is an http.Handler whose Up
 // reports whether an endpoint behind it is available, so that they nest in any order.
 //
-// Health is propagated upward from the pools of load balancers, which always know whether an endpoint is
+// Health is propagated upward from the pools of load balancers, which always report whether an endpoint is
 // available. So the option healthCheck of a service of services requires nothing of its children, where Traefik
 // refuses to build one over a child without a health check.
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// A client that waits for 100 Continue is asked for its body when somebody wants it: main, or the fallback alone.
-func TestAFallbackAsksForABodyThatMainDidNotWant(t *testing.T) {
+// A client that waits for 100 Continue gets it when its body is read: by main, or the fallback alone.
+func TestAFallbackReadsABodyThatMainDidNotRead(t *testing.T) {
 	for _, wants := range []bool{false, true} {
 		p := newProxy(t, map[string]*dynamic.Service{
 			"top@file": {Failover: &dynamic.Failover{

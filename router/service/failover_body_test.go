@@ -36,7 +36,7 @@ func TestNothingIsKeptBehindAnAnswerThatPasses(t *testing.T) {
 	f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", body))
 }
 
-// deadlines is a writer that remembers the last deadline.
+// deadlines is a writer that records the last deadline.
 type deadlines struct {
 	http.ResponseWriter
 	last time.Time
@@ -49,7 +49,7 @@ func (d *deadlines) SetReadDeadline(deadline time.Time) error {
 
 func (d *deadlines) SetWriteDeadline(deadline time.Time) error { return d.SetReadDeadline(deadline) }
 
-// Who was left behind must not interrupt the fallback.
+// The abandoned main service must not interrupt the fallback.
 func TestAfterItsEndAnAnswerMovesNoDeadline(t *testing.T) {
 	past := time.Unix(1, 0)
 	w := &deadlines{ResponseWriter: httptest.NewRecorder()}

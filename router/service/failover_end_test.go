@@ -17,7 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// An answer without an end keeps nobody from the fallback's.
+// A response without an end does not delay that of the fallback.
 func TestADiscardedAnswerIsNotWaitedForLong(t *testing.T) {
 	for name, main := range map[string]http.HandlerFunc{
 		"endless": func(w http.ResponseWriter, _ *http.Request) {
@@ -80,7 +80,7 @@ func TestPanicsOfMainAreTheServersUnlessItsAnswerIsDiscarded(t *testing.T) {
 		got := func() (cause any) {
 			defer func() { cause = recover() }()
 			if response, _ := ask(t, f); response.Header.Get("X-Service") != "fallback" {
-				t.Errorf("%+v: nobody answered: %v", row, response.Header)
+				t.Errorf("%+v: no response: %v", row, response.Header)
 			}
 			return nil
 		}()
@@ -90,8 +90,8 @@ func TestPanicsOfMainAreTheServersUnlessItsAnswerIsDiscarded(t *testing.T) {
 	}
 }
 
-// Nobody asks a second service in the name of a client that has left.
-func TestTheFallbackIsNotAskedForAClientThatHasLeft(t *testing.T) {
+// No second service gets the request of a client that has left.
+func TestTheFallbackGetsNoRequestOfAClientThatHasLeft(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	record := &telemetry.Record{}
 	f := service.NewFailover(service.FailoverOptions{
@@ -99,7 +99,7 @@ func TestTheFallbackIsNotAskedForAClientThatHasLeft(t *testing.T) {
 			leave()
 			w.WriteHeader(http.StatusBadGateway)
 		}),
-		Fallback: handled(func(http.ResponseWriter, *http.Request) { t.Error("the fallback is asked") }),
+		Fallback: handled(func(http.ResponseWriter, *http.Request) { t.Error("the fallback got the request") }),
 		Status:   codes(t, "502"), Memory: replay.NewMemory(1 << 20),
 	})
 	f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(telemetry.WithRecord(ctx, record), http.MethodGet,

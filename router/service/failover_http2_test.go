@@ -12,7 +12,7 @@ import (
 )
 
 // A body of HTTP/2 would end with a deadline. An endpoint that refuses before it has read the body, or answers,
-// interrupts who waits for the client: the fallback reads on where there is one to answer, and otherwise the client has
+// interrupts the read from the client: the fallback reads on where there is one to answer, and otherwise the client has
 // its answer.
 func TestAnInterruptedBodyOfHTTP2GoesToTheFallback(t *testing.T) {
 	asked := make(chan struct{}, 1)

@@ -91,7 +91,7 @@ func TestFailoverFollowsHealth(t *testing.T) {
 	}
 }
 
-// The table of statuses: who answers the client.
+// The table of statuses: which service answers the client.
 func TestFailoverByStatus(t *testing.T) {
 	var status atomic.Int64
 	f := service.NewFailover(service.FailoverOptions{

@@ -27,7 +27,7 @@ func (n *named) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Service", n.name)
 }
 
-// Up tells whether the service has not been taken down.
+// Up reports whether the service has not been taken down.
 func (n *named) Up() bool { return !n.down.Load() }
 
 func (n *named) child(weight int) service.Child {

@@ -34,7 +34,7 @@ type seen struct {
 	KeepsForwardedFor       bool
 }
 
-// glass is a mirror that remembers what it got.
+// glass is a mirror that records what it got.
 type glass struct{ got chan seen }
 
 func newGlass() *glass { return &glass{got: make(chan seen, 1000)} }
@@ -283,7 +283,7 @@ func TestBodiesThatAreNotMirrored(t *testing.T) {
 }
 
 // Whatever mirrors do, the client gets its answer at once: here they never answer, and too many wait.
-func TestMirrorsThatHangKeepNobodyWaiting(t *testing.T) {
+func TestMirrorsThatHangDelayNoResponse(t *testing.T) {
 	const atOnce = 256
 	ended := make(chan error, 2*atOnce)
 	m, carrier, _ := plain(t, echo("main"), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

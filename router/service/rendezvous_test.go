@@ -93,7 +93,7 @@ func TestHighestRandomWeightTakesTheClientOfTheRecord(t *testing.T) {
 	}
 }
 
-func TestHighestRandomWeightSaysThatNobodyAnswers(t *testing.T) {
+func TestHighestRandomWeightSaysThatNoChildAnswers(t *testing.T) {
 	a := &named{name: "a"}
 	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{
 		Name:     "h@file",

@@ -9,9 +9,9 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Trailers come behind a body, to whoever reads it: the main service, the fallback after it, and mirrors. A client need
+// Trailers come behind a body, to each reader: the main service, the fallback after it, and mirrors. A client need
 // not announce them.
-func TestTrailersReachEverybody(t *testing.T) {
+func TestTrailersReachAllServices(t *testing.T) {
 	seen := make(chan string, 10)
 	reader := func(name string, status int) *dynamic.Service {
 		return endpoint(t, func(w http.ResponseWriter, r *http.Request) {

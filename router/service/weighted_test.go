@@ -12,7 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/router/service"
 )
 
-// shares asks often and returns how often each one was asked.
+// shares sends many requests and returns how many each child got.
 func shares(t *testing.T, handler http.Handler, times int, of ...*named) []int64 {
 	t.Helper()
 	for _, one := range of {
@@ -47,7 +47,7 @@ func TestWeightedSharesByWeight(t *testing.T) {
 	wantShares(t, "one down without health checks", shares(t, w, 400, a, b, c), 300, 100, 0)
 }
 
-func TestWeightedPassesOverWhoIsDown(t *testing.T) {
+func TestWeightedSkipsChildrenThatAreDown(t *testing.T) {
 	a, b, c := &named{name: "a"}, &named{name: "b"}, &named{name: "c"}
 	children := []service.Child{a.child(6), b.child(3), c.child(1)}
 	w := service.NewWeighted(service.WeightedOptions{
@@ -63,7 +63,7 @@ func TestWeightedPassesOverWhoIsDown(t *testing.T) {
 	wantShares(t, "the heaviest back", shares(t, w, 7000, a, b, c), 6000, 0, 1000)
 }
 
-func TestWeightedSaysWhyNobodyAnswers(t *testing.T) {
+func TestWeightedSaysWhyNoChildAnswers(t *testing.T) {
 	a := &named{name: "a"}
 	for name, row := range map[string]struct {
 		options service.WeightedOptions
@@ -97,7 +97,7 @@ func TestWeightedSaysWhyNobodyAnswers(t *testing.T) {
 	}
 }
 
-// A change of a weight must not send everybody to the first child.
+// A change of a weight must not send all requests to the first child.
 func TestWeightedGoesOnWhereItStood(t *testing.T) {
 	a, b := &named{name: "a"}, &named{name: "b"}
 	state := service.NewState()
@@ -144,7 +144,7 @@ func TestWeightedKeepsAClientWithItsChild(t *testing.T) {
 		{"FNV", "lb=" + aliases[2], "b", true},
 		{"a stranger's cookie before", "lb=stranger; lb=" + sticky.ID("b"), "b", false},
 		{"another cookie", "other=" + sticky.ID("b"), "", true},
-		{"nobody's value", "lb=" + sticky.ID("c"), "", true},
+		{"unknown value", "lb=" + sticky.ID("c"), "", true},
 	} {
 		for range 4 {
 			response, _ := ask(t, w, "Cookie", row.cookie)
@@ -174,7 +174,7 @@ func TestWeightedMovesAClientWhoseChildIsDown(t *testing.T) {
 	a.down.Store(true)
 	if response, _ := ask(t, w, "Cookie", "lb="+sticky.ID("b")); response.StatusCode != http.StatusServiceUnavailable ||
 		response.Header.Get("Set-Cookie") != "" {
-		t.Errorf("with nobody up: %d %v, want 503 without a cookie", response.StatusCode, response.Header)
+		t.Errorf("with no child up: %d %v, want 503 without a cookie", response.StatusCode, response.Header)
 	}
 	w = stickyWeighted(t, false, a.child(1), b.child(1))
 	if response, _ := ask(t, w, "Cookie", "lb="+sticky.ID("b")); response.Header.Get("X-Service") != "b" {

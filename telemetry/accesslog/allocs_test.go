@@ -12,7 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/accesslog"
 )
 
-// TestLinesCostNoAllocation leaves out the race detector, under which a sync.Pool forgets at random.
+// TestLinesCostNoAllocation leaves out the race detector, under which a sync.Pool drops items at random.
 func TestLinesCostNoAllocation(t *testing.T) {
 	for _, format := range []string{"json", "common", "genericCLF"} {
 		c := config(format, func(c *static.AccessLog) {

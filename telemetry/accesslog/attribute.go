@@ -40,7 +40,7 @@ func appendAttributes(found []attribute.KeyValue, object string) []attribute.Key
 	return found
 }
 
-// cutText cuts the text of JSON that s begins with from what follows it. Nothing follows what is no text.
+// cutText cuts the text of JSON that s begins with from what follows it. There is no rest if s begins with no text.
 func cutText(s string) (text, rest string) {
 	if s == "" || s[0] != '"' {
 		return "", ""

@@ -147,7 +147,7 @@ func TestCollectorAlone(t *testing.T) {
 
 func TestACollectorThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		logger := told{lines: make(chan string, 10)}
+		logger := recorder{lines: make(chan string, 10)}
 		down := true
 		e := &exporter{export: func(context.Context) error {
 			if down {
@@ -159,13 +159,13 @@ func TestACollectorThatFails(t *testing.T) {
 		leave(log, 3)
 		clock(time.Minute)
 		if log.Dropped() != 3 || len(logger.lines) != 1 {
-			t.Errorf("%d lines are dropped, the log is told %d things", log.Dropped(), len(logger.lines))
+			t.Errorf("%d lines are dropped, the log has %d lines", log.Dropped(), len(logger.lines))
 		}
 		down = false
 		leave(log, 3)
 		clock(time.Minute)
 		if log.Dropped() != 3 || len(e.records) != 3 || len(logger.lines) != 2 {
-			t.Errorf("%d lines are dropped, %d are sent, the log is told %d things", log.Dropped(), len(e.records),
+			t.Errorf("%d lines are dropped, %d are sent, the log has %d lines", log.Dropped(), len(e.records),
 				len(logger.lines))
 		}
 		if err := stop(); err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// appendCommon appends the request in the common log format, without an end of line. What is not kept, or is
-// not known, is a dash.
+// appendCommon appends the request in the common log format, without an end of line. A value that is
+// dropped or unknown is a dash.
 func (e *encoder) appendCommon(b []byte, r *request, start *stamp) []byte {
 	b = e.column(b, keepClientHost, r.clientHost(), bare)
 	b = append(b, " - "...)

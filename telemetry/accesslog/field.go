@@ -79,7 +79,7 @@ func fieldNames() []string {
 }
 
 // appendFields appends the members of the fields that are kept and that the request has. It is one piece after
-// the other without a table of functions: what a processor cannot guess costs more here than what is written.
+// the other without a table of functions: mispredicted branches cost more here than the writing.
 func (e *encoder) appendFields(b []byte, r *request, start *stamp) []byte {
 	b = e.appendClient(b, r)
 	if ingress := r.record.Ingress; ingress != nil {

@@ -48,12 +48,12 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func TestWhoIsLogged(t *testing.T) {
+func TestWhichRequestsAreLogged(t *testing.T) {
 	unobserved, internal := answered(), answered()
 	unobserved.Observe = telemetry.ObserveMetrics
 	internal.Service = "api@internal"
 	if got := written(t, config("common", nil), http.Header{}, unobserved, internal); got != "" {
-		t.Errorf("requests are logged that nobody wants: %s", got)
+		t.Errorf("requests are logged that are filtered out: %s", got)
 	}
 	internals := config("common", func(c *static.AccessLog) { c.AddInternals = true })
 	if got := written(t, internals, http.Header{}, internal); strings.Count(got, "\n") != 1 {
@@ -102,17 +102,17 @@ func TestWrongConfigurations(t *testing.T) {
 	}
 }
 
-func TestUnknownFieldsAreTold(t *testing.T) {
+func TestUnknownFieldsAreReported(t *testing.T) {
 	c := config("json", func(c *static.AccessLog) {
 		c.Fields.Names = map[string]string{"RouterNmae": "drop", "routername": "drop"}
 	})
-	logger := told{lines: make(chan string, 1)}
+	logger := recorder{lines: make(chan string, 1)}
 	if _, err := accesslog.New(c, accesslog.Options{Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-logger.lines:
 	default:
-		t.Error("nobody is told of a field that does not exist")
+		t.Error("no warning about a field that does not exist")
 	}
 }

@@ -155,7 +155,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-func TestWants(t *testing.T) {
+func TestObserves(t *testing.T) {
 	named := func(c *static.AccessLog) { c.Fields.Headers.Names = map[string]string{"Server": "keep"} }
 	for _, row := range []struct {
 		config static.AccessLog
@@ -169,8 +169,8 @@ func TestWants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := log.Wants(); got != row.want {
-			t.Errorf("%s: wants %b, want %b", row.config.Format, got, row.want)
+		if got := log.Observes(); got != row.want {
+			t.Errorf("%s: got %b, want %b", row.config.Format, got, row.want)
 		}
 	}
 }

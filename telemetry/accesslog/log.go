@@ -97,9 +97,9 @@ func New(config static.AccessLog, options Options) (*Log, error) {
 	return l, nil
 }
 
-// Wants returns what the records of requests must be set up with: ObserveAccess, and ObserveHeaders where
+// Observes returns what the records of requests must be set up with: ObserveAccess, and ObserveHeaders where
 // headers are logged.
-func (l *Log) Wants() telemetry.Observe {
+func (l *Log) Observes() telemetry.Observe {
 	if l.encoder.headers.any() && (!l.encoder.common || l.collects()) {
 		return telemetry.ObserveAccess | telemetry.ObserveHeaders
 	}
@@ -170,7 +170,7 @@ func (l *Log) Run(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// Reopen has the file opened anew, so that who moved it away may have it. It returns at once; lines that wait
+// Reopen has the file opened anew, after it has been moved away. It returns at once; lines that wait
 // go to the old file or the new one. Without accessLog.filePath there is nothing to do.
 func (l *Log) Reopen() {
 	for _, output := range l.outputs {

@@ -135,20 +135,20 @@ func object(t *testing.T, line string) map[string]any {
 	return members
 }
 
-// told is a logger that keeps the lines.
-type told struct {
+// recorder is a logger that keeps the lines.
+type recorder struct {
 	telemetry.Discard
 	lines chan string
 }
 
 // Warn keeps the line.
-func (l told) Warn(message string, _ ...any) { l.lines <- message }
+func (l recorder) Warn(message string, _ ...any) { l.lines <- message }
 
 // Info keeps the line.
-func (l told) Info(message string, _ ...any) { l.lines <- message }
+func (l recorder) Info(message string, _ ...any) { l.lines <- message }
 
 // Error keeps the line.
-func (l told) Error(message string, _ ...any) { l.lines <- message }
+func (l recorder) Error(message string, _ ...any) { l.lines <- message }
 
 // writer is a function that writes.
 type writer func([]byte) (int, error)

@@ -64,7 +64,7 @@ func TestAReaderThatStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		letGo := make(chan struct{})
 		var out sink
-		logger := told{lines: make(chan string, 10)}
+		logger := recorder{lines: make(chan string, 10)}
 		c := config("json", func(c *static.AccessLog) { c.BufferingSize = 10 })
 		log, stop := running(t, c, accesslog.Options{Logger: logger, Stdout: writer(func(p []byte) (int, error) {
 			<-letGo
@@ -78,7 +78,7 @@ func TestAReaderThatStandsStill(t *testing.T) {
 		}
 		clock(time.Minute)
 		if len(logger.lines) != 1 || <-logger.lines != "access log lines are dropped" {
-			t.Errorf("the log is not told once that lines are dropped")
+			t.Errorf("the log does not have one line that lines are dropped")
 		}
 		close(letGo)
 		clock(time.Minute)
@@ -88,7 +88,7 @@ func TestAReaderThatStandsStill(t *testing.T) {
 		leave(log, 1)
 		clock(time.Minute)
 		if len(logger.lines) != 1 || <-logger.lines != "access log lines are written again" {
-			t.Errorf("the log is not told once that lines are written again")
+			t.Errorf("the log does not have one line that lines are written again")
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -126,7 +126,7 @@ func TestTornLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out sink
 		full := false
-		logger := told{lines: make(chan string, 10)}
+		logger := recorder{lines: make(chan string, 10)}
 		log, stop := running(t, config("common", nil), accesslog.Options{
 			Logger: logger,
 			Stdout: writer(func(p []byte) (int, error) {
@@ -152,7 +152,7 @@ func TestTornLines(t *testing.T) {
 			t.Errorf("a torn line is not ended:\n%s", out.String())
 		}
 		if len(logger.lines) != 2 {
-			t.Errorf("the log is told %d things, want two", len(logger.lines))
+			t.Errorf("the log has %d lines, want two", len(logger.lines))
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -161,12 +161,12 @@ func TestTornLines(t *testing.T) {
 }
 
 func TestAFullDisk(t *testing.T) {
-	logger := told{lines: make(chan string, 1)}
+	logger := recorder{lines: make(chan string, 1)}
 	c := config("json", func(c *static.AccessLog) { c.FilePath = "/dev/full" })
 	log, stop := running(t, c, accesslog.Options{Logger: logger})
 	leave(log, 3)
 	if got := <-logger.lines; got != "access log lines are dropped" {
-		t.Errorf("the log is told %q", got)
+		t.Errorf("the log has %q", got)
 	}
 	if dropped := log.Dropped(); dropped != 3 {
 		t.Errorf("%d lines are dropped, want 3", dropped)
@@ -185,7 +185,7 @@ func TestAClosedPipe(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	logger := told{lines: make(chan string, 1)}
+	logger := recorder{lines: make(chan string, 1)}
 	log, stop := running(t, config("json", nil), accesslog.Options{Logger: logger, Stdout: w})
 	leave(log, 2)
 	<-logger.lines
@@ -197,20 +197,20 @@ func TestAClosedPipe(t *testing.T) {
 	}
 }
 
-// TestANamedPipeThatNobodyReads is opened at once, fills up, and does not keep the log from ending.
-func TestANamedPipeThatNobodyReads(t *testing.T) {
+// TestANamedPipeWithoutAReader is opened at once, fills up, and does not keep the log from ending.
+func TestANamedPipeWithoutAReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.fifo")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	logger := told{lines: make(chan string, 10)}
+	logger := recorder{lines: make(chan string, 10)}
 	c := config("json", func(c *static.AccessLog) { c.FilePath, c.BufferingSize = path, 100 })
 	log, stop := running(t, c, accesslog.Options{Logger: logger})
 	for log.Dropped() == 0 {
 		leave(log, 10)
 	}
 	if got := <-logger.lines; got != "access log lines are dropped" {
-		t.Errorf("the log is told %q", got)
+		t.Errorf("the log has %q", got)
 	}
 	if err := stop(); err == nil {
 		t.Error("the log says nothing of the lines that it could not write")
@@ -228,7 +228,7 @@ func TestReopen(t *testing.T) {
 		return strings.Count(string(content), "\n")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		logger := told{lines: make(chan string, 10)}
+		logger := recorder{lines: make(chan string, 10)}
 		log, stop := running(t, config("json", func(c *static.AccessLog) { c.FilePath = path }),
 			accesslog.Options{Logger: logger})
 		leave(log, 2)
@@ -251,7 +251,7 @@ func TestReopen(t *testing.T) {
 		log.Reopen()
 		synctest.Wait()
 		if len(logger.lines) != 1 {
-			t.Error("the log is not told that a file cannot be opened")
+			t.Error("the log does not report that a file cannot be opened")
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

@@ -7,7 +7,7 @@ import (
 
 // watch logs when lines begin to be dropped and when that is over, until ctx ends.
 func (o *output) watch(ctx context.Context) {
-	var told uint64
+	var reported uint64
 	for {
 		select {
 		case <-ctx.Done():
@@ -24,8 +24,8 @@ func (o *output) watch(ctx context.Context) {
 		}
 		o.troubled.Store(false)
 		dropped := o.dropped.Load()
-		o.logger.Info("access log lines are written again", "output", o.name, "dropped", dropped-told)
-		told = dropped
+		o.logger.Info("access log lines are written again", "output", o.name, "dropped", dropped-reported)
+		reported = dropped
 	}
 }
 

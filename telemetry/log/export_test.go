@@ -21,7 +21,7 @@ import (
 )
 
 // collector is an exporter that keeps what it gets. With an error it takes nothing; while it hangs, it answers
-// to nobody but ctx. Its end waits for what it sends, as that of OpenTelemetry's exporters does.
+// to ctx alone. Its end waits for what it sends, as that of OpenTelemetry's exporters does.
 type collector struct {
 	failure error
 	hangs   bool
@@ -139,7 +139,7 @@ func TestManyLinesAreSentTogether(t *testing.T) {
 	})
 }
 
-func TestACollectorThatTakesNothingHoldsNobodyUp(t *testing.T) {
+func TestAStuckCollectorDoesNotBlockLogging(t *testing.T) {
 	for name, to := range map[string]*collector{"refuses": {failure: errors.New("unavailable")}, "hangs": {hangs: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			logs := exporting(t, to)
@@ -150,14 +150,14 @@ func TestACollectorThatTakesNothingHoldsNobodyUp(t *testing.T) {
 			pass(2 * batchWait)
 			_ = logs.Close() // It may say that time was over.
 			synctest.Wait()
-			if unsent := logs.Unsent(); unsent < lines || unsent > lines+1 || !to.over { // A line more may tell of it.
+			if unsent := logs.Unsent(); unsent < lines || unsent > lines+1 || !to.over { // One more line may report it.
 				t.Errorf("%s: %d of %d lines are counted as unsent; shut down: %v", name, unsent, lines, to.over)
 			}
 		})
 	}
 }
 
-// The line that tells of a collector which takes nothing is sent to it too, and must not be a reason for the next.
+// The line that reports a collector which accepts nothing is sent to it too, and must not be a reason for the next.
 func TestALogThatCanNotBeSentSaysSoOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -182,7 +182,7 @@ func TestALogThatCanNotBeSentSaysSoOnceAMinute(t *testing.T) {
 		if len(told) != 2 || !strings.Contains(told[0], `"error":"unavailable"`) ||
 			!strings.Contains(told[0], `"unsent":1}`) ||
 			!strings.Contains(told[1], `"unsent":4}`) {
-			t.Errorf("told: %q", told)
+			t.Errorf("logged: %q", told)
 		}
 	})
 }

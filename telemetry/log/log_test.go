@@ -113,7 +113,7 @@ func TestValuesOfEveryKindAreWritten(t *testing.T) {
 
 func nan() float64 { zero := 0.0; return zero / zero }
 
-func TestNobodyEndsALineOfTheLog(t *testing.T) {
+func TestNoValueEndsALineOfTheLog(t *testing.T) {
 	const evil = "a\r\nlevel=error msg=\"forged\"\x1b[2J\u2028\xff"
 	for _, format := range []string{static.FormatCommon, static.FormatJSON} {
 		text := logged(t, static.Log{Format: format}, func(logs *Log) {
@@ -126,7 +126,7 @@ func TestNobodyEndsALineOfTheLog(t *testing.T) {
 }
 
 // On a terminal logrus writes messages as they are.
-func TestNobodyMovesTheCursorOfATerminal(t *testing.T) {
+func TestNoValueMovesTheCursorOfATerminal(t *testing.T) {
 	const evil = "a\r\nb\x1b[2J\u2028\xff"
 	text := logged(t, static.Log{}, func(logs *Log) {
 		logs.logger.SetFormatter(&logrus.TextFormatter{ForceColors: true})
@@ -154,7 +154,7 @@ func (s *stuck) Write(text []byte) (int, error) {
 	return s.Buffer.Write(text)
 }
 
-func TestAReaderThatStandsStillHoldsNobodyUp(t *testing.T) {
+func TestAStuckReaderDoesNotBlockLogging(t *testing.T) {
 	out := &stuck{begun: make(chan struct{}, 1), released: make(chan struct{})}
 	logs, err := New(static.Log{Format: "json"}, Options{Output: out})
 	if err != nil {

@@ -127,8 +127,9 @@ func TestAFileThatCannotBeOpenedIsAnError(t *testing.T) {
 	}
 }
 
-// Old files are deleted and compressed in the background, at some time, so that the test looks at who is told to do it.
-func TestWhatIsAskedForOfRotation(t *testing.T) {
+// Old files are deleted and compressed in the background, at some time, so that the test checks which options are
+// passed.
+func TestOptionsOfRotation(t *testing.T) {
 	for _, options := range []Options{{}, {MaxSize: 7}, {MaxAge: 7}, {MaxBackups: 7}, {Compress: true}} {
 		options.Path = filepath.Join(t.TempDir(), "log")
 		rotated, ok := opened(t, options).current.(*lumberjack.Logger)
@@ -143,7 +144,7 @@ func TestWhatIsAskedForOfRotation(t *testing.T) {
 			Compress: rotated.Compress,
 		}
 		if told != options {
-			t.Errorf("asked for %+v, told %+v", options, told)
+			t.Errorf("want %+v, got %+v", options, told)
 		}
 	}
 }

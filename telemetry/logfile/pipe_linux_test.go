@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestAPipeThatNobodyReadsIsOpened opens a named pipe before anybody reads it, and once more.
-func TestAPipeThatNobodyReadsIsOpened(t *testing.T) {
+// TestAPipeWithoutAReaderIsOpened opens a named pipe without a reader, and once more.
+func TestAPipeWithoutAReaderIsOpened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestAPipeThatNobodyReadsIsOpened(t *testing.T) {
 	write(t, file, "two\n")
 }
 
-// TestAReaderThatStandsStillDoesNotHoldUpReopening moves a pipe away into which somebody writes more than it holds.
+// TestAReaderThatStandsStillDoesNotHoldUpReopening moves a pipe away into which more is written than it holds.
 func TestAReaderThatStandsStillDoesNotHoldUpReopening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

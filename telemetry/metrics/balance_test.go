@@ -9,7 +9,7 @@ import (
 )
 
 // TestBalanceIsCountedByService demands a metric for each count of a service that is not 0, under a name of good form,
-// as it stands when somebody asks.
+// as it is at the moment of the scrape.
 func TestBalanceIsCountedByService(t *testing.T) {
 	metrics := New(Options{EntryPoints: true})
 	counts := map[string]uint64{"retries": 0, "unheard_of": 7}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// manyRouters returns metrics of 10,000 routers with a service each, all of which were asked.
+// manyRouters returns metrics of 10,000 routers with a service each, all of which have had requests.
 func manyRouters() *Metrics {
 	metrics := New(everything())
 	web := metrics.Entrypoint("web")

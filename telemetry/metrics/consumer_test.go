@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// TestPageIsCompressed asks as different clients do.
+// TestPageIsCompressed sends the requests of different clients.
 func TestPageIsCompressed(t *testing.T) {
 	metrics := busy(t, everything())
 	for accepts, compressed := range map[string]bool{
@@ -50,7 +50,7 @@ func TestPageIsCompressed(t *testing.T) {
 	}
 }
 
-// TestMetricsAreFilteredByName asks as promhttp's documentation has it.
+// TestMetricsAreFilteredByName sends requests as promhttp's documentation has them.
 func TestMetricsAreFilteredByName(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
 		"/metrics?name%5B%5D=traefik_service_requests_total", http.NoBody)
@@ -62,7 +62,7 @@ func TestMetricsAreFilteredByName(t *testing.T) {
 	}
 }
 
-// asProtobuf returns a request as of a Prometheus that wants native histograms.
+// asProtobuf returns a request as of a Prometheus that accepts native histograms.
 func asProtobuf(t testing.TB) *http.Request {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)

@@ -96,7 +96,7 @@ func busy(t *testing.T, options Options) *Metrics {
 	return metrics
 }
 
-// TestNativeHistogramsTravelInProtobuf asks as a Prometheus server does that wants native histograms.
+// TestNativeHistogramsTravelInProtobuf sends the request of a Prometheus server that accepts native histograms.
 func TestNativeHistogramsTravelInProtobuf(t *testing.T) {
 	metrics := busy(t, everything())
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
@@ -167,7 +167,7 @@ func TestBothReadersHaveTheirOwnBuckets(t *testing.T) {
 		t.Error("the metrics of entrypoints are pushed")
 	}
 	if New(Options{}).Pushed() != nil {
-		t.Error("metrics are pushed that nobody asked for")
+		t.Error("metrics are pushed without the option")
 	}
 }
 
@@ -202,12 +202,12 @@ func TestHeaderLabelsAreBounded(t *testing.T) {
 	}
 	if !strings.Contains(page,
 		`traefik_entrypoint_request_duration_seconds_count{code="200",entrypoint="web",method="GET",protocol="http"} 258`) {
-		t.Error("durations are told apart by headers")
+		t.Error("durations are distinguished by headers")
 	}
 }
 
-// TestCombinationsAreToldApartByWhatIsShown demands that no two lines have the same labels, whatever clients send.
-func TestCombinationsAreToldApartByWhatIsShown(t *testing.T) {
+// TestCombinationsAreDistinguishedByWhatIsShown demands that no two lines have the same labels, whatever clients send.
+func TestCombinationsAreDistinguishedByWhatIsShown(t *testing.T) {
 	metrics := New(Options{EntryPoints: true, HeaderLabels: map[string]string{
 		"tenant": "x-tenant",
 		"token":  "Authorization",

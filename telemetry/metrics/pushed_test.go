@@ -12,9 +12,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestServedRequestsAreToldApart demands that entrypoints together count by method, scheme, version and code,
+// TestServedRequestsAreDistinguished demands that entrypoints together count by method, scheme, version and code,
 // of which clients cannot make as many as they like.
-func TestServedRequestsAreToldApart(t *testing.T) {
+func TestServedRequestsAreDistinguished(t *testing.T) {
 	options := Options{Pushed: &View{Buckets: []float64{1}}}
 	metrics := New(options)
 	secure := &tls.ConnectionState{}
@@ -62,11 +62,11 @@ func TestServedRequestsAreToldApart(t *testing.T) {
 	}
 }
 
-// TestNobodyPaysForWhatIsNotPushed demands that nothing is told apart that nobody gets to see, and that telling
+// TestLabelsAreKeptOnlyForPush demands that no labels are kept that are not exported, and that keeping
 // apart allocates nothing.
-func TestNobodyPaysForWhatIsNotPushed(t *testing.T) {
+func TestLabelsAreKeptOnlyForPush(t *testing.T) {
 	if New(everything()).Entrypoint("web").served != nil {
-		t.Error("requests are told apart although nothing is pushed")
+		t.Error("requests are distinguished although nothing is pushed")
 	}
 	options := everything()
 	options.Pushed = &View{}

@@ -159,7 +159,7 @@ func TestTablesLoseNoKey(t *testing.T) {
 		}
 	}
 	if numbers.find(1) != nil {
-		t.Error("a key was found that nobody added")
+		t.Error("a key was found that was not added")
 	}
 	seen := map[uint64]bool{}
 	numbers.all(func(key uint64, _ *uint64) { seen[key] = true })

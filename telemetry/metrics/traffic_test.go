@@ -62,7 +62,7 @@ func TestHistoryHasRatesAndQuantiles(t *testing.T) {
 				entrypoint.Count(&Request{Method: "GET", Status: status, Duration: duration})
 			}
 		}
-		count(web, 1000, 200, time.Minute) // Before anybody looks.
+		count(web, 1000, 200, time.Minute) // Before the first scrape.
 		began := time.Now()
 		stop := metrics.start(t)
 		synctest.Wait()
@@ -96,7 +96,7 @@ func TestHistoryHasRatesAndQuantiles(t *testing.T) {
 	})
 }
 
-func TestHistoryForgetsWhatIsOld(t *testing.T) {
+func TestHistoryDropsWhatIsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		metrics := New(Options{})
 		web := metrics.Entrypoint("web")

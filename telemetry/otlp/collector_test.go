@@ -38,7 +38,7 @@ type collector struct {
 	arrivals chan arrival
 	// closed gets a message for each connection of HTTP that ends.
 	closed chan struct{}
-	// answer decides what the sender is told; nil is success. It may block.
+	// answer decides the response to the sender; nil is success. It may block.
 	answer func(arrival) (status int, body string)
 	// partly is what the collector says of batches that it takes; nil says nothing.
 	partly *partly
@@ -260,5 +260,5 @@ func httpOptions(endpoint string, tls *static.ClientTLS) *static.OTLPHTTP {
 	return &static.OTLPHTTP{Endpoint: endpoint, TLS: tls, Headers: map[string]string{"X-Api-Key": secret}}
 }
 
-// secret is the value of a header that nobody but the collector may see.
+// secret is the value of a header that only the collector may see.
 const secret = "planted-9f3a"

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// encodings is told how each call to a server of gRPC is compressed, which handlers do not learn.
+// encodings records how each call to a server of gRPC is compressed, which handlers do not learn.
 type encodings chan string
 
 func (encodings) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
@@ -24,8 +24,8 @@ func (encodings) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Cont
 
 func (encodings) HandleConn(context.Context, stats.ConnStats) {}
 
-// TestBatchesAreCompressed demands it where they leave the machine, as far as the address tells: 0.0.0.0 does
-// not tell that it is this one.
+// TestBatchesAreCompressed demands it where they leave the machine, as far as the address shows: 0.0.0.0 does
+// not show that it is this one.
 func TestBatchesAreCompressed(t *testing.T) {
 	for host, want := range map[string]string{"127.0.0.1": "", "0.0.0.0": "gzip"} {
 		for signal, send := range senders() {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
-// TestWhatIsTakenInPart demands that a collector which takes a batch but for a part is told of, and no more
+// TestWhatIsTakenInPart demands that a collector which accepts a part of a batch is reported, and no more
 // than the part is lost.
 func TestWhatIsTakenInPart(t *testing.T) {
 	const batch = 10

@@ -31,7 +31,7 @@ func (l *lines) Info(message string, pairs ...any)  { l.add("info", message, pai
 func (l *lines) Warn(message string, pairs ...any)  { l.add("warn", message, pairs) }
 func (l *lines) Error(message string, pairs ...any) { l.add("error", message, pairs) }
 
-func TestAReporterTellsEachKindOnceAMinute(t *testing.T) {
+func TestAReporterLogsEachKindOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := &lines{}
 		reporter := otlp.NewReporter(logged)

@@ -12,7 +12,7 @@ import (
 // Resource describes the sender: the name and version of the service, this host, operating system, container
 // and process, the library, then the given attributes, and last those of the environment
 // (OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME); what comes later goes before what came earlier. The command
-// line is not a part of it, since options may hold secrets. What can not be found out is left away.
+// line is not a part of it, since options may hold secrets. Unknown attributes are left out.
 func Resource(serviceName string, attributes map[string]string) *resource.Resource {
 	own := []attribute.KeyValue{attribute.String("service.name", plain(serviceName))}
 	if build, ok := debug.ReadBuildInfo(); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
-func TestAResourceSaysWhoSends(t *testing.T) {
+func TestAResourceNamesTheSender(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "zone=b")
 	got := map[string]string{}
 	for _, one := range otlp.Resource("edge", map[string]string{
@@ -31,7 +31,7 @@ func TestAResourceSaysWhoSends(t *testing.T) {
 	}
 	for key := range got {
 		if strings.HasPrefix(key, "process.command") {
-			t.Errorf("%s tells the command line, which may hold secrets", key)
+			t.Errorf("%s has the command line, which may hold secrets", key)
 		}
 	}
 }

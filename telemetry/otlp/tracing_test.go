@@ -19,7 +19,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/tracing"
 )
 
-// closing is an exporter that tells when it is closed.
+// closing is an exporter that reports when it is closed.
 type closing struct {
 	sdktrace.SpanExporter
 
@@ -123,7 +123,7 @@ func TestSpansArriveAsTheyWereMade(t *testing.T) {
 }
 
 // A collector that takes a batch and never answers must not hold up requests, and not the end either.
-func TestACollectorThatHangsBlocksNobody(t *testing.T) {
+func TestACollectorThatHangsBlocksNoRequest(t *testing.T) {
 	ways := map[string]func(c *collector) (*static.OTLPGRPC, *static.OTLPHTTP){
 		"grpc": func(c *collector) (*static.OTLPGRPC, *static.OTLPHTTP) {
 			return grpcOptions(c.byGRPC(t), true, nil), nil
@@ -164,7 +164,7 @@ func TestACollectorThatHangsBlocksNobody(t *testing.T) {
 	}
 }
 
-func TestACollectorThatIsDownBlocksNobody(t *testing.T) {
+func TestACollectorThatIsDownBlocksNoRequest(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

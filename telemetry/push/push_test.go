@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is an exporter that keeps what it is given, and fails while it is told to.
+// memory is an exporter that keeps what it is given, and fails while it is set to.
 type memory struct {
 	sdkmetric.Exporter
 

@@ -131,7 +131,7 @@ func TestAllLevelsArePushed(t *testing.T) {
 	}
 }
 
-// manyRouters returns metrics of 1000 routers with a service each, all of which were asked.
+// manyRouters returns metrics of 1000 routers with a service each, all of which have had requests.
 func manyRouters() *metrics.Metrics {
 	c := config()
 	c.AddRoutersLabels = true

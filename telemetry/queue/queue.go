@@ -31,7 +31,7 @@ type Limits struct {
 	Full int64
 }
 
-// Queue is a bounded list with many who push and one who drains. It is made by New and must not be copied.
+// Queue is a bounded list with many producers and one consumer. It is made by New and must not be copied.
 type Queue[T any] struct {
 	limits Limits
 	head   atomic.Pointer[Node[T]]
@@ -58,7 +58,7 @@ func New[T any](limits Limits) *Queue[T] {
 func (q *Queue[T]) Take() *Node[T] { return q.spare.Get().(*Node[T]) }
 
 // Push leaves a node of that size, in bytes, for the writer. It reports false when too much waits already: the
-// node is the caller's still, who may Recycle it.
+// node is still the caller's, which may Recycle it.
 func (q *Queue[T]) Push(node *Node[T], size int) bool {
 	bytes := int64(size)
 	if q.nodes.Add(1) > q.limits.Nodes {

@@ -33,7 +33,7 @@ func TestATraceApartFromTheHeader(t *testing.T) {
 			}
 			told, ok := parent(r.Header["Traceparent"])
 			if ok == test.apart || ok && told != record.Trace {
-				t.Errorf("%s: the header tells %+v, the record %+v", title, told, record.Trace)
+				t.Errorf("%s: the header has %+v, the record %+v", title, told, record.Trace)
 			}
 			tracer.Finished(record)
 		})
@@ -42,6 +42,6 @@ func TestATraceApartFromTheHeader(t *testing.T) {
 	untraced.Observe, untraced.TraceApart = telemetry.ObserveMetrics, false
 	traced(t, share(1), func(tracer *Tracer) { tracer.Begin(untraced, r) })
 	if untraced.TraceApart || untraced.Trace.Valid() {
-		t.Errorf("a request that nobody traces has %+v", untraced.Trace)
+		t.Errorf("a request that is not traced has %+v", untraced.Trace)
 	}
 }

@@ -51,7 +51,7 @@ func TestBegin(t *testing.T) {
 		},
 		"two":         {share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid, valid}}},
 		"state alone": {share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Tracestate": {"a=1"}}},
-		"nobody traces": {share: 1, observe: telemetry.ObserveAccess, header: http.Header{
+		"not traced": {share: 1, observe: telemetry.ObserveAccess, header: http.Header{
 			"Traceparent": {valid},
 			"Tracestate":  {"a=1"},
 		}, same: true, state: []string{"a=1"}},
@@ -82,7 +82,7 @@ func TestBegin(t *testing.T) {
 						t.Errorf("endpoints see another trace: %q", after)
 					}
 				} else if record.Trace.Valid() {
-					t.Errorf("trace %+v of a request that nobody traces", record.Trace)
+					t.Errorf("trace %+v of a request that is not traced", record.Trace)
 				}
 				tracer.Finished(record)
 			})
@@ -157,7 +157,7 @@ func TestEveryRequestHasAnIdentityOfItsOwn(t *testing.T) {
 	})
 }
 
-// What endpoints are told stays true while later requests use the same piece of memory.
+// What endpoints receive stays valid while later requests use the same piece of memory.
 func TestAHeaderOutlivesItsBatch(t *testing.T) {
 	traced(t, share(0), func(tracer *Tracer) {
 		first, r := begun(nil)

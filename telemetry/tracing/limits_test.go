@@ -192,9 +192,9 @@ func TestManySmallSpansAreSentInTime(t *testing.T) {
 	})
 }
 
-// TestTheResourceIsToldWhole demands that no limit of spans is one of the resource, and that it can be sent
+// TestTheResourceIsComplete demands that no limit of spans is one of the resource, and that it can be sent
 // whatever the environment says.
-func TestTheResourceIsToldWhole(t *testing.T) {
+func TestTheResourceIsComplete(t *testing.T) {
 	long := strings.Repeat("x", 2*maxValue)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "long="+long+",bad\xff=\xff")
 	spans := traced(t, defaults(), func(tracer *Tracer) { finish(tracer, 1) })

@@ -53,7 +53,7 @@ func TestParseParent(t *testing.T) {
 	}
 }
 
-// FuzzParseParent compares with OpenTelemetry's own reader, which is stricter about flags that it does not know.
+// FuzzParseParent compares with OpenTelemetry's own reader, which is stricter about unknown flags.
 func FuzzParseParent(f *testing.F) {
 	for _, seed := range []string{
 		valid, valid[:53] + "00", "01" + valid[2:] + "-more", "", "ff" + valid[2:],

@@ -73,7 +73,7 @@ func (s *span) request(record *telemetry.Record) {
 	}
 }
 
-// response notes the attributes of the response, and who has answered.
+// response notes the attributes of the response, and which service has answered.
 func (s *span) response(record *telemetry.Record) {
 	s.int("http.response.status_code", int64(record.Status))
 	s.int("http.response.body.size", record.BytesSent)

@@ -28,7 +28,7 @@ func TestTheSpanOfARequest(t *testing.T) {
 		record.TLS = &tls.ConnectionState{}
 		tracer.Begin(record, r)
 		if !record.Observe.Has(telemetry.ObserveHeaders) {
-			t.Error("nobody keeps the headers of the response")
+			t.Error("the headers of the response are not kept")
 		}
 		r.Header.Set("X-Tenant", "changed by a middleware")
 		record.Service, record.Status, record.BytesReceived, record.BytesSent = "shop@file", 200, 5, 1234
@@ -62,7 +62,7 @@ func TestTheSpanOfARequest(t *testing.T) {
 	}
 }
 
-func TestWhatWasAskedFor(t *testing.T) {
+func TestTheRequestedNames(t *testing.T) {
 	tests := map[string]struct {
 		change func(*telemetry.Record, http.Header)
 		want   map[string]any

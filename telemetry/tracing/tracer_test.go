@@ -41,7 +41,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestTheResourceSaysWhoTraces(t *testing.T) {
+func TestTheResourceNamesTheProcess(t *testing.T) {
 	named := func(name string, resource, global map[string]string) static.Tracing {
 		out := defaults()
 		out.ServiceName, out.ResourceAttributes, out.GlobalAttributes = name, resource, global
@@ -105,7 +105,7 @@ func TestWhatCanNotBeSentIsDroppedAndCounted(t *testing.T) {
 	})
 }
 
-func TestFailuresAreToldOnce(t *testing.T) {
+func TestFailuresAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := &lines{}
 		tracer, err := New(defaults(), &keeper{err: errRefused}, logged)

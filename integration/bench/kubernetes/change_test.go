@@ -102,7 +102,7 @@ func (s *subject) measureMoves(tb testing.TB) {
 func (s *subject) measureCrowd(tb testing.TB) {
 	tb.Helper()
 	s.settle(tb)
-	s.informer.heard(tb)
+	s.informer.received(tb)
 	served := s.snapshots(tb)
 	probes := make(chan *probe, 64)
 	for range cap(probes) {
@@ -132,26 +132,26 @@ func (s *subject) measureCrowd(tb testing.TB) {
 	}
 	served = since(served, s.snapshots(tb))
 	s.note("event", atMost(served, 99), before, after,
-		"%d endpoint changes at %d/s, from the note of the watch to the snapshot: %s", crowd, crowdRate, told(served))
+		"%d endpoint changes at %d/s, from the note of the watch to the snapshot: %s", crowd, crowdRate, bucketText(served))
 	s.judgeCrowd(tb, all, before, after)
 }
 
 func (s *subject) judgeCrowd(tb testing.TB, all []moved, before, after account) {
 	tb.Helper()
 	pause(tb.Context(), tail/4) // The informer may be late.
-	known := s.informer.heard(tb)
+	known := s.informer.received(tb)
 	var fromEvent, fromAsked times
-	heard := map[string]time.Time{}
+	received := map[string]time.Time{}
 	for _, m := range all {
 		if m.err != nil {
 			tb.Fatal(m.err)
 		}
 		at, there := known[m.version]
 		if !there {
-			tb.Fatalf("the informer has not heard of version %s", m.version)
+			tb.Fatalf("the informer has not received version %s", m.version)
 		}
-		heard[m.version] = time.Unix(0, at)
-		fromEvent = append(fromEvent, m.arrived.Sub(heard[m.version]))
+		received[m.version] = time.Unix(0, at)
+		fromEvent = append(fromEvent, m.arrived.Sub(received[m.version]))
 		fromAsked = append(fromAsked, m.arrived.Sub(m.asked))
 	}
 	took := all[len(all)-1].asked.Sub(all[0].asked)
@@ -162,13 +162,13 @@ func (s *subject) judgeCrowd(tb testing.TB, all []moved, before, after account) 
 		"the same, from before the request to the API server: %s", fromAsked)
 	began := all[0].asked
 	slices.SortFunc(all, func(a, b moved) int {
-		return cmp.Compare(b.arrived.Sub(heard[b.version]), a.arrived.Sub(heard[a.version]))
+		return cmp.Compare(b.arrived.Sub(received[b.version]), a.arrived.Sub(received[a.version]))
 	})
 	for _, m := range all[:slowest] {
 		s.note("", 0, before, before,
-			"one of the slowest, asked for after %.3f s: the API server answered after %.1f ms, the informer had heard "+
+			"one of the slowest, requested after %.3f s: the API server answered after %.1f ms, the informer had received "+
 				"after %.1f ms, the new endpoint answered after %.1f ms", //
-			m.asked.Sub(began).Seconds(), milliseconds(m.answered.Sub(m.asked)), milliseconds(heard[m.version].Sub(m.asked)),
+			m.asked.Sub(began).Seconds(), milliseconds(m.answered.Sub(m.asked)), milliseconds(received[m.version].Sub(m.asked)),
 			milliseconds(m.arrived.Sub(m.asked)))
 	}
 }

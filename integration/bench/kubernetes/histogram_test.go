@@ -78,8 +78,8 @@ func atMost(buckets []bucket, percent float64) float64 {
 	return math.Inf(1)
 }
 
-// told returns the buckets as text.
-func told(buckets []bucket) string {
+// bucketText returns the buckets as text.
+func bucketText(buckets []bucket) string {
 	var parts []string
 	for _, one := range buckets {
 		parts = append(parts, fmt.Sprintf("%.0f within %g ms", one.count, one.most*1000))

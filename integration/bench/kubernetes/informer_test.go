@@ -29,8 +29,8 @@ type informer struct {
 	out     *bufio.Scanner
 }
 
-// heard maps versions of EndpointSlices to the time of their receipt, in nanoseconds since 1970.
-type heard map[string]int64
+// received maps versions of EndpointSlices to the time of their receipt, in nanoseconds since 1970.
+type received map[string]int64
 
 // inform is the informer's process. It answers each line with what it has received since the one before, and ends with
 // its input.
@@ -47,7 +47,7 @@ func inform(kubeconfig string, in io.Reader, out io.Writer) int {
 		return 1
 	}
 	var mu sync.Mutex
-	events := heard{}
+	events := received{}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	watched := factory.Discovery().V1().EndpointSlices().Informer()
 	_, err = watched.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, after any) {
@@ -68,7 +68,7 @@ func inform(kubeconfig string, in io.Reader, out io.Writer) int {
 	for lines.Scan() {
 		mu.Lock()
 		_ = json.NewEncoder(out).Encode(events)
-		events = heard{}
+		events = received{}
 		mu.Unlock()
 	}
 	return 0
@@ -96,7 +96,7 @@ func newInformer(tb testing.TB, kubeconfig string) *informer {
 	if err := i.command.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	i.heard(tb)
+	i.received(tb)
 	return i
 }
 
@@ -111,8 +111,8 @@ func (i *informer) stop(tb testing.TB) {
 
 func (i *informer) pid() int { return i.command.Process.Pid }
 
-// heard returns what the informer has received since the last call.
-func (i *informer) heard(tb testing.TB) heard {
+// received returns what the informer has received since the last call.
+func (i *informer) received(tb testing.TB) received {
 	tb.Helper()
 	if _, err := i.in.Write([]byte("\n")); err != nil {
 		tb.Fatal(err)
@@ -120,7 +120,7 @@ func (i *informer) heard(tb testing.TB) heard {
 	if !i.out.Scan() {
 		tb.Fatalf("the informer does not answer: %v", i.out.Err())
 	}
-	events := heard{}
+	events := received{}
 	if err := json.Unmarshal(i.out.Bytes(), &events); err != nil {
 		tb.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func (n *Nodes) take(ctx context.Context, changes []follow.Change) {
 			p.leave()
 		case change.Gone || ended(object):
 		case p != nil:
-			p.tell(object)
+			p.update(object)
 		default:
 			p = newPod(ctx, n, object)
 			n.pods[object.UID] = p

@@ -39,8 +39,8 @@ func newPod(ctx context.Context, nodes *Nodes, object *corev1.Pod) *pod {
 	return p
 }
 
-// tell passes a newer object without blocking. It is called by one goroutine.
-func (p *pod) tell(object *corev1.Pod) {
+// update passes a newer object without blocking. It is called by one goroutine.
+func (p *pod) update(object *corev1.Pod) {
 	select {
 	case <-p.news:
 	default:

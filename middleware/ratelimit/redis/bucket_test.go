@@ -121,7 +121,7 @@ func TestClockSetBack(t *testing.T) {
 		{500, false}, // Nothing flows in for the time before.
 		{500, false},
 		{501, false}, // Refused ones do not set the clock of a bucket.
-		{1001, true}, // Nobody waits longer than the clock was set back by.
+		{1001, true}, // No request waits longer than the clock was set back by.
 	} {
 		arguments := append(l.take[:4:4], fmt.Sprint(step.second), "0")
 		wait, err := script.Run(t.Context(), client, []string{l.key("192.0.2.1")}, arguments...).Int64()
@@ -131,7 +131,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// Two processes that share a Redis hold one limit, though each asks as often as it can.
+// Two processes that share a Redis hold one limit, though each sends as many requests as it can.
 func TestTwoProcessesHoldOneLimit(t *testing.T) {
 	server := redistest.Start(t)
 	// A slow machine sends more than that, too. Two seconds' worth of tokens is kept, so that none is lost while the
@@ -203,7 +203,7 @@ func TestDelays(t *testing.T) {
 	if err != nil || !allowed || delay < 59*time.Minute || delay > time.Hour {
 		t.Errorf("the third: %v, %v, %v", delay, allowed, err)
 	}
-	for range 2 { // Who is refused takes nothing.
+	for range 2 { // A refused request takes nothing.
 		delay, allowed, err = l.Take(t.Context(), "192.0.2.1")
 		if err != nil || allowed || delay < 119*time.Minute || delay > 2*time.Hour {
 			t.Errorf("the fourth: %v, %v, %v", delay, allowed, err)

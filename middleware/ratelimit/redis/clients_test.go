@@ -25,7 +25,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// connections counts what a server sees, without the one that asks.
+// connections counts the connections of a server, but that of the query.
 func connections(t *testing.T, admin *redis.Client) int {
 	t.Helper()
 	return strings.Count(do(t, admin, "CLIENT", "LIST").(string), "\n") - 1
@@ -76,7 +76,7 @@ func TestDatabase(t *testing.T) {
 	}
 }
 
-// Idle connections are there before anybody asks.
+// Idle connections are there before the first request.
 func TestMinIdleConns(t *testing.T) {
 	server := redistest.Start(t)
 	admin := direct(t, redis.Options{Addr: server.Address})
@@ -112,7 +112,7 @@ func TestPassword(t *testing.T) {
 				t.Errorf("error %q, log %q, want %s", told, line, test.reason)
 			}
 			if test.password != "" && strings.Contains(told+line, test.password) {
-				t.Errorf("the password is told: %q, %q", told, line)
+				t.Errorf("the password is disclosed: %q, %q", told, line)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// Over TLS, nobody sees that a connection is dead before using it. All of them are given up at once.
+// Over TLS, a dead connection is detected only by using it. All of them are closed at once.
 func TestTLSKilledAndBack(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile := selfSigned(t)

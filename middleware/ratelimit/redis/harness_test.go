@@ -89,7 +89,7 @@ func limiter(t testing.TB, c *Clients, config *dynamic.Redis, rate Rate) *Limite
 	return l
 }
 
-// direct returns a client to prepare and ask a server.
+// direct returns a client to prepare and inspect a server.
 func direct(t testing.TB, options redis.Options) *redis.Client {
 	t.Helper()
 	options.MaxRetries, options.DisableIdentity = -1, true

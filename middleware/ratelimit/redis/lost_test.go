@@ -15,7 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis/redistest"
 )
 
-// plenty is a rate that refuses nobody.
+// plenty is a rate that refuses no request.
 func plenty() Rate { return Rate{Average: 1000, Period: time.Second, Burst: 100000} }
 
 func TestKilledAndBack(t *testing.T) {
@@ -43,7 +43,7 @@ func TestKilledAndBack(t *testing.T) {
 	}
 }
 
-// A server that was started again while nobody asked has lost its scripts, and connections to it are dead.
+// A server that was started again between requests has lost its scripts, and connections to it are dead.
 func TestRestartedMeanwhile(t *testing.T) {
 	server := redistest.Start(t)
 	c, log := clients(t)
@@ -64,7 +64,7 @@ func TestAbsentFromTheBeginning(t *testing.T) {
 	c, log := clients(t)
 	l := limiter(t, c, at(server.Address), plenty())
 	if l.Lost() {
-		t.Error("Redis is lost before anybody asked")
+		t.Error("Redis is lost before the first request")
 	}
 	fail(t, l, "192.0.2.1", ErrLost)
 	server.Restart()
@@ -171,7 +171,7 @@ func TestNoStormOfConnections(t *testing.T) {
 	}
 }
 
-// Whoever finds all connections taken is not what Redis is judged by.
+// A request that finds all connections taken does not count as a failure of Redis.
 func TestBusyIsNotLost(t *testing.T) {
 	server := redistest.Start(t)
 	through := newFront(t, server.Address)
@@ -258,7 +258,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Whoever closes does not wait for a server that hangs, and leaves nobody waiting.
+// Close does not wait for a server that hangs, and no request waits after it.
 func TestCloseWhileAsking(t *testing.T) {
 	server := redistest.Start(t)
 	for name, end := range map[string]func(c *Clients, l *Limiter){
@@ -298,7 +298,7 @@ func TestCloseWhileAsking(t *testing.T) {
 	}
 }
 
-// Whoever closes while Redis is lost ends the search, too.
+// Close ends the background checks while Redis is lost, too.
 func TestCloseWhileLost(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

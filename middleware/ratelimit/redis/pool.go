@@ -34,7 +34,7 @@ func newPool(s *settings, probe bool) *pool {
 // close ends everything that is under way. It may be called more than once.
 func (p *pool) close() {
 	p.end()
-	_ = p.Close() // What can't be closed has been lost already.
+	_ = p.Close() // An error means that it is closed already.
 }
 
 // dialer connects, and gives up when life ends. (That of the library speaks TLS without regard to the context.)

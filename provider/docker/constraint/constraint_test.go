@@ -50,7 +50,7 @@ func TestMentions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !expression.Mentions("a.b") || !expression.Mentions("c") || expression.Mentions("x") {
-		t.Error("the labels that the expression asks for are not a.b and c")
+		t.Error("the labels that the expression tests are not a.b and c")
 	}
 }
 

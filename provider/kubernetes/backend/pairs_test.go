@@ -11,7 +11,7 @@ type held struct{ secret *corev1.Secret }
 
 func (h held) Secret(string, string) *corev1.Secret { return h.secret }
 
-// TestPairsReadEachSecretOnce proves that a Secret is read once until it is another one, or is forgotten.
+// TestPairsReadEachSecretOnce proves that a Secret is read once until it changes or is dropped.
 func TestPairsReadEachSecretOnce(t *testing.T) {
 	first := &corev1.Secret{Data: map[string][]byte{}}
 	var pairs Pairs
@@ -43,7 +43,7 @@ func TestPairsReadEachSecretOnce(t *testing.T) {
 		t.Errorf("%d Secrets are held, want 1", len(pairs.read))
 	}
 	if pairs.Forget(); len(pairs.read) != 0 || reason(first) != half {
-		t.Error("what is forgotten is not read again")
+		t.Error("what was dropped is not read again")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BenchmarkEvent is one changed object, from the reflector to whoever is told, among others of several numbers: the
+// BenchmarkEvent is one changed object, from the reflector to its subscriber, among others of several numbers: the
 // cost does not grow with the cluster.
 func BenchmarkEvent(b *testing.B) {
 	for _, objects := range []int{1_000, 20_000} {
@@ -37,7 +37,7 @@ func BenchmarkEvent(b *testing.B) {
 				}
 			}
 			if told != version {
-				b.Fatalf("%d of %d changes were told", told, version)
+				b.Fatalf("%d of %d changes were reported", told, version)
 			}
 		})
 	}

@@ -99,7 +99,7 @@ func run(t *testing.T, cluster *client.Cluster) (stop func()) {
 	return stop
 }
 
-// events is a channel of what a watch told.
+// events is a channel of a watch's notifications.
 func events[T client.Object](watched *client.Watched[T]) <-chan string {
 	told := make(chan string, 100)
 	var none T
@@ -301,7 +301,7 @@ func TestNamespacesAreWatchedOneByOne(t *testing.T) {
 	expect(t, told, "+b/web")
 	for _, request := range server.Requests() {
 		if strings.Contains(request, "/services") && !strings.Contains(request, "/namespaces/") {
-			t.Errorf("%s asks for more than the namespaces", request)
+			t.Errorf("%s requests more than the namespaces", request)
 		}
 	}
 }

@@ -45,12 +45,12 @@ type Cluster struct {
 	codecs    serializer.CodecFactory
 	discovery *discovery
 
-	mu      sync.Mutex
-	clients map[schema.GroupVersion]rest.Interface
-	watches map[string]watcher
-	order   []watcher
-	running *running
-	heard   []func()
+	mu        sync.Mutex
+	clients   map[schema.GroupVersion]rest.Interface
+	watches   map[string]watcher
+	order     []watcher
+	running   *running
+	listeners []func()
 }
 
 // watcher is a watch of any type.
@@ -104,19 +104,19 @@ func (c *Cluster) Source() string { return c.source }
 
 // OnStatus has the function called whenever the Status of some watch may have changed. It is called on the goroutine
 // of a watch and must return at once.
-func (c *Cluster) OnStatus(heard func()) {
+func (c *Cluster) OnStatus(listener func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard = append(c.heard, heard)
+	c.listeners = append(c.listeners, listener)
 }
 
 // statusChanged notifies all listeners that the status of a watch may have changed.
 func (c *Cluster) statusChanged() {
 	c.mu.Lock()
-	heard := c.heard
+	listeners := c.listeners
 	c.mu.Unlock()
-	for _, tell := range heard {
-		tell()
+	for _, notify := range listeners {
+		notify()
 	}
 }
 

@@ -112,7 +112,7 @@ func TestConnectRefuses(t *testing.T) {
 	}
 }
 
-// TestTypesOfUsers demands that the client itself knows only the types that it lists.
+// TestTypesOfUsers demands that the client itself registers only the types that it lists.
 func TestTypesOfUsers(t *testing.T) {
 	cluster, err := client.Connect(client.Options{Endpoint: "http://127.0.0.1:1"}, "elsewhere", telemetry.Discard{},
 		addWidgets)

@@ -20,7 +20,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// relay passes bytes on between a client and a server until it is told to swallow them, as a network does that has lost
+// relay passes bytes on between a client and a server until it is set to drop them, as a network does that has lost
 // one of the two.
 type relay struct {
 	net.Listener

@@ -55,7 +55,7 @@ func (d *discovery) serves(ctx context.Context, version schema.GroupVersion, res
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	if one.when.IsZero() || time.Since(one.when) > discoveryAge {
-		one.resources, one.err = d.ask(ctx, version)
+		one.resources, one.err = d.request(ctx, version)
 		one.when = time.Now()
 		if ctx.Err() != nil {
 			one.when = time.Time{} // The request was given up before its response.
@@ -64,8 +64,8 @@ func (d *discovery) serves(ctx context.Context, version schema.GroupVersion, res
 	return one.resources == nil || one.resources[resource], one.err
 }
 
-// ask sends the request. The resources are nil if discovery is not permitted.
-func (d *discovery) ask(ctx context.Context, version schema.GroupVersion) (map[string]bool, error) {
+// request sends the request. The resources are nil if discovery is not permitted.
+func (d *discovery) request(ctx context.Context, version schema.GroupVersion) (map[string]bool, error) {
 	client, err := d.client(version)
 	if err != nil {
 		return nil, err

@@ -21,9 +21,9 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// TestNobodySpeaksForTheClusterWhoServesNothing demands that a proxy whose API servers are away does not make
+// TestAServerWithoutAPIsIsNoAPIServer demands that a proxy whose API servers are away does not make
 // everything disappear.
-func TestNobodySpeaksForTheClusterWhoServesNothing(t *testing.T) {
+func TestAServerWithoutAPIsIsNoAPIServer(t *testing.T) {
 	widgets := schema.GroupVersion{Group: "example.com", Version: "v1"}
 	tests := []struct {
 		name    string
@@ -33,7 +33,7 @@ func TestNobodySpeaksForTheClusterWhoServesNothing(t *testing.T) {
 		wrong   string
 	}{
 		{"a version that is gone", http.StatusOK, widgets, false, ""},
-		{"a version that is gone, asked by one who may not know of others", http.StatusForbidden, widgets, false, ""},
+		{"a version that is gone, requested without the permission for others", http.StatusForbidden, widgets, false, ""},
 		{"nothing is there", http.StatusNotFound, widgets, false, "no Kubernetes API server"},
 		{"not even the core API is there", http.StatusNotFound, corev1.SchemeGroupVersion, false, "no Kubernetes API server"},
 		{"the API server is in trouble", http.StatusServiceUnavailable, widgets, false, "resources of v1"},
@@ -65,7 +65,7 @@ func TestNobodySpeaksForTheClusterWhoServesNothing(t *testing.T) {
 	}
 }
 
-func TestAbsenceOfWhatIsRefusedIsBelievedTheSecondTime(t *testing.T) {
+func TestAbsenceOfWhatIsRefusedCountsTheSecondTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, watched, _ := lone()
 		synced(t, one)
@@ -113,8 +113,8 @@ func (s silence) Read([]byte) (int, error) {
 
 func (silence) Close() error { return nil }
 
-// TestAForgottenWatchEnds demands that a watch ends which the API server should have ended, and did not.
-func TestAForgottenWatchEnds(t *testing.T) {
+// TestAStalledWatchEnds demands that a watch ends which the API server should have ended, and did not.
+func TestAStalledWatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := asking(t, func(request *http.Request) (*http.Response, error) {
 			return &http.Response{
@@ -154,7 +154,7 @@ func TestAForgottenWatchEnds(t *testing.T) {
 	})
 }
 
-// TestStreamsThatBreakOffAreNotBegunForEver demands that a reflector cannot ask without a pause for ever.
+// TestStreamsThatBreakOffAreNotBegunForEver demands that a reflector does not retry without a pause for ever.
 func TestStreamsThatBreakOffAreNotBegunForEver(t *testing.T) {
 	asked := 0
 	expired := asking(t, func(request *http.Request) (*http.Response, error) {

@@ -62,7 +62,7 @@ func synced(t *testing.T, one *informer) {
 
 func pass(d time.Duration) { <-time.NewTimer(d).C }
 
-func TestRefusalOfWhatWorkedIsNotBelievedAtOnce(t *testing.T) {
+func TestRefusalOfWhatWorkedDoesNotCountAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, watched, log := lone()
 		synced(t, one)
@@ -93,7 +93,7 @@ func TestRefusalOfWhatWorkedIsNotBelievedAtOnce(t *testing.T) {
 	})
 }
 
-func TestAbsenceOfWhatWasThereIsBelievedTheSecondTime(t *testing.T) {
+func TestAbsenceOfWhatWasThereCountsTheSecondTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, watched, _ := lone()
 		synced(t, one)

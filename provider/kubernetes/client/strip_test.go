@@ -145,7 +145,7 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-// TestStripHoldsNoSecretsOfOthers proves that of several keys only those are held under which anybody looks.
+// TestStripHoldsNoSecretsOfOthers proves that of several keys only those are held that are read.
 func TestStripHoldsNoSecretsOfOthers(t *testing.T) {
 	for name, test := range map[string]struct{ given, want map[string][]byte }{
 		"its only key": {map[string][]byte{"users": {1}}, map[string][]byte{"users": {1}}},

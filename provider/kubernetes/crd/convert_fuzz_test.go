@@ -17,8 +17,8 @@ import (
 )
 
 // FuzzConvert asserts for any spec that nothing panics, that the same manifest always gives the same result, that every
-// finding says something and nothing of a Secret, and that whatever was asked for to protect something is there, or
-// nobody gets through.
+// finding says something and nothing of a Secret, and that every protection that was configured is there, or
+// no request passes.
 func FuzzConvert(f *testing.F) {
 	kinds := []string{
 		v1alpha1.KindMiddleware, v1alpha1.KindServersTransport, v1alpha1.KindTLSOption, v1alpha1.KindTLSStore,
@@ -99,7 +99,7 @@ func secretCluster(issued map[string]string) *manifestSet {
 	return set
 }
 
-// protects fails when something that a manifest asks for is neither there nor missed.
+// protects fails when a protection of a manifest is neither there nor reported missing.
 func protects(t *testing.T, text []byte, result translation.Result) {
 	t.Helper()
 	refused := map[dynamic.Ref]bool{}
@@ -115,10 +115,10 @@ func protects(t *testing.T, text []byte, result translation.Result) {
 			t.Errorf("has the kinds %q", middleware.Kinds())
 		}
 		if auth := middleware.BasicAuth; auth != nil && len(auth.Users) == 0 {
-			t.Error("basicAuth lets nobody in, and nobody is told")
+			t.Error("basicAuth admits no request, without a verdict")
 		}
 		if auth := middleware.DigestAuth; auth != nil && len(auth.Users) == 0 {
-			t.Error("digestAuth lets nobody in, and nobody is told")
+			t.Error("digestAuth admits no request, without a verdict")
 		}
 		if auth := spec.ForwardAuth; auth != nil && auth.TLS != nil {
 			if auth.TLS.CASecret != "" && middleware.ForwardAuth.TLS.CA == "" {

@@ -140,7 +140,7 @@ func (m *manifestSet) convert(t testing.TB, place int) translation.Result {
 }
 
 // TestConversionGoldens translates every manifest below testdata/middleware, transport, tls and unsupported, and
-// compares what it declares, needs and is told with the golden beside it.
+// compares its declarations, needs and verdicts with the golden beside it.
 func TestConversionGoldens(t *testing.T) {
 	issued := testCertificate()
 	for _, folder := range []string{"middleware", "transport", "tls", "unsupported"} {

@@ -33,7 +33,7 @@ func TestTreeKeepsWhatIsGiven(t *testing.T) {
 			`{"rateLimit":{"burst":0}}`,
 		},
 		{
-			"zero that cannot be told from nothing",
+			"zero that is the same as nothing",
 			v1alpha1.MiddlewareSpec{InFlightReq: &v1alpha1.InFlightReq{}},
 			`{"inFlightReq":{}}`,
 		},

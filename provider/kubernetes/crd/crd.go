@@ -28,11 +28,11 @@ type Provider struct {
 	others []watch
 	// statusChanged holds a value when the status of a watch may have changed.
 	statusChanged chan struct{}
-	// trusted says that everything that is needed has been read, and nothing of it forgotten since; it belongs to Provide.
+	// trusted says that everything that is needed has been read, and nothing of it dropped since; it belongs to Provide.
 	trusted bool
 }
 
-// New returns a provider for the objects that the options select in a cluster, whose connection must know the types of
+// New returns a provider for the objects that the options select in a cluster, whose connection must have the types of
 // v1alpha1 (v1alpha1.AddToScheme), and starts watching them when the cluster runs. Counters may be nil. It fails for a
 // label selector that cannot be understood.
 func New(options static.KubernetesCRD, cluster *client.Cluster, counters translation.Counters) (*Provider, error) {

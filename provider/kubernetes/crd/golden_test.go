@@ -153,7 +153,7 @@ func (c *cluster) empty(kind string) metav1.Object {
 	case v1alpha1.KindIngressRouteTCP:
 		return &v1alpha1.IngressRouteTCP{}
 	}
-	c.t.Fatalf("the test knows no kind %q", kind)
+	c.t.Fatalf("the test has no kind %q", kind)
 	return nil
 }
 

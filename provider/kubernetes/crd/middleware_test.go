@@ -65,7 +65,7 @@ func TestDurationsAreSecondsOrText(t *testing.T) {
 	}
 }
 
-// TestAuthenticationFollowsItsSecret proves that a Middleware lets nobody through before its Secret is there, is made
+// TestAuthenticationFollowsItsSecret proves that a Middleware admits no request before its Secret is there, is made
 // anew when the Secret changes, and stays the same object when only the Secret's metadata does.
 func TestAuthenticationFollowsItsSecret(t *testing.T) {
 	set := newManifestSet()

@@ -61,7 +61,7 @@ func TestGroupsComeInOrder(t *testing.T) {
 			t.Errorf("the prefix is %s, want %s of the group %s", got, want, groups[first])
 		}
 		if told := len(configuration.Verdicts); told != len(groups)-1-first {
-			t.Errorf("with %s in force, %d objects are told that they are not used: %v", groups[first], told,
+			t.Errorf("with %s in force, %d objects get the verdict that they are not used: %v", groups[first], told,
 				configuration.Verdicts)
 		}
 		gone := translation.Source{Kind: kindOf(v1alpha1.KindMiddleware, groups[first]), Namespace: "shop", Name: "a"}

@@ -11,7 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// TestNames holds names that Traefik gives, which dashboards and alerts know.
+// TestNames holds names that Traefik gives, which dashboards and alerts use.
 func TestNames(t *testing.T) {
 	tests := map[string]string{
 		routerName("default", "test.route",

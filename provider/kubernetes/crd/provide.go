@@ -84,14 +84,14 @@ func send(ctx context.Context, messages chan<- dynamic.Message, message dynamic.
 // wait returns when no watch is pending any more, and logs meanwhile what it waits for. It is false when ctx has
 // ended.
 func (p *Provider) wait(ctx context.Context, messages chan<- dynamic.Message) bool {
-	told := ""
+	reported := ""
 	for {
 		pending, reason := p.pending()
 		if !pending {
 			return true
 		}
-		if reason != told {
-			if told = reason; !send(ctx, messages, dynamic.Message{Provider: Name, Reason: reason}) {
+		if reason != reported {
+			if reported = reason; !send(ctx, messages, dynamic.Message{Provider: Name, Reason: reason}) {
 				return false
 			}
 		}

@@ -18,7 +18,7 @@ func (s *stands) Status() client.Status {
 	return client.Status{State: s.state}
 }
 
-// TestARefusalLeavesGood demands that a right that is lost does not make a provider useless that knows everything.
+// TestARefusalLeavesGood demands that a right that is lost does not make a provider useless that has read everything.
 func TestARefusalLeavesGood(t *testing.T) {
 	const synced, forbidden, absent = dynamic.StateSynced, dynamic.StateForbidden, dynamic.StateAbsent
 	services, routes := &stands{}, &stands{}

@@ -30,7 +30,7 @@ func (t *translator) tlsOption(source translation.Source, object *v1alpha1.TLSOp
 }
 
 // tlsStore translates a TLSStore. Of one that is not named default nothing is read, since nothing of it is used; it is
-// passed on, so that its user gets to know.
+// passed on, and its user gets a verdict.
 func (t *translator) tlsStore(source translation.Source, object *v1alpha1.TLSStore) translation.Result {
 	result := t.begin(source, object)
 	name := tlsName(source.Namespace, source.Name)

@@ -59,8 +59,8 @@ func TestAuthoritiesFailClosed(t *testing.T) {
 	}
 }
 
-// TestAbsentAuthoritiesAreMissing proves that a Secret that is not there is told apart from one that is wrong, since it
-// may only be late.
+// TestAbsentAuthoritiesAreMissing proves that a Secret that is not there is distinguished from one that is wrong, since
+// it may only be late.
 func TestAbsentAuthoritiesAreMissing(t *testing.T) {
 	for what, manifest := range trusting() {
 		set := newManifestSet()
@@ -76,7 +76,7 @@ func TestAbsentAuthoritiesAreMissing(t *testing.T) {
 	}
 }
 
-// TestUnusedStoresReadNothing proves that a store that is not used asks for no Secrets.
+// TestUnusedStoresReadNothing proves that a store that is not used needs no Secrets.
 func TestUnusedStoresReadNothing(t *testing.T) {
 	for name, needs := range map[string]int{dynamic.DefaultTLSName: 2, "other": 0} {
 		set := newManifestSet()

@@ -17,7 +17,7 @@ func serves(service *corev1.Service) bool {
 	return service != nil && service.Spec.Type != corev1.ServiceTypeExternalName
 }
 
-// build returns who serves each TCP port of the Service.
+// build returns the endpoints of each TCP port of the Service.
 func (e *entry) build() []sent {
 	if !serves(e.service) {
 		return nil
@@ -32,7 +32,7 @@ func (e *entry) build() []sent {
 	return ports
 }
 
-// endpoints returns who serves the port of that name, sorted by address and free of duplicates.
+// endpoints returns the endpoints of the port of that name, sorted by address and free of duplicates.
 func (e *entry) endpoints(port string) []dynamic.Endpoint {
 	var all []dynamic.Endpoint
 	if len(e.slices) == 0 {

@@ -49,7 +49,7 @@ func New(cluster *client.Cluster, scope client.Scope, counters translation.Count
 	if counters == nil {
 		counters = uncounted{}
 	}
-	scope.LabelSelector = "" // It chooses routes, not who serves them.
+	scope.LabelSelector = "" // It selects routes, not endpoints.
 	p := &Provider{cluster: cluster, scope: scope, wake: make(chan struct{}, 1)}
 	p.cache = newSliceCache(cluster.Source(), counters, p.changed)
 	p.services = client.Watch(cluster, client.Services(), scope)

@@ -177,7 +177,7 @@ func TestProvideAgainAfterAnUndeliveredMessage(t *testing.T) {
 	provider := start(t, server)
 	messages, stop := provide(t, provider)
 	next(t, messages)
-	server.Delete(services, "shop", "api") // Nobody receives the message about it.
+	server.Delete(services, "shop", "api") // The message about it is not received.
 	server.Put(sliceKind, sliceOf("web", "192.0.2.3"))
 	stop()
 	messages, _ = provide(t, provider)

@@ -9,8 +9,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 )
 
-// fromLegacy returns who serves the TCP port of that name, according to legacy Endpoints. These know neither zones nor
-// who is about to end; who is not ready has been left out.
+// fromLegacy returns the endpoints of the TCP port of that name, according to legacy Endpoints. These have neither
+// zones nor terminating endpoints; those that are not ready have been left out.
 func fromLegacy(from *client.Endpoints, name string) []dynamic.Endpoint {
 	if from == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// renameTime is how long a port that has got another name is still served by those who serve the old one. Slices say
-// which port is meant by its name alone, and learn the new one a moment after the Service.
+// renameTime is how long a renamed port is still served by the endpoints of the old name. Slices refer to a port by its
+// name alone, and get the new one a moment after the Service.
 const renameTime = 5 * time.Second
 
 // former is the name that a port of a Service had until lately.
@@ -35,7 +35,7 @@ func renamed(before, after *corev1.Service) []former {
 	return all
 }
 
-// rename notes former names. Of a port that is renamed again, the slices still know the first one.
+// rename notes former names. For a port that is renamed again, the slices still have the first one.
 func (e *entry) rename(names []former) {
 	for _, one := range names {
 		if !slices.ContainsFunc(e.former, func(known former) bool { return known.port == one.port }) {
@@ -44,7 +44,7 @@ func (e *entry) rename(names []former) {
 	}
 }
 
-// nameOf returns the name by which the slices know a port: its own, unless none of them does and it had another one.
+// nameOf returns the name of a port in the slices: its own, unless none of them has it and it had another one.
 func (e *entry) nameOf(port *corev1.ServicePort) string {
 	at := slices.IndexFunc(e.former, func(one former) bool { return one.port == port.Port })
 	if at < 0 || len(e.slices) == 0 {

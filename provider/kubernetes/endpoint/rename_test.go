@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestARenamedPortIsServedUntilTheSlicesFollow demands that nobody is turned away because a Service is a moment ahead
+// TestARenamedPortIsServedUntilTheSlicesFollow demands that no request is refused because a Service is a moment ahead
 // of its slices.
 func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,11 +49,11 @@ func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 			changed.Store(0)
 			step.change()
 			if diff := cmp.Diff(step.want, show(cache.collect())); diff != "" || changed.Load() == 0 {
-				t.Errorf("%s: heard %d times, sets (-want +got):\n%s", step.name, changed.Load(), diff)
+				t.Errorf("%s: notified %d times, sets (-want +got):\n%s", step.name, changed.Load(), diff)
 			}
 		}
 		if len(cache.entries) != 0 {
-			t.Errorf("what is gone is still remembered: %v", cache.entries)
+			t.Errorf("what is gone is still kept: %v", cache.entries)
 		}
 	})
 }

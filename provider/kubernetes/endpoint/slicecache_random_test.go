@@ -15,7 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// TestRandomChanges applies random changes, collects now and then, and compares what a receiver then knows with what
+// TestRandomChanges applies random changes, collects now and then, and compares what a receiver then has with what
 // follows from the objects as a whole.
 func TestRandomChanges(t *testing.T) {
 	for seed := range uint64(60) {
@@ -56,7 +56,7 @@ func newWorld() *world {
 	return &world{services: map[string]*corev1.Service{}, slices: map[string]*discoveryv1.EndpointSlice{}}
 }
 
-// change makes one change and tells the cache.
+// change makes one change and notifies the cache.
 func (w *world) change(random *rand.Rand, cache *sliceCache) {
 	name := fmt.Sprint("s", random.IntN(3))
 	if random.IntN(4) == 0 {

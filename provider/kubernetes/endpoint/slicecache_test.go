@@ -177,7 +177,7 @@ func portTests() []setTest {
 	}
 }
 
-// endpointTests are about who is told of, and what is told.
+// endpointTests are about which keys are sent, and what is sent.
 func endpointTests() []setTest {
 	http := map[string]int32{"http": 8080}
 	return []setTest{
@@ -329,7 +329,7 @@ func TestChangesBecomeSets(t *testing.T) {
 		}
 	}
 	if len(cache.entries) != 0 || len(cache.dirty) != 0 || len(cache.bare) != 0 {
-		t.Errorf("what is gone is still remembered: %v %v %v", cache.entries, cache.dirty, cache.bare)
+		t.Errorf("what is gone is still kept: %v %v %v", cache.entries, cache.dirty, cache.bare)
 	}
 	want := counts{
 		"events " + Name + " Service": 5, "builds " + Name + " Service": 4, "pushes " + Name + " Service": 4,

@@ -98,7 +98,7 @@ func TestClaimedFollowsTheClass(t *testing.T) {
 		return configuration.HTTP.Routers.Len()
 	}
 	if got := claimed(p); !slices.Equal(got, []string{"two"}) || told != 2 || routers() != 1 {
-		t.Errorf("without the class: claimed %v, told %d times, %d routers", got, told, routers())
+		t.Errorf("without the class: claimed %v, reported %d times, %d routers", got, told, routers())
 	}
 	cluster.apply(t, []byte(`
 apiVersion: networking.k8s.io/v1
@@ -107,7 +107,7 @@ metadata: {name: edge}
 spec: {controller: sluice.dev/ingress-controller}
 `))
 	if got := claimed(p); !slices.Equal(got, []string{"one", "two"}) || told != 3 || routers() != 2 {
-		t.Errorf("with the class: claimed %v, told %d times, %d routers", got, told, routers())
+		t.Errorf("with the class: claimed %v, reported %d times, %d routers", got, told, routers())
 	}
 	cluster.classes.put(&networkingv1.IngressClass{
 		ObjectMeta: parsed[networkingv1.IngressClass](t, []byte("metadata: {name: edge}")).ObjectMeta,
@@ -117,11 +117,11 @@ spec: {controller: sluice.dev/ingress-controller}
 		t.Errorf("with a foreign class: claimed %v, %d routers", got, routers())
 	}
 	for range p.Claimed() {
-		break // Whoever reads them may stop.
+		break // A reader may stop.
 	}
 }
 
-func TestNobodyTakesTheDefaultBackendAway(t *testing.T) {
+func TestTheDefaultBackendKeepsItsOwner(t *testing.T) {
 	manifest := func(namespace, options string) string {
 		return `
 apiVersion: v1
@@ -165,7 +165,7 @@ spec: {defaultBackend: {service: {name: rest, port: {number: 80}}}}
 	}
 }
 
-func TestDefaultRouterIsNobodyElse(t *testing.T) {
+func TestDefaultRouterHasItsOwnName(t *testing.T) {
 	cluster := newCluster()
 	p := cluster.provider(static.KubernetesIngress{})
 	cluster.apply(t, []byte(`

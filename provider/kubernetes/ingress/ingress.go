@@ -57,7 +57,7 @@ type Provider struct {
 	status chan struct{}
 	// trusted is set if everything has been read, and nothing of it dropped since; it is used by Provide.
 	trusted bool
-	// election and pairs belong to Provide, and are forgotten between rounds.
+	// election and pairs belong to Provide, and are cleared between rounds.
 	election election
 	pairs    backend.Pairs
 }

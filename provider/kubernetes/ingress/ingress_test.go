@@ -62,7 +62,7 @@ func TestHashedNames(t *testing.T) {
 	}
 }
 
-// TestNodePortsComeBeforeTheServiceAddress proves that a Service that asks for node ports gets them, whatever the
+// TestNodePortsComeBeforeTheServiceAddress proves that a Service with node ports gets them, whatever the
 // provider's default is.
 func TestNodePortsComeBeforeTheServiceAddress(t *testing.T) {
 	cluster := newCluster()

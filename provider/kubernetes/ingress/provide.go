@@ -45,7 +45,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 
 // settled waits until no watch is pending, and reports meanwhile what is pending; false means that ctx has ended.
 func (p *Provider) settled(ctx context.Context, messages chan<- dynamic.Message) bool {
-	told := ""
+	reported := ""
 	for {
 		if ctx.Err() != nil {
 			return false
@@ -54,8 +54,8 @@ func (p *Provider) settled(ctx context.Context, messages chan<- dynamic.Message)
 		if state != dynamic.StatePending {
 			return true
 		}
-		if reason != told {
-			told = reason
+		if reason != reported {
+			reported = reason
 			select {
 			case messages <- dynamic.Message{Provider: Name, Reason: reason}:
 			case <-ctx.Done():

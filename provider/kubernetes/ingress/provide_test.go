@@ -136,7 +136,7 @@ func TestProvideWaitsForEveryWatch(t *testing.T) {
 	})
 }
 
-func TestProvideTellsWhatItCannotDoWithout(t *testing.T) {
+func TestProvideReportsMissingPermissions(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		stand func(*fakeCluster)
@@ -165,7 +165,7 @@ func TestProvideTellsWhatItCannotDoWithout(t *testing.T) {
 	}
 }
 
-// TestARefusalLeavesGood demands that a right that is lost does not make a provider useless that knows everything.
+// TestARefusalLeavesGood demands that a right that is lost does not make a provider useless that has read everything.
 func TestARefusalLeavesGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newCluster()

@@ -52,7 +52,7 @@ func compiled(t *testing.T, from *dynamic.Configuration) (*router.Table, map[str
 	return target.Table(), reasons
 }
 
-// TestRequestsFindTheirRouter asks the real table.
+// TestRequestsFindTheirRouter queries the real table.
 func TestRequestsFindTheirRouter(t *testing.T) {
 	for _, test := range []struct{ file, url, want string }{
 		{"paths", "http://shop.example.com/exact", "shop-web-shop-example-com-exact"},
@@ -128,7 +128,7 @@ spec: {defaultBackend: {service: {name: rest, port: {number: 80}}}}
 	}
 }
 
-// TestTheCompilerRefusesWhatIsLeftToIt shows who answers for what is not judged here.
+// TestTheCompilerRefusesWhatIsLeftToIt shows that the compiler refuses what is not checked here.
 func TestTheCompilerRefusesWhatIsLeftToIt(t *testing.T) {
 	cluster := newCluster()
 	cluster.apply(t, readFile(t, "testdata/router-annotations.yaml"))

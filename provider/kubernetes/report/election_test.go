@@ -11,7 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// holder returns who holds the Lease.
+// holder returns the holder of the Lease.
 func (s *apiServer) holder() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func TestOneLeaderWritesAndHandsOverWhenItStops(t *testing.T) {
 		tellBoth("web", first, second)
 		pass(30 * time.Second)
 		if diff := cmp.Diff([]string{"web Warning InvalidRule x1: quarantined: bad rule"},
-			told(server.events())); diff != "" || server.holder() != "first" {
+			eventLines(server.events())); diff != "" || server.holder() != "first" {
 			t.Fatalf("leader %s, events (-want +got):\n%s", server.holder(), diff)
 		}
 		if by := server.events()[0].ReportingInstance; by != "first" {
@@ -55,14 +55,14 @@ func TestOneLeaderWritesAndHandsOverWhenItStops(t *testing.T) {
 		if holder := server.holder(); holder != "second" {
 			t.Errorf("the Lease is held by %q, want second", holder)
 		}
-		// What the first one has told is told again, and counted.
+		// What the first one has reported is reported again, and counted.
 		tellBoth("late", second)
 		pass(time.Second)
 		want := []string{
 			"late Warning InvalidRule x1: quarantined: bad rule",
 			"web Warning InvalidRule x2: quarantined: bad rule",
 		}
-		if diff := cmp.Diff(want, told(server.events())); diff != "" {
+		if diff := cmp.Diff(want, eventLines(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
@@ -88,7 +88,7 @@ func TestALeaderThatIsCutOffStops(t *testing.T) {
 		cut.set(false)
 		pass(time.Minute)
 		if diff := cmp.Diff([]string{"web Warning InvalidRule x1: quarantined: bad rule"},
-			told(server.events())); diff != "" || server.holder() != "second" {
+			eventLines(server.events())); diff != "" || server.holder() != "second" {
 			t.Errorf("leader %s, events (-want +got):\n%s", server.holder(), diff)
 		}
 		if by := server.events()[0].ReportingInstance; by != "second" {
@@ -111,7 +111,7 @@ func TestALeaseThatMayNotBeTakenIsSaidOnce(t *testing.T) {
 		server.refuse("GET leases", false)
 		pass(10 * time.Second)
 		if diff := cmp.Diff([]string{"web Warning InvalidRule x1: quarantined: bad rule"},
-			told(server.events())); diff != "" {
+			eventLines(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})

@@ -17,8 +17,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// told lists Events as kubectl describe shows them.
-func told(events []corev1.Event) []string {
+// eventLines lists Events as kubectl describe shows them.
+func eventLines(events []corev1.Event) []string {
 	var lines []string
 	for _, event := range events {
 		lines = append(lines, fmt.Sprintf("%s %s %s x%d: %s", event.InvolvedObject.Name, event.Type, event.Reason,
@@ -45,7 +45,7 @@ func TestVerdictsOfOneObjectMakeOneEvent(t *testing.T) {
 		events := server.events()
 		want := []string{`web Warning MissingService x1: quarantined: Service shop/web does not exist; entrypoint "x" ` +
 			`does not exist`}
-		if diff := cmp.Diff(want, told(events)); diff != "" {
+		if diff := cmp.Diff(want, eventLines(events)); diff != "" {
 			t.Fatalf("events (-want +got):\n%s", diff)
 		}
 		about := corev1.ObjectReference{
@@ -58,7 +58,7 @@ func TestVerdictsOfOneObjectMakeOneEvent(t *testing.T) {
 	})
 }
 
-func TestRepetitionsAreCountedAndRecoveryIsTold(t *testing.T) {
+func TestRepetitionsAreCountedAndRecoveryIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)
 		r := newRig(t, server, "one", nil)
@@ -75,7 +75,7 @@ func TestRepetitionsAreCountedAndRecoveryIsTold(t *testing.T) {
 			"web Normal Accepted x2: everything that it declares is in use", "web Warning InvalidRule x2: quarantined: bad rule",
 		}
 		events := server.events()
-		if diff := cmp.Diff(want, told(events)); diff != "" {
+		if diff := cmp.Diff(want, eventLines(events)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 		if !events[1].LastTimestamp.After(events[1].FirstTimestamp.Time) {
@@ -84,7 +84,7 @@ func TestRepetitionsAreCountedAndRecoveryIsTold(t *testing.T) {
 	})
 }
 
-func TestWhatIsStillWrongIsToldAgainBeforeItIsForgotten(t *testing.T) {
+func TestPersistentFaultsAreRepeatedBeforeEventsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)
 		r := newRig(t, server, "one", nil)
@@ -92,13 +92,13 @@ func TestWhatIsStillWrongIsToldAgainBeforeItIsForgotten(t *testing.T) {
 		r.Publish([]dynamic.Verdict{verdict(route("traefik.io", "web"), "a", dynamic.Quarantined, "bad rule")})
 		pass(61 * time.Minute)
 		if diff := cmp.Diff([]string{"web Warning InvalidRule x3: quarantined: bad rule"},
-			told(server.events())); diff != "" {
+			eventLines(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestObjectsThatAreDeletedOrMendedInTimeHearNothing(t *testing.T) {
+func TestObjectsThatAreDeletedOrMendedInTimeGetNoEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)
 		r := newRig(t, server, "one", nil)
@@ -113,7 +113,7 @@ func TestObjectsThatAreDeletedOrMendedInTimeHearNothing(t *testing.T) {
 		r.Publish([]dynamic.Verdict{verdict(mended, "b", dynamic.Accepted, "")})
 		pass(time.Minute)
 		if diff := cmp.Diff([]string{"gone Warning InvalidRule x1: quarantined: bad rule"},
-			told(server.events())); diff != "" {
+			eventLines(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
@@ -175,7 +175,7 @@ func TestAnObjectThatFlapsDoesNotFloodAndItsNewestStateWins(t *testing.T) {
 			newest = newest || event.Message == "quarantined: fault 99"
 		}
 		if len(events) != objectBurst+1 || !newest {
-			t.Errorf("events: %v, want one more with the newest fault", told(events))
+			t.Errorf("events: %v, want one more with the newest fault", eventLines(events))
 		}
 		// The limit of one object is not that of another.
 		r.Publish([]dynamic.Verdict{verdict(web, "a", dynamic.Quarantined, "fault 100")})
@@ -220,7 +220,7 @@ func TestVerdictsOfOtherClustersAreLeftAlone(t *testing.T) {
 		r.Publish([]dynamic.Verdict{verdict(route("traefik.io", "web"), "a", dynamic.Quarantined, "bad rule")})
 		pass(time.Second)
 		if events := server.events(); len(events) != 0 {
-			t.Errorf("events: %v, want none", told(events))
+			t.Errorf("events: %v, want none", eventLines(events))
 		}
 	})
 }
@@ -243,7 +243,7 @@ func TestEventsReachAServerThroughTheClusterConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"web Warning IneffectiveOption x2: no effect"}, told(server.events())); diff != "" {
+	if diff := cmp.Diff([]string{"web Warning IneffectiveOption x2: no effect"}, eventLines(server.events())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -35,7 +35,7 @@ func (h *held[T]) All() iter.Seq[T]                    { return maps.Values(h.ob
 func (h *held[T]) Notify(handle func(before, after T)) { h.heard = append(h.heard, handle) }
 func (*held[T]) Status() client.Status                 { return client.Status{State: dynamic.StateSynced} }
 
-// set puts an object into the watch and tells everybody.
+// set puts an object into the watch and notifies the watchers.
 func (h *held[T]) set(object T) {
 	before := h.objects[object.GetNamespace()+"/"+object.GetName()]
 	if h.objects == nil {

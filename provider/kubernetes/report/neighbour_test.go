@@ -24,7 +24,7 @@ func in(namespace, name string) *dynamic.Resource {
 	return resource
 }
 
-// walled is an API server that lets nobody write Events in the namespace closed.
+// walled is an API server that refuses Events in the namespace closed.
 type walled struct{ *apiServer }
 
 // REST implements Clients.
@@ -42,7 +42,7 @@ func (w walled) RoundTrip(request *http.Request) (*http.Response, error) {
 	return w.apiServer.RoundTrip(request)
 }
 
-func TestANamespaceThatTakesNoEventsKeepsNobodyWaiting(t *testing.T) {
+func TestANamespaceThatRefusesEventsDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)
 		r := newRig(t, server, "one", func(o *Options) { o.Clients = walled{server} })
@@ -118,7 +118,7 @@ func TestManyMistakesInOneNamespaceDoNotSilenceOthers(t *testing.T) {
 	})
 }
 
-func TestTwoWhoWriteOneStatusDoNotAnswerEachOtherAtOnce(t *testing.T) {
+func TestTwoWritersOfOneStatusDoNotOverwriteEachOtherAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)
 		ingresses := &claims{}

@@ -88,7 +88,7 @@ func (s *apiServer) refuse(what string, refused bool) {
 	s.refused[what] = refused
 }
 
-// put stores an object under its path, as if somebody else had written it, and returns its resourceVersion.
+// put stores an object under its path, as another client would, and returns its resourceVersion.
 func (s *apiServer) put(path string, object map[string]any) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -157,7 +157,7 @@ func TestStatusIsNotWrittenWhereItIsRightOrNotKnownYet(t *testing.T) {
 		if n := server.seen("PATCH"); n != 1 {
 			t.Fatalf("%d patches of a status that is right, want the first alone", n)
 		}
-		// Somebody else's idea of it does not last.
+		// A status written by another client is overwritten.
 		r.store(web, v1alpha1.Status{ObservedGeneration: 3})
 		pass(2 * compareEvery)
 		if accepted := conditions(r.current("web").Status); len(accepted) != 2 {

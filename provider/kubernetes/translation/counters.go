@@ -19,7 +19,7 @@ type Counters interface {
 	CountProvider(what, provider, kind string, n int)
 }
 
-// uncounted is who counts nothing.
+// uncounted counts nothing.
 type uncounted struct{}
 
 func (uncounted) CountProvider(string, string, string, int) {}

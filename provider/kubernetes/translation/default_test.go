@@ -20,7 +20,7 @@ func (d declared) translate(source Source) (Result, bool) {
 	return result, true
 }
 
-// refused returns why the default options are not used, and who else is told something.
+// refused returns why the default options are not used, and which other objects get a verdict.
 func refused(configuration *dynamic.Configuration) (reason string, told []string) {
 	for _, verdict := range configuration.Verdicts {
 		if verdict.Ref.Kind == dynamic.KindTLSOptions && verdict.Status == dynamic.Quarantined {
@@ -49,7 +49,7 @@ func TestDefaultTLSOptionsOfTwoNamespaces(t *testing.T) {
 		configuration, _ := memory.Update(cluster.translate)
 		reason, told := refused(configuration)
 		if reason != want || strings.Join(told, ",") != strings.Join(wantTold, ",") {
-			t.Errorf("%s: the options are refused for %q, and %q are told; want %q and %q", what, reason, told, want, wantTold)
+			t.Errorf("%s: the options are refused for %q, and %q get verdicts; want %q and %q", what, reason, told, want, wantTold)
 		}
 	}
 	const byShop = "is declared otherwise by TLSOption.traefik.io shop/default, so neither is used"

@@ -218,7 +218,7 @@ func TestCountersAndDrops(t *testing.T) {
 		t.Errorf("a touch counted %v", counted)
 	}
 	if len(memory.Touched()) != 1 {
-		t.Error("a touch does not wake anybody")
+		t.Error("a touch wakes no reader")
 	}
 	expect("added", true, counts{"builds test Route": 1, "pushes test Route": 1})
 
@@ -226,7 +226,7 @@ func TestCountersAndDrops(t *testing.T) {
 	expect("touched, and nothing changed", false, counts{"builds test Route": 1, "drops test Route": 1})
 
 	memory.Touch(Source{"Secret", "a", "another"})
-	expect("what nobody needs", false, counts{})
+	expect("what is not needed", false, counts{})
 
 	memory.Touch(secret)
 	expect("what it needs, unchanged", false, counts{"builds test Route": 1, "drops test Route": 1})

@@ -69,7 +69,7 @@ func (r *Result) PutCertificate(entry *dynamic.CertificateEntry) {
 	r.Put(dynamic.Ref{Kind: dynamic.KindCertificate, Name: entry.Name}, entry)
 }
 
-// AddNeed notes that the translation read a source, or looked for it in vain.
+// AddNeed notes that the translation read a source, or did not find it.
 func (r *Result) AddNeed(kind, namespace, name string) {
 	r.Needs = append(r.Needs, Source{Kind: kind, Namespace: namespace, Name: name})
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// question is what one request asks for.
-type question struct {
+// listRequest is one parsed request.
+type listRequest struct {
 	resource  schema.GroupVersionResource
 	namespace string
 	labels    labels.Selector
@@ -32,25 +32,25 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	asked, err := ask(version, rest, r)
+	request, err := parseRequest(version, rest, r)
 	if err != nil {
 		fail(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 		return
 	}
 	verb := "list"
 	switch {
-	case asked.resource.Resource == "":
+	case request.resource.Resource == "":
 		verb = "get"
-	case asked.watch:
+	case request.watch:
 		verb = "watch"
 	}
 	s.mu.Lock()
 	s.requests = append(s.requests, verb+" "+r.URL.String())
-	_, served := s.served[asked.resource]
-	refused := s.refused[permission{verb, asked.resource.Resource}] ||
-		s.refused[permission{verb, asked.namespace + "/" + asked.resource.Resource}]
+	_, served := s.served[request.resource]
+	refused := s.refused[permission{verb, request.resource.Resource}] ||
+		s.refused[permission{verb, request.namespace + "/" + request.resource.Resource}]
 	authentic := s.token == "" || r.Header.Get("Authorization") == "Bearer "+s.token
-	unstreamed := asked.watch && asked.initial && s.noStream
+	unstreamed := request.watch && request.initial && s.noStream
 	s.mu.Unlock()
 	switch {
 	case !authentic:
@@ -63,10 +63,10 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound, "there is no such resource")
 	case unstreamed:
 		fail(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden")
-	case asked.watch:
-		s.watch(w, r, asked)
+	case request.watch:
+		s.watch(w, r, request)
 	default:
-		s.list(w, asked)
+		s.list(w, request)
 	}
 }
 
@@ -82,32 +82,32 @@ func split(path string) (schema.GroupVersion, []string, bool) {
 	return schema.GroupVersion{}, nil, false
 }
 
-func ask(version schema.GroupVersion, rest []string, r *http.Request) (question, error) {
+func parseRequest(version schema.GroupVersion, rest []string, r *http.Request) (listRequest, error) {
 	query := r.URL.Query()
-	asked := question{
+	request := listRequest{
 		watch:   query.Get("watch") == "true" || query.Get("watch") == "1",
 		initial: query.Get("sendInitialEvents") == "true",
 		version: query.Get("resourceVersion"),
 	}
 	if len(rest) == 3 && rest[0] == "namespaces" {
-		asked.namespace, rest = rest[1], rest[2:]
+		request.namespace, rest = rest[1], rest[2:]
 	}
 	if len(rest) > 1 {
-		return asked, fmt.Errorf("single objects are not asked for here")
+		return request, fmt.Errorf("single objects are not served here")
 	}
 	if len(rest) == 1 {
-		asked.resource = version.WithResource(rest[0])
+		request.resource = version.WithResource(rest[0])
 	}
 	var err error
-	if asked.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
-		return asked, err
+	if request.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
+		return request, err
 	}
-	asked.fields, err = fields.ParseSelector(query.Get("fieldSelector"))
-	return asked, err
+	request.fields, err = fields.ParseSelector(query.Get("fieldSelector"))
+	return request, err
 }
 
-// wants reports whether an object belongs to the answer.
-func (q question) wants(object *unstructured.Unstructured) bool {
+// matches reports whether an object belongs to the answer.
+func (q listRequest) matches(object *unstructured.Unstructured) bool {
 	kind, _, _ := unstructured.NestedString(object.Object, "type")
 	return (q.namespace == "" || object.GetNamespace() == q.namespace) &&
 		q.labels.Matches(labels.Set(object.GetLabels())) &&
@@ -151,16 +151,16 @@ func (s *Server) discover(w http.ResponseWriter, version schema.GroupVersion) {
 }
 
 // list answers with all objects.
-func (s *Server) list(w http.ResponseWriter, asked question) {
+func (s *Server) list(w http.ResponseWriter, request listRequest) {
 	s.mu.Lock()
 	items := []any{}
-	for _, object := range s.objects[asked.resource] {
-		if asked.wants(object) {
+	for _, object := range s.objects[request.resource] {
+		if request.matches(object) {
 			items = append(items, object.Object)
 		}
 	}
 	answer := map[string]any{
-		"apiVersion": asked.resource.GroupVersion().String(), "kind": s.served[asked.resource] + "List",
+		"apiVersion": request.resource.GroupVersion().String(), "kind": s.served[request.resource] + "List",
 		"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items,
 	}
 	text, err := json.Marshal(answer)

@@ -1,4 +1,4 @@
-// Package clienttest is a small API server for tests of those who watch a cluster.
+// Package clienttest is a small API server for tests of packages that watch a cluster.
 //
 // In flow objects, rights and accidents that a test decides on; out flow lists, watches and discovery in JSON over
 // HTTP on a loopback address. It keeps what it is given as it is: nothing is validated, defaulted or derived. It is
@@ -162,7 +162,7 @@ func (s *Server) ListOnly() {
 	s.noStream = true
 }
 
-// Expire forgets all changes so far: watches cannot be resumed before the present version.
+// Expire drops all changes so far: watches cannot be resumed before the present version.
 func (s *Server) Expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,9 +16,9 @@ type line struct {
 }
 
 // watch answers with changes until the client has gone, or the resource or the server.
-func (s *Server) watch(w http.ResponseWriter, r *http.Request, asked question) {
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, request listRequest) {
 	w.Header().Set("Content-Type", "application/json")
-	after, _ := strconv.Atoi(asked.version)
+	after, _ := strconv.Atoi(request.version)
 	send := func(lines []line) {
 		encoder := json.NewEncoder(w)
 		for _, one := range lines {
@@ -26,15 +26,15 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, asked question) {
 		}
 		_ = http.NewResponseController(w).Flush()
 	}
-	if asked.initial || after == 0 {
+	if request.initial || after == 0 {
 		var lines []line
-		lines, after = s.present(asked)
+		lines, after = s.present(request)
 		send(lines)
 	} else {
 		send(nil)
 	}
 	for {
-		lines, last, next, more := s.since(asked, after)
+		lines, last, next, more := s.since(request, after)
 		if len(lines) > 0 {
 			send(lines)
 		}
@@ -51,18 +51,18 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, asked question) {
 }
 
 // present returns everything that is there as added, and the mark that ends it.
-func (s *Server) present(asked question) ([]line, int) {
+func (s *Server) present(request listRequest) ([]line, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var lines []line
-	for _, object := range s.objects[asked.resource] {
-		if asked.wants(object) {
+	for _, object := range s.objects[request.resource] {
+		if request.matches(object) {
 			lines = append(lines, line{"ADDED", object.Object})
 		}
 	}
-	if asked.initial {
+	if request.initial {
 		lines = append(lines, line{"BOOKMARK", map[string]any{
-			"apiVersion": asked.resource.GroupVersion().String(), "kind": s.served[asked.resource],
+			"apiVersion": request.resource.GroupVersion().String(), "kind": s.served[request.resource],
 			"metadata": map[string]any{
 				"resourceVersion": strconv.Itoa(s.version),
 				"annotations":     map[string]any{metav1.InitialEventsAnnotationKey: "true"},
@@ -74,7 +74,7 @@ func (s *Server) present(asked question) ([]line, int) {
 
 // since returns the changes after a version, the version up to which that is, and what is closed when there are more.
 // It reports whether there can be more.
-func (s *Server) since(asked question, after int) ([]line, int, <-chan struct{}, bool) {
+func (s *Server) since(request listRequest, after int) ([]line, int, <-chan struct{}, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if after < s.oldest {
@@ -84,10 +84,10 @@ func (s *Server) since(asked question, after int) ([]line, int, <-chan struct{},
 	var lines []line
 	first := sort.Search(len(s.changes), func(i int) bool { return s.changes[i].version > after })
 	for _, one := range s.changes[first:] {
-		if one.resource == asked.resource && asked.wants(one.object) {
+		if one.resource == request.resource && request.matches(one.object) {
 			lines = append(lines, line{one.what, one.object.Object})
 		}
 	}
-	_, served := s.served[asked.resource]
+	_, served := s.served[request.resource]
 	return lines, s.version, s.changed, served
 }

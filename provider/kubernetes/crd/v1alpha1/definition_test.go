@@ -59,7 +59,7 @@ func load(t *testing.T, group, resource string) (definition, bool) {
 }
 
 // TestDefinitions demands that each definition is one that an API server takes, of the kind and the group that the code
-// asks for, and that it knows every field of the type.
+// requires, and that it has every field of the type.
 func TestDefinitions(t *testing.T) {
 	objects := filled(t)
 	for _, group := range v1alpha1.Groups() {
@@ -108,7 +108,7 @@ func reportsStatus(group, resource string) bool {
 	return group == v1alpha1.GroupSluice && !strings.HasSuffix(resource, "tcps") && !strings.HasSuffix(resource, "udps")
 }
 
-// fieldFindings returns what is wrong with a schema, and which fields of the type it does not know. A filled object
+// fieldFindings returns what is wrong with a schema, and which fields of the type it lacks. A filled object
 // does not have valid values everywhere.
 func fieldFindings(t *testing.T, group string, loaded definition, filled any) []string {
 	t.Helper()
@@ -156,7 +156,7 @@ func withoutNative(t *testing.T, name string, findings []string, object any) []s
 	if strings.Contains(encoded(t, object), `"passiveHealthCheck"`) {
 		for option := range native {
 			if !missing[option] {
-				t.Errorf("%s: knows %s, which only the first group should", name, option)
+				t.Errorf("%s: has %s, which only the first group should", name, option)
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func withoutNativeMiddlewares(t *testing.T, name string, findings []string, obje
 	} {
 		at := slices.Index(findings, "spec."+option+": is unknown")
 		if at < 0 {
-			t.Errorf("%s: knows %s, which only the first group should", name, option)
+			t.Errorf("%s: has %s, which only the first group should", name, option)
 			continue
 		}
 		findings = slices.Delete(findings, at, at+1)

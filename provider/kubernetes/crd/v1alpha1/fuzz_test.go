@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzSpec demands of any spec in JSON that it costs nobody else anything: it is read without an error, and what was
+// FuzzSpec demands of any spec in JSON that it affects nothing else: it is read without an error, and what was
 // read of it is read again the same.
 func FuzzSpec(f *testing.F) {
 	for _, seed := range []string{

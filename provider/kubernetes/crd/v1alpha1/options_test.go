@@ -66,7 +66,7 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 		}},
 		"options": {dynamic.TLSOptions{}, v1alpha1.TLSOptionSpec{}, []string{
 			"-clientAuth.caFiles", "+clientAuth.secretNames",
-			"-entryPoints", // The default options of a listener are not for everybody who may write an object to decide.
+			"-entryPoints", // The default options of a listener must not be decided by every author of an object.
 		}},
 		"store": {dynamic.TLSStore{}, v1alpha1.TLSStoreSpec{}, []string{
 			"-defaultCertificate.certFile", "-defaultCertificate.keyFile", "+defaultCertificate.secretName",

@@ -134,7 +134,7 @@ func show(value any) string {
 	return fmt.Sprint(value)
 }
 
-// keywords are those that the validation above knows, or that change nothing about what is valid.
+// keywords are those that the validation above handles, or that change nothing about what is valid.
 var keywords = strings.Fields(`type properties required items enum pattern minimum maximum additionalProperties
 	minProperties maxProperties anyOf description format x-kubernetes-int-or-string x-kubernetes-preserve-unknown-fields
 	x-kubernetes-validations x-kubernetes-list-type x-kubernetes-list-map-keys minLength maxLength`)

@@ -31,7 +31,7 @@ func TestAMisfitCostsNothingBehindIt(t *testing.T) {
 			t.Errorf("%s: read %+v", misfit, spec)
 		}
 		if !strings.Contains(spec.Malformed, ": expected") {
-			t.Errorf("%s: the mistake is told as %q", misfit, spec.Malformed)
+			t.Errorf("%s: the mistake is reported as %q", misfit, spec.Malformed)
 		}
 	}
 }

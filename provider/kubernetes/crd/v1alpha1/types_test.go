@@ -112,9 +112,9 @@ func scramble(value reflect.Value) {
 	}
 }
 
-// TestZeroIsToldFromAbsent demands that an option that is written as its zero value does not vanish where that differs
+// TestZeroIsNotAbsent demands that an option that is written as its zero value does not vanish where that differs
 // from its default.
-func TestZeroIsToldFromAbsent(t *testing.T) {
+func TestZeroIsNotAbsent(t *testing.T) {
 	tests := map[string]string{
 		"weight":             `{"routes":[{"match":"x","services":[{"name":"a","weight":0}]}]}`,
 		"passHostHeader":     `{"routes":[{"match":"x","services":[{"name":"a","passHostHeader":false}]}]}`,

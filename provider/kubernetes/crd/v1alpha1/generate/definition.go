@@ -140,7 +140,7 @@ func hideStatus(version object) {
 	})
 }
 
-// describe says in our words what the types of the Kubernetes API say in theirs.
+// describe replaces the descriptions of types of the Kubernetes API.
 func describe(properties object) {
 	set := func(in object, name, description string) {
 		if property := at(in, name); property != nil {
@@ -153,7 +153,7 @@ func describe(properties object) {
 	if items == nil {
 		return
 	}
-	items["description"] = "Condition is one thing to know about the object."
+	items["description"] = "Condition is one aspect of the object's state."
 	condition := at(items, "properties")
 	set(condition, "type", "Type names what the condition is about.")
 	set(condition, "status", "Status is True, False or Unknown.")
