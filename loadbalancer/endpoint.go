@@ -20,8 +20,10 @@ type EndpointKey struct {
 // Endpoint is the state of one incarnation of an address, shared by all pools.
 type Endpoint struct {
 	key EndpointKey
-	// upstreams is the first of its upstreams, which belong to the single writer.
-	upstreams       *Upstream
+	// first is one of its upstreams, others are those beside it; nearly all endpoints have one. Both belong to the single
+	// writer.
+	first           *Upstream
+	others          map[way]*Upstream
 	inFlight        atomic.Int64
 	connectFailures atomic.Int64
 }
@@ -35,23 +37,38 @@ func (e *Endpoint) InFlight() int { return int(e.inFlight.Load()) }
 // ConnectFailures returns the number of failed connects since the last response of the endpoint.
 func (e *Endpoint) ConnectFailures() int { return int(e.connectFailures.Load()) }
 
-// upstream returns the upstream of a key of the endpoint, or nil.
-func (e *Endpoint) upstream(key *UpstreamKey) *Upstream {
-	one := e.upstreams
-	for one != nil && (one.scheme != key.Scheme || one.host != key.Host || one.dialer != key.Dialer) {
-		one = one.next
+// upstream returns the upstream that reaches the endpoint in a way, or nil.
+func (e *Endpoint) upstream(by way) *Upstream {
+	if e.first != nil && e.first.way == by {
+		return e.first
 	}
-	return one
+	return e.others[by]
+}
+
+// add takes an upstream in.
+func (e *Endpoint) add(upstream *Upstream) {
+	switch {
+	case e.first == nil:
+		e.first = upstream
+	case e.others == nil:
+		e.others = map[way]*Upstream{}
+		fallthrough
+	default:
+		e.others[upstream.way] = upstream
+	}
 }
 
 // drop takes an upstream out.
 func (e *Endpoint) drop(upstream *Upstream) {
-	place := &e.upstreams
-	for *place != upstream {
-		place = &(*place).next
+	if e.first == upstream {
+		e.first = nil
+	} else {
+		delete(e.others, upstream.way)
 	}
-	*place = upstream.next
 }
+
+// unused reports whether the endpoint has no upstream.
+func (e *Endpoint) unused() bool { return e.first == nil && len(e.others) == 0 }
 
 func (e *Endpoint) done(outcome Outcome) {
 	e.inFlight.Add(-1)

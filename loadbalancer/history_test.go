@@ -171,7 +171,10 @@ func (h *history) holds(step int) {
 func (r *Registry) upstreams() iter.Seq[*Upstream] {
 	return func(yield func(*Upstream) bool) {
 		for endpoint := range r.Endpoints() {
-			for one := endpoint.upstreams; one != nil; one = one.next {
+			if endpoint.first != nil && !yield(endpoint.first) {
+				return
+			}
+			for _, one := range endpoint.others {
 				if !yield(one) {
 					return
 				}

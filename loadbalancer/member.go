@@ -16,7 +16,7 @@ import (
 type Member struct {
 	pool     *Pool
 	upstream *Upstream
-	// spec is the server's specification, but for the weight.
+	// spec is the specification that its server had when the member joined; the weight may be another one now.
 	spec *ServerSpec
 	// name is the server's identity for sticky cookies and hashes: its URL, or scheme://address.
 	name string

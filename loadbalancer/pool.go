@@ -51,7 +51,7 @@ type server struct {
 	// spec is the first of the specifications that make the server; weight is the sum of theirs.
 	spec   *ServerSpec
 	weight uint64
-	// set has the server at a place among its users; nil for a server with an address.
+	// set is the endpoint set, nil for a server with an address; place is the index of the server in set.users.
 	set     *set
 	place   int
 	members []*Member

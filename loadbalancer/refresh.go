@@ -30,7 +30,15 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 			continue
 		}
 		next := &server{pool: pool, spec: declared, weight: clampWeight(declared.Weight)}
-		if old, kept := before[identity]; kept && sameDialer {
+		old, kept := before[identity]
+		switch {
+		case kept:
+			next.spec = old.spec // Its members have it.
+		case len(spec.Servers) > 1:
+			own := *declared // A member must not hold on to the specifications of all servers.
+			next.spec = &own
+		}
+		if kept && sameDialer {
 			next.members, old.members = old.members, nil
 		}
 		after[identity] = next
@@ -144,10 +152,10 @@ func (r *Registry) acquire(key UpstreamKey) *Upstream {
 		endpoint = &Endpoint{key: key.Endpoint}
 		r.endpoints[key.Endpoint] = endpoint
 	}
-	upstream := endpoint.upstream(&key)
+	upstream := endpoint.upstream(way{key.Scheme, key.Host, key.Dialer})
 	if upstream == nil {
 		upstream = newUpstream(endpoint, key)
-		upstream.next, endpoint.upstreams = endpoint.upstreams, upstream
+		endpoint.add(upstream)
 	}
 	upstream.refs++
 	return upstream
@@ -183,7 +191,7 @@ func (r *Registry) release(members []*Member) {
 			r.leaving[upstream] = limit{end: later(time.Since(r.epoch), limited), pool: member.pool}
 			r.expireAt(r.leaving[upstream].end)
 		}
-		if upstream.endpoint.upstreams == nil {
+		if upstream.endpoint.unused() {
 			delete(r.endpoints, upstream.endpoint.key)
 		}
 	}

@@ -57,27 +57,29 @@ type SharedSender interface {
 	SendShared(through http.RoundTripper, r *http.Request) (*http.Response, error)
 }
 
+// way is an UpstreamKey without its endpoint.
+type way struct {
+	scheme, host string
+	dialer       Dialer
+}
+
 // Upstream is an endpoint reached in one way; it owns the idle connections and TLS sessions.
 type Upstream struct {
 	endpoint *Endpoint
-	// scheme, host and dialer are those of its key.
-	scheme, host string
-	dialer       Dialer
+	way
 	// url is scheme://address.
 	url   string
 	trips RoundTripper
 	// wanted is the number of members that keep connections; refs counts all members.
 	refs, wanted int32
-	// next is another upstream of the endpoint.
-	next     *Upstream
-	inFlight atomic.Int64
+	inFlight     atomic.Int64
 	// draining is set when connections are closed after their current request.
 	draining atomic.Bool
 }
 
 func newUpstream(endpoint *Endpoint, key UpstreamKey) *Upstream {
 	return &Upstream{
-		endpoint: endpoint, scheme: key.Scheme, host: key.Host, dialer: key.Dialer,
+		endpoint: endpoint, way: way{key.Scheme, key.Host, key.Dialer},
 		url: key.Scheme + "://" + endpoint.key.Address.String(), trips: key.Dialer.RoundTripper(key),
 	}
 }

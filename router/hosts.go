@@ -1,9 +1,7 @@
 package router
 
 import (
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/immutable"
@@ -17,14 +15,6 @@ type hosts struct {
 	known immutable.Map[string, *host]
 	// conflicting are those of known that have conflicts.
 	conflicting immutable.Map[string, *host]
-}
-
-// wildcardOf returns the wildcard that covers a host by one label; it is empty where none can.
-func wildcardOf(name string) string {
-	if parent := rule.WildcardKey(name); parent != "" && name[0] != '*' {
-		return "*." + parent
-	}
-	return ""
 }
 
 // host is a host that rules name. It is immutable.
@@ -47,8 +37,8 @@ func (h hosts) find(name string) (options *certificate.Options, ok bool) {
 	if one, known := h.known.Find(name); known {
 		return one.options, true
 	}
-	if wildcard := wildcardOf(name); wildcard != "" && !h.known.IsZero() {
-		if one, known := h.known.Find(wildcard); known {
+	if parent := rule.WildcardKey(name); parent != "" && !h.known.IsZero() {
+		if one, known := h.known.Find("*." + parent); known {
 			return one.options, true
 		}
 	}
@@ -73,10 +63,15 @@ func (h hosts) update(
 			touched[name] = append(touched[name], route)
 		}
 	}
-	h.widen(touched, all)
+	if all {
+		for name := range h.known.Keys() {
+			if _, known := touched[name]; !known {
+				touched[name] = nil
+			}
+		}
+	}
 	e := new(immutable.Edit)
-	// The conflicts of a host depend on the routes of its wildcard, which comes first in this order.
-	for _, name := range slices.Sorted(maps.Keys(touched)) {
+	for name, more := range touched {
 		var routes []*index.Route[*Route]
 		if before := h.known.Get(name); before != nil {
 			routes = slices.DeleteFunc(slices.Clone(before.routes), func(route *index.Route[*Route]) bool {
@@ -84,26 +79,9 @@ func (h hosts) update(
 				return left
 			})
 		}
-		h.set(e, name, merged(routes, touched[name]), bind)
+		h.set(e, name, merged(routes, more), bind)
 	}
 	return h
-}
-
-// widen adds the hosts whose wildcard is touched, or all.
-func (h hosts) widen(touched map[string][]*index.Route[*Route], all bool) {
-	wide := all
-	for name := range touched {
-		wide = wide || strings.HasPrefix(name, "*.")
-	}
-	if !wide {
-		return
-	}
-	for name := range h.known.Keys() {
-		_, named := touched[name]
-		if _, covered := touched[wildcardOf(name)]; !named && (covered || all) {
-			touched[name] = nil
-		}
-	}
 }
 
 // set gives a host its routes, which are in order.
@@ -126,29 +104,11 @@ func (h *hosts) set(
 			next.conflicts = append(next.conflicts, conflict{name: route.Name, other: decider, host: name})
 		}
 	}
-	if wildcard := h.known.Get(wildcardOf(name)); wildcard != nil && decider != "" {
-		next.addWildcard(wildcard, decider, name)
-	}
 	h.known.Set(e, name, next)
 	if len(next.conflicts) > 0 {
 		h.conflicting.Set(e, name, next)
 	} else {
 		h.conflicting.Delete(e, name)
-	}
-}
-
-// addWildcard adds the conflicts of the routes of the host's wildcard that requests for the host can reach.
-func (h *host) addWildcard(wildcard *host, decider, name string) {
-	for _, route := range wildcard.routes {
-		options := route.Value.tls
-		if options == nil || options.Fingerprint == h.options.Fingerprint || slices.Contains(h.routes, route) {
-			continue
-		}
-		if !slices.ContainsFunc(h.routes, func(before *index.Route[*Route]) bool {
-			return before.Compare(route) < 0 && before.Rule.AcceptsAll(name)
-		}) {
-			h.conflicts = append(h.conflicts, conflict{name: route.Name, other: decider, host: name})
-		}
 	}
 }
 

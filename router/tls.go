@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"unicode"
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/document"
@@ -77,17 +79,12 @@ func (t *tlsObjects) claim(from source, changed []dynamic.Ref) []dynamic.Ref {
 	return anew
 }
 
-// claimed lists, for each entrypoint, the options that name it, in order. A name of none that exists stands for the one
-// with the most similar name, unless other options name that: a slip in the name must not leave it to weaker options.
+// claimed lists, for each entrypoint, the options that name it, in order. A name of none that exists stands for those
+// that may have been meant, as far as no other options name them: a slip must not leave them to weaker options.
 func (t *tlsObjects) claimed(from source) map[string][]string {
 	claims, misspelt := map[string][]string{}, map[string][]string{}
 	if from.config.TLS == nil {
 		return claims
-	}
-	add := func(to map[string][]string, entryPoint, name string) {
-		if !slices.Contains(to[entryPoint], name) {
-			to[entryPoint] = append(to[entryPoint], name)
-		}
 	}
 	for _, name := range slices.Sorted(from.config.TLS.Options.Keys()) {
 		options := from.tlsOptions(name)
@@ -95,19 +92,69 @@ func (t *tlsObjects) claimed(from source) map[string][]string {
 			continue
 		}
 		for _, entryPoint := range options.EntryPoints {
-			if t.exists(entryPoint) {
-				add(claims, entryPoint, name)
-			} else if nearest, ok := t.nearest(entryPoint); ok {
-				add(misspelt, nearest, name)
+			to := claims
+			if !t.exists(entryPoint) {
+				to = misspelt
+			}
+			if !slices.Contains(to[entryPoint], name) {
+				to[entryPoint] = append(to[entryPoint], name)
 			}
 		}
 	}
-	for entryPoint, names := range misspelt {
-		if len(claims[entryPoint]) == 0 {
-			claims[entryPoint] = names
+	var open []string
+	for _, entryPoint := range t.entryPoints {
+		if len(claims[entryPoint.Name]) == 0 {
+			open = append(open, entryPoint.Name)
+		}
+	}
+	for _, written := range slices.Sorted(maps.Keys(misspelt)) {
+		for _, entryPoint := range meant(written, open) {
+			claims[entryPoint] = append(claims[entryPoint], misspelt[written]...)
 		}
 	}
 	return claims
+}
+
+// meant returns the entrypoints that a name of none may stand for: those that occur in it, as in a list with wrong
+// separators, or the one with the most similar name.
+func meant(written string, entryPoints []string) []string {
+	words := strings.FieldsFunc(written, func(c rune) bool {
+		return c != '-' && c != '_' && c != '.' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
+	})
+	var found []string
+	for _, entryPoint := range entryPoints {
+		if slices.Contains(words, entryPoint) {
+			found = append(found, entryPoint)
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	alike := slices.DeleteFunc(slices.Clone(entryPoints), func(entryPoint string) bool { return siblings(written, entryPoint) })
+	if nearest, ok := document.Nearest(written, alike); ok {
+		found = append(found, nearest)
+	}
+	return found
+}
+
+// siblings reports whether two names are those of a series, such as web1 and web2, or edge-us and edge-eu: one is no
+// slip in writing the other, but an entrypoint of another instance that reads the same file.
+func siblings(a, b string) bool {
+	digits := func(c rune) rune {
+		if unicode.IsDigit(c) {
+			return -1
+		}
+		return c
+	}
+	if strings.Map(digits, a) == strings.Map(digits, b) {
+		return true
+	}
+	at := strings.LastIndexByte(a, '-') + 1
+	if at == 0 || at != strings.LastIndexByte(b, '-')+1 || a[:at] != b[:at] {
+		return false
+	}
+	_, slip := document.Nearest(a[at:], []string{b[at:]})
+	return !slip
 }
 
 // defaultOf returns the default options of an entrypoint.
@@ -126,7 +173,13 @@ func (t *tlsObjects) misplaced(name string, options *dynamic.TLSOptions) error {
 	}
 	for _, entryPoint := range options.EntryPoints {
 		if !t.exists(entryPoint) {
-			return &coded{dynamic.CodeMissingEntryPoint, errors.New("entryPoints: " + t.missing(entryPoint))}
+			reason := "entryPoints: " + t.missing(entryPoint)
+			for _, closed := range t.entryPoints {
+				if slices.Contains(t.claims[closed.Name], name) && !slices.Contains(options.EntryPoints, closed.Name) {
+					reason += fmt.Sprintf("; %q accepts no connections by its default options until then", closed.Name)
+				}
+			}
+			return &coded{dynamic.CodeMissingEntryPoint, errors.New(reason)}
 		}
 		for _, other := range t.claims[entryPoint] {
 			if other != name {

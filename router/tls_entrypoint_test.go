@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -279,7 +280,7 @@ func TestMisspeltEntryPointOfDefaultOptions(t *testing.T) {
 	l.tls.Options = immutable.Of(map[string]*dynamic.TLSOptions{"a@file": misspelt, "special@file": special})
 	l.apply(append(routers(), optionsRef("a@file"), optionsRef("special@file"))...)
 	l.wantVerdicts(map[dynamic.Ref]string{
-		optionsRef("a@file"): `entrypoint "iner" does not exist, did you mean "inner"?`,
+		optionsRef("a@file"): `did you mean "inner"?; "inner" accepts no connections by its default options until then`,
 		routers()[0]:         `not served on entrypoint "inner": tlsOptions "a@file"`,
 	})
 	l.want("inner", "a.test", tls13, "")
@@ -292,6 +293,32 @@ func TestMisspeltEntryPointOfDefaultOptions(t *testing.T) {
 	l.apply(optionsRef("b@file"))
 	l.wantVerdicts(map[dynamic.Ref]string{optionsRef("a@file"): `entrypoint "iner" does not exist`})
 	l.want("inner", "a.test", tls12, default12)
+}
+
+// TestEntryPointsThatMayHaveBeenMeant closes the entrypoints that a name of none stands for, and no others.
+func TestEntryPointsThatMayHaveBeenMeant(t *testing.T) {
+	for written, closed := range map[string][]string{
+		"inner outer":     {"inner", "outer"}, // The separator is wrong.
+		"inner:8443":      {"inner"},
+		"inner2":          nil, // That may be an entrypoint of another instance.
+		"other":           {"outer"},
+		"something else!": nil,
+	} {
+		l := newListeners(t)
+		l.tls.Options = immutable.Of(map[string]*dynamic.TLSOptions{
+			"a@file": {EntryPoints: []string{written}}, "special@file": {},
+		})
+		l.apply(append(routers(), optionsRef("a@file"), optionsRef("special@file"))...)
+		for _, entryPoint := range []string{"inner", "outer"} {
+			answer := default12
+			if slices.Contains(closed, entryPoint) {
+				answer = ""
+				l.want(entryPoint, "a.test", tls13, answer)
+				continue
+			}
+			l.want(entryPoint, "a.test", tls12, answer)
+		}
+	}
 }
 
 func TestCertificatesOfListenersThatDoNotExist(t *testing.T) {

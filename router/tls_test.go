@@ -90,40 +90,6 @@ func TestConflictingTLSOptionsAreReportedAndRefused(t *testing.T) {
 	}
 }
 
-// TestWildcardsWithOtherTLSOptionsThanAHost reports the routers of a wildcard whose requests for a host that other
-// routers name are answered 421, and no others.
-func TestWildcardsWithOtherTLSOptionsThanAHost(t *testing.T) {
-	b := newBench(t)
-	b.config.TLS.Options = b.config.TLS.Options.With("modern@file", &dynamic.TLSOptions{MinVersion: "VersionTLS13"})
-	b.secure("behind@file", "Host(`*.test`)", "a@internal", "")
-	b.secure("before@file", "Host(`*.test`) && PathPrefix(`/long/path`)", "a@internal", "")
-	b.secure("exact@file", "Host(`exact.test`)", "b@internal", "modern")
-	b.all()
-	b.wantVerdict(ref(dynamic.KindRouter, "before@file"), dynamic.Degraded,
-		`differ from those of router "exact@file" for host "exact.test"`)
-	if len(b.compiled.Verdicts) != 1 {
-		t.Errorf("verdicts %v, want one", b.compiled.Verdicts)
-	}
-	for target, status := range map[string]int{
-		"https://exact.test/long/path": http.StatusMisdirectedRequest, "https://exact.test/": http.StatusOK,
-	} {
-		if recorder := b.getTLS("exact.test", target); recorder.Code != status {
-			t.Errorf("%s: status %d, want %d", target, recorder.Code, status)
-		}
-	}
-	// An exact router that leaves requests to the wildcard's.
-	b.config.HTTP.Routers.Get("exact@file").Rule = "Host(`exact.test`) && Method(`GET`)"
-	b.apply(true, ref(dynamic.KindRouter, "exact@file"))
-	b.wantVerdict(ref(dynamic.KindRouter, "behind@file"), dynamic.Degraded, `for host "exact.test"`)
-	// The wildcard's routers change.
-	b.secure("before@file", "Host(`*.test`) && PathPrefix(`/long/path`)", "a@internal", "modern")
-	b.secure("behind@file", "Host(`*.test`)", "a@internal", "modern")
-	b.apply(true, ref(dynamic.KindRouter, "before@file"), ref(dynamic.KindRouter, "behind@file"))
-	if len(b.compiled.Verdicts) != 0 {
-		t.Errorf("verdicts %v, want none", b.compiled.Verdicts)
-	}
-}
-
 // TestRouterWithoutAHostBehindBrokenDefaultOptions serves hosts with options of their own, as its verdict says.
 func TestRouterWithoutAHostBehindBrokenDefaultOptions(t *testing.T) {
 	b := newBench(t)

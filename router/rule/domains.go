@@ -14,24 +14,6 @@ func (r *Rule) Domains() []string {
 	return slices.Sorted(maps.Keys(s.names))
 }
 
-// AcceptsAll reports whether the rule accepts every request for a host, as far as its Host matchers and operators say.
-func (r *Rule) AcceptsAll(host string) bool {
-	request := &Request{Host: host}
-	var all func(node) bool
-	all = func(n node) bool {
-		switch n := n.(type) {
-		case *and:
-			return !slices.ContainsFunc(n.operands, func(n node) bool { return !all(n) })
-		case *or:
-			return slices.ContainsFunc(n.operands, all)
-		case *hostExact, *hostWildcard, hostAny:
-			return n.match(request)
-		}
-		return false
-	}
-	return all(r.root)
-}
-
 // domains is a set of hosts. When open, hosts outside the set are possible too. It is changed in place, so that a
 // long rule costs no more than its length.
 type domains struct {
