@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -191,7 +192,7 @@ func TestOnTheWire(t *testing.T) {
 			}
 			// An endpoint whose request is aborted may not be called.
 			if test.asked && test.status == 200 {
-				if err := rig.Receive(t, asked, "the service"); err != nil {
+				if err := http1test.Receive(t, asked, "the service"); err != nil {
 					t.Errorf("%s: the service read %v", name, err)
 				}
 			}

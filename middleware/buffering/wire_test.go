@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/httpio/replay/replaytest"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 )
@@ -304,7 +305,7 @@ func TestClientsThatLeave(t *testing.T) {
 		t.Errorf("recorded %d, %q", record.Status, record.Reason)
 	}
 	conn, _ = g.Raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000))
-	rig.Receive(t, asked, "the service")
+	http1test.Receive(t, asked, "the service")
 	_ = conn.Close()
 	if record := g.Record(); record.Status != 499 && record.Status != 200 {
 		t.Errorf("recorded %d, %q", record.Status, record.Reason)
@@ -346,7 +347,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			timeout := rig.Timeout
+			timeout := http1test.Timeout
 			if name == "hangs" {
 				timeout = time.Second
 			}

@@ -19,13 +19,11 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
-
-// Timeout bounds every wait of a test.
-const Timeout = 20 * time.Second
 
 // Rig is an entrypoint, the middleware, and a service with one endpoint.
 type Rig struct {
@@ -129,35 +127,21 @@ func (g *Rig) listen(handler http.Handler, change func(*static.EntryPoint)) {
 	go func() { ended <- e.Serve(ctx) }()
 	g.t.Cleanup(func() {
 		stop()
-		if err := Receive(g.t, ended, "the end of Serve"); err != nil {
+		if err := http1test.Receive(g.t, ended, "the end of Serve"); err != nil {
 			g.t.Error(err)
 		}
 	})
 }
 
-// Receive takes from a channel what a test waits for.
-func Receive[T any](t *testing.T, from <-chan T, what string) T {
-	t.Helper()
-	timer := time.NewTimer(Timeout)
-	defer timer.Stop()
-	select {
-	case value := <-from:
-		return value
-	case <-timer.C:
-		t.Fatalf("waited in vain for %s", what)
-		panic("unreachable")
-	}
-}
-
 // Record returns the next finished record.
 func (g *Rig) Record() telemetry.Record {
 	g.t.Helper()
-	return Receive(g.t, g.records, "a record")
+	return http1test.Receive(g.t, g.records, "a record")
 }
 
 // Client returns a client that speaks a protocol.
 func (g *Rig) Client(protocol string) *http.Client {
-	transport := &http.Transport{Protocols: new(http.Protocols), ExpectContinueTimeout: Timeout}
+	transport := &http.Transport{Protocols: new(http.Protocols), ExpectContinueTimeout: http1test.Timeout}
 	transport.Protocols.SetHTTP1(protocol == "h1")
 	transport.Protocols.SetUnencryptedHTTP2(protocol == "h2c")
 	g.t.Cleanup(transport.CloseIdleConnections)
@@ -167,7 +151,7 @@ func (g *Rig) Client(protocol string) *http.Client {
 // Request makes a request to the entrypoint.
 func (g *Rig) Request(method, path string, body io.Reader, headers ...string) *http.Request {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(g.t.Context(), Timeout)
+	ctx, cancel := context.WithTimeout(g.t.Context(), http1test.Timeout)
 	g.t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+g.Address+path, body)
 	if err != nil {
@@ -199,7 +183,7 @@ func (g *Rig) Raw(text string) (net.Conn, *bufio.Reader) {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(Timeout))
+	_ = conn.SetDeadline(time.Now().Add(http1test.Timeout))
 	if _, err := io.WriteString(conn, text); err != nil {
 		g.t.Fatal(err)
 	}
