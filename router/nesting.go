@@ -50,8 +50,8 @@ func (s *referenceStack) cycle(ref dynamic.Ref) error {
 	return &nesting{"refers to itself: " + strings.Join(slices.Concat(names[first:], names[:first+1]), " -> ")}
 }
 
-// nesting is the error of objects that refer to each other in a cycle, or too often. It is reported once, however long the
-// chain of references is.
+// nesting is the error of objects that refer to each other in a cycle, or too often. It is reported once, however long
+// the chain of references is.
 type nesting struct{ text string }
 
 // Error returns the fault without the name of the object.

@@ -130,7 +130,9 @@ func meant(written string, entryPoints []string) []string {
 	if len(found) > 0 {
 		return found
 	}
-	alike := slices.DeleteFunc(slices.Clone(entryPoints), func(entryPoint string) bool { return siblings(written, entryPoint) })
+	alike := slices.DeleteFunc(slices.Clone(entryPoints), func(entryPoint string) bool {
+		return siblings(written, entryPoint)
+	})
 	if nearest, ok := document.Nearest(written, alike); ok {
 		found = append(found, nearest)
 	}
