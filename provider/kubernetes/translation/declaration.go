@@ -79,14 +79,14 @@ func (m *Memory) settle() (changed, certificates bool) {
 		}
 		contested := false
 		for i := range all {
-			if dynamic.Equal(all[i].object, current) {
+			if all[i].object == current || dynamic.Equal(all[i].object, current) {
 				all[i].object = current // What is equal is one object.
 			} else {
 				contested = true
 			}
 		}
-		for _, one := range all {
-			if contested || len(one.by.found)+len(one.by.verdicts) > 0 {
+		for i, one := range all {
+			if contested && (i == 0 || one.object != current) || len(one.by.found)+len(one.by.verdicts) > 0 {
 				m.judged[one.by] = struct{}{}
 			}
 		}
@@ -97,7 +97,7 @@ func (m *Memory) settle() (changed, certificates bool) {
 	return changed, certificates
 }
 
-// objects are those in force: dynamic.Builder holds them, and certificates does.
+// objects is where the objects in force are: a dynamic.Builder, or certificates.
 type objects interface {
 	Get(ref dynamic.Ref) any
 	Put(ref dynamic.Ref, object any)

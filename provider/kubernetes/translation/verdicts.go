@@ -21,22 +21,26 @@ func (m *Memory) conflict(by *entry, ref dynamic.Ref) conflict {
 	if len(all) < 2 {
 		return conflict{}
 	}
-	if at, declared := place(all, by); declared && at > 0 && all[at].object != all[0].object {
-		return conflict{with: all[0].by, lost: true, unused: unusable(ref, all[0], all[at])}
+	if all[0].by != by {
+		if at, declared := place(all, by); declared && all[at].object != all[0].object {
+			return conflict{with: all[0].by, lost: true, unused: unusable(ref, all[0], all[at])}
+		}
+		return conflict{}
 	}
 	for _, other := range all[1:] {
-		if all[0].by == by && other.object != all[0].object && unusable(ref, all[0], other) {
+		if other.object != all[0].object && unusable(ref, all[0], other) {
 			return conflict{with: other.by, unused: true}
 		}
 	}
 	return conflict{}
 }
 
-// unusable reports whether a name with two different declarations must not serve at all. A global object must not:
-// the other declaration could be what protects a third namespace. Across namespaces it must
-// not: a reference to the name would be protected, or answered, by what another namespace has declared. But services
-// that name one endpoint set differ in options alone, and routers are not referred to. Nor must it serve where one
-// namespace means two Services by a name (port c of a-b, and port b-c of a).
+// unusable reports whether an object with two different declarations must not serve at all:
+//   - a global object, since the other declaration could be what protects a third namespace;
+//   - not a router, which nothing refers to;
+//   - within one namespace a name of two Services (port c of a-b, and port b-c of a);
+//   - across namespaces everything else, since a reference would be protected, or answered, by what another namespace has
+//     declared; except for services with one endpoint set, which differ in options alone.
 func unusable(ref dynamic.Ref, first, other declaration) bool {
 	switch {
 	case ref.IsGlobal():
