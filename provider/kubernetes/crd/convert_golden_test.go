@@ -117,26 +117,32 @@ func (m *manifestSet) convert(t testing.TB, place int) translation.Result {
 	named := read[metav1.PartialObjectMetadata](t, text)
 	group, _, _ := strings.Cut(meta.APIVersion, "/")
 	source := translation.Source{Kind: kindOf(meta.Kind, group), Namespace: named.Namespace, Name: named.Name}
+	var object metav1.Object
 	switch meta.Kind {
 	case v1alpha1.KindMiddleware:
-		return translator.middleware(source, read[v1alpha1.Middleware](t, text))
+		object = read[v1alpha1.Middleware](t, text)
 	case v1alpha1.KindServersTransport:
-		return translator.serversTransport(source, read[v1alpha1.ServersTransport](t, text))
+		object = read[v1alpha1.ServersTransport](t, text)
 	case v1alpha1.KindTLSOption:
-		return translator.tlsOption(source, read[v1alpha1.TLSOption](t, text))
+		object = read[v1alpha1.TLSOption](t, text)
 	case v1alpha1.KindTLSStore:
-		return translator.tlsStore(source, read[v1alpha1.TLSStore](t, text))
+		object = read[v1alpha1.TLSStore](t, text)
 	case v1alpha1.KindIngressRouteTCP:
-		return translator.ingressRouteTCP(source, read[v1alpha1.IngressRouteTCP](t, text))
+		object = read[v1alpha1.IngressRouteTCP](t, text)
 	case v1alpha1.KindIngressRouteUDP:
-		return translator.ingressRouteUDP(source, read[v1alpha1.IngressRouteUDP](t, text))
+		object = read[v1alpha1.IngressRouteUDP](t, text)
 	case v1alpha1.KindMiddlewareTCP:
-		return translator.middlewareTCP(source, read[v1alpha1.MiddlewareTCP](t, text))
+		object = read[v1alpha1.MiddlewareTCP](t, text)
 	case v1alpha1.KindServersTransportTCP:
-		return translator.serversTransportTCP(source, read[v1alpha1.ServersTransportTCP](t, text))
+		object = read[v1alpha1.ServersTransportTCP](t, text)
+	default:
+		t.Fatalf("the kind %s is not converted here", meta.Kind)
 	}
-	t.Fatalf("the kind %s is not converted here", meta.Kind)
-	return translation.Result{}
+	result, ok := translator.result(source, object)
+	if !ok {
+		t.Fatalf("%s is not translated", source)
+	}
+	return result
 }
 
 // TestConversionGoldens translates every manifest below testdata/middleware, transport, tls and unsupported, and

@@ -96,7 +96,8 @@ func (c *cluster) apply(object metav1.Object, kind, group string) translation.So
 	} else {
 		source.Kind = kindOf(kind, group)
 		c.custom[source] = object
-		c.provider.touchShadowed(kind, group, source.Namespace, source.Name)
+		c.provider.touch(kind, group, source.Namespace, source.Name)
+		return source
 	}
 	c.provider.memory.Touch(source)
 	return source
@@ -191,7 +192,8 @@ func TestGoldens(t *testing.T) {
 }
 
 func (c *cluster) update() (*dynamic.Configuration, bool) {
-	return c.provider.update()
+	defer c.provider.translator.pairs.Forget()
+	return c.provider.memory.Update(c.provider.translate)
 }
 
 // load makes a cluster of a file of manifests.

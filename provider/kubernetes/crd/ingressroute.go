@@ -12,14 +12,15 @@ import (
 
 // ingressRoute translates an IngressRoute: one router for each rule, with what answers it. What is wrong with a route
 // costs that route alone.
-func (t *translator) ingressRoute(source translation.Source, object *v1alpha1.IngressRoute) translation.Result {
-	result := t.begin(source, object)
+func (t *translator) ingressRoute(
+	result *translation.Result, source translation.Source, object *v1alpha1.IngressRoute,
+) {
 	if excess := backend.Excess(len(object.Spec.Routes), namesInCommon(&object.Spec)); excess != nil {
 		result.Quarantine(source.Ref(), excess.Code, excess.Reason, false)
-		return result
+		return
 	}
-	common := t.common(&result, source.Namespace, &object.Spec)
-	next, routed := nextWithSameMatch(object.Spec.Routes), false
+	common := t.common(result, source.Namespace, &object.Spec)
+	next := nextWithSameMatch(object.Spec.Routes)
 	for i := range object.Spec.Routes {
 		route := &object.Spec.Routes[i]
 		name := routerName(source.Namespace, source.Name, route.Match)
@@ -29,16 +30,18 @@ func (t *translator) ingressRoute(source translation.Source, object *v1alpha1.In
 				"] have the same match; only the last one is used", false)
 			continue
 		}
-		routed = true
-		result.Put(ref, t.route(&result, name, source.Namespace, common, route))
+		result.Put(ref, t.route(result, name, source.Namespace, common, route))
 		if common.degraded != nil {
 			result.Degrade(ref, common.degraded.Code, common.degraded.Reason, common.degraded.Missing)
 		}
 	}
-	if !routed {
-		t.routeless(&result, source, object)
+	if len(object.Spec.Routes) == 0 {
+		reason := "it has no routes"
+		if object.Spec.Malformed != "" {
+			reason = malformed(object.Spec.Malformed)
+		}
+		result.Quarantine(source.Ref(), dynamic.CodeInvalidSource, reason, false)
 	}
-	return result
 }
 
 // common is what all routes of an IngressRoute share.
@@ -101,15 +104,6 @@ func nextWithSameMatch(routes []v1alpha1.Route) []int {
 
 // malformed is the reason for what belongs to a spec that does not fit its type.
 func malformed(what string) string { return "the spec does not have the form of its kind: " + what }
-
-// routeless says why an object declares nothing.
-func (t *translator) routeless(result *translation.Result, source translation.Source, object *v1alpha1.IngressRoute) {
-	reason := "it has no routes"
-	if object.Spec.Malformed != "" {
-		reason = malformed(object.Spec.Malformed)
-	}
-	result.Quarantine(source.Ref(), dynamic.CodeInvalidSource, reason, false)
-}
 
 // route translates one route.
 func (t *translator) route(

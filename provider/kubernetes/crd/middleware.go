@@ -16,11 +16,10 @@ import (
 
 // middleware translates a Middleware. Options that files have too are decoded like those of files. What manifests spell
 // otherwise are references to Secrets, Services and other Middlewares: the fields of v1alpha1 with the tag reference.
-func (t *translator) middleware(source translation.Source, object *v1alpha1.Middleware) translation.Result {
-	result := t.begin(source, object)
+func (t *translator) middleware(result *translation.Result, source translation.Source, object *v1alpha1.Middleware) {
 	name := objectName(source.Namespace, source.Name)
 	r := &reading{
-		t: t, namespace: source.Namespace, result: &result,
+		t: t, namespace: source.Namespace, result: result,
 		ref: dynamic.Ref{Kind: dynamic.KindMiddleware, Name: name},
 	}
 	spec := &object.Spec
@@ -36,7 +35,6 @@ func (t *translator) middleware(source translation.Source, object *v1alpha1.Midd
 		}
 	}
 	result.Put(r.ref, middleware)
-	return result
 }
 
 // reference is an option of a manifest that names other objects.

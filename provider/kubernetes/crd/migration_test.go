@@ -66,7 +66,6 @@ func TestGroupsComeInOrder(t *testing.T) {
 		}
 		gone := translation.Source{Kind: kindOf(v1alpha1.KindMiddleware, groups[first]), Namespace: "shop", Name: "a"}
 		delete(c.custom, gone)
-		c.provider.memory.Touch(gone)
-		c.provider.touchShadowed(v1alpha1.KindMiddleware, groups[first], "shop", "a")
+		c.provider.touch(v1alpha1.KindMiddleware, groups[first], "shop", "a")
 	}
 }

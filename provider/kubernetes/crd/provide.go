@@ -25,7 +25,8 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 		message := dynamic.Message{Provider: Name}
 		var changed bool
 		began := time.Now()
-		message.Configuration, changed = p.update()
+		message.Configuration, changed = p.memory.Update(p.translate)
+		p.translator.pairs.Forget()
 		took := time.Since(began)
 		message.State, message.Reason = p.state()
 		if first || changed || message.State != sent.State || message.Reason != sent.Reason {
@@ -34,43 +35,24 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 			}
 			sent = message
 		}
-		pause.Reset(p.pause(took))
-		if !p.next(ctx, pause) {
+		// A pause ten times as long as the translation bounds the cost of many edits of many routes to a tenth of a core.
+		pause.Reset(max(p.throttle, min(10*took, longestPause)))
+		select {
+		case <-p.memory.Touched():
+		case <-p.statusChanged:
+		case <-ctx.Done():
+			return nil
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// update translates what has changed and returns the whole configuration.
-func (p *Provider) update() (configuration *dynamic.Configuration, changed bool) {
-	defer p.translator.pairs.Forget()
-	return p.memory.Update(p.translate)
-}
-
 // longestPause bounds how long a large configuration makes the provider pause of itself.
 const longestPause = 100 * time.Millisecond
-
-// pause returns how long to collect changes after a configuration that took so long to make: ten times as long, so that
-// many routes with many edits cost a tenth of a core, and never less than the throttle.
-func (p *Provider) pause(took time.Duration) time.Duration {
-	return max(p.throttle, min(10*took, longestPause))
-}
-
-// next returns when something has changed and the pause is over, or false when ctx has ended.
-func (p *Provider) next(ctx context.Context, pause *time.Timer) bool {
-	select {
-	case <-p.memory.Touched():
-	case <-p.statusChanged:
-	case <-ctx.Done():
-		return false
-	}
-	select {
-	case <-pause.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 func send(ctx context.Context, messages chan<- dynamic.Message, message dynamic.Message) bool {
 	select {

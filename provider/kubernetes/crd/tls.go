@@ -9,11 +9,10 @@ import (
 
 // tlsOption translates a TLSOption. Authorities that cannot be read keep it from being applied: clients would get
 // in that must not, or others be shut out.
-func (t *translator) tlsOption(source translation.Source, object *v1alpha1.TLSOption) translation.Result {
-	result := t.begin(source, object)
+func (t *translator) tlsOption(result *translation.Result, source translation.Source, object *v1alpha1.TLSOption) {
 	name := tlsName(source.Namespace, source.Name)
 	r := &reading{
-		t: t, namespace: source.Namespace, result: &result,
+		t: t, namespace: source.Namespace, result: result,
 		ref: dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name},
 	}
 	spec := &object.Spec
@@ -26,16 +25,14 @@ func (t *translator) tlsOption(source translation.Source, object *v1alpha1.TLSOp
 		}
 	}
 	result.Put(r.ref, options)
-	return result
 }
 
 // tlsStore translates a TLSStore. Of one that is not named default nothing is read, since nothing of it is used; it is
 // passed on, and its user gets a verdict.
-func (t *translator) tlsStore(source translation.Source, object *v1alpha1.TLSStore) translation.Result {
-	result := t.begin(source, object)
+func (t *translator) tlsStore(result *translation.Result, source translation.Source, object *v1alpha1.TLSStore) {
 	name := tlsName(source.Namespace, source.Name)
 	r := &reading{
-		t: t, namespace: source.Namespace, result: &result,
+		t: t, namespace: source.Namespace, result: result,
 		ref: dynamic.Ref{Kind: dynamic.KindTLSStore, Name: name},
 	}
 	spec := &object.Spec
@@ -45,7 +42,7 @@ func (t *translator) tlsStore(source translation.Source, object *v1alpha1.TLSSto
 	store := decoded[dynamic.TLSStore](r, node)
 	result.Put(r.ref, store)
 	if name != dynamic.DefaultTLSName {
-		return result
+		return
 	}
 	if spec.DefaultCertificate != nil {
 		if pair, ok := r.keyPair("defaultCertificate.secretName", spec.DefaultCertificate.SecretName); ok {
@@ -59,7 +56,6 @@ func (t *translator) tlsStore(source translation.Source, object *v1alpha1.TLSSto
 		}
 		seen[certificate.SecretName] = true
 	}
-	return result
 }
 
 // certificate adds a certificate for clients to see. One that cannot be read is a finding about the certificate: the

@@ -12,24 +12,25 @@ import (
 
 // traefikService translates a TraefikService, and declares the load balancers of the Kubernetes Services that it
 // refers to.
-func (t *translator) traefikService(source translation.Source, object *v1alpha1.TraefikService) translation.Result {
-	result := t.begin(source, object)
+func (t *translator) traefikService(
+	result *translation.Result, source translation.Source, object *v1alpha1.TraefikService,
+) {
 	name := objectName(source.Namespace, source.Name)
 	spec := &object.Spec
 	declared := &dynamic.Service{}
 	if spec.Weighted != nil {
-		declared.Weighted = t.weighted(&result, name, source.Namespace, spec.Weighted)
+		declared.Weighted = t.weighted(result, name, source.Namespace, spec.Weighted)
 	}
 	if spec.Mirroring != nil {
-		declared.Mirroring = t.mirroring(&result, name, source.Namespace, spec.Mirroring)
+		declared.Mirroring = t.mirroring(result, name, source.Namespace, spec.Mirroring)
 	}
 	if spec.HighestRandomWeight != nil {
 		declared.HighestRandomWeight = &dynamic.HighestRandomWeight{
-			Services: t.branches(&result, name, source.Namespace, spec.HighestRandomWeight.Services),
+			Services: t.branches(result, name, source.Namespace, spec.HighestRandomWeight.Services),
 		}
 	}
 	if spec.Failover != nil {
-		declared.Failover = t.failover(&result, name, source.Namespace, spec.Failover)
+		declared.Failover = t.failover(result, name, source.Namespace, spec.Failover)
 	}
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
 	result.Put(ref, declared)
@@ -43,7 +44,6 @@ func (t *translator) traefikService(source translation.Source, object *v1alpha1.
 		result.Quarantine(ref, dynamic.CodeInvalidOption,
 			"has "+strconv.Itoa(len(kinds))+" kinds, "+strings.Join(kinds, " and ")+"; exactly one is allowed", false)
 	}
-	return result
 }
 
 // weighted translates a list of services with weights, for the service of that name.

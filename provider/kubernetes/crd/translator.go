@@ -21,9 +21,9 @@ const Name = "kubernetescrd"
 
 // translator translates objects, one at a time. It has one method for each kind, which all have the same form:
 //
-//	func (t *translator) kind(source translation.Source, object *v1alpha1.Kind) translation.Result
+//	func (t *translator) kind(result *translation.Result, source translation.Source, object *v1alpha1.Kind)
 //
-// and begin with t.begin. The names of what they declare come from names.go; references to middlewares, transports and
+// and fill a result that has its origin. The names of what they declare come from names.go; references to middlewares, transports and
 // TLS options are followed by t.reference, those to services by t.service (also for middlewares of the kind errors).
 // Each notes in the result what it looks for, found or not (result.AddNeed with backend.KindSecret and so on). The
 // result of a method follows from its object and from what the result says it needs.
@@ -76,39 +76,47 @@ func Translate(object client.Object, lookup Lookup, options Options) (translatio
 }
 
 // result translates a source; it is false for an object of a class that the options do not select.
-func (t *translator) result(source translation.Source, object metav1.Object) (translation.Result, bool) {
+func (t *translator) result(source translation.Source, object metav1.Object) (result translation.Result, ok bool) {
 	if !t.ours(object) {
-		return translation.Result{}, false
+		return result, false
 	}
-	if group := t.shadow(source); group != "" {
-		result := t.begin(source, object)
+	kind, group := splitKind(source.Kind)
+	result.Origin = dynamic.Origin{
+		Object: kind + " " + source.Namespace + "/" + source.Name,
+		Resource: &dynamic.Resource{
+			APIVersion: group + "/" + v1alpha1.Version, Kind: kind,
+			Namespace: source.Namespace, Name: source.Name,
+			UID: string(object.GetUID()), Generation: object.GetGeneration(),
+		},
+	}
+	if other := t.shadow(source); other != "" {
 		result.Degrade(source.Ref(), dynamic.CodeConflictingName,
-			"the object of the same kind and name in the group "+group+" is used instead", false)
+			"the object of the same kind and name in the group "+other+" is used instead", false)
 		return result, true
 	}
 	switch typed := object.(type) {
 	case *v1alpha1.IngressRoute:
-		return t.ingressRoute(source, typed), true
+		t.ingressRoute(&result, source, typed)
 	case *v1alpha1.TraefikService:
-		return t.traefikService(source, typed), true
+		t.traefikService(&result, source, typed)
 	case *v1alpha1.Middleware:
-		return t.middleware(source, typed), true
+		t.middleware(&result, source, typed)
 	case *v1alpha1.ServersTransport:
-		return t.serversTransport(source, typed), true
+		t.serversTransport(&result, source, typed)
 	case *v1alpha1.TLSOption:
-		return t.tlsOption(source, typed), true
+		t.tlsOption(&result, source, typed)
 	case *v1alpha1.TLSStore:
-		return t.tlsStore(source, typed), true
+		t.tlsStore(&result, source, typed)
 	case *v1alpha1.IngressRouteTCP:
-		return t.ingressRouteTCP(source, typed), true
+		t.ingressRouteTCP(&result, source, typed)
 	case *v1alpha1.IngressRouteUDP:
-		return t.ingressRouteUDP(source, typed), true
+		t.ingressRouteUDP(&result, source, typed)
 	case *v1alpha1.MiddlewareTCP:
-		return t.middlewareTCP(source, typed), true
+		t.middlewareTCP(&result, source, typed)
 	case *v1alpha1.ServersTransportTCP:
-		return t.serversTransportTCP(source, typed), true
+		t.serversTransportTCP(&result, source, typed)
 	}
-	return t.begin(source, object), true
+	return result, true
 }
 
 // shadow returns the group whose object of the same kind, namespace and name has precedence; empty when there is none.
@@ -148,17 +156,4 @@ func (t *translator) ours(object metav1.Object) bool {
 		return class == t.options.IngressClass
 	}
 	return class == "" || class == "traefik" || class == "sluice"
-}
-
-// begin returns the result that a translation fills, with its origin.
-func (t *translator) begin(source translation.Source, object metav1.Object) translation.Result {
-	kind, group := splitKind(source.Kind)
-	return translation.Result{Origin: dynamic.Origin{
-		Object: kind + " " + source.Namespace + "/" + source.Name,
-		Resource: &dynamic.Resource{
-			APIVersion: group + "/" + v1alpha1.Version, Kind: kind,
-			Namespace: source.Namespace, Name: source.Name,
-			UID: string(object.GetUID()), Generation: object.GetGeneration(),
-		},
-	}}
 }

@@ -9,12 +9,11 @@ import (
 // serversTransport translates a ServersTransport. Authorities that cannot be read keep it from being applied: with
 // fewer of them than were meant, or those of the system instead, servers could be trusted that must not be.
 func (t *translator) serversTransport(
-	source translation.Source, object *v1alpha1.ServersTransport,
-) translation.Result {
-	result := t.begin(source, object)
+	result *translation.Result, source translation.Source, object *v1alpha1.ServersTransport,
+) {
 	name := objectName(source.Namespace, source.Name)
 	r := &reading{
-		t: t, namespace: source.Namespace, result: &result,
+		t: t, namespace: source.Namespace, result: result,
 		ref: dynamic.Ref{Kind: dynamic.KindServersTransport, Name: name},
 	}
 	spec := &object.Spec
@@ -30,7 +29,6 @@ func (t *translator) serversTransport(
 		}
 	}
 	result.Put(r.ref, transport)
-	return result
 }
 
 // rootCAs returns the authorities of a ServersTransport, each as PEM; those of the deprecated option come first.

@@ -15,41 +15,37 @@ import (
 
 // ingressRouteTCP names the router of each route, its service, and the services behind that where there are several.
 func (t *translator) ingressRouteTCP(
-	source translation.Source, object *v1alpha1.IngressRouteTCP,
-) translation.Result {
-	result := t.begin(source, object)
+	result *translation.Result, source translation.Source, object *v1alpha1.IngressRouteTCP,
+) {
 	for _, route := range object.Spec.Routes {
 		sum := sha256.Sum256([]byte(route.Match))
 		name := source.Namespace + "-" + source.Name + "-" + hex.EncodeToString(sum[:10])
-		unread(&result, dynamic.KindTCPRouter, name)
-		unread(&result, dynamic.KindTCPService, name)
+		unread(result, dynamic.KindTCPRouter, name)
+		unread(result, dynamic.KindTCPService, name)
 		for _, service := range route.Services {
 			if len(route.Services) > 1 {
-				unread(&result, dynamic.KindTCPService, name+"-"+service.Name+"-"+service.Port.String())
+				unread(result, dynamic.KindTCPService, name+"-"+service.Name+"-"+service.Port.String())
 			}
 		}
 	}
-	t.nameless(&result, source, object.Spec.Malformed)
-	return result
+	t.nameless(result, source, object.Spec.Malformed)
 }
 
 // ingressRouteUDP names the router of each route, its service, and the services behind that where there are several.
 func (t *translator) ingressRouteUDP(
-	source translation.Source, object *v1alpha1.IngressRouteUDP,
-) translation.Result {
-	result := t.begin(source, object)
+	result *translation.Result, source translation.Source, object *v1alpha1.IngressRouteUDP,
+) {
 	for i, route := range object.Spec.Routes {
 		name := source.Namespace + "-" + source.Name + "-" + strconv.Itoa(i)
-		unread(&result, dynamic.KindUDPRouter, name)
-		unread(&result, dynamic.KindUDPService, name)
+		unread(result, dynamic.KindUDPRouter, name)
+		unread(result, dynamic.KindUDPService, name)
 		for _, service := range route.Services {
 			if len(route.Services) > 1 {
-				unread(&result, dynamic.KindUDPService, name+"-"+service.Name+"-"+service.Port.String())
+				unread(result, dynamic.KindUDPService, name+"-"+service.Name+"-"+service.Port.String())
 			}
 		}
 	}
-	t.nameless(&result, source, object.Spec.Malformed)
-	return result
+	t.nameless(result, source, object.Spec.Malformed)
 }
 
 // nameless says so when an object has no routes that could be named, and why.
@@ -63,18 +59,16 @@ func (t *translator) nameless(result *translation.Result, source translation.Sou
 	}
 }
 
-func (t *translator) middlewareTCP(source translation.Source, object *v1alpha1.MiddlewareTCP) translation.Result {
-	result := t.begin(source, object)
-	unread(&result, dynamic.KindTCPMiddleware, objectName(source.Namespace, source.Name))
-	return result
+func (t *translator) middlewareTCP(
+	result *translation.Result, source translation.Source, object *v1alpha1.MiddlewareTCP,
+) {
+	unread(result, dynamic.KindTCPMiddleware, objectName(source.Namespace, source.Name))
 }
 
 func (t *translator) serversTransportTCP(
-	source translation.Source, object *v1alpha1.ServersTransportTCP,
-) translation.Result {
-	result := t.begin(source, object)
-	unread(&result, dynamic.KindTCPServersTransport, objectName(source.Namespace, source.Name))
-	return result
+	result *translation.Result, source translation.Source, object *v1alpha1.ServersTransportTCP,
+) {
+	unread(result, dynamic.KindTCPServersTransport, objectName(source.Namespace, source.Name))
 }
 
 // unread declares an object of a kind that is not supported yet. Two routes with the same rule have the same name,

@@ -110,8 +110,7 @@ func watchKind[T client.Object](in groupWatch, kind, resource string, list runti
 		follow: func() {
 			watched.Notify(func(before, after T) {
 				namespace, name := identity(before, after)
-				p.memory.Touch(translation.Source{Kind: kindOf(kind, in.group), Namespace: namespace, Name: name})
-				p.touchShadowed(kind, in.group, namespace, name)
+				p.touch(kind, in.group, namespace, name)
 			})
 		},
 	}
@@ -127,11 +126,11 @@ func (p *Provider) translate(source translation.Source) (translation.Result, boo
 	return p.translator.result(source, object)
 }
 
-// touchShadowed touches the objects of the same kind, namespace and name in groups of lower precedence.
-func (p *Provider) touchShadowed(kind, group, namespace, name string) {
+// touch marks an object that changed, and those of the same kind, namespace and name in groups of lower precedence.
+func (p *Provider) touch(kind, group, namespace, name string) {
 	groups := v1alpha1.Groups()
-	for _, other := range groups[slices.Index(groups, group)+1:] {
-		if p.object(other, kind, namespace, name) != nil {
+	for _, other := range groups[slices.Index(groups, group):] {
+		if other == group || p.object(other, kind, namespace, name) != nil {
 			p.memory.Touch(translation.Source{Kind: kindOf(kind, other), Namespace: namespace, Name: name})
 		}
 	}
