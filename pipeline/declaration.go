@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"strings"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -109,7 +111,7 @@ func refuse(name string, value any) refusal {
 	switch {
 	case name == "":
 		return refusal{dynamic.CodeInvalidName, "it has no name"}
-	case hasAt(name):
+	case strings.Contains(name, "@"):
 		return refusal{dynamic.CodeInvalidName, "a name may not contain @, which separates it from its provider's name"}
 	case value == nil:
 		return empty()
@@ -133,9 +135,7 @@ func globals() []dynamic.Ref {
 
 // elect decides which provider defines a global object: the first one in order of precedence. The others get a verdict.
 // Only one definition can be in force, and none at all would leave connections without the operator's choice.
-//
-// It adds the elected object's own reference to defaults, with the one under which it is merged.
-func (m *merger) elect(e *edit, ref dynamic.Ref, providers []string, defaults map[dynamic.Ref]dynamic.Ref) {
+func (m *merger) elect(e *edit, ref dynamic.Ref, providers []string) {
 	winner := ""
 	var elected any
 	for _, name := range providers {
@@ -151,10 +151,9 @@ func (m *merger) elect(e *edit, ref dynamic.Ref, providers []string, defaults ma
 		if winner == "" {
 			winner, elected = name, object
 			e.elected[ref] = name
-			defaults[qualify(ref, name)] = ref
 			continue
 		}
-		e.lose(dynamic.Verdict{
+		e.lost = append(e.lost, dynamic.Verdict{
 			Ref:    qualify(ref, name),
 			Origin: configuration.Origins.Get(ref),
 			Status: dynamic.Quarantined,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
@@ -17,12 +16,11 @@ type edit struct {
 
 	configurations map[string]*dynamic.Configuration
 	changed        map[dynamic.Ref]struct{}
-	refused        []dynamic.Verdict
-	lost           []dynamic.Verdict
-	elected        map[dynamic.Ref]string
+	// refused are the verdicts on objects of the provider that take no part, lost those on objects before which that of
+	// another provider stands. elected names the providers of the objects that belong to none.
+	refused, lost []dynamic.Verdict
+	elected       map[dynamic.Ref]string
 }
-
-func hasAt(name string) bool { return strings.Contains(name, "@") }
 
 // qualify returns the reference of a provider's object in the merged configuration.
 func qualify(ref dynamic.Ref, provider string) dynamic.Ref {
@@ -44,9 +42,6 @@ func (e *edit) refuse(ref dynamic.Ref, reason refusal) {
 		Reason: reason.text,
 	})
 }
-
-// lose notes the verdict of an object that another provider's one stands before.
-func (e *edit) lose(verdict dynamic.Verdict) { e.lost = append(e.lost, verdict) }
 
 // sortedRefs returns references in order of kind and name.
 func sortedRefs(refs map[dynamic.Ref]struct{}) []dynamic.Ref {

@@ -161,12 +161,12 @@ func (p *Pipeline) touch(now time.Time) {
 // bring something new. Its order is the order of the data: a settle window that is over is closed before newer changes
 // are looked at, so that these get a window of their own.
 func (p *Pipeline) step(now time.Time) (next time.Time) {
-	if p.settling.over(now) {
+	if reached(p.settling.until, now) {
 		p.settle(now)
 	}
 	p.activate(now)
 	if reached(p.applyAt(), now) {
-		p.apply(now)
+		p.apply(now, false)
 		p.activate(now)
 	}
 	flush := p.options.Endpoints.Flush(now)
@@ -196,27 +196,27 @@ func (p *Pipeline) pending() bool {
 	return false
 }
 
-// apply merges what has changed and compiles the result, unless it is the same.
-func (p *Pipeline) apply(now time.Time) {
+// apply merges the providers that have changed, and compiles the result unless every object is the same.
+func (p *Pipeline) apply(now time.Time, final bool) {
 	p.debounce.applied(now)
-	changed, touched := p.merge(), len(p.touched) > 0
-	maps.Copy(p.changed, p.touched)
-	maps.Copy(p.rebuilt, p.touched)
-	clear(p.touched)
-	if changed || touched || (p.waiting == nil && p.active.generation == 0) {
-		p.compile(now, false)
-		return
-	}
-	p.relocate()
-}
-
-// merge merges the providers that have changed, notes what that changes, and reports whether it changes any object.
-func (p *Pipeline) merge() bool {
 	merged, changed := p.merger.merge(p.update.Configurations, slices.Sorted(maps.Keys(p.dirty)))
+	p.merged, p.included = merged, p.update.Configurations
 	clear(p.dirty)
 	p.noteMerged()
-	p.merged = merged
-	p.included = p.update.Configurations
-	maps.Copy(p.changed, changed)
-	return len(changed) > 0
+	maps.Copy(changed, p.touched)
+	maps.Copy(p.rebuilt, p.touched)
+	clear(p.touched)
+	if len(changed) > 0 || p.waiting == nil && p.active.generation == 0 {
+		maps.Copy(p.changed, changed)
+		p.compile(now, final)
+		return
+	}
+	// Perhaps an object is declared in another place, or another provider has spoken.
+	latest := p.latest()
+	latest.configuration, latest.included, latest.origins = p.merged, p.included, p.merger.origins
+	latest.verdicts = combine(p.merged, p.merger.origins, latest.compiled.Verdicts)
+	if p.waiting == nil {
+		clear(p.merging)
+		p.amend(p.publishVerdicts())
+	}
 }

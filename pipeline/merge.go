@@ -46,7 +46,7 @@ func newMerger(precedence []string) *merger {
 	for place, name := range precedence {
 		m.precedence[strings.ToLower(name)] = place
 	}
-	m.merged = m.assemble(nil, nil)
+	m.merged = m.builder.Configuration()
 	return m
 }
 
@@ -70,16 +70,16 @@ func (m *merger) merge(
 		m.certificates.update(e)
 		m.judge(e)
 	}
-	defaults := map[dynamic.Ref]dynamic.Ref{}
 	for _, ref := range globals() {
-		m.elect(e, ref, providers, defaults)
+		m.elect(e, ref, providers)
 	}
-	verdicts := m.collect(e, providers, defaults)
+	verdicts := m.collect(e, providers)
 	m.origins = origins{configurations: configurations, elected: e.elected}
 	if len(e.changed) == 0 && slices.Equal(verdicts, m.merged.Verdicts) {
 		return m.merged, e.changed
 	}
-	m.merged = m.assemble(providers, verdicts)
+	m.merged = m.builder.Configuration()
+	m.merged.TLS.Certificates, m.merged.Verdicts = m.certificates.assemble(providers), verdicts
 	return m.merged, e.changed
 }
 
@@ -112,9 +112,17 @@ func (m *merger) judge(e *edit) {
 	}
 }
 
-// collect returns the verdicts on all objects, in order. Defaults maps the references of the elected TLS options and
-// store under their providers' names to those under the merged names.
-func (m *merger) collect(e *edit, providers []string, defaults map[dynamic.Ref]dynamic.Ref) []dynamic.Verdict {
+// collect returns the verdicts on all objects, in order. Those on the elected TLS options and store get the references
+// under which these are merged.
+func (m *merger) collect(e *edit, providers []string) []dynamic.Verdict {
+	defaults := map[dynamic.Ref]dynamic.Ref{}
+	for ref, provider := range e.elected {
+		own := qualify(ref, provider)
+		defaults[own] = ref
+		if _, changed := e.changed[own]; changed {
+			e.change(ref)
+		}
+	}
 	all := e.lost
 	for _, name := range providers {
 		for _, verdict := range m.verdicts[name] {
@@ -122,11 +130,6 @@ func (m *merger) collect(e *edit, providers []string, defaults map[dynamic.Ref]d
 				verdict.Ref = ref
 			}
 			all = append(all, verdict)
-		}
-	}
-	for ref, known := range defaults {
-		if _, changed := e.changed[ref]; changed {
-			e.change(known)
 		}
 	}
 	return sortedVerdicts(all)
@@ -147,12 +150,4 @@ func (m *merger) order(configurations map[string]*dynamic.Configuration) []strin
 	return slices.SortedFunc(maps.Keys(configurations), func(a, b string) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 	})
-}
-
-// assemble makes the merged configuration.
-func (m *merger) assemble(providers []string, verdicts []dynamic.Verdict) *dynamic.Configuration {
-	merged := m.builder.Configuration()
-	merged.TLS.Certificates = m.certificates.assemble(providers)
-	merged.Verdicts = verdicts
-	return merged
 }

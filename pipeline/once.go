@@ -30,8 +30,7 @@ func (p *Pipeline) Once(ctx context.Context, timeout time.Duration) (*State, err
 		return nil, err
 	}
 	late := p.late()
-	p.merge()
-	p.compile(time.Now(), true)
+	p.apply(time.Now(), true)
 	if err := p.receiveUntil(ctx, failed, p.activateAt(), func() bool {
 		p.activate(time.Now())
 		return p.waiting == nil

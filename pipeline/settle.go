@@ -22,10 +22,6 @@ type settleWindow struct {
 	until time.Time // when it is over; zero while it is closed
 }
 
-func (w *settleWindow) close() { *w = settleWindow{} }
-
-func (w *settleWindow) over(now time.Time) bool { return reached(w.until, now) }
-
 // settle ends the settle window: the verdicts of the latest table are final. Only stale routes make another table
 // necessary.
 func (p *Pipeline) settle(now time.Time) {
@@ -37,11 +33,10 @@ func (p *Pipeline) settle(now time.Time) {
 		p.compile(now, true)
 		return
 	}
-	p.settling.close()
+	p.settling = settleWindow{}
 	latest.final = true
 	if p.waiting == nil {
 		p.amend(p.publishVerdicts())
-		p.measureVerdicts()
 	}
 }
 
@@ -56,11 +51,11 @@ func (p *Pipeline) latest() *table {
 // decide opens or closes the settle window as the verdicts of a table that was just compiled demand. A table that only
 // keeps stale routes serves nothing new, so it is not worth a generation and waits for the end of the window.
 func (p *Pipeline) decide(next *table, final bool, now time.Time) {
-	worse, recovered := difference(p.published, next.verdicts)
+	worse, recovered := Difference(p.published, next.verdicts)
 	stale := len(next.compiled.StaleRoutes) > 0
 	next.final = final || len(worse) == 0 && !stale
 	if next.final {
-		p.settling.close()
+		p.settling = settleWindow{}
 		return
 	}
 	if p.settling.until.IsZero() {
@@ -73,11 +68,14 @@ func (p *Pipeline) decide(next *table, final bool, now time.Time) {
 // publishVerdicts passes to the sinks what has changed since the last call. Recovery is published at once, everything
 // else only when the active table is final. It returns what it has published.
 func (p *Pipeline) publishVerdicts() (worse, recovered []dynamic.Verdict) {
-	worse, recovered = difference(p.published, p.active.verdicts)
+	worse, recovered = Difference(p.published, p.active.verdicts)
 	if p.active.final {
 		p.published = p.active.verdicts
 	} else {
 		p.published, worse = without(p.published, recovered), nil
+	}
+	if p.options.Metrics != nil {
+		p.options.Metrics.SetQuarantined(Quarantined(p.published))
 	}
 	published := slices.Concat(worse, recovered)
 	if len(published) == 0 {

@@ -41,7 +41,15 @@ func (p *Pipeline) publishState() {
 		Configuration: p.active.configuration,
 		Generations:   p.generations,
 	}
-	p.publish(state)
+	told, news := p.news, state.brings(p.state.Load())
+	if news {
+		p.news = make(chan struct{})
+	}
+	state.Changed = p.news
+	p.state.Store(state)
+	if news {
+		close(told)
+	}
 	if state.Ready && !p.opened {
 		p.opened = true
 		close(p.first)
@@ -63,4 +71,30 @@ func (p *Pipeline) ready() bool {
 		}
 	}
 	return true
+}
+
+// SameProviders reports whether every provider stands as it does in the other State. When it last said something, and
+// since when it stands so, does not count.
+func (s *State) SameProviders(other *State) bool {
+	if len(s.Providers) != len(other.Providers) {
+		return false
+	}
+	for name, status := range s.Providers {
+		before, known := other.Providers[name]
+		if !known || before.State != status.State || before.Reason != status.Reason || before.Required != status.Required {
+			return false
+		}
+	}
+	return true
+}
+
+// brings reports whether the State differs from the one before.
+func (s *State) brings(before *State) bool {
+	return s.Generation != before.Generation || s.Ready != before.Ready || s.Settled != before.Settled ||
+		!sameList(s.Verdicts, before.Verdicts) || !sameList(s.Generations, before.Generations) || !s.SameProviders(before)
+}
+
+// sameList reports whether two lists that are replaced and never written to are one.
+func sameList[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

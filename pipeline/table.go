@@ -50,19 +50,6 @@ func (p *Pipeline) compile(now time.Time, final bool) {
 	p.watch()
 }
 
-// relocate takes a merged configuration in which no object has changed, but perhaps where one is declared, or which
-// providers have spoken.
-func (p *Pipeline) relocate() {
-	latest := p.latest()
-	latest.configuration, latest.included, latest.origins = p.merged, p.included, p.merger.origins
-	latest.verdicts = combine(p.merged, p.merger.origins, latest.compiled.Verdicts)
-	if p.waiting == nil {
-		clear(p.merging)
-		p.amend(p.publishVerdicts())
-		p.measureVerdicts()
-	}
-}
-
 // await notes since when each missing set has been waited for. The wait belongs to the set and not to the table: tables
 // that supersede each other do not wait anew.
 func (p *Pipeline) await(now time.Time) {
@@ -134,14 +121,6 @@ func (p *Pipeline) measure() {
 		CompileSeconds: p.active.took.Seconds(),
 		Lags:           p.generations[len(p.generations)-1].Lags,
 	})
-	p.measureVerdicts()
-}
-
-// measureVerdicts records how many objects are quarantined.
-func (p *Pipeline) measureVerdicts() {
-	if p.options.Metrics != nil {
-		p.options.Metrics.SetQuarantined(Quarantined(p.published))
-	}
 }
 
 // watch gives the resolver the names that the active table and the waiting one need. A table with stale routes

@@ -78,9 +78,10 @@ func combine(configuration *dynamic.Configuration, from origins, compiled []dyna
 	return sortedVerdicts(all)
 }
 
-// difference returns what a sink must receive when after follows before: every verdict of each object whose verdicts
-// are new or have changed, and an accepting one for each object that has none any more. Both are sorted.
-func difference(before, after []dynamic.Verdict) (worse, recovered []dynamic.Verdict) {
+// Difference returns what has become known between two lists of verdicts, which are sorted as in a State: every verdict
+// of each object whose verdicts are new or have changed, and an accepting one for each object that has none any more.
+// Both lists are new, and in order of kind and name.
+func Difference(before, after []dynamic.Verdict) (worse, recovered []dynamic.Verdict) {
 	for len(before) > 0 || len(after) > 0 {
 		var old, now []dynamic.Verdict
 		switch order := compareHeads(before, after); {
