@@ -129,8 +129,9 @@ type Compiler struct {
 	table     *Table
 	// waiting are the routers that serve as they last did, until the configuration settles.
 	waiting []dynamic.Ref
-	// faults are the objects that are not accepted, sets the endpoint sets with the number of services that name them.
-	faults map[dynamic.Ref]fault
+	// faults are the verdicts on objects that are not accepted as declared, sets the endpoint sets with the number of
+	// services that name them.
+	faults map[dynamic.Ref]dynamic.Verdict
 	sets   map[string]int
 	// setsBefore holds, for each endpoint set that the compilation under way has counted, whether it was named before.
 	setsBefore map[string]bool
@@ -173,7 +174,7 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 		instances:   newMiddlewareInstances(options.Middlewares.Files()),
 		memory:      replay.NewMemory(bodyMemory),
 		table:       newTable(options.EntryPoints),
-		faults:      map[dynamic.Ref]fault{},
+		faults:      map[dynamic.Ref]dynamic.Verdict{},
 		sets:        map[string]int{},
 		setsBefore:  map[string]bool{},
 	}

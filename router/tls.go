@@ -399,10 +399,7 @@ func (t *tlsObjects) verdicts(from source) []dynamic.Verdict {
 	for name := range from.config.TLS.Options.Keys() {
 		ref := dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name}
 		if _, err := t.options(from, ref); err != nil {
-			verdicts = append(verdicts, dynamic.Verdict{
-				Ref: ref, Status: dynamic.Quarantined, Code: codeOf(err), Reason: err.Error(),
-				Missing: errors.Is(err, errMissing),
-			})
+			verdicts = append(verdicts, quarantine(ref, err))
 		}
 	}
 	return verdicts

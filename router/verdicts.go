@@ -3,50 +3,54 @@ package router
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// fault is why an object is not accepted, or what it declares without effect.
-type fault struct {
-	err      error
-	warnings []string
-	// code is that of the first warning; empty means that an option has no effect.
-	code dynamic.Code
-}
-
 // judge notes what became of one object.
 func (c *Compiler) judge(ref dynamic.Ref) {
-	found := c.faultOf(ref)
-	if found.err == nil && len(found.warnings) == 0 {
-		delete(c.faults, ref)
-		return
-	}
-	c.faults[ref] = found
-}
-
-func (c *Compiler) faultOf(ref dynamic.Ref) fault {
+	var fault error
+	var warnings []string
+	code := dynamic.CodeIneffectiveOption // That of the first warning.
 	switch ref.Kind {
 	case dynamic.KindMiddleware:
-		if node := c.middlewares[ref.Name]; node != nil && c.source.middleware(ref.Name) != nil {
-			return fault{err: node.err, warnings: node.warnings}
+		if node := c.middlewares[ref.Name]; node != nil {
+			fault, warnings = node.err, node.warnings
 		}
 	case dynamic.KindServersTransport:
-		if node := c.transports[ref.Name]; node != nil && c.source.transport(ref.Name) != nil {
-			return fault{err: node.err}
+		if node := c.transports[ref.Name]; node != nil {
+			fault = node.err
 		}
 	case dynamic.KindService:
-		if node := c.services[ref.Name]; node != nil && c.source.service(ref.Name) != nil {
-			return fault{err: node.err, warnings: node.warnings}
+		if node := c.services[ref.Name]; node != nil {
+			fault, warnings = node.err, node.warnings
 		}
 	case dynamic.KindRouter:
 		if node := c.routers[ref.Name]; node != nil {
-			return fault{err: cmp.Or(node.err, node.late), warnings: node.warnings, code: node.warningCode}
+			fault, warnings, code = cmp.Or(node.err, node.late), node.warnings, cmp.Or(node.warningCode, code)
 		}
 	}
-	return fault{}
+	switch {
+	case c.source.config.Object(ref) == nil || fault == nil && len(warnings) == 0:
+		delete(c.faults, ref)
+	case fault != nil:
+		c.faults[ref] = quarantine(ref, fault)
+	default:
+		c.faults[ref] = dynamic.Verdict{
+			Ref: ref, Status: dynamic.Degraded, Code: code, Reason: strings.Join(warnings, "; "),
+		}
+	}
+}
+
+// quarantine returns the verdict on an object with a fault.
+func quarantine(ref dynamic.Ref, fault error) dynamic.Verdict {
+	return dynamic.Verdict{
+		Ref: ref, Status: dynamic.Quarantined, Code: codeOf(fault), Reason: fault.Error(),
+		Missing: errors.Is(fault, errMissing),
+	}
 }
 
 // verdicts returns every object that compiling does not accept, in the order of kind and name. What its provider has
@@ -61,25 +65,11 @@ func (c *Compiler) verdicts() []dynamic.Verdict {
 	for _, verdict := range c.table.conflictVerdicts() {
 		found[verdict.Ref] = verdict
 	}
-	for ref, fault := range c.faults {
-		verdict := dynamic.Verdict{Ref: ref, Status: dynamic.Degraded}
-		verdict.Code = cmp.Or(fault.code, dynamic.CodeIneffectiveOption)
-		verdict.Reason = strings.Join(fault.warnings, "; ")
-		if fault.err != nil {
-			verdict.Status, verdict.Code, verdict.Reason = dynamic.Quarantined, codeOf(fault.err), fault.err.Error()
-			verdict.Missing = errors.Is(fault.err, errMissing)
-		}
-		found[ref] = verdict
-	}
+	maps.Copy(found, c.faults)
 	for ref := range c.source.refusal {
 		delete(found, ref)
 	}
-	verdicts := make([]dynamic.Verdict, 0, len(found))
-	for _, verdict := range found {
-		verdicts = append(verdicts, verdict)
-	}
-	slices.SortFunc(verdicts, func(a, b dynamic.Verdict) int {
+	return slices.SortedFunc(maps.Values(found), func(a, b dynamic.Verdict) int {
 		return cmp.Or(cmp.Compare(a.Ref.Kind, b.Ref.Kind), cmp.Compare(a.Ref.Name, b.Ref.Name))
 	})
-	return verdicts
 }
