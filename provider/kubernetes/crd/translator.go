@@ -23,10 +23,10 @@ const Name = "kubernetescrd"
 //
 //	func (t *translator) kind(result *translation.Result, source translation.Source, object *v1alpha1.Kind)
 //
-// and fill a result that has its origin. The names of what they declare come from names.go; references to middlewares, transports and
-// TLS options are followed by t.reference, those to services by t.service (also for middlewares of the kind errors).
-// Each notes in the result what it looks for, found or not (result.AddNeed with backend.KindSecret and so on). The
-// result of a method follows from its object and from what the result says it needs.
+// and fill a result that has its origin. The names of what they declare come from names.go; references to middlewares,
+// transports and TLS options are followed by t.reference, those to services by t.service (also for middlewares of the
+// kind errors). Each notes in the result what it looks for, found or not (result.AddNeed with backend.KindSecret and so
+// on). What a method adds follows from its object and from what the result says it needs.
 type translator struct {
 	options static.KubernetesCRD
 	// source is the first part of endpoint keys.
@@ -112,9 +112,9 @@ func (t *translator) result(source translation.Source, object metav1.Object) (re
 	case *v1alpha1.IngressRouteUDP:
 		t.ingressRouteUDP(&result, source, typed)
 	case *v1alpha1.MiddlewareTCP:
-		t.middlewareTCP(&result, source, typed)
+		unread(&result, dynamic.KindTCPMiddleware, objectName(source.Namespace, source.Name))
 	case *v1alpha1.ServersTransportTCP:
-		t.serversTransportTCP(&result, source, typed)
+		unread(&result, dynamic.KindTCPServersTransport, objectName(source.Namespace, source.Name))
 	}
 	return result, true
 }

@@ -59,18 +59,6 @@ func (t *translator) nameless(result *translation.Result, source translation.Sou
 	}
 }
 
-func (t *translator) middlewareTCP(
-	result *translation.Result, source translation.Source, object *v1alpha1.MiddlewareTCP,
-) {
-	unread(result, dynamic.KindTCPMiddleware, objectName(source.Namespace, source.Name))
-}
-
-func (t *translator) serversTransportTCP(
-	result *translation.Result, source translation.Source, object *v1alpha1.ServersTransportTCP,
-) {
-	unread(result, dynamic.KindTCPServersTransport, objectName(source.Namespace, source.Name))
-}
-
 // unread declares an object of a kind that is not supported yet. Two routes with the same rule have the same name,
 // which is reported once.
 func unread(result *translation.Result, kind dynamic.Kind, name string) {

@@ -25,7 +25,8 @@ func TestNothingIsLeftOfWhatIsGone(t *testing.T) {
 		}
 		configuration, _ := memory.Update(w.translate)
 		held := len(memory.entries) + len(memory.dependents) + len(memory.touched) + len(memory.declared) +
-			len(memory.dirty) + len(memory.certificates) + memory.origins.Len() + len(memory.refused) + len(memory.judged) + len(configuration.Verdicts)
+			len(memory.dirty) + len(memory.certificates) + memory.origins.Len() + len(memory.refused) + len(memory.judged) +
+			len(configuration.Verdicts)
 		for range configuration.Objects() {
 			held++
 		}
