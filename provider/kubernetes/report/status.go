@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -175,29 +176,24 @@ func (s *status) writeOne(ctx context.Context, wanted judgement, now time.Time) 
 		return nil
 	}
 	s.limit.AllowN(now, 1)
-	err := s.patch(ctx, at, resource.Name, map[string]any{
-		"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()},
-		"status":   after,
-	})
-	if apierrors.IsForbidden(err) {
-		s.resourcePausedUntil[at] = now.Add(pauseAfterRefusal)
-	}
-	return err
-}
-
-func (s *status) patch(ctx context.Context, at namespacedResource, name string, change any) error {
 	version := v1alpha1.GroupVersion(v1alpha1.GroupSluice)
 	client, err := s.options.Clients.REST(version)
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(change)
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()},
+		"status":   after,
+	})
 	if err != nil {
-		return fmt.Errorf("status of %s %s/%s: %w", at.resource, at.namespace, name, err)
+		return fmt.Errorf("status of %s %s/%s: %w", at.resource, at.namespace, resource.Name, err)
 	}
-	err = client.Patch(types.MergePatchType).Namespace(at.namespace).Resource(at.resource).Name(name).
+	err = client.Patch(types.MergePatchType).Namespace(at.namespace).Resource(at.resource).Name(resource.Name).
 		SubResource("status").Body(body).Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
 	s.permissions.note("patch", at.resource+"/status."+version.Group, at.namespace, err)
+	if apierrors.IsForbidden(err) {
+		s.resourcePausedUntil[at] = now.Add(pauseAfterRefusal)
+	}
 	return err
 }
 
@@ -238,8 +234,9 @@ func judge(state provider.State) map[string]judgement {
 	return judged
 }
 
-// conditions returns the conditions of the status.
-func (j judgement) conditions(now metav1.Time) []metav1.Condition {
+// apply returns the status with the conditions Accepted and ResolvedRefs, and whether it has changed. Conditions of
+// other types stay, and a condition whose status has not changed keeps its time of transition.
+func (j judgement) apply(before *v1alpha1.Status, now metav1.Time) (after v1alpha1.Status, changed bool) {
 	accepted := metav1.Condition{
 		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: string(j.summary.code),
 		Message: j.summary.message,
@@ -254,34 +251,14 @@ func (j judgement) conditions(now metav1.Time) []metav1.Condition {
 	if j.summary.missing != "" {
 		resolved.Status, resolved.Reason = metav1.ConditionFalse, string(j.summary.missingCode)
 	}
-	both := []metav1.Condition{accepted, resolved}
-	for i := range both {
-		both[i].ObservedGeneration, both[i].LastTransitionTime = j.resource.Generation, now
-	}
-	return both
-}
-
-// apply returns the status with the conditions in it, and whether it has changed. Conditions of other types stay, and a
-// condition whose status has not changed keeps its time of transition.
-func (j judgement) apply(before *v1alpha1.Status, now metav1.Time) (after v1alpha1.Status, changed bool) {
 	after = v1alpha1.Status{
 		ObservedGeneration: j.resource.Generation,
 		Conditions:         slices.Clone(before.Conditions),
 	}
 	changed = before.ObservedGeneration != after.ObservedGeneration
-	for _, wanted := range j.conditions(now) {
-		at := slices.IndexFunc(after.Conditions, func(c metav1.Condition) bool { return c.Type == wanted.Type })
-		if at < 0 {
-			after.Conditions, changed = append(after.Conditions, wanted), true
-			continue
-		}
-		known := after.Conditions[at]
-		if known.Status == wanted.Status {
-			wanted.LastTransitionTime = known.LastTransitionTime
-		}
-		if known != wanted {
-			after.Conditions[at], changed = wanted, true
-		}
+	for _, condition := range []metav1.Condition{accepted, resolved} {
+		condition.ObservedGeneration, condition.LastTransitionTime = j.resource.Generation, now
+		changed = meta.SetStatusCondition(&after.Conditions, condition) || changed
 	}
 	return after, changed
 }
