@@ -152,18 +152,18 @@ func newObject(kind dynamic.Kind, name string, statuses map[dynamic.Ref]objectSt
 func unsupportedRows(
 	declared *dynamic.Configuration, statuses map[dynamic.Ref]objectStatus,
 ) map[dynamic.Kind]table[*object] {
-	tables := map[dynamic.Kind]table[*object]{}
-	for _, kind := range dynamic.ObjectKinds() {
-		var rows []*object
-		for name, found := range kind.All(declared) {
-			if _, unsupported := found.(*dynamic.Unsupported); unsupported {
-				row := newObject(kind.Kind(), name, statuses)
-				row.status = statusDisabled
-				rows = append(rows, &row)
-			}
+	rows := map[dynamic.Kind][]*object{}
+	for ref, found := range declared.Objects() {
+		if _, unsupported := found.(*dynamic.Unsupported); unsupported {
+			row := newObject(ref.Kind, ref.Name, statuses)
+			row.status = statusDisabled
+			rows[ref.Kind] = append(rows[ref.Kind], &row)
 		}
-		slices.SortFunc(rows, func(a, b *object) int { return cmp.Compare(a.name, b.name) })
-		tables[kind.Kind()] = newTable(rows)
+	}
+	tables := make(map[dynamic.Kind]table[*object], len(rows))
+	for kind, some := range rows {
+		slices.SortFunc(some, func(a, b *object) int { return cmp.Compare(a.name, b.name) })
+		tables[kind] = newTable(some)
 	}
 	return tables
 }

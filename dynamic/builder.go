@@ -24,7 +24,7 @@ func (b *Builder) Get(ref Ref) any { return b.next.Object(ref) }
 // Put adds an object, which may be nil, or replaces the one of the same name. It panics when the object is not of the
 // reference's kind, and for a certificate, which has no name of its own.
 func (b *Builder) Put(ref Ref, object any) {
-	kind := objectKind(ref.Kind)
+	kind := kindOf(ref.Kind)
 	if kind == nil {
 		panic(fmt.Sprintf("dynamic: %s is not a kind of objects with names", ref.Kind))
 	}
@@ -33,7 +33,7 @@ func (b *Builder) Put(ref Ref, object any) {
 
 // Delete removes an object, if it is there.
 func (b *Builder) Delete(ref Ref) {
-	if kind := objectKind(ref.Kind); kind != nil {
+	if kind := kindOf(ref.Kind); kind != nil {
 		kind.remove(b.next, b.edit, ref.Name)
 	}
 }

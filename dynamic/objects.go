@@ -8,42 +8,39 @@ import (
 	"github.com/sluiceproxy/sluice/immutable"
 )
 
-// ObjectKind reads the objects of one kind in a Configuration. An object travels as its pointer, for example *Router;
-// one that declares nothing is nil.
-type ObjectKind interface {
-	// Kind returns the kind as it is called in references.
-	Kind() Kind
-	// Find returns the object of a name, and whether it is declared.
-	Find(c *Configuration, name string) (object any, declared bool)
-	// All yields every object with its name, in no order.
-	All(c *Configuration) iter.Seq2[string, any]
-	// Changed yields, in no order, the names whose objects are not the same pointers as in an earlier configuration, and
-	// those that only one of both has. It costs what was edited in between.
-	Changed(c, before *Configuration) iter.Seq[string]
-
+// objectKind reads and writes the objects of one kind. An object travels as its pointer, for example *Router; one that
+// declares nothing is nil.
+type objectKind interface {
+	name() Kind
+	find(c *Configuration, name string) (object any, declared bool)
+	all(c *Configuration) iter.Seq2[string, any]
+	changed(c, before *Configuration) iter.Seq[string]
 	put(c *Configuration, e *immutable.Edit, name string, object any)
 	remove(c *Configuration, e *immutable.Edit, name string)
 }
 
-// ObjectKinds returns the table of the kinds of objects that have names (all but certificates, which are a list), in
-// the order of the sections of a configuration. It must not be changed.
-func ObjectKinds() []ObjectKind { return objectKinds }
+// Find returns the object of a reference as its pointer, for example *Router, and whether it is declared; one that
+// declares nothing is nil. It does not find certificates.
+func (c *Configuration) Find(ref Ref) (object any, declared bool) {
+	if kind := kindOf(ref.Kind); kind != nil {
+		return kind.find(c, ref.Name)
+	}
+	return nil, false
+}
 
 // Object returns the object of a reference; nil when there is none. It does not find certificates.
 func (c *Configuration) Object(ref Ref) any {
-	if kind := objectKind(ref.Kind); kind != nil {
-		object, _ := kind.Find(c, ref.Name)
-		return object
-	}
-	return nil
+	object, _ := c.Find(ref)
+	return object
 }
 
-// Objects yields every object but certificates with its reference, in no order.
-func (c *Configuration) Objects() iter.Seq2[Ref, any] {
-	return func(yield func(Ref, any) bool) {
+// Changed yields, in no order, every reference but those of certificates whose object is not the same pointer as in an
+// earlier configuration, or that only one of both has. It costs what was edited in between.
+func (c *Configuration) Changed(before *Configuration) iter.Seq[Ref] {
+	return func(yield func(Ref) bool) {
 		for _, kind := range objectKinds {
-			for name, object := range kind.All(c) {
-				if !yield(Ref{Kind: kind.Kind(), Name: name}, object) {
+			for name := range kind.changed(c, before) {
+				if !yield(Ref{Kind: kind.name(), Name: name}) {
 					return
 				}
 			}
@@ -51,16 +48,31 @@ func (c *Configuration) Objects() iter.Seq2[Ref, any] {
 	}
 }
 
-// objectKind returns the row of a kind; nil for those that are not in the table.
-func objectKind(kind Kind) ObjectKind {
-	at := slices.IndexFunc(objectKinds, func(k ObjectKind) bool { return k.Kind() == kind })
+// Objects yields every object but certificates with its reference, in no order.
+func (c *Configuration) Objects() iter.Seq2[Ref, any] {
+	return func(yield func(Ref, any) bool) {
+		for _, kind := range objectKinds {
+			for name, object := range kind.all(c) {
+				if !yield(Ref{Kind: kind.name(), Name: name}, object) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// kindOf returns the row of a kind; nil for those that are not in the table.
+func kindOf(kind Kind) objectKind {
+	at := slices.IndexFunc(objectKinds, func(k objectKind) bool { return k.name() == kind })
 	if at < 0 {
 		return nil
 	}
 	return objectKinds[at]
 }
 
-var objectKinds = []ObjectKind{
+// objectKinds is the table of the kinds of objects that have names (all but certificates, which are a list), in the
+// order of the sections of a configuration.
+var objectKinds = []objectKind{
 	row[HTTPConfiguration, Router]{KindRouter, ofHTTP, func(h *HTTPConfiguration) *Objects[Router] { return &h.Routers }},
 	row[HTTPConfiguration, Service]{
 		KindService, ofHTTP, func(h *HTTPConfiguration) *Objects[Service] { return &h.Services },
@@ -112,14 +124,14 @@ type row[S, T any] struct {
 	objects func(*S) *Objects[T]
 }
 
-func (r row[S, T]) Kind() Kind { return r.kind }
+func (r row[S, T]) name() Kind { return r.kind }
 
-func (r row[S, T]) Find(c *Configuration, name string) (any, bool) {
+func (r row[S, T]) find(c *Configuration, name string) (any, bool) {
 	object, declared := r.read(c).Find(name)
 	return boxed(object), declared
 }
 
-func (r row[S, T]) All(c *Configuration) iter.Seq2[string, any] {
+func (r row[S, T]) all(c *Configuration) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for name, object := range r.read(c).All() {
 			if !yield(name, boxed(object)) {
@@ -129,7 +141,7 @@ func (r row[S, T]) All(c *Configuration) iter.Seq2[string, any] {
 	}
 }
 
-func (r row[S, T]) Changed(c, before *Configuration) iter.Seq[string] {
+func (r row[S, T]) changed(c, before *Configuration) iter.Seq[string] {
 	return r.read(c).Changed(r.read(before))
 }
 

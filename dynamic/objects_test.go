@@ -36,11 +36,9 @@ func TestBuilderKeepsEachKindApart(t *testing.T) {
 		}
 	}
 	count := 0
-	for _, kind := range dynamic.ObjectKinds() {
-		for name, object := range kind.All(built) {
-			if count++; name != "a" || object != built.Object(dynamic.Ref{Kind: kind.Kind(), Name: "a"}) {
-				t.Errorf("%s yields %q", kind.Kind(), name)
-			}
+	for ref, object := range built.Objects() {
+		if count++; ref.Name != "a" || object != built.Object(ref) {
+			t.Errorf("%s is among the objects", ref)
 		}
 	}
 	if count != len(samples()) {
@@ -83,14 +81,14 @@ func TestChangedYieldsWhatWasWritten(t *testing.T) {
 	builder.Delete(dynamic.Ref{Kind: dynamic.KindTLSStore, Name: "empty"})
 	builder.Delete(dynamic.Ref{Kind: dynamic.KindRouter, Name: "nothing"})
 	after := builder.Configuration()
-	want := map[dynamic.Kind][]string{
-		dynamic.KindService: {"b"}, dynamic.KindMiddleware: {"b"},
-		dynamic.KindTLSOptions: {"a"}, dynamic.KindTLSStore: {"empty"},
+	want := []dynamic.Ref{
+		{Kind: dynamic.KindService, Name: "b"},
+		{Kind: dynamic.KindMiddleware, Name: "b"},
+		{Kind: dynamic.KindTLSOptions, Name: "a"},
+		{Kind: dynamic.KindTLSStore, Name: "empty"},
 	}
-	for _, kind := range dynamic.ObjectKinds() {
-		if changed := slices.Collect(kind.Changed(after, before)); !slices.Equal(changed, want[kind.Kind()]) {
-			t.Errorf("%s: %v changed, want %v", kind.Kind(), changed, want[kind.Kind()])
-		}
+	if changed := slices.Collect(after.Changed(before)); !slices.Equal(changed, want) {
+		t.Errorf("%v changed, want %v", changed, want)
 	}
 }
 

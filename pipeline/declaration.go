@@ -43,7 +43,8 @@ func (d *declaration) same(ref dynamic.Ref, merged, next any) bool {
 	return before == sum && dynamic.Equal(merged, next)
 }
 
-// update takes what the edit's provider declares now.
+// update takes what the edit's provider declares now. Of equal values the merged configuration keeps the oldest
+// pointer.
 func (m *merger) update(e *edit) {
 	own := m.declared[e.provider]
 	if own == nil {
@@ -52,43 +53,34 @@ func (m *merger) update(e *edit) {
 	}
 	before := own.last
 	own.last = e.configuration
-	for _, kind := range dynamic.ObjectKinds() {
-		for name := range kind.Changed(e.configuration, before) {
-			value, declared := kind.Find(e.configuration, name)
-			m.take(e, own, dynamic.Ref{Kind: kind.Kind(), Name: name}, value, declared)
+	for ref := range e.configuration.Changed(before) {
+		value, declared := e.configuration.Find(ref)
+		reason := refuse(ref.Name, value)
+		delete(own.refused, ref)
+		if reason.text != "" && declared {
+			own.refused[ref] = reason
 		}
+		if ref.IsGlobal() {
+			continue // elect chooses the provider that defines it.
+		}
+		merged := qualify(ref, e.provider)
+		current, absent := m.builder.Get(merged), reason.text != "" && !claims(value)
+		switch {
+		case absent && current == nil:
+			continue
+		case absent:
+			delete(own.sums, ref)
+			m.builder.Delete(merged)
+		case current != nil && own.same(ref, current, value):
+			continue
+		default:
+			m.builder.Put(merged, value)
+		}
+		e.change(merged)
 	}
 	for ref, reason := range own.refused {
 		e.refuse(ref, reason)
 	}
-}
-
-// take takes one object that was added, has another pointer than before, or is not declared any more. Of equal values
-// the merged configuration keeps the oldest pointer.
-func (m *merger) take(e *edit, own *declaration, ref dynamic.Ref, value any, declared bool) {
-	reason := refuse(ref.Name, value)
-	delete(own.refused, ref)
-	if reason.text != "" && declared {
-		own.refused[ref] = reason
-	}
-	if ref.IsGlobal() {
-		return // elect chooses the provider that defines it.
-	}
-	merged := qualify(ref, e.provider)
-	current := m.builder.Get(merged)
-	absent := reason.text != "" && !claims(value)
-	switch {
-	case absent && current == nil:
-		return
-	case absent:
-		delete(own.sums, ref)
-		m.builder.Delete(merged)
-	case current != nil && own.same(ref, current, value):
-		return
-	default:
-		m.builder.Put(merged, value)
-	}
-	e.change(merged)
 }
 
 // claims reports whether an object is TLS options that name entrypoints. Such options keep their place also where they
