@@ -135,18 +135,21 @@ func (m *merger) elect(e *edit, ref dynamic.Ref, providers []string) {
 		if configuration == nil {
 			continue
 		}
-		object := configuration.Object(ref)
-		m.claim(e, qualify(ref, name), object, winner != "")
+		object, own := configuration.Object(ref), qualify(ref, name)
+		m.claim(e, own, object, winner != "")
 		if object == nil {
 			continue
 		}
 		if winner == "" {
 			winner, elected = name, object
-			e.elected[ref] = name
+			e.elected[ref], e.renamed[own] = name, ref
+			if _, changed := e.changed[own]; changed {
+				e.change(ref) // Its verdicts have changed.
+			}
 			continue
 		}
 		e.lost = append(e.lost, dynamic.Verdict{
-			Ref:    qualify(ref, name),
+			Ref:    own,
 			Origin: configuration.Origins.Get(ref),
 			Status: dynamic.Quarantined,
 			Code:   dynamic.CodeConflictingName,

@@ -17,9 +17,12 @@ type edit struct {
 	configurations map[string]*dynamic.Configuration
 	changed        map[dynamic.Ref]struct{}
 	// refused are the verdicts on objects of the provider that take no part, lost those on objects before which that of
-	// another provider stands. elected names the providers of the objects that belong to none.
+	// another provider stands.
 	refused, lost []dynamic.Verdict
-	elected       map[dynamic.Ref]string
+	// elected names the providers of the global objects. renamed has the references of these, under which they are merged,
+	// by those that they would have under their providers' names.
+	elected map[dynamic.Ref]string
+	renamed map[dynamic.Ref]dynamic.Ref
 }
 
 // qualify returns the reference of a provider's object in the merged configuration.

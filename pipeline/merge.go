@@ -59,6 +59,7 @@ func (m *merger) merge(
 		configurations: configurations,
 		changed:        map[dynamic.Ref]struct{}{},
 		elected:        map[dynamic.Ref]string{},
+		renamed:        map[dynamic.Ref]dynamic.Ref{},
 	}
 	providers := m.order(configurations)
 	for _, name := range changed {
@@ -73,7 +74,16 @@ func (m *merger) merge(
 	for _, ref := range globals() {
 		m.elect(e, ref, providers)
 	}
-	verdicts := m.collect(e, providers)
+	verdicts := e.lost
+	for _, name := range providers {
+		for _, verdict := range m.verdicts[name] {
+			if ref, ok := e.renamed[verdict.Ref]; ok {
+				verdict.Ref = ref
+			}
+			verdicts = append(verdicts, verdict)
+		}
+	}
+	verdicts = sortedVerdicts(verdicts)
 	m.origins = origins{configurations: configurations, elected: e.elected}
 	if len(e.changed) == 0 && slices.Equal(verdicts, m.merged.Verdicts) {
 		return m.merged, e.changed
@@ -110,29 +120,6 @@ func (m *merger) judge(e *edit) {
 			e.change(verdict.Ref)
 		}
 	}
-}
-
-// collect returns the verdicts on all objects, in order. Those on the elected TLS options and store get the references
-// under which these are merged.
-func (m *merger) collect(e *edit, providers []string) []dynamic.Verdict {
-	defaults := map[dynamic.Ref]dynamic.Ref{}
-	for ref, provider := range e.elected {
-		own := qualify(ref, provider)
-		defaults[own] = ref
-		if _, changed := e.changed[own]; changed {
-			e.change(ref)
-		}
-	}
-	all := e.lost
-	for _, name := range providers {
-		for _, verdict := range m.verdicts[name] {
-			if ref, ok := defaults[verdict.Ref]; ok {
-				verdict.Ref = ref
-			}
-			all = append(all, verdict)
-		}
-	}
-	return sortedVerdicts(all)
 }
 
 // order returns the names of the providers that have sent a configuration, in order of precedence: internal, those that

@@ -22,6 +22,14 @@ type settleWindow struct {
 	until time.Time // when it is over; zero while it is closed
 }
 
+// extend opens the window or keeps it open.
+func (w *settleWindow) extend(now time.Time) {
+	if w.until.IsZero() {
+		w.since = now
+	}
+	w.until = earliest(now.Add(quietWindow), w.since.Add(maxSettle))
+}
+
 // settle ends the settle window: the verdicts of the latest table are final. Only stale routes make another table
 // necessary.
 func (p *Pipeline) settle(now time.Time) {
@@ -46,23 +54,6 @@ func (p *Pipeline) latest() *table {
 		return p.waiting
 	}
 	return &p.active
-}
-
-// decide opens or closes the settle window as the verdicts of a table that was just compiled demand. A table that only
-// keeps stale routes serves nothing new, so it is not worth a generation and waits for the end of the window.
-func (p *Pipeline) decide(next *table, final bool, now time.Time) {
-	worse, recovered := Difference(p.published, next.verdicts)
-	stale := len(next.compiled.StaleRoutes) > 0
-	next.final = final || len(worse) == 0 && !stale
-	if next.final {
-		p.settling = settleWindow{}
-		return
-	}
-	if p.settling.until.IsZero() {
-		p.settling.since = now
-	}
-	p.settling.until = earliest(now.Add(quietWindow), p.settling.since.Add(maxSettle))
-	next.stale, next.held = stale, stale && next.compiled.Unchanged && len(recovered) == 0
 }
 
 // publishVerdicts passes to the sinks what has changed since the last call. Recovery is published at once, everything

@@ -19,14 +19,15 @@ type table struct {
 	included      map[string]*dynamic.Configuration // what it was made of, by provider; never changed
 	missing       []string                          // endpoint sets that it newly refers to and that have not arrived
 	verdicts      []dynamic.Verdict
-	stale         bool // it has stale routes, which may use what the tables before it refer to
 	final         bool // its settle window is over
 	held          bool // it serves nothing new, and waits for the end of the settle window
 	generation    uint64
 	activated     time.Time
 }
 
-// compile makes a table of the merged configuration. It supersedes one that still waits for endpoint sets.
+// compile makes a table of the merged configuration, which supersedes one that still waits for endpoint sets, and opens
+// or closes the settle window as its verdicts demand. A table that only keeps stale routes serves nothing new, so it is
+// not worth a generation and waits for the end of the window.
 func (p *Pipeline) compile(now time.Time, final bool) {
 	began, changed := time.Now(), sortedRefs(p.changed)
 	compiled := p.options.Compiler.Compile(router.Input{Configuration: p.merged, Changed: changed, Final: final})
@@ -41,7 +42,14 @@ func (p *Pipeline) compile(now time.Time, final bool) {
 	}
 	p.references.compiled(compiled.AddedEndpointSets, compiled.RemovedEndpointSets)
 	next.missing = p.references.missing(p.options.Endpoints.Known)
-	p.decide(next, final, now)
+	worse, recovered := Difference(p.published, next.verdicts)
+	stale := len(compiled.StaleRoutes) > 0
+	if next.final = final || len(worse) == 0 && !stale; next.final {
+		p.settling = settleWindow{}
+	} else {
+		p.settling.extend(now)
+		next.held = stale && compiled.Unchanged && len(recovered) == 0
+	}
 	if p.waiting == nil || p.waiting.held {
 		p.since = now
 	}
@@ -103,7 +111,7 @@ func (p *Pipeline) activate(now time.Time) {
 	p.active.changed, p.active.missing = nil, nil
 	p.active.compiled.AddedEndpointSets, p.active.compiled.RemovedEndpointSets = nil, nil
 	clear(p.merging)
-	p.references.activated(p.active.stale)
+	p.references.activated(len(p.active.compiled.StaleRoutes) > 0)
 	p.watch()
 	generation.judge(p.publishVerdicts())
 	p.remember(generation)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware"
 )
 
 // errMissing marks a reference to an object that is not declared (yet).
@@ -56,20 +55,3 @@ type coded struct {
 
 // Unwrap returns the fault without the code.
 func (c *coded) Unwrap() error { return c.error }
-
-// codeOf returns the code of a fault that keeps an object from being applied.
-func codeOf(err error) dynamic.Code {
-	if known, ok := errors.AsType[*coded](err); ok {
-		return known.code
-	}
-	if errors.Is(err, errUnguarded) {
-		return dynamic.CodeUnguarded
-	}
-	if _, ok := errors.AsType[*nesting](err); ok {
-		return dynamic.CodeReferenceLoop
-	}
-	if _, ok := errors.AsType[*middleware.UnsupportedError](err); ok {
-		return dynamic.CodeUnsupportedOption
-	}
-	return dynamic.CodeInvalidOption
-}

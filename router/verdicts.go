@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware"
 )
 
 // judge notes what became of one object.
@@ -47,9 +48,18 @@ func (c *Compiler) judge(ref dynamic.Ref) {
 
 // quarantine returns the verdict on an object with a fault.
 func quarantine(ref dynamic.Ref, fault error) dynamic.Verdict {
+	code := dynamic.CodeInvalidOption
+	if known, ok := errors.AsType[*coded](fault); ok {
+		code = known.code
+	} else if errors.Is(fault, errUnguarded) {
+		code = dynamic.CodeUnguarded
+	} else if _, ok := errors.AsType[*nesting](fault); ok {
+		code = dynamic.CodeReferenceLoop
+	} else if _, ok := errors.AsType[*middleware.UnsupportedError](fault); ok {
+		code = dynamic.CodeUnsupportedOption
+	}
 	return dynamic.Verdict{
-		Ref: ref, Status: dynamic.Quarantined, Code: codeOf(fault), Reason: fault.Error(),
-		Missing: errors.Is(fault, errMissing),
+		Ref: ref, Status: dynamic.Quarantined, Code: code, Reason: fault.Error(), Missing: errors.Is(fault, errMissing),
 	}
 }
 

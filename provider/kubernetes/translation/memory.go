@@ -99,7 +99,13 @@ func (m *Memory) Update(translate func(Source) (Result, bool)) (configuration *d
 		}
 	}
 	changed, certificates := m.settle()
-	verdicts := m.judge()
+	verdicts := false
+	for one := range m.judged {
+		verdicts = m.judge(one) || verdicts
+	}
+	if len(m.judged) > 0 {
+		m.judged = map[*entry]struct{}{} // A cleared map still costs its largest size with each walk.
+	}
 	if !changed && !verdicts && m.last != nil {
 		m.count(builds, nil)
 		return m.last, false

@@ -63,30 +63,10 @@ func endpointSet(object any) string {
 	return ""
 }
 
-// judge makes the verdicts on the sources for which they may have changed, and reports whether any has.
-func (m *Memory) judge() (changed bool) {
-	for one := range m.judged {
-		verdicts := m.verdictsOn(one)
-		if slices.Equal(verdicts, one.verdicts) {
-			continue
-		}
-		changed = true
-		if one.verdicts = verdicts; len(verdicts) == 0 {
-			delete(m.refused, one)
-		} else {
-			m.refused[one] = struct{}{}
-		}
-	}
-	if len(m.judged) > 0 {
-		m.judged = map[*entry]struct{}{}
-	}
-	return changed
-}
-
-// verdictsOn returns the verdicts on a source. Findings about an object that another source declares otherwise are
-// left out, since they would hit that one; those that would quarantine an object that another source declares in the
-// same words are about the source itself, for the same reason.
-func (m *Memory) verdictsOn(by *entry) []dynamic.Verdict {
+// judge makes the verdicts on a source again, and reports whether they differ. Findings about an object that another
+// source declares otherwise are left out, since they would hit that one; those that would quarantine an object that
+// another source declares in the same words are about the source itself, for the same reason.
+func (m *Memory) judge(by *entry) (changed bool) {
 	var verdicts []dynamic.Verdict
 	for _, verdict := range by.found {
 		if m.conflict(by, verdict.Ref).lost {
@@ -102,7 +82,15 @@ func (m *Memory) verdictsOn(by *entry) []dynamic.Verdict {
 			verdicts = append(verdicts, conflict.verdict(by, ref))
 		}
 	}
-	return verdicts
+	if slices.Equal(verdicts, by.verdicts) {
+		return false
+	}
+	if by.verdicts = verdicts; len(verdicts) == 0 {
+		delete(m.refused, by)
+	} else {
+		m.refused[by] = struct{}{}
+	}
+	return true
 }
 
 // verdict returns the verdict on a source that declares an object otherwise than another one.
