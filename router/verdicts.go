@@ -75,7 +75,12 @@ func (c *Compiler) verdicts() []dynamic.Verdict {
 	for _, verdict := range c.table.conflictVerdicts() {
 		found[verdict.Ref] = verdict
 	}
-	maps.Copy(found, c.faults)
+	for ref, verdict := range c.faults {
+		if conflict, again := found[ref]; again && verdict.Status == dynamic.Degraded {
+			verdict.Code, verdict.Reason = conflict.Code, conflict.Reason+"; "+verdict.Reason
+		}
+		found[ref] = verdict
+	}
 	for ref := range c.source.refusal {
 		delete(found, ref)
 	}

@@ -228,8 +228,8 @@ func (w *Writer) FlushError() error {
 	return nil
 }
 
-// Hijack takes over the connection, unless the response is held or discarded. Without an error the response has
-// passed, without a call of the Decider.
+// Hijack takes over the connection, unless the response is held or discarded. The Decider is not called: an undecided
+// response passes.
 func (w *Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.Decision() >= Hold {
 		return nil, nil, ErrDiscarded

@@ -41,7 +41,8 @@ func hintsByHand(t *testing.T, c *cluster.Cluster) {
 	east := []string{hinted("198.18.1.3", "east"), hinted("198.18.1.4", "east")}
 	c.Apply(slice("zoned", "a", "IPv4", slices.Concat(west, east)...))
 	gates := map[string]*gate{
-		"west": sluiceOnNode(t, c, "west-1"), "east": sluiceOnNode(t, c, "west-1", "--zone=east"), "": sluiceOnNode(t, c, "node-1"),
+		"west": sluiceOnNode(t, c, "west-1"), "east": sluiceOnNode(t, c, "west-1", "--zone=east"),
+		"": sluiceOnNode(t, c, "node-1"),
 	}
 	near, far := map[string]int{"200 1": 4, "200 2": 4}, map[string]int{"200 3": 4, "200 4": 4}
 	all := map[string]int{"200 1": 4, "200 2": 4, "200 3": 4, "200 4": 4}

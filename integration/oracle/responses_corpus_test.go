@@ -247,7 +247,10 @@ func tops() []response {
 		{name: "pseudo field", bytes: field(":status: 204\r\n"), want: gateway},
 		{name: "connection names length", bytes: field("Connection: Content-Length\r\n"), want: hello, holds: true},
 		{name: "connection names own", bytes: field("Connection: X-A\r\nX-A: b\r\n"), want: hello, holds: true},
-		{name: "upgrade without a request", bytes: field("Connection: Upgrade\r\nUpgrade: h2c\r\n"), want: hello, holds: true},
+		{
+			name: "upgrade without a request", bytes: field("Connection: Upgrade\r\nUpgrade: h2c\r\n"),
+			want: hello, holds: true,
+		},
 		{name: "head too large", bytes: field("X-A: " + strings.Repeat("a", 2<<20) + "\r\n"), want: gateway},
 		{name: "fields too many", bytes: field(numbered(50_000)), want: gateway},
 	}

@@ -47,7 +47,8 @@ func (e *ErrorPages) request(r *http.Request, from *received, original, status i
 	request := r.WithContext(r.Context())
 	request.Method, request.Host = http.MethodGet, from.host
 	request.URL = &url.URL{Path: "/", RawQuery: at.query}
-	request.Body, request.GetBody, request.ContentLength, request.TransferEncoding, request.Trailer = http.NoBody, nil, 0, nil, nil
+	request.Body, request.GetBody, request.ContentLength = http.NoBody, nil, 0
+	request.TransferEncoding, request.Trailer = nil, nil
 	request.Form, request.PostForm, request.MultipartForm, request.Pattern = nil, nil, nil, ""
 	request.Header = e.headers.of(r.Header)
 	if err := canonical.SetPath(request, path); err != nil {

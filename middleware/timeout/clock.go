@@ -213,7 +213,7 @@ func (s *requestState) take(connection net.Conn) net.Conn {
 	defer s.mutex.Unlock()
 	s.hijacked = connection
 	if s.passed() != none {
-		_ = connection.SetDeadline(past)
+		_ = connection.Close() // A deadline would not outlast that of the protocol.
 	}
 	if s.timeout.idle == 0 {
 		s.timer.Stop()

@@ -22,8 +22,8 @@ type pair struct {
 	problem *Problem
 }
 
-// KeyPair returns the certificate and the key of a TLS Secret (tls.crt and tls.key) as inline PEM. They belong together;
-// an expired certificate is no problem.
+// KeyPair returns the certificate and the key of a TLS Secret (tls.crt and tls.key) as inline PEM. They belong
+// together; an expired certificate is no problem.
 func (p *Pairs) KeyPair(namespace, name string, secrets Secrets) (dynamic.Certificate, *Problem) {
 	key, secret := pairName{namespace, name}, secrets.Secret(namespace, name)
 	known, found := p.read[key]

@@ -39,8 +39,8 @@ func (m *Memory) conflict(by *entry, ref dynamic.Ref) conflict {
 //   - a global object, since the other declaration could be what protects a third namespace;
 //   - not a router, which nothing refers to;
 //   - within one namespace a name of two Services (port c of a-b, and port b-c of a);
-//   - across namespaces everything else, since a reference would be protected, or answered, by what another namespace has
-//     declared; except for services with one endpoint set, which differ in options alone.
+//   - across namespaces everything else, since a reference would be protected, or answered, by what another namespace
+//     has declared; except for services with one endpoint set, which differ in options alone.
 func unusable(ref dynamic.Ref, first, other declaration) bool {
 	switch {
 	case ref.IsGlobal():
