@@ -42,6 +42,11 @@ func TestDrainTime(t *testing.T) {
 			}
 			b.pass(2 * time.Second)
 			equal(t, test.name+": cut", len(dialer.cut), test.cut)
+			if test.ends {
+				b.pass(leavingInterval)
+				b.Flush(b.now)
+				equal(t, test.name+": upstreams that leave", len(b.leaving), 0)
+			}
 			equal(t, test.name+": counted", int(pool.Counters().Cut.Load()), test.cut)
 		})
 	}

@@ -78,9 +78,12 @@ func (r *Registry) expire(now time.Duration) {
 		r.expireAt(at)
 	}
 	for _, at := range r.leaving {
-		r.expireAt(at.end)
+		r.expireAt(min(at.end, now+leavingInterval))
 	}
 }
+
+// leavingInterval is how often upstreams that leave are looked at: one without requests is not kept until its end.
+const leavingInterval = time.Minute
 
 // expireAt has takeEvents call expire at an instant, or before it.
 func (r *Registry) expireAt(at time.Duration) {

@@ -188,8 +188,9 @@ func (r *Registry) release(members []*Member) {
 		}
 		upstream.endpoint.drop(upstream)
 		if limited := member.pool.policies.DrainTime; limited > 0 && upstream.inFlight.Load() > 0 {
-			r.leaving[upstream] = limit{end: later(time.Since(r.epoch), limited), pool: member.pool}
-			r.expireAt(r.leaving[upstream].end)
+			now := time.Since(r.epoch)
+			r.leaving[upstream] = limit{end: later(now, limited), pool: member.pool}
+			r.expireAt(min(r.leaving[upstream].end, now+leavingInterval))
 		}
 		if upstream.endpoint.unused() {
 			delete(r.endpoints, upstream.endpoint.key)

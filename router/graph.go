@@ -110,7 +110,9 @@ func (s *nodeSet) add(node *graphNode) bool {
 }
 
 func (s *nodeSet) remove(node *graphNode) {
-	delete(s.many, node)
+	if delete(s.many, node); len(s.many) == 0 {
+		s.many = nil
+	}
 	if at := slices.Index(s.few, node); at >= 0 {
 		s.few = slices.Delete(s.few, at, at+1)
 	}

@@ -82,9 +82,14 @@ func (t *tlsObjects) claim(from source, changed []dynamic.Ref) []dynamic.Ref {
 // claimed lists, for each entrypoint, the options that name it, in order. A name of none that exists stands for those
 // that may have been meant, as far as no other options name them: a slip must not leave them to weaker options.
 func (t *tlsObjects) claimed(from source) map[string][]string {
-	claims, misspelt := map[string][]string{}, map[string][]string{}
+	claims, slips := map[string][]string{}, map[string][]string{}
 	if from.config.TLS == nil {
 		return claims
+	}
+	add := func(to map[string][]string, entryPoint, name string) {
+		if !slices.Contains(to[entryPoint], name) {
+			to[entryPoint] = append(to[entryPoint], name)
+		}
 	}
 	for _, name := range slices.Sorted(from.config.TLS.Options.Keys()) {
 		options := from.tlsOptions(name)
@@ -92,49 +97,39 @@ func (t *tlsObjects) claimed(from source) map[string][]string {
 			continue
 		}
 		for _, entryPoint := range options.EntryPoints {
-			to := claims
-			if !t.exists(entryPoint) {
-				to = misspelt
+			if t.exists(entryPoint) {
+				add(claims, entryPoint, name)
+				continue
 			}
-			if !slices.Contains(to[entryPoint], name) {
-				to[entryPoint] = append(to[entryPoint], name)
+			for _, meant := range t.meant(entryPoint) {
+				add(slips, meant, name)
 			}
 		}
 	}
-	var open []string
-	for _, entryPoint := range t.entryPoints {
-		if len(claims[entryPoint.Name]) == 0 {
-			open = append(open, entryPoint.Name)
-		}
-	}
-	for _, written := range slices.Sorted(maps.Keys(misspelt)) {
-		for _, entryPoint := range meant(written, open) {
-			claims[entryPoint] = append(claims[entryPoint], misspelt[written]...)
+	for entryPoint, names := range slips {
+		if len(claims[entryPoint]) == 0 {
+			claims[entryPoint] = names
 		}
 	}
 	return claims
 }
 
-// meant returns the entrypoints that a name of none may stand for: those that occur in it, as in a list with wrong
-// separators, or the one with the most similar name.
-func meant(written string, entryPoints []string) []string {
-	words := strings.FieldsFunc(written, func(c rune) bool {
-		return c != '-' && c != '_' && c != '.' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
-	})
+// meant returns the entrypoints that a name of none may stand for: for each of its words, as in a list with wrong
+// separators, the one with that name or with the most similar one.
+func (t *tlsObjects) meant(written string) []string {
 	var found []string
-	for _, entryPoint := range entryPoints {
-		if slices.Contains(words, entryPoint) {
-			found = append(found, entryPoint)
+	for _, word := range strings.FieldsFunc(written, func(c rune) bool {
+		return c != '-' && c != '_' && c != '.' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
+	}) {
+		var alike []string
+		for _, entryPoint := range t.entryPoints {
+			if entryPoint.Name == word || !siblings(word, entryPoint.Name) {
+				alike = append(alike, entryPoint.Name)
+			}
 		}
-	}
-	if len(found) > 0 {
-		return found
-	}
-	alike := slices.DeleteFunc(slices.Clone(entryPoints), func(entryPoint string) bool {
-		return siblings(written, entryPoint)
-	})
-	if nearest, ok := document.Nearest(written, alike); ok {
-		found = append(found, nearest)
+		if nearest, ok := document.Nearest(word, alike); ok {
+			found = append(found, nearest)
+		}
 	}
 	return found
 }
@@ -151,12 +146,21 @@ func siblings(a, b string) bool {
 	if strings.Map(digits, a) == strings.Map(digits, b) {
 		return true
 	}
-	at := strings.LastIndexByte(a, '-') + 1
-	if at == 0 || at != strings.LastIndexByte(b, '-')+1 || a[:at] != b[:at] {
+	separator := func(c rune) bool { return c == '-' || c == '_' || c == '.' }
+	as, bs := strings.FieldsFunc(a, separator), strings.FieldsFunc(b, separator)
+	if len(as) < 2 || len(as) != len(bs) {
 		return false
 	}
-	_, slip := document.Nearest(a[at:], []string{b[at:]})
-	return !slip
+	others := 0
+	for i := range as {
+		if as[i] != bs[i] {
+			others++
+			if len(as[i]) != len(bs[i]) {
+				return false
+			}
+		}
+	}
+	return others == 1
 }
 
 // defaultOf returns the default options of an entrypoint.

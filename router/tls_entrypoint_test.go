@@ -293,6 +293,13 @@ func TestMisspeltEntryPointOfDefaultOptions(t *testing.T) {
 	l.apply(optionsRef("b@file"))
 	l.wantVerdicts(map[dynamic.Ref]string{optionsRef("a@file"): `entrypoint "iner" does not exist`})
 	l.want("inner", "a.test", tls12, default12)
+
+	// The entrypoint that was meant has other options, and the next similar one was not meant.
+	misspelt = &dynamic.TLSOptions{EntryPoints: []string{"onner"}}
+	l.tls = &dynamic.TLSConfiguration{Options: l.tls.Options.With("a@file", misspelt)}
+	l.apply(optionsRef("a@file"))
+	l.want("inner", "a.test", tls12, default12)
+	l.want("outer", "a.test", tls12, default12)
 }
 
 // TestEntryPointsThatMayHaveBeenMeant closes the entrypoints that a name of none stands for, and no others.
@@ -301,6 +308,8 @@ func TestEntryPointsThatMayHaveBeenMeant(t *testing.T) {
 		"inner outer":     {"inner", "outer"}, // The separator is wrong.
 		"inner:8443":      {"inner"},
 		"inner2":          nil, // That may be an entrypoint of another instance.
+		"inner uoter":     {"inner", "outer"},
+		"INNER":           {"inner"},
 		"other":           {"outer"},
 		"something else!": nil,
 	} {

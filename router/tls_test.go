@@ -77,8 +77,10 @@ func TestConflictingTLSOptionsAreReportedAndRefused(t *testing.T) {
 	b.config.TLS.Options = b.config.TLS.Options.With("modern@file", &dynamic.TLSOptions{MinVersion: "VersionTLS13"})
 	b.secure("first@file", "Host(`x.test`) && PathPrefix(`/longer`)", "a@internal", "modern")
 	b.secure("second@file", "Host(`x.test`)", "b@internal", "")
+	b.config.HTTP.Routers.Get("second@file").TLS.CertResolver = "later"
 	b.all()
 	b.wantVerdict(ref(dynamic.KindRouter, "second@file"), dynamic.Degraded, "421")
+	b.wantVerdict(ref(dynamic.KindRouter, "second@file"), dynamic.Degraded, "tls.certResolver")
 	if recorder := b.getTLS("x.test", "https://x.test/longer"); recorder.Code != http.StatusOK {
 		t.Errorf("the first router answers %d, want 200", recorder.Code)
 	}
