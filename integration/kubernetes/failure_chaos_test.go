@@ -61,6 +61,11 @@ func randomEdits(t *testing.T, c *cluster.Cluster) {
 	}
 	t.Logf("%d edits, by seed %d", count, seed)
 	c.Deployed("wild/crew")
+	crew, err := c.Kubernetes.AppsV1().Deployments("wild").Get(t.Context(), "crew", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Endpoints("wild/crew", int(*crew.Spec.Replicas)) // The EndpointSlice follows the pods a moment later.
 	m := read(t, c)
 	kinds := map[string]int{}
 	for i := range wildRoutes {
