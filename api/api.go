@@ -20,6 +20,7 @@ import (
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // State returns the current state; it is implemented by pipeline.Pipeline.
@@ -57,6 +58,9 @@ type Options struct {
 	// Servers returns UP or DOWN for each server of a service, by its URL, and nil for a service without servers of its
 	// own. It may be nil; services then have no serverStatus.
 	Servers func(service string) map[string]string
+	// Rates returns the current traffic of routers or services by name; it may be nil. The keys requests and errors of
+	// sortBy then sort by name.
+	Rates func(kind metrics.TrafficKind) map[string]metrics.TrafficRate
 	// Certificates returns the leaf certificates that are presented to clients, in any order; they are not modified. It
 	// may be nil; /api/certificates is then empty.
 	Certificates func() []*x509.Certificate

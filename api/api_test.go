@@ -118,7 +118,7 @@ func TestAPI(t *testing.T) {
 			"ready",
 			Options{},
 			"GET", "/api/ready", 200,
-			`{"ready":true,"generation":0,"ageSeconds":0,"providers":[],"quarantined":0,"verdicts":[]}`,
+			`{"ready":true,"generation":0,"ageSeconds":0,"providers":[],"quarantined":0,"retained":0,"verdicts":[]}`,
 		},
 		{"something else", Options{}, "GET", "/api/%3Cscript%3E", 404, `{"message":"not found: /api/%3Cscript%3E"}`},
 	}
@@ -253,6 +253,7 @@ func TestReadiness(t *testing.T) {
   }
  ],
  "quarantined": 1,
+ "retained": 0,
  "verdicts": [
   {
    "kind": "router",

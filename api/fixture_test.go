@@ -103,6 +103,9 @@ func sampleHTTP() *dynamic.HTTPConfiguration {
 				Endpoints: []string{"redis:6379"},
 				Password:  secret,
 			}}},
+			"pages@file": {Errors: &dynamic.ErrorPage{
+				Status: []string{"500-599"}, Service: "shop", Query: "/{status}.html?from={url}&token=" + secret,
+			}},
 			"demo@file": {Plugin: map[string]map[string]any{"demo": {"token": secret, "deep": []any{secret, 7}}}},
 		}),
 	}

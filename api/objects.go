@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/redact"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // objectJSON is the common part of all objects in Traefik's API. In /api/rawdata the name is the key, so Name, Provider
@@ -122,7 +123,7 @@ func (m *middlewareRow) show(common objectJSON) middlewareJSON {
 // mountObjects adds the paths of the dynamic configuration.
 func (h *handler) mountObjects(root *mux.Router) {
 	mount(h, root, "/api/http/routers", listing[*routerRow]{
-		noun: "router", pick: func(v *view) table[*routerRow] { return v.routers }, keep: keepRouter, order: orderRouters,
+		noun: "router", pick: func(v *view) table[*routerRow] { return v.routers }, keep: keepRouter, order: h.orderRouters,
 		show: func(r *routerRow) any { return r.show(r.named()) },
 	})
 	mount(h, root, "/api/http/services", listing[*serviceRow]{
@@ -150,7 +151,7 @@ func (h *handler) mountObjects(root *mux.Router) {
 }
 
 // orderRouters returns the comparison for a sort key of routers, or nil.
-func orderRouters(by string) func(a, b *routerRow) int {
+func (h *handler) orderRouters(by string) func(a, b *routerRow) int {
 	switch by {
 	case "priority":
 		return func(a, b *routerRow) int { return cmp.Compare(a.priority, b.priority) }
@@ -161,7 +162,24 @@ func orderRouters(by string) func(a, b *routerRow) int {
 	case "entryPoints":
 		return func(a, b *routerRow) int { return cmp.Compare(len(a.entryPoints), len(b.entryPoints)) }
 	}
-	return nil
+	return byRate[*routerRow](h.options.Rates, metrics.TrafficRouters, by)
+}
+
+// byRate returns the comparison by the current requests or errors per second, or nil.
+func byRate[R row](rates func(metrics.TrafficKind) map[string]metrics.TrafficRate, kind metrics.TrafficKind,
+	by string,
+) func(a, b R) int {
+	if rates == nil || by != "requests" && by != "errors" {
+		return nil
+	}
+	known := rates(kind)
+	return func(a, b R) int {
+		x, y := known[a.base().name], known[b.base().name]
+		if by == "errors" {
+			return cmp.Compare(x.ServerErrors, y.ServerErrors)
+		}
+		return cmp.Compare(x.Requests, y.Requests)
+	}
 }
 
 // orderServices returns the comparison for a sort key of services, or nil.
@@ -181,7 +199,7 @@ func (h *handler) orderServices(by string) func(a, b *serviceRow) int {
 		}
 		return func(a, b *serviceRow) int { return cmp.Compare(count(a), count(b)) }
 	}
-	return nil
+	return byRate[*serviceRow](h.options.Rates, metrics.TrafficServices, by)
 }
 
 // orderMiddlewares returns the comparison for a sort key of middlewares, or nil.
@@ -235,24 +253,26 @@ func all[R row, J any](t table[R], show func(R) J) map[string]J {
 	return shown
 }
 
-// verdicts returns a page of findings: every object that is not accepted. The filters are status (quarantined or
-// degraded; disabled and warning are synonyms), code, kind, provider, and search in name, reason and origin.
+// verdicts returns a page of findings: every object that is not accepted. The filters are status (quarantined, retained
+// or degraded; or as in Traefik disabled or warning), code, kind, provider, and search in name, reason and origin.
 func (h *handler) verdicts(w http.ResponseWriter, r *http.Request) {
 	query, ok := h.query(w, r)
 	if !ok {
 		return
 	}
-	status := strings.ToLower(query.Get("status"))
-	switch status {
-	case "", dynamic.Quarantined.String(), dynamic.Degraded.String():
+	statuses := []string{strings.ToLower(query.Get("status"))}
+	switch statuses[0] {
+	case dynamic.Quarantined.String(), dynamic.Retained.String(), dynamic.Degraded.String():
+	case "":
+		statuses = nil
 	case statusDisabled:
-		status = dynamic.Quarantined.String()
+		statuses = []string{dynamic.Quarantined.String()}
 	case statusWarning:
-		status = dynamic.Degraded.String()
+		statuses = []string{dynamic.Retained.String(), dynamic.Degraded.String()}
 	default:
 		// An empty result for a misspelt status would look like a configuration without problems.
 		h.write(w, http.StatusBadRequest, Problem{Message: fmt.Sprintf(
-			"query: status %q is none of quarantined, disabled, degraded, warning", query.Get("status"))})
+			"query: status %q is none of quarantined, disabled, retained, degraded, warning", query.Get("status"))})
 		return
 	}
 	code, kind, provider := query.Get("code"), query.Get("kind"), query.Get("provider")
@@ -260,7 +280,8 @@ func (h *handler) verdicts(w http.ResponseWriter, r *http.Request) {
 	findings := []Finding{}
 	for _, verdict := range h.view().verdicts {
 		finding := NewFinding(verdict)
-		if (status == "" || status == finding.Status) && (code == "" || strings.EqualFold(code, string(finding.Code))) &&
+		if (statuses == nil || slices.Contains(statuses, finding.Status)) &&
+			(code == "" || strings.EqualFold(code, string(finding.Code))) &&
 			(kind == "" || strings.EqualFold(kind, string(finding.Kind))) &&
 			(provider == "" || provider == providerOf(finding.Name)) &&
 			strings.Contains(strings.ToLower(finding.Name+"\n"+finding.Reason+"\n"+finding.Origin), search) {

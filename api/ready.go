@@ -27,6 +27,8 @@ type Readiness struct {
 	Providers []ProviderReadiness `json:"providers"`
 	// Quarantined counts the quarantined objects.
 	Quarantined int `json:"quarantined"`
+	// Retained counts the objects whose last valid definition is in use because the declared one is invalid.
+	Retained int `json:"retained"`
 	// Verdicts lists the negative verdicts, at most 100; MoreVerdicts counts the rest.
 	Verdicts     []Finding `json:"verdicts"`
 	MoreVerdicts int       `json:"moreVerdicts,omitempty"`
@@ -53,6 +55,8 @@ type Finding struct {
 	// Code is the machine-readable form of Reason.
 	Code   dynamic.Code `json:"code"`
 	Reason string       `json:"reason"`
+	// Since is when an invalid definition was first refused while the last valid one stays in use; absent otherwise.
+	Since time.Time `json:"since,omitzero"`
 	// Origin is where the object was declared: FILE:LINE or the object's name at its source.
 	Origin string `json:"origin,omitempty"`
 }
@@ -65,6 +69,7 @@ func NewFinding(verdict dynamic.Verdict) Finding {
 		Status: verdict.Status.String(),
 		Code:   verdict.ReasonCode(),
 		Reason: verdict.Reason,
+		Since:  verdict.Since,
 		Origin: verdict.Origin.String(),
 	}
 }
@@ -77,7 +82,8 @@ func NewReadiness(state *pipeline.State) Readiness {
 		Generation:  state.Generation,
 		AgeSeconds:  age(state.Activated, now),
 		Providers:   NewProviders(state, now),
-		Quarantined: pipeline.Quarantined(state.Verdicts),
+		Quarantined: pipeline.Count(state.Verdicts, dynamic.Quarantined),
+		Retained:    pipeline.Count(state.Verdicts, dynamic.Retained),
 		Verdicts:    make([]Finding, 0, min(len(state.Verdicts), maxVerdicts)),
 	}
 	for _, verdict := range state.Verdicts[:min(len(state.Verdicts), maxVerdicts)] {

@@ -99,12 +99,19 @@ func TestRoutersHaveTheirEffectiveOptions(t *testing.T) {
 	}
 }
 
-// TestQueryOfAnErrorPageIsShown proves that the path is shown, and the query is not, which may hold a token.
+// TestQueryOfAnErrorPageIsShown proves that the path and placeholders are shown, and other parameters, which may hold a
+// token, are not.
 func TestQueryOfAnErrorPageIsShown(t *testing.T) {
 	for query, want := range map[string]string{
-		"/{status}.html": "/{status}.html", "{status}.html": "{status}.html",
-		"{status}.html?token=hunter2": "{status}.html?xxxx", "/errors?url={url}": "/errors?xxxx",
-		"//user:hunter2@host": "xxxx",
+		"/{status}.html":               "/{status}.html",
+		"{status}.html":                "{status}.html",
+		"{status}.html?token=hunter2":  "{status}.html?xxxx",
+		"/errors?url={url}":            "/errors?url={url}",
+		"/e?hunter2&url={url}#hunter2": "/e?xxxx",
+		"/e#hunter2":                   "/e#xxxx",
+		"/e?url={url}hunter2":          "/e?xxxx",
+		"//user:hunter2@host":          "xxxx",
+		"/e?code={status}&was={originalStatus}&key=hunter2&hunter2": "/e?code={status}&was={originalStatus}&xxxx",
 	} {
 		page := &dynamic.ErrorPage{Status: []string{"500-599"}, Service: "pages", Query: query}
 		answer := get[struct{ Errors struct{ Query string } }](t, "/api/http/middlewares/page@file",

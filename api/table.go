@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/gorilla/mux"
 )
@@ -96,7 +97,11 @@ func list[R row](h *handler, w http.ResponseWriter, r *http.Request, l listing[R
 			kept = append(kept, row)
 		}
 	}
-	l.sort(kept, query.Get("sortBy"), query.Get("direction") == "desc")
+	if query.Get("sortBy") == "relevance" {
+		sortByRelevance(kept, search)
+	} else {
+		l.sort(kept, query.Get("sortBy"), query.Get("direction") == "desc")
+	}
 	answer(h, w, query, kept, l.show)
 }
 
@@ -133,6 +138,31 @@ func (l listing[R]) sort(rows []R, by string, descending bool) {
 	if descending {
 		slices.Reverse(rows)
 	}
+}
+
+// sortByRelevance orders rows, which are sorted by name, by how their names match a search in lower case.
+func sortByRelevance[R row](rows []R, search string) {
+	ranks := make(map[R]int, len(rows))
+	for _, row := range rows {
+		ranks[row] = relevance(strings.ToLower(row.base().name), search)
+	}
+	slices.SortStableFunc(rows, func(a, b R) int { return cmp.Compare(ranks[a], ranks[b]) })
+}
+
+// relevance ranks the match of a search in a name, both in lower case: 0 at its beginning, 1 at the beginning of a
+// word, 2 elsewhere, and 3 for none.
+func relevance(name, search string) int {
+	switch {
+	case strings.HasPrefix(name, search):
+		return 0
+	case !strings.Contains(name, search):
+		return 3
+	}
+	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, search) }) {
+		return 1
+	}
+	return 2
 }
 
 // query parses the query, or answers with an error.

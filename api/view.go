@@ -124,7 +124,7 @@ func summarize(verdicts []dynamic.Verdict) map[dynamic.Ref]objectStatus {
 			continue
 		case dynamic.Quarantined:
 			known.status = statusDisabled
-		case dynamic.Degraded:
+		case dynamic.Degraded, dynamic.Retained:
 			known.status = cmp.Or(known.status, statusWarning)
 		}
 		if !slices.Contains(known.errors, verdict.Reason) {

@@ -24,6 +24,9 @@ type Entry struct {
 	Default bool
 	// EntryPoints are the names of the entrypoints to which the certificate belongs; none means all of them.
 	EntryPoints []string
+	// FilesRevision identifies the contents of the files that Certificate names: with the same one the files are not read
+	// again. 0 means that it is not known.
+	FilesRevision uint64
 }
 
 // Problem is an error of one entry.
@@ -48,12 +51,20 @@ type Set struct {
 	defaults  []*tls.Certificate
 	generated *tls.Certificate
 	loaded    map[digest]*tls.Certificate
+	// read holds the certificates that were read from files with a known revision.
+	read map[fileVersion]digest
+}
+
+// fileVersion identifies the contents of the files of a certificate.
+type fileVersion struct {
+	certificate dynamic.Certificate
+	revision    uint64
 }
 
 func emptySet(shared *Set) *Set {
 	return &Set{
 		exact: map[string][]*tls.Certificate{}, wildcard: map[string][]*tls.Certificate{},
-		shared: shared, own: map[string]*Set{}, loaded: map[digest]*tls.Certificate{},
+		shared: shared, own: map[string]*Set{}, loaded: map[digest]*tls.Certificate{}, read: map[fileVersion]digest{},
 	}
 }
 
@@ -99,6 +110,9 @@ func (s *Set) Get(hello *tls.ClientHelloInfo, strict bool) *tls.Certificate {
 	}
 	return s.generated
 }
+
+// Covers reports whether a certificate names a host, which may be a wildcard of one label, such as *.example.com.
+func (s *Set) Covers(host string) bool { return len(s.lookup(host)) > 0 }
 
 // lookup returns the certificates that name serverName.
 func (s *Set) lookup(serverName string) []*tls.Certificate {
@@ -153,7 +167,7 @@ func (b *builder) problem(index int, name string, warning bool, err error) {
 }
 
 func (b *builder) add(index int, entry Entry) {
-	pair, err := b.load(entry.Certificate)
+	pair, err := b.loadVersion(entry)
 	if err != nil {
 		b.problem(index, entry.Name, false, err)
 		return
@@ -204,23 +218,44 @@ func (s *Set) index(name string, pair *tls.Certificate) {
 	}
 }
 
+// loadVersion loads a certificate unless it is known that its files have not changed since they were read. Files that
+// have become unreadable do not take away a certificate that stays in use.
+func (b *builder) loadVersion(entry Entry) (*tls.Certificate, error) {
+	if entry.FilesRevision == 0 {
+		pair, _, err := b.load(entry.Certificate)
+		return pair, err
+	}
+	version := fileVersion{entry.Certificate, entry.FilesRevision}
+	if b.previous != nil {
+		if id, known := b.previous.read[version]; known {
+			b.set.read[version], b.set.loaded[id] = id, b.previous.loaded[id]
+			return b.previous.loaded[id], nil
+		}
+	}
+	pair, id, err := b.load(entry.Certificate)
+	if err == nil {
+		b.set.read[version] = id
+	}
+	return pair, err
+}
+
 // load parses a certificate unless it has been parsed before.
-func (b *builder) load(c dynamic.Certificate) (*tls.Certificate, error) {
+func (b *builder) load(c dynamic.Certificate) (pair *tls.Certificate, id digest, err error) {
 	certPEM, keyPEM, id, err := readPair(c)
 	if err != nil {
-		return nil, err
+		return nil, id, err
 	}
-	pair := b.set.loaded[id]
+	pair = b.set.loaded[id]
 	if pair == nil && b.previous != nil {
 		pair = b.previous.loaded[id]
 	}
 	if pair == nil {
 		if pair, err = parsePair(c, certPEM, keyPEM); err != nil {
-			return nil, err
+			return nil, id, err
 		}
 	}
 	b.set.loaded[id] = pair
-	return pair, nil
+	return pair, id, nil
 }
 
 func (b *builder) generate() {

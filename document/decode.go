@@ -31,7 +31,8 @@ func Decode(node *Node, into any) []Problem { return new(Decoder).Decode(node, i
 //     without a name of their own add their fields. An unknown key is a problem that names the nearest known one.
 //   - SetDefaults is called on structs that are created for a pointer, in a list or in a map, but not on into itself.
 //     true makes a struct whose field has the tag label:"allowEmpty", false leaves it out.
-//   - Keys of maps keep their case; two that differ only in case are a problem.
+//   - Keys of maps keep their case; two that differ only in case are a problem. In a map of strings a dotted key of
+//     TOML is one key with dots.
 //   - A list of scalars may be given as one string with commas.
 //   - Integers and bools may be given as strings; a string accepts any scalar; a type named Duration accepts "1m30s" or
 //     whole seconds (time.Duration: nanoseconds); encoding.TextUnmarshaler is used.
@@ -52,6 +53,14 @@ func (d *Decoder) Decode(node *Node, into any) []Problem {
 type run struct {
 	decoder  *Decoder
 	problems []Problem
+	// around are the structs that are being filled, outermost first.
+	around []enclosing
+}
+
+// enclosing is a struct that is being filled.
+type enclosing struct {
+	path   string
+	layout *layout
 }
 
 func (r *run) problem(at place, path, format string, args ...any) {
@@ -146,6 +155,8 @@ func (r *run) structure(node *Node, target reflect.Value, path string) {
 		return
 	}
 	layout := r.decoder.layout(target.Type())
+	r.around = append(r.around, enclosing{path, layout})
+	defer func() { r.around = r.around[:len(r.around)-1] }()
 	seen := make(map[string]int, len(node.Fields))
 	for i := range node.Fields {
 		field := &node.Fields[i]
@@ -157,16 +168,22 @@ func (r *run) structure(node *Node, target reflect.Value, path string) {
 		seen[folded] = field.Line
 		known, ok := layout.keys[folded]
 		if !ok {
-			r.problem(field.place(), joinKey(path, field.Key), "%s", r.decoder.unknown(path, field.Key, layout.names))
+			r.problem(field.place(), joinKey(path, field.Key), "%s", r.unknown(target.Type(), path, field.Key, layout.names))
 			continue
 		}
 		r.value(field.Value, target.FieldByIndex(known.index), joinKey(path, known.name), &known.rules)
 	}
 }
 
-func (d *Decoder) unknown(path, key string, known []string) string {
-	if d.Unknown != nil {
-		return d.Unknown(path, key, known)
+// unknown returns the reason for an unknown key of a struct: with the nearest known one, or the place that has the key.
+func (r *run) unknown(of reflect.Type, path, key string, known []string) string {
+	if r.decoder.Unknown != nil {
+		return r.decoder.Unknown(path, key, known)
+	}
+	if _, near := Nearest(key, known); !near {
+		if place := r.placeOf(of, key); place != "" {
+			return "unknown option here; it belongs " + place
+		}
 	}
 	return Unknown(key, known)
 }
@@ -192,9 +209,13 @@ func (r *run) mapping(node *Node, target reflect.Value, path string) {
 	if target.IsNil() {
 		target.Set(reflect.MakeMapWithSize(t, len(node.Fields)))
 	}
-	seen := make(map[string]int, len(node.Fields))
-	for i := range node.Fields {
-		field := &node.Fields[i]
+	fields := node.Fields
+	if t.Elem().Kind() == reflect.String {
+		fields = undotted(fields)
+	}
+	seen := make(map[string]int, len(fields))
+	for i := range fields {
+		field := &fields[i]
 		at := joinKey(path, field.Key)
 		folded := strings.ToLower(field.Key)
 		if first, twice := seen[folded]; twice {
@@ -209,7 +230,28 @@ func (r *run) mapping(node *Node, target reflect.Value, path string) {
 	}
 }
 
-// element makes one value of a list or a map, or the zero reflect.Value.
+// undotted returns the entries of a map of strings, whose keys may contain dots: those below dotted keys of TOML have
+// the whole key.
+func undotted(fields []Field) []Field {
+	if !slices.ContainsFunc(fields, func(field Field) bool { return field.Value.Dotted }) {
+		return fields
+	}
+	var out []Field
+	for _, field := range fields {
+		if !field.Value.Dotted {
+			out = append(out, field)
+			continue
+		}
+		for _, below := range undotted(field.Value.Fields) {
+			below.Key = field.Key + "." + below.Key
+			out = append(out, below)
+		}
+	}
+	return out
+}
+
+// element makes one value of a list or a map, or the zero reflect.Value, which also stands for a section that is
+// switched off or is refused: no list and no map holds a nil pointer.
 func (r *run) element(node *Node, t reflect.Type, at place, path string, rules *rules) reflect.Value {
 	if node.Kind == Null && t.Kind() != reflect.String && t.Kind() != reflect.Interface && !r.isSection(t) {
 		r.problem(at, path, "has no value")
@@ -217,6 +259,9 @@ func (r *run) element(node *Node, t reflect.Type, at place, path string, rules *
 	}
 	element := fresh(t).Elem()
 	r.value(node, element, path, rules)
+	if r.isSection(t) && element.IsNil() {
+		return reflect.Value{}
+	}
 	return element
 }
 

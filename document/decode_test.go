@@ -181,6 +181,25 @@ func TestDecodeNamesEveryProblem(t *testing.T) {
 	}
 }
 
+// TestSectionsOfAMapAreNeverNil proves that an entry of a map is left out when its section is switched off or refused.
+func TestSectionsOfAMapAreNeverNil(t *testing.T) {
+	root, err := Parse("x.yaml", []byte("byName: {off: false, address: ':80', on: true, empty: }"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out sample
+	decoder := Decoder{Sections: true}
+	problems := decoder.Decode(root, &out)
+	one := 1
+	want := map[string]*inner{"on": {Weight: &one}, "empty": {Weight: &one}}
+	if diff := cmp.Diff(want, out.ByName); diff != "" {
+		t.Errorf("entries differ (-want +got):\n%s", diff)
+	}
+	if len(problems) != 1 || problems[0].String() != `byName.address: expected a map, true or false, got ":80"` {
+		t.Errorf("problems %v", problems)
+	}
+}
+
 // TestDuplicatesCanBeReportedInPlace proves that a key given twice need not cost the rest of the document.
 func TestDuplicatesCanBeReportedInPlace(t *testing.T) {
 	for name, text := range map[string]string{
@@ -201,6 +220,29 @@ func TestDuplicatesCanBeReportedInPlace(t *testing.T) {
 		if out.Text != "t" || out.ByName["a"].Name != "first" || out.ByName["b"].Name != "b" {
 			t.Errorf("%s: got %+v", name, out)
 		}
+	}
+}
+
+// TestDottedKeysOfMapsOfStrings proves that a dotted key of TOML is one key in a map of strings, whose keys may contain
+// dots, and a path everywhere else.
+func TestDottedKeysOfMapsOfStrings(t *testing.T) {
+	got, problems := decodeSample(t, "x.toml", "inner.name = \"i\"\n[headers]\na.b = \"1\"\na.c.d = \"2\"\ne = \"3\"\n"+
+		"f.g = [1]\n[headers.h]\ni = \"4\"\n[byName]\nx.name = \"n\"\n")
+	want := map[string]string{"a.b": "1", "a.c.d": "2", "e": "3"}
+	for key := range got.Headers {
+		if got.Headers[key] == "" {
+			delete(got.Headers, key)
+		}
+	}
+	if diff := cmp.Diff(want, got.Headers); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+	if got.Inner.Name != "i" || got.ByName["x"].Name != "n" {
+		t.Errorf("got %+v and %+v", got.Inner, got.ByName["x"])
+	}
+	if len(problems) != 2 || !strings.Contains(problems[0], " headers.f.g: ") ||
+		!strings.Contains(problems[1], " headers.h: ") {
+		t.Errorf("problems %q", problems)
 	}
 }
 

@@ -29,6 +29,12 @@ func Nearest(name string, known []string) (string, bool) {
 	return best, found
 }
 
+// Distance returns the number of edits between two texts, as Nearest counts them, ignoring case. The time that it takes
+// is the product of their lengths.
+func Distance(a, b string) int {
+	return distance([]rune(strings.ToLower(a)), []rune(strings.ToLower(b)))
+}
+
 // distance is the optimal string alignment distance.
 func distance(a, b []rune) int {
 	rows := [3][]int{}

@@ -66,6 +66,8 @@ type Node struct {
 	Source string
 	// Value is a Scalar as text: the content of a string, other scalars as they are written.
 	Value string
+	// Dotted is set for a Map that dotted keys of TOML make, such as a in a.b = 1.
+	Dotted bool
 	// Items are the elements of a List.
 	Items []*Node
 	// Fields are the entries of a Map, in order.
@@ -114,6 +116,25 @@ func (n *Node) With(key string, value *Node) *Node {
 		out.Fields = append(out.Fields, Field{Key: key, Line: value.Line, Value: value})
 	}
 	return &out
+}
+
+// Split takes the entries whose keys are among the given ones, ignoring case, out of a map: rest is a copy without
+// them. Without such entries rest is the node itself.
+func (n *Node) Split(keys []string) (rest *Node, taken []Field) {
+	var others []Field
+	for _, field := range n.Fields {
+		if slices.ContainsFunc(keys, func(key string) bool { return strings.EqualFold(key, field.Key) }) {
+			taken = append(taken, field)
+		} else {
+			others = append(others, field)
+		}
+	}
+	if len(taken) == 0 {
+		return n, nil
+	}
+	out := *n
+	out.Fields = others
+	return out.closed(), taken
 }
 
 // WithItem returns a copy of a list in which the element at index is the value; elements that are missing before it

@@ -74,7 +74,7 @@ func newTable(line, column int, from origin) *table {
 		kind = List
 	}
 	return &table{
-		node: &Node{Kind: kind, Line: line, Column: column}, origin: from,
+		node: &Node{Kind: kind, Line: line, Column: column, Dotted: from == dotted}, origin: from,
 		children: map[string]*table{}, index: map[string]int{},
 	}
 }

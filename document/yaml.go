@@ -74,6 +74,7 @@ func syntaxError(data []byte, err error) *Error {
 		}
 	}
 	if len(data) > searchLimit {
+		out.Reason = plainReason(out.Reason, "")
 		return out
 	}
 	ends := lineEnds(data)
@@ -87,6 +88,11 @@ func syntaxError(data []byte, err error) *Error {
 		}
 	}
 	out.Line = low + 1
+	begin := 0
+	if low > 0 {
+		begin = ends[low-1]
+	}
+	out.Reason = plainReason(out.Reason, strings.TrimRight(string(data[begin:ends[low]]), "\r\n"))
 	return out
 }
 

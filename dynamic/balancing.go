@@ -31,12 +31,12 @@ const (
 
 // HashStrategy is the input of StrategyHash.
 type HashStrategy struct {
-	// Source is clientIP (default), header, cookie, query or path.
+	// Source is the part of the request that is hashed: clientIP, header, cookie, query or path.
 	Source string `json:"source,omitempty"`
-	// Name names the header, the cookie or the query parameter; the other sources have no name.
+	// Name is the name of the header, the cookie or the query parameter. The other sources have none.
 	Name string `json:"name,omitempty"`
-	// BoundedLoad is how much of its share of the load a server may carry before the next one takes over, in percent, 100
-	// at least; nil means 125, 0 sets no bound.
+	// BoundedLoad is how many requests a server may have in flight before the next one takes over, in percent of its
+	// share; at least 100. 0 sets no bound.
 	BoundedLoad *int `json:"boundedLoad,omitempty"`
 }
 
@@ -48,15 +48,15 @@ func (h *HashStrategy) SetDefaults() {
 // OutlierDetection takes a server out after failures of real requests, for longer each time. Failures to connect and
 // connections that break always count.
 type OutlierDetection struct {
-	// ConsecutiveFailures is how many failures in a row take a server out; nil means 5, 0 turns the detection off.
+	// ConsecutiveFailures is how many failures in a row take a server out. 0 turns the detection off.
 	ConsecutiveFailures *int `json:"consecutiveFailures,omitempty"`
-	// Status lists status codes, ranges (500-599) and classes (5xx) that count as failures too; by default none.
+	// Status are status codes (503), ranges (500-599) and classes (5xx) that count as failures too. Default: none.
 	Status []string `json:"status,omitempty"`
-	// BaseEjectionTime is how long the first ejection lasts; each further one doubles it. Default 2 s.
+	// BaseEjectionTime is how long the first ejection lasts. Each further one lasts twice as long.
 	BaseEjectionTime ptypes.Duration `json:"baseEjectionTime,omitempty"`
-	// MaxEjectionTime is how long an ejection lasts at most. Default 60 s.
+	// MaxEjectionTime is how long an ejection lasts at most.
 	MaxEjectionTime ptypes.Duration `json:"maxEjectionTime,omitempty"`
-	// MaxEjectedPercent is the share of the pool that may be out at once, 0 to 100; nil means 50. The last server is never
+	// MaxEjectedPercent is the share of the servers that may be out at once, 0 to 100 percent. The last server is never
 	// taken out.
 	MaxEjectedPercent *int `json:"maxEjectedPercent,omitempty"`
 }
@@ -70,19 +70,19 @@ func (o *OutlierDetection) SetDefaults() {
 // ServerRetry tries a request on another server when that is safe: nothing of it was sent, or its method is idempotent
 // and no answer has begun.
 type ServerRetry struct {
-	// Attempts is how many further tries there are after the first, 100 at most; nil means 2, 0 turns retries off.
+	// Attempts is the number of further tries after the first, 0 to 100. 0 turns retries off.
 	Attempts *int `json:"attempts,omitempty"`
-	// PerTryTimeout is how long one try may take until the head of its answer is there; 0 (default) sets no limit.
+	// PerTryTimeout is how long one try may take until its response begins. 0 sets no limit.
 	PerTryTimeout ptypes.Duration `json:"perTryTimeout,omitempty"`
-	// Status lists status codes, ranges (500-599) and classes (5xx) that are worth another try; by default none.
+	// Status are status codes (503), ranges (500-599) and classes (5xx) that cause another try. Default: none.
 	Status []string `json:"status,omitempty"`
-	// RetryNonIdempotentMethod retries requests of any method even when something of them was sent.
+	// RetryNonIdempotentMethod retries requests of every method, also POST, even when part of them was sent.
 	RetryNonIdempotentMethod bool `json:"retryNonIdempotentMethod,omitempty"`
-	// MaxRequestBodyBytes is how much of a body is kept for a further try; nil means 65536, and less than 0 sets no limit.
-	// A request of whose body more was read is not tried again.
+	// MaxRequestBodyBytes is how much of a request body is kept for a further try, in bytes. A request is not retried when
+	// more of its body was read. -1 sets no limit.
 	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
-	// BudgetPercent is how many retries the pool may add to the requests that end well, in percent of these, 0 to 1000;
-	// nil means 20.
+	// BudgetPercent is the number of retries of all requests to this service, in percent of its successful requests, 0 to
+	// 1000.
 	BudgetPercent *int `json:"budgetPercent,omitempty"`
 }
 
@@ -94,13 +94,13 @@ func (r *ServerRetry) SetDefaults() {
 
 // ServerLimits bounds what a pool has in flight. Whatever is beyond the limits is answered with 503 at once.
 type ServerLimits struct {
-	// MaxConnections is how many requests of this pool one server has in flight at most; 0 (default) sets no limit.
+	// MaxConnections is the maximum number of requests in flight at one server. 0 sets no limit.
 	MaxConnections int `json:"maxConnections,omitempty"`
-	// MaxPoolConnections is how many requests the pool has in flight at most; 0 (default) sets no limit.
+	// MaxPoolConnections is the maximum number of requests in flight at all servers together. 0 sets no limit.
 	MaxPoolConnections int `json:"maxPoolConnections,omitempty"`
-	// MaxPending is the maximum number of requests that wait while a limit is reached; 0 (default) disables waiting.
+	// MaxPending is the maximum number of requests that wait while a limit is reached; others get 503 at once.
 	MaxPending int `json:"maxPending,omitempty"`
-	// PendingTimeout is how long a request waits at most. Default 5 s.
+	// PendingTimeout is how long a request waits at most.
 	PendingTimeout ptypes.Duration `json:"pendingTimeout,omitempty"`
 }
 

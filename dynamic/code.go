@@ -67,6 +67,8 @@ const (
 	CodeMissingTLSOptions Code = "MissingTLSOptions"
 	// CodeMissingSecret is for a Secret or ConfigMap, or a key of one, that does not exist.
 	CodeMissingSecret Code = "MissingSecret"
+	// CodeMissingCertificate is for the default TLS store when no certificate covers a host of a router with TLS.
+	CodeMissingCertificate Code = "MissingCertificate"
 	// CodeMissingReference is for anything else that does not exist.
 	CodeMissingReference Code = "MissingReference"
 )
@@ -77,6 +79,8 @@ const (
 	CodeAccepted Code = "Accepted"
 	// CodeDegraded is for objects that work, with something that has no effect.
 	CodeDegraded Code = "Degraded"
+	// CodeRetained is for objects whose last valid definition is in use.
+	CodeRetained Code = "Retained"
 	// CodeQuarantined is for objects that are not applied.
 	CodeQuarantined Code = "Quarantined"
 )
@@ -107,6 +111,8 @@ func (v Verdict) ReasonCode() Code {
 		return CodeMissingReference
 	case v.Status == Degraded:
 		return CodeDegraded
+	case v.Status == Retained:
+		return CodeRetained
 	}
 	return CodeQuarantined
 }

@@ -1,6 +1,12 @@
 package dynamic
 
-import "github.com/sluiceproxy/sluice/immutable"
+import (
+	"reflect"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/immutable"
+)
 
 // Configuration is the whole declared state of one provider, or the merged state of all of them.
 // Map keys are object names: as declared in a provider's message, qualified (name@provider) after the merge.
@@ -17,6 +23,26 @@ type Configuration struct {
 	// An object with a Quarantined verdict here stays in its map as far as it was understood, so that a router can keep
 	// its place and answer 503; nothing that depends on it is applied.
 	Verdicts []Verdict `json:"-"`
+}
+
+// Sections returns the names of the root sections of a document of the dynamic configuration.
+func Sections() []string { return document.Keys(Configuration{}) }
+
+// SectionPath returns where a section is in a document of the dynamic configuration: http.routers for routers, and the
+// first of several places. It is empty for a name that no section has; case does not count.
+func SectionPath(name string) string {
+	configuration := reflect.TypeFor[Configuration]()
+	for i, section := range Sections() {
+		if strings.EqualFold(section, name) {
+			return section
+		}
+		for _, key := range document.Keys(reflect.New(configuration.Field(i).Type.Elem()).Interface()) {
+			if strings.EqualFold(key, name) {
+				return section + "." + key
+			}
+		}
+	}
+	return ""
 }
 
 // Objects are the objects of one kind by their names. An object that declares nothing is nil.

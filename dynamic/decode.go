@@ -109,7 +109,8 @@ func (d *decoding) sections(node *document.Node, where, path string, known map[s
 		read, name := lookup(known, folded)
 		switch first, twice := seen[folded]; {
 		case read == nil:
-			d.finding(field.Line, "%s%s: %s", path, document.ShowKey(field.Key), document.Unknown(field.Key, sortedKeys(known)))
+			d.finding(field.Line, "%s%s: %s", path, document.ShowKey(field.Key),
+				unknownSection(where, folded, sortedKeys(known)))
 			d.ignore(path+field.Key, field.Line, field.Value)
 		case twice:
 			d.finding(field.Line, "%s%s is given twice, first on line %d; the second one is not used", path, name, first)
@@ -204,6 +205,13 @@ func (d *decoding) fill(ref Ref, line int, node *document.Node, into any) (clean
 		return false
 	}
 	problems := d.decoder.values.Decode(node, into)
+	if len(problems) > 0 {
+		if hint := notAName(ref, into, node); hint != "" {
+			claimed(into, node)
+			d.quarantine(ref, line, CodeInvalidName, hint)
+			return false
+		}
+	}
 	for i, problem := range problems {
 		if i == mostFindings {
 			d.quarantine(ref, line, CodeInvalidOption, fmt.Sprintf("has %d more mistakes", len(problems)-mostFindings))

@@ -89,6 +89,7 @@ func (d *decoding) keepUnused() {
 		})
 		d.out.Origins.Set(&d.edit, ref, d.origin(one.line))
 		options.Set(&d.edit, ref.Name, &TLSOptions{EntryPoints: one.entryPoints})
-		d.quarantine(ref, one.line, CodeInvalidSource, "the section is not used, and the entrypoints that it names are closed")
+		d.quarantine(ref, one.line, CodeInvalidSource,
+			"the section is not used, and the entrypoints that it names are closed")
 	}
 }

@@ -41,6 +41,8 @@ type Labels struct {
 	Wrong []string
 	// Stray are labels that have no effect.
 	Stray []string
+	// Misspelt are the reasons of labels whose root is misspelt, which have no effect.
+	Misspelt []string
 }
 
 // LabelOptions are the labels about the container itself.
@@ -97,11 +99,11 @@ func ours(written, value string) (rank int, one label, ok bool) {
 	return 0, label{}, false
 }
 
-// OwnLabels returns those labels that LabelDecoder reads.
+// OwnLabels returns those labels that LabelDecoder reads, and those whose root is likely to be misspelt.
 func OwnLabels(labels map[string]string) map[string]string {
 	out := map[string]string{}
 	for name, value := range labels {
-		if _, _, ok := ours(name, value); ok {
+		if _, _, ok := ours(name, value); ok || misspelt(name) != "" {
 			out[name] = value
 		}
 	}
@@ -118,6 +120,7 @@ func (d *LabelDecoder) Decode(labels map[string]string) *Labels {
 		},
 	}
 	run.sort(labels)
+	run.misspelt(labels)
 	if count := len(run.labels) + len(run.twice); count > mostLabels {
 		run.out.Wrong = append(run.out.Wrong, fmt.Sprintf("there are %d labels, and no more than %d are read", count,
 			mostLabels))

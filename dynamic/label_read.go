@@ -27,7 +27,32 @@ func (l *labelling) root(key string, node *document.Node) {
 		l.wrong(node.Line, "%s: unknown option, did you mean %q?", key, near)
 		return
 	}
-	l.out.Stray = append(l.out.Stray, l.written(node.Line))
+	l.stray(node)
+}
+
+// stray notes a label without effect: one for its section, and each that has a successor.
+func (l *labelling) stray(node *document.Node) {
+	first := true
+	for _, line := range linesOf(nil, node) {
+		if written := l.written(line); first || LabelOfV1(written) != "" {
+			l.out.Stray = append(l.out.Stray, written)
+		}
+		first = false
+	}
+}
+
+// linesOf appends the lines of the labels in a tree.
+func linesOf(lines []int, node *document.Node) []int {
+	for _, item := range node.Items {
+		lines = linesOf(lines, item)
+	}
+	for i := range node.Fields {
+		lines = linesOf(lines, node.Fields[i].Value)
+	}
+	if len(node.Items) == 0 && len(node.Fields) == 0 {
+		lines = append(lines, node.Line)
+	}
+	return lines
 }
 
 // read translates the tree.
@@ -159,6 +184,9 @@ func (l *labelling) service(name string, node *document.Node) {
 			return false
 		})
 		balancer.Value.Fields = fields
+		if misplaced := l.serverOptions(ref, balancer.Value); server == nil {
+			server = misplaced
+		}
 	}
 	object := labelled(l, &l.out.Configuration.HTTP.Services, KindService, name, node)
 	if server == nil || object.LoadBalancer == nil {

@@ -4,21 +4,23 @@ import "time"
 
 // Router binds requests that a rule selects to a service (http.routers.<name>).
 type Router struct {
-	// EntryPoints names the entrypoints the router listens on; empty means the default entrypoints.
+	// EntryPoints are the names of the entrypoints whose requests the router takes. Default: the entrypoints with
+	// asDefault, or all when there is none.
 	EntryPoints []string `json:"entryPoints,omitempty"`
-	// Middlewares are applied in order, the first one outermost; name or name@provider.
+	// Middlewares are names of middlewares, each as name or name@provider. A request passes them in this order.
 	Middlewares []string `json:"middlewares,omitempty"`
-	// Service is the name, or name@provider, of the service that answers.
+	// Service is the name of the service that answers, as name or name@provider. Required.
 	Service string `json:"service,omitempty"`
-	// Rule is the matching rule in the v3 language.
+	// Rule selects the requests. Required.
 	Rule string `json:"rule,omitempty"`
 	// Match is the rule as a tree, in place of Rule. Providers alone set it. A router with both is refused.
 	Match *Match `json:"-" label:"-"`
-	// ParentRefs names parent routers (layered routing), which is known and not supported yet.
+	// ParentRefs are the names of parent routers. Not supported yet: a router with it is quarantined and takes no request.
 	ParentRefs []string `json:"parentRefs,omitempty"`
-	// RuleSyntax is v3 or empty; v2 is refused with the v3 spelling.
+	// RuleSyntax is the language of the rule, v3 or v2. v2 is deprecated. Default: core.defaultRuleSyntax, which is v3.
 	RuleSyntax string `json:"ruleSyntax,omitempty"`
-	// Priority orders routers whose rules both match, higher first; 0 means the length of the rule in bytes.
+	// Priority decides between routers whose rules match the same request: the higher one gets it. The default, 0, means
+	// the length of the rule in bytes.
 	Priority int `json:"priority,omitempty"`
 	// Precedence orders routers of equal priority: the first key that differs decides, larger first, and a missing key
 	// counts as 0. Providers alone set it.
@@ -26,9 +28,10 @@ type Router struct {
 	// Created orders routers of equal precedence, older first. The zero time is the oldest. Routers of the same time are
 	// in the order of their providers (providers.precedence) and then of their names. Providers alone set it.
 	Created time.Time `json:"-" label:"-"`
-	// TLS, when present, makes the router answer on TLS connections only.
+	// TLS makes the router take requests of TLS connections only. Without this section it takes only requests without TLS,
+	// unless the entrypoint has http.tls.
 	TLS *RouterTLS `json:"tls,omitempty" label:"allowEmpty"`
-	// Observability overrides the entrypoint's settings.
+	// Observability overrides what the entrypoint (http.observability in the static options) records.
 	Observability *RouterObservability `json:"observability,omitempty"`
 }
 
@@ -42,16 +45,18 @@ func (r *Router) RuleText() string {
 
 // RouterTLS is the TLS part of a router.
 type RouterTLS struct {
-	// Options names the TLS options; empty means default.
+	// Options is the name of the TLS options for the hosts of the rule. Default: those named default.
 	Options string `json:"options,omitempty"`
-	// CertResolver names a certificate resolver.
+	// CertResolver is the name of a certificate resolver. Not supported yet: it has no effect, with a warning.
 	CertResolver string `json:"certResolver,omitempty"`
-	// Domains are the names a resolver obtains certificates for.
+	// Domains are the names for which the resolver obtains certificates. Without a resolver they have no effect.
 	Domains []Domain `json:"domains,omitempty"`
 }
 
 // Domain is a main name with further names for one certificate.
 type Domain struct {
-	Main string   `json:"main,omitempty"`
+	// Main is the first name of the certificate.
+	Main string `json:"main,omitempty"`
+	// SANs are its further names.
 	SANs []string `json:"sans,omitempty"`
 }

@@ -4,9 +4,14 @@ import "encoding/json"
 
 // RouterObservability says what is recorded for a router; nil means as the entrypoint says.
 type RouterObservability struct {
-	AccessLogs     *bool  `json:"accessLogs,omitempty"`
-	Metrics        *bool  `json:"metrics,omitempty"`
-	Tracing        *bool  `json:"tracing,omitempty"`
+	// AccessLogs writes the router's requests to the access log. Default: as the entrypoint.
+	AccessLogs *bool `json:"accessLogs,omitempty"`
+	// Metrics counts the router's requests in the metrics. Default: as the entrypoint.
+	Metrics *bool `json:"metrics,omitempty"`
+	// Tracing makes spans of the router's requests. Default: as the entrypoint.
+	Tracing *bool `json:"tracing,omitempty"`
+	// TraceVerbosity is one of minimal (one span for each request and attempt) or detailed (also router, middlewares and
+	// service). Default: as the entrypoint.
 	TraceVerbosity string `json:"traceVerbosity,omitempty"`
 	// Metadata is where the router comes from. Only providers set it.
 	Metadata *ObservabilityMetadata `json:"-" label:"-"`

@@ -7,48 +7,62 @@ const DefaultFlushInterval = ptypes.Duration(100e6)
 
 // Service is one way to get an answer (http.services.<name>). Exactly one kind is set.
 type Service struct {
-	LoadBalancer        *ServersLoadBalancer `json:"loadBalancer,omitempty"`
+	// LoadBalancer sends requests to servers.
+	LoadBalancer *ServersLoadBalancer `json:"loadBalancer,omitempty"`
+	// HighestRandomWeight keeps each client on one of several services.
 	HighestRandomWeight *HighestRandomWeight `json:"highestRandomWeight,omitempty"`
-	Weighted            *WeightedRoundRobin  `json:"weighted,omitempty"`
-	Mirroring           *Mirroring           `json:"mirroring,omitempty"`
-	Failover            *Failover            `json:"failover,omitempty"`
-	Middlewares         []string             `json:"middlewares,omitempty"`
+	// Weighted splits requests over several services.
+	Weighted *WeightedRoundRobin `json:"weighted,omitempty"`
+	// Mirroring copies a share of the requests to further services.
+	Mirroring *Mirroring `json:"mirroring,omitempty"`
+	// Failover uses a second service while the first one is down.
+	Failover *Failover `json:"failover,omitempty"`
+	// Middlewares are names of middlewares (name or name@provider) for all requests to this service, whichever router they
+	// come from. They run after those of the router.
+	Middlewares []string `json:"middlewares,omitempty"`
 }
 
 // ServersLoadBalancer balances over servers, listed here or named by an endpoint set.
 type ServersLoadBalancer struct {
-	// Strategy is wrr (default), p2c, hrw, leasttime, peakewma, leastrequest or hash.
+	// Strategy chooses the server for a request: wrr, p2c, hrw, leasttime, peakewma, leastrequest or hash.
 	Strategy string `json:"strategy,omitempty"`
-	// Hash says what the strategy hash hashes; no other strategy has it.
+	// Hash is the input of the strategy hash. With any other strategy it is an error.
 	Hash *HashStrategy `json:"hash,omitempty"`
-	// Servers are listed inline by files and labels.
+	// Servers are the addresses that answer.
 	Servers []Server `json:"servers,omitempty"`
-	Sticky  *Sticky  `json:"sticky,omitempty" label:"allowEmpty"`
-	// HealthCheck is the active check.
+	// Sticky keeps a client on the server that answered its first request.
+	Sticky *Sticky `json:"sticky,omitempty" label:"allowEmpty"`
+	// HealthCheck sends requests of its own to each server and takes out those that fail. Off without this section.
 	HealthCheck *ServerHealthCheck `json:"healthCheck,omitempty"`
-	// PassiveHealthCheck is Traefik's way to take a server out after failures of real requests.
+	// PassiveHealthCheck takes a server out after failures of real requests, as Traefik does. Given alone it replaces
+	// OutlierDetection.
 	PassiveHealthCheck *PassiveServerHealthCheck `json:"passiveHealthCheck,omitempty"`
-	// OutlierDetection is ours; where neither of the two is given, its defaults are in force.
+	// OutlierDetection takes a server out after failures of real requests, for longer each time. It is on, with its
+	// defaults, when neither this section nor PassiveHealthCheck is given.
 	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty"`
-	// PanicThreshold is the share of pickable servers, in percent, below which verdicts are ignored and all servers take
-	// requests; 0 (default) never ignores them.
+	// PanicThreshold is a share of healthy servers, 0 to 100 percent. Below it, all servers get requests, also unhealthy
+	// ones. 0 turns this off.
 	PanicThreshold int `json:"panicThreshold,omitempty"`
-	// SlowStart is the time over which the share of a server that joins or recovers grows to its full size; 0 (default)
-	// gives it all of it at once.
+	// SlowStart is the time in which the share of a server that joins or recovers grows to its full size. 0 gives it the
+	// full share at once.
 	SlowStart ptypes.Duration `json:"slowStart,omitempty"`
-	// ZoneAware prefers the servers of the zone that Sluice runs in; false ignores zones. nil means that only the hints of
-	// EndpointSlices count. Where that zone is not known, or no server has one, it changes nothing.
+	// ZoneAware prefers (true) the endpoints in the zone of Sluice, or ignores zones (false). Default: only the hints of
+	// EndpointSlices count. It has no effect when that zone is unknown or no endpoint has one.
 	ZoneAware *bool `json:"zoneAware,omitempty"`
-	// DrainTimeout is how long requests to a removed server may go on; 0 (default) lets them end by themselves.
+	// DrainTimeout is how long requests to a removed server may go on before their connections are closed. 0 sets no
+	// limit.
 	DrainTimeout ptypes.Duration `json:"drainTimeout,omitempty"`
-	// Retry says when a request is tried on another server; nil means the defaults of ServerRetry.
+	// Retry sends a request to another server when the first one fails and that is safe. It is on, with its defaults,
+	// without this section.
 	Retry *ServerRetry `json:"retry,omitempty"`
-	// Limits bounds what is in flight; nil sets no limits.
+	// Limits bounds the requests in flight. Without this section there is no limit.
 	Limits *ServerLimits `json:"limits,omitempty"`
-	// PassHostHeader forwards the client's Host header; nil means true.
-	PassHostHeader     *bool               `json:"passHostHeader,omitempty"`
+	// PassHostHeader sends the client's Host header to the server. With false, the host of the server's URL is sent.
+	PassHostHeader *bool `json:"passHostHeader,omitempty"`
+	// ResponseForwarding controls how responses are flushed to the client.
 	ResponseForwarding *ResponseForwarding `json:"responseForwarding,omitempty"`
-	// ServersTransport names the transport; empty means the static serversTransport (default@internal).
+	// ServersTransport is the name of the serversTransport that makes the connections. Default: the one of the static
+	// options (default@internal).
 	ServersTransport string `json:"serversTransport,omitempty"`
 
 	// EndpointSet names the set of the endpoint lane that lists the servers (source/namespace/service:port). It is set
@@ -68,9 +82,10 @@ func (l *ServersLoadBalancer) SetDefaults() {
 
 // Server is one server of a load balancer.
 type Server struct {
-	// URL is scheme://host:port with scheme http, https or h2c; its path counts only with PreservePath.
+	// URL is the server as scheme://host:port, with the scheme http, https or h2c (HTTP/2 without TLS). Its path is used
+	// only with PreservePath. Required.
 	URL string `json:"url,omitempty" label:"url" secret:"url"`
-	// Weight is the share of requests relative to the other servers; nil means 1, 0 means none.
+	// Weight is the share of requests relative to the other servers. 0 drains the server: it gets no new client.
 	Weight *int `json:"weight,omitempty"`
 	// PreservePath puts the path of URL before the path of the request.
 	PreservePath bool `json:"preservePath,omitempty"`
@@ -84,7 +99,7 @@ func (s *Server) SetDefaults() {
 
 // ResponseForwarding says how a response travels to the client.
 type ResponseForwarding struct {
-	// FlushInterval is the longest wait before a flush; negative flushes after each write. Default 100 ms.
+	// FlushInterval is the longest time that part of a response waits for more. A negative value flushes after each write.
 	FlushInterval ptypes.Duration `json:"flushInterval,omitempty"`
 }
 
@@ -93,15 +108,19 @@ func (r *ResponseForwarding) SetDefaults() { r.FlushInterval = DefaultFlushInter
 
 // WeightedRoundRobin splits traffic over services by weight.
 type WeightedRoundRobin struct {
-	Services    []WeightedService `json:"services,omitempty"`
-	Sticky      *Sticky           `json:"sticky,omitempty"`
-	HealthCheck *HealthCheck      `json:"healthCheck,omitempty" label:"allowEmpty"`
+	// Services are the services to choose from.
+	Services []WeightedService `json:"services,omitempty"`
+	// Sticky keeps a client on the service that answered its first request.
+	Sticky *Sticky `json:"sticky,omitempty"`
+	// HealthCheck, as {}, skips services that are down. Without it they keep their share, and those requests get 503.
+	HealthCheck *HealthCheck `json:"healthCheck,omitempty" label:"allowEmpty"`
 }
 
 // WeightedService is one branch of a weighted service.
 type WeightedService struct {
+	// Name is the name of the service, as name or name@provider. Required.
 	Name string `json:"name,omitempty"`
-	// Weight is the share relative to the other branches; nil means 1, 0 means none.
+	// Weight is the share of requests relative to the other services of the list. 0 means none.
 	Weight *int `json:"weight,omitempty"`
 }
 
@@ -113,17 +132,25 @@ func (s *WeightedService) SetDefaults() {
 
 // HighestRandomWeight picks a service by rendezvous hashing of the client's address.
 type HighestRandomWeight struct {
-	Services    []WeightedService `json:"services,omitempty"`
-	HealthCheck *HealthCheck      `json:"healthCheck,omitempty" label:"allowEmpty"`
+	// Services are the services to choose from.
+	Services []WeightedService `json:"services,omitempty"`
+	// HealthCheck, as {}, skips services that are down. Without it they keep their share, and those requests get 503.
+	HealthCheck *HealthCheck `json:"healthCheck,omitempty" label:"allowEmpty"`
 }
 
-// Mirroring sends a share of the requests to further services, whose answers are dropped.
+// Mirroring sends copies of a share of the requests to further services and drops their responses.
 type Mirroring struct {
-	Service     string          `json:"service,omitempty"`
-	MirrorBody  *bool           `json:"mirrorBody,omitempty"`
-	MaxBodySize *int64          `json:"maxBodySize,omitempty"`
-	Mirrors     []MirrorService `json:"mirrors,omitempty"`
-	HealthCheck *HealthCheck    `json:"healthCheck,omitempty" label:"allowEmpty"`
+	// Service is the name of the service that answers. Required.
+	Service string `json:"service,omitempty"`
+	// MirrorBody copies request bodies too.
+	MirrorBody *bool `json:"mirrorBody,omitempty"`
+	// MaxBodySize is the largest request body that is mirrored, in bytes. Requests with a larger one are not mirrored. -1
+	// sets no limit.
+	MaxBodySize *int64 `json:"maxBodySize,omitempty"`
+	// Mirrors are the services that get copies.
+	Mirrors []MirrorService `json:"mirrors,omitempty"`
+	// HealthCheck has no effect here.
+	HealthCheck *HealthCheck `json:"healthCheck,omitempty" label:"allowEmpty"`
 }
 
 // SetDefaults mirrors bodies of any size.
@@ -134,23 +161,33 @@ func (m *Mirroring) SetDefaults() {
 
 // MirrorService is one mirror with its share in percent.
 type MirrorService struct {
-	Name    string `json:"name,omitempty"`
-	Percent int    `json:"percent,omitempty"`
+	// Name is the name of the service, as name or name@provider. Required.
+	Name string `json:"name,omitempty"`
+	// Percent is the share of requests that it gets, 0 to 100.
+	Percent int `json:"percent,omitempty"`
 }
 
 // Failover answers with a fallback when the service is down.
 type Failover struct {
-	Service     string          `json:"service,omitempty"`
-	Fallback    string          `json:"fallback,omitempty"`
-	HealthCheck *HealthCheck    `json:"healthCheck,omitempty" label:"allowEmpty"`
-	Errors      *FailoverErrors `json:"errors,omitempty"`
+	// Service is the name of the service that normally answers. Required.
+	Service string `json:"service,omitempty"`
+	// Fallback is the name of the service that answers while the other one has no endpoint that may answer.
+	// Required.
+	Fallback string `json:"fallback,omitempty"`
+	// HealthCheck has no effect here: the state of the endpoints decides.
+	HealthCheck *HealthCheck `json:"healthCheck,omitempty" label:"allowEmpty"`
+	// Errors uses the fallback also for responses with certain status codes.
+	Errors *FailoverErrors `json:"errors,omitempty"`
 }
 
 // FailoverErrors makes a failover react to status codes.
 type FailoverErrors struct {
-	// Status lists status codes, ranges (500-599) and classes (5xx) that the fallback replaces.
-	Status              []string `json:"status,omitempty"`
-	MaxRequestBodyBytes *int64   `json:"maxRequestBodyBytes,omitempty"`
+	// Status are status codes (503), ranges (500-599) and classes (5xx). A response with one of them is discarded, and the
+	// fallback answers.
+	Status []string `json:"status,omitempty"`
+	// MaxRequestBodyBytes is how much of a request body is kept for the fallback, in bytes. For larger bodies the response
+	// of the main service is used. -1 sets no limit but the 64 MiB that all services share.
+	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
 }
 
 // SetDefaults keeps request bodies of any size.
@@ -165,18 +202,26 @@ type HealthCheck struct{}
 
 // Sticky keeps a client on the server that answered first.
 type Sticky struct {
+	// Cookie stores the choice in a cookie. {} takes the defaults.
 	Cookie *Cookie `json:"cookie,omitempty" label:"allowEmpty"`
 }
 
 // Cookie is the sticky cookie.
 type Cookie struct {
-	Name     string  `json:"name,omitempty"`
-	Secure   bool    `json:"secure,omitempty"`
-	HTTPOnly bool    `json:"httpOnly,omitempty"`
-	SameSite string  `json:"sameSite,omitempty"`
-	MaxAge   int     `json:"maxAge,omitempty"`
-	Path     *string `json:"path,omitempty"`
-	Domain   string  `json:"domain,omitempty"`
+	// Name is the name of the cookie. Default: _ and five hexadecimal digits made from the name of the service.
+	Name string `json:"name,omitempty"`
+	// Secure sets the attribute Secure.
+	Secure bool `json:"secure,omitempty"`
+	// HTTPOnly sets the attribute HttpOnly.
+	HTTPOnly bool `json:"httpOnly,omitempty"`
+	// SameSite sets the attribute SameSite: none, lax or strict. Default: the attribute is not set.
+	SameSite string `json:"sameSite,omitempty"`
+	// MaxAge is the lifetime in seconds. 0 makes a session cookie; a negative number deletes the cookie.
+	MaxAge int `json:"maxAge,omitempty"`
+	// Path is the path of the cookie. Empty sets no path.
+	Path *string `json:"path,omitempty"`
+	// Domain is the domain of the cookie. Default: the host of the request.
+	Domain string `json:"domain,omitempty"`
 }
 
 // SetDefaults sets the path to /.
@@ -187,23 +232,36 @@ func (c *Cookie) SetDefaults() {
 
 // ServerHealthCheck is the active check of each server.
 type ServerHealthCheck struct {
-	Scheme            string            `json:"scheme,omitempty"`
-	Mode              string            `json:"mode,omitempty"`
-	Path              string            `json:"path,omitempty" secret:"path"`
-	Method            string            `json:"method,omitempty"`
-	Status            int               `json:"status,omitempty"`
-	Port              int               `json:"port,omitempty"`
-	Interval          ptypes.Duration   `json:"interval,omitempty"`
-	UnhealthyInterval *ptypes.Duration  `json:"unhealthyInterval,omitempty"`
-	Timeout           ptypes.Duration   `json:"timeout,omitempty"`
-	Hostname          string            `json:"hostname,omitempty"`
-	FollowRedirects   *bool             `json:"followRedirects,omitempty"`
-	Headers           map[string]string `json:"headers,omitempty" secret:"true"`
-	// Rise and Fall are how many answers of the same kind in a row change the verdict; nil means 1. The first one decides
-	// alone.
+	// Scheme is that of the check: http, https or h2c. Default: that of the server.
+	Scheme string `json:"scheme,omitempty"`
+	// Mode is one of http, or grpc for the gRPC health checking protocol, which must answer SERVING.
+	Mode string `json:"mode,omitempty"`
+	// Path is the path and query of the check's request. Default: the path of the server's URL.
+	Path string `json:"path,omitempty" secret:"path"`
+	// Method is the method of the check's request. Default: GET.
+	Method string `json:"method,omitempty"`
+	// Status is the status code of a healthy server, 200 to 999. 0 means any of 200 to 399.
+	Status int `json:"status,omitempty"`
+	// Port is the port of the check, 1 to 65535. Default: that of the server.
+	Port int `json:"port,omitempty"`
+	// Interval is the time from the start of a check to the start of the next one.
+	Interval ptypes.Duration `json:"interval,omitempty"`
+	// UnhealthyInterval is the same for a server that is down. Default: the same as interval.
+	UnhealthyInterval *ptypes.Duration `json:"unhealthyInterval,omitempty"`
+	// Timeout is how long one check may take.
+	Timeout ptypes.Duration `json:"timeout,omitempty"`
+	// Hostname is the Host header of the check, with or without a port. Default: the host of the server's URL.
+	Hostname string `json:"hostname,omitempty"`
+	// FollowRedirects follows redirects to the same server. With false, and for redirects to elsewhere, the status code of
+	// the redirect decides.
+	FollowRedirects *bool `json:"followRedirects,omitempty"`
+	// Headers are further headers of the check's request.
+	Headers map[string]string `json:"headers,omitempty" secret:"true"`
+	// Rise is how many successful checks in a row bring a server back; at least 1. The first check decides alone.
 	Rise *int `json:"rise,omitempty"`
+	// Fall is how many failed checks in a row take a server out; at least 1. The first check decides alone.
 	Fall *int `json:"fall,omitempty"`
-	// Jitter is by how much an interval is longer or shorter at random, 0 to 100 percent of it; nil means 10.
+	// Jitter is by how much an interval is longer or shorter at random, 0 to 100 percent of it.
 	Jitter *int `json:"jitter,omitempty"`
 }
 
@@ -219,8 +277,10 @@ func (h *ServerHealthCheck) SetDefaults() {
 
 // PassiveServerHealthCheck takes a server out after failures of real requests.
 type PassiveServerHealthCheck struct {
-	FailureWindow     ptypes.Duration `json:"failureWindow,omitempty"`
-	MaxFailedAttempts int             `json:"maxFailedAttempts,omitempty"`
+	// FailureWindow is the time in which failures are counted, and for which a server is taken out; above 0.
+	FailureWindow ptypes.Duration `json:"failureWindow,omitempty"`
+	// MaxFailedAttempts is how many failures take a server out; at least 1. Responses from 500 on are failures.
+	MaxFailedAttempts int `json:"maxFailedAttempts,omitempty"`
 }
 
 // SetDefaults sets a window of 10 s and one attempt.

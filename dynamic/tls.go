@@ -12,8 +12,10 @@ const DefaultTLSName = "default"
 
 // Certificate is a certificate with its key: each a path or inline PEM.
 type Certificate struct {
+	// CertFile is the certificate with its chain, as a file or as PEM. Required.
 	CertFile string `json:"certFile,omitempty" secret:"file"`
-	KeyFile  string `json:"keyFile,omitempty" secret:"file"`
+	// KeyFile is the private key, as a file or as PEM. Required.
+	KeyFile string `json:"keyFile,omitempty" secret:"file"`
 }
 
 // CertificateEntry is a certificate for clients to see, chosen by SNI (tls.certificates[n]).
@@ -22,9 +24,10 @@ type CertificateEntry struct {
 	// no key: the certFile as written, or certificates[n] for inline PEM. It is no key of files or labels.
 	Name        string `json:"-" hash:"ignore"`
 	Certificate `json:",inline"`
-	Stores      []string `json:"stores,omitempty"`
-	// EntryPoints are the names of the entrypoints on which clients see it, before the certificates that name none; empty
-	// means all of them.
+	// Stores are names of stores. Only the store default is used, and every certificate is in it.
+	Stores []string `json:"stores,omitempty"`
+	// EntryPoints are the names of the entrypoints that present the certificate, in preference to certificates without
+	// this option. Default: all entrypoints.
 	EntryPoints []string `json:"entryPoints,omitempty"`
 
 	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one
@@ -34,17 +37,28 @@ type CertificateEntry struct {
 
 // TLSOptions are the options of TLS connections from clients (tls.options.<name>).
 type TLSOptions struct {
-	// MinVersion is VersionTLS10 to VersionTLS13; empty means VersionTLS12.
-	MinVersion               string     `json:"minVersion,omitempty"`
-	MaxVersion               string     `json:"maxVersion,omitempty"`
-	CipherSuites             []string   `json:"cipherSuites,omitempty"`
-	CurvePreferences         []string   `json:"curvePreferences,omitempty"`
-	ClientAuth               ClientAuth `json:"clientAuth,omitempty"`
-	SNIStrict                bool       `json:"sniStrict,omitempty"`
-	ALPNProtocols            []string   `json:"alpnProtocols,omitempty"`
-	DisableSessionTickets    bool       `json:"disableSessionTickets,omitempty"`
-	PreferServerCipherSuites *bool      `json:"preferServerCipherSuites,omitempty"`
-	// EntryPoints are the names of the entrypoints whose default options these are, in place of those named default.
+	// MinVersion is the oldest version: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13. Default: VersionTLS12.
+	MinVersion string `json:"minVersion,omitempty"`
+	// MaxVersion is the newest version, with the same values. Default: the newest that there is.
+	MaxVersion string `json:"maxVersion,omitempty"`
+	// CipherSuites are the cipher suites for TLS 1.2 and older, by their names in Go's crypto/tls. Default: Go's choice.
+	// Those of TLS 1.3 cannot be chosen.
+	CipherSuites []string `json:"cipherSuites,omitempty"`
+	// CurvePreferences are the key exchanges that are accepted, by their names in Go's crypto/tls. Default: Go's choice.
+	CurvePreferences []string `json:"curvePreferences,omitempty"`
+	// ClientAuth requests certificates from clients (mTLS).
+	ClientAuth ClientAuth `json:"clientAuth,omitempty"`
+	// SNIStrict refuses handshakes for which there is no certificate with the requested name, instead of presenting the
+	// default certificate.
+	SNIStrict bool `json:"sniStrict,omitempty"`
+	// ALPNProtocols are the protocols that are offered, in order of preference; 1 to 255 bytes each.
+	ALPNProtocols []string `json:"alpnProtocols,omitempty"`
+	// DisableSessionTickets turns the resumption of sessions off.
+	DisableSessionTickets bool `json:"disableSessionTickets,omitempty"`
+	// PreferServerCipherSuites has no effect, since Go orders the cipher suites itself.
+	PreferServerCipherSuites *bool `json:"preferServerCipherSuites,omitempty"`
+	// EntryPoints are the names of the entrypoints that use these options as their default ones, in place of those named
+	// default.
 	EntryPoints []string `json:"entryPoints,omitempty"`
 
 	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one
@@ -59,16 +73,21 @@ func (o *TLSOptions) SetDefaults() {
 
 // ClientAuth says which client certificates are requested.
 type ClientAuth struct {
-	// CAFiles are paths or inline PEM.
+	// CAFiles are the authorities of the clients' certificates, each as a file or as PEM.
 	CAFiles []string `json:"caFiles,omitempty" secret:"file"`
 	// ClientAuthType is NoClientCert, RequestClientCert, RequireAnyClientCert, VerifyClientCertIfGiven or
-	// RequireAndVerifyClientCert.
+	// RequireAndVerifyClientCert. Default: RequireAndVerifyClientCert when CAFiles is set, else NoClientCert. The last two
+	// values need CAFiles.
 	ClientAuthType string `json:"clientAuthType,omitempty"`
 }
 
 // TLSStore is a store of certificates; only the one named default is used.
 type TLSStore struct {
-	DefaultCertificate   *Certificate   `json:"defaultCertificate,omitempty"`
+	// DefaultCertificate is presented when no certificate has the requested name. Default: a self-signed certificate that
+	// is generated at the start.
+	DefaultCertificate *Certificate `json:"defaultCertificate,omitempty"`
+	// DefaultGeneratedCert obtains the default certificate from a resolver. Not supported yet: it has no effect, with a
+	// warning.
 	DefaultGeneratedCert *GeneratedCert `json:"defaultGeneratedCert,omitempty"`
 
 	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one
@@ -78,6 +97,8 @@ type TLSStore struct {
 
 // GeneratedCert names the resolver that issues the default certificate.
 type GeneratedCert struct {
-	Resolver string  `json:"resolver,omitempty"`
-	Domain   *Domain `json:"domain,omitempty"`
+	// Resolver is the name of the certificate resolver.
+	Resolver string `json:"resolver,omitempty"`
+	// Domain is the name of the certificate, with further names.
+	Domain *Domain `json:"domain,omitempty"`
 }

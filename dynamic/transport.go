@@ -4,19 +4,36 @@ import ptypes "github.com/traefik/paerser/types"
 
 // ServersTransport says how connections to servers are made (http.serversTransports.<name>).
 type ServersTransport struct {
-	ServerName          string              `json:"serverName,omitempty"`
-	InsecureSkipVerify  bool                `json:"insecureSkipVerify,omitempty"`
-	RootCAs             []string            `json:"rootCAs,omitempty" secret:"file"`
-	Certificates        []Certificate       `json:"certificates,omitempty"`
-	CipherSuites        []string            `json:"cipherSuites,omitempty"`
-	MinVersion          string              `json:"minVersion,omitempty"`
-	MaxVersion          string              `json:"maxVersion,omitempty"`
-	MaxIdleConnsPerHost int                 `json:"maxIdleConnsPerHost,omitempty"`
-	ForwardingTimeouts  *ForwardingTimeouts `json:"forwardingTimeouts,omitempty"`
-	DisableHTTP2        bool                `json:"disableHTTP2,omitempty"`
-	PeerCertURI         string              `json:"peerCertURI,omitempty"`
-	PeerCertSANs        []PeerCertSAN       `json:"peerCertSANs,omitempty"`
-	Spiffe              *Spiffe             `json:"spiffe,omitempty" label:"allowEmpty"`
+	// ServerName is the name for SNI and for the verification of the server's certificate. Default: the host of the
+	// server's URL.
+	ServerName string `json:"serverName,omitempty"`
+	// InsecureSkipVerify accepts any certificate of the server.
+	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
+	// RootCAs are certificate authorities for the server's certificate, each as a file or as PEM. Default: those of the
+	// system.
+	RootCAs []string `json:"rootCAs,omitempty" secret:"file"`
+	// Certificates are presented to servers that request one (mTLS).
+	Certificates []Certificate `json:"certificates,omitempty"`
+	// CipherSuites are the cipher suites for TLS 1.2 and older, by their names in Go's crypto/tls. Default: Go's choice.
+	CipherSuites []string `json:"cipherSuites,omitempty"`
+	// MinVersion is the oldest version: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13. Default: VersionTLS12.
+	MinVersion string `json:"minVersion,omitempty"`
+	// MaxVersion is the newest version, with the same values. Default: the newest that there is.
+	MaxVersion string `json:"maxVersion,omitempty"`
+	// MaxIdleConnsPerHost is how many idle connections to one server are kept. 0 means 200, a negative number none.
+	MaxIdleConnsPerHost int `json:"maxIdleConnsPerHost,omitempty"`
+	// ForwardingTimeouts are the time-outs of the connections.
+	ForwardingTimeouts *ForwardingTimeouts `json:"forwardingTimeouts,omitempty"`
+	// DisableHTTP2 offers only HTTP/1.1 to servers with https.
+	DisableHTTP2 bool `json:"disableHTTP2,omitempty"`
+	// PeerCertURI is a URI that the server's certificate must carry, unless it carries one of PeerCertSANs.
+	PeerCertURI string `json:"peerCertURI,omitempty"`
+	// PeerCertSANs are names of which the server's certificate must carry one. With InsecureSkipVerify they, or
+	// PeerCertURI, are verified in place of the host name.
+	PeerCertSANs []PeerCertSAN `json:"peerCertSANs,omitempty"`
+	// Spiffe verifies servers by their SPIFFE identities. Not supported yet: a transport with it is quarantined, and
+	// services that use it answer 503.
+	Spiffe *Spiffe `json:"spiffe,omitempty" label:"allowEmpty"`
 
 	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one
 	// of them does. Providers that watch the files set it; it is no key of files or labels.
@@ -31,23 +48,32 @@ func (t *ServersTransport) SetDefaults() {
 
 // PeerCertSAN is a subject alternative name that a server's certificate must carry.
 type PeerCertSAN struct {
-	Type  string `json:"type,omitempty"`
+	// Type is DNSName or URI. Required.
+	Type string `json:"type,omitempty"`
+	// Value is the name itself. Required.
 	Value string `json:"value,omitempty"`
 }
 
 // Spiffe authenticates servers by SPIFFE identities.
 type Spiffe struct {
-	IDs         []string `json:"ids,omitempty"`
-	TrustDomain string   `json:"trustDomain,omitempty"`
+	// IDs are the identities that are accepted.
+	IDs []string `json:"ids,omitempty"`
+	// TrustDomain is a domain of which every identity is accepted.
+	TrustDomain string `json:"trustDomain,omitempty"`
 }
 
 // ForwardingTimeouts are the time-outs of connections to servers; 0 means none.
 type ForwardingTimeouts struct {
-	DialTimeout           ptypes.Duration `json:"dialTimeout,omitempty"`
+	// DialTimeout is how long it may take to connect.
+	DialTimeout ptypes.Duration `json:"dialTimeout,omitempty"`
+	// ResponseHeaderTimeout is the time between the end of the request and the beginning of the response. 0 sets no limit.
 	ResponseHeaderTimeout ptypes.Duration `json:"responseHeaderTimeout,omitempty"`
-	IdleConnTimeout       ptypes.Duration `json:"idleConnTimeout,omitempty"`
-	ReadIdleTimeout       ptypes.Duration `json:"readIdleTimeout,omitempty"`
-	PingTimeout           ptypes.Duration `json:"pingTimeout,omitempty"`
+	// IdleConnTimeout is how long an unused connection is kept. 0 sets no limit.
+	IdleConnTimeout ptypes.Duration `json:"idleConnTimeout,omitempty"`
+	// ReadIdleTimeout is the silence on an HTTP/2 connection after which a ping is sent. 0 sends none.
+	ReadIdleTimeout ptypes.Duration `json:"readIdleTimeout,omitempty"`
+	// PingTimeout is how long the answer to a ping may take before the connection is closed.
+	PingTimeout ptypes.Duration `json:"pingTimeout,omitempty"`
 }
 
 // SetDefaults sets dial 30 s, idle 90 s, ping 15 s.

@@ -1,6 +1,9 @@
 package dynamic
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // Origin is where an object was declared.
 type Origin struct {
@@ -50,6 +53,8 @@ const (
 	Accepted Status = iota
 	// Degraded objects work, with an option that has no effect.
 	Degraded
+	// Retained objects have an invalid definition, which is not applied: their last valid one stays in use.
+	Retained
 	// Quarantined objects are not applied; routers that depend on one answer 503.
 	Quarantined
 )
@@ -61,6 +66,8 @@ func (s Status) String() string {
 		return "accepted"
 	case Degraded:
 		return "degraded"
+	case Retained:
+		return "retained"
 	case Quarantined:
 		return "quarantined"
 	}
@@ -79,10 +86,19 @@ type Verdict struct {
 	// Missing is set if a reference cannot be resolved, which may be temporary: until the settle window is over, routers
 	// keep their last state.
 	Missing bool
+	// Cause is the object to which the fault belongs that a reference leads to, or the object that does not exist; for a
+	// missing certificate, a router that needs it. It is the zero value for a fault of the object itself.
+	Cause Ref
+	// Since is when the first invalid definition came after the last valid one; zero unless Status is Retained.
+	Since time.Time
 }
 
-// String returns the verdict as check prints it: FILE:LINE: KIND NAME@PROVIDER: REASON.
+// String returns the verdict as check prints it: FILE:LINE: KIND NAME@PROVIDER: REASON, or FILE:LINE: REASON for a file
+// as a whole.
 func (v Verdict) String() string {
+	if v.Ref.Kind == KindSource && v.Origin.File != "" {
+		return v.Origin.String() + ": " + v.Reason
+	}
 	text := string(v.Ref.Kind) + " " + v.Ref.Name + ": " + v.Reason
 	if origin := v.Origin.String(); origin != "" {
 		return origin + ": " + text

@@ -21,7 +21,7 @@ type brokenWrites struct {
 }
 
 func (c *brokenWrites) Write(p []byte) (int, error) {
-	time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+	<-time.NewTimer(time.Second).C
 	n := min(c.left, len(p))
 	c.left -= n
 	if n, err := c.Conn.Write(p[:n]); err != nil {

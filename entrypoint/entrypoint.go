@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -137,7 +138,11 @@ func (e *Entrypoint) Draining() bool { return e.draining.Load() }
 // Listen binds the address. The error is one line that names the entrypoint, the address and the cause.
 func (e *Entrypoint) Listen(ctx context.Context) error {
 	listener, err := e.deps.Listen(ctx, "tcp", e.address.HostPort())
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("entrypoint %q: %w; ports below 1024 need the capability CAP_NET_BIND_SERVICE "+
+			"(setcap cap_net_bind_service=+ep, or AmbientCapabilities in a systemd unit)", e.name, err)
+	case err != nil:
 		return fmt.Errorf("entrypoint %q: %w", e.name, err)
 	}
 	if e.deps.Packets != nil {

@@ -56,6 +56,21 @@ func TestListenErrors(t *testing.T) {
 	}
 }
 
+// TestPrivilegedPorts expects the capability in the error of a port that the process may not bind.
+func TestPrivilegedPorts(t *testing.T) {
+	denied := func(context.Context, string, string) (net.Listener, error) {
+		return nil, &net.OpError{Op: "listen", Net: "tcp", Err: syscall.EACCES}
+	}
+	e, err := entrypoint.New("web", newConfig(), http.HandlerFunc(hello), nil,
+		entrypoint.Dependencies{Logger: newMemory(t), Listen: denied})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Listen(t.Context()); err == nil || !strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") {
+		t.Errorf("error %v, want one with the capability", err)
+	}
+}
+
 func TestReusePort(t *testing.T) {
 	share := func(c *static.EntryPoint) { c.ReusePort = true }
 	s := start(t, http.HandlerFunc(hello), share)

@@ -121,7 +121,8 @@ func checkUnary(ctx context.Context, t *testing.T, client *grpc.ClientConn) {
 	}
 	equal(t, "unary", fmt.Sprint(out.GetValue(), trailer["x-trailer"]), "echo a[end]")
 	err := client.Invoke(ctx, "/test.Echo/Unary", wrapperspb.String("fail"), out)
-	equal(t, "error", fmt.Sprint(status.Code(err), status.Convert(err).Message()), "FailedPrecondition"+"as requested: 100%")
+	equal(t, "error", fmt.Sprint(status.Code(err), status.Convert(err).Message()),
+		"FailedPrecondition"+"as requested: 100%")
 	err = client.Invoke(ctx, "/test.Echo/Missing", wrapperspb.String("a"), out)
 	equal(t, "missing", status.Code(err).String(), "Unimplemented")
 }

@@ -15,10 +15,15 @@ import (
 // measured are the signals that need a service's duration.
 const measured = telemetry.ObserveMetrics | telemetry.ObserveAccess
 
-// took adds to the record how long the service has taken; before is the time from the start until the service
-// was called. A failover calls two services. Only the monotonic time is read, which costs half of time.Now.
-func took(record *telemetry.Record, start time.Time, before time.Duration) {
-	record.ServiceDuration += time.Since(start) - before
+// took adds to the record, and to the member that served the request at the first attempt, how long the service has
+// taken; before is the time from the start until the service was called. A failover calls two services. Only the
+// monotonic time is read, which costs half of time.Now.
+func took(record *telemetry.Record, start time.Time, before time.Duration, served **loadbalancer.Member) {
+	duration := time.Since(start) - before
+	record.ServiceDuration += duration
+	if *served != nil && record.Observe.Has(telemetry.ObserveMetrics) {
+		(*served).Took(duration)
+	}
 }
 
 // beginSpan starts the client span of a sampled request.

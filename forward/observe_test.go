@@ -41,8 +41,8 @@ func observed(t *testing.T, g *rig, record *telemetry.Record) *httptest.Response
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/a?token=b",
 		http.NoBody)
 	w := httptest.NewRecorder()
-	forward.NewService(g.pool, forward.Options{Service: "svc@file", Series: new(metrics.Series), Retry: statuses(t, "503")}).ServeHTTP(w,
-		r)
+	options := forward.Options{Service: "svc@file", Series: new(metrics.Series), Retry: statuses(t, "503")}
+	forward.NewService(g.pool, options).ServeHTTP(w, r)
 	return w
 }
 
@@ -93,7 +93,8 @@ func TestSpanOfAnUnknownMethod(t *testing.T) {
 	forward.NewService(g.pool, forward.Options{Service: "svc@file"}).ServeHTTP(httptest.NewRecorder(), r)
 	equal(t, "spans", len(root.children), 1)
 	attributes := root.children[0].attributes
-	equal(t, "span", []any{root.children[0].name, attributes["http.request.method"], attributes["http.request.method_original"]},
+	equal(t, "span",
+		[]any{root.children[0].name, attributes["http.request.method"], attributes["http.request.method_original"]},
 		[]any{"HTTP", "_OTHER", "BREW"})
 }
 

@@ -65,6 +65,9 @@ func (a *attempt) done() {
 	case result.Latency > 0:
 		result.Now = result.Began + result.Latency
 	}
+	if a.record.Observe.Has(telemetry.ObserveMetrics) {
+		a.target.Member.Count(result)
+	}
 	a.target.Member.Done(*result)
 	if a.state.span != nil {
 		a.endSpan()

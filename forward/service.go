@@ -43,7 +43,7 @@ type Service struct {
 	memory  *memory
 }
 
-// memory is what the services of a transport use again.
+// memory is recycled memory, which the services of a transport share.
 type memory struct {
 	// attempts holds attempts to which no reference is left.
 	attempts sync.Pool
@@ -76,9 +76,10 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if start.IsZero() {
 		start = time.Now()
 	}
+	var served *loadbalancer.Member // At the first attempt.
 	if record.Observe&measured != 0 {
 		before := time.Since(start)
-		defer took(record, start, before)
+		defer took(record, start, before, &served)
 	}
 	policy := retry.PolicyFrom(r.Context()) // that of a middleware
 	if policy == nil {
@@ -94,6 +95,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for a != nil {
 		if err = s.try(a); err == nil {
+			if len(a.state.pick.Tried) == 0 {
+				served = a.target.Member
+			}
 			s.succeed(a)
 			return
 		}

@@ -122,8 +122,8 @@ func TestForwardingSets(t *testing.T) {
 			want: http.Header{forwarded.XForwardedProto: {"http"}, forwarded.XForwardedPort: {"80"}},
 		},
 		{
-			name: "trusted peer", forwarding: forwarded.Policy{Trusted: trust, Server: "edge", SchemeHeaders: true}, host: "example.com",
-			peer: "192.0.2.1",
+			name: "trusted peer", host: "example.com", peer: "192.0.2.1",
+			forwarding: forwarded.Policy{Trusted: trust, Server: "edge", SchemeHeaders: true},
 			in: http.Header{
 				forwarded.XRealIP: {"203.0.113.1"}, forwarded.XForwardedProto: {"https"},
 				forwarded.XForwardedHost:   {"public.example"},

@@ -27,6 +27,7 @@ type Member struct {
 	// active counts the pool's requests in flight to the endpoint, as long as the pool has limits.
 	active        atomic.Int64
 	latency       atomic.Pointer[picker.Latency]
+	traffic       memberTraffic
 	outlier       outlier.State
 	statusReasons statusReasons
 

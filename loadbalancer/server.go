@@ -54,14 +54,21 @@ func (s ServerSpec) source() string {
 	return source
 }
 
+// ErrPort is the error for a server whose port does not exist, so that no connection to it is possible.
+var ErrPort = errors.New("is not 1 to 65535")
+
 // NewServerSpec translates a server of the configuration. A server given by name refers to the set dns/name:port. It
-// fails when the URL is not scheme://host[:port] with scheme http, https or h2c, or when the weight is negative.
+// fails when the URL is not scheme://host[:port] with scheme http, https or h2c, or when the weight is negative; the
+// error is ErrPort when the port does not exist.
 func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 	location, err := url.Parse(server.URL)
 	if err != nil {
 		return ServerSpec{}, unreadable(server.URL, err)
 	}
 	name := shown(location)
+	if hint := withScheme(server.URL); hint != "" {
+		return ServerSpec{}, fmt.Errorf("server %q: the URL has no scheme: write %s", name, hint)
+	}
 	port, err := portOf(location)
 	if err != nil {
 		return ServerSpec{}, fmt.Errorf("server %q: %w", name, err)
@@ -92,7 +99,22 @@ func unreadable(text string, err error) error {
 	if !ok || strings.Contains(text, "@") {
 		return errors.New("the URL can't be read")
 	}
+	if hint := withScheme(text); hint != "" {
+		return fmt.Errorf("the URL has no scheme: write %s", hint)
+	}
 	return fmt.Errorf("the URL can't be read: %w", parse.Err)
+}
+
+// withScheme returns a text that is an address without a scheme as a URL, or "".
+func withScheme(text string) string {
+	if text == "" || strings.Contains(text, ":/") || strings.ContainsAny(text, "@?#") {
+		return ""
+	}
+	location, err := url.Parse("http://" + strings.TrimPrefix(text, "//"))
+	if err != nil || location.Hostname() == "" {
+		return ""
+	}
+	return location.String()
 }
 
 // shown returns a URL for error messages, without what may be a password or a token.
@@ -132,7 +154,7 @@ func portOf(location *url.URL) (string, error) {
 		return "", fmt.Errorf("the scheme %q is none of http, https and h2c", location.Scheme)
 	}
 	if _, err := netip.ParseAddrPort("0.0.0.0:" + port); err != nil || port == "0" {
-		return "", fmt.Errorf("the port %q is not 1 to 65535", port)
+		return "", fmt.Errorf("the port %q %w", port, ErrPort)
 	}
 	return port, nil
 }

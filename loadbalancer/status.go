@@ -151,6 +151,8 @@ type MemberStatus struct {
 	SlowStart float64
 	// Sticky is the value of the sticky cookie that selects the member; empty without sticky sessions.
 	Sticky string
+	// Traffic is what the member has counted.
+	Traffic Traffic
 }
 
 // Memberships returns the status of the endpoint in each of its pools at a given time, ordered by the names of
@@ -173,6 +175,7 @@ func (p *membership) look(now time.Time) MemberStatus {
 		Share:     p.share(),
 		SlowStart: p.snapshot.slowStartFactor(member, instant),
 		Sticky:    p.snapshot.cookies.of(member),
+		Traffic:   member.Traffic(),
 	}
 	if latency := member.latency.Load(); latency != nil && p.snapshot.timed {
 		seen.Latency = latency.Mean()
@@ -229,7 +232,7 @@ func (r *statusReasons) of(state State, now time.Duration) (reason string, back 
 			reason += ": " + *last
 		}
 	case Ejected:
-		reason = "its answers failed"
+		reason = "requests to it failed"
 		if last := r.ejection.Load(); last != nil {
 			reason, back = reason+": "+last.reason, max(last.until-now, 0)
 		}

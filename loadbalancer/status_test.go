@@ -40,7 +40,7 @@ func TestStatusOfEjectedEndpoints(t *testing.T) {
 	}
 	ejected.Back = 0
 	equal(t, "after failures", ejected, MemberStatus{
-		Service: "shop", State: Ejected, Reason: "its answers failed: broken",
+		Service: "shop", State: Ejected, Reason: "requests to it failed: broken",
 		SlowStart: 1,
 	})
 	equal(t, "its neighbour", membership1(t, b, "192.0.2.2:80").Share, 1.0/3)

@@ -85,6 +85,20 @@ func (f *Files) Watch(name string, reads *Reads) {
 	}
 }
 
+// Add adds watched files of a middleware; those that are watched already stay as they are.
+func (f *Files) Add(name string, reads *Reads) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for path, read := range reads.stamps {
+		if f.read[name] == nil {
+			f.read[name] = map[string]stamp{}
+		}
+		if _, watched := f.read[name][path]; !watched {
+			f.read[name][path] = read
+		}
+	}
+}
+
 // Forget stops watching the files of a middleware.
 func (f *Files) Forget(name string) {
 	f.mutex.Lock()

@@ -47,6 +47,13 @@ type Guard interface {
 	Guards() guard.Access
 }
 
+// TargetRewriter is a Middleware that does nothing but redirect a request or change its path. Its handler depends on
+// the request alone and has no other effect, so that a request can be explained by calling it.
+type TargetRewriter interface {
+	// RewritesTarget does nothing.
+	RewritesTarget()
+}
+
 // Starter is a Middleware that needs more than memory, such as connections. Its constructor only validates and builds.
 // Start is called once, before the first request, when a table that uses it becomes active.
 type Starter interface{ Start() }

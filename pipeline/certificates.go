@@ -24,8 +24,9 @@ type certificate struct {
 }
 
 // update takes the certificates of one provider. A certificate is recognised by its reference: its file, or its place
-// where it is inline. Several entries for one file are distinguished by their order.
-func (c *certificates) update(e *edit) {
+// where it is inline. Several entries for one file are distinguished by their order. Retain reports whether a
+// certificate stays as it is because the next one is invalid.
+func (c *certificates) update(e *edit, retain func(candidate) bool) {
 	var entries []*dynamic.CertificateEntry
 	if e.configuration.TLS != nil {
 		entries = e.configuration.TLS.Certificates
@@ -49,7 +50,9 @@ func (c *certificates) update(e *edit) {
 		var one *certificate
 		if same := known[ref]; len(same) > 0 {
 			one, known[ref] = same[0], same[1:]
-			if next := named(entry, ref.Name); one.declared != entry && !dynamic.Equal(one.kept, next) {
+			next := named(entry, ref.Name)
+			same := func() bool { return dynamic.Equal(one.kept, next) }
+			if !retain(candidate{own: own, merged: ref, current: one.kept, next: next, same: same}) && !same() {
 				one.kept = next
 				c.change(e, ref)
 			}

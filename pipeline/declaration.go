@@ -14,11 +14,14 @@ type declaration struct {
 	sums map[dynamic.Ref]uint64
 	// refused holds the reasons for which objects take no part in the merge.
 	refused map[dynamic.Ref]refusal
+	// retained holds the objects whose last valid definition stays in use.
+	retained map[dynamic.Ref]*retention
 }
 
 func newDeclaration() *declaration {
 	return &declaration{
 		last: &dynamic.Configuration{}, sums: map[dynamic.Ref]uint64{}, refused: map[dynamic.Ref]refusal{},
+		retained: map[dynamic.Ref]*retention{},
 	}
 }
 
@@ -44,35 +47,39 @@ func (d *declaration) same(ref dynamic.Ref, merged, next any) bool {
 }
 
 // update takes what the edit's provider declares now. Of equal values the merged configuration keeps the oldest
-// pointer.
-func (m *merger) update(e *edit) {
-	own := m.declared[e.provider]
-	if own == nil {
-		own = newDeclaration()
-		m.declared[e.provider] = own
-	}
-	before := own.last
+// pointer. An object whose definition has become invalid keeps its last valid one.
+func (m *merger) update(e *edit, own *declaration) {
 	own.last = e.configuration
-	for ref := range e.configuration.Changed(before) {
+	for ref := range e.candidates(own) {
 		value, declared := e.configuration.Find(ref)
 		reason := refuse(ref.Name, value)
 		delete(own.refused, ref)
 		if reason.text != "" && declared {
 			own.refused[ref] = reason
 		}
-		if ref.IsGlobal() {
-			continue // elect chooses the provider that defines it.
+		if ref.IsGlobal() { // elect chooses the provider that defines it.
+			if declared && m.origins.elected[ref] == e.provider {
+				m.retain(e, own, own.candidate(ref, ref, m.builder.Get(ref), value, reason))
+			} else {
+				own.release(ref)
+			}
+			continue
 		}
 		merged := qualify(ref, e.provider)
 		current, absent := m.builder.Get(merged), reason.text != "" && !claims(value)
 		switch {
+		case declared && m.retain(e, own, own.candidate(ref, merged, current, value, reason)):
+			continue
 		case absent && current == nil:
 			continue
 		case absent:
+			own.release(ref)
 			delete(own.sums, ref)
 			m.builder.Delete(merged)
 		case current != nil && own.same(ref, current, value):
-			continue
+			if !e.isTouched(merged) {
+				continue
+			}
 		default:
 			m.builder.Put(merged, value)
 		}
@@ -156,8 +163,13 @@ func (m *merger) elect(e *edit, ref dynamic.Ref, providers []string) {
 			Reason: "provider \"" + winner + "\" defines " + ref.Name + " already and comes first in providers.precedence",
 		})
 	}
+	for name, own := range m.declared {
+		if name != winner || m.origins.elected[ref] != winner {
+			own.release(ref)
+		}
+	}
 	switch current := m.builder.Get(ref); {
-	case current == elected:
+	case current == elected || winner != "" && m.declared[winner].retained[ref] != nil:
 		return
 	case elected == nil:
 		m.builder.Delete(ref)

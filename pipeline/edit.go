@@ -4,18 +4,35 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
+// mergeInput is what a merge is made of.
+type mergeInput struct {
+	// configurations are those of all providers; the map must not change afterwards.
+	configurations map[string]*dynamic.Configuration
+	// providers are the names of those whose configuration is another one than in the merge before.
+	providers []string
+	// touched are objects with changed files, by their references in the merged configuration.
+	touched map[dynamic.Ref]struct{}
+	// verdicts are those of the latest table, sorted: an object that they quarantine has no valid definition.
+	verdicts []dynamic.Verdict
+	now      time.Time
+}
+
 // edit is one merge that is under way. It collects what changes.
 type edit struct {
-	// provider is the one whose configuration is being walked.
-	provider      string
-	configuration *dynamic.Configuration
+	mergeInput
+	// provider is the one whose configuration is being walked, before its configuration in the merge before, and refusals
+	// the objects that it refuses itself.
+	provider              string
+	configuration, before *dynamic.Configuration
+	refusals              map[dynamic.Ref]refusals
 
-	configurations map[string]*dynamic.Configuration
-	changed        map[dynamic.Ref]struct{}
+	changed map[dynamic.Ref]struct{}
 	// refused are the verdicts on objects of the provider that take no part, lost those on objects before which that of
 	// another provider stands.
 	refused, lost []dynamic.Verdict
@@ -31,6 +48,15 @@ func qualify(ref dynamic.Ref, provider string) dynamic.Ref {
 		return dynamic.Ref{Kind: ref.Kind, Name: provider}
 	}
 	return dynamic.Ref{Kind: ref.Kind, Name: ref.Name + "@" + provider}
+}
+
+// unqualify is the reverse of qualify. The provider of an object that belongs to none is empty.
+func unqualify(ref dynamic.Ref) (own dynamic.Ref, provider string) {
+	at := strings.LastIndexByte(ref.Name, '@')
+	if at < 0 {
+		return ref, ""
+	}
+	return dynamic.Ref{Kind: ref.Kind, Name: ref.Name[:at]}, ref.Name[at+1:]
 }
 
 func (e *edit) change(ref dynamic.Ref) { e.changed[ref] = struct{}{} }

@@ -9,14 +9,21 @@ const MaxSettle = maxSettle
 var (
 	SortedRefs     = sortedRefs
 	SortedVerdicts = sortedVerdicts
-	NewMerger      = newMerger
 )
+
+// valid accepts every definition.
+type valid struct{}
+
+func (valid) Validate(ref dynamic.Ref, _ any) dynamic.Verdict { return dynamic.Verdict{Ref: ref} }
+
+// NewMerger is newMerger for definitions that are all valid.
+func NewMerger(precedence []string) *merger { return newMerger(precedence, valid{}) }
 
 // Merge is merge.
 func (m *merger) Merge(
 	configurations map[string]*dynamic.Configuration, changed []string,
 ) (*dynamic.Configuration, map[dynamic.Ref]struct{}) {
-	return m.merge(configurations, changed)
+	return m.merge(mergeInput{configurations: configurations, providers: changed, verdicts: m.merged.Verdicts})
 }
 
 // Origin returns the origin of a merged object.

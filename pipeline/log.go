@@ -10,7 +10,7 @@ type LogSink struct {
 	Logger telemetry.Logger
 }
 
-// Publish writes errors for quarantined objects, warnings for degraded ones, and a line for each recovery.
+// Publish writes errors for quarantined and retained objects, warnings for degraded ones, and a line for each recovery.
 func (s LogSink) Publish(verdicts []dynamic.Verdict) {
 	for _, verdict := range verdicts {
 		fields := []any{"kind", string(verdict.Ref.Kind), "name", verdict.Ref.Name}
@@ -23,6 +23,8 @@ func (s LogSink) Publish(verdicts []dynamic.Verdict) {
 		switch verdict.Status {
 		case dynamic.Quarantined:
 			s.Logger.Error("object quarantined", fields...)
+		case dynamic.Retained:
+			s.Logger.Error("invalid definition refused, the last valid one stays in use", fields...)
 		case dynamic.Degraded:
 			s.Logger.Warn("object degraded", fields...)
 		case dynamic.Accepted:

@@ -64,7 +64,7 @@ func New(options Options) *Pipeline {
 	}
 	p := &Pipeline{
 		options:  options,
-		merger:   newMerger(options.Precedence),
+		merger:   newMerger(options.Precedence, options.Compiler),
 		dirty:    map[string]bool{},
 		debounce: newDebounce(hold),
 		received: map[string]time.Time{},
@@ -199,12 +199,18 @@ func (p *Pipeline) pending() bool {
 // apply merges the providers that have changed, and compiles the result unless every object is the same.
 func (p *Pipeline) apply(now time.Time, final bool) {
 	p.debounce.applied(now)
-	merged, changed := p.merger.merge(p.update.Configurations, slices.Sorted(maps.Keys(p.dirty)))
+	merged, changed := p.merger.merge(mergeInput{
+		configurations: p.update.Configurations, providers: slices.Sorted(maps.Keys(p.dirty)), touched: p.touched,
+		verdicts: p.latest().verdicts, now: now,
+	})
 	p.merged, p.included = merged, p.update.Configurations
 	clear(p.dirty)
 	p.noteMerged()
-	maps.Copy(changed, p.touched)
-	maps.Copy(p.rebuilt, p.touched)
+	for ref := range p.touched {
+		if _, rebuilt := changed[ref]; rebuilt {
+			p.rebuilt[ref] = struct{}{}
+		}
+	}
 	clear(p.touched)
 	if len(changed) > 0 || p.waiting == nil && p.active.generation == 0 {
 		maps.Copy(p.changed, changed)

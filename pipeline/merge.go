@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
@@ -17,6 +18,7 @@ import (
 // pointers.
 type merger struct {
 	precedence map[string]int
+	validator  Validator
 
 	// declared holds what each provider has declared, by its name.
 	declared     map[string]*declaration
@@ -30,9 +32,10 @@ type merger struct {
 	origins origins
 }
 
-func newMerger(precedence []string) *merger {
+func newMerger(precedence []string, validator Validator) *merger {
 	m := &merger{
 		precedence: map[string]int{},
+		validator:  validator,
 		declared:   map[string]*declaration{},
 		builder: dynamic.NewBuilder(&dynamic.Configuration{
 			HTTP: &dynamic.HTTPConfiguration{}, TCP: &dynamic.TCPConfiguration{}, UDP: &dynamic.UDPConfiguration{},
@@ -50,26 +53,27 @@ func newMerger(precedence []string) *merger {
 	return m
 }
 
-// merge walks the configurations of the changed providers, whose map must not change afterwards. It returns the merged
+// merge walks the configurations of the changed providers, and the objects with changed files. It returns the merged
 // configuration and what has changed in it since the last call; the configuration is the same pointer when nothing has.
-func (m *merger) merge(
-	configurations map[string]*dynamic.Configuration, changed []string,
-) (*dynamic.Configuration, map[dynamic.Ref]struct{}) {
+func (m *merger) merge(input mergeInput) (*dynamic.Configuration, map[dynamic.Ref]struct{}) {
 	e := &edit{
-		configurations: configurations,
-		changed:        map[dynamic.Ref]struct{}{},
-		elected:        map[dynamic.Ref]string{},
-		renamed:        map[dynamic.Ref]dynamic.Ref{},
+		mergeInput: input,
+		changed:    map[dynamic.Ref]struct{}{},
+		elected:    map[dynamic.Ref]string{},
+		renamed:    map[dynamic.Ref]dynamic.Ref{},
 	}
-	providers := m.order(configurations)
-	for _, name := range changed {
-		if e.configuration = configurations[name]; e.configuration == nil {
+	providers := m.order(input.configurations)
+	for _, name := range e.walked() {
+		if e.configuration = input.configurations[name]; e.configuration == nil {
 			continue
 		}
-		e.provider, e.refused = name, nil
-		m.update(e)
-		m.certificates.update(e)
-		m.judge(e)
+		own := m.declaration(name)
+		e.provider, e.refused, e.before = name, nil, own.last
+		e.refusals = refusalsOf(e.configuration.Verdicts)
+		m.update(e, own)
+		m.certificates.update(e, func(c candidate) bool { return m.retain(e, own, c) })
+		own.releaseCertificates(e)
+		m.judge(e, own)
 	}
 	for _, ref := range globals() {
 		m.elect(e, ref, providers)
@@ -79,12 +83,14 @@ func (m *merger) merge(
 		for _, verdict := range m.verdicts[name] {
 			if ref, ok := e.renamed[verdict.Ref]; ok {
 				verdict.Ref = ref
+			} else if own, _ := unqualify(verdict.Ref); own.IsGlobal() && verdict.Status == dynamic.Retained {
+				verdict.Status, verdict.Since = dynamic.Quarantined, time.Time{} // That of another provider serves.
 			}
 			verdicts = append(verdicts, verdict)
 		}
 	}
 	verdicts = sortedVerdicts(verdicts)
-	m.origins = origins{configurations: configurations, elected: e.elected}
+	m.origins = origins{configurations: input.configurations, elected: e.elected}
 	if len(e.changed) == 0 && slices.Equal(verdicts, m.merged.Verdicts) {
 		return m.merged, e.changed
 	}
@@ -94,7 +100,7 @@ func (m *merger) merge(
 }
 
 // judge keeps the verdicts on the objects of the edit's provider and notes the objects whose verdict has changed.
-func (m *merger) judge(e *edit) {
+func (m *merger) judge(e *edit, own *declaration) {
 	after := e.refused
 	for _, verdict := range e.configuration.Verdicts {
 		if verdict.Origin == (dynamic.Origin{}) {
@@ -103,23 +109,53 @@ func (m *merger) judge(e *edit) {
 		verdict.Ref = qualify(verdict.Ref, e.provider)
 		after = append(after, verdict)
 	}
+	after = own.markRetained(after, e)
 	before := m.verdicts[e.provider]
 	m.verdicts[e.provider] = after
 
 	balance := map[dynamic.Verdict]int{}
-	for _, verdict := range before {
-		verdict.Origin = dynamic.Origin{}
-		balance[verdict]--
+	count := func(verdicts []dynamic.Verdict, by int) {
+		for _, verdict := range verdicts {
+			if verdict.Status == dynamic.Retained || verdict.Ref.Kind == dynamic.KindSource {
+				continue // What is merged is the same with and without such a verdict.
+			}
+			verdict.Origin = dynamic.Origin{}
+			balance[verdict] += by
+		}
 	}
-	for _, verdict := range after {
-		verdict.Origin = dynamic.Origin{}
-		balance[verdict]++
-	}
+	count(before, -1)
+	count(after, 1)
 	for verdict, count := range balance {
 		if count != 0 {
 			e.change(verdict.Ref)
 		}
 	}
+}
+
+// walked returns the names of the providers whose objects may have changed, in order. Touched objects that no provider
+// declares count as changed.
+func (e *edit) walked() []string {
+	names := slices.Clone(e.providers)
+	for ref := range e.touched {
+		own, provider := unqualify(ref)
+		if configuration := e.configurations[provider]; configuration != nil && configuration.Object(own) != nil {
+			names = append(names, provider)
+		} else {
+			e.change(ref)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// declaration returns what a provider has declared.
+func (m *merger) declaration(provider string) *declaration {
+	own := m.declared[provider]
+	if own == nil {
+		own = newDeclaration()
+		m.declared[provider] = own
+	}
+	return own
 }
 
 // order returns the names of the providers that have sent a configuration, in order of precedence: internal, those that

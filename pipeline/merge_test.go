@@ -169,19 +169,21 @@ func TestMergeProviderVerdicts(t *testing.T) {
 			Origins: immutable.Of(map[dynamic.Ref]dynamic.Origin{routerRef("a"): {File: "f.yaml", Line: 2}}),
 		}
 		if reason != "" {
-			one.Verdicts = []dynamic.Verdict{{Ref: routerRef("a"), Status: dynamic.Quarantined, Reason: reason}}
+			one.Verdicts = []dynamic.Verdict{{
+				Ref: routerRef("a"), Status: dynamic.Quarantined, Code: dynamic.CodeConflictingName, Reason: reason,
+			}}
 		}
 		return map[string]*dynamic.Configuration{"file": one}
 	}
 	_, _ = m.Merge(declare(""), []string{"file"})
-	merged, changed := m.Merge(declare("unknown key"), []string{"file"})
+	merged, changed := m.Merge(declare("is declared twice"), []string{"file"})
 	if diff := cmp.Diff([]string{`router "a@file"`}, names(changed)); diff != "" {
 		t.Errorf("a new verdict is no change of its object (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"f.yaml:2: router a@file: unknown key"}, lines(merged.Verdicts)); diff != "" {
+	if diff := cmp.Diff([]string{"f.yaml:2: router a@file: is declared twice"}, lines(merged.Verdicts)); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
-	if _, changed = m.Merge(declare("unknown key"), []string{"file"}); len(changed) != 0 {
+	if _, changed = m.Merge(declare("is declared twice"), []string{"file"}); len(changed) != 0 {
 		t.Errorf("the same verdict changed %v", names(changed))
 	}
 	if merged, changed = m.Merge(declare(""), []string{"file"}); len(changed) != 1 || len(merged.Verdicts) != 0 {

@@ -9,9 +9,14 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
+// faultyWait is how long Once waits for a pending provider that has reported an error, which may have tried again by
+// then.
+const faultyWait = time.Second
+
 // Once runs the source until every provider has delivered its first state, or the timeout is over, compiles and
-// activates one settled table, and stops everything. A provider that did not deliver is shown as timed out. It waits
-// for endpoint sets as Run does. It fails when ctx ends before that, or when the source cannot run.
+// activates one settled table, and stops everything. A provider that did not deliver is shown as timed out. One that
+// cannot read its source, and says why, gets a second at most. Once waits for endpoint sets as Run does. It fails when
+// ctx ends before that, or when the source cannot run.
 func (p *Pipeline) Once(ctx context.Context, timeout time.Duration) (*State, error) {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -24,12 +29,16 @@ func (p *Pipeline) Once(ctx context.Context, timeout time.Duration) (*State, err
 	})
 	defer source.Wait()
 	defer cancel()
-	deadline := time.Now().Add(timeout)
-	p.receive(time.Now())
-	if err := p.receiveUntil(ctx, failed, deadline, func() bool { return !p.pending() }); err != nil {
+	begin := time.Now()
+	p.receive(begin)
+	first := begin.Add(min(timeout, faultyWait))
+	if err := p.receiveUntil(ctx, failed, first, func() bool { return !p.pending() }); err != nil {
 		return nil, err
 	}
-	late := p.late()
+	if err := p.receiveUntil(ctx, failed, begin.Add(timeout), func() bool { return !p.pendingFaultless() }); err != nil {
+		return nil, err
+	}
+	late, waited := p.late(), time.Since(begin).Round(time.Second)
 	p.apply(time.Now(), true)
 	if err := p.receiveUntil(ctx, failed, p.activateAt(), func() bool {
 		p.activate(time.Now())
@@ -40,7 +49,7 @@ func (p *Pipeline) Once(ctx context.Context, timeout time.Duration) (*State, err
 	p.activate(time.Now())
 	for next := p.options.Endpoints.Flush(time.Now()); !next.IsZero(); next = p.options.Endpoints.Flush(next) {
 	}
-	p.giveUp(late, timeout)
+	p.giveUp(late, waited)
 	p.publishState()
 	return p.State(), nil
 }
@@ -75,11 +84,21 @@ func (p *Pipeline) late() []string {
 	return names
 }
 
+// pendingFaultless reports whether a provider is pending that has not reported why.
+func (p *Pipeline) pendingFaultless() bool {
+	for _, status := range p.update.States {
+		if status.State == dynamic.StatePending && status.Reason == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // giveUp shows the providers that were late as timed out, also those that have spoken after the table was made.
-func (p *Pipeline) giveUp(late []string, timeout time.Duration) {
+func (p *Pipeline) giveUp(late []string, waited time.Duration) {
 	for _, name := range late {
 		status := p.update.States[name]
-		reason := fmt.Sprintf("no first state within %s", timeout)
+		reason := fmt.Sprintf("no first state within %s", waited)
 		if status.Reason != "" {
 			reason += "; " + status.Reason
 		}

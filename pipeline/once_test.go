@@ -81,6 +81,24 @@ func TestOnceGivesUp(t *testing.T) {
 	})
 }
 
+// A provider that reports why it cannot read its source is not waited for until the end.
+func TestOnceGivesUpOnAProviderWithAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "file", "docker")
+		done := r.once(t.Context(), time.Minute)
+		r.send("file", routers("r", "Host(`a`)"))
+		r.providers["docker"] <- dynamic.Message{Reason: "connection refused"}
+		got := <-done
+		if got.err != nil || time.Since(r.begin) != time.Second {
+			t.Fatalf("Once = %v after %s", got.err, time.Since(r.begin))
+		}
+		docker := got.state.Providers["docker"]
+		if docker.State != dynamic.StateTimedOut || docker.Reason != "no first state within 1s; connection refused" {
+			t.Errorf("docker = %+v", docker)
+		}
+	})
+}
+
 func TestOnceEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "file")

@@ -29,6 +29,7 @@ type Source interface {
 
 // Compiler makes a table of a merged configuration; router.Compiler is one.
 type Compiler interface {
+	Validator
 	// Compile makes a table that serves after its Activate. It is called by one goroutine only. A Compiled that a newer
 	// configuration supersedes is dropped.
 	Compile(input router.Input) router.Compiled
@@ -81,6 +82,8 @@ type Metrics interface {
 	Reloaded(reload metrics.Reload)
 	// SetQuarantined records how many objects are quarantined.
 	SetQuarantined(objects int)
+	// SetRetained records how many objects keep their last valid definition.
+	SetRetained(objects int)
 }
 
 // Options says what a Pipeline is made of.

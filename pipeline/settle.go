@@ -66,7 +66,8 @@ func (p *Pipeline) publishVerdicts() (worse, recovered []dynamic.Verdict) {
 		p.published, worse = without(p.published, recovered), nil
 	}
 	if p.options.Metrics != nil {
-		p.options.Metrics.SetQuarantined(Quarantined(p.published))
+		p.options.Metrics.SetQuarantined(Count(p.published, dynamic.Quarantined))
+		p.options.Metrics.SetRetained(Count(p.published, dynamic.Retained))
 	}
 	published := slices.Concat(worse, recovered)
 	if len(published) == 0 {

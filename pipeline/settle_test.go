@@ -140,7 +140,8 @@ func TestQuietWindowIsNotPutOffForEver(t *testing.T) {
 			pass(200 * ms)
 		}
 		if len(r.seen().published) != 1 || r.seen().when[0].Sub(begin) != pipeline.MaxSettle {
-			t.Errorf("published %d times, first after %v; want once after %s", len(r.seen().published), r.seen().when, pipeline.MaxSettle)
+			t.Errorf("published %d times, first after %v; want once after %s",
+				len(r.seen().published), r.seen().when, pipeline.MaxSettle)
 		}
 	})
 }

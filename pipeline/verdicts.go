@@ -68,11 +68,16 @@ func sameNews(a, b dynamic.Verdict) bool {
 // combine returns everything that is known to be wrong: the verdicts that came with the configuration and those of its
 // compilation, which get the origins of their objects.
 func combine(configuration *dynamic.Configuration, from origins, compiled []dynamic.Verdict) []dynamic.Verdict {
-	all := slices.Concat(configuration.Verdicts, compiled)
+	all := slices.Clone(configuration.Verdicts)
+	compiled = explainRetained(all, compiled)
+	all = append(all, compiled...)
 	// A provider's verdict has the line of the error; one of the compilation has the object only.
 	for i := len(configuration.Verdicts); i < len(all); i++ {
 		if origin, ok := from.of(all[i].Ref); ok {
 			all[i].Origin = origin
+		} else if all[i].Code == dynamic.CodeMissingCertificate { // The default store need not be declared.
+			all[i].Origin, _ = from.of(all[i].Cause)
+			all[i].Origin.Resource = nil // The verdict is not about the router.
 		}
 	}
 	return sortedVerdicts(all)
@@ -132,11 +137,11 @@ func without(verdicts, recovered []dynamic.Verdict) []dynamic.Verdict {
 	return slices.DeleteFunc(slices.Clone(verdicts), func(v dynamic.Verdict) bool { return gone[v.Ref] })
 }
 
-// Quarantined counts the objects that are quarantined.
-func Quarantined(verdicts []dynamic.Verdict) int {
+// Count counts the objects that have a verdict of a status.
+func Count(verdicts []dynamic.Verdict, status dynamic.Status) int {
 	objects := map[dynamic.Ref]struct{}{}
 	for _, verdict := range verdicts {
-		if verdict.Status == dynamic.Quarantined {
+		if verdict.Status == status {
 			objects[verdict.Ref] = struct{}{}
 		}
 	}

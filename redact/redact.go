@@ -9,7 +9,8 @@
 //	secret:"file"   the path of a file, which is shown; inline PEM text and keys are not
 //	secret:"url"    a URL, of which scheme, host and path are shown; a plain address is shown as a whole
 //	secret:"host"   a URL, of which scheme and host are shown
-//	secret:"path"   the path and query of a URL, of which the path is shown; it begins with / or {status}
+//	secret:"path"   the path and query of a URL, of which the path is shown, and parameters like url={url}, whose value
+//	                is a placeholder; it begins with / or {status}
 //
 // The tag applies to everything below the field: elements of lists, and values of maps. If the values of a map are
 // secret, keys other than words are too.
@@ -20,6 +21,7 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -155,16 +157,38 @@ func text(value, rule string) string {
 	case rule == file && isFile(value):
 		return value
 	case rule == path && (isPath(value) || strings.HasPrefix(value, "{status}")):
-		if end := strings.IndexAny(value, "?#"); end >= 0 {
-			return value[:end+1] + Hidden
+		end := strings.IndexAny(value, "?#")
+		if end < 0 {
+			return value
 		}
-		return value
+		if value[end] == '?' {
+			return value[:end+1] + parameters(value[end+1:])
+		}
+		return value[:end+1] + Hidden
 	case (rule == whole || rule == host) && isAddress(value):
 		return value
 	case rule == whole || rule == host:
 		return address(value, rule == whole)
 	}
 	return Hidden
+}
+
+// parameters returns a query in which every parameter is hidden that is not a placeholder, or a word with a placeholder
+// as its value.
+func parameters(query string) string {
+	list := strings.Split(query, "&")
+	for i, parameter := range list {
+		name, value, _ := strings.Cut(parameter, "=")
+		if !isPlaceholder(parameter) && (!isWord(name) || !isPlaceholder(value)) {
+			list[i] = Hidden
+		}
+	}
+	return strings.Join(slices.Compact(list), "&")
+}
+
+// isPlaceholder reports whether a value is one of the placeholders of the middleware errors.
+func isPlaceholder(value string) bool {
+	return value == "{status}" || value == "{originalStatus}" || value == "{url}"
 }
 
 // isPath reports whether a value is an absolute path, and not an address without a scheme.

@@ -117,6 +117,8 @@ func TestTexts(t *testing.T) {
 		{path, "/health", "/health"},
 		{path, "//" + secret + "@/x", Hidden},
 		{path, "/health?token=" + secret, "/health?" + Hidden},
+		{path, "/{status}.html?{url}&of={url}&a=" + secret, "/{status}.html?{url}&of={url}&" + Hidden},
+		{path, "/?" + secret + "&of={url}" + secret, "/?" + Hidden},
 		{path, "/health#" + secret, "/health#" + Hidden},
 		{path, secret, Hidden},
 		{path, "http://user:" + secret + "@a.test/", Hidden},

@@ -24,6 +24,8 @@ type Options struct {
 	// Precedence orders providers for routers that their priority, precedence and creation time do not order, first wins;
 	// providers that it does not name come last.
 	Precedence []string
+	// RuleSyntax is the syntax of rules whose router names none: v3, which is the default, or v2 (core.defaultRuleSyntax).
+	RuleSyntax string
 	// Registry holds the pools; nil means that the compiler makes its own, which checks no endpoint.
 	Registry *loadbalancer.Registry
 	// Internal are the services that Sluice itself answers (ping@internal and so on), by qualified name.

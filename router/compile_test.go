@@ -233,8 +233,8 @@ func referenceFaults() map[string]faultCase {
 			broken(dynamic.KindRouter), "Path(`/bad`) || Path(`/worse`)", http.StatusOK,
 		},
 		"ruleSyntax v2": {
-			func(b *bench) { b.router("bad@file", "Path(`/bad`)", "a@internal").RuleSyntax = "v2" },
-			broken(dynamic.KindRouter), "ruleSyntax v2 is not supported", http.StatusOK,
+			func(b *bench) { b.router("bad@file", "PathRegexp(`/bad`)", "a@internal").RuleSyntax = "v2" },
+			broken(dynamic.KindRouter), "set ruleSyntax: v3", http.StatusOK,
 		},
 		"a rule within another router": {
 			func(b *bench) { b.router("bad@file", "Path(`/bad`)", "a@internal").ParentRefs = []string{"good"} },

@@ -1,11 +1,10 @@
 package router
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
@@ -36,16 +35,22 @@ type Explanation struct {
 	Path       string `json:"path"`
 	TLS        bool   `json:"tls"`
 	// Status is the status code that Sluice itself answers with: 404 without a router, 400 for a path that is refused,
-	// 503 for a disabled router or an empty pool; 0 when an endpoint answers.
+	// 503 for a disabled router or an empty pool, that of a redirection; 0 when an endpoint answers.
 	Status int    `json:"status,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Guess says why this entrypoint was chosen; it is empty when the question names it.
+	Guess string `json:"guess,omitempty"`
+	// Location is where a redirection leads to, and ForwardedPath the path that the service receives, when middlewares
+	// have changed it. Middlewares that do anything but these two are taken to pass the request on.
+	Location      string `json:"location,omitempty"`
+	ForwardedPath string `json:"forwardedPath,omitempty"`
 	// Router is the one that answers.
 	Router *Candidate `json:"router,omitempty"`
 	// Middlewares are applied in this order.
 	Middlewares []string       `json:"middlewares,omitempty"`
 	Service     *ServiceStatus `json:"service,omitempty"`
-	// Next are the routers that came next, and why they do not match: those that are tried, in order, and then
-	// the ones whose rules are nearest to holding.
+	// Next are the routers that came next, and why they do not answer: those that are tried, in order, when a router
+	// answers, and then the ones whose rules share most with the request.
 	Next []Candidate `json:"next,omitempty"`
 	// Elsewhere are routers that would answer on another entrypoint, or with TLS instead of without; it is filled when
 	// no router matches here.
@@ -79,11 +84,11 @@ func (t *Table) Explain(question Question) (Explanation, error) {
 		return Explanation{}, err
 	}
 	secure := request.URL.Scheme == "https"
-	entry, err := t.choose(question.EntryPoint, request.URL.Port(), secure)
+	entry, guess, err := t.choose(question, request.URL.Port(), secure)
 	if err != nil {
 		return Explanation{}, err
 	}
-	answer := Explanation{Method: request.Method, EntryPoint: entry.entrypoint.Name, TLS: secure}
+	answer := Explanation{Method: request.Method, EntryPoint: entry.entrypoint.Name, TLS: secure, Guess: guess}
 	request.RequestURI = request.URL.RequestURI()
 	request.URL.Scheme, request.URL.Host = "", ""
 	if _, err := entry.entrypoint.Policy.Normalize(request); err != nil {
@@ -97,7 +102,7 @@ func (t *Table) Explain(question Question) (Explanation, error) {
 	var view rule.Request
 	fill(&view, request)
 	answer.Host, answer.Path = view.Host, view.Path
-	entry.explain(&answer, &view, secure)
+	entry.explain(&answer, &view, request)
 	if answer.Router == nil {
 		answer.Elsewhere = t.elsewhere(entry, &view, secure)
 	}
@@ -123,6 +128,9 @@ func (q Question) request() (*http.Request, error) {
 		request.Host = host
 		request.Header.Del("Host")
 	}
+	if request.URL.Scheme == "https" {
+		request.TLS = &tls.ConnectionState{}
+	}
 	request.RemoteAddr = "127.0.0.1:0"
 	if q.Client != "" {
 		if !isAddress(q.Client) {
@@ -133,52 +141,8 @@ func (q Question) request() (*http.Request, error) {
 	return request, nil
 }
 
-// choose returns the entrypoint by name, else by port, else the first default one that fits the scheme.
-func (t *Table) choose(name, port string, secure bool) (*entry, error) {
-	if name != "" {
-		if found, known := t.entries[name]; known {
-			return found, nil
-		}
-		return nil, fmt.Errorf("entrypoint %q is none of %s", name, strings.Join(slices.Sorted(maps.Keys(t.entries)), ", "))
-	}
-	if port == "" {
-		port = "80"
-		if secure {
-			port = "443"
-		}
-	}
-	var best *entry
-	for _, candidate := range t.entries {
-		if best == nil || candidate.fits(port, secure, best) {
-			best = candidate
-		}
-	}
-	if best == nil {
-		return nil, errors.New("there is no entrypoint")
-	}
-	return best, nil
-}
-
-// fits reports whether e is a better guess than other for a port and scheme; names decide between equals.
-func (e *entry) fits(port string, secure bool, other *entry) bool {
-	score := func(x *entry) int {
-		points := 0
-		if fmt.Sprint(x.entrypoint.Port) == port {
-			points += 4
-		}
-		if x.index(secure).Len() > 0 {
-			points += 2
-		}
-		if x.entrypoint.Default {
-			points++
-		}
-		return points
-	}
-	mine, theirs := score(e), score(other)
-	return mine > theirs || (mine == theirs && e.entrypoint.Name < other.entrypoint.Name)
-}
-
-func (e *entry) explain(answer *Explanation, view *rule.Request, secure bool) {
+func (e *entry) explain(answer *Explanation, view *rule.Request, request *http.Request) {
+	secure := answer.TLS
 	routes := e.index(secure)
 	var winner *index.Route[*Route]
 	seen := map[string]bool{}
@@ -193,6 +157,10 @@ func (e *entry) explain(answer *Explanation, view *rule.Request, secure bool) {
 		}
 		return winner == nil || len(answer.Next) < runnersUp
 	})
+	if winner == nil { // What the index proposes is not nearer than the rest.
+		answer.Next = nil
+		clear(seen)
+	}
 	for _, route := range nearest(routes.All(), view, seen, runnersUp-len(answer.Next)) {
 		answer.Next = append(answer.Next, beaten(route, winner, view))
 	}
@@ -205,7 +173,7 @@ func (e *entry) explain(answer *Explanation, view *rule.Request, secure bool) {
 	}
 	chosen := candidate(winner, view)
 	answer.Router = &chosen
-	winner.Value.explain(answer)
+	winner.Value.explain(answer, request)
 }
 
 func candidate(route *index.Route[*Route], view *rule.Request) Candidate {
@@ -217,12 +185,15 @@ func candidate(route *index.Route[*Route], view *rule.Request) Candidate {
 	return found
 }
 
-func (r *Route) explain(answer *Explanation) {
+func (r *Route) explain(answer *Explanation, request *http.Request) {
 	if r.service == nil {
 		answer.Status, answer.Reason = http.StatusServiceUnavailable, "the router is disabled: "+r.fault
 		return
 	}
 	answer.Middlewares = r.steps
+	if r.rewriteTarget(answer, request); answer.Status != 0 {
+		return
+	}
 	status := r.service.status()
 	answer.Service = &status
 	if !status.answers() {

@@ -1,14 +1,11 @@
 package router
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
-	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
 )
@@ -33,53 +30,6 @@ func beaten(route, winner *index.Route[*Route], view *rule.Request) Candidate {
 		loser.Reason = "its rule matches too with the same priority, but its name comes later"
 	}
 	return loser
-}
-
-// nearest returns the routes whose rules come nearest to holding, beside those that were seen.
-func nearest(routes []*index.Route[*Route], view *rule.Request, seen map[string]bool, most int) []*index.Route[*Route] {
-	if most <= 0 {
-		return nil
-	}
-	type distant struct {
-		route    *index.Route[*Route]
-		distance int
-	}
-	var all []distant
-	for _, route := range routes {
-		if !seen[route.Name] {
-			all = append(all, distant{route, distance(route.Rule, view)})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b distant) int { return cmp.Compare(a.distance, b.distance) })
-	var found []*index.Route[*Route]
-	for _, one := range all[:min(most, len(all))] {
-		found = append(found, one.route)
-	}
-	return found
-}
-
-// distance says how far a rule is from holding: a wrong host counts most, less when it is only misspelt, then a wrong
-// path.
-func distance(parsed *rule.Rule, view *rule.Request) int {
-	const otherHost, misspeltHost, otherPath, otherElse = 8, 1, 2, 1
-	_, steps := parsed.Explain(view)
-	host, rest := 0, 0
-	for _, step := range steps {
-		switch matcher := strings.TrimPrefix(step.Matcher, "!"); {
-		case strings.HasPrefix(matcher, "Host"):
-			host = otherHost
-		case strings.HasPrefix(matcher, "Path"):
-			rest += otherPath
-		default:
-			rest += otherElse
-		}
-	}
-	if host > 0 {
-		if _, misspelt := document.Nearest(view.Host, parsed.Domains()); misspelt {
-			host = misspeltHost
-		}
-	}
-	return host + rest
 }
 
 // elsewhere matches the routers of other entrypoints, and those with TLS for a request without it or the reverse.

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // loadBalancer compiles a service that balances over servers.
 func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBalancer) {
 	spec := loadbalancer.PoolSpec{Name: node.name}
-	if spec.Servers, node.err = servers(config); node.err != nil {
+	if spec.Servers, node.err = node.servers(config); node.err != nil {
 		return
 	}
 	again := c.retry
@@ -59,14 +60,19 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 	node.handler = forward.NewService(node.pool, options)
 }
 
-// servers translates what a load balancer lists into what a pool takes.
-func servers(config *dynamic.ServersLoadBalancer) ([]loadbalancer.ServerSpec, error) {
+// servers translates what a load balancer lists into what a pool takes. A server whose port does not exist is left out
+// with a warning, so that the others serve.
+func (n *serviceNode) servers(config *dynamic.ServersLoadBalancer) ([]loadbalancer.ServerSpec, error) {
 	if config.EndpointSet != "" {
 		return []loadbalancer.ServerSpec{{SetKey: config.EndpointSet, Scheme: config.Scheme, Weight: 1}}, nil
 	}
 	specs := make([]loadbalancer.ServerSpec, 0, len(config.Servers))
 	for i := range config.Servers {
 		spec, err := loadbalancer.NewServerSpec(config.Servers[i])
+		if errors.Is(err, loadbalancer.ErrPort) {
+			n.warnings = append(n.warnings, fmt.Sprintf("loadBalancer.servers[%d]: %v; the server is left out", i, err))
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("loadBalancer.servers[%d]: %w", i, err)
 		}

@@ -84,9 +84,9 @@ func TestRulesAsTreesAreChecked(t *testing.T) {
 			"rule: a part of the rule is not exactly one of a matcher, All, Any and Not",
 		},
 		{
-			"the v2 language",
-			dynamic.Router{RuleSyntax: "v2", Match: path},
-			"ruleSyntax v2 is not supported; write the rule in v3",
+			"an unknown language",
+			dynamic.Router{RuleSyntax: "v4", Match: path},
+			`ruleSyntax "v4" is neither v2 nor v3`,
 		},
 	}
 	for _, test := range tests {

@@ -44,6 +44,8 @@ type middlewareInstances struct {
 	// middlewares that the next table does not use.
 	changed, changedOwners map[string]struct{}
 	replaced               []*builtMiddleware
+	// refused are the files of invalid definitions, by the names of those that stay in use in their place.
+	refused map[string]*middleware.Reads
 
 	// mutex guards what readers see: the middlewares and owners of the table that serves.
 	mutex         sync.Mutex
@@ -59,6 +61,7 @@ func newMiddlewareInstances(files *middleware.Files) *middlewareInstances {
 		owners:        map[string]instances{},
 		changed:       map[string]struct{}{},
 		changedOwners: map[string]struct{}{},
+		refused:       map[string]*middleware.Reads{},
 		serving:       map[string]middleware.Middleware{},
 		servingOwners: map[string]instances{},
 	}
@@ -87,15 +90,30 @@ func (m *middlewareInstances) replace(name string) {
 	}
 }
 
+// refuse notes whether the latest definition of a name is invalid, and has its files watched then, beside those of the
+// one in use. Built is what Build made of it; nil where a definition has no files.
+func (m *middlewareInstances) refuse(name string, built *builtMiddleware, err error) {
+	if err == nil || built == nil {
+		delete(m.refused, name)
+		return
+	}
+	m.refused[name] = built.reads
+	m.files.Add(name, built.reads)
+}
+
 // activate starts what the next table uses and nothing before it did, and watches the files that it was made of.
 func (m *middlewareInstances) activate() {
 	for name := range m.changed {
 		entry := m.built[name]
 		if entry == nil {
 			m.files.Forget(name)
+			delete(m.refused, name)
 			continue
 		}
 		m.files.Watch(name, entry.reads)
+		if also := m.refused[name]; also != nil {
+			m.files.Add(name, also)
+		}
 		if entry.started || entry.middleware == nil {
 			continue
 		}

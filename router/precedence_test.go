@@ -16,13 +16,21 @@ import (
 // newRouters activates routers whose services are a@internal and b@internal, which answer with their names.
 func newRouters(t *testing.T, routers map[string]*dynamic.Router) (*router.ActiveTable, []dynamic.Verdict) {
 	t.Helper()
+	return newRoutersIn(t, "", routers)
+}
+
+// newRoutersIn is newRouters with a default syntax of rules.
+func newRoutersIn(t *testing.T, syntax string, routers map[string]*dynamic.Router) (
+	*router.ActiveTable, []dynamic.Verdict,
+) {
+	t.Helper()
 	entrypoints := []router.EntryPoint{{Name: "web", Port: 80, Default: true, Policy: canonical.DefaultPolicy()}}
 	named := func(name string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Service", name) })
 	}
 	target := router.NewActiveTable(entrypoints)
 	compiler := router.NewCompiler(router.Options{
-		EntryPoints: entrypoints, Precedence: []string{"docker", "file"},
+		EntryPoints: entrypoints, Precedence: []string{"docker", "file"}, RuleSyntax: syntax,
 		Internal: map[string]http.Handler{"a@internal": named("a"), "b@internal": named("b")},
 	}, target)
 	var changed []dynamic.Ref

@@ -39,18 +39,24 @@ func providerOf(name string) string {
 // because wraps the fault of an object that another one refers to, naming it.
 func because(ref dynamic.Ref, err error) error {
 	if absent(err) {
-		return &coded{dynamic.MissingCode(ref.Kind), fmt.Errorf("%s %w", ref, err)}
+		return &coded{dynamic.MissingCode(ref.Kind), fmt.Errorf("%s %w", ref, err), ref}
 	}
 	if fault, ok := errors.AsType[*nesting](err); ok {
-		return &coded{dynamic.CodeReferenceLoop, fmt.Errorf("%s %w", ref, fault)}
+		return &coded{dynamic.CodeReferenceLoop, fmt.Errorf("%s %w", ref, fault), ref}
 	}
-	return &coded{dynamic.CodeInvalidReference, fmt.Errorf("%s: %w", ref, err)}
+	cause := ref
+	if deeper, ok := errors.AsType[*coded](err); ok && deeper.cause != (dynamic.Ref{}) {
+		cause = deeper.cause
+	}
+	return &coded{dynamic.CodeInvalidReference, fmt.Errorf("%s: %w", ref, err), cause}
 }
 
 // coded is a fault with the code of its verdict.
 type coded struct {
 	code dynamic.Code
 	error
+	// cause is the object whose fault or absence this is; the zero value for the object's own fault.
+	cause dynamic.Ref
 }
 
 // Unwrap returns the fault without the code.

@@ -50,9 +50,9 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 	}
 	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 	node := &routerNode{}
-	parsed, err := parseRule(definition)
+	parsed, err := parseRule(definition, c.options.RuleSyntax)
 	if err != nil {
-		node.err = &coded{dynamic.CodeInvalidRule, err}
+		node.err = &coded{code: dynamic.CodeInvalidRule, error: err}
 		if refusal := c.source.refused(ref); refusal != nil && !errors.Is(refusal, errMissing) {
 			node.err = refusal
 		}
@@ -92,47 +92,6 @@ func firstOf(err error) error {
 	return err
 }
 
-func parseRule(definition *dynamic.Router) (*rule.Rule, error) {
-	if len(definition.ParentRefs) > 0 {
-		// Such a rule is meant for the requests of another router alone. Among all others it would shut out strangers.
-		return nil, errors.New("parentRefs is not supported yet")
-	}
-	switch definition.RuleSyntax {
-	case "", "v3", "default":
-	case "v2":
-		if v3, ok := rule.ParseV2Hint(definition.Rule); ok {
-			return nil, fmt.Errorf("ruleSyntax v2 is not supported; in v3 the rule is: %s", v3)
-		}
-		if _, err := rule.Parse(definition.Rule); err == nil {
-			return nil, fmt.Errorf("ruleSyntax v2 is not supported; in v3 the rule is: %s", definition.Rule)
-		}
-		return nil, errors.New("ruleSyntax v2 is not supported; write the rule in v3")
-	default:
-		return nil, fmt.Errorf("ruleSyntax %q is not v3", definition.RuleSyntax)
-	}
-	if definition.Match != nil {
-		if definition.Rule != "" {
-			return nil, errors.New("the rule is given twice, as text and as a tree")
-		}
-		parsed, err := rule.New(definition.Match)
-		if err != nil {
-			return nil, fmt.Errorf("rule: %w", err)
-		}
-		return parsed, nil
-	}
-	if definition.Rule == "" {
-		return nil, errors.New("the rule is missing")
-	}
-	parsed, err := rule.Parse(definition.Rule)
-	if err == nil {
-		return parsed, nil
-	}
-	if v3, ok := rule.ParseV2Hint(definition.Rule); ok {
-		return nil, fmt.Errorf("rule is written in the v2 syntax; in v3 it is: %s", v3)
-	}
-	return nil, fmt.Errorf("rule: %w", err)
-}
-
 // entryPointsOf returns the entrypoints of a router that exist.
 func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) []EntryPoint {
 	var found []EntryPoint
@@ -144,7 +103,7 @@ func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) [
 		}
 		if len(found) == 0 {
 			node.err = &coded{
-				dynamic.CodeMissingEntryPoint, errors.New("it names no entrypoint and there is no default one"),
+				code: dynamic.CodeMissingEntryPoint, error: errors.New("it names no entrypoint and there is no default one"),
 			}
 		}
 		return found
@@ -152,7 +111,7 @@ func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) [
 	for _, name := range definition.EntryPoints {
 		at := slices.IndexFunc(c.options.EntryPoints, func(e EntryPoint) bool { return e.Name == name })
 		if at < 0 {
-			node.warn(dynamic.CodeMissingEntryPoint, fmt.Sprintf("entrypoint %q does not exist", name))
+			node.warn(dynamic.CodeMissingEntryPoint, c.tls.missing(name))
 			continue
 		}
 		if !slices.ContainsFunc(found, func(e EntryPoint) bool { return e.Name == name }) {
@@ -161,9 +120,7 @@ func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) [
 	}
 	if len(found) == 0 {
 		node.warnings = nil
-		node.err = &coded{
-			dynamic.CodeMissingEntryPoint, fmt.Errorf("none of its entrypoints exists: %q", definition.EntryPoints),
-		}
+		node.err = &coded{code: dynamic.CodeMissingEntryPoint, error: c.noEntryPoint(definition.EntryPoints)}
 	}
 	return found
 }
@@ -235,7 +192,7 @@ func (c *Compiler) secure(
 		on = c.tls.defaultOf(route.EntryPoint)
 		c.graph.depend(ref, on)
 	}
-	route.domains = parsed.Domains()
+	route.domains, route.certResolver = parsed.Domains(), config.CertResolver != ""
 	options, err := c.tls.options(c.source, on)
 	switch {
 	case err != nil && on.Name != name:
@@ -292,6 +249,8 @@ type Route struct {
 	traceApart bool
 	service    *serviceNode
 	steps      []string
+	// rewriters are those of its middlewares that redirect requests or change their path.
+	rewriters []targetRewriter
 	// fault is why the route is disabled, reason the same for the record of a request, and code its stable name.
 	fault, reason string
 	code          telemetry.Code
@@ -302,10 +261,12 @@ type Route struct {
 	ingress *telemetry.Ingress
 	domains []string
 	tls     *certificate.Options
+	// certResolver says that the router names a resolver of certificates.
+	certResolver bool
 }
 
 func (r *Route) enable(around *middlewareNode, steps []middleware.Middleware, service *serviceNode) {
-	r.service, r.steps = service, around.names
+	r.service, r.steps, r.rewriters = service, around.names, targetRewriters(around.names, steps)
 	handler, retains := r.wrap(steps, service, service.retains || around.retains)
 	r.handler, r.recyclable = handler, !retains
 	_, injects := service.handler.(httpio.TraceInjector)
@@ -314,7 +275,7 @@ func (r *Route) enable(around *middlewareNode, steps []middleware.Middleware, se
 
 // disable makes the route answer 503, so that no router below takes its traffic.
 func (r *Route) disable(fault error) {
-	r.handler, r.service, r.steps, r.fault = nil, nil, nil, fault.Error()
+	r.handler, r.service, r.steps, r.rewriters, r.fault = nil, nil, nil, nil, fault.Error()
 	r.code, r.reason = telemetry.CodeRouterDisabled, "the router is disabled: "+r.fault
 	if errors.Is(fault, errUnguarded) {
 		r.code = telemetry.CodeUnguarded

@@ -10,6 +10,28 @@ import (
 type source struct {
 	config  *dynamic.Configuration
 	refusal map[dynamic.Ref]dynamic.Verdict
+	// stubs are found in the place of objects that are not declared; nil outside of Validate.
+	stubs *stubs
+}
+
+// stubs are empty, valid objects.
+type stubs struct {
+	service    *dynamic.Service
+	middleware *dynamic.Middleware
+	transport  *dynamic.ServersTransport
+	tlsOptions *dynamic.TLSOptions
+}
+
+func newStubs() *stubs {
+	all := &stubs{
+		service:    &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{}},
+		middleware: &dynamic.Middleware{Chain: &dynamic.Chain{}},
+		transport:  &dynamic.ServersTransport{}, tlsOptions: &dynamic.TLSOptions{},
+	}
+	all.service.LoadBalancer.SetDefaults()
+	all.transport.SetDefaults()
+	all.tlsOptions.SetDefaults()
+	return all
 }
 
 func newSource(config *dynamic.Configuration) source {
@@ -45,31 +67,47 @@ func (s source) router(name string) *dynamic.Router {
 }
 
 func (s source) service(name string) *dynamic.Service {
-	if s.config.HTTP == nil {
-		return nil
+	var found *dynamic.Service
+	if s.config.HTTP != nil {
+		found = s.config.HTTP.Services.Get(name)
 	}
-	return s.config.HTTP.Services.Get(name)
+	if found == nil && s.stubs != nil {
+		return s.stubs.service
+	}
+	return found
 }
 
 func (s source) middleware(name string) *dynamic.Middleware {
-	if s.config.HTTP == nil {
-		return nil
+	var found *dynamic.Middleware
+	if s.config.HTTP != nil {
+		found = s.config.HTTP.Middlewares.Get(name)
 	}
-	return s.config.HTTP.Middlewares.Get(name)
+	if found == nil && s.stubs != nil {
+		return s.stubs.middleware
+	}
+	return found
 }
 
 func (s source) transport(name string) *dynamic.ServersTransport {
-	if s.config.HTTP == nil {
-		return nil
+	var found *dynamic.ServersTransport
+	if s.config.HTTP != nil {
+		found = s.config.HTTP.ServersTransports.Get(name)
 	}
-	return s.config.HTTP.ServersTransports.Get(name)
+	if found == nil && s.stubs != nil {
+		return s.stubs.transport
+	}
+	return found
 }
 
 func (s source) tlsOptions(name string) *dynamic.TLSOptions {
-	if s.config.TLS == nil {
-		return nil
+	var found *dynamic.TLSOptions
+	if s.config.TLS != nil {
+		found = s.config.TLS.Options.Get(name)
 	}
-	return s.config.TLS.Options.Get(name)
+	if found == nil && s.stubs != nil {
+		return s.stubs.tlsOptions
+	}
+	return found
 }
 
 func (s source) tlsStore(name string) *dynamic.TLSStore {

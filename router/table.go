@@ -13,6 +13,8 @@ import (
 // Table is the immutable answer to "which route?" for all entrypoints.
 type Table struct {
 	entries map[string]*entry
+	// uncovered is the verdict on hosts without a certificate; its reason is empty when there is none.
+	uncovered dynamic.Verdict
 }
 
 // entry is the part of a table that belongs to one entrypoint.
@@ -23,6 +25,8 @@ type entry struct {
 	// hosts are the TLS options of the hosts that rules name; fallback is for the rest, and nil where it cannot be used.
 	hosts    hosts
 	fallback *certificate.Options
+	// uncovered are the hosts that no certificate covers.
+	uncovered uncovered
 }
 
 type indexKey struct {
@@ -45,23 +49,32 @@ func newTable(entrypoints []EntryPoint) *Table {
 // with returns a table with some routes exchanged; entries that nothing touches are shared. Without any change it
 // returns the same table.
 func (t *Table) with(changes map[indexKey]*change, objects *tlsObjects) *Table {
-	if len(changes) == 0 && !objects.changed {
+	if len(changes) == 0 && !objects.changed && !objects.renewed {
 		return t
 	}
-	next := &Table{entries: make(map[string]*entry, len(t.entries))}
+	next := &Table{entries: make(map[string]*entry, len(t.entries)), uncovered: t.uncovered}
+	same := true
 	for name, old := range t.entries {
 		updated := *old
+		var touched []*index.Route[*Route]
 		if change := changes[indexKey{name, false}]; change != nil {
 			updated.plain = old.plain.Update(change.removed, change.added)
 		}
 		if change := changes[indexKey{name, true}]; change != nil {
 			updated.secure = old.secure.Update(change.removed, change.added)
-			updated.hosts = old.hosts.update(change.replaced(old.secure), change.added, objects.binder(name), objects.changed)
+			replaced := change.replaced(old.secure)
+			touched = slices.Concat(replaced, change.added)
+			updated.hosts = old.hosts.update(replaced, change.added, objects.binder(name), objects.changed)
 		} else if objects.changed {
 			updated.hosts = old.hosts.update(nil, nil, objects.binder(name), true)
 		}
 		updated.fallback = objects.fallbacks[name]
+		updated.uncovered = old.uncovered.update(updated.hosts, touched, objects.covering(name), objects.renewed)
+		same = same && updated.uncovered.routers.Same(old.uncovered.routers)
 		next.entries[name] = &updated
+	}
+	if !same {
+		next.uncovered = uncoveredVerdict(next.entries)
 	}
 	return next
 }

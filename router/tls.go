@@ -32,8 +32,10 @@ type tlsObjects struct {
 	// own are the entrypoints with certificates of their own, and bound the options that present these.
 	own   map[string]bool
 	bound map[boundOptions]*certificate.Options
-	// changed is set when options were built anew in this compilation.
-	changed bool
+	// hasDefault says that a default certificate is configured.
+	hasDefault bool
+	// changed is set when options were built anew in this compilation, renewed when certificates were read.
+	changed, renewed bool
 }
 
 type boundOptions struct {
@@ -185,11 +187,11 @@ func (t *tlsObjects) misplaced(name string, options *dynamic.TLSOptions) error {
 					reason += fmt.Sprintf("; %q accepts no connections by its default options until then", closed.Name)
 				}
 			}
-			return &coded{dynamic.CodeMissingEntryPoint, errors.New(reason)}
+			return &coded{code: dynamic.CodeMissingEntryPoint, error: errors.New(reason)}
 		}
 		for _, other := range t.claims[entryPoint] {
 			if other != name {
-				return &coded{dynamic.CodeConflictingTLSOptions, fmt.Errorf(
+				return &coded{code: dynamic.CodeConflictingTLSOptions, error: fmt.Errorf(
 					"entryPoints: the options %q are the default ones of entrypoint %q too", other, entryPoint)}
 			}
 		}
@@ -257,7 +259,7 @@ func (t *tlsObjects) update(from source, dirty map[dynamic.Ref]struct{}) {
 			t.changed = true
 		}
 	}
-	if certificates {
+	if t.renewed = certificates; certificates {
 		t.readCertificates(from)
 	}
 	if t.fallbacks == nil || t.changed {
@@ -297,6 +299,7 @@ func (t *tlsObjects) readCertificates(from source) {
 			}
 			entries = append(entries, certificate.Entry{
 				Name: entry.Name, Certificate: entry.Certificate, EntryPoints: entryPoints,
+				FilesRevision: entry.FilesRevision,
 			})
 			refs = append(refs, ref)
 			if slices.ContainsFunc(entry.Stores, func(name string) bool { return name != dynamic.DefaultTLSName }) {
@@ -313,10 +316,13 @@ func (t *tlsObjects) readCertificates(from source) {
 		}
 	}
 	store := dynamic.Ref{Kind: dynamic.KindTLSStore, Name: dynamic.DefaultTLSName}
-	if definition := from.tlsStore(dynamic.DefaultTLSName); definition != nil && from.refused(store) == nil {
+	definition := from.tlsStore(dynamic.DefaultTLSName)
+	t.hasDefault = definition != nil && definition.DefaultCertificate != nil
+	if definition != nil && from.refused(store) == nil {
 		if definition.DefaultCertificate != nil {
 			entries = append(entries, certificate.Entry{
 				Name: store.Name, Certificate: *definition.DefaultCertificate, Default: true,
+				FilesRevision: definition.FilesRevision,
 			})
 			refs = append(refs, store)
 		}

@@ -196,7 +196,7 @@ func TestStoresOfOtherNamesAreReported(t *testing.T) {
 }
 
 // selfSigned returns a certificate for a host with its key, both inline.
-func selfSigned(t *testing.T, host string) dynamic.Certificate {
+func selfSigned(t testing.TB, host string) dynamic.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -48,9 +48,9 @@ func (c *Compiler) judge(ref dynamic.Ref) {
 
 // quarantine returns the verdict on an object with a fault.
 func quarantine(ref dynamic.Ref, fault error) dynamic.Verdict {
-	code := dynamic.CodeInvalidOption
+	code, cause := dynamic.CodeInvalidOption, dynamic.Ref{}
 	if known, ok := errors.AsType[*coded](fault); ok {
-		code = known.code
+		code, cause = known.code, known.cause
 	} else if errors.Is(fault, errUnguarded) {
 		code = dynamic.CodeUnguarded
 	} else if _, ok := errors.AsType[*nesting](fault); ok {
@@ -60,6 +60,7 @@ func quarantine(ref dynamic.Ref, fault error) dynamic.Verdict {
 	}
 	return dynamic.Verdict{
 		Ref: ref, Status: dynamic.Quarantined, Code: code, Reason: fault.Error(), Missing: errors.Is(fault, errMissing),
+		Cause: cause,
 	}
 }
 
@@ -69,6 +70,16 @@ func (c *Compiler) verdicts() []dynamic.Verdict {
 	found := map[dynamic.Ref]dynamic.Verdict{}
 	for _, verdict := range c.tls.verdicts(c.source) {
 		if known, again := found[verdict.Ref]; !again || known.Status <= verdict.Status {
+			found[verdict.Ref] = verdict
+		}
+	}
+	if verdict := c.table.uncovered; verdict.Reason != "" {
+		known, again := found[verdict.Ref]
+		switch {
+		case again && known.Status == dynamic.Degraded:
+			verdict.Reason += "; " + known.Reason
+			fallthrough
+		case !again:
 			found[verdict.Ref] = verdict
 		}
 	}
@@ -84,6 +95,7 @@ func (c *Compiler) verdicts() []dynamic.Verdict {
 	for ref := range c.source.refusal {
 		delete(found, ref)
 	}
+	c.suggest(found)
 	return slices.SortedFunc(maps.Values(found), func(a, b dynamic.Verdict) int {
 		return cmp.Or(cmp.Compare(a.Ref.Kind, b.Ref.Kind), cmp.Compare(a.Ref.Name, b.Ref.Name))
 	})

@@ -1,6 +1,9 @@
 package static
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestParseAddress(t *testing.T) {
 	for _, test := range []struct {
@@ -36,6 +39,44 @@ func TestParseAddress(t *testing.T) {
 			if again, err := ParseAddress(got.String()); err != nil || again != got {
 				t.Errorf("%q: its text %q is another address: %+v, %v", test.text, got, again, err)
 			}
+		}
+	}
+}
+
+// TestSameAddress proves that two listeners on one address are found before anything listens, and that what may share
+// one is not.
+func TestSameAddress(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{
+			name: "an entrypoint that exists by itself",
+			args: []string{"--entryPoints.a.address=:8080", "--ping"},
+			want: `flag --entryPoints.a.address: option entryPoints.a.address: the entrypoint "traefik" listens on :8080 too`,
+		},
+		{
+			name: "two spellings of all addresses",
+			args: []string{"--entryPoints.a.address=[::]:80/tcp", "--entryPoints.b.address=:80"},
+			want: `flag --entryPoints.b.address: option entryPoints.b.address: the entrypoint "a" listens on [::]:80/tcp too`,
+		},
+		{name: "reusePort on both", args: []string{
+			"--entryPoints.a.address=:80", "--entryPoints.a.reusePort",
+			"--entryPoints.b.address=:80", "--entryPoints.b.reusePort",
+		}},
+		{name: "tcp and udp", args: []string{"--entryPoints.a.address=:80", "--entryPoints.b.address=:80/udp"}},
+		{name: "a port that the system chooses", args: []string{"--entryPoints.a.address=:0", "--entryPoints.b.address=:0"}},
+	} {
+		_, findings := load(t, "", nil, test.args)
+		var got []string
+		for _, finding := range findings {
+			if finding.Severity == Error {
+				got = append(got, finding.String())
+			}
+		}
+		if strings.Join(got, "; ") != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
 }

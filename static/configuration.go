@@ -1,6 +1,10 @@
 package static
 
-import "github.com/traefik/paerser/types"
+import (
+	"github.com/traefik/paerser/types"
+
+	"github.com/sluiceproxy/sluice/document"
+)
 
 // Configuration is the root of the static configuration.
 // A nil pointer in it means that the section was not written; everything else carries its default.
@@ -19,11 +23,14 @@ type Configuration struct {
 	HostResolver          *HostResolver                   `json:"hostResolver" description:"CNAME flattening of the request's host." support:"warn" why:"rules see the host as the client sent it"`
 	CertificatesResolvers map[string]*CertificateResolver `json:"certificatesResolvers" description:"Certificates that are obtained automatically." support:"refuse" why:"routers would be served with a certificate that no client trusts; give certificates in the dynamic configuration"`
 	Experimental          *Experimental                   `json:"experimental" description:"Switches for features of Traefik that were once experimental." support:"inert"`
-	Core                  *Core                           `json:"core" description:"Deprecated options of the rule language." support:"inert"`
+	Core                  *Core                           `json:"core" description:"Deprecated options of the rule language."`
 	Spiffe                *Spiffe                         `json:"spiffe" description:"The SPIFFE workload API." support:"refuse" why:"the identity of endpoints would not be checked"`
 	Zone                  string                          `json:"zone" description:"Zone that Sluice runs in, whose endpoints are preferred; without it, and with access to a cluster, that of the node NODE_NAME."`
 	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP stapling." support:"warn" why:"certificates are served without a stapled response"`
 }
+
+// Sections returns the names of the root sections of a document of the static configuration.
+func Sections() []string { return document.Keys(Configuration{}) }
 
 // SetDefaults fills in the defaults of every section that is always present.
 func (c *Configuration) SetDefaults() {
@@ -47,7 +54,7 @@ func (g *Global) SetDefaults() {
 
 // Core holds the deprecated options of the rule language.
 type Core struct {
-	DefaultRuleSyntax string `json:"defaultRuleSyntax" description:"Syntax of rules; v3 is the only one that is read." support:"inert"`
+	DefaultRuleSyntax string `json:"defaultRuleSyntax" description:"Syntax of rules whose router names none: v3, or v2, which is deprecated."`
 }
 
 // SetDefaults selects the v3 syntax.

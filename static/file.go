@@ -7,19 +7,12 @@ import (
 	"path/filepath"
 
 	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 // findFile returns the first configuration file in the usual places, or "".
 func findFile(environ environment) string {
-	directories := []string{"/etc/sluice", "/etc/traefik"}
-	if config := environ.value("XDG_CONFIG_HOME"); config != "" {
-		directories = append(directories, config)
-	}
-	if home := environ.value("HOME"); home != "" {
-		directories = append(directories, filepath.Join(home, ".config"))
-	}
-	directories = append(directories, ".")
-	for _, directory := range directories {
+	for _, directory := range SearchFolders(environ) {
 		for _, name := range []string{"sluice", "traefik"} {
 			for _, extension := range []string{".toml", ".yaml", ".yml"} {
 				path := filepath.Join(directory, name+extension)
@@ -57,5 +50,5 @@ func (l *loader) readDocument(data []byte) {
 		l.report(Error, l.File, line, "", reason)
 		return
 	}
-	l.root = root
+	l.root, l.dynamic = root.Split(dynamic.Sections())
 }

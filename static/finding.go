@@ -14,17 +14,21 @@ const (
 	Error Severity = iota
 	// Warning lets Sluice start; something behaves otherwise than the configuration says.
 	Warning
+	// Info lets Sluice start; everything behaves as the configuration says.
+	Info
 	// Debug lets Sluice start; the option has no effect, by design.
 	Debug
 )
 
-// String returns error, warning or debug.
+// String returns error, warning, info or debug.
 func (s Severity) String() string {
 	switch s {
 	case Error:
 		return "error"
 	case Warning:
 		return "warning"
+	case Info:
+		return "info"
 	default:
 		return "debug"
 	}

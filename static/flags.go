@@ -24,11 +24,7 @@ func (l *loader) readFlags(flags []argument) {
 		if unknown == nil {
 			continue
 		}
-		reason := removed(strings.Join(append(unknown.words[:len(unknown.words):len(unknown.words)], unknown.word), "."))
-		if reason == "" {
-			reason = "is unknown" + names.hint(unknown)
-		}
-		l.report(Error, source, 0, "", reason)
+		l.report(Error, source, 0, "", names.reason(l.schema, unknown, "is unknown"))
 	}
 }
 

@@ -22,6 +22,8 @@ func FuzzLoad(f *testing.F) {
 		f.Add(string(data), filepath.Ext(file) == ".toml", "SLUICE_LOG_LEVEL=DEBUG", "--api")
 	}
 	f.Add("", false, "SLUICE_ENTRYPOINTS_A_B_HTTP_TLS_DOMAINS_0_SANS=a,b", "--entryPoints.x.http.tls.domains[3].main=y")
+	f.Add("http: {routers: {}}\nproviders: {file: {filename: sluice.yaml}}", false, "TRAEFIK_LOG_LEVEL=INFO", "--http.a=b")
+	f.Add("entryPoints: {a: {tls: {}, routers: {}}}\nlevel: x", false, "TRAEFIK_ENTRYPOINTS_A_TLS=1", "--entryPoints.a[0].b")
 	f.Add("entryPoints: {}", false, "SLUICE_PROVIDERS_PLUGIN_X_Y=1", "--entryPoints.x=false --entryPoints.x.address :80")
 	f.Add("a: &a [*a]", false, "SLUICE_=", "--=")
 	f.Fuzz(func(t *testing.T, text string, isTOML bool, variables, args string) {

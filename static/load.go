@@ -13,10 +13,11 @@ import (
 // The environment overrides the file and flags override both, option by option.
 type Sources struct {
 	// ConfigFile is the file to read. A flag --configFile overrides it; when there is neither, the variable
-	// SLUICE_CONFIGFILE counts, and then sluice.{toml,yaml,yml} and traefik.{toml,yaml,yml} in /etc/sluice,
-	// /etc/traefik, $XDG_CONFIG_HOME, $HOME/.config and the working directory.
+	// SLUICE_CONFIGFILE counts, then TRAEFIK_CONFIGFILE, and then sluice.{toml,yaml,yml} and traefik.{toml,yaml,yml} in
+	// /etc/sluice, /etc/traefik, $XDG_CONFIG_HOME, $HOME/.config and the working directory.
 	ConfigFile string
-	// Environ holds variables as NAME=value, as os.Environ returns them; those that begin with SLUICE_ are read.
+	// Environ holds variables as NAME=value, as os.Environ returns them; those that begin with SLUICE_ are read, and those
+	// that begin with TRAEFIK_, which the former override.
 	Environ []string
 	// Args holds the command line flags without the name of the program. A flag may begin with one dash or two.
 	Args []string
@@ -40,7 +41,7 @@ func Load(sources Sources) (Loaded, []Finding) {
 	l := newLoader()
 	environ := environment(sources.Environ)
 	flags, file := l.parseFlags(sources.Args)
-	l.File = cmp.Or(file, sources.ConfigFile, environ.value(environmentPrefix+configFileOption))
+	l.File = cmp.Or(file, sources.ConfigFile, environ.configFile())
 	if l.File == "" {
 		l.File = findFile(environ)
 	}
@@ -55,6 +56,8 @@ type loader struct {
 	Loaded
 	schema   *option
 	findings []Finding
+	// dynamic are the sections of the dynamic configuration that the file has.
+	dynamic []document.Field
 }
 
 func newLoader() *loader {
@@ -70,7 +73,7 @@ func (l *loader) finish(environ environment, flags []argument) (Loaded, []Findin
 	l.readFlags(flags)
 	if l.root != nil {
 		l.classify(l.schema, &document.Field{Value: l.root}, "", Supported)
-		decoder := document.Decoder{Sections: true, Unknown: unknownOption}
+		decoder := document.Decoder{Sections: true, Unknown: l.unknownOption}
 		for _, problem := range decoder.Decode(l.root, l.Configuration) {
 			l.report(Error, problem.Source, problem.Line, problem.Path, problem.Reason)
 		}
@@ -78,26 +81,11 @@ func (l *loader) finish(environ environment, flags []argument) (Loaded, []Findin
 	l.precedence()
 	complete(l.Configuration)
 	l.validate()
+	l.dynamicSections()
 	slices.SortStableFunc(l.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Line, b.Line))
 	})
 	return l.Loaded, l.findings
-}
-
-// unknownOption says why a key is no option.
-func unknownOption(path, key string, known []string) string {
-	if reason := removed(join(path, key)); reason != "" {
-		return reason
-	}
-	return "is unknown" + didYouMean(key, known)
-}
-
-// didYouMean names the nearest known name, if one is near.
-func didYouMean(name string, known []string) string {
-	if near, ok := document.Nearest(name, known); ok {
-		return "; did you mean " + near + "?"
-	}
-	return ""
 }
 
 // Locate returns an error about an option with the place where it was written. The path is taken apart, so that names

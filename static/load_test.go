@@ -152,6 +152,13 @@ func TestPrecedence(t *testing.T) {
 			want:    []string{`entryPoints.Web.address = ":3"`, `entryPoints.Web.asDefault = true`, `!entryPoints.web.address`},
 		},
 		{
+			name: "environment over that of Traefik, one option only",
+			environ: []string{
+				"SLUICE_ENTRYPOINTS_WEB_ADDRESS=:3", "TRAEFIK_ENTRYPOINTS_WEB_ADDRESS=:9", "TRAEFIK_LOG_LEVEL=ERROR",
+			},
+			want: []string{`entryPoints.Web.address = ":3"`, `log.level = "ERROR"`},
+		},
+		{
 			name:    "flag over environment",
 			environ: []string{"SLUICE_ENTRYPOINTS_WEB_ADDRESS=:3", "SLUICE_LOG_LEVEL=DEBUG"},
 			args:    []string{"--ENTRYPOINTS.WEB.ADDRESS=:4"},
@@ -279,9 +286,36 @@ func TestMessages(t *testing.T) {
 			name:    "unknown variable",
 			environ: []string{"SLUICE_ENTRYPOINTS_WEB_ADDRESSS=:80", "SLUICE_WHATEVER=1"},
 			want: []string{
-				"warning: environment SLUICE_ENTRYPOINTS_WEB_ADDRESSS: is no option and is ignored; did you mean " +
+				"warning: environment SLUICE_ENTRYPOINTS_WEB_ADDRESSS: is not an option and is ignored; did you mean " +
 					"SLUICE_ENTRYPOINTS_WEB_ADDRESS?",
-				"warning: environment SLUICE_WHATEVER: is no option and is ignored",
+				"warning: environment SLUICE_WHATEVER: is not an option and is ignored",
+			},
+		},
+		{
+			name: "variables of Traefik",
+			environ: []string{
+				"SLUICE_LOG_LEVEL=WARN", "TRAEFIK_LOG_LEVEL=loud", "TRAEFIK_ZONE=secret", "TRAEFIK_LOG_LEVL=DEBUG",
+				"TRAEFIK_SERVICE_HOST=10.0.0.1", "TRAEFIK_PORT_80_TCP=tcp://10.0.0.1:80", "TRAEFIK=1",
+			},
+			want: []string{
+				"info: environment TRAEFIK_*: read in addition to SLUICE_*, which override them option by option: " +
+					"TRAEFIK_LOG_LEVEL, TRAEFIK_ZONE",
+				"warning: environment TRAEFIK_LOG_LEVL: is not an option and is ignored; did you mean TRAEFIK_LOG_LEVEL?",
+			},
+		},
+		{
+			name: "flags at another place, and misspelt ones",
+			args: []string{
+				"--confgFile=x", "--entryPoints.web.address=:80", "--entryPoints.web.tls.options=x", "--level=DEBUG",
+				"--http.routers.a.rule=x", "--insecure",
+			},
+			want: []string{
+				"error: flag --confgFile: is unknown; did you mean --configFile?",
+				"error: flag --entryPoints.web.tls.options: is unknown; did you mean --entryPoints.web.http.tls?",
+				"error: flag --http.routers.a.rule: belongs to the dynamic configuration: write it as http at the root of a " +
+					"file that providers.file.filename names, which may be the configuration file itself",
+				"error: flag --insecure: is unknown",
+				"error: flag --level: is unknown; did you mean --log.level?",
 			},
 		},
 		{
@@ -305,6 +339,11 @@ func TestMessages(t *testing.T) {
 					"entryPoints.web.transport.respondingTimeouts.readTimeout: " +
 					`expected a duration such as "10s" or whole seconds, not negative, got "soon"`,
 			},
+		},
+		{
+			name: "an address in place of an entrypoint, and an entrypoint that is switched off",
+			args: []string{"--entryPoints.web=:80", "--entryPoints.other=false"},
+			want: []string{`error: flag --entryPoints.web: option entryPoints.web: expected a map, true or false, got ":80"`},
 		},
 		{
 			name: "unknown flags",
@@ -395,6 +434,9 @@ func TestFindFile(t *testing.T) {
 	expect("sluice.yaml", Sources{Environ: environ})
 	expect(write(filepath.Join(home, ".config", "traefik.yaml")), Sources{Environ: environ})
 	expect(write(filepath.Join(xdg, "traefik.yaml")), Sources{Environ: environ})
+	traefik := write(filepath.Join(work, "variable-of-traefik.yaml"))
+	environ = append(environ, "TRAEFIK_CONFIGFILE="+traefik)
+	expect(traefik, Sources{Environ: environ})
 	variable := write(filepath.Join(work, "variable.yaml"))
 	named := write(filepath.Join(work, "named.yaml"))
 	flagged := write(filepath.Join(work, "flagged.yaml"))
@@ -427,44 +469,6 @@ func TestLocate(t *testing.T) {
 	} {
 		if got := loaded.Locate("in use", test.path...).String(); got != test.want {
 			t.Errorf("%v: got %q, want %q", test.path, got, test.want)
-		}
-	}
-}
-
-// TestSameAddress proves that two listeners on one address are found before anything listens, and that what may share
-// one is not.
-func TestSameAddress(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		args []string
-		want string
-	}{
-		{
-			name: "an entrypoint that exists by itself",
-			args: []string{"--entryPoints.a.address=:8080", "--ping"},
-			want: `flag --entryPoints.a.address: option entryPoints.a.address: the entrypoint "traefik" listens on :8080 too`,
-		},
-		{
-			name: "two spellings of all addresses",
-			args: []string{"--entryPoints.a.address=[::]:80/tcp", "--entryPoints.b.address=:80"},
-			want: `flag --entryPoints.b.address: option entryPoints.b.address: the entrypoint "a" listens on [::]:80/tcp too`,
-		},
-		{name: "reusePort on both", args: []string{
-			"--entryPoints.a.address=:80", "--entryPoints.a.reusePort",
-			"--entryPoints.b.address=:80", "--entryPoints.b.reusePort",
-		}},
-		{name: "tcp and udp", args: []string{"--entryPoints.a.address=:80", "--entryPoints.b.address=:80/udp"}},
-		{name: "a port that the system chooses", args: []string{"--entryPoints.a.address=:0", "--entryPoints.b.address=:0"}},
-	} {
-		_, findings := load(t, "", nil, test.args)
-		var got []string
-		for _, finding := range findings {
-			if finding.Severity == Error {
-				got = append(got, finding.String())
-			}
-		}
-		if strings.Join(got, "; ") != test.want {
-			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ type API struct {
 	DashboardName      string `json:"dashboardName" description:"Name that the dashboard shows."`
 	Debug              bool   `json:"debug" description:"Serve /debug/pprof and /debug/vars beside the API."`
 	RequireAuth        bool   `json:"requireAuth" description:"Answer 403 where a router leads to the API or the dashboard without anything that decides who gets in, on an entrypoint that is not loopback."`
+	LiveRequests       bool   `json:"liveRequests" description:"Serve /api/requests, which streams finished requests without headers and query values to those who can read the API."`
 	DisableDashboardAd bool   `json:"disableDashboardAd" description:"Hide the advertisement; Sluice has none." support:"inert"`
 }
 

@@ -21,8 +21,8 @@ type naming struct {
 // flagNaming is that of --entryPoints.web.address.
 func flagNaming() naming { return naming{prefix: "--", separator: "."} }
 
-// environmentNaming is that of SLUICE_ENTRYPOINTS_WEB_ADDRESS.
-func environmentNaming() naming { return naming{prefix: environmentPrefix, separator: "_"} }
+// environmentNaming is that of SLUICE_ENTRYPOINTS_WEB_ADDRESS, for variables with the prefix.
+func environmentNaming(prefix string) naming { return naming{prefix: prefix, separator: "_"} }
 
 // fold makes two names comparable.
 func (n naming) fold(name string) string {
@@ -58,25 +58,6 @@ func (n naming) words(name string) []string {
 		words = append(words, word)
 	}
 	return words
-}
-
-// unknownName is the part of a name that means no option.
-type unknownName struct {
-	words []string // the words before it
-	word  string   // empty when a word is missing
-	known []string
-}
-
-// hint names the nearest name of an option, as the naming spells it, if one is near.
-func (n naming) hint(unknown *unknownName) string {
-	near, ok := document.Nearest(unknown.word, unknown.known)
-	if !ok {
-		return ""
-	}
-	if n.separator == "_" {
-		near = strings.ToUpper(near)
-	}
-	return "; did you mean " + n.prefix + strings.Join(append(slices.Clone(unknown.words), near), n.separator) + "?"
 }
 
 // setter returns the new value of an option, which has had another one before, or nil.

@@ -21,8 +21,20 @@ func (l *loader) validate() {
 	l.file()
 	l.dns()
 	l.management()
-	if c.Core != nil && c.Core.DefaultRuleSyntax != "" && !strings.EqualFold(c.Core.DefaultRuleSyntax, "v3") {
-		l.warn("rules are read as v3 whatever it says", "core", "defaultRuleSyntax")
+	l.core()
+}
+
+// core checks the syntax of rules.
+func (l *loader) core() {
+	if l.Configuration.Core == nil {
+		return
+	}
+	switch given := l.Configuration.Core.DefaultRuleSyntax; strings.ToLower(given) {
+	case "", "v3":
+	case "v2":
+		l.warn("is deprecated: rules are read in the v2 syntax; rewrite them for v3", "core", "defaultRuleSyntax")
+	default:
+		l.fail(fmt.Sprintf("%q is neither v2 nor v3", given), "core", "defaultRuleSyntax")
 	}
 }
 
@@ -79,7 +91,7 @@ func (l *loader) exists(name string, path ...string) {
 	target, ok := l.Configuration.EntryPoints[name]
 	if !ok {
 		known := slices.Sorted(maps.Keys(l.Configuration.EntryPoints))
-		l.fail(fmt.Sprintf("no entrypoint has the name %s%s", shorten(name), didYouMean(name, known)), path...)
+		l.fail(fmt.Sprintf("no entrypoint has the name %s%s", shorten(name), didYouMean(nearest(name, known))), path...)
 		return
 	}
 	if address, err := target.ListenAddress(); err == nil && address.Network == "udp" {
@@ -165,7 +177,7 @@ func (l *loader) precedence() {
 	for i, written := range l.Configuration.Providers.Precedence {
 		name := strings.ToLower(written)
 		if !slices.Contains(usual.Precedence, name) && !strings.HasPrefix(name, "plugin-") {
-			reason := fmt.Sprintf("no provider has the name %s%s", shorten(written), didYouMean(name, usual.Precedence))
+			reason := fmt.Sprintf("no provider has the name %s%s", shorten(written), didYouMean(nearest(name, usual.Precedence)))
 			l.fail(reason, "providers", "precedence", index(i))
 		}
 	}

@@ -6,9 +6,12 @@ package dashboard
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gorilla/mux"
+
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 // Options are the settings of the dashboard.
@@ -57,7 +60,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case h.base + "/":
 		if !stripped(r) {
-			w.Header().Set("Location", "dashboard/")
+			w.Header().Set("Location", h.home(r))
 			w.WriteHeader(http.StatusFound)
 			return
 		}
@@ -76,7 +79,22 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "file not found", http.StatusNotFound)
 }
 
+// home returns the target of the redirect from {BasePath}/. After stripPrefix the client's path may end without a
+// slash, so that a relative target would lose the end of the prefix.
+func (h *Handler) home(r *http.Request) string {
+	var prefix strings.Builder
+	for _, value := range r.Header.Values(forwarded.XForwardedPrefix) {
+		prefix.WriteString(strings.TrimRight(value, "/"))
+	}
+	target, err := url.Parse(prefix.String())
+	if err != nil || target.Path == "" || target.Path[0] != '/' || target.Host != "" || target.Scheme != "" ||
+		strings.ContainsRune(target.Path, '\\') {
+		return "dashboard/" // No prefix, or not a path of this site.
+	}
+	return target.EscapedPath() + h.base + "/dashboard/"
+}
+
 // stripped reports whether a middleware has stripped the dashboard's prefix.
 func stripped(r *http.Request) bool {
-	return strings.HasSuffix(strings.TrimRight(r.Header.Get("X-Forwarded-Prefix"), "/"), "/dashboard")
+	return strings.HasSuffix(strings.TrimRight(r.Header.Get(forwarded.XForwardedPrefix), "/"), "/dashboard")
 }

@@ -57,6 +57,18 @@ func TestPathsLeadToThePage(t *testing.T) {
 			name: "place taken off", target: "/", lines: []string{"X-Forwarded-Prefix: /dashboard/"}, status: 200,
 			holds: "<title>",
 		},
+		{
+			name: "another prefix taken off", target: "/", lines: []string{"X-Forwarded-Prefix: /secure"}, status: 302,
+			location: "/secure/dashboard/",
+		},
+		{
+			name: "prefix of another site", target: "/", lines: []string{"X-Forwarded-Prefix: //evil.example"}, status: 302,
+			location: "dashboard/",
+		},
+		{
+			name: "prefix with a backslash", target: "/", lines: []string{`X-Forwarded-Prefix: /\evil.example`}, status: 302,
+			location: "dashboard/",
+		},
 		{name: "place taken off a file", target: "/app.js", status: 200, holds: "import"},
 		{name: "unknown", target: "/dashboard/none.js", status: 404},
 		{name: "folder", target: "/dashboard/style", status: 404},

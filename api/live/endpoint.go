@@ -56,6 +56,13 @@ type EndpointPool struct {
 	SlowStart float64 `json:"slowStart"`
 	// Sticky is the value of the sticky cookie.
 	Sticky string `json:"sticky,omitempty"`
+	// Requests counts the requests sent to the endpoint since it joined the pool, attempts of retries included, and
+	// Errors those of them that got a 5xx status or no complete response.
+	Requests uint64 `json:"requests"`
+	Errors   uint64 `json:"errors"`
+	// Timed counts the requests that were answered at the first attempt, and Seconds is the sum of their durations.
+	Timed   uint64  `json:"timed"`
+	Seconds float64 `json:"seconds"`
 }
 
 // EndpointUpstream is one way to reach an endpoint.

@@ -41,36 +41,21 @@ type Verdicts struct {
 //
 //	hello       at the beginning
 //	generation  for each table that is activated, with its number as id, as in the list of /api/generations
-//	verdicts    when something is found to be wrong, or right again
-//	providers   when a provider stands otherwise, and at the beginning: all of them, as in /api/ready
-//	ready       when Sluice is ready, or is not any more
+//	verdicts    when negative verdicts are new, changed or gone
+//	providers   when the state of a provider changes, and at the beginning: all of them, as in /api/ready
+//	ready       when readiness changes
 //
 // A listener that comes back with the header Last-Event-ID gets the generations that it has missed, as far as they are
 // known.
 func (l *Live) events(w http.ResponseWriter, r *http.Request) {
-	select {
-	case <-l.draining:
-		l.refuse(w, http.StatusServiceUnavailable, "Sluice is shutting down")
-		return
-	default:
-	}
-	if l.listeners.Add(1) > maxListeners {
-		l.listeners.Add(-1)
-		w.Header().Set("Retry-After", "5")
-		l.refuse(w, http.StatusServiceUnavailable, "the limit of "+strconv.Itoa(maxListeners)+" event streams is reached")
+	s, ends, ok := l.open(w)
+	if !ok {
 		return
 	}
-	defer l.listeners.Add(-1)
-	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("X-Accel-Buffering", "no") // Otherwise nginx and similar proxies buffer events.
-	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
+	defer ends()
+	if !s.start(r) {
 		return
 	}
-	s := &stream{out: w, control: http.NewResponseController(w), logger: l.options.Logger}
 	state := l.options.State.State()
 	last, resumes := lastEvent(r)
 	s.begin(state, l.options.Version, last, resumes)
@@ -92,6 +77,24 @@ func (l *Live) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// open counts a stream, or refuses it. The caller calls ends when the stream is over.
+func (l *Live) open(w http.ResponseWriter) (s *stream, ends func(), ok bool) {
+	select {
+	case <-l.draining:
+		l.refuse(w, http.StatusServiceUnavailable, "Sluice is shutting down")
+		return nil, nil, false
+	default:
+	}
+	if l.listeners.Add(1) > maxListeners {
+		l.listeners.Add(-1)
+		w.Header().Set("Retry-After", "5")
+		l.refuse(w, http.StatusServiceUnavailable, "the limit of "+strconv.Itoa(maxListeners)+" event streams is reached")
+		return nil, nil, false
+	}
+	s = &stream{out: w, control: http.NewResponseController(w), logger: l.options.Logger}
+	return s, func() { l.listeners.Add(-1) }, true
+}
+
 // lastEvent returns the generation that the client received last, from Last-Event-ID.
 func lastEvent(r *http.Request) (number uint64, ok bool) {
 	number, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64)
@@ -106,6 +109,17 @@ type stream struct {
 	logger  telemetry.Logger
 	// sent is the last generation that was sent.
 	sent uint64
+}
+
+// start writes the head of the response, and reports whether events follow.
+func (s *stream) start(r *http.Request) bool {
+	header := s.out.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Accel-Buffering", "no") // Otherwise nginx and similar proxies buffer events.
+	s.out.WriteHeader(http.StatusOK)
+	return r.Method != http.MethodHead
 }
 
 func (s *stream) begin(state *pipeline.State, version string, last uint64, resumes bool) {
@@ -164,8 +178,13 @@ func (s *stream) event(name, id string, data any) {
 	if id != "" {
 		s.pending = append(append(append(s.pending, "id: "...), id...), '\n')
 	}
+	s.raw(name, text)
+}
+
+// raw adds an event without an id, with data that has no line breaks.
+func (s *stream) raw(name string, data []byte) {
 	s.pending = append(append(append(s.pending, "event: "...), name...), "\ndata: "...)
-	s.pending = append(append(s.pending, text...), "\n\n"...)
+	s.pending = append(append(s.pending, data...), "\n\n"...)
 }
 
 // comment adds a line that clients ignore.

@@ -1,4 +1,5 @@
-// Package live adds current state to the API: /api/endpoints, /api/generations, /api/events and /api/traffic.
+// Package live adds current state to the API: /api/endpoints, /api/generations, /api/events, /api/traffic and
+// /api/requests.
 //
 // It reads the pipeline's immutable State with its channel for the next one, and endpoints and counters through the
 // interfaces declared here. Output is JSON and server-sent events, redacted: a changed secret is listed as changed,
@@ -41,11 +42,14 @@ type Options struct {
 	// Endpoints and Traffic answer /api/endpoints and /api/traffic; where one is nil, its paths are not served.
 	Endpoints Endpoints
 	Traffic   Traffic
+	// Unmatched answers /api/traffic/unmatched, and Requests /api/requests; where one is nil, its path is not served.
+	Unmatched Unmatched
+	Requests  Requests
 	// Version is sent in the event hello; empty leaves it out.
 	Version string
 }
 
-// Live answers /api/endpoints, /api/generations, /api/events and /api/traffic. It is a part of the API.
+// Live answers the paths of the package. It is a part of the API.
 type Live struct {
 	options   Options
 	write     func(w http.ResponseWriter, status int, value any)
@@ -75,6 +79,12 @@ func (l *Live) Mount(root *mux.Router, prefix string) {
 		get("/api/traffic", l.traffic)
 		get("/api/traffic/routers", l.routerTraffic)
 		get("/api/traffic/services", l.serviceTraffic)
+	}
+	if l.options.Unmatched != nil {
+		get("/api/traffic/unmatched", l.unmatched)
+	}
+	if l.options.Requests != nil {
+		get("/api/requests", l.requests)
 	}
 }
 

@@ -49,9 +49,9 @@ func (n *nodes) Endpoints(query EndpointQuery) []func() Endpoint {
 			return Endpoint{
 				Address: address, Source: "kubernetes", UID: "u", InFlight: 2, ConnectFailures: 1,
 				Pools: []EndpointPool{{
-					Service: "s@file", State: "ejected", Reason: "its answers failed: status 502", BackSeconds: 1.5,
+					Service: "s@file", State: "ejected", Reason: "requests to it failed: status 502", BackSeconds: 1.5,
 					LatencySeconds: .02, SlowStart: 1,
-					Sticky: "abc",
+					Sticky: "abc", Requests: 9, Errors: 2, Timed: 7, Seconds: 1.5,
 				}},
 				Upstreams: []EndpointUpstream{{Scheme: "http", IdleConnections: 3}},
 			}
@@ -97,9 +97,9 @@ func TestEndpoints(t *testing.T) {
 	_, handler := mounted(Options{State: newStates(&pipeline.State{}), Endpoints: all})
 	answer := ask(t, handler, "/api/endpoints?page=2&per_page=1&search=192&status=ejected&serviceName=s%40file")
 	want := `[{"address":"192.0.2.2:80","source":"kubernetes","uid":"u","inFlight":2,"connectFailures":1,` +
-		`"pools":[{"service":"s@file","state":"ejected","reason":"its answers failed: status ` +
+		`"pools":[{"service":"s@file","state":"ejected","reason":"requests to it failed: status ` +
 		`502","backSeconds":1.5,"share":0,` +
-		`"latencySeconds":0.02,"slowStart":1,"sticky":"abc"}],"upstreams":[{"scheme":"http","host":"","idleConnections":3}]}]` + "\n"
+		`"latencySeconds":0.02,"slowStart":1,"sticky":"abc","requests":9,"errors":2,"timed":7,"seconds":1.5}],"upstreams":[{"scheme":"http","host":"","idleConnections":3}]}]` + "\n"
 	if diff := cmp.Diff(want, answer.Body.String()); answer.Code != http.StatusOK || diff != "" {
 		t.Errorf("%d (-want +got):\n%s", answer.Code, diff)
 	}

@@ -1,22 +1,29 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/static"
 )
+
+const configFile = "configFile"
 
 // headerFlag collects -H 'Name: value', which may repeat.
 type headerFlag http.Header
 
 // String returns nothing: headers have no default.
 func (headerFlag) String() string { return "" }
+
+// Type returns what a value is.
+func (headerFlag) Type() string { return "header" }
 
 // Set adds one header.
 func (h headerFlag) Set(text string) error {
@@ -28,109 +35,136 @@ func (h headerFlag) Set(text string) error {
 	return nil
 }
 
-// newFlags returns the flags of a subcommand that also takes the static configuration's.
-func newFlags(name, usage string, stderr io.Writer) *flag.FlagSet {
-	flags := flag.NewFlagSet("sluice "+name, flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		_, _ = fmt.Fprintf(stderr, "usage: sluice %s %s\n", name, usage)
-		flags.VisitAll(func(f *flag.Flag) {
-			value, text := flag.UnquoteUsage(f)
-			dashes := "--"
-			if len(f.Name) == 1 {
-				dashes = "-"
-			}
-			say(stderr, "  %s\n      %s\n", strings.TrimRight(dashes+f.Name+" "+value, " "), text)
-		})
-		say(stderr, "  --OPTION=VALUE\n      any option of the static configuration, as for run (see sluice --help)\n")
+// addCommonFlags adds what every command that reads the static configuration takes, for its help and its completion.
+func addCommonFlags(command *cobra.Command) {
+	command.Flags().StringP(configFile, "c", "", "the `FILE` of the static configuration")
+	command.Flags().BoolP("help", "h", false, "print this help")
+}
+
+// arguments are those of one call of a command.
+type arguments struct {
+	positional []string
+	// options are flags of the static configuration, as they were given.
+	options []string
+}
+
+// takes has a command parse its flags, and those of the static configuration, in any order among its at most most
+// positional arguments, and run body, whose result is the exit code. static is false for a command that reads no
+// configuration.
+func (p *process) takes(command *cobra.Command, most int, static bool, body func(arguments) int) {
+	command.DisableFlagParsing = true
+	if static {
+		addCommonFlags(command)
+	} else {
+		command.Flags().BoolP("help", "h", false, "print this help")
 	}
-	return flags
+	command.Run = func(_ *cobra.Command, args []string) {
+		given, err := parseMixed(command.Flags(), args)
+		switch {
+		case err == nil && command.Flags().Changed("help"):
+			writeHelp(p.stdout, command)
+		case err != nil:
+			say(p.stderr, "%s: %s\n", command.CommandPath(), err.Error())
+			p.code = exitBroken
+		case len(given.options) > 0 && !static:
+			say(p.stderr, "%s: unknown flag %s\n", command.CommandPath(), given.options[0])
+			p.code = exitBroken
+		case len(given.positional) > most:
+			p.code = p.unexpected(command, given.positional[most])
+		default:
+			p.code = body(given)
+		}
+	}
 }
 
 // parseMixed parses flags and positional arguments in any order. Flags that the set does not define are options of the
-// static configuration, returned as they are; their values are given behind "=", but for --configFile FILE.
-func parseMixed(flags *flag.FlagSet, args []string) (positional, options []string, err error) {
+// static configuration, returned as they are; their values are given behind "=". -c FILE is --configFile=FILE.
+func parseMixed(flags *pflag.FlagSet, args []string) (arguments, error) {
+	var given arguments
 	var own []string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		if len(arg) < 2 || arg[0] != '-' {
-			positional = append(positional, arg)
+			given.positional = append(given.positional, arg)
 			continue
 		}
-		name, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		known := flags.Lookup(name)
+		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		known := lookup(flags, name)
+		isConfigFile := strings.EqualFold(name, configFile) || (known != nil && known.Name == configFile)
 		switch {
-		case name == "help" || name == "h":
-			own = append(own, arg)
-		case known == nil:
-			if near, ok := nearestFlag(flags, name); ok {
-				say(flags.Output(), "%s: unknown flag %s; did you mean --%s?\n", flags.Name(), arg, near)
-				return nil, nil, errFlag
-			}
-			options = append(options, arg)
-			if !hasValue && strings.EqualFold(name, "configFile") && i+1 < len(args) {
+		case isConfigFile && !hasValue && i+1 == len(args):
+			return given, fmt.Errorf("flag %s needs a value", arg)
+		case isConfigFile:
+			if !hasValue {
 				i++
-				options = append(options, args[i])
+				value = args[i]
 			}
+			given.options = append(given.options, "--"+configFile+"="+value)
+		case known == nil || switchesAPI(known, hasValue, value, args[i+1:]):
+			if near := nearestOption(name, flags); near != "" && known == nil {
+				return given, fmt.Errorf("unknown flag %s; did you mean --%s?", arg, near)
+			}
+			given.options = append(given.options, arg)
 		default:
-			own = append(own, arg)
-			if !hasValue && !isBool(known) && i+1 < len(args) {
+			own = append(own, dashes(known, name)+strings.TrimLeft(arg, "-"))
+			if !hasValue && known.NoOptDefVal == "" && i+1 < len(args) {
 				i++
 				own = append(own, args[i])
 			}
 		}
 	}
-	return positional, options, flags.Parse(own)
+	return given, flags.Parse(own)
 }
 
-// errFlag says that a flag is unknown, which has been printed.
-var errFlag = errors.New("unknown flag")
+// lookup returns the flag of a name or of one letter, or nil.
+func lookup(flags *pflag.FlagSet, name string) *pflag.Flag {
+	if len(name) == 1 {
+		return flags.ShorthandLookup(name)
+	}
+	return flags.Lookup(name)
+}
 
-// nearestFlag returns the flag of the set that was probably meant by a name that is no static option either.
-func nearestFlag(flags *flag.FlagSet, name string) (string, bool) {
-	if strings.EqualFold(name, "configFile") {
-		return "", false
+// dashes returns what pflag wants before a flag that was given with one dash or with two.
+func dashes(flag *pflag.Flag, name string) string {
+	if name == flag.Shorthand {
+		return "-"
+	}
+	return "--"
+}
+
+// switchesAPI reports whether --api is the option of the static configuration, which stands alone or is true or false,
+// and not the flag that names the URL of a running Sluice.
+func switchesAPI(flag *pflag.Flag, hasValue bool, value string, rest []string) bool {
+	if flag.Name != apiFlag {
+		return false
+	}
+	if hasValue {
+		_, err := strconv.ParseBool(value)
+		return err == nil
+	}
+	return len(rest) == 0 || strings.HasPrefix(rest[0], "-")
+}
+
+// nearestOption returns the flag of the set that was probably meant by a name that is no option of the static
+// configuration either, or "". (Names below a section of options are static.Load's to judge.)
+func nearestOption(name string, flags *pflag.FlagSet) string {
+	if strings.EqualFold(name, configFile) {
+		return ""
 	}
 	first, _, _ := strings.Cut(name, ".")
 	for _, option := range static.Options() {
 		if root, _, _ := strings.Cut(option.Path, "."); strings.EqualFold(root, first) {
-			return "", false
+			return ""
 		}
 	}
 	var names []string
-	flags.VisitAll(func(f *flag.Flag) {
-		if len(f.Name) > 1 {
-			names = append(names, f.Name)
-		}
-	})
-	return document.Nearest(name, names)
+	flags.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	near, _ := document.Nearest(name, names)
+	return near
 }
 
-// boolFlag is the value of a flag that needs no argument, as package flag defines it.
-type boolFlag interface{ IsBoolFlag() bool }
-
-func isBool(f *flag.Flag) bool {
-	value, ok := f.Value.(boolFlag)
-	return ok && value.IsBoolFlag()
-}
-
-// parseFlags parses the arguments of a subcommand that takes flags alone; see flagResult for what it returns.
-func parseFlags(flags *flag.FlagSet, args []string) (code int, done bool) {
-	err := flags.Parse(args)
-	return flagResult(flags, flags.Args(), err)
-}
-
-// flagResult judges parsed arguments among which nothing but flags is expected. When done, the exit code is 0 after
-// a request for help and 2 after a mistake, which has been printed.
-func flagResult(flags *flag.FlagSet, positional []string, err error) (code int, done bool) {
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0, true
-	case err != nil:
-		return 2, true
-	case len(positional) > 0:
-		_, _ = fmt.Fprintf(flags.Output(), "%s: unexpected argument %q\n", flags.Name(), positional[0])
-		return 2, true
-	}
-	return 0, false
+// isFile reports whether an argument names a file or a folder.
+func isFile(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }

@@ -28,8 +28,8 @@ func TestBundleWritesTheArchive(t *testing.T) {
 	withUser := strings.Replace(server.URL, "://", "://anna:hunter2@", 1) + "/base/api/"
 	out := filepath.Join(t.TempDir(), "out.tar.gz")
 	var stdout, stderr strings.Builder
-	if code := supportBundle([]string{"--api", withUser, "--out", out, "-H", "X-A: b"}, nil, &stdout,
-		&stderr); code != exitFine {
+	args := []string{"bundle", "--api", withUser, "--out", out, "-H", "X-A: b"}
+	if code := run(args, nil, &stdout, &stderr); code != exitFine {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
 	written, err := os.ReadFile(out)
@@ -42,13 +42,12 @@ func TestBundleWritesTheArchive(t *testing.T) {
 	if !strings.Contains(stdout.String(), out) {
 		t.Errorf("it says %q", &stdout)
 	}
-	if code := supportBundle([]string{"--api", withUser, "--out", out, "-H", "X-A: b"}, nil, &stdout,
-		&stderr); code != exitNone || !strings.Contains(stderr.String(), "exists already") {
+	if code := run(args, nil, &stdout, &stderr); code != exitNone || !strings.Contains(stderr.String(), "exists already") {
 		t.Errorf("exit code %d when the file is there: %s", code, &stderr)
 	}
 	stdout.Reset()
-	if code := supportBundle([]string{"--api", withUser, "--out", "-", "-H", "X-A: b"}, nil, &stdout,
-		&stderr); code != exitFine || stdout.String() != packed {
+	args[4] = "-"
+	if code := run(args, nil, &stdout, &stderr); code != exitFine || stdout.String() != packed {
 		t.Errorf("exit code %d, standard output %q", code, &stdout)
 	}
 }
@@ -77,13 +76,13 @@ func TestBundleSaysWhatIsWrong(t *testing.T) {
 		{"no listener", withUser, "connection refused"},
 		{"no URL", "http://anna:hunter2@[", "can't be read"},
 		{"no URL, for the password has a slash", "http://anna:hunter2/x@host", "can't be read"},
-		{"no scheme", "anna:hunter2@host", "not of the form"},
+		{"another scheme", "ftp://anna:hunter2@host", "not of the form"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out.tar.gz")
 			var stdout, stderr strings.Builder
-			if code := supportBundle([]string{"--api", test.api, "--out", out}, nil, &stdout, &stderr); code != exitNone {
+			if code := run([]string{"bundle", "--api", test.api, "--out", out}, nil, &stdout, &stderr); code != exitNone {
 				t.Errorf("exit code %d", code)
 			}
 			if said := stdout.String() + stderr.String(); !strings.Contains(said, test.says) || strings.Count(said, "\n") != 1 ||
@@ -123,7 +122,8 @@ func TestAPIURL(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := apiURL(static.Sources{Args: test.args})
+			loaded, findings := static.Load(static.Sources{Args: test.args})
+			got, err := apiURL(source{loaded: loaded, findings: findings})
 			if err != nil {
 				got = err.Error()
 			}

@@ -1,92 +1,171 @@
 package main
 
 import (
-	"io"
-	"maps"
+	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// exit codes of the subcommands that look at a configuration.
-const (
-	exitFine   = 0
-	exitNone   = 1
-	exitBroken = 2
-)
-
-// check validates the static and the dynamic configuration without listening. It prints one finding a line and
-// returns 0 when nothing is refused, 1 when something is, and 2 for wrong arguments.
-func check(args, environ []string, stdout, stderr io.Writer) int {
-	flags := newFlags("check", "[--configFile FILE] [OPTIONS]", stderr)
-	positional, options, err := parseMixed(flags, args)
-	if code, done := flagResult(flags, positional, err); done {
-		return code
+// checkCommand validates the static and the dynamic configuration without listening.
+func (p *process) checkCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "check [FILE | FOLDER | - ...] [--format FORMAT] [--offline] [--api URL]",
+		Short: "validate the static and the dynamic configuration",
+		Long: "Validate the static and the dynamic configuration without listening. Each finding is printed once, sorted by\n" +
+			"file and line, with what else it disables. Without any configuration, the findings of the Sluice that runs\n" +
+			"on this machine are printed.\n\n" +
+			"Arguments are files, folders, or - for standard input: a static configuration, a dynamic one, Kubernetes\n" +
+			"manifests, a Compose file, or the output of docker inspect. Neither a cluster nor an engine is needed. Without\n" +
+			"a static configuration, the entrypoints that they name are taken to exist.\n\n" +
+			"--offline leaves out the providers that need a connection (Docker, Kubernetes), for use in CI.\n\n" +
+			"Exit codes: 0 when nothing is refused, 1 when something is, 2 for wrong arguments or without a configuration.",
+		Example: "  sluice check /etc/sluice/sluice.yaml\n" +
+			"  kubectl kustomize . | sluice check -\n" +
+			"  sluice check --offline --format sarif > sluice.sarif\n" +
+			"  sluice check --api http://127.0.0.1:8080",
+		ValidArgsFunction: completeOptions(completeFiles),
 	}
-	loaded, findings := static.Load(static.Sources{Args: options, Environ: environ})
-	printFindings(stdout, findings)
-	if static.HasErrors(findings) {
-		return exitNone
-	}
-	_, state, err := settle(loaded.Configuration)
-	if err != nil {
-		say(stdout, "%v\n", err)
-		return exitNone
-	}
-	refused := printVerdicts(stdout, state.Verdicts) + printProviders(stdout, state)
-	if refused > 0 {
-		return exitNone
-	}
-	say(stdout, "%s: the configuration is valid\n", describeSource(loaded))
-	return exitFine
-}
-
-func describeSource(loaded static.Loaded) string {
-	if loaded.File == "" {
-		return "sluice"
-	}
-	return loaded.File
-}
-
-// printVerdicts writes one verdict a line, with its reason code in brackets, and returns how many objects are
-// quarantined.
-func printVerdicts(out io.Writer, verdicts []dynamic.Verdict) int {
-	refused := 0
-	for _, verdict := range verdicts {
-		if verdict.Status == dynamic.Quarantined {
-			refused++
-			say(out, "%s [%s]\n", verdict, verdict.ReasonCode())
-			continue
+	flags := command.Flags()
+	format := flags.String("format", formatText, "`FORMAT` of the output: "+strings.Join(formats(), ", "))
+	asJSON := flags.Bool("json", false, "the same as --format json")
+	asSARIF := flags.Bool("sarif", false, "the same as --format sarif")
+	offline := flags.Bool("offline", false, "leave out the providers that need a connection")
+	api := flags.String(apiFlag, "", "check the configuration of the running Sluice whose API is at this `URL`")
+	p.takes(command, 1000, true, func(given arguments) int {
+		switch {
+		case *asJSON:
+			*format = formatJSON
+		case *asSARIF:
+			*format = formatSARIF
 		}
-		say(out, "%s [%s] (%s)\n", verdict, verdict.ReasonCode(), verdict.Status)
-	}
-	return refused
-}
-
-// printProviders writes a line for each required provider that has delivered nothing, unless a verdict on its source
-// has said so, and returns how many lines it wrote.
-func printProviders(out io.Writer, state *pipeline.State) int {
-	refused := 0
-	for _, name := range undelivered(state) {
-		reported := slices.ContainsFunc(state.Verdicts, func(v dynamic.Verdict) bool {
-			return v.Ref.Kind == dynamic.KindSource && v.Status == dynamic.Quarantined && strings.HasSuffix(v.Ref.Name, "@"+name)
-		})
-		if reported {
-			continue
+		if !slices.Contains(formats(), *format) {
+			say(p.stderr, "sluice check: --format %s: one of %s\n", *format, strings.Join(formats(), ", "))
+			return exitBroken
 		}
-		say(out, "provider %s: %s: %s\n", name, state.Providers[name].State, state.Providers[name].Reason)
-		refused++
-	}
-	return refused
-}
-
-// undelivered returns the names of the required providers that have delivered nothing.
-func undelivered(state *pipeline.State) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(state.Providers)), func(name string) bool {
-		status := state.Providers[name]
-		return !status.Required || status.State == dynamic.StateSynced || status.State == dynamic.StateAbsent
+		given.positional = slices.DeleteFunc(given.positional, func(path string) bool { return path == "" })
+		report, err := check(*api, *offline, given, p.environ)
+		if err != nil {
+			say(p.stderr, "sluice check: %v\n", err)
+			return exitBroken
+		}
+		if err := report.write(p.stdout, *format); err != nil {
+			say(p.stderr, "sluice check: %v\n", err)
+			return exitBroken
+		}
+		if !report.Valid {
+			return exitNone
+		}
+		return exitFine
 	})
+	return command
+}
+
+// check returns the report on a configuration. The error says that there is none to report on.
+func check(api string, offline bool, given arguments, environ []string) (*report, error) {
+	if api != "" && len(given.positional) > 0 {
+		return nil, errors.New("--api and files exclude each other")
+	}
+	in, err := readInputs(given.positional, os.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	from, err := findSource(api, static.Sources{Args: append(in.options, given.options...), Environ: environ})
+	if err != nil {
+		return nil, err
+	}
+	if from.api != "" {
+		return checkRunning(from)
+	}
+	checked := newReport(from.String())
+	if len(given.positional) > 0 {
+		checked.Source = strings.Join(in.names(given.positional), ", ")
+	}
+	checked.addStatic(from.findings)
+	if static.HasErrors(from.findings) {
+		return checked.complete(), nil
+	}
+	config := from.loaded.Configuration
+	if offline {
+		checked.Skipped = withoutConnections(config, in)
+	}
+	_, state, err := settle(from.loaded, in)
+	if err != nil {
+		checked.add(finding{Severity: severityError, Message: err.Error()})
+		return checked.complete(), nil
+	}
+	checked.addVerdicts(placed(state.Verdicts, in))
+	checked.addProviders(state)
+	checked.count(state.Configuration)
+	return checked.complete(), nil
+}
+
+// placed returns the verdicts with the files of the objects that come from the inputs.
+func placed(verdicts []dynamic.Verdict, in *inputs) []dynamic.Verdict {
+	verdicts = slices.Clone(verdicts)
+	for i := range verdicts {
+		origin := &verdicts[i].Origin
+		switch {
+		case in.temporary != "" && origin.File == in.temporary:
+			origin.File = in.shown(origin.File)
+		case in.manifests != nil && origin.Resource != nil:
+			origin.File, origin.Line = in.manifests.Find(origin.Resource)
+		}
+	}
+	return verdicts
+}
+
+// completeFiles leaves the completion of files to the shell.
+func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// withoutConnections removes the providers that need a connection, and returns their names. Those that read inputs need
+// none.
+func withoutConnections(config *static.Configuration, in *inputs) []string {
+	var removed []string
+	if config.Providers.Docker != nil && in.containers == nil {
+		config.Providers.Docker = nil
+		removed = append(removed, "docker")
+	}
+	if config.Providers.KubernetesCRD != nil && in.manifests == nil {
+		config.Providers.KubernetesCRD = nil
+		removed = append(removed, "kubernetescrd")
+	}
+	if config.Providers.KubernetesIngress != nil && in.manifests == nil {
+		config.Providers.KubernetesIngress = nil
+		removed = append(removed, "kubernetes")
+	}
+	return removed
+}
+
+// checkRunning returns the report that a running Sluice gives of its own configuration.
+func checkRunning(from source) (*report, error) {
+	checked := newReport(from.String())
+	verdicts, err := queryVerdicts(from.api)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]finding, len(verdicts))
+	for i, verdict := range verdicts {
+		found[i] = runningFinding(verdict)
+	}
+	checked.addOnce(found)
+	var overview struct {
+		HTTP map[string]struct{ Total int } `json:"http"`
+	}
+	if err := queryAPI(from.api, "overview", nil, &overview); err != nil {
+		return nil, fmt.Errorf("the counts: %w", err)
+	}
+	for kind, count := range overview.HTTP {
+		checked.Counts[kind] = count.Total
+	}
+	return checked.complete(), nil
 }

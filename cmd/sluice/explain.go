@@ -1,53 +1,105 @@
 package main
 
 import (
-	"fmt"
-	"io"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// explain says which router answers a request and why. It returns 0 when a router answers, 1 when none does, and 2 when
-// the configuration or the arguments are wrong.
-func explain(args, environ []string, stdout, stderr io.Writer) int {
-	headers := headerFlag{}
-	flags := newFlags("explain",
-		"METHOD URL [-H 'Name: value'] [--entrypoint NAME] [--client ADDRESS] [--json] [--api URL]", stderr)
-	flags.Var(headers, "H", "a `header` of the request, 'Name: value'; may repeat")
-	entrypoint := flags.String("entrypoint", "", "the `name` of the entrypoint (default: by the URL's port and scheme)")
-	client := flags.String("client", "", "the client's `address`, for ClientIP (default 127.0.0.1)")
-	asJSON := flags.Bool("json", false, "print JSON")
-	api := flags.String("api", "", "query the running Sluice whose API is at this `URL`")
-	positional, options, err := parseMixed(flags, args)
-	if code, done := flagResult(flags, nil, err); done {
-		return code
+// explainCommand says which router answers a request and why.
+func (p *process) explainCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "explain METHOD URL [-H 'Name: value'] [--entrypoint NAME] [--client ADDRESS] [--json] [--api URL]",
+		Short: "show which router answers a request, and why",
+		Long: "Show which router answers a request and why, its middlewares and endpoints, and why the routers that came\n" +
+			"next do not answer. Without any configuration, the Sluice that runs on this machine answers. The first line\n" +
+			"of standard error says what answers.\n\n" +
+			"explain tcp HOST:PORT [SNI] is about a TCP connection; TCP routers are not supported yet.\n\n" +
+			"Exit codes: 0 when a router answers, 1 when none does, 2 when the configuration or the arguments are wrong.",
+		Example:           "  sluice explain GET https://shop.example.com/cart -H 'X-Env: canary'",
+		ValidArgsFunction: completeOptions(completeMethods),
 	}
-	if len(positional) != 2 {
-		say(stderr, "sluice explain: exactly METHOD and URL are needed, got %q\n", positional)
-		flags.Usage()
+	headers := headerFlag{}
+	flags := command.Flags()
+	flags.VarP(headers, "header", "H", "a `header` of the request, 'Name: value'; may repeat")
+	entrypoint := flags.String("entrypoint", "", "the `NAME` of the entrypoint (default: by the URL's port and scheme)")
+	client := flags.String("client", "", "the client's `ADDRESS`, for ClientIP (default 127.0.0.1)")
+	asJSON := flags.Bool("json", false, "print JSON")
+	api := flags.String(apiFlag, "", "query the running Sluice whose API is at this `URL`")
+	p.takes(command, 3, true, func(given arguments) int {
+		if len(given.positional) > 0 && strings.EqualFold(given.positional[0], "tcp") {
+			return p.explainTCP(given.positional[1:])
+		}
+		if len(given.positional) != 2 {
+			say(p.stderr, "sluice explain: METHOD and URL are needed, as in: sluice explain GET https://shop.example.com/\n")
+			return exitBroken
+		}
+		question := router.Question{
+			Method: strings.ToUpper(given.positional[0]), URL: given.positional[1], Header: http.Header(headers),
+			EntryPoint: *entrypoint, Client: *client,
+		}
+		return p.explain(question, *api, *asJSON, given.options)
+	})
+	return command
+}
+
+// explainTCP says that there is no answer about a TCP connection, once its arguments, HOST:PORT and a server name
+// (SNI), are known to be right.
+func (p *process) explainTCP(args []string) int {
+	if len(args) == 0 || len(args) > 2 {
+		say(p.stderr, "sluice explain: tcp needs HOST:PORT and takes a server name (SNI), as in: "+
+			"sluice explain tcp 10.0.0.1:5432 db.example.com\n")
 		return exitBroken
 	}
-	question := router.Question{
-		Method: strings.ToUpper(positional[0]), URL: positional[1], Header: http.Header(headers),
-		EntryPoint: *entrypoint, Client: *client,
+	if _, port, err := net.SplitHostPort(args[0]); err != nil || port == "" {
+		say(p.stderr, "sluice explain: %q is not of the form HOST:PORT\n", args[0])
+		return exitBroken
 	}
+	say(p.stderr, "sluice explain: TCP routers are not supported yet, so no router answers connections to %s\n", args[0])
+	return exitBroken
+}
+
+// completeMethods completes the first argument of explain.
+func completeMethods(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, cobra.ShellCompDirectiveNoFileComp
+}
+
+// explain prints the answer to a question, and returns the exit code. What it answers from is the first line of stderr.
+func (p *process) explain(question router.Question, api string, asJSON bool, options []string) int {
+	from, err := findSource(api, static.Sources{Args: options, Environ: p.environ})
 	var answer router.Explanation
-	if *api != "" {
-		err = queryAPI(*api, "explain", questionQuery(question), &answer)
-	} else {
-		answer, err = explainHere(options, environ, question, stderr)
+	switch {
+	case err != nil:
+	case from.api != "":
+		say(p.stderr, "configuration: %s\n", from.String())
+		err = queryAPI(from.api, "explain", questionQuery(question), &answer)
+	default:
+		say(p.stderr, "configuration: %s\n", from.String())
+		var s *settled
+		if s, err = settleSource(from, p.stderr); err != nil {
+			break
+		}
+		if answer, err = s.target.Table().Explain(question); err == nil {
+			s.printConcerned(p.stderr, concernedBy(answer))
+		}
 	}
 	if err != nil {
-		say(stderr, "sluice explain: %v\n", err)
+		say(p.stderr, "sluice explain: %v\n", err)
 		return exitBroken
 	}
-	if *asJSON {
-		printJSON(stdout, answer)
+	if asJSON {
+		printJSON(p.stdout, answer)
 	} else {
-		printExplanation(stdout, answer)
+		printExplanation(p.stdout, answer)
 	}
 	if answer.Router == nil {
 		return exitNone
@@ -55,30 +107,22 @@ func explain(args, environ []string, stdout, stderr io.Writer) int {
 	return exitFine
 }
 
-func explainHere(options, environ []string, question router.Question, stderr io.Writer) (router.Explanation, error) {
-	s, err := settled(options, environ, stderr)
-	if err != nil {
-		return router.Explanation{}, err
+// concernedBy returns the names of the objects that an answer is about.
+func concernedBy(answer router.Explanation) []string {
+	names := slices.Clone(answer.Middlewares)
+	if answer.Router != nil {
+		names = append(names, answer.Router.Name)
 	}
-	return s.target.Table().Explain(question)
+	if answer.Service != nil {
+		names = append(names, servicesOf(*answer.Service)...)
+	}
+	return names
 }
 
-// settled loads the configuration as run would. Objects that are quarantined are printed and do not keep it from
-// answering, but a provider of which nothing is known does: the answer would be another one with it.
-func settled(options, environ []string, stderr io.Writer) (*system, error) {
-	loaded, findings := static.Load(static.Sources{Args: options, Environ: environ})
-	if static.HasErrors(findings) {
-		printFindings(stderr, findings)
-		return nil, errStatic
+func servicesOf(service router.ServiceStatus) []string {
+	names := append([]string{service.Name}, service.Middlewares...)
+	for _, below := range service.Services {
+		names = append(names, servicesOf(below)...)
 	}
-	s, state, err := settle(loaded.Configuration)
-	if err != nil {
-		return nil, err
-	}
-	printVerdicts(stderr, state.Verdicts)
-	if missing := undelivered(state); len(missing) > 0 {
-		printProviders(stderr, state)
-		return nil, fmt.Errorf("nothing could be read of the provider %s", missing[0])
-	}
-	return s, nil
+	return names
 }

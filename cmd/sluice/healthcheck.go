@@ -6,43 +6,59 @@ import (
 	"io"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/sluiceproxy/sluice/static"
 )
 
 // healthcheckTimeout is how long a running Sluice may take to say whether it is ready.
 const healthcheckTimeout = 5 * time.Second
 
-// healthcheck requests the readiness of a running Sluice, prints it in one line, and returns 0 for yes and 1
-// for no. Without --url it uses the address at which the same static configuration serves ping.
-func healthcheck(args, environ []string, stdout, stderr io.Writer) int {
-	flags := newFlags("healthcheck", "[--url URL] [--configFile FILE] [OPTIONS]", stderr)
-	url := flags.String("url", "", "`URL` to request (default: /ready on the entrypoint of ping)")
-	positional, options, err := parseMixed(flags, args)
-	if code, done := flagResult(flags, positional, err); done {
-		return code
+// healthcheckCommand requests the readiness of a running Sluice. Without --url it uses the address at which the same
+// static configuration serves ping.
+func (p *process) healthcheckCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "healthcheck [--url URL]",
+		Short: "request /ready of a running Sluice",
+		Long: "Request /ready of a running Sluice and print the result in one line. Without --url, the address is the one\n" +
+			"at which the same static configuration serves ping.\n\n" +
+			"Exit codes: 0 when it is ready, 1 when it is not or does not answer, 2 for wrong arguments.",
+		Example:           "  sluice healthcheck --url http://127.0.0.1:8080/ready",
+		ValidArgsFunction: completeOptions(nil),
 	}
-	own := *url == ""
+	url := command.Flags().String("url", "", "`URL` to request (default: /ready on the entrypoint of ping)")
+	p.takes(command, 0, true, func(given arguments) int {
+		return healthcheck(*url, static.Sources{Args: given.options, Environ: p.environ}, p.stdout, p.stderr)
+	})
+	return command
+}
+
+// healthcheck requests the readiness, prints it in one line, and returns 0 for yes and 1 for no.
+func healthcheck(url string, sources static.Sources, stdout, stderr io.Writer) int {
+	own := url == ""
 	if own {
-		if *url, err = readyURL(static.Sources{Args: options, Environ: environ}); err != nil {
+		var err error
+		if url, err = readyURL(sources); err != nil {
 			say(stderr, "sluice healthcheck: %v\n", err)
-			return 1
+			return exitNone
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthcheckTimeout)
 	defer cancel()
-	response, err := get(ctx, *url, nil, own)
+	response, err := get(ctx, url, nil, own)
 	if err != nil {
 		say(stderr, "not ready: %v\n", err)
-		return 1
+		return exitNone
 	}
 	_ = response.Body.Close()
-	say(stdout, "ready: %s\n", *url)
-	return 0
+	say(stdout, "ready: %s\n", url)
+	return exitFine
 }
 
 // readyURL finds where the static configuration serves /ready, as seen from this machine.
 func readyURL(sources static.Sources) (string, error) {
-	return ownURL(sources, "--url", func(config *static.Configuration) (entryPoint, path string, err error) {
+	loaded, findings := static.Load(sources)
+	return ownURL(loaded, findings, "--url", func(config *static.Configuration) (entryPoint, path string, err error) {
 		if config.Ping == nil {
 			return "", "", errors.New("ping is not enabled: configure ping, or name the address with --url")
 		}

@@ -42,7 +42,7 @@ func TestHealthcheckRequestsReady(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
-			if code := healthcheck([]string{"--url", test.url}, nil, &stdout, &stderr); code != test.code {
+			if code := run([]string{"healthcheck", "--url", test.url}, nil, &stdout, &stderr); code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}
 			said := stdout.String() + stderr.String()
@@ -61,20 +61,20 @@ func TestHealthcheckSpeaksTLSWhereTheEntrypointDoes(t *testing.T) {
 	args := []string{"--ping.entryPoint=web", "--entryPoints.web.http.tls=true", "--entryPoints.web.address=" +
 		server.Listener.Addr().String()}
 	var stdout, stderr strings.Builder
-	if code := healthcheck(args, nil, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(),
-		"ready: https://127.0.0.1:") {
+	code := run(append([]string{"healthcheck"}, args...), nil, &stdout, &stderr)
+	if code != 0 || !strings.Contains(stdout.String(), "ready: https://127.0.0.1:") {
 		t.Errorf("exit code %d, %q, %q", code, stdout.String(), stderr.String())
 	}
 	stdout.Reset()
-	if code := healthcheck([]string{"--url", server.URL}, nil, &stdout, &stderr); code != 1 {
+	if code := run([]string{"healthcheck", "--url", server.URL}, nil, &stdout, &stderr); code != 1 {
 		t.Errorf("exit code %d for a URL whose certificate is not trusted, want 1", code)
 	}
 }
 
 func TestHealthcheckRefusesStrayArguments(t *testing.T) {
 	var stdout, stderr strings.Builder
-	if code := healthcheck([]string{"ready"}, nil, &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(),
-		`unexpected argument "ready"`) {
+	code := run([]string{"healthcheck", "ready"}, nil, &stdout, &stderr)
+	if code != 2 || !strings.Contains(stderr.String(), `unexpected argument "ready"`) {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
 }

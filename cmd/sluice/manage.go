@@ -34,10 +34,15 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 	version := release()
 	m := &management{
 		ping: api.NewPing(s.pipeline, status, logger),
-		live: live.New(live.Options{
-			State: s.pipeline, Logger: logger, Endpoints: s.balancing, Traffic: metrics, Version: version.Version,
-		}),
 	}
+	options := live.Options{
+		State: s.pipeline, Logger: logger, Endpoints: s.balancing, Traffic: metrics, Version: version.Version,
+		Unmatched: s.observability.unmatched,
+	}
+	if s.observability.tail != nil {
+		options.Requests = s.observability.tail
+	}
+	m.live = live.New(options)
 	if config.Ping != nil {
 		services[pipeline.ServicePing] = m.ping
 	}
@@ -64,6 +69,7 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 		},
 		Servers:      s.balancing.servers,
 		Certificates: s.compiler.Certificates,
+		Rates:        metrics.Rates,
 	})
 	return m
 }
@@ -74,9 +80,12 @@ func (m *management) drain() {
 	m.live.Drain()
 }
 
+// codename is what the API of Sluice calls itself.
+const codename = "sluice"
+
 // release returns the version of this binary.
 func release() api.Version {
-	version := api.Version{Version: "unknown", Codename: "sluice", Start: time.Now()}
+	version := api.Version{Version: "unknown", Codename: codename, Start: time.Now()}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		version.Version = cmp.Or(build.Main.Version, version.Version)
 	}

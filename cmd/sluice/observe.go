@@ -28,9 +28,12 @@ type observability struct {
 	logs     loggers
 	metrics  *metrics.Metrics
 	failures *telemetry.Failures
-	access   *accesslog.Log
-	tracer   *tracing.Tracer
-	pusher   pusher
+	// unmatched counts requests without a route. tail is nil unless api.liveRequests is set.
+	unmatched *telemetry.Unmatched
+	tail      *accesslog.Tail
+	access    *accesslog.Log
+	tracer    *tracing.Tracer
+	pusher    pusher
 }
 
 // pusher sends metrics until it is shut down.
@@ -42,6 +45,10 @@ type pusher interface {
 func newObservability(config *static.Configuration, logs loggers) (*observability, error) {
 	o := &observability{
 		config: config, logs: logs, failures: telemetry.NewFailures(logs.For(log.SubsystemRequests)),
+		unmatched: telemetry.NewUnmatched(),
+	}
+	if config.API != nil && config.API.LiveRequests {
+		o.tail = accesslog.NewTail()
 	}
 	options := metrics.Options{Dropped: o.failures.Dropped}
 	if config.Metrics != nil && config.Metrics.Prometheus != nil {
@@ -122,6 +129,12 @@ func (o *observability) dependencies(name string, config *static.EntryPoint) ent
 		Watched:     watched(o.config),
 		Sinks:       []entrypoint.Sink{telemetry.Requests{Entrypoint: requests}, o.failures},
 	}
+	if o.config.API != nil {
+		deps.Sinks = append(deps.Sinks, o.unmatched)
+	}
+	if o.tail != nil {
+		deps.Sinks = append(deps.Sinks, o.tail)
+	}
 	if o.access != nil {
 		// A router may switch the log on.
 		deps.Observe |= o.access.Observes() & telemetry.ObserveHeaders
@@ -173,9 +186,11 @@ func records(metrics, access, traces bool) telemetry.Observe {
 	return all
 }
 
-// watched returns which records of requests are needed. The dashboard reads the counters, too.
+// watched returns which records of requests are needed. The dashboard reads the counters, too, and live requests are
+// those of the access log.
 func watched(config *static.Configuration) telemetry.Observe {
-	return records(config.Metrics != nil || config.API != nil, config.AccessLog != nil, config.Tracing != nil)
+	live := config.API != nil && config.API.LiveRequests
+	return records(config.Metrics != nil || config.API != nil, config.AccessLog != nil || live, config.Tracing != nil)
 }
 
 // internals returns which records are needed of requests to Sluice's own services (addInternals).

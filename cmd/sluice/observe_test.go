@@ -88,6 +88,7 @@ func TestWhatIsObserved(t *testing.T) {
 		"nothing":   {},
 		"metrics":   {config: static.Configuration{Metrics: &static.Metrics{}}, watched: metrics},
 		"dashboard": {config: static.Configuration{API: &static.API{}}, watched: metrics},
+		"live":      {config: static.Configuration{API: &static.API{LiveRequests: true}}, watched: metrics | access},
 		"access":    {config: static.Configuration{AccessLog: &static.AccessLog{}}, watched: access},
 		"traces":    {config: static.Configuration{Tracing: &static.Tracing{}}, watched: traces | detail},
 		"metrics of our own": {

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode"
 
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -24,6 +22,8 @@ func printFindings(out io.Writer, findings []static.Finding) {
 			say(out, "%s\n", finding)
 		case static.Warning:
 			say(out, "%s (warning)\n", finding)
+		case static.Info:
+			say(out, "%s (info)\n", finding)
 		case static.Debug:
 		}
 	}
@@ -32,9 +32,12 @@ func printFindings(out io.Writer, findings []static.Finding) {
 // logFindings logs the findings that do not prevent a start.
 func logFindings(logger telemetry.Logger, findings []static.Finding) {
 	for _, finding := range findings {
-		if finding.Severity == static.Debug {
+		switch finding.Severity {
+		case static.Debug:
 			logger.Debug(finding.String())
-		} else {
+		case static.Info:
+			logger.Info(finding.String())
+		case static.Error, static.Warning:
 			logger.Warn(finding.String())
 		}
 	}
@@ -52,6 +55,9 @@ func printJSON(out io.Writer, answer any) {
 func printExplanation(out io.Writer, answer router.Explanation) {
 	say(out, "%s %s on host %s, entrypoint %s, %s\n", answer.Method, plainly(answer.Path), plainly(answer.Host),
 		answer.EntryPoint, withTLS(answer.TLS))
+	if answer.Guess != "" {
+		say(out, "guessed     entrypoint %s: %s\n", answer.EntryPoint, answer.Guess)
+	}
 	if answer.Router != nil {
 		say(out, "router      %s, priority %d\n", answer.Router.Name, answer.Router.Priority)
 		say(out, "  rule      %s\n", answer.Router.Rule)
@@ -59,6 +65,9 @@ func printExplanation(out io.Writer, answer router.Explanation) {
 	}
 	for i, name := range answer.Middlewares {
 		say(out, "middleware  %d. %s\n", i+1, name)
+	}
+	if answer.ForwardedPath != "" {
+		say(out, "path        %s, as the service receives it\n", plainly(answer.ForwardedPath))
 	}
 	if answer.Service != nil {
 		printService(out, *answer.Service, "")
@@ -128,25 +137,6 @@ func printService(out io.Writer, service router.ServiceStatus, indent string) {
 	for _, branch := range service.Services {
 		printService(out, branch, indent+"  ")
 	}
-}
-
-// printRoutes writes the effective table. What is empty is written as -, so that columns can be counted.
-func printRoutes(out io.Writer, listings []router.Listing) {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	say(table, "ROUTER\tENTRYPOINTS\tTLS\tPRIORITY\tRULE\tMIDDLEWARES\tSERVICE\tSTATUS\n")
-	for _, listing := range listings {
-		status, secure := listing.Status, "no"
-		if listing.Reason != "" {
-			status += ": " + listing.Reason
-		}
-		if listing.TLS {
-			secure = "yes"
-		}
-		say(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", listing.Name, strings.Join(listing.EntryPoints, ","), secure,
-			listing.Priority, listing.Rule, cmp.Or(strings.Join(listing.Middlewares, ","), "-"),
-			cmp.Or(listing.Service, "-"), status)
-	}
-	_ = table.Flush()
 }
 
 // say writes a text. Its arguments come from the configuration: line breaks and control characters in them are escaped.

@@ -15,7 +15,7 @@ func TestPrintedTextStaysOnItsLine(t *testing.T) {
 	printVerdicts(&out, []dynamic.Verdict{{
 		Ref: dynamic.Ref{Kind: dynamic.KindRouter, Name: hostile}, Status: dynamic.Quarantined, Reason: hostile,
 	}})
-	printRoutes(&out, []router.Listing{{Name: hostile, Rule: hostile, Reason: hostile, EntryPoints: []string{hostile}}})
+	printRoutes(&out, []router.Listing{{Name: hostile, Rule: hostile, Reason: hostile, EntryPoints: []string{hostile}}}, 0)
 	printExplanation(&out, router.Explanation{
 		Host: hostile, Path: hostile, Router: &router.Candidate{Name: hostile, Rule: hostile, Why: []string{hostile}},
 		Middlewares: []string{hostile}, Service: &router.ServiceStatus{Name: hostile, Kind: "internal"},

@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/docker"
 	"github.com/sluiceproxy/sluice/provider/file"
 	"github.com/sluiceproxy/sluice/provider/kubernetes"
+	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
@@ -29,9 +30,11 @@ type sources struct {
 	clusters *kubernetes.Clusters
 }
 
+// newSources returns them; with inputs, containers and objects of a cluster come from there.
 func newSources(
-	all *static.Configuration, state func() provider.State, metrics *metrics.Metrics, logs loggers,
+	loaded static.Loaded, given *inputs, state func() provider.State, metrics *metrics.Metrics, logs loggers,
 ) (*sources, error) {
+	all := loaded.Configuration
 	config := all.Providers
 	s := &sources{resolver: dns.New(dnsProvider, dns.Options{
 		Resolvers: config.DNS.Resolvers, MinTTL: time.Duration(config.DNS.MinTTL), MaxTTL: time.Duration(config.DNS.MaxTTL),
@@ -42,7 +45,8 @@ func newSources(
 	}
 	var err error
 	if config.File != nil {
-		if s.files, err = file.New(*config.File, logs.For(log.SubsystemFile)); err != nil {
+		s.files, err = file.New(*config.File, logs.For(log.SubsystemFile), file.WithStaticFile(loaded.File))
+		if err != nil {
 			return nil, fmt.Errorf("providers.file: %w", err)
 		}
 		s.entries = append(s.entries, provider.Entry{Name: file.Name, Provider: s.files, Required: true})
@@ -52,11 +56,15 @@ func newSources(
 		if err != nil {
 			return nil, err
 		}
+		if given.containers != nil {
+			containers.Use(given.containers)
+		}
 		s.entries = append(s.entries, provider.Entry{Name: docker.Name, Provider: containers, Required: true})
 	}
 	s.clusters, err = kubernetes.New(kubernetes.Options{
 		CRD: config.KubernetesCRD, Ingress: config.KubernetesIngress,
-		State: state, Metrics: metrics, Logger: logs.For(log.SubsystemKubernetes),
+		CheckRule: func(definition *dynamic.Router) error { return router.CheckRule(definition, ruleSyntax(all)) },
+		Manifests: given.manifests, State: state, Metrics: metrics, Logger: logs.For(log.SubsystemKubernetes),
 	})
 	if err != nil {
 		return nil, err

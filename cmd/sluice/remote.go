@@ -17,9 +17,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/api"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 )
+
+// apiFlag is the flag that names the API of a running Sluice.
+const apiFlag = "api"
 
 // maxAnswer bounds an answer of the API, in bytes.
 const maxAnswer = 64 << 20
@@ -51,6 +55,31 @@ func queryAPI(base, path string, query url.Values, answer any) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	return json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer)
+}
+
+// queryVerdicts returns all findings of a running Sluice, page by page.
+func queryVerdicts(base string) ([]api.Finding, error) {
+	const page = 1000
+	all := []api.Finding{}
+	for n := 1; ; n++ {
+		var some []api.Finding
+		query := url.Values{"page": {strconv.Itoa(n)}, "per_page": {strconv.Itoa(page)}}
+		if err := queryAPI(base, "verdicts", query, &some); err != nil {
+			return nil, err
+		}
+		if all = append(all, some...); len(some) < page {
+			return all, nil
+		}
+	}
+}
+
+// withoutUser returns a URL without the credentials in it, and without its query.
+func withoutUser(text string) string {
+	at, err := url.Parse(text)
+	if err != nil {
+		return "the URL of --api"
+	}
+	return (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path}).String()
 }
 
 // apiPath returns the URL of a path of the API. base may end in /api.
@@ -95,9 +124,9 @@ func get(ctx context.Context, target string, header http.Header, own bool) (*htt
 // ownURL finds where the static configuration serves something of Sluice's own, as seen from this machine: on the
 // entrypoint, and at the path, that where returns. The error names the flag that sets it.
 func ownURL(
-	sources static.Sources, flag string, where func(*static.Configuration) (entryPoint, path string, err error),
+	loaded static.Loaded, findings []static.Finding, flag string,
+	where func(*static.Configuration) (entryPoint, path string, err error),
 ) (string, error) {
-	loaded, findings := static.Load(sources)
 	for _, finding := range findings {
 		if finding.Severity == static.Error {
 			return "", errors.New(finding.String())

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
@@ -39,12 +41,13 @@ func serve(args, environ []string, stderr io.Writer) int {
 	logger := logs.For(log.SubsystemMain)
 	stdlog.SetFlags(0)
 	stdlog.SetOutput(libraryLog{logs.For(log.SubsystemLibrary)})
+	logStart(logger, loaded, environ)
 	logFindings(logger, findings)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	tuneMemory(logger)
 	go useHugePages(ctx)
-	if err := start(ctx, loaded.Configuration, logs); err != nil {
+	if err := start(ctx, loaded, logs); err != nil {
 		logger.Error("sluice stops", "error", err)
 		return 1
 	}
@@ -52,13 +55,13 @@ func serve(args, environ []string, stderr io.Writer) int {
 }
 
 // start assembles a system and runs it until ctx ends.
-func start(ctx context.Context, config *static.Configuration, logs *log.Log) error {
-	s, err := newSystem(config, logs, true)
+func start(ctx context.Context, loaded static.Loaded, logs *log.Log) error {
+	s, err := newSystem(loaded, &inputs{}, logs, true)
 	if err != nil {
 		return err
 	}
 	s.observability.metrics.Register(metrics.Dropped("log", logs.Dropped))
-	if config.Log.OTLP != nil {
+	if loaded.Configuration.Log.OTLP != nil {
 		s.observability.metrics.Register(metrics.Dropped("log_otlp", logs.Unsent))
 	}
 	if err := s.observability.open(ctx); err != nil {
@@ -101,13 +104,20 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 	if err != nil {
 		return err
 	}
+	hangups := notify(syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	rotations := notify(syscall.SIGUSR1)
+	defer signal.Stop(rotations)
+	// From here on connections are accepted, or wait in the sockets' queues, and a reload does not end the process.
+	s.reportState(daemon.SdNotifyReady)
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	serving, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	var behind, front sync.WaitGroup
 	for _, task := range []func(context.Context){
-		s.observability.failures.Run, s.observability.metrics.Run, s.sources.clusters.Run, s.balancing.run,
-		s.middlewares.Files().Run, s.settleMemory, s.setZone,
+		s.observability.failures.Run, s.observability.metrics.Run, s.observability.unmatched.Run, s.sources.clusters.Run,
+		s.balancing.run,
+		s.middlewares.Files().Run, s.settleMemory, s.setZone, s.logServing,
 	} {
 		behind.Go(func() { task(background) })
 	}
@@ -120,11 +130,7 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 			abort(fmt.Errorf("pipeline: %w", err))
 		}
 	})
-	hangups := notify(syscall.SIGHUP)
-	defer signal.Stop(hangups)
 	behind.Go(func() { each(background, hangups, func() { s.sources.reload(s.logger) }) })
-	rotations := notify(syscall.SIGUSR1)
-	defer signal.Stop(rotations)
 	behind.Go(func() {
 		each(background, rotations, func() {
 			if err := reopen(); err != nil {
@@ -146,6 +152,7 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 	}
 	front.Go(func() {
 		<-serving.Done()
+		s.reportState(daemon.SdNotifyStopping)
 		s.management.drain()
 		s.logger.Info("stopping: entrypoints drain")
 	})

@@ -151,6 +151,8 @@ func endpointStatus(status loadbalancer.EndpointStatus) live.Endpoint {
 			Service: member.Service, State: member.State.String(), Reason: member.Reason,
 			BackSeconds: member.Back.Seconds(), Share: member.Share, LatencySeconds: member.Latency.Seconds(),
 			SlowStart: member.SlowStart, Sticky: member.Sticky,
+			Requests: member.Traffic.Requests, Errors: member.Traffic.Errors,
+			Timed: member.Traffic.Timed, Seconds: member.Traffic.Duration.Seconds(),
 		})
 	}
 	for _, upstream := range status.Upstreams() {

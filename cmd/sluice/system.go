@@ -48,8 +48,10 @@ type silent struct{}
 // For returns a logger that writes nothing.
 func (silent) For(string) telemetry.Logger { return telemetry.Discard{} }
 
-// newSystem wires the stages of a static configuration that has no errors. Unless it serves, no endpoint is checked.
-func newSystem(config *static.Configuration, logs loggers, serves bool) (*system, error) {
+// newSystem wires the stages of a static configuration that has no errors. Unless it serves, no endpoint is checked;
+// only then, inputs may take the place of containers and clusters.
+func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (*system, error) {
+	config := loaded.Configuration
 	s := &system{config: config, logs: logs, logger: logs.For(log.SubsystemMain)}
 	var err error
 	if s.observability, err = newObservability(config, logs); err != nil {
@@ -60,7 +62,7 @@ func newSystem(config *static.Configuration, logs loggers, serves bool) (*system
 	if err != nil {
 		return nil, err
 	}
-	if s.sources, err = newSources(config, s.clusterState, metrics, logs); err != nil {
+	if s.sources, err = newSources(loaded, given, s.clusterState, metrics, logs); err != nil {
 		return nil, err
 	}
 	transport := forward.DefaultTransport(&config.ServersTransport)
@@ -74,6 +76,7 @@ func newSystem(config *static.Configuration, logs loggers, serves bool) (*system
 	s.compiler = router.NewCompiler(router.Options{
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,
+		RuleSyntax:  ruleSyntax(config),
 		Registry:    s.balancing.registry,
 		Mirrors:     s.balancing.mirrors,
 		Internal:    internal,
@@ -113,6 +116,14 @@ func maxHold(config *static.Configuration) time.Duration {
 	return time.Duration(config.Providers.ProvidersThrottleDuration)
 }
 
+// ruleSyntax returns the syntax of rules whose routers name none; "" is v3.
+func ruleSyntax(config *static.Configuration) string {
+	if config.Core == nil {
+		return ""
+	}
+	return config.Core.DefaultRuleSyntax
+}
+
 // clusterState returns what is reported to clusters.
 func (s *system) clusterState() provider.State { return s.pipeline.State().State }
 
@@ -120,10 +131,10 @@ func (s *system) clusterState() provider.State { return s.pipeline.State().State
 const firstState = 10 * time.Second
 
 // settle runs the providers until each has its first state, compiles once, and stops; nothing listens.
-func settle(config *static.Configuration) (*system, *pipeline.State, error) {
+func settle(loaded static.Loaded, given *inputs) (*system, *pipeline.State, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	s, err := newSystem(config, silent{}, false)
+	s, err := newSystem(loaded, given, silent{}, false)
 	if err != nil {
 		return nil, nil, err
 	}

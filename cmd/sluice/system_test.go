@@ -30,7 +30,7 @@ func TestInternalServicesAreThoseThatAreEnabled(t *testing.T) {
 			"prometheus@internal",
 		}},
 	} {
-		s, err := newSystem(test.config, silent{}, false)
+		s, err := newSystem(static.Loaded{Configuration: test.config}, &inputs{}, silent{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,15 +46,18 @@ func TestInternalServicesAreThoseThatAreEnabled(t *testing.T) {
 
 func TestAStaticTransportThatCannotBeMadeKeepsSluiceFromStarting(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.pem")
-	for _, command := range []string{"run", "check"} {
+	for command, other := range map[string]string{
+		"run": `msg="Sluice starts"`, "check": "environment and flags: the configuration is not valid: ",
+	} {
 		var stdout, stderr strings.Builder
 		args := []string{command, "--entryPoints.web.address=127.0.0.1:0", "--serversTransport.rootCAs=" + missing}
 		if code := run(args, nil, &stdout, &stderr); code != 1 {
 			t.Errorf("%s: exit code %d, want 1", command, code)
 		}
 		said := stdout.String() + stderr.String()
-		if !strings.Contains(said, "serversTransport: rootCAs[0]: open "+missing) || strings.Count(said, "\n") != 1 {
-			t.Errorf("%s says %q, want one line that names the file", command, said)
+		if !strings.Contains(said, "serversTransport: rootCAs[0]: open "+missing) || strings.Count(said, "\n") != 2 ||
+			!strings.Contains(said, other) {
+			t.Errorf("%s says %q, want one line that names the file, and one with %q", command, said, other)
 		}
 	}
 }

@@ -2,23 +2,29 @@ package main
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/spf13/cobra"
 )
 
-// version prints what this binary was built from; its result is the exit code.
-func version(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("sluice version", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	if code, done := parseFlags(flags, args); done {
-		return code
+// versionCommand prints what this binary was built from.
+func (p *process) versionCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "version",
+		Short: "print version, commit and Go version",
+		Long:  "Print version, commit, Go version and platform of this binary, one a line.\n\nExit codes: 0.",
 	}
+	p.takes(command, 0, false, func(arguments) int { return p.printVersion() })
+	return command
+}
+
+func (p *process) printVersion() int {
 	build, _ := debug.ReadBuildInfo() // Absent only if the linker omits it.
-	_, _ = io.WriteString(stdout, describeBuild(build))
-	return 0
+	_, _ = io.WriteString(p.stdout, describeBuild(build))
+	return exitFine
 }
 
 // describeBuild returns version, commit, Go version and platform, one a line.

@@ -33,10 +33,10 @@ func TestDescribeBuild(t *testing.T) {
 
 func TestVersionTakesNoArguments(t *testing.T) {
 	var stdout, stderr strings.Builder
-	if code := version(nil, &stdout, &stderr); code != 0 || !strings.HasPrefix(stdout.String(), "version: ") {
+	if code := run([]string{"version"}, nil, &stdout, &stderr); code != 0 || !strings.HasPrefix(stdout.String(), "version: ") {
 		t.Errorf("exit code %d, output %q", code, stdout.String())
 	}
-	if code := version([]string{"please"}, &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(),
+	if code := run([]string{"version", "please"}, nil, &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(),
 		`unexpected argument "please"`) {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}

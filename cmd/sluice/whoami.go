@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -12,28 +11,35 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // whoamiGrace is how long requests in progress may take to finish after the signal to stop.
 const whoamiGrace = 5 * time.Second
 
-// whoami runs an endpoint that answers with a description of each request until SIGINT or SIGTERM; its result is the
-// exit code.
-func whoami(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("sluice whoami", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	address := flags.String("address", ":80", "`ADDRESS` to listen on, as [host]:port; port 0 takes a free one")
-	name := flags.String("name", "", "`NAME` that the answers begin with")
-	if code, done := parseFlags(flags, args); done {
-		return code
+// whoamiCommand runs an endpoint that answers with a description of each request until SIGINT or SIGTERM.
+func (p *process) whoamiCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "whoami [--address ADDRESS] [--name NAME]",
+		Short: "serve an endpoint that answers with the request as received",
+		Long: "Serve an endpoint that answers with the request as received, for tests and examples, until SIGINT or\n" +
+			"SIGTERM.\n\n" +
+			"Exit codes: 0 after a clean stop, 1 when it cannot listen, 2 for wrong arguments.",
+		Example: "  sluice whoami --address=127.0.0.1:9001 --name=one",
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := runWhoami(ctx, *address, *name, stdout); err != nil {
-		_, _ = fmt.Fprintf(stderr, "sluice whoami: %v\n", err)
-		return 1
-	}
-	return 0
+	address := command.Flags().String("address", ":80", "`ADDRESS` to listen on, as [host]:port; port 0 takes a free one")
+	name := command.Flags().String("name", "", "`NAME` that the answers begin with")
+	p.takes(command, 0, false, func(arguments) int {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		if err := runWhoami(ctx, *address, *name, p.stdout); err != nil {
+			_, _ = fmt.Fprintf(p.stderr, "sluice whoami: %v\n", err)
+			return exitNone
+		}
+		return exitFine
+	})
+	return command
 }
 
 // runWhoami listens on the address, says so on stdout in one line, and serves until ctx ends.

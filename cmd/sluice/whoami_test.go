@@ -279,18 +279,18 @@ func TestWhoamiSaysWhatItCannotUse(t *testing.T) {
 	}{
 		{"port in use", []string{"--name", "x", "--address", address}, 1, "address already in use"},
 		{"bad address", []string{"--address=nowhere"}, 1, "missing port"},
-		{"unknown flag", []string{"--colour"}, 2, "not defined: -colour"},
+		{"unknown flag", []string{"--colour"}, 2, "unknown flag --colour"},
 		{"argument", []string{"--name=x", "80"}, 2, `unexpected argument "80"`},
-		{"help", []string{"--help"}, 0, "-address ADDRESS"},
+		{"help", []string{"--help"}, 0, "--address ADDRESS"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
-			if code := whoami(test.args, &stdout, &stderr); code != test.code {
+			if code := run(append([]string{"whoami"}, test.args...), nil, &stdout, &stderr); code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}
-			if !strings.Contains(stderr.String(), test.says) {
-				t.Errorf("stderr lacks %q: %s", test.says, stderr.String())
+			if !strings.Contains(stderr.String()+stdout.String(), test.says) {
+				t.Errorf("the output lacks %q: %s", test.says, stderr.String())
 			}
 			if test.code == 1 && strings.Count(stderr.String(), "\n") != 1 {
 				t.Errorf("more than one line: %s", stderr.String())

@@ -113,7 +113,9 @@ func badHeads() []headTest {
 		{name: "host with a line", url: "http://a.example/", change: func(r *http.Request) {
 			r.Host = "a\r\nb"
 		}, err: client.ErrHost},
-		{name: "user in the host", url: "http://a.example/", change: func(r *http.Request) { r.Host = "a@b" }, err: client.ErrHost},
+		{name: "user in the host", url: "http://a.example/", change: func(r *http.Request) {
+			r.Host = "a@b"
+		}, err: client.ErrHost},
 		{name: "host with half a zone", url: "http://a.example/", change: func(r *http.Request) {
 			r.Host = "]x[%"
 		}, err: client.ErrHost},

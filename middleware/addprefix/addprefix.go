@@ -35,6 +35,9 @@ func New(name string, config dynamic.AddPrefix) (*AddPrefix, error) {
 // NoRetain implements httpio.NoRetainer.
 func (*AddPrefix) NoRetain() {}
 
+// RewritesTarget implements middleware.TargetRewriter.
+func (*AddPrefix) RewritesTarget() {}
+
 // Wrap returns a handler that adds the prefix and calls next. A path that canonical.SetPath refuses is answered with
 // 400.
 func (a *AddPrefix) Wrap(next http.Handler) http.Handler {

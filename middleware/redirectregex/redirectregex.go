@@ -67,6 +67,9 @@ func word(text string) string {
 // NoRetain implements httpio.NoRetainer.
 func (*RedirectRegex) NoRetain() {}
 
+// RewritesTarget implements middleware.TargetRewriter.
+func (*RedirectRegex) RewritesTarget() {}
+
 // Wrap returns a handler that matches the URL of a request, "scheme://host[:port]/path?query". If it does not match, or
 // the replacement of all matches changes nothing, next is called. Otherwise the client is redirected: with 301
 // (permanent) or 302 for GET, and 308 or 307 for other methods, HEAD too, so that the method is kept. Invalid targets,

@@ -44,6 +44,9 @@ func New(name string, config dynamic.RedirectScheme) (*RedirectScheme, error) {
 // NoRetain implements httpio.NoRetainer.
 func (*RedirectScheme) NoRetain() {}
 
+// RewritesTarget implements middleware.TargetRewriter.
+func (*RedirectScheme) RewritesTarget() {}
+
 // Wrap returns a handler that calls next for a client that uses the scheme and port already, and redirects others: with
 // 301 (permanent) or 302 for GET, and 308 or 307 for other methods, HEAD too, so that the method is kept. The client's
 // scheme is X-Forwarded-Proto (the first of several; ws counts as http, wss as https), or that of the connection; its

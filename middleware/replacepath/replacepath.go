@@ -35,6 +35,9 @@ func New(name string, config dynamic.ReplacePath) (*ReplacePath, error) {
 // NoRetain implements httpio.NoRetainer.
 func (*ReplacePath) NoRetain() {}
 
+// RewritesTarget implements middleware.TargetRewriter.
+func (*ReplacePath) RewritesTarget() {}
+
 // Wrap returns a handler that replaces the path, appends the previous one to X-Replaced-Path and calls next. A path
 // that canonical.SetPath refuses is answered with 400.
 //

@@ -55,6 +55,9 @@ func literal(replacement string) string {
 // NoRetain implements httpio.NoRetainer.
 func (*ReplacePathRegex) NoRetain() {}
 
+// RewritesTarget implements middleware.TargetRewriter.
+func (*ReplacePathRegex) RewritesTarget() {}
+
 // Wrap returns a handler that replaces every match in the escaped path, appends the previous path to X-Replaced-Path
 // and calls next. A path that does not match passes unchanged. A result that [canonical.SetPath] refuses is answered
 // with 400.

@@ -46,6 +46,9 @@ func New(name string, config dynamic.StripPrefix) (*StripPrefix, error) {
 // NoRetain implements httpio.NoRetainer.
 func (*StripPrefix) NoRetain() {}
 
+// RewritesTarget implements middleware.TargetRewriter.
+func (*StripPrefix) RewritesTarget() {}
+
 // Wrap returns a handler that removes the first matching prefix, appends it to X-Forwarded-Prefix and calls next. Other
 // paths pass unchanged; if the rest is invalid alone, as "/../x", the answer is 400.
 //

@@ -48,6 +48,9 @@ func New(name string, config dynamic.StripPrefixRegex) (*StripPrefixRegex, error
 // NoRetain implements httpio.NoRetainer.
 func (*StripPrefixRegex) NoRetain() {}
 
+// RewritesTarget implements middleware.TargetRewriter.
+func (*StripPrefixRegex) RewritesTarget() {}
+
 // Wrap returns a handler that removes the match of the first matching expression, appends it to X-Forwarded-Prefix and
 // calls next. A path without a match, or with an empty one, passes unchanged. If the rest is invalid alone, as "/../x",
 // or the prefix ends inside a percent-encoding, the answer is 400.

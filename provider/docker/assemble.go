@@ -76,16 +76,33 @@ func (a *assembler) add(c *container, where *lookup) {
 	for _, reason := range findings {
 		a.source(c, dynamic.Quarantined, dynamic.CodeInvalidOption, reason)
 	}
+	for _, reason := range c.declared.Misspelt {
+		a.source(c, dynamic.Degraded, dynamic.CodeIneffectiveOption, reason)
+	}
+	if excluded == notEnabled && c.declares() && len(findings) == 0 {
+		a.source(c, dynamic.Degraded, dynamic.CodeIneffectiveOption, "its labels have no effect: "+notEnabled)
+	}
 	if excluded != "" {
 		a.out.excluded[c.id] = excluded
 		return
 	}
+	a.stray(c)
 	one := a.provider.part(c, where)
 	if one == nil {
-		a.out.excluded[c.id] = "it can't be reached, and no label says that it should be"
+		a.out.excluded[c.id] = notReachable
 		return
 	}
 	a.parts = append(a.parts, one)
+	for i, reason := range c.declared.Wrong {
+		if i > 0 || len(one.objects) == 0 { // Otherwise the verdict on the objects contains the first one.
+			a.source(c, dynamic.Quarantined, dynamic.CodeInvalidOption, reason)
+		}
+	}
+}
+
+// stray reports the labels of a container that have no effect. A container that can't be reached is included, since its
+// port may be in a label of Traefik v1.
+func (a *assembler) stray(c *container) {
 	stray := slices.DeleteFunc(slices.Clone(c.declared.Stray), a.provider.constraints.Mentions)
 	for i, written := range stray {
 		if i == maxUnusedLabels {
@@ -93,12 +110,8 @@ func (a *assembler) add(c *container, where *lookup) {
 				fmt.Sprintf("%d more labels have no effect", len(stray)-maxUnusedLabels))
 			break
 		}
-		a.source(c, dynamic.Degraded, dynamic.CodeIneffectiveOption, "label "+written+" has no effect")
-	}
-	for i, reason := range c.declared.Wrong {
-		if i > 0 || len(one.objects) == 0 { // Otherwise the verdict on the objects contains the first one.
-			a.source(c, dynamic.Quarantined, dynamic.CodeInvalidOption, reason)
-		}
+		a.source(c, dynamic.Degraded, dynamic.CodeIneffectiveOption,
+			"label "+written+" has no effect"+dynamic.LabelOfV1(written))
 	}
 }
 
@@ -170,7 +183,8 @@ func (a *assembler) merge() {
 }
 
 // agree returns the containers whose declaration of an object is used, and the object. Invalid declarations are left
-// out. Different declarations are a conflict, since none of them takes precedence.
+// out; without a valid one, all containers count, since the last valid definition may stay in use. Different
+// declarations are a conflict, since none of them takes precedence.
 func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, object any) {
 	var declared []contribution
 	for _, one := range from {
@@ -192,6 +206,11 @@ func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, o
 		first = declared[0]
 	}
 	a.out.config.Origins.Set(&a.edit, ref, dynamic.Origin{Object: first.part.declarer})
+	if len(declared) == 0 {
+		for _, one := range from {
+			good = append(good, one.part)
+		}
+	}
 	for _, one := range declared {
 		if one.object != first.object && !dynamic.Equal(one.object, first.object) {
 			a.verdict(ref, first.part.container, dynamic.Quarantined, dynamic.CodeConflictingName,

@@ -69,7 +69,7 @@ func hostOf(scheme, rest string) (string, error) {
 			return "", fmt.Errorf("%q names no host", redact(scheme+"://"+rest))
 		}
 		if location.User != nil {
-			return "", errors.New("a user belongs into username and password")
+			return "", errors.New("write the user as username and password")
 		}
 		port := map[string]string{"http": "80", "https": "443", "tcp": "2375"}[scheme]
 		location.Host = net.JoinHostPort(location.Hostname(), cmp.Or(location.Port(), port))

@@ -337,7 +337,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"npipe":     {func(d *static.Docker) { d.Endpoint = "npipe:////./pipe/x" }, "npipe is not supported"},
 		"user": {func(d *static.Docker) {
 			d.Endpoint = "http://a:hidden@host"
-		}, "a user belongs into username and password"},
+		}, "write the user as username and password"},
 		"no host":     {func(d *static.Docker) { d.Endpoint = "tcp://:2375" }, "names no host"},
 		"password":    {func(d *static.Docker) { d.Password = "hidden" }, "there is no username"},
 		"tls on unix": {func(d *static.Docker) { d.TLS = &static.ClientTLS{} }, "has no TLS"},

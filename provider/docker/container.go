@@ -39,6 +39,12 @@ type container struct {
 	stopTimeout time.Duration
 }
 
+// declares reports whether the labels declare an object, valid or not.
+func (c *container) declares() bool {
+	from := c.declared.Configuration
+	return countObjects(from.HTTP) > 0 || from.TCP != nil || from.UDP != nil || len(from.Verdicts) > 0
+}
+
 // attachment is a container's attachment to a network.
 type attachment struct {
 	name, id   string

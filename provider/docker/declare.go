@@ -24,6 +24,11 @@ type declaration struct {
 	implied bool
 }
 
+// countObjects returns the number of objects.
+func countObjects(http *dynamic.HTTPConfiguration) int {
+	return http.Routers.Len() + http.Services.Len() + http.Middlewares.Len() + http.ServersTransports.Len()
+}
+
 // newDeclaration adds defaults to what the labels of a container declare. own is set for the container of Sluice
 // itself.
 func newDeclaration(c *container, rule *gotemplate.Template, own bool) *declaration {
@@ -41,8 +46,7 @@ func newDeclaration(c *container, rule *gotemplate.Template, own bool) *declarat
 	for _, verdict := range from.Verdicts {
 		d.refuse(verdict.Ref, verdict.Reason)
 	}
-	http := d.config.HTTP
-	declared := http.Routers.Len() + http.Services.Len() + http.Middlewares.Len() + http.ServersTransports.Len()
+	declared := countObjects(d.config.HTTP)
 	d.implied = declared == 0 && c.declared.Options.Enable == nil
 	switch {
 	case declared == 0 && len(c.declared.Wrong) > 0:
@@ -89,7 +93,7 @@ func (d *declaration) completeRouter(c *container, rule *gotemplate.Template, na
 		if err != nil {
 			d.refuse(ref, err.Error())
 		}
-		router.Rule = text
+		router.Rule, router.RuleSyntax = text, "v3"
 	}
 	if router.Service != "" {
 		return

@@ -42,6 +42,12 @@ func (p *part) reasons(ref dynamic.Ref) []string {
 	return p.wrong[ref]
 }
 
+// Reasons for which a running container may be excluded by mistake.
+const (
+	notEnabled   = "it has no label traefik.enable=true, and exposedByDefault is off"
+	notReachable = "it can't be reached, and no label says that it should be"
+)
+
 // exposed returns why a container is excluded, or an empty string. findings are errors that may have excluded it.
 func (p *Provider) exposed(c *container) (excluded string, findings []string) {
 	options := c.declared.Options
@@ -51,7 +57,7 @@ func (p *Provider) exposed(c *container) (excluded string, findings []string) {
 	case !p.constraints.Match(c.labels):
 		return "it does not match the constraints", nil
 	case options.Enable == nil && !p.config.ExposedByDefault:
-		return "it has no label enable, and exposedByDefault is off", c.declared.Wrong
+		return notEnabled, c.declared.Wrong
 	case !c.running() && !options.Docker.AllowNonRunning:
 		return "it is " + string(c.state), nil
 	case c.running() && !c.healthy() && !p.config.AllowEmptyServices:

@@ -36,12 +36,17 @@ func (s *session) publish(ctx context.Context, noticed time.Time) {
 	s.send(ctx, message)
 }
 
-// logExcluded logs the excluded containers and the reasons.
+// logExcluded logs the excluded containers and the reasons, each once: on level INFO where it may be a mistake.
 func (s *session) logExcluded(excluded map[string]string) {
 	for id, reason := range excluded {
-		if s.excluded[id] != reason {
-			s.logger.Debug("docker: container is excluded", "container", s.containers[id].name, "reason", reason)
+		if s.excluded[id] == reason {
+			continue
 		}
+		write := s.logger.Debug
+		if reason == notEnabled || reason == notReachable {
+			write = s.logger.Info
+		}
+		write("docker: container is excluded", "container", s.containers[id].name, "reason", reason)
 	}
 	s.excluded = excluded
 }

@@ -4,7 +4,7 @@
 // keep their pointers. It watches directories rather than files, to detect every way in which editors and Kubernetes
 // replace files.
 //
-// A file that cannot be read or parsed keeps its last good state and gets a verdict; other files are not affected.
+// A file that cannot be read or parsed keeps its last valid state and gets a verdict; other files are not affected.
 // Certificates and keys that a configuration names are not read here, only watched for changes.
 package file
 
@@ -42,6 +42,8 @@ type Provider struct {
 	maxSize int64
 	settle  time.Duration
 	reload  chan struct{}
+	// staticFile is the file of the static configuration; empty if there is none.
+	staticFile string
 
 	// The fields below are used by Provide only. They survive a restart of the provider, which keeps its last state.
 	decoder dynamic.Decoder
@@ -63,6 +65,10 @@ func WithMaxFileSize(bytes int64) Option { return func(p *Provider) { p.maxSize 
 
 // WithSettle sets how long the files must be quiet before they are read again. The default is DefaultSettle.
 func WithSettle(quiet time.Duration) Option { return func(p *Provider) { p.settle = quiet } }
+
+// WithStaticFile names the file of the static configuration, whose static sections are none of the provider's. In other
+// files they are misplaced. By default there is no such file.
+func WithStaticFile(path string) Option { return func(p *Provider) { p.staticFile = path } }
 
 // New returns a provider for a file or a directory; exactly one must be configured. Provide reads them.
 func New(config static.FileProvider, logger telemetry.Logger, options ...Option) (*Provider, error) {

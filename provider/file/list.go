@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/static"
 )
 
 // listing is the result of searching for files.
@@ -53,22 +55,18 @@ func (l *listing) walk(directory string, visited map[string]bool) {
 		l.failures = append(l.failures, failure{directory, err})
 	}
 	for _, entry := range entries {
-		if ignored(entry.Name()) {
+		if static.InternalFile(entry.Name()) {
 			continue
 		}
 		path := filepath.Join(directory, entry.Name())
 		switch {
 		case isDirectory(entry, path):
 			l.walk(path, visited)
-		case isConfiguration(path):
+		case static.ConfigurationFile(path):
 			l.files = append(l.files, path)
 		}
 	}
 }
-
-// ignored reports whether a name is an internal one of Kubernetes volumes (..data), where files appear a second time,
-// or an Emacs lock.
-func ignored(name string) bool { return strings.HasPrefix(name, "..") || strings.HasPrefix(name, ".#") }
 
 func isDirectory(entry fs.DirEntry, path string) bool {
 	if entry.Type()&fs.ModeSymlink == 0 {
@@ -76,14 +74,6 @@ func isDirectory(entry fs.DirEntry, path string) bool {
 	}
 	target, err := os.Stat(path)
 	return err == nil && target.IsDir()
-}
-
-func isConfiguration(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".yaml", ".yml", ".toml":
-		return true
-	}
-	return false
 }
 
 // realPath returns the absolute path without symbolic links.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 // source is the state of one file.
@@ -22,8 +23,10 @@ type source struct {
 	good *dynamic.Configuration
 	// emptySince is when the file was first seen without content after it had some.
 	emptySince time.Time
-	// finding explains why the current text is not used; nil if it is.
-	finding *dynamic.Verdict
+	// finding explains why the current text is not used; nil if it is. refusedSince is when the first such text came after
+	// good.
+	finding      *dynamic.Verdict
+	refusedSince time.Time
 }
 
 // update reads a file and reports whether its state has changed.
@@ -57,8 +60,41 @@ func (p *Provider) update(ctx context.Context, path string) (changed bool) {
 	if err != nil {
 		return known.refuse(path, rendered, err)
 	}
+	root, foreign := root.Split(static.Sections())
 	known.digest, known.good, known.finding = digest, p.decoder.Decode(path, root, rendered), nil
+	if len(foreign) > 0 && !p.isStatic(path) {
+		known.good.Verdicts = append(known.good.Verdicts, p.misplaced(path, foreign, rendered)...)
+	}
 	return true
+}
+
+// isStatic reports whether a file is that of the static configuration too.
+func (p *Provider) isStatic(path string) bool {
+	own, err := os.Stat(path)
+	if err != nil || p.staticFile == "" {
+		return false
+	}
+	other, err := os.Stat(p.staticFile)
+	return err == nil && os.SameFile(own, other)
+}
+
+// misplaced returns a verdict for each section of the static configuration in a file of the dynamic one.
+func (p *Provider) misplaced(path string, sections []document.Field, rendered bool) []dynamic.Verdict {
+	place := "a file that --configFile names"
+	if p.staticFile != "" {
+		place = p.staticFile
+	}
+	verdicts := make([]dynamic.Verdict, len(sections))
+	for i, section := range sections {
+		verdicts[i] = dynamic.Verdict{
+			Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: path},
+			Origin: dynamic.Origin{File: path, Line: section.Line, Rendered: rendered},
+			Status: dynamic.Degraded,
+			Code:   dynamic.CodeIneffectiveOption,
+			Reason: section.Key + " belongs to the static configuration and has no effect here; move it to " + place,
+		}
+	}
+	return verdicts
 }
 
 // doubts reports whether a file that had content has been empty for a short time only.
@@ -94,7 +130,10 @@ func (s *source) refuse(path string, rendered bool, err error) (changed bool) {
 		verdict.Code = dynamic.CodeUnreadableSource
 	}
 	if s.good != nil {
-		verdict.Reason += "; its last good state stays in use"
+		if s.finding == nil {
+			s.refusedSince = time.Now()
+		}
+		verdict.Status, verdict.Since = dynamic.Retained, s.refusedSince
 	}
 	if s.finding != nil && *s.finding == verdict {
 		return false
@@ -118,6 +157,9 @@ func (p *Provider) load(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", errUnreadable, reason(err))
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%w: it is a directory; name it with providers.file.directory", errUnreadable)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: it is not a regular file", errUnreadable)

@@ -44,7 +44,7 @@ func TestHostileTemplate(t *testing.T) {
 			m = h.next()
 		}
 		all := strings.Join(verdicts(m), "\n")
-		if rules(m) != "r=1" || !strings.Contains(all, "a.yaml:1: source") || !strings.Contains(all, "template: ") {
+		if rules(m) != "r=1" || !strings.Contains(all, "a.yaml:1: ") || !strings.Contains(all, "template: ") {
 			t.Errorf("rules %s, verdicts %s", rules(m), all)
 		}
 	}
@@ -64,10 +64,10 @@ func TestUnchangedRendering(t *testing.T) {
 
 func TestBadTemplates(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"syntax", "a: 1\nb: {{ if }}\n", "x.yaml:2: source"},
-		{"unknown function", "a: 1\n\nb: {{ nothing }}\n", "x.yaml:3: source"},
+		{"syntax", "a: 1\nb: {{ if }}\n", "x.yaml:2: "},
+		{"unknown function", "a: 1\n\nb: {{ nothing }}\n", "x.yaml:3: "},
 		{"execution", "a: 1\nb: {{ fail \"no way\" }}\n", "template: calls fail"},
-		{"rendered", "a: {{ 1 }}\nb: [\n", "x.yaml:2 (rendered): source"},
+		{"rendered", "a: {{ 1 }}\nb: [\n", "x.yaml:2 (rendered): "},
 		{"too much", `{{ repeat 5000 "x" }}`, "template: generates too much: more than 1000 bytes"},
 	}
 	for _, test := range tests {

@@ -18,6 +18,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingress"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/manifest"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/report"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 	"github.com/sluiceproxy/sluice/static"
@@ -30,8 +31,12 @@ type Options struct {
 	CRD *static.KubernetesCRD
 	// Ingress is providers.kubernetesIngress; nil means that no Ingresses are read.
 	Ingress *static.KubernetesIngress
+	// Manifests answer in place of the cluster, if they are not nil.
+	Manifests *manifest.Server
 	// State returns the state of the active table; it is needed by Run, and called by several goroutines.
 	State func() provider.State
+	// CheckRule validates rules for crd.New; it may be nil.
+	CheckRule crd.CheckRule
 	// Metrics and Logger are needed.
 	Metrics Metrics
 	Logger  telemetry.Logger
@@ -119,13 +124,13 @@ func (c *Clusters) addCustom() error {
 	if config == nil {
 		return nil
 	}
-	where, err := c.connect(client.Options{
+	where, err := c.connect(c.from(client.Options{
 		Endpoint: config.Endpoint, Token: config.Token, CertAuthFilePath: config.CertAuthFilePath,
-	}, config.Namespaces)
+	}), config.Namespaces)
 	if err != nil {
 		return err
 	}
-	if where.custom, err = crd.New(*config, where.Cluster, c.options.Metrics); err != nil {
+	if where.custom, err = crd.New(*config, where.Cluster, c.options.Metrics, c.options.CheckRule); err != nil {
 		return err
 	}
 	where.readers = append(where.readers, crd.Name)
@@ -138,9 +143,9 @@ func (c *Clusters) addIngress() error {
 	if config == nil {
 		return nil
 	}
-	where, err := c.connect(client.Options{
+	where, err := c.connect(c.from(client.Options{
 		Endpoint: config.Endpoint, Token: config.Token, CertAuthFilePath: config.CertAuthFilePath,
-	}, config.Namespaces)
+	}), config.Namespaces)
 	if err != nil {
 		return err
 	}
@@ -155,6 +160,14 @@ func (c *Clusters) addIngress() error {
 	where.readers = append(where.readers, ingress.Name)
 	c.entries = append(c.entries, provider.Entry{Name: ingress.Name, Provider: ingresses, Required: true})
 	return nil
+}
+
+// from returns the options of the connection: those of the cluster, unless there are manifests.
+func (c *Clusters) from(options client.Options) client.Options {
+	if c.options.Manifests != nil {
+		return client.Options{Transport: c.options.Manifests}
+	}
+	return options
 }
 
 // connect returns the cluster of the options, and notes that the namespaces are used there.

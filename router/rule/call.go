@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -94,14 +95,21 @@ func (p *parser) separator(open token) *Error {
 // wrongCount returns the error about a matcher's number of arguments.
 func wrongCount(s spec, got int) string {
 	wanted := fmt.Sprint(s.min)
-	if s.max != s.min {
+	switch {
+	case s.max == math.MaxInt:
+		wanted = fmt.Sprintf("at least %d", s.min)
+	case s.max != s.min:
 		wanted = fmt.Sprintf("%d or %d", s.min, s.max)
 	}
 	noun := "arguments"
-	if wanted == "1" {
+	if s.min == 1 && s.max != 2 {
 		noun = "argument"
 	}
-	return fmt.Sprintf("%s takes %s %s, not %d", s.name, wanted, noun, got)
+	message := fmt.Sprintf("%s takes %s %s, not %d", s.name, wanted, noun, got)
+	if s.max == 1 && got > 1 {
+		message += "; join several matchers with ||"
+	}
+	return message
 }
 
 // unknownMatcher names the nearest known matcher, when there is one.

@@ -34,7 +34,7 @@ func (k Key) holds(r *Request) bool {
 // FuzzParse checks that no text panics, that positions lie within the text, that a printed rule means the same, that
 // the compiled rule agrees with its tree and its explanation, and that its keys lose no request.
 func FuzzParse(f *testing.F) {
-	for _, name := range []string{"canonical.golden", "errors.golden", "v2.golden"} {
+	for _, name := range []string{"canonical.golden", "errors.golden", "older.golden", "v2.golden"} {
 		for line := range strings.Lines(readFile(f, filepath.Join("testdata", name))) {
 			f.Add(strings.TrimSpace(line))
 		}
@@ -42,24 +42,55 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		parsed, err := Parse(text)
 		if err != nil {
-			wrong, is := errors.AsType[*Error](err)
-			if !is || wrong.Column < 1 || wrong.Column > len(text)+1 || wrong.Message == "" {
-				t.Fatalf("%q: error %v has no place in the text", text, err)
-			}
-			if hint, ok := ParseV2Hint(text); ok {
+			checkError(t, text, err)
+			if hint, _, ok := Older(text); ok {
 				mustParse(t, hint)
 			}
 			return
 		}
-		canonical := parsed.Canonical()
-		again := mustParse(t, canonical)
-		if again.Canonical() != canonical {
-			t.Fatalf("%q: printed as %q and then as %q", text, canonical, again.Canonical())
-		}
-		for _, req := range probes(parsed) {
-			checkProbe(t, parsed, again, &req)
-		}
+		checkRule(t, text, parsed)
 	})
+}
+
+// FuzzParseV2 checks of the v2 language what FuzzParse checks of v3: above all that the v3 spelling of a rule means the
+// same.
+func FuzzParseV2(f *testing.F) {
+	for line := range strings.Lines(readFile(f, filepath.Join("testdata", "v2.golden"))) {
+		f.Add(strings.TrimSpace(line))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		parsed, err := ParseV2(text)
+		if err != nil {
+			checkError(t, text, err)
+			return
+		}
+		if parsed.String() != text {
+			t.Fatalf("%q: the text became %q", text, parsed)
+		}
+		checkRule(t, text, parsed)
+	})
+}
+
+// checkError demands a message with a position in the text.
+func checkError(t *testing.T, text string, err error) {
+	t.Helper()
+	wrong, is := errors.AsType[*Error](err)
+	if !is || wrong.Column < 1 || wrong.Column > len(text)+1 || wrong.Message == "" {
+		t.Fatalf("%q: error %v has no place in the text", text, err)
+	}
+}
+
+// checkRule demands that the printed rule means the same as the parsed one.
+func checkRule(t *testing.T, text string, parsed *Rule) {
+	t.Helper()
+	canonical := parsed.Canonical()
+	again := mustParse(t, canonical)
+	if again.Canonical() != canonical {
+		t.Fatalf("%q: printed as %q and then as %q", text, canonical, again.Canonical())
+	}
+	for _, req := range probes(parsed) {
+		checkProbe(t, parsed, again, &req)
+	}
 }
 
 func checkProbe(t *testing.T, parsed, again *Rule, req *Request) {

@@ -59,13 +59,26 @@ func TestErrorsAreGolden(t *testing.T) {
 	})
 }
 
-func TestHintsForV2AreGolden(t *testing.T) {
-	golden(t, "v2.golden", func(text string) string {
-		hint, ok := ParseV2Hint(text)
+func TestHintsForOlderLanguagesAreGolden(t *testing.T) {
+	golden(t, "older.golden", func(text string) string {
+		hint, language, ok := Older(text)
 		if !ok {
 			return "no hint"
 		}
-		return hint
+		return language + ": " + hint
+	})
+}
+
+func TestV2IsGolden(t *testing.T) {
+	golden(t, "v2.golden", func(text string) string {
+		parsed, err := ParseV2(text)
+		if err != nil {
+			return err.Error()
+		}
+		if parsed.String() != text || parsed.Length() != len(text) {
+			t.Errorf("%s: String is %q and Length %d, want the text as written", text, parsed, parsed.Length())
+		}
+		return parsed.Canonical()
 	})
 }
 

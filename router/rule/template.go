@@ -2,6 +2,7 @@ package rule
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 )
@@ -61,24 +62,30 @@ func isTemplateName(content string) bool {
 }
 
 // parseTemplate splits a text into literals and patterns. missing is the pattern of a name without one.
-func parseTemplate(s, missing string) template {
+func parseTemplate(s, missing string) (template, *fault) {
 	var t template
-	for {
-		before, after, found := strings.Cut(s, "{")
-		end := -1
-		if found {
-			end = closing(after)
-		}
-		if end < 0 {
-			return t.add(part{literal: s})
+	for rest := s; ; {
+		before, after, found := strings.Cut(rest, "{")
+		if strings.Contains(before, "}") || found && closing(after) < 0 {
+			return template{}, faultf(0, "%q has braces without their counterpart", clip(s))
 		}
 		t = t.add(part{literal: before})
-		_, pattern, given := strings.Cut(after[:end], ":")
+		if !found {
+			return t, nil
+		}
+		end := closing(after)
+		name, pattern, given := strings.Cut(after[:end], ":")
 		if !given {
 			pattern = missing
 		}
+		if name == "" || pattern == "" {
+			return template{}, faultf(0, "{%s} is not {name} or {name:regexp}", clip(after[:end]))
+		}
+		if _, err := syntax.Parse(pattern, syntax.Perl); err != nil { // What is around it must not complete it.
+			return template{}, invalidPattern(0, pattern, err)
+		}
 		t = t.add(part{pattern: pattern, varies: true})
-		s = after[end+1:]
+		rest = after[end+1:]
 	}
 }
 
@@ -108,6 +115,17 @@ func (t template) lowerLiterals() template {
 	return lowered
 }
 
+// caseless reports whether the patterns match the same hosts, which are in lower case, with and without the flag i.
+// It holds of those without a letter in upper case, a range that could include some, and an escape but `\.`, `\d` and
+// `\w`, and is false for others.
+func (t template) caseless() bool {
+	simple := regexp.MustCompile(`^([a-z0-9.+*?(){},|$]|\\[.dw]|\[\^?([a-z0-9]-[a-z0-9]|[a-z0-9._])*-?\])*$`)
+	uppercase := regexp.MustCompile(`[0-9]-[a-z]`)
+	return !slices.ContainsFunc(t.parts, func(p part) bool {
+		return p.varies && (!simple.MatchString(p.pattern) || uppercase.MatchString(p.pattern))
+	})
+}
+
 // expression returns the template as one regular expression, anchored at the front, and at the end when whole.
 func (t template) expression(whole bool) string {
 	var b strings.Builder
@@ -116,7 +134,7 @@ func (t template) expression(whole bool) string {
 		switch {
 		case !p.varies:
 			b.WriteString(regexp.QuoteMeta(p.literal))
-		case strings.Contains(p.pattern, "|"):
+		case reaches(p.pattern):
 			b.WriteString("(?:" + p.pattern + ")")
 		default:
 			b.WriteString(p.pattern)
@@ -126,4 +144,15 @@ func (t template) expression(whole bool) string {
 		b.WriteByte('$')
 	}
 	return b.String()
+}
+
+// reaches reports whether a pattern may mean something else with a text before or behind it: by alternatives, flags,
+// quotes, and octal numbers. Those that count as simple are shown without a group.
+func reaches(pattern string) bool {
+	for i := range len(pattern) - 1 {
+		if pattern[i] == '\\' && (pattern[i+1] == 'Q' || isDigit(pattern[i+1])) {
+			return true
+		}
+	}
+	return strings.Contains(pattern, "|") || strings.Contains(pattern, "(?")
 }

@@ -5,22 +5,15 @@ import (
 	"strings"
 )
 
-// ParseV2Hint returns the v3 spelling of a rule that only the v2 language understands: several arguments of one
-// matcher, HostHeader, Headers, HeadersRegexp, Query(`k=v`), and {name:regexp} in HostRegexp, Path, PathPrefix and
-// Query. It is false for a rule that is v3 already and for one that is neither.
-func ParseV2Hint(text string) (v3 string, ok bool) {
-	if _, err := Parse(text); err == nil {
-		return "", false
-	}
+// ParseV2 reads a rule in the v2 language, as [Parse] does one in v3. The rule has v3 matchers: several arguments
+// become alternatives, those of Query become conditions, and {name:regexp} becomes a regular expression. A failure is
+// always an [*Error]. Host of v2 has no wildcards.
+func ParseV2(text string) (*Rule, error) {
 	root, err := parse(text, v2Matcher, v2Names())
 	if err != nil {
-		return "", false
+		return nil, err
 	}
-	v3 = printNode(root)
-	if _, err := Parse(v3); err != nil {
-		return "", false
-	}
-	return v3, true
+	return newRule(text, root), nil
 }
 
 func v2Names() []string {
@@ -34,7 +27,7 @@ func v2Matcher(written string) (spec, bool) {
 	name := documented(written, v2Names())
 	switch name {
 	case "Host", "HostHeader":
-		return spec{name, 1, math.MaxInt, each(newHost, disjunction)}, true
+		return spec{name, 1, math.MaxInt, each(v2Host, disjunction)}, true
 	case "HostRegexp":
 		return spec{name, 1, math.MaxInt, each(v2HostRegexp, disjunction)}, true
 	case "ClientIP":
@@ -46,11 +39,11 @@ func v2Matcher(written string) (spec, bool) {
 	case "Method":
 		return spec{name, 1, math.MaxInt, each(newMethod, disjunction)}, true
 	case "Headers":
-		return spec{name, 2, 2, newHeader}, true
+		return spec{name, 2, math.MaxInt, pairs(newHeader)}, true
 	case "HeadersRegexp":
-		return spec{name, 2, 2, newHeaderRegexp}, true
+		return spec{name, 2, math.MaxInt, pairs(newHeaderRegexp)}, true
 	case "Query":
-		return spec{name, 1, math.MaxInt, each(v2Query, conjunction)}, true
+		return spec{name, 1, math.MaxInt, v2Query}, true
 	}
 	return spec{}, false
 }
@@ -73,42 +66,105 @@ func each(one build, join func([]node) node) build {
 	}
 }
 
-func v2HostRegexp(args []string, b *budget) (node, *fault) {
-	t := parseTemplate(args[0], "[^.]+").lowerLiterals()
-	if !t.varies() {
-		return newHost(args, b)
+// pairs applies a constructor of a name and a value to several, all of which a request has to satisfy.
+func pairs(one build) build {
+	return func(args []string, b *budget) (node, *fault) {
+		if len(args)%2 != 0 {
+			return nil, faultf(len(args)-1, "%q has no value; names and values come in turn", clip(args[len(args)-1]))
+		}
+		nodes := make([]node, 0, len(args)/2)
+		for i := 0; i < len(args); i += 2 {
+			n, wrong := one(args[i:i+2], b)
+			if wrong != nil {
+				return nil, &fault{arg: i + max(wrong.arg, 0), message: wrong.message}
+			}
+			nodes = append(nodes, n)
+		}
+		return conjunction(nodes), nil
 	}
-	return newHostRegexp([]string{t.expression(true)}, b)
+}
+
+// v2Host builds one argument of Host, which is compared as it is: in v2, a wildcard matched nothing.
+func v2Host(args []string, b *budget) (node, *fault) {
+	if strings.Contains(args[0], "*") {
+		return nil, faultf(0, "%q: the v2 syntax has no wildcards; write HostRegexp(`{name:[a-z0-9-]+}.example.com`), "+
+			"or use the v3 syntax", clip(args[0]))
+	}
+	return newHost(args, b)
+}
+
+func v2HostRegexp(args []string, b *budget) (node, *fault) {
+	t, wrong := parseTemplate(args[0], "[^.]+")
+	switch {
+	case wrong != nil:
+		return nil, wrong
+	case !t.varies() && strings.ContainsAny(args[0], `^$()[]+?|\`):
+		return nil, faultf(0, "%q is a regular expression; v2 has them in braces, as in {name:regexp}", clip(args[0]))
+	case !t.varies():
+		return v2Host(args, b)
+	}
+	pattern := t.lowerLiterals().expression(true)
+	if !t.caseless() {
+		pattern = "(?i)" + pattern
+	}
+	return newHostRegexp([]string{pattern}, b)
 }
 
 func v2Path(args []string, b *budget) (node, *fault) {
-	t := parseTemplate(args[0], "[^/]+")
-	if !t.varies() || !strings.HasPrefix(args[0], "/") {
+	t, wrong := parseTemplate(args[0], "[^/]+")
+	switch {
+	case wrong != nil:
+		return nil, wrong
+	case !t.varies() || !strings.HasPrefix(args[0], "/"):
 		return newPath(args, b)
 	}
 	return newPathRegexp([]string{t.expression(true)}, b)
 }
 
 func v2PathPrefix(args []string, b *budget) (node, *fault) {
-	t := parseTemplate(args[0], "[^/]+")
-	if !t.varies() || !strings.HasPrefix(args[0], "/") {
+	t, wrong := parseTemplate(args[0], "[^/]+")
+	switch {
+	case wrong != nil:
+		return nil, wrong
+	case !t.varies() || !strings.HasPrefix(args[0], "/"):
 		return newPathPrefix(args, b)
 	}
 	return newPathRegexp([]string{t.expression(false)}, b)
 }
 
-// v2Query builds one pair of Query, for which "k=" means any value.
+// v2Query builds Query, whose arguments are pairs as in `name=value`, or names and values in turn.
 func v2Query(args []string, b *budget) (node, *fault) {
-	parameter, value, pair := strings.Cut(args[0], "=")
-	t := parseTemplate(value, ".*")
+	var flat []string
+	for _, arg := range args {
+		flat = append(flat, strings.SplitN(arg, "=", 2)...)
+	}
+	if len(flat)%2 != 0 {
+		return nil, faultf(len(args)-1, "%q has no value; v2 takes pairs such as `name=value`, and `name=` for any value",
+			clip(args[len(args)-1]))
+	}
+	nodes := make([]node, 0, len(flat)/2)
+	for i := 0; i < len(flat); i += 2 {
+		n, wrong := v2QueryPair(flat[i], flat[i+1], b)
+		if wrong != nil {
+			return nil, &fault{arg: -1, message: wrong.message}
+		}
+		nodes = append(nodes, n)
+	}
+	return conjunction(nodes), nil
+}
+
+// v2QueryPair builds one pair of Query, in which an empty value means any.
+func v2QueryPair(parameter, value string, b *budget) (node, *fault) {
+	t, wrong := parseTemplate(value, ".*")
 	switch {
-	case pair && value == "":
+	case wrong != nil:
+		return nil, wrong
+	case parameter == "":
+		return nil, faultf(0, "a parameter without a name")
+	case value == "":
 		return newQueryRegexp([]string{parameter, ".*"}, b)
 	case t.varies():
 		return newQueryRegexp([]string{parameter, t.expression(true)}, b)
-	case pair:
-		return newQuery([]string{parameter, value}, b)
-	default:
-		return newQuery(args, b)
 	}
+	return newQuery([]string{parameter, value}, b)
 }

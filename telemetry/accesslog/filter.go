@@ -30,19 +30,27 @@ func parseFilter(config *static.AccessLogFilters) (filter, error) {
 		return filter{}, fmt.Errorf("accessLog.filters.minDuration %s: is negative", parsed.minDuration)
 	}
 	for _, text := range config.StatusCodes {
-		low, high, isRange := strings.Cut(text, "-")
-		if !isRange {
-			high = low
+		codes, err := parseStatuses(text)
+		if err != nil {
+			return filter{}, fmt.Errorf("accessLog.filters.statusCodes %w", err)
 		}
-		from, lowErr := strconv.Atoi(strings.TrimSpace(low))
-		to, highErr := strconv.Atoi(strings.TrimSpace(high))
-		if lowErr != nil || highErr != nil || from < 100 || to > 999 || from > to {
-			return filter{}, fmt.Errorf(
-				"accessLog.filters.statusCodes %q: neither a status code nor a range such as 500-599", text)
-		}
-		parsed.statuses = append(parsed.statuses, statuses{from, to})
+		parsed.statuses = append(parsed.statuses, codes)
 	}
 	return parsed, nil
+}
+
+// parseStatuses reads a status code or a range such as 500-599.
+func parseStatuses(text string) (statuses, error) {
+	low, high, isRange := strings.Cut(text, "-")
+	if !isRange {
+		high = low
+	}
+	from, lowErr := strconv.Atoi(strings.TrimSpace(low))
+	to, highErr := strconv.Atoi(strings.TrimSpace(high))
+	if lowErr != nil || highErr != nil || from < 100 || to > 999 || from > to {
+		return statuses{}, fmt.Errorf("%q: neither a status code nor a range such as 500-599", text)
+	}
+	return statuses{from, to}, nil
 }
 
 // keeps reports whether a request is logged.

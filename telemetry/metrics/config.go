@@ -9,11 +9,13 @@ import (
 // Config counts what becomes of the configuration: generations, changes of endpoints, and the objects of providers.
 // It is safe for concurrent use.
 type Config struct {
-	reloads, eventsDropped                              prometheus.Counter
-	lastReload, generation, quarantined, compileSeconds prometheus.Gauge
-	compiles, endpoints                                 prometheus.Histogram
-	lags                                                *prometheus.HistogramVec
-	objects                                             map[string]*prometheus.CounterVec
+	reloads, eventsDropped prometheus.Counter
+	lastReload, generation prometheus.Gauge
+	quarantined, retained  prometheus.Gauge
+	compileSeconds         prometheus.Gauge
+	compiles, endpoints    prometheus.Histogram
+	lags                   *prometheus.HistogramVec
+	objects                map[string]*prometheus.CounterVec
 }
 
 func newConfig() *Config {
@@ -30,8 +32,10 @@ func newConfig() *Config {
 		}),
 		lastReload: gauge("traefik_config_last_reload_success",
 			"Unix time in seconds at which the last configuration generation was applied."),
-		generation:     gauge("sluice_config_generation", "Number of the configuration generation that serves."),
-		quarantined:    gauge("sluice_config_quarantined_objects", "Declared objects that are not applied."),
+		generation:  gauge("sluice_config_generation", "Number of the configuration generation that serves."),
+		quarantined: gauge("sluice_config_quarantined_objects", "Declared objects that are not applied."),
+		retained: gauge("sluice_config_retained_objects",
+			"Declared objects with an invalid definition whose last valid one is in use."),
 		compileSeconds: gauge("sluice_config_compile_seconds", "Duration of the last compilation in seconds."),
 		compiles: prometheus.NewHistogram(durations("sluice_config_compile_duration_seconds",
 			"Duration of compilations.")),
@@ -40,7 +44,8 @@ func newConfig() *Config {
 		endpoints: prometheus.NewHistogram(durations("sluice_endpoint_change_seconds",
 			"From when a change of endpoints was received until requests see it.")),
 		objects: map[string]*prometheus.CounterVec{
-			"events": objects("sluice_provider_events_total", "Notifications that a declared object was added, changed or deleted."),
+			"events": objects("sluice_provider_events_total",
+				"Notifications that a declared object was added, changed or deleted."),
 			"builds": objects("sluice_provider_builds_total", "Translations of one declared object."),
 			"pushes": objects("sluice_provider_pushes_total", "Translations that changed the provider's configuration."),
 			"drops":  objects("sluice_provider_drops_total", "Translations that changed nothing."),
@@ -65,8 +70,8 @@ func durations(name, help string) prometheus.HistogramOpts {
 
 func (c *Config) collectors() []prometheus.Collector {
 	all := []prometheus.Collector{
-		c.reloads, c.eventsDropped, c.lastReload, c.generation, c.quarantined, c.compileSeconds, c.compiles, c.endpoints,
-		c.lags,
+		c.reloads, c.eventsDropped, c.lastReload, c.generation, c.quarantined, c.retained, c.compileSeconds, c.compiles,
+		c.endpoints, c.lags,
 	}
 	for _, counter := range c.objects {
 		all = append(all, counter)
@@ -99,6 +104,9 @@ func (c *Config) Reloaded(reload Reload) {
 
 // SetQuarantined records how many objects are quarantined.
 func (c *Config) SetQuarantined(objects int) { c.quarantined.Set(float64(objects)) }
+
+// SetRetained records how many objects keep their last valid definition, because the declared one is invalid.
+func (c *Config) SetRetained(objects int) { c.retained.Set(float64(objects)) }
 
 // EndpointsChanged records the time from the notice of a change of endpoints until requests use it.
 func (c *Config) EndpointsChanged(took time.Duration) { c.endpoints.Observe(took.Seconds()) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,8 @@ const (
 	historyLength = 150
 	// pruneEvery is the number of samples after which removed series are dropped where metrics are not scraped.
 	pruneEvery = 30
+	// ratesEvery is the number of samples after which the rates of routers and services are computed: ten seconds.
+	ratesEvery = 5
 )
 
 // TrafficHistory is how traffic went in the last minutes, oldest first.
@@ -29,9 +32,11 @@ type TrafficHistory struct {
 type EntrypointHistory struct {
 	// Name is the entrypoint's.
 	Name string `json:"name"`
-	// Requests and Errors are per second; an error is a response with a 5xx code.
-	Requests []float64 `json:"requests"`
-	Errors   []float64 `json:"errors"`
+	// Requests, Errors and ClientErrors are per second; an error is a response with a 5xx code, a client error one with
+	// a 4xx code.
+	Requests     []float64 `json:"requests"`
+	Errors       []float64 `json:"errors"`
+	ClientErrors []float64 `json:"clientErrors"`
 	// P50, P95 and P99 are quantiles of durations in seconds; 0 where there was no request.
 	P50 []float64 `json:"p50"`
 	P95 []float64 `json:"p95"`
@@ -39,7 +44,7 @@ type EntrypointHistory struct {
 }
 
 // trafficSample is one member of each list of an entrypoint.
-type trafficSample struct{ requests, errors, p50, p95, p99 float64 }
+type trafficSample struct{ requests, errors, clientErrors, p50, p95, p99 float64 }
 
 // Sampler samples the traffic of entrypoints.
 type Sampler struct {
@@ -50,12 +55,15 @@ type Sampler struct {
 	// samples has for each entrypoint as many as there are times; those before it was known are zero.
 	samples map[string][]trafficSample
 	last    map[string]trafficCount
+
+	// rates are those of routers and of services over the last interval of ratesEvery; they do not change.
+	rates [2]atomic.Pointer[map[string]TrafficRate]
 }
 
 // trafficCount is what an entrypoint had counted at a sample.
 type trafficCount struct {
-	requests, errors uint64
-	native           []uint64
+	requests, errors, clientErrors uint64
+	native                         []uint64
 }
 
 func newSampler(set *SeriesSet) *Sampler {
@@ -81,11 +89,12 @@ func (s *Sampler) History() TrafficHistory {
 // columns turns samples into lists.
 func columns(name string, samples []trafficSample) EntrypointHistory {
 	e := EntrypointHistory{Name: name}
-	for _, list := range []*[]float64{&e.Requests, &e.Errors, &e.P50, &e.P95, &e.P99} {
+	for _, list := range []*[]float64{&e.Requests, &e.Errors, &e.ClientErrors, &e.P50, &e.P95, &e.P99} {
 		*list = make([]float64, len(samples))
 	}
 	for i, s := range samples {
-		e.Requests[i], e.Errors[i], e.P50[i], e.P95[i], e.P99[i] = s.requests, s.errors, s.p50, s.p95, s.p99
+		e.Requests[i], e.Errors[i], e.ClientErrors[i] = s.requests, s.errors, s.clientErrors
+		e.P50[i], e.P95[i], e.P99[i] = s.p50, s.p95, s.p99
 	}
 	return e
 }
@@ -96,6 +105,7 @@ func (s *Sampler) Run(ctx context.Context) {
 	defer ticker.Stop()
 	before := time.Now()
 	s.count()
+	rated := s.rate(ratedCounts{}, before)
 	for taken := 1; ; taken++ {
 		select {
 		case <-ctx.Done():
@@ -104,6 +114,9 @@ func (s *Sampler) Run(ctx context.Context) {
 			now := time.Now()
 			s.sample(now, now.Sub(before))
 			before = now
+			if taken%ratesEvery == 0 {
+				rated = s.rate(rated, now)
+			}
 			if taken%pruneEvery == 0 {
 				s.set.prune()
 			}
@@ -125,7 +138,9 @@ func (s *Sampler) counts() map[string]trafficCount {
 	for _, series := range all {
 		t, native := Traffic{}, make([]uint64, nativeBuckets)
 		series.shards.all(func(key uint64, c *shard) { t.add(key, c, native) })
-		counts[series.name] = trafficCount{requests: t.Requests, errors: t.ServerErrors, native: native}
+		counts[series.name] = trafficCount{
+			requests: t.Requests, errors: t.ServerErrors, clientErrors: t.ClientErrors, native: native,
+		}
 	}
 	return counts
 }
@@ -167,11 +182,12 @@ func compare(before, after trafficCount, seconds float64) trafficSample {
 		total += between[i]
 	}
 	return trafficSample{
-		requests: float64(after.requests-before.requests) / seconds,
-		errors:   float64(after.errors-before.errors) / seconds,
-		p50:      quantile(between, total, 0.50),
-		p95:      quantile(between, total, 0.95),
-		p99:      quantile(between, total, 0.99),
+		requests:     float64(after.requests-before.requests) / seconds,
+		errors:       float64(after.errors-before.errors) / seconds,
+		clientErrors: float64(after.clientErrors-before.clientErrors) / seconds,
+		p50:          quantile(between, total, 0.50),
+		p95:          quantile(between, total, 0.95),
+		p99:          quantile(between, total, 0.99),
 	}
 }
 

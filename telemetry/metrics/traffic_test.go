@@ -80,12 +80,12 @@ func TestHistoryHasRatesAndQuantiles(t *testing.T) {
 		}
 		want := []EntrypointHistory{
 			{
-				Name: "admin", Requests: []float64{0, 5}, Errors: []float64{0, 0}, P50: []float64{0, 1}, P95: []float64{0, 1},
-				P99: []float64{0, 1},
+				Name: "admin", Requests: []float64{0, 5}, Errors: []float64{0, 0}, ClientErrors: []float64{0, 0},
+				P50: []float64{0, 1}, P95: []float64{0, 1}, P99: []float64{0, 1},
 			},
 			{
-				Name: "web", Requests: []float64{50, 0}, Errors: []float64{2, 0}, P50: []float64{.01, 0}, P95: []float64{.01, 0},
-				P99: []float64{2, 0},
+				Name: "web", Requests: []float64{50, 0}, Errors: []float64{2, 0}, ClientErrors: []float64{0, 0},
+				P50: []float64{.01, 0}, P95: []float64{.01, 0}, P99: []float64{2, 0},
 			},
 		}
 		near := cmp.Comparer(func(a, b float64) bool { return a == b || math.Abs(a-b) < 0.09*max(a, b) })

@@ -19,9 +19,12 @@ import { endpoints } from './view/endpoints.js';
 import { certificates } from './view/certificates.js';
 import { changes } from './view/changes.js';
 import { explain } from './view/explain.js';
+import { findings } from './view/findings.js';
+import { requests } from './view/requests.js';
+import { unmatched } from './view/unmatched.js';
 
 const views = {
-  overview, problems, endpoints, certificates, changes, explain,
+  overview, problems, endpoints, certificates, changes, explain, requests, unmatched,
   routers: (context) => (context.name ? router : routers)(context),
   services: (context) => (context.name ? service : services)(context),
   middlewares: (context) => (context.name ? middleware : middlewares)(context),
@@ -38,9 +41,9 @@ async function show({ keepFocus = false } = {}) {
   frame.mark(where.view);
   const make = views[where.view];
   let node;
-  let title = 'Nothing here';
+  let title = 'Not found';
   try {
-    if (!make) throw Object.assign(new Error('The dashboard has no such view.'), { status: 404 });
+    if (!make) throw Object.assign(new Error('The dashboard has no such page.'), { status: 404 });
     ({ node, title } = await make({ ...where, signal: own.signal }));
   } catch (error) {
     if (own.signal.aborted) return;
@@ -63,4 +66,5 @@ setInterval(() => {
 }, 5000);
 keys(frame);
 live.start();
+findings.start();
 show({ keepFocus: true });

@@ -33,6 +33,8 @@ type Options struct {
 	// CertAuthFilePath is a file of PEM certificates that sign the API server's one. Empty means the roots of the system
 	// beside an Endpoint, and what was found elsewhere.
 	CertAuthFilePath string
+	// Transport answers the requests in place of an API server, if it is not nil; the other options are then ignored.
+	Transport http.RoundTripper
 }
 
 // Cluster is the connection to one cluster. Its methods may be called from any goroutine.
@@ -80,9 +82,11 @@ func Connect(
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: %w", err)
 	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("kubernetes: %w", err)
+	client := &http.Client{Transport: options.Transport}
+	if options.Transport == nil {
+		if client, err = rest.HTTPClientFor(config); err != nil {
+			return nil, fmt.Errorf("kubernetes: %w", err)
+		}
 	}
 	client.Transport = &reach{next: client.Transport, server: config.Host, logger: logger}
 	cluster := &Cluster{

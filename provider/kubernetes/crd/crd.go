@@ -35,7 +35,12 @@ type Provider struct {
 // New returns a provider for the objects that the options select in a cluster, whose connection must have the types of
 // v1alpha1 (v1alpha1.AddToScheme), and starts watching them when the cluster runs. Counters may be nil. It fails for a
 // label selector that cannot be understood.
-func New(options static.KubernetesCRD, cluster *client.Cluster, counters translation.Counters) (*Provider, error) {
+//
+// With a check, a route whose rule becomes invalid keeps the name of its router; without one, the name always follows
+// from the rule.
+func New(
+	options static.KubernetesCRD, cluster *client.Cluster, counters translation.Counters, check CheckRule,
+) (*Provider, error) {
 	if _, err := labels.Parse(options.LabelSelector); err != nil {
 		return nil, fmt.Errorf("providers.kubernetesCRD.labelSelector: %w", err)
 	}
@@ -51,6 +56,9 @@ func New(options static.KubernetesCRD, cluster *client.Cluster, counters transla
 	}
 	options.Namespaces = slices.Clone(options.Namespaces)
 	p.translator = translator{options: options, source: cluster.Source(), objects: p.watchReferences(cluster, options)}
+	if check != nil {
+		p.translator.last = &lastNames{check: check, bySource: map[translation.Source]routerNames{}}
+	}
 	p.watchKinds(cluster, client.Scope{Namespaces: options.Namespaces, LabelSelector: options.LabelSelector})
 	cluster.OnStatus(func() {
 		select {

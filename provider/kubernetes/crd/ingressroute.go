@@ -21,9 +21,10 @@ func (t *translator) ingressRoute(
 	}
 	common := t.common(result, source.Namespace, &object.Spec)
 	next := nextWithSameMatch(object.Spec.Routes)
+	names := t.routerNames(source, object, next)
 	for i := range object.Spec.Routes {
 		route := &object.Spec.Routes[i]
-		name := routerName(source.Namespace, source.Name, route.Match)
+		name := names[i]
 		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 		if next[i] > 0 {
 			result.Degrade(ref, dynamic.CodeConflictingName, "routes["+strconv.Itoa(i)+"] and routes["+strconv.Itoa(next[i])+

@@ -35,6 +35,8 @@ type translator struct {
 	// values caches the layouts of types, and pairs what was read of Secrets in this round.
 	values document.Decoder
 	pairs  backend.Pairs
+	// last is nil where the names of routers follow from their rules alone.
+	last *lastNames
 }
 
 // Lookup finds the other objects of the cluster that a translation reads.

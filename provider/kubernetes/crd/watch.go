@@ -121,9 +121,14 @@ func (p *Provider) translate(source translation.Source) (translation.Result, boo
 	kind, group := splitKind(source.Kind)
 	object := p.object(group, kind, source.Namespace, source.Name)
 	if object == nil {
+		p.translator.last.forget(source)
 		return translation.Result{}, false
 	}
-	return p.translator.result(source, object)
+	result, ok := p.translator.result(source, object)
+	if !ok {
+		p.translator.last.forget(source)
+	}
+	return result, ok
 }
 
 // touch marks an object that changed, and those of the same kind, namespace and name in groups of lower precedence.

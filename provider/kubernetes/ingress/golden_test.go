@@ -122,7 +122,7 @@ func describeRouter(t *testing.T, out *strings.Builder, name string, router dyna
 // checkRule checks that a rule can be parsed. What is wrong within a regular expression, the compiler says.
 func checkRule(t *testing.T, name string, router *dynamic.Router) {
 	t.Helper()
-	if router.Rule == "" || router.RuleSyntax != "" {
+	if router.Rule == "" || router.RuleSyntax != "v3" {
 		return
 	}
 	if _, err := rule.Parse(router.Rule); err != nil && !strings.Contains(err.Error(), "regular expression") {

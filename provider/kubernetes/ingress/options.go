@@ -25,15 +25,15 @@ type routerOptions struct {
 // v2 reports whether paths are written in the language of Traefik v2.
 func (o *routerOptions) v2() bool { return strings.EqualFold(o.RuleSyntax, "v2") }
 
-// syntaxOf returns the syntax that the router of a path has to declare. Rules are made here, in v3; only a path can
-// bring something of v2 with it, which the compiler then answers with the spelling of v3.
+// syntaxOf returns the syntax that the router of a path declares. Rules are made here, in v3, whatever the default is;
+// only a path can bring templates of v2 with it.
 func (o *routerOptions) syntaxOf(path string) string {
 	switch strings.ToLower(o.RuleSyntax) {
 	case "", "default", "v3":
-		return ""
+		return "v3"
 	case "v2":
 		if !braces(path) {
-			return ""
+			return "v3"
 		}
 	}
 	return o.RuleSyntax

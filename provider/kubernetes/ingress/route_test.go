@@ -36,6 +36,7 @@ func compiled(t *testing.T, from *dynamic.Configuration) (*router.Table, map[str
 	transport.SetDefaults()
 	compiler := router.NewCompiler(router.Options{
 		EntryPoints: entrypoints, Registry: loadbalancer.NewRegistry(loadbalancer.Options{}), Transport: transport,
+		RuleSyntax: "v2", // Rules of Ingresses are made in v3, whatever the default is.
 	}, target)
 	var changed []dynamic.Ref
 	for ref := range providertest.Objects(whole) {
@@ -66,6 +67,9 @@ func TestRequestsFindTheirRouter(t *testing.T) {
 		{"paths", "http://other.example.com/x", "shop-web-example-com"},
 		{"paths", "http://a.b.example.com/x", "shop-web"},
 		{"paths", "http://elsewhere.example.org/anywhere", "shop-web-anywhere"},
+		{"router-annotations", "http://v2-template.example.com/users/7", "shop-v2-template-v2-template-example-com-users-id-0-9"},
+		{"router-annotations", "http://v2-template.example.com/users/x", ""},
+		{"router-annotations", "http://a.v2.example.com/users/x", "shop-v2-wildcard-v2-example-com-users-id"},
 		{"strict", "http://shop.example.com/v1", "shop-web-shop-example-com-v1"},
 		{"strict", "http://shop.example.com/v1/x", "shop-web-shop-example-com-v1"},
 		{"strict", "http://shop.example.com/v12", "shop-web-shop-example-com"},
@@ -135,10 +139,8 @@ func TestTheCompilerRefusesWhatIsLeftToIt(t *testing.T) {
 	cluster.apply(t, readFile(t, "testdata/hostile.yaml"))
 	_, reasons := compiled(t, translated(t, cluster.provider(static.KubernetesIngress{})))
 	for name, want := range map[string]string{
-		"shop-v4-v4-example-com": `ruleSyntax "v4" is not v3`,
-		"shop-v2-template-v2-template-example-com-users-id-0-9": "ruleSyntax v2 is not supported; in v3 the rule is: " +
-			"Host(`v2-template.example.com`) && PathRegexp(`^/users/[0-9]+`)",
-		"shop-regexp-i-Path": "rule: column 12: PathRegexp: \"/i`) || Path(`/\" is not a regular expression: unexpected )",
+		"shop-v4-v4-example-com": `ruleSyntax "v4" is neither v2 nor v3`,
+		"shop-regexp-i-Path":     "rule: column 12: PathRegexp: \"/i`) || Path(`/\" is not a regular expression: unexpected )",
 	} {
 		if got := reasons[name+"@"+Name]; got != want {
 			t.Errorf("router %s: got %q, want %q", name, got, want)

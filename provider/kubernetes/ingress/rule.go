@@ -29,6 +29,9 @@ func ruleOf(host string, path *networkingv1.HTTPIngressPath, options *routerOpti
 	var parts []string
 	if host != "" {
 		part, err := hostRule(host)
+		if domain, wildcard := strings.CutPrefix(host, "*."); wildcard && options.v2() && braces(path.Path) {
+			part = call("HostRegexp", "{subdomain:[a-zA-Z0-9-]+}."+domain) // Host of v2 has no wildcards.
+		}
 		if err != nil {
 			return "", err
 		}

@@ -204,7 +204,9 @@ func (d *draft) priority(host string, path *networkingv1.HTTPIngressPath) int {
 
 // router returns a router with the options of the annotations.
 func (d *draft) router() *dynamic.Router {
-	return &dynamic.Router{EntryPoints: d.options.EntryPoints, Middlewares: d.options.Middlewares, TLS: d.options.TLS}
+	return &dynamic.Router{
+		EntryPoints: d.options.EntryPoints, Middlewares: d.options.Middlewares, TLS: d.options.TLS, RuleSyntax: "v3",
+	}
 }
 
 // lead leads a route to a backend, whose service gets the name, or one of its own.

@@ -241,7 +241,7 @@ func (j judgement) apply(before *v1alpha1.Status, now metav1.Time) (after v1alph
 		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: string(j.summary.code),
 		Message: j.summary.message,
 	}
-	if j.summary.status == dynamic.Quarantined {
+	if j.summary.status >= dynamic.Retained { // What it declares now is not in use.
 		accepted.Status = metav1.ConditionFalse
 	}
 	resolved := metav1.Condition{

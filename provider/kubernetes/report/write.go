@@ -108,7 +108,8 @@ func (p *permissionErrors) note(verb, resource, namespace string, err error) {
 	switch {
 	case !changed:
 	case now == refused:
-		p.logger.Warn("the API server refuses a write because a permission is missing; it is retried, and nothing else is affected",
+		p.logger.Warn("the API server refuses a write because a permission is missing; it is retried,"+
+			" and nothing else is affected",
 			"reason", "may not "+verb+" "+resource, "namespace", namespace)
 	case now == failed:
 		p.logger.Warn("writing to Kubernetes fails", "verb", verb, "resource", resource, "namespace", namespace, "error", err)

@@ -21,15 +21,15 @@ func (d declared) translate(source Source) (Result, bool) {
 }
 
 // refused returns why the default options are not used, and which other objects get a verdict.
-func refused(configuration *dynamic.Configuration) (reason string, told []string) {
+func refused(configuration *dynamic.Configuration) (reason string, judged []string) {
 	for _, verdict := range configuration.Verdicts {
 		if verdict.Ref.Kind == dynamic.KindTLSOptions && verdict.Status == dynamic.Quarantined {
 			reason = verdict.Reason
 		} else {
-			told = append(told, verdict.Ref.Name)
+			judged = append(judged, verdict.Ref.Name)
 		}
 	}
-	return reason, told
+	return reason, judged
 }
 
 // TestDefaultTLSOptionsOfTwoNamespaces proves that no namespace can replace the default TLS options of another one, and
@@ -40,16 +40,17 @@ func TestDefaultTLSOptionsOfTwoNamespaces(t *testing.T) {
 	strict, lax := &dynamic.TLSOptions{MinVersion: "VersionTLS13"}, &dynamic.TLSOptions{MinVersion: "VersionTLS10"}
 	cluster := declared{}
 	memory := New("kubernetescrd", []string{kind}, nil)
-	step := func(what string, source Source, options *dynamic.TLSOptions, want string, wantTold ...string) {
+	step := func(what string, source Source, options *dynamic.TLSOptions, want string, wantJudged ...string) {
 		t.Helper()
 		if cluster[source] = options; options == nil {
 			delete(cluster, source)
 		}
 		memory.Touch(source)
 		configuration, _ := memory.Update(cluster.translate)
-		reason, told := refused(configuration)
-		if reason != want || strings.Join(told, ",") != strings.Join(wantTold, ",") {
-			t.Errorf("%s: the options are refused for %q, and %q get verdicts; want %q and %q", what, reason, told, want, wantTold)
+		reason, judged := refused(configuration)
+		if reason != want || strings.Join(judged, ",") != strings.Join(wantJudged, ",") {
+			t.Errorf("%s: the options are refused for %q, and %q get verdicts; want %q and %q",
+				what, reason, judged, want, wantJudged)
 		}
 	}
 	const byShop = "is declared otherwise by TLSOption.traefik.io shop/default, so neither is used"

@@ -42,11 +42,11 @@ export async function page(path, { parameters, signal, also = [] } = {}) {
     response = await fetch(address(path, parameters), { signal, headers: { Accept: 'application/json' } });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new Failure(0, 'Sluice does not answer.');
+    throw new Failure(0, 'No connection to Sluice.');
   }
   const data = await read(response);
   if (data === undefined || (!response.ok && !also.includes(response.status))) {
-    throw new Failure(response.status, sentence(data?.message) ?? `The API answered with ${response.status}.`);
+    throw new Failure(response.status, sentence(data?.message) ?? `The API responded with ${response.status}.`);
   }
   const next = Number(response.headers.get('X-Next-Page') ?? 1);
   return { data, next: next > Number(parameters?.page ?? 1) ? next : 0, total: Number(response.headers.get('X-Total-Count') ?? data?.length ?? 0) };

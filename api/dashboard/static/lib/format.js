@@ -85,7 +85,8 @@ export function percent(part) {
   const value = part * 100;
   if (value < 0.01) return '<0.01 %';
   if (value >= 99.95 && value < 100) return '>99.9 %';
-  return `${value >= 99.95 ? fixed(value, 0) : three(value)} %`;
+  const whole = value >= 1 && Math.abs(value - Math.round(value)) < 0.005;
+  return `${whole || value >= 99.95 ? fixed(value, 0) : three(value)} %`;
 }
 
 const clocks = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
@@ -108,4 +109,10 @@ export function many(number, one, several = `${one}s`) {
 /** tail shortens a long text at its beginning. */
 export function tail(text, most = 44) {
   return text.length <= most ? text : `…${text.slice(text.length - most + 1)}`;
+}
+
+/** outcome says what a router that matches does with the request. */
+export function outcome({ status, location }) {
+  if (location) return ` redirects with ${status} to ${location}`;
+  return status ? ` matches, and Sluice responds with ${status}.` : ' serves this request.';
 }

@@ -21,7 +21,7 @@ class Live extends EventTarget {
   /** ready is the response of api/ready; undefined before the first. */
   ready = undefined;
   version = undefined;
-  /** lost is the time (milliseconds) since which the API does not respond; 0 while it does. */
+  /** lost is the time (milliseconds) since which there is no connection to the API; 0 while there is. */
   lost = 0;
   /** generation is the last known one. */
   generation = undefined;
@@ -128,8 +128,9 @@ export function repeat(work, milliseconds, signal) {
     running = true;
     try {
       await work();
-    } catch {
-      // The next call tries again; live.lost shows the failure.
+    } catch (error) {
+      // The next call tries again. Without a connection the whole page shows that.
+      if (error.status === 0 && !live.lost) live.refresh();
     }
     running = false;
     if (!signal?.aborted) timer = setTimeout(turn, milliseconds);

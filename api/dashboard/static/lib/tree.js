@@ -14,11 +14,11 @@ export function children(service) {
     return list.map((one) => ({ name: own(one.name), role: `weight ${one.weight ?? 1}`, share: total > 0 ? (one.weight ?? 1) / total : 0 }));
   }
   if (service.mirroring) {
-    return [{ name: own(service.mirroring.service), role: 'answers', share: 1 },
-      ...(service.mirroring.mirrors ?? []).map((one) => ({ name: own(one.name), role: `gets copies of ${one.percent ?? 0} %`, share: (one.percent ?? 0) / 100, copy: true }))];
+    return [{ name: own(service.mirroring.service), role: 'main service', share: 1 },
+      ...(service.mirroring.mirrors ?? []).map((one) => ({ name: own(one.name), role: `mirrors ${one.percent ?? 0} % of requests`, share: (one.percent ?? 0) / 100, copy: true }))];
   }
   if (service.failover) {
-    return [{ name: own(service.failover.service), role: 'first', share: 1 }, { name: own(service.failover.fallback), role: 'when the first is down', share: 0 }].filter((one) => one.name);
+    return [{ name: own(service.failover.service), role: 'primary', share: 1 }, { name: own(service.failover.fallback), role: 'fallback', share: 0 }].filter((one) => one.name);
   }
   return [];
 }
@@ -37,6 +37,13 @@ export async function grow(name, signal, above = []) {
 export function leaves(tree) {
   if (tree.children.length) return tree.children.flatMap(leaves);
   return tree.object?.loadBalancer ? [tree.name] : [];
+}
+
+/** shares are the services of a tree that have endpoints, by name: the share of the requests at the top that each gets, without mirrored ones. */
+export function shares(tree, share = 1, into = new Map()) {
+  if (!tree.children.length && tree.object?.loadBalancer) into.set(tree.name, (into.get(tree.name) ?? 0) + share);
+  for (const child of tree.children) shares(child, child.copy ? 0 : share * (child.share ?? 1), into);
+  return into;
 }
 
 /** most is the maximum number of endpoints of a service that are read. */

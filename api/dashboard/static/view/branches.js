@@ -2,23 +2,24 @@
 
 import { el } from '../lib/dom.js';
 import { repeat } from '../lib/live.js';
-import { leaves, standingOf } from '../lib/tree.js';
+import { shares, standingOf } from '../lib/tree.js';
 import { kindOf } from './services.js';
 import { objectStation, pool } from './route.js';
 
 /** branches lays out a tree of services: {columns, first, links(), follow(redraw)}. */
 export function branches(tree, signal) {
-  const names = [...new Set(leaves(tree))];
-  const pools = new Map(names.map((name) => [name, pool(name)]));
+  const parts = shares(tree);
+  const names = [...parts.keys()];
+  const pools = new Map(names.map((name) => [name, pool(name, parts.get(name))]));
   const stops = [];
-  const stop = (node, role) => {
+  const stop = (node, role, share = 1) => {
     const own = objectStation('service', node.name, node.object, [role, node.object && [kindOf(node.object), node.object.loadBalancer?.strategy].filter(Boolean).join(', ')]);
-    stops.push({ ...node, station: own });
-    return node.children.length ? el('div', { class: 'branch' }, own, el('div', { class: 'branches' }, node.children.map((child) => stop(child, child.role)))) : own;
+    stops.push({ ...node, station: own, part: share });
+    return node.children.length ? el('div', { class: 'branch' }, own, el('div', { class: 'branches' }, node.children.map((child) => stop(child, child.role, share * (child.share ?? 1))))) : own;
   };
   const root = el('div', { class: 'tree' }, stop(tree));
   const links = () => stops.filter((one) => pools.has(one.name)).flatMap((one) =>
-    pools.get(one.name).ends().map((end) => ({ from: one.station, to: end.node, tone: end.tone, share: end.share, copy: one.copy })));
+    pools.get(one.name).ends().map((end) => ({ from: one.station, to: end.node, tone: end.tone, share: end.share * one.part, copy: one.copy })));
   return {
     columns: [['Service', '', root], ...(names.length ? [['Endpoints', '', [...pools.values()].map((one) => one.node)]] : [])],
     first: () => stops[0].station,

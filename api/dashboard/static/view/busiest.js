@@ -7,19 +7,17 @@ import { repeat } from '../lib/live.js';
 import { padded, spark } from '../lib/plot.js';
 import { place } from '../lib/place.js';
 import { Readings } from '../lib/traffic.js';
-import { failingOf } from './failing.js';
 import { linked, sheet } from './parts.js';
 
 const rows = 8;
 const orders = [['rate', 'Busiest', (one) => one.rate], ['server', 'Most 5xx', (one) => one.server * 1e6 + one.rate * 1e-6], ['p95', 'Slowest', (one) => (one.rate > 0 && Number.isFinite(one.p95) ? one.p95 : -1)]];
 
-/** busiest shows both kinds side by side; heard is called with the failing services, as findings, at each reading. */
-export function busiest(signal, heard) {
-  return el('div', { class: 'halves' }, table('routers', 'router', 'Routers', signal),
-    table('services', 'service', 'Services', signal, (readings) => heard(failingOf(readings))));
+/** busiest shows both kinds side by side. */
+export function busiest(signal) {
+  return el('div', { class: 'halves' }, table('routers', 'router', 'Routers', signal), table('services', 'service', 'Services', signal));
 }
 
-function table(kind, one, title, signal, heard) {
+function table(kind, one, title, signal) {
   const readings = new Readings(10, 60);
   const body = el('tbody', {});
   let order = orders[0];
@@ -57,7 +55,6 @@ function table(kind, one, title, signal, heard) {
     const answer = await ask(`traffic/${kind}`, { signal });
     readings.add(answer.time, answer[kind]);
     draw();
-    heard?.(readings);
   }, 2000, signal);
   return sheet(title, [el('div', { class: 'choices', role: 'group', 'aria-label': `Order of ${kind}` }, buttons), el('a', { href: place(kind) }, 'All')],
     el('div', { class: 'table' }, el('table', { class: 'tight' }, el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Name'), el('th', { scope: 'col' }, 'Last minute'), ['Req/s', '5xx', 'p95'].map((text) => el('th', { scope: 'col', class: 'figure' }, text)))), body)));

@@ -22,9 +22,9 @@ export function figures(kind) {
     cells.get(item.name)[i] = node;
     return node;
   };
-  const titles = ['Req/s', '5xx', 'p95'];
+  const titles = [['Req/s', 'requests'], ['5xx', 'errors'], ['p95']];
   return {
-    columns: titles.map((title, i) => ({ title, class: 'figure', cell: (item) => cell(item, i) })),
+    columns: titles.map(([title, sort], i) => ({ title, sort, first: 'desc', class: 'figure', cell: (item) => cell(item, i) })),
     late(items, signal) {
       const shown = items.map((item) => [item.name, cells.get(item.name)]);
       cells.clear();

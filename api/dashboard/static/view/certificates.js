@@ -6,11 +6,13 @@ import { chips } from './cells.js';
 import { list } from './list.js';
 import { stateIcon } from './parts.js';
 
-/** lasting is the remaining validity: {state, text}. */
+/** lasting is the remaining validity: {text, sentence}. Whether it is a warning is the status that the API gives. */
 export function lasting(one, now = Date.now()) {
+  const begins = (Date.parse(one.notBefore) - now) / 1000;
   const seconds = (Date.parse(one.notAfter) - now) / 1000;
-  if (seconds < 0) return { state: 'disabled', text: `ended ${span(-seconds)} ago` };
-  return { state: seconds < 14 * 86400 ? 'warning' : 'enabled', text: `${span(seconds)} left` };
+  if (seconds < 0) return { text: `expired ${span(-seconds)} ago`, sentence: `Expired ${span(-seconds)} ago` };
+  if (begins > 0) return { text: `valid in ${span(begins)}`, sentence: `Not valid yet: valid in ${span(begins)}` };
+  return { text: `${span(seconds)} left`, sentence: `Expires in ${span(seconds)}` };
 }
 
 export function certificates(context) {
@@ -18,12 +20,12 @@ export function certificates(context) {
     view: 'certificates', path: 'certificates', title: 'Certificates', hint: 'Search names', empty: 'There are no certificates.',
     prepare: (all) => [...all].sort((a, b) => Date.parse(a.notAfter) - Date.parse(b.notAfter)),
     columns: [
-      { title: 'Name', class: 'name', cell: (item) => el('div', {}, stateIcon(lasting(item).state), el('span', {}, el('b', {}, item.commonName || item.sans?.[0] || item.name), el('small', { class: 'mono' }, item.serialNumber))) },
+      { title: 'Name', class: 'name', cell: (item) => el('div', {}, stateIcon(item.status), el('span', {}, el('b', {}, item.commonName || item.sans?.[0] || item.name), el('small', { class: 'mono' }, item.serialNumber))) },
       { title: 'Other names', cell: (item) => chips('', (item.sans ?? []).filter((name) => name !== item.commonName), 4) },
       { title: 'Issuer', class: 'named', cell: (item) => [item.issuerOrg, item.issuerCN].filter(Boolean).join(' ') },
       { title: 'Key', class: 'named', cell: (item) => [item.keyType, item.keySize].filter(Boolean).join(' ') },
-      { title: 'Ends', class: 'figure', cell: (item) => day(item.notAfter) },
-      { title: 'Left', class: 'figure', cell: (item) => el('span', { class: { disabled: 'bad-text', warning: 'warn-text' }[lasting(item).state] ?? '' }, lasting(item).text) },
+      { title: 'Expires', class: 'figure', cell: (item) => day(item.notAfter) },
+      { title: 'Left', class: 'figure', cell: (item) => el('span', { class: { disabled: 'bad-text', warning: 'warn-text' }[item.status] ?? '' }, lasting(item).text) },
     ],
   }, context);
 }

@@ -63,8 +63,8 @@ async function generation({ name, signal }) {
   return {
     title: `Change #${one.generation}`,
     node: [el('header', {}, el('p', { class: 'crumb' }, el('a', { href: place('changes') }, 'Changes')), el('div', { class: 'title' }, el('h1', {}, `Generation ${one.generation}`), el('span', { class: 'quiet-text' }, `${clock(Date.parse(one.activated))}, ${ago(Date.parse(one.activated))}`)),
-      el('p', { class: 'facts' }, el('span', {}, 'compiled in ', el('b', {}, duration(one.compileSeconds))), lags.map(([provider, seconds]) => el('span', {}, `${provider}: in use `, el('b', {}, duration(seconds)), 'after it was received')), Object.keys(marks).filter((what) => one[what] > 0).map((what) => el('span', { class: marks[what][1] }, `${count(one[what])} ${what}`)))),
-    one.refused?.length ? el('section', { class: 'sheet', 'aria-label': 'What it made worse' }, el('header', {}, el('h2', {}, 'Refused or with defects since then')), el('ul', { class: 'problems' }, alike(one.refused).map(([first, ...others]) => finding(first, { others, total: others.length + 1 })))) : null,
+      el('p', { class: 'facts' }, el('span', {}, 'compiled in ', el('b', {}, duration(one.compileSeconds))), lags.map(([provider, seconds]) => el('span', {}, `${provider}: active `, el('b', {}, duration(seconds)), 'after receipt')), Object.keys(marks).filter((what) => one[what] > 0).map((what) => el('span', { class: marks[what][1] }, `${count(one[what])} ${what}`)))),
+    one.refused?.length ? el('section', { class: 'sheet', 'aria-label': 'New findings' }, el('header', {}, el('h2', {}, 'New findings')), el('ul', { class: 'problems' }, alike(one.refused).map(([first, ...others]) => finding(first, { others, total: others.length + 1 })))) : null,
     one.recovered?.length ? el('section', { class: 'sheet', 'aria-label': 'Recovered' }, el('header', {}, el('h2', {}, 'Recovered')), el('div', { class: 'body chips' }, one.recovered.map((each) => linked(each.kind, each.name, { class: 'chip' })))) : null,
     el('section', { class: 'sheet', 'aria-label': 'Objects' }, el('header', {}, el('h2', {}, 'Objects')), el('ol', { class: 'objects' }, one.changes.length ? one.changes.map((change) => el('li', {}, el('div', { class: 'moves' }, move(change, 'div')), change.diff?.length ? differences(change, one.changes.length <= unfolded) : null)) : el('li', {}, 'No object changed.'), one.more ? el('li', {}, `and ${count(one.more)} more objects, which are not kept`) : null))],
   };
@@ -76,7 +76,7 @@ export async function changes(context) {
   const feed = el('ol', { class: 'feed', 'aria-live': 'polite' });
   const load = async () => {
     const { data } = await page('generations', { signal });
-    replace(feed, data.length ? data.map((one) => entry(one)) : el('li', {}, 'No configuration has been in use yet.'));
+    replace(feed, data.length ? data.map((one) => entry(one)) : el('li', {}, 'No configuration has been activated yet.'));
   };
   await load();
   live.hear('generation', (one) => {

@@ -5,6 +5,7 @@ import { duration, percent, many } from '../lib/format.js';
 import { place } from '../lib/place.js';
 import { meter } from './cells.js';
 import { list } from './list.js';
+import { loads, loadWords } from './load.js';
 import { linked, stateIcon, tone } from './parts.js';
 
 const states = [['serving', 'Serving'], ['draining', 'Draining'], ['unhealthy', 'Unhealthy'], ['ejected', 'Ejected']];
@@ -14,51 +15,63 @@ const order = ['serving', 'draining', 'unreachable', 'unhealthy', 'ejected'];
 /** stateOf is the state of an endpoint in a pool. One that gets requests though connections to it fail is unreachable. */
 export const stateOf = (endpoint, pool) => (pool.state === 'serving' && endpoint.connectFailures > 0 ? 'unreachable' : pool.state);
 
-/** worst is the pool with the worst state. */
-export function worst(endpoint) {
-  return [...endpoint.pools].sort((a, b) => order.indexOf(stateOf(endpoint, b)) - order.indexOf(stateOf(endpoint, a)))[0];
-}
-
 /** remark explains why an endpoint does not serve, or shows its slow start. */
 export function remark(endpoint, pool) {
   if (pool.reason) return pool.reason + (pool.backSeconds ? `; back in ${duration(pool.backSeconds)}` : '');
-  if (endpoint.connectFailures > 0) return `${many(endpoint.connectFailures, 'connect')} failed since it last answered`;
+  if (endpoint.connectFailures > 0) return `${many(endpoint.connectFailures, 'failed connection')} since its last response`;
   return pool.slowStart > 0 && pool.slowStart < 1 ? `slow start, ${percent(pool.slowStart)} of its share` : '';
 }
 
-/** places are the pools of an endpoint that are shown: that of the selected service, and the worst ones. */
-function places(endpoint, service) {
+/** rowsOf are the rows of an endpoint: {endpoint, pool, first, rest}, one for each of its pools that are shown: that of the selected service, the worst and the busiest ones. */
+export function rowsOf(endpoint, service = '') {
   const rank = (pool) => (pool.service === service ? -10 : 0) - order.indexOf(stateOf(endpoint, pool));
-  const sorted = [...endpoint.pools].sort((a, b) => rank(a) - rank(b));
-  return { shown: sorted.slice(0, 3), rest: Math.max(0, sorted.length - 3) };
+  const sorted = [...endpoint.pools].sort((a, b) => rank(a) - rank(b) || (b.requests ?? 0) - (a.requests ?? 0));
+  const shown = sorted.slice(0, most);
+  const rest = sorted.length - shown.length;
+  return shown.length ? shown.map((pool, i) => ({ endpoint, pool, first: i === 0, rest: i === shown.length - 1 ? rest : 0 })) : [{ endpoint, first: true, rest: 0 }];
 }
+
+/** most is the maximum number of services of an endpoint that are shown. */
+const most = 4;
 
 const idle = (endpoint) => endpoint.upstreams.reduce((sum, one) => sum + one.idleConnections, 0);
 
-export function columns(scale, service = '') {
+/** once shows a cell only in the first row of an endpoint. */
+const once = (cell) => (row) => (row.first ? cell(row.endpoint) : '');
+
+/** ofPool shows a cell of an endpoint in a pool. */
+const ofPool = (cell) => ({ endpoint, pool }) => (pool ? cell(pool, endpoint) : '');
+
+export function columns(scale, load) {
+  const words = (pool, endpoint) => loadWords(load.of(endpoint, pool), pool);
   return [
-    { title: 'Address', class: 'name', cell: (item) => el('div', {}, stateIcon(worst(item) ? stateOf(item, worst(item)) : 'serving'), el('span', {}, el('b', { class: 'mono' }, item.address), el('span', { class: 'beside' }, [item.source, item.uid].filter(Boolean).join(' · ')))) },
-    { title: 'Services', class: 'wide', cell: (item) => [places(item, service).shown.map((pool, i) => el('div', {}, linked('service', pool.service, i === 0 ? { 'data-row': true } : {}), ' ', el('span', { class: 'quiet-text' }, stateOf(item, pool)), remark(item, pool) ? el('span', { class: `why ${tone(stateOf(item, pool)) === 'bad' ? 'bad-text' : 'warn-text'}` }, remark(item, pool)) : null)), places(item, service).rest ? el('div', { class: 'quiet-text' }, `and ${many(places(item, service).rest, 'more service')}`) : null] },
-    { title: 'In flight', class: 'figure', cell: (item) => el('span', { class: 'bar-cell' }, meter(item.inFlight / scale.most), String(item.inFlight)) },
-    { title: 'Latency', class: 'figure', cell: (item) => duration(Math.max(...item.pools.map((pool) => pool.latencySeconds)) || undefined) },
-    { title: 'Share', class: 'figure', cell: (item) => places(item, service).shown.map((pool) => el('div', {}, percent(pool.share))) },
-    { title: 'Failed connects', class: 'figure', cell: (item) => el('span', { class: item.connectFailures ? 'bad-text' : 'quiet-text' }, String(item.connectFailures)) },
-    { title: 'Idle connections', class: 'figure', cell: (item) => el('span', { title: item.upstreams.map((one) => `${one.scheme}${one.host ? ` ${one.host}` : ''}: ${many(one.idleConnections, 'connection')}`).join('\n') }, String(idle(item))) },
+    { title: 'Address', class: 'name', cell: ({ endpoint, pool, first }) => el('div', {}, stateIcon(pool ? stateOf(endpoint, pool) : 'serving'), el('span', {}, el(first ? 'b' : 'span', { class: first ? 'mono' : 'mono quiet-text' }, endpoint.address), first ? el('span', { class: 'beside' }, [endpoint.source, endpoint.uid].filter(Boolean).join(' · ')) : null)) },
+    { title: 'Service', class: 'wide', cell: ({ endpoint, pool, rest }) => (pool ? [linked('service', pool.service, { 'data-row': true }), ' ', el('span', { class: 'quiet-text' }, stateOf(endpoint, pool)), remark(endpoint, pool) ? el('span', { class: `why ${tone(stateOf(endpoint, pool)) === 'bad' ? 'bad-text' : 'warn-text'}` }, remark(endpoint, pool)) : null, rest ? el('div', { class: 'quiet-text' }, `and ${many(rest, 'more service')}`) : null] : '') },
+    { title: 'Req/s', class: 'figure', cell: ofPool((pool, endpoint) => words(pool, endpoint).rate) },
+    { title: '5xx', class: 'figure', cell: ofPool((pool, endpoint) => el('span', { class: words(pool, endpoint).bad ? 'bad-text' : '', title: 'responses with 5xx, and requests without a response' }, words(pool, endpoint).errors)) },
+    { title: 'Mean', class: 'figure', cell: ofPool((pool, endpoint) => el('span', { title: 'mean duration of requests' }, words(pool, endpoint).mean)) },
+    { title: 'Share', class: 'figure', cell: ofPool((pool) => percent(pool.share)) },
+    { title: 'In flight', class: 'figure', cell: once((item) => el('span', { class: 'bar-cell' }, meter(item.inFlight / scale.most), String(item.inFlight))) },
+    { title: 'Failed connections', class: 'figure', cell: once((item) => el('span', { class: item.connectFailures ? 'bad-text' : 'quiet-text' }, String(item.connectFailures))) },
+    { title: 'Idle connections', class: 'figure', cell: once((item) => el('span', { title: item.upstreams.map((one) => `${one.scheme}${one.host ? ` ${one.host}` : ''}: ${many(one.idleConnections, 'connection')}`).join('\n') }, String(idle(item)))) },
   ];
 }
 
 export function endpoints(context) {
   const scale = { most: 8 };
+  const load = loads();
   const { query } = context;
-  const service = query.get('serviceName');
+  const service = query.get('serviceName') ?? '';
   return list({
     view: 'endpoints', path: 'endpoints', title: 'Endpoints', hint: 'Search addresses, services and sources', states, every: 2000,
     kept: ['serviceName'],
     tools: service ? el('a', { class: 'chip', href: place('endpoints') }, `of ${service} ×`) : null,
+    length: (all) => all.length,
     prepare(all) {
       scale.most = Math.max(8, ...all.map((one) => one.inFlight));
-      return all;
+      load.read(all);
+      return all.flatMap((endpoint) => rowsOf(endpoint, service));
     },
-    columns: columns(scale, service ?? ''),
+    columns: columns(scale, load),
   }, context);
 }

@@ -2,7 +2,7 @@
 
 import { ask } from '../lib/api.js';
 import { el, replace, sign } from '../lib/dom.js';
-import { many, percent } from '../lib/format.js';
+import { many, outcome, percent } from '../lib/format.js';
 import { place, placeOf, shareable } from '../lib/place.js';
 import { linked, parted, ruled, sheet } from './parts.js';
 import { station, diagram } from './route.js';
@@ -17,7 +17,7 @@ export async function explain({ query, signal }) {
   const wanted = query.get('method') ?? 'GET';
   const method = el('select', { name: 'method' }, [...new Set([...methods, wanted])].map((one) => el('option', { selected: one === wanted }, one)));
   const url = el('input', { type: 'text', name: 'url', value: query.get('url') ?? '', placeholder: 'https://shop.example.com/api', autocomplete: 'off', spellcheck: 'false', required: true });
-  const entry = el('select', { name: 'entrypoint' }, el('option', { value: '' }, 'by the URL'), entries.map((one) => el('option', { selected: one.name === query.get('entrypoint') }, one.name)));
+  const entry = el('select', { name: 'entrypoint' }, el('option', { value: '' }, 'from the URL'), entries.map((one) => el('option', { selected: one.name === query.get('entrypoint') }, one.name)));
   const headers = el('textarea', { name: 'headers', rows: 2, placeholder: 'X-Team: shop', spellcheck: 'false' });
   headers.value = query.getAll('header').join('\n');
   const client = el('input', { type: 'text', name: 'client', value: query.get('client') ?? '', placeholder: '127.0.0.1', autocomplete: 'off', spellcheck: 'false' });
@@ -43,7 +43,7 @@ export async function explain({ query, signal }) {
     run();
   } } },
   el('label', {}, 'Method', method), el('label', {}, 'URL', url), el('label', {}, 'Entry point', entry),
-  el('label', { class: 'whole' }, 'Headers, one a line', headers), el('label', {}, 'Client address', client),
+  el('label', { class: 'whole' }, 'Headers, one per line', headers), el('label', {}, 'Client address', client),
   el('div', { class: 'go' }, el('button', { class: 'plain main', type: 'submit' }, 'Explain')));
   if (url.value) await run();
   return {
@@ -53,15 +53,17 @@ export async function explain({ query, signal }) {
 }
 
 function shown(told, signal) {
-  const fine = told.router && !told.status;
-  const title = told.router ? [linked('router', told.router.name), fine ? ' answers.' : ` has the request, and Sluice answers with ${told.status}.`] : `Sluice answers with ${told.status}: ${told.reason}.`;
+  const fine = told.router && (!told.status || told.location);
+  const title = told.router ? [linked('router', told.router.name), outcome(told)] : `Sluice responds with ${told.status}: ${told.reason}.`;
   return [
-    el('section', { class: `sheet verdict ${fine ? '' : 'bad'}`, 'aria-label': 'The answer' }, sign(fine ? 'good' : 'bad'), el('h2', {}, title),
-      el('p', {}, `${told.method} ${told.host ?? ''}${told.path ?? ''} on ${told.entryPoint}${told.tls ? ' with TLS' : ''}`, told.router && told.reason ? `. ${upper(told.reason)}.` : '')),
+    el('section', { class: `sheet verdict ${fine ? '' : 'bad'}`, 'aria-label': 'Result' }, sign(fine ? 'good' : 'bad'), el('h2', {}, title),
+      el('p', {}, `${told.method} ${told.host ?? ''}${told.path ?? ''} on ${told.entryPoint}${told.tls ? ' with TLS' : ''}`, told.router && told.reason ? `. ${upper(told.reason)}.` : ''),
+      told.forwardedPath ? el('p', {}, 'Forwarded path: ', el('code', {}, told.forwardedPath)) : null,
+      told.guess ? el('p', { class: 'quiet-text' }, `Entry point ${told.entryPoint} was chosen: ${told.guess}.`) : null),
     told.router ? picture(told, signal) : null,
     told.router ? sheet('Why this router', null, el('ol', { class: 'candidates' }, candidate(told.router))) : null,
-    told.elsewhere?.length ? sheet('Other entry points serve it', null, el('ul', { class: 'candidates' }, told.elsewhere.map((one) => el('li', {}, el('div', { class: 'head' }, linked('router', one.router), el('span', {}, `on ${one.entryPoint} ${one.tls ? 'with' : 'without'} TLS`)))))) : null,
-    told.next?.length ? sheet(told.router ? 'Next candidates' : 'What came nearest', null, el('ol', { class: 'candidates' }, told.next.map(candidate))) : null,
+    told.elsewhere?.length ? sheet('Served on other entry points', null, el('ul', { class: 'candidates' }, told.elsewhere.map((one) => el('li', {}, el('div', { class: 'head' }, linked('router', one.router), el('span', {}, `on ${one.entryPoint} ${one.tls ? 'with' : 'without'} TLS`)))))) : null,
+    told.next?.length ? sheet(told.router ? 'Next candidates' : 'Closest routers', null, el('ol', { class: 'candidates' }, told.next.map(candidate))) : null,
   ];
 }
 

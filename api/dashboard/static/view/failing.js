@@ -7,7 +7,7 @@ import { remark, stateOf } from './endpoints.js';
 /** A failing service has at least this ratio of 5xx at this rate of requests. */
 const failingPart = 0.05;
 const failingRate = 0.1;
-/** mostly is the ratio at which a service counts as down. */
+/** mostly is the ratio of 5xx at which a service counts as down. */
 const mostly = 0.5;
 
 /** looked is the maximum number of failing services whose endpoints are read. */
@@ -19,21 +19,21 @@ export function failingOf(readings) {
     .filter(({ now }) => now && now.errors > failingPart && now.rate >= failingRate)
     .sort((a, b) => b.now.server - a.now.server)
     .map(({ name, now }) => ({ kind: 'service', name, status: now.errors >= mostly ? 'failing' : 'degraded', fails: true,
-      reason: `${percent(now.errors)} of its requests get 5xx, ${rate(now.server)} a second.` }));
+      reason: `${percent(now.errors)} of its responses are 5xx (${rate(now.server)}/s).` }));
 }
 
 /** cause describes how the endpoints contribute to the failures of a service. */
 export function cause(service, endpoints, total = endpoints.length) {
-  if (total === 0) return 'It has no endpoint.';
+  if (total === 0) return 'It has no endpoints.';
   const bad = endpoints.map((one) => [one, one.pools.find((pool) => pool.service === service)])
     .filter(([one, pool]) => pool && !['serving', 'draining'].includes(stateOf(one, pool)));
-  if (!bad.length) return 'Its endpoints can be reached: the access log has their responses.';
+  if (!bad.length) return 'Its endpoints are reachable and return 5xx themselves.';
   const [[first, pool]] = bad;
-  const whole = bad.length === 1 ? '' : `${count(bad.length)} of ${many(total, 'endpoint')} do not stand well. `;
+  const whole = bad.length === 1 ? '' : `${count(bad.length)} of ${many(total, 'endpoint')} have problems. `;
   return `${whole}${first.address} is ${stateOf(first, pool)}: ${remark(first, pool)}.`;
 }
 
-/** explained adds causes to the first findings. */
+/** explained adds the causes to the first findings. */
 export async function explained(findings, signal) {
   return Promise.all(findings.map(async (one, i) => {
     if (i >= looked) return one;

@@ -21,6 +21,11 @@ export function keys(frame) {
   frame.help.addEventListener('click', () => help.showModal());
   let pending = '';
   addEventListener('keydown', (event) => {
+    if (event.key === 'Escape' && event.target.matches?.('main input[type="search"]')) {
+      event.preventDefault(); // The text stays, and the keys below work on what was found.
+      event.target.blur();
+      return;
+    }
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
       event.preventDefault();
       find.open();
@@ -57,7 +62,7 @@ function helping() {
   const close = el('button', { class: 'quiet', type: 'button', 'aria-label': 'Close' }, icon('close'));
   const rows = [
     ['/', 'search in the list'], ['Ctrl K', 'go to a router, service or middleware'], ['j k', 'next and previous row; Enter opens it'],
-    ...tabs.map(([, title, key]) => [`g ${key}`, title]), ['t', 'light, dark, or as the system'], ['?', 'these keys'],
+    ...tabs.map(([, title, key]) => [`g ${key}`, title]), ['Esc', 'leave the search'], ['t', 'light, dark, or as the system'], ['?', 'these keys'],
   ];
   const dialog = el('dialog', { class: 'keys', 'aria-labelledby': 'keys-title' }, el('header', {}, el('h2', { id: 'keys-title' }, 'Keys'), close),
     el('dl', {}, rows.flatMap(([combination, what]) => [el('dt', {}, combination.split(' ').map((key, i) => [i ? ' ' : '', el('kbd', {}, key)])), el('dd', {}, what)])));
@@ -68,12 +73,23 @@ function helping() {
 
 async function found(text, signal) {
   const lists = await Promise.all(sources.map(async ([view, kind, path, more]) => {
-    const { data } = await page(path, { parameters: { search: text, per_page: 6 }, signal });
+    const { data } = await page(path, { parameters: { search: text, sortBy: text && 'relevance', per_page: 6 }, signal });
     return data.map((one) => ({ kind, state: one.status, name: one.name, more: more(one), target: place(view, one.name) }));
   }));
   const matching = tabs.filter(([, title]) => title.toLowerCase().startsWith(text.toLowerCase()));
-  return [...matching.map(([view, title]) => ({ kind: 'view', name: title, target: place(view) })), ...lists.flat()];
+  return [...matching.map(([view, title]) => ({ kind: 'view', name: title, target: place(view) })), ...ranked(lists.flat(), text)];
 }
+
+/** relevance ranks how a name matches a text: its beginning, the beginning of a word, a part of it, or not at all (3). */
+export function relevance(name, text) {
+  const at = name.toLowerCase().indexOf(text.toLowerCase());
+  if (at <= 0) return at < 0 ? 3 : 0;
+  const words = name.toLowerCase().split(/[^\p{L}\p{N}]+/u);
+  return words.some((word) => word.startsWith(text.toLowerCase())) ? 1 : 2;
+}
+
+/** ranked sorts objects by the relevance of their names, and keeps the order of those that are equal. */
+export const ranked = (items, text) => [...items].sort((a, b) => relevance(a.name, text) - relevance(b.name, text));
 
 function finder() {
   const list = el('ul', { role: 'listbox', id: 'found', 'aria-label': 'Found' });

@@ -15,7 +15,8 @@ const pause = 60;
  * list makes a list view. Its options are
  * view and path (of the page, of the API), title, hint (of the search), states (to filter by), totals() (a promise of counts by
  * state), columns of {title, sort, class, cell(item)}, target(item) (the link of a row), fixed (constant parameters),
- * late(items, signal) (fills in further cells of the visible rows) and every (refresh interval in milliseconds).
+ * late(items, signal) (fills in further cells of the visible rows), prepare(data) (the rows of a response), length(data) (how many
+ * elements of the list a response has, if not one a row) and every (refresh interval in milliseconds).
  */
 export async function list(about, { query, signal }) {
   const state = { search: query.get('search') ?? '', status: query.get('status') ?? '', sort: query.get('sort') ?? '', direction: query.get('direction') ?? '', page: Number(query.get('page')) || 1 };
@@ -41,7 +42,8 @@ export async function list(about, { query, signal }) {
     replace(body, items.length ? items.map((item) => row(about, item)) : el('tr', {}, el('td', { colspan: about.columns.length, class: 'none' }, state.search || state.status ? 'Nothing matches.' : about.empty ?? `There are no ${about.title.toLowerCase()}.`)));
     if (focused >= 0) body.querySelectorAll('a, button')[focused]?.focus({ preventScroll: true });
     const first = (state.page - 1) * rows;
-    write(where, items.length ? `${count(first + 1)}–${count(first + items.length)} of ${count(total)}` : '');
+    const length = about.length?.(data) ?? items.length;
+    write(where, length ? `${count(first + 1)}–${count(first + length)} of ${count(total)}` : '');
     back.disabled = state.page <= 1;
     next.disabled = !following;
     for (const [i, column] of about.columns.entries()) heads[i].mark(column.sort && column.sort === state.sort ? state.direction || 'asc' : '');
@@ -56,7 +58,7 @@ export async function list(about, { query, signal }) {
     try {
       const parameters = { search: state.search, status: state.status, sortBy: state.sort, direction: state.sort ? state.direction || 'asc' : '', page: state.page, per_page: rows, ...about.fixed, ...extra };
       const answer = await page(about.path, { parameters, signal: AbortSignal.any([own.signal, signal]) });
-      if (!answer.data.length && state.page > 1) return void change({ page: 1 });
+      if (!(answer.data.requests ?? answer.data).length && state.page > 1) return void change({ page: 1 });
       if (!own.signal.aborted && !signal.aborted) draw(answer);
     } catch (error) {
       if (error.name === 'AbortError' || quiet) return;
@@ -91,7 +93,6 @@ export async function list(about, { query, signal }) {
       event.preventDefault();
       step(1);
     }
-    if (event.key === 'Escape' && !input.value) input.blur();
   });
   body.addEventListener('keydown', (event) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -109,6 +110,8 @@ export async function list(about, { query, signal }) {
     tally();
     load(true);
   };
+  // The order by figures changes without a change of objects.
+  repeat(async () => ['requests', 'errors'].includes(state.sort) && load(true), 10000, signal);
   if (about.every) repeat(() => load(true), about.every, signal);
   else {
     live.hear('generation', refresh, signal);

@@ -15,7 +15,7 @@ export function options(object, other = []) {
 
 /** users lists the objects that refer to an object. */
 export function users(names = [], kind = 'router') {
-  return sheet('Used by', el('span', { class: 'quiet-text' }, count(names.length)), el('div', { class: 'body chips' }, names.length ? [names.slice(0, 60).map((name) => linked(kind, name, { class: 'chip' })), names.length > 60 ? el('span', { class: 'chip' }, `+${count(names.length - 60)}`) : null] : el('span', { class: 'none' }, 'No router names it itself.')));
+  return sheet('Used by', el('span', { class: 'quiet-text' }, count(names.length)), el('div', { class: 'body chips' }, names.length ? [names.slice(0, 60).map((name) => linked(kind, name, { class: 'chip' })), names.length > 60 ? el('span', { class: 'chip' }, `+${count(names.length - 60)}`) : null] : el('span', { class: 'none' }, 'No router uses it directly.')));
 }
 
 export async function middleware({ name, signal }) {
@@ -34,7 +34,7 @@ export async function middleware({ name, signal }) {
 }
 
 function standings(own) {
-  const rows = (own.owners ?? []).map((one) => el('tr', {}, el('td', {}, one.owner || 'all who use it'), el('td', {}, one.state ?? ''), el('td', {}, Object.entries(one.levels ?? {}).map(([key, value]) => el('div', {}, `${key} `, el('b', {}, count(value)))))));
+  const rows = (own.owners ?? []).map((one) => el('tr', {}, el('td', {}, one.owner || 'all routers'), el('td', {}, one.state ?? ''), el('td', {}, Object.entries(one.levels ?? {}).map(([key, value]) => el('div', {}, `${key} `, el('b', {}, count(value)))))));
   return sheet('State', null,
     Object.keys(own.counts ?? {}).length ? el('div', { class: 'gauges' }, Object.entries(own.counts).map(([key, value]) => el('div', { class: 'gauge' }, el('span', {}, key), el('b', {}, count(value))))) : null,
     rows.length ? el('div', { class: 'table' }, el('table', {}, el('thead', {}, el('tr', {}, ['For', 'State', 'Levels'].map((title) => el('th', { scope: 'col' }, title)))), el('tbody', {}, rows))) : null);

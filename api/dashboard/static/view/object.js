@@ -17,13 +17,13 @@ export function traffic(kind, name, signal) {
   const durations = el('div', { class: 'body' });
   const whole = el('div', { class: 'stack' });
   let drawn = -1;
-  const sheets = [sheet('Traffic', el('span', { class: 'quiet-text' }, 'plots begin when the page is opened'), course.node, figures.node), sheet('How long requests took', el('span', { class: 'quiet-text' }, 'since Sluice started'), durations)];
+  const sheets = [sheet('Traffic', el('span', { class: 'quiet-text' }, 'since this page was opened'), course.node, figures.node), sheet('Request duration', el('span', { class: 'quiet-text' }, 'since Sluice started'), durations)];
   repeat(async () => {
     const answer = await ask(`traffic/${kind}`, { parameters: { name }, signal });
     readings.add(answer.time, answer[kind]);
     const total = readings.total(name);
     if (!total) {
-      replace(whole, el('section', { class: 'sheet', 'aria-label': 'Traffic' }, el('p', { class: 'body quiet-text' }, 'Requests are not counted here, but with the routers and services that they pass.')));
+      replace(whole, el('section', { class: 'sheet', 'aria-label': 'Traffic' }, el('p', { class: 'body quiet-text' }, 'This object has no counters of its own; see the routers and services that use it.')));
       drawn = -1;
       return;
     }
@@ -32,7 +32,7 @@ export function traffic(kind, name, signal) {
     figures.draw([...counted(total), ['Received', bytes(total.bytesReceived), now ? `${bytes(now.received)}/s` : ''], ['Sent', bytes(total.bytesSent), now ? `${bytes(now.sent)}/s` : ''],
       ['Mean', total.requests ? duration(total.seconds / total.requests) : '–']]);
     const { times, course: lists } = courseOf(readings.course(name));
-    course.draw(times, lists, now ? `${rate(now.client)} 4xx/s` : 'counting …');
+    course.draw(times, lists, now ? 'last ten seconds' : 'counting …');
     if (total.requests !== drawn) {
       drawn = total.requests;
       replace(durations, spread(total.buckets, [[0.5, 'p50'], [0.95, 'p95'], [0.99, 'p99']].map(([q, tone]) => ({ value: quantile(total.buckets, q), tone, name: tone }))));

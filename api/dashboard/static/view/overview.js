@@ -2,33 +2,36 @@
 
 import { ask, page } from '../lib/api.js';
 import { el, renew, replace, sign } from '../lib/dom.js';
-import { count, many, span } from '../lib/format.js';
+import { clock, count, many, span } from '../lib/format.js';
 import { live, repeat } from '../lib/live.js';
 import { place } from '../lib/place.js';
 import { busiest } from './busiest.js';
 import { entry } from './changes.js';
-import { explained } from './failing.js';
+import { findings } from './findings.js';
 import { lane, wide } from './traffic.js';
+import { unmatchedBrief } from './unmatched.js';
 import { alike, finding, sheet, stateIcon } from './parts.js';
-import { ending, failing, providers } from './problems.js';
 
 const shownProblems = 6;
 
-/** summary is the status in one sentence; what affects requests comes first. */
-export function summary(ready, { others = 0, failed = [] } = {}) {
+/** summary is the status in one sentence; what affects requests comes first. With lost, the time since which there is no connection, it is that. */
+export function summary(ready, { others = 0, failed = [], lost = 0 } = {}) {
+  if (lost) return { tone: 'bad', text: `No connection to Sluice since ${clock(lost)}.` };
   if (!ready) return { tone: 'warn', text: 'The status is not known yet.' };
   if (ready.draining) return { tone: 'warn', text: 'Sluice is stopping. Requests in flight are completed.' };
-  const findings = (ready.verdicts?.length ?? 0) + (ready.moreVerdicts ?? 0);
-  if (!ready.ready) return { tone: 'bad', text: 'Sluice is not ready: a provider has not delivered yet.' };
-  const unused = ready.quarantined > 0 ? `${many(ready.quarantined, 'object is', 'objects are')} not in use` : '';
+  const found = (ready.verdicts?.length ?? 0) + (ready.moreVerdicts ?? 0);
+  if (!ready.ready) return { tone: 'bad', text: 'Sluice is not ready: a provider has not sent its configuration yet.' };
+  const unused = ready.quarantined > 0 ? `${many(ready.quarantined, 'object is', 'objects are')} disabled` : '';
+  const refused = ready.retained > 0 ? `${many(ready.retained, 'change is', 'changes are')} refused` : '';
   if (failed.length > 0) {
     const tone = unused || failed.some((one) => one.status === 'failing') ? 'bad' : 'warn';
-    return { tone, text: `${many(failed.length, 'service fails', 'services fail')} requests${unused && `, and ${unused}`}.` };
+    return { tone, text: `${many(failed.length, 'service has', 'services have')} failing requests${unused && `, and ${unused}`}.` };
   }
-  if (unused) return { tone: 'bad', text: `${unused}.` };
-  if (findings > 0) return { tone: 'warn', text: `All is in use, ${many(findings, 'object')} with defects.` };
-  if (others > 0) return { tone: 'warn', text: 'All is in use as declared. Some of what it needs does not stand well.' };
-  return { tone: 'good', text: 'All is in use as it was declared.' };
+  if (unused) return { tone: 'bad', text: `${unused}${refused && `, and ${refused}`}.` };
+  if (refused) return { tone: 'warn', text: `${refused}; the last valid definition serves.` };
+  if (found > 0) return { tone: 'warn', text: `${many(found, 'object has', 'objects have')} warnings.` };
+  if (others > 0) return { tone: 'warn', text: `${many(others, 'problem')} with endpoints, providers or certificates.` };
+  return { tone: 'good', text: 'No problems found.' };
 }
 
 export async function overview({ signal }) {
@@ -38,31 +41,24 @@ export async function overview({ signal }) {
   const recent = el('div', {});
   const facts = el('div', {});
   let overviewed;
-  let others = [];
-  let unseen = 0;
-  let failed = [];
 
   const drawState = () => {
-    const { ready } = live;
-    const { tone, text } = summary(ready, { others: others.length, failed });
+    const { ready, lost } = live;
+    const { failed } = findings;
+    const known = { others: findings.beside().length + findings.more, failed };
+    const { tone, text } = summary(ready, { ...known, lost });
     state.className = `sheet state ${tone}`;
     replace(state, sign(tone), el('h1', {}, text),
-      el('p', {}, ready?.generation > 0 ? `Generation ${ready.generation} has served for ${span(ready.ageSeconds + (Date.now() - live.readyAt) / 1000)}.` : 'No configuration is in use yet.'),
+      el('p', {}, lost ? `Last known state: ${summary(ready, known).text} This page shows data from before ${clock(lost)}.`
+        : ready?.generation > 0 ? `Generation ${ready.generation} has been active for ${span(ready.ageSeconds + (Date.now() - live.readyAt) / 1000)}.` : 'No configuration is active yet.'),
       el('div', { class: 'side facts' }, (ready?.providers ?? []).map((one) => el('span', { title: one.reason ?? '' }, stateIcon(one.state), el('span', {}, one.name, one.state === 'synced' ? '' : ` ${one.state}`), one.lastMessageSeconds === undefined ? null : el('span', { class: 'quiet-text', title: 'since its last message' }, span(one.lastMessageSeconds))))));
-    const findings = [...failed, ...providers(ready), ...(ready?.verdicts ?? []), ...others];
-    findings.sort((a, b) => rank(a) - rank(b));
-    const total = findings.length + (ready?.moreVerdicts ?? 0) + unseen;
-    renew(wrong, total === 0 ? null : sheet('Problems', el('a', { href: place('problems') }, total > shownProblems ? `All ${count(total)}` : 'Open'), el('ul', { class: 'problems' }, alike(findings).slice(0, shownProblems).map(([one, ...others]) => finding(one, { others, total: others.length + 1 })))));
+    const list = [...failed, ...(ready?.verdicts ?? []), ...findings.beside()].sort((a, b) => rank(a) - rank(b));
+    const { total } = findings;
+    renew(wrong, total === 0 ? null : sheet('Problems', el('a', { href: place('problems') }, `All ${count(total)}`), el('ul', { class: 'problems' }, alike(list).slice(0, shownProblems).map(([one, ...others]) => finding(one, { others, total: others.length + 1 })))));
     wrong.hidden = total === 0;
   };
   const drawFacts = () => replace(facts, counts(overviewed));
 
-  async function problemsBeside() {
-    const [certificates, endpoints] = await Promise.all([ending(signal).catch(() => []), failing(signal).catch(() => ({ findings: [], more: 0 }))]);
-    others = [...endpoints.findings, ...certificates];
-    unseen = endpoints.more;
-    drawState();
-  }
   async function changesNow() {
     const { data } = await page('generations', { signal });
     replace(recent, sheet('Changes', el('a', { href: place('changes') }, 'All'), el('ol', { class: 'feed' }, data.length ? data.slice(0, 5).map((one) => entry(one, { brief: true })) : el('li', {}, 'None yet.'))));
@@ -72,27 +68,21 @@ export async function overview({ signal }) {
     drawFacts();
   };
 
-  live.hear('change', drawState, signal);
+  findings.hear(drawState, signal);
   const refresh = () => {
-    Promise.allSettled([changesNow(), tally(), problemsBeside()]);
+    Promise.allSettled([changesNow(), tally()]);
   };
   live.hear('generation', refresh, signal);
   live.hear('verdicts', refresh, signal);
-  await Promise.allSettled([tally(), changesNow(), live.ready ? null : live.refresh(), problemsBeside()]);
+  await Promise.allSettled([tally(), changesNow(), live.ready ? null : live.refresh()]);
   drawState();
   const lanes = entrypointLanes(traffic);
   repeat(async () => lanes(await ask('traffic', { signal })), 2000, signal);
-  repeat(problemsBeside, 10000, signal);
-  return { title: 'Overview', node: [state, wrong, traffic, busiest(signal, async (list) => {
-    const told = await explained(list, signal);
-    const same = JSON.stringify(told) === JSON.stringify(failed);
-    failed = told;
-    if (!same) drawState();
-  }), el('div', { class: 'halves' }, recent, facts)] };
+  return { title: 'Overview', node: [state, wrong, traffic, unmatchedBrief(signal), busiest(signal), el('div', { class: 'halves' }, recent, facts)] };
 }
 
-/** rank sorts findings: what affects requests comes first, then what is not in use. */
-const rank = (one) => (one.fails ? 0 : ['quarantined', 'disabled'].includes(one.status) ? 1 : 2);
+/** rank sorts findings: what affects requests comes first, then what is disabled, then refused changes. */
+const rank = (one) => (one.fails ? 0 : ['quarantined', 'disabled'].includes(one.status) ? 1 : one.status === 'retained' ? 2 : 3);
 
 /** internal is the entrypoint of Sluice's own pages; it is shown last. */
 const internal = 'traefik';
@@ -109,8 +99,8 @@ function entrypointLanes(place) {
       replace(place, sheet('Traffic by entry point', el('span', { class: 'quiet-text' }, `last ${span(Math.max(60, history?.times?.length ?? 0) * (history?.interval ?? 2))}`), [...lanes.values()].map((one) => one.node)));
     }
     for (const one of entryPoints) {
-      const course = known.get(one.name) ?? { requests: [], errors: [], p50: [], p95: [], p99: [] };
-      const drawn = wide(history?.times ?? [], { requests: course.requests, errors: course.errors, p50: course.p50, p95: course.p95, p99: course.p99 });
+      const course = known.get(one.name) ?? { requests: [], errors: [], clientErrors: [], p50: [], p95: [], p99: [] };
+      const drawn = wide(history?.times ?? [], { requests: course.requests, errors: course.errors, clientErrors: course.clientErrors, p50: course.p50, p95: course.p95, p99: course.p99 });
       lanes.get(one.name).draw(drawn.times, drawn.course, many(one.openConnections, 'open connection'));
     }
   };
@@ -120,7 +110,7 @@ function counts(overviewed) {
   if (!overviewed) return null;
   const { http, certificates, features } = overviewed;
   const rows = [['Routers', 'routers', http.routers], ['Services', 'services', http.services], ['Middlewares', 'middlewares', http.middlewares], ['Certificates', 'certificates', certificates]].filter(([, , one]) => one);
-  return sheet('In use', null, el('table', {}, el('thead', {}, el('tr', {}, ['', 'Total', 'Defects', 'Not in use'].map((title) => el('th', { scope: 'col', class: title ? 'figure' : null }, title || el('span', { class: 'unseen' }, 'Kind'))))),
+  return sheet('Objects', null, el('table', {}, el('thead', {}, el('tr', {}, ['', 'Total', 'Warnings', 'Disabled'].map((title) => el('th', { scope: 'col', class: title ? 'figure' : null }, title || el('span', { class: 'unseen' }, 'Kind'))))),
     el('tbody', {}, rows.map(([title, view, one]) => el('tr', {}, el('th', { scope: 'row' }, el('a', { href: place(view) }, title)), el('td', { class: 'figure' }, count(one.total ?? 0)),
       number(one.warnings, 'warn', place(view, '', { status: 'warning' })), number(one.errors, 'bad', place(view, '', { status: 'disabled' })))))),
   el('div', { class: 'body facts' }, Object.entries(features ?? {}).map(([name, value]) => el('span', {}, stateIcon(value ? 'serving' : 'absent'), { tracing: 'Tracing', metrics: 'Metrics', accessLog: 'Access log' }[name] ?? name, el('span', { class: 'quiet-text' }, value === true ? 'on' : value || 'off')))));

@@ -8,7 +8,7 @@ import { place, placeOf } from '../lib/place.js';
 
 const tones = {
   enabled: 'good', warning: 'warn', disabled: 'bad',
-  accepted: 'good', degraded: 'warn', quarantined: 'bad',
+  accepted: 'good', degraded: 'warn', retained: 'warn', quarantined: 'bad',
   serving: 'good', draining: 'warn', unhealthy: 'bad', ejected: 'bad', unreachable: 'bad', failing: 'bad',
   synced: 'good', absent: 'idle', pending: 'warn', forbidden: 'bad', 'timed out': 'bad',
 };
@@ -48,7 +48,7 @@ export function linked(kind, name, attributes = {}, shown = name) {
 
 /** origin shows where an object was declared. */
 export function origin(text) {
-  return text ? el('span', { class: 'where' }, el('code', { title: text }, tail(text)), copying(text, 'the place')) : null;
+  return text ? el('span', { class: 'where' }, el('code', { title: text }, tail(text)), copying(text, 'the location')) : null;
 }
 
 /** finding shows one problem and its object. Similar ones may follow: {others, total}. */
@@ -61,18 +61,18 @@ export function finding(one, { others = [], total = 1 } = {}) {
     origin(one.origin) ?? el('span', { class: 'where' }));
 }
 
-/** alike groups findings with the same text and kind. */
+/** alike groups findings with the same text, kind and service. */
 export function alike(findings) {
   const groups = new Map();
   for (const one of findings) {
-    const key = `${one.status} ${one.kind} ${one.reason}`;
+    const key = `${one.status} ${one.kind} ${one.service ?? ''} ${one.reason}`;
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(one);
   }
   return [...groups.values()];
 }
 
-const words = { quarantined: 'not in use', degraded: 'in use, with a defect', disabled: 'not in use', warning: 'in use, with a defect', failing: 'requests fail' };
+const words = { quarantined: 'disabled', degraded: 'warning', retained: 'change refused', disabled: 'disabled', warning: 'warning', failing: 'failing requests' };
 
 /** sheet is a titled part of a view. */
 export function sheet(title, tools, ...content) {
@@ -91,11 +91,11 @@ export function explaining(router) {
   return el('a', { class: 'plain', href: place('explain', '', { ...guess, entrypoint: (router.using ?? router.entryPoints ?? [])[0] }) }, icon('search'), 'Explain a request');
 }
 
-/** consequence describes the effect on requests of an object that is not in use. */
+/** consequence describes the effect of a disabled object on requests. */
 const consequence = {
-  router: 'It is not in use: requests that match its rule get 503.',
-  service: 'It is not in use: requests for it get 503.',
-  middleware: 'It is not in use, and neither are the routers that name it.',
+  router: 'Disabled: requests that match its rule get 503.',
+  service: 'Disabled: requests for it get 503.',
+  middleware: 'Disabled, and so are the routers that use it.',
 };
 
 /** faults lists the problems of an object and their origins. */
@@ -104,9 +104,9 @@ export async function faults(kind, object, signal) {
   if (!errors.length) return null;
   const verdicts = await ask('verdicts', { parameters: { kind, search: object.name }, signal }).catch(() => []);
   const declared = verdicts.find((one) => one.name === object.name)?.origin;
-  return el('section', { class: 'sheet', 'aria-label': 'What is wrong' }, el('ul', { class: 'problems' }, errors.map((reason, i) =>
+  return el('section', { class: 'sheet', 'aria-label': 'Findings' }, el('ul', { class: 'problems' }, errors.map((reason, i) =>
     el('li', {}, sign(tone(object.status)), el('div', { class: 'why' }, reason),
-      i === errors.length - 1 ? el('div', { class: 'where' }, object.status === 'disabled' ? consequence[kind] : 'It is in use.', declared ? [' Declared in', origin(declared)] : null) : null))));
+      i === errors.length - 1 ? el('div', { class: 'where' }, object.status === 'disabled' ? consequence[kind] : 'Enabled.', declared ? [' Declared in', origin(declared)] : null) : null))));
 }
 
 /** most is the maximum number of list elements in a definition. */
@@ -131,6 +131,6 @@ const plain = (value) => (value === '' ? '""' : String(value));
 
 /** failure is shown in place of a view that failed to load. */
 export function failure(error, again) {
-  return el('div', { class: 'sheet failure', role: 'alert' }, el('h1', {}, error.status === 404 ? 'This does not exist.' : 'This cannot be shown.'), el('p', {}, error.message),
+  return el('div', { class: 'sheet failure', role: 'alert' }, el('h1', {}, error.status === 404 ? 'Not found.' : 'This page could not be loaded.'), el('p', {}, error.message),
     el('button', { class: 'plain', type: 'button', on: { click: again } }, 'Try again'));
 }

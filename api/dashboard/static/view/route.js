@@ -1,10 +1,11 @@
 // The diagram of a route: entrypoints, rule, middlewares, service, endpoints, and the edges between them.
 
 import { el, renew, replace, svg, write } from '../lib/dom.js';
-import { count, duration, many, percent } from '../lib/format.js';
+import { count, many, percent } from '../lib/format.js';
 import { place, placeOf } from '../lib/place.js';
 import { meter } from './cells.js';
 import { remark, stateOf } from './endpoints.js';
+import { loads, loadWords } from './load.js';
 import { parted, stateIcon, tone } from './parts.js';
 
 /** boxes is the maximum number of endpoints drawn as boxes; more are drawn as a mosaic. */
@@ -32,39 +33,44 @@ function describe(endpoint, pool) {
   return [state === 'serving' ? '' : state, remark(endpoint, pool)].filter(Boolean).join(': ');
 }
 
-/** endpointStation is the node of one endpoint: {node, draw(endpoint)}. */
-function endpointStation(service) {
+/** endpointStation is the node of one endpoint: {node, draw(endpoint, load)}; part is the share of the route's requests that its service gets. */
+function endpointStation(service, part) {
   const label = el('span', { class: 'label' });
   const load = el('span', { class: 'load' });
   const note = el('small', {});
-  const node = el('div', { class: 'station' }, label, load, note);
+  const figures = el('span', { class: 'load' });
+  const node = el('div', { class: 'station' }, label, load, figures, note);
   return {
     node,
-    draw(endpoint) {
+    draw(endpoint, now) {
       const pool = poolOf(endpoint, service);
       const state = stateOf(endpoint, pool);
       const shade = tone(state);
       node.className = `station ${shade === 'good' ? '' : shade}`;
       replace(label, stateIcon(state), el('span', { class: 'mono' }, endpoint.address));
-      replace(load, meter(endpoint.inFlight / 20), el('span', { title: 'requests in flight' }, `${endpoint.inFlight} in flight`), pool.latencySeconds ? el('span', { title: 'latency as the strategy sees it' }, duration(pool.latencySeconds)) : null, el('span', { title: 'share of new requests' }, percent(pool.share)));
+      replace(load, meter(endpoint.inFlight / 20), el('span', { title: 'requests in flight' }, `${endpoint.inFlight} in flight`), el('span', { title: 'share of the requests of this route' }, percent(pool.share * part)));
+      const words = loadWords(now, pool);
+      replace(figures, el('span', {}, `${words.rate} req/s`), el('span', { class: words.bad ? 'bad-text' : '' }, `${words.errors} 5xx`), el('span', { title: 'mean duration of requests' }, words.mean));
       write(note, describe(endpoint, pool));
       note.hidden = !note.textContent;
     },
   };
 }
 
-/** pool holds the nodes of a service's endpoints: {node, draw(list, total), ends()}, where ends are the nodes with share and tone. */
-export function pool(service) {
+/** pool holds the nodes of a service's endpoints: {node, draw(list, total), ends()}, where ends are the nodes with the share of the service's requests and tone. part is the share of the route's requests that the service gets. */
+export function pool(service, part = 1) {
   const node = el('div', { class: 'tree' });
   const stations = new Map();
+  const load = loads();
   let ends = [];
   return {
     node,
     ends: () => ends,
     draw(list, total) {
       const own = list.filter((one) => poolOf(one, service));
+      load.read(own);
       if (own.length === 0) {
-        const empty = station({ label: 'no endpoint', below: ['requests get 503'], state: 'quarantined', missing: true });
+        const empty = station({ label: 'no endpoints', below: ['requests get 503'], state: 'quarantined', missing: true });
         replace(node, empty);
         ends = [{ node: empty, tone: 'bad', share: 0 }];
       } else if (own.length > boxes || total > list.length) {
@@ -75,8 +81,8 @@ export function pool(service) {
         const keys = own.map((one) => `${one.source} ${one.address} ${one.uid ?? ''}`);
         for (const key of stations.keys()) if (!keys.includes(key)) stations.delete(key);
         own.forEach((one, i) => {
-          if (!stations.has(keys[i])) stations.set(keys[i], endpointStation(service));
-          stations.get(keys[i]).draw(one);
+          if (!stations.has(keys[i])) stations.set(keys[i], endpointStation(service, part));
+          stations.get(keys[i]).draw(one, load.of(one, poolOf(one, service)));
         });
         const nodes = keys.map((key) => stations.get(key).node);
         if (nodes.length !== node.children.length || nodes.some((one, i) => node.children[i] !== one)) replace(node, nodes);

@@ -35,7 +35,7 @@ export async function router({ name, signal }) {
   const below = tree && branches(tree, signal);
   await below?.refresh().catch(() => undefined);
   const entries = (object.using ?? object.entryPoints ?? []).map((one) => station({ label: one, below: [object.tls ? 'TLS' : ''] }));
-  if (!entries.length) entries.push(station({ label: 'no entry point', below: ['no request gets here'], state: 'disabled', missing: true }));
+  if (!entries.length) entries.push(station({ label: 'no entry point', below: ['receives no requests'], state: 'disabled', missing: true }));
   const rule = station({ label: ruled(object.rule), below: [`priority ${object.priorityStr ?? object.priority}`], state: object.status === 'enabled' ? undefined : object.status });
   const stops = chain.map((step) => objectStation('middleware', step.name, step.object, [[step.object?.type, step.through && `by ${step.through}`].filter(Boolean).join(', ')]));
   const links = () => {
@@ -50,7 +50,7 @@ export async function router({ name, signal }) {
   return {
     title: name,
     node: [heading({ view: 'routers', title: 'Routers' }, name, object.status, explaining(object)), wrong,
-      sheet('Route of a request', el('span', { class: 'quiet-text' }, 'lines are as thick as the share of requests'), picture.node),
+      sheet('Route of a request', el('span', { class: 'quiet-text' }, 'line width shows the share of requests'), picture.node),
       traffic('routers', name, signal),
       sheet('Definition', null, el('div', { class: 'body' }, definition({ ...options(object, ['using', 'priorityStr']), priority: object.priorityStr ?? object.priority })))],
   };

@@ -7,7 +7,7 @@ import { chips, figures, named } from './cells.js';
 import { list } from './list.js';
 import { linked, ruled, within } from './parts.js';
 
-export const states = [['enabled', 'In use'], ['warning', 'Defects'], ['disabled', 'Not in use']];
+export const states = [['enabled', 'Enabled'], ['warning', 'Warnings'], ['disabled', 'Disabled']];
 
 /** totals counts the objects of a kind by state. */
 export function totals(kind) {

@@ -31,7 +31,7 @@ export function services(context) {
       { title: 'Kind', sort: 'type', class: 'named', cell: kindOf },
       { title: 'Strategy', class: 'named', cell: (item) => item.loadBalancer?.strategy ?? '' },
       { title: 'Servers', sort: 'servers', class: 'figure', cell: servers },
-      { title: 'Used by', class: '', cell: (item) => (item.usedBy?.length ? chips('router', item.usedBy, 2, item.name) : el('span', { class: 'quiet-text' }, 'nobody')) },
+      { title: 'Used by', class: '', cell: (item) => (item.usedBy?.length ? chips('router', item.usedBy, 2, item.name) : el('span', { class: 'quiet-text' }, 'not used')) },
       ...traffic.columns,
     ],
   }, context);

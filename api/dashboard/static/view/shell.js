@@ -4,11 +4,12 @@ import { el, icon, replace, sign, write } from '../lib/dom.js';
 import { ago, clock, many } from '../lib/format.js';
 import { live } from '../lib/live.js';
 import { place } from '../lib/place.js';
+import { findings } from './findings.js';
 
 /** tabs are the views in order, with the key that follows g. */
 export const tabs = [
   ['overview', 'Overview', 'o'], ['problems', 'Problems', 'p'], ['routers', 'Routers', 'r'], ['services', 'Services', 's'],
-  ['middlewares', 'Middlewares', 'm'], ['endpoints', 'Endpoints', 'e'], ['certificates', 'Certificates', 'c'], ['changes', 'Changes', 'h'], ['explain', 'Explain', 'x'],
+  ['middlewares', 'Middlewares', 'm'], ['endpoints', 'Endpoints', 'e'], ['certificates', 'Certificates', 'c'], ['changes', 'Changes', 'h'], ['requests', 'Requests', 'l'], ['explain', 'Explain', 'x'],
 ];
 
 const themes = { '': 'as the system', light: 'light', dark: 'dark' };
@@ -64,21 +65,22 @@ export function shell() {
     write(name, version?.dashboardName ?? '');
     const late = lost > 0 || !live.connected;
     pulse.className = `pulse ${lost ? 'lost' : live.connected ? '' : 'wait'}`;
-    write(word, lost ? 'No answer' : live.connected ? 'Live' : late && ready ? 'Polling' : 'Connecting');
-    pulse.title = lost ? live.why : live.connected ? 'Changes show at once.' : 'The event stream is closed; the page polls every ten seconds.';
+    write(word, lost ? 'Disconnected' : live.connected ? 'Live' : late && ready ? 'Polling' : 'Connecting');
+    pulse.title = lost ? live.why : live.connected ? 'Changes are shown immediately.' : 'The event stream is closed; the page polls every ten seconds.';
     note.hidden = !lost;
-    if (lost) replace(note, sign('bad'), `Sluice has not answered since ${clock(lost)}. The data may be out of date. The page keeps trying.`);
-    const wrong = (ready?.verdicts?.length ?? 0) + (ready?.moreVerdicts ?? 0);
-    badge.hidden = wrong === 0;
-    badge.className = ready?.quarantined > 0 ? 'badge' : 'badge warn';
-    write(badge, String(wrong));
-    badge.title = `${many(wrong, 'finding')}, ${ready?.quarantined ?? 0} not in use`;
+    if (lost) replace(note, sign('bad'), `No connection to Sluice since ${clock(lost)}. The page shows the last known data and keeps trying to reconnect.`);
+    const { total, failed } = findings;
+    badge.hidden = total === 0;
+    badge.className = ready?.quarantined > 0 || failed.length > 0 ? 'badge' : 'badge warn';
+    write(badge, String(total));
+    badge.title = [many(total, 'finding'), `${many(ready?.quarantined ?? 0, 'object is', 'objects are')} disabled`,
+      `${many(ready?.retained ?? 0, 'change is', 'changes are')} refused`].join('; ');
     replace(foot, version ? el('span', {}, `Sluice ${version.Version}`) : null,
       version?.startDate ? el('span', {}, `started ${ago(Date.parse(version.startDate))}`) : null,
       ready ? el('span', {}, `generation ${ready.generation}`) : null,
-      el('span', {}, 'Read-only. It connects to no other host.'));
+      el('span', {}, 'Read-only. Connects to no other host.'));
   };
-  live.hear('change', update);
+  findings.hear(update); // It reports each change of live, too.
 
   const node = el('div', {},
     el('header', { class: 'bar' },

@@ -157,7 +157,7 @@ func TestBodiesAtTheLeastRate(t *testing.T) {
 		open(t, c.Framer, 1, false, ":method", "POST", ":scheme", "http", ":path", "/", ":authority", "a")
 		for i := range 20 {
 			_ = c.WriteData(1, i == 19, make([]byte, 240))
-			time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+			<-time.NewTimer(time.Second).C
 		}
 		if err := <-c.over; !errors.Is(err, io.EOF) {
 			t.Error(err)

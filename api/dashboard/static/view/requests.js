@@ -1,0 +1,93 @@
+// The live tail: finished requests as they happen, selected by a filter.
+
+import { address, ask } from '../lib/api.js';
+import { el, replace, write } from '../lib/dom.js';
+import { bytes, count, duration, many } from '../lib/format.js';
+import { place, qualified } from '../lib/place.js';
+import { linked } from './parts.js';
+
+/** kept is the maximum number of rows. */
+const kept = 200;
+
+const fields = [['router', 'Router', 'shop@file'], ['service', 'Service', 'shop@file'], ['host', 'Host', 'shop.example.com'], ['method', 'Method', 'GET'], ['path', 'Path contains', '/api'], ['status', 'Status', '5xx, 404 or 500-504']];
+
+/** toned is the class of a status. */
+const toned = (status) => (status >= 500 ? 'bad-text' : status >= 400 ? 'warn-text' : '');
+
+const columns = [
+  ['Time', 'named', (one) => one.time ? new Date(one.StartUTC ?? one.time).toLocaleTimeString('en-GB') : ''],
+  ['Request', 'name', (one) => el('div', {}, el('span', {}, el('b', {}, one.RequestMethod), ' ', el('span', { class: 'mono' }, `${one.RequestHost ?? ''}${one.RequestPath ?? ''}`)))],
+  ['Status', 'figure', (one) => el('span', { class: toned(one.DownstreamStatus) }, String(one.DownstreamStatus))],
+  ['Duration', 'figure', (one) => duration(one.Duration / 1e9)],
+  ['Sent', 'figure', (one) => bytes(one.DownstreamContentSize)],
+  ['Router', 'named', (one) => (one.RouterName ? linked('router', one.RouterName) : 'none')],
+  ['Endpoint', 'named', (one) => [el('span', { class: 'mono' }, one.ServiceAddr ?? ''), one.ErrorCode ? el('span', { class: 'why bad-text' }, one.ErrorReason || (one.ErrorCode === 'no_router' ? 'no router matches' : one.ErrorCode)) : null]],
+];
+
+export async function requests({ query, signal }) {
+  const inputs = fields.map(([name, , example]) => el('input', { type: 'text', name, value: query.get(name) ?? '', placeholder: example, autocomplete: 'off', spellcheck: 'false' }));
+  const word = el('span', { class: 'quiet-text', role: 'status' });
+  const body = el('tbody', {});
+  const pause = el('button', { class: 'plain', type: 'button', 'aria-pressed': 'false' }, 'Pause');
+  let source;
+  let waiting = [];
+  let seen = 0;
+  let lost = 0;
+  let paused = false;
+
+  const parameters = () => Object.fromEntries(inputs.map((input) => [input.name, ['router', 'service'].includes(input.name) && input.value.trim() ? qualified(input.value.trim(), '@file') : input.value.trim()]));
+  const state = (text) => write(word, `${text} · ${many(seen, 'request')}${lost ? `, ${count(lost)} left out because too many came at once` : ''}`);
+  const draw = () => {
+    if (paused || !waiting.length) return;
+    body.prepend(...waiting.reverse().slice(0, kept).map((one) => el('tr', {}, columns.map(([title, kind, cell]) => el('td', { class: kind, 'data-label': title }, cell(one))))));
+    waiting = [];
+    while (body.children.length > kept) body.lastChild.remove();
+    state('Live');
+  };
+  const listen = async () => {
+    source?.close();
+    replace(body);
+    [waiting, seen, lost] = [[], 0, 0];
+    history.replaceState(null, '', place('requests', '', parameters()));
+    source = new EventSource(address('requests', parameters()));
+    const own = source;
+    state('Connecting');
+    own.addEventListener('hello', () => state('Live'));
+    own.addEventListener('request', (event) => {
+      seen++;
+      waiting.push(JSON.parse(event.data));
+      if (waiting.length > kept) waiting.shift();
+    });
+    own.addEventListener('lost', (event) => {
+      lost += JSON.parse(event.data).requests;
+    });
+    own.addEventListener('error', async () => {
+      if (own.readyState !== EventSource.CLOSED) return state('Disconnected, reconnecting');
+      // The response was no stream: the API says why.
+      const why = await ask('requests', { parameters: parameters(), signal }).catch((error) => error);
+      if (!signal.aborted && own === source) write(word, why.status === 404 ? 'Off: set api.liveRequests to true in the static configuration.' : why.message ?? 'Disconnected');
+    });
+  };
+  const timer = setInterval(draw, 250);
+  signal.addEventListener('abort', () => {
+    clearInterval(timer);
+    source?.close();
+  });
+  pause.addEventListener('click', () => {
+    paused = !paused;
+    pause.setAttribute('aria-pressed', String(paused));
+    write(pause, paused ? 'Continue' : 'Pause');
+    if (paused) state('Paused');
+    else draw();
+  });
+  const form = el('form', { class: 'ask tail', on: { submit(event) {
+    event.preventDefault();
+    listen();
+  } } }, fields.map(([, title], i) => el('label', {}, title, inputs[i])), el('div', { class: 'go' }, el('button', { class: 'plain main', type: 'submit' }, 'Apply'), pause));
+  listen();
+  return {
+    title: 'Requests',
+    node: [el('div', {}, el('div', { class: 'title' }, el('h1', {}, 'Live requests'), word), el('div', { class: 'sheet' }, el('div', { class: 'body' }, form))),
+      el('div', { class: 'sheet' }, el('div', { class: 'table' }, el('table', { class: 'cards', 'aria-label': 'Requests, newest first' }, el('thead', {}, el('tr', {}, columns.map(([title, kind]) => el('th', { scope: 'col', class: kind }, title)))), body)))],
+  };
+}

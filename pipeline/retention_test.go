@@ -1,0 +1,161 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
+)
+
+// declare sends a whole configuration.
+func (s *stack) declare(configuration *dynamic.Configuration) {
+	s.messages <- dynamic.Message{Configuration: configuration}
+	synctest.Wait()
+}
+
+// TestAnInvalidChangeKeepsTheLastValidDefinition wants neither a generation nor an outage, a verdict that says since
+// when, and an end of both with a valid definition.
+func TestAnInvalidChangeKeepsTheLastValidDefinition(t *testing.T) {
+	limit := func(average int64) *dynamic.Middleware {
+		one := &dynamic.RateLimit{}
+		one.SetDefaults()
+		one.Average = average
+		return &dynamic.Middleware{RateLimit: one}
+	}
+	tests := map[string]func(*dynamic.HTTPConfiguration){
+		"a rule":      func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").Rule = "Host(" },
+		"entrypoints": func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").EntryPoints = []string{"wbe"} },
+		"a middleware": func(c *dynamic.HTTPConfiguration) {
+			c.Middlewares = c.Middlewares.With("m", &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{
+				SourceRange: []string{"10.0.0.0/99"},
+			}})
+		},
+		"a middleware of two kinds": func(c *dynamic.HTTPConfiguration) {
+			two := limit(1)
+			two.AddPrefix = &dynamic.AddPrefix{Prefix: "/m"}
+			c.Middlewares = c.Middlewares.With("m", two)
+		},
+	}
+	for name, edit := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStack(t)
+				s.send(none)
+				pass(5 * time.Second)
+				s.log.all = nil
+				s.send(edit)
+				pass(5 * time.Second)
+				state := s.State()
+				if code := s.get(t, "http://r.test/"); code != http.StatusOK || state.Generation != 1 {
+					t.Errorf("%d at generation %d, want the last valid definition", code, state.Generation)
+				}
+				const text = "refused since 2000-01-01T00:00:05Z, the last valid definition stays in use"
+				if len(state.Verdicts) != 1 || state.Verdicts[0].Status != dynamic.Retained ||
+					!strings.HasSuffix(state.Verdicts[0].Reason, text) {
+					t.Errorf("verdicts %v", state.Verdicts)
+				}
+				if worse := state.Generations[0].Worse; len(worse) != 1 || len(s.log.all) != 1 {
+					t.Errorf("the history has %v, the log %q", worse, s.log.all)
+				}
+				s.send(none)
+				pass(5 * time.Second)
+				if state = s.State(); len(state.Verdicts) != 0 || state.Generation != 1 {
+					t.Errorf("generation %d with %v, want the old one without verdicts", state.Generation, state.Verdicts)
+				}
+			})
+		})
+	}
+}
+
+// TestWhatIsNotRetained wants 503 as for every object that is missing or never was valid.
+func TestWhatIsNotRetained(t *testing.T) {
+	invalid := func(c *dynamic.HTTPConfiguration) {
+		c.Middlewares = c.Middlewares.With("m", &dynamic.Middleware{})
+	}
+	removed := func(c *dynamic.HTTPConfiguration) { c.Middlewares = c.Middlewares.Without("m") }
+	tests := map[string][]func(*dynamic.HTTPConfiguration){
+		"never valid":               {invalid},
+		"removed":                   {none, removed},
+		"removed while retained":    {none, invalid, removed},
+		"removed and back, invalid": {none, removed, invalid},
+		"its reference is removed": {none, func(c *dynamic.HTTPConfiguration) {
+			c.Routers.Get("r").Rule = "Host("
+		}, func(c *dynamic.HTTPConfiguration) {
+			c.Routers.Get("r").Rule = "Host("
+			removed(c)
+		}},
+	}
+	for name, edits := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStack(t)
+				for _, edit := range edits {
+					s.send(edit)
+					pass(5 * time.Second)
+				}
+				code := s.get(t, "http://r.test/")
+				if state := s.State(); code != http.StatusServiceUnavailable || state.Verdicts[0].Status != dynamic.Quarantined {
+					t.Errorf("%d with %v, want 503", code, state.Verdicts)
+				}
+			})
+		})
+	}
+}
+
+// TestRandomEditsKeepTheLastValidDefinition compares with a model: the last valid definition since the object was
+// added.
+func TestRandomEditsKeepTheLastValidDefinition(t *testing.T) {
+	const objects = 5
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(1, 2))
+		s := newStack(t)
+		declared, model := map[string]*dynamic.Router{}, map[string]*dynamic.Router{}
+		refused := map[string]bool{}
+		for range 300 {
+			name := fmt.Sprintf("r%d", random.IntN(objects))
+			next := &dynamic.Router{Rule: fmt.Sprintf("PathPrefix(`/%d`)", random.IntN(50)), Service: "a@internal"}
+			switch action := random.IntN(4); {
+			case action == 0:
+				delete(declared, name)
+				delete(model, name)
+				delete(refused, name)
+			case action == 1:
+				next.Rule = fmt.Sprintf("Path(%d", random.IntN(50))
+				if known := declared[name]; known == nil || !refused[name] && strings.HasPrefix(known.Rule, "Path(") {
+					model[name] = nil // It never was valid.
+				} else {
+					refused[name] = model[name] != nil
+				}
+				declared[name] = next
+			default:
+				declared[name], model[name] = next, next
+				delete(refused, name)
+			}
+			s.declare(&dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{Routers: immutable.Of(declared)}})
+			pass(time.Second)
+			statuses := map[string]dynamic.Status{}
+			for _, verdict := range s.State().Verdicts {
+				statuses[verdict.Ref.Name] = verdict.Status
+			}
+			for name := range declared {
+				used := s.State().Configuration.HTTP.Routers.Get(name + "@file")
+				want := dynamic.Accepted
+				switch {
+				case model[name] == nil:
+					want = dynamic.Quarantined
+				case refused[name]:
+					want = dynamic.Retained
+				}
+				if got := statuses[name+"@file"]; got != want || want != dynamic.Quarantined && used.Rule != model[name].Rule {
+					t.Fatalf("%s is %s with %q, want %s: %v", name, got, used.Rule, want, s.State().Verdicts)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/manifest"
+)
+
+const documents = `# a comment
+---
+apiVersion: v1
+kind: Service
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: List
+items:
+  - apiVersion: v1
+    kind: Secret
+    metadata: {name: key, namespace: prod, labels: {a: b}}
+    type: Opaque
+    stringData: {word: secret}
+  - apiVersion: networking.k8s.io/v1
+    kind: IngressClass
+    metadata: {name: sluice}
+`
+
+func read(t *testing.T) *manifest.Server {
+	t.Helper()
+	objects, err := manifest.Read("all.yaml", []byte(documents))
+	if err != nil || len(objects) != 3 {
+		t.Fatalf("%d objects, %v", len(objects), err)
+	}
+	return manifest.NewServer(objects)
+}
+
+// names requests a path and returns the names of the items, and the status.
+func names(t *testing.T, server *manifest.Server, path string) (found []string, status int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://manifests"+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := server.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name, Namespace string }
+			Data     map[string]string
+		}
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, item := range list.Items {
+		found = append(found, item.Metadata.Namespace+"/"+item.Metadata.Name+item.Data["word"])
+	}
+	return found, response.StatusCode
+}
+
+func TestObjectsAreListed(t *testing.T) {
+	server := read(t)
+	for path, want := range map[string]string{
+		"/api/v1/services":                                         "default/shop",
+		"/api/v1/namespaces/prod/services":                         "",
+		"/api/v1/namespaces/prod/secrets":                          "prod/keyc2VjcmV0",
+		"/api/v1/secrets?labelSelector=a%3Db":                      "prod/keyc2VjcmV0",
+		"/api/v1/secrets?labelSelector=a%3Dc":                      "",
+		"/api/v1/secrets?fieldSelector=type%3Dkubernetes.io%2Ftls": "",
+		"/apis/networking.k8s.io/v1/ingressclasses":                "/sluice",
+		"/apis/discovery.k8s.io/v1/endpointslices":                 "",
+	} {
+		if got, status := names(t, server, path); strings.Join(got, " ") != want || status != http.StatusOK {
+			t.Errorf("%s: %d %q, want %q", path, status, got, want)
+		}
+	}
+	for path, want := range map[string]int{
+		"/apis/traefik.io/v1alpha1/ingressroutes":         http.StatusNotFound,
+		"/api/v1/services?watch=1&sendInitialEvents=true": http.StatusUnprocessableEntity,
+		"/api/v1/namespaces/prod/secrets/key":             http.StatusForbidden,
+		"/api/v1/services?labelSelector=%3D%3D":           http.StatusBadRequest,
+	} {
+		if _, status := names(t, server, path); status != want {
+			t.Errorf("%s: %d, want %d", path, status, want)
+		}
+	}
+}
+
+func TestObjectsHaveAPlace(t *testing.T) {
+	server := read(t)
+	for name, want := range map[string]int{"shop": 3, "absent": 0} {
+		file, line := server.Find(&dynamic.Resource{Kind: "Service", Namespace: "default", Name: name})
+		if line != want || (file == "all.yaml") != (want > 0) {
+			t.Errorf("%s is at %s:%d, want line %d", name, file, line, want)
+		}
+	}
+}
+
+func TestWhatIsNoManifest(t *testing.T) {
+	for text, want := range map[string]string{
+		"apiVersion: v1\nkind: Service\n---\nfoo: bar\n": "x.yaml:4: the document has no apiVersion or no kind",
+		"a: b: c\n": "x.yaml:1: ",
+	} {
+		if _, err := manifest.Read("x.yaml", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if manifest.IsManifest([]byte("http:\n  routers: {}\n")) || !manifest.IsManifest([]byte(documents)) {
+		t.Error("manifests are not recognised")
+	}
+}
+
+// FuzzRead proves that no text is more than an error.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(documents))
+	f.Add([]byte("apiVersion: v1\nkind: List\nitems: [1, {kind: Secret, stringData: 1, data: []}]\n"))
+	f.Add([]byte("apiVersion: v1\nkind: Secret\nmetadata: []\nstringData: {a: b}\ndata: 1\n"))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		if objects, err := manifest.Read("x.yaml", data); err == nil {
+			manifest.NewServer(objects)
+		}
+	})
+}
