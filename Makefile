@@ -25,7 +25,7 @@ BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s
 SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && TEST_SLUICE=$(CURDIR)/dist/sluice exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test unit integration lint fmt generate fuzz bench microbench image clean
+.PHONY: help build run test unit integration lint fmt generate fuzz bench microbench image release docs clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,10 +56,11 @@ fmt: ## Format the Go files as the linters want them
 	@.ci/tools lint
 	@.cache/bin/golangci-lint fmt ./...
 
-generate: ## Make the CRDs (in deploy/crds and the chart), deep copies and the table of middlewares from the Go types
+generate: ## Make the CRDs and rules (in deploy and the chart), deep copies and the reference pages from the Go types
 	@.ci/tools generate
-	@$(GO) run ./provider/kubernetes/crd/v1alpha1/generate && $(GO) test ./middleware -run TestDocumentation -update >/dev/null
+	@$(GO) run ./provider/kubernetes/crd/v1alpha1/generate && $(GO) test ./middleware ./static ./integration/reference ./provider/gotemplate -run 'Documentation|Reference' -update >/dev/null
 	@rm -rf deploy/helm/sluice/crds && cp -R deploy/crds deploy/helm/sluice/crds && rm deploy/helm/sluice/crds/kustomization.yaml
+	@cp deploy/prometheus/rules.yaml deploy/helm/sluice/rules.yaml
 
 fuzz: ## Run every fuzz target for FUZZTIME (60s), then look for the planted bugs
 	@FUZZTIME=$(FUZZTIME) .ci/fuzz
@@ -74,6 +75,12 @@ microbench: ## Run the benchmarks that match BENCH (all) for BENCHTIME (1s) each
 image: ## Build the container image IMAGE (sluice:dev) for ARCH (this machine's)
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o dist/sluice-linux-$(ARCH) ./cmd/sluice
 	@docker build --platform linux/$(ARCH) --build-arg TARGETARCH=$(ARCH) --tag $(IMAGE) .
+
+docs: ## Build the documentation's site into dist/site
+	@.ci/docs dist/site
+
+release: ## Build archives, packages, image, chart and checksums of the commit into dist/release, for PLATFORMS (all)
+	@.ci/release
 
 clean: ## Remove what the other targets made
 	@rm -rf dist .cache

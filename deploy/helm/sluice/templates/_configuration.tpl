@@ -16,11 +16,22 @@
 {{- end }}
 {{- end }}
 {{- if and (eq .Values.exposure "service") (hasKey $written "kubernetesIngress") }}
-{{- $service := printf "%s/%s" .Release.Namespace (include "sluice.fullname" .) }}
+{{- $service := printf "%s/%s" (include "sluice.namespace" .) (include "sluice.fullname" .) }}
 {{- $ingress := get $providers "kubernetesIngress" | default dict }}
 {{- $_ := set $ingress "ingressEndpoint" (dict "publishedService" $service) }}
 {{- $_ := set $providers "kubernetesIngress" $ingress }}
 {{- end }}
+{{- if .Values.fileProvider.enabled }}
+{{- $_ := set $providers "file" (dict "directory" (include "sluice.dynamicFolder" .)) }}
+{{- end }}
 {{- $implied := dict "entryPoints" $entryPoints "providers" $providers }}
+{{- if .Values.dashboard.enabled }}
+{{- $_ := set $implied "api" (dict "dashboard" true) }}
+{{- end }}
 {{- mergeOverwrite $implied (deepCopy .Values.configuration) | toYaml }}
+{{- end }}
+
+{{/* The folder of the file provider. It cannot be within that of the static configuration, which is a volume itself. */}}
+{{- define "sluice.dynamicFolder" -}}
+/etc/sluice.d
 {{- end }}

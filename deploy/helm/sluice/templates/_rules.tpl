@@ -1,3 +1,17 @@
+{{/* The kinds of each of the three API groups. */}}
+{{- define "sluice.kinds" -}}
+- ingressroutes
+- ingressroutetcps
+- ingressrouteudps
+- middlewares
+- middlewaretcps
+- traefikservices
+- serverstransports
+- serverstransporttcps
+- tlsoptions
+- tlsstores
+{{- end }}
+
 {{/* What has no namespace. */}}
 {{- define "sluice.clusterRules" -}}
 - apiGroups:
@@ -47,16 +61,7 @@
     - traefik.containo.us
     - sluice.dev
   resources:
-    - ingressroutes
-    - ingressroutetcps
-    - ingressrouteudps
-    - middlewares
-    - middlewaretcps
-    - traefikservices
-    - serverstransports
-    - serverstransporttcps
-    - tlsoptions
-    - tlsstores
+    {{- include "sluice.kinds" . | nindent 4 }}
   verbs:
     - list
     - watch
@@ -89,5 +94,5 @@
 {{- define "sluice.subjects" -}}
 - kind: ServiceAccount
   name: {{ include "sluice.serviceAccount" . }}
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ include "sluice.namespace" . }}
 {{- end }}

@@ -1,0 +1,167 @@
+{{/* The pod template, which the DaemonSet and the Deployment share. */}}
+{{- define "sluice.pod" -}}
+{{- $hostPorts := eq .Values.exposure "hostPort" }}
+metadata:
+  labels:
+    {{- include "sluice.selector" . | nindent 4 }}
+    {{- with .Values.commonLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- with .Values.podLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  annotations:
+    {{- /* The configuration is read once: another one means other pods. */}}
+    checksum/configuration: {{ include "sluice.configuration" . | sha256sum }}
+    {{- with .Values.podAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  serviceAccountName: {{ include "sluice.serviceAccount" . }}
+  automountServiceAccountToken: true
+  enableServiceLinks: false
+  {{- with .Values.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  {{- with .Values.runtimeClassName }}
+  runtimeClassName: {{ . }}
+  {{- end }}
+  {{- if .Values.hostNetwork }}
+  hostNetwork: true
+  {{- end }}
+  {{- if not (kindIs "invalid" .Values.hostUsers) }}
+  hostUsers: {{ .Values.hostUsers }}
+  {{- end }}
+  {{- if .Values.shareProcessNamespace }}
+  shareProcessNamespace: true
+  {{- end }}
+  {{- with .Values.dnsPolicy | default (ternary "ClusterFirstWithHostNet" "" .Values.hostNetwork) }}
+  dnsPolicy: {{ . }}
+  {{- end }}
+  {{- with .Values.dnsConfig }}
+  dnsConfig:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.hostAliases }}
+  hostAliases:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  terminationGracePeriodSeconds: {{ add .Values.lifeCycle.requestAcceptGraceTimeout .Values.lifeCycle.graceTimeOut 5 }}
+  {{- with .Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if .Values.topologySpreadConstraints }}
+  {{- $selector := dict "labelSelector" (dict "matchLabels" (include "sluice.selector" . | fromYaml)) }}
+  topologySpreadConstraints:
+    {{- range .Values.topologySpreadConstraints }}
+    - {{ merge (deepCopy .) $selector | toYaml | nindent 6 | trim }}
+    {{- end }}
+  {{- end }}
+  securityContext:
+    {{- toYaml .Values.podSecurityContext | nindent 4 }}
+  {{- with .Values.initContainers }}
+  initContainers:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: sluice
+      image: {{ include "sluice.image" . | quote }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args:
+        - --configFile=/etc/sluice/sluice.yaml
+        {{- with .Values.args }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      env:
+        - name: POD_NAMESPACE
+          valueFrom:
+            fieldRef:
+              fieldPath: metadata.namespace
+        - name: NODE_NAME
+          valueFrom:
+            fieldRef:
+              fieldPath: spec.nodeName
+        {{- with .Values.env }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with .Values.envFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      ports:
+        {{- range $name, $port := .Values.ports }}
+        - name: {{ $name }}
+          containerPort: {{ $port.port }}
+          {{- $hostPort := $port.hostPort | default (ternary $port.exposedPort nil $hostPorts) }}
+          {{- if and $hostPort (not $.Values.hostNetwork) }}
+          hostPort: {{ $hostPort }}
+          {{- with $port.hostIP }}
+          hostIP: {{ . | quote }}
+          {{- end }}
+          {{- end }}
+          protocol: TCP
+        {{- end }}
+      {{- $probe := dict "httpGet" (dict "path" "/ready" "port" "traefik") }}
+      readinessProbe:
+        {{- mergeOverwrite $probe (deepCopy .Values.readinessProbe) | toYaml | nindent 8 }}
+      {{- $probe := dict "httpGet" (dict "path" "/ping" "port" "traefik") }}
+      livenessProbe:
+        {{- mergeOverwrite $probe (deepCopy .Values.livenessProbe) | toYaml | nindent 8 }}
+      {{- with .Values.startupProbe }}
+      {{- $probe := dict "httpGet" (dict "path" "/ping" "port" "traefik") }}
+      startupProbe:
+        {{- mergeOverwrite $probe (deepCopy .) | toYaml | nindent 8 }}
+      {{- end }}
+      {{- with .Values.lifecycle }}
+      lifecycle:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      resources:
+        {{- toYaml .Values.resources | nindent 8 }}
+      securityContext:
+        {{- toYaml .Values.securityContext | nindent 8 }}
+      volumeMounts:
+        - name: configuration
+          mountPath: /etc/sluice
+          readOnly: true
+        {{- if .Values.fileProvider.enabled }}
+        - name: dynamic
+          mountPath: {{ include "sluice.dynamicFolder" . }}
+          readOnly: true
+        {{- end }}
+        - name: temporary # what buffering keeps on disk
+          mountPath: /tmp
+        {{- with .Values.volumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    {{- with .Values.containers }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  volumes:
+    - name: configuration
+      configMap:
+        name: {{ .Values.existingConfigMap | default (include "sluice.fullname" .) }}
+    {{- if .Values.fileProvider.enabled }}
+    - name: dynamic
+      configMap:
+        name: {{ .Values.fileProvider.existingConfigMap | default (printf "%s-dynamic" (include "sluice.fullname" .)) }}
+    {{- end }}
+    - name: temporary
+      {{- toYaml .Values.temporaryVolume | nindent 6 }}
+    {{- with .Values.volumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end }}
