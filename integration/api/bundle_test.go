@@ -138,7 +138,6 @@ func TestBundle(t *testing.T) {
 		"401 Unauthorized":                    strings.Replace(base, "//", "//ann:wr0ngPassword@", 1),
 		"connection refused":                  "http://user:wr0ngPassword@" + harness.RefusedAddress(t),
 		"is this the API of a Sluice?":        page.URL,
-		"not of the form http://HOST":         "sluice.test",
 		"the URL can't be read":               "http://user:wr0ngPassword@[::1",
 		"404 Not Found":                       base + "/somewhere",
 		"is not of the form http://HOST or h": "ftp://user:wr0ngPassword@sluice.test",

@@ -19,7 +19,7 @@ import (
 func simple(host string) string {
 	return `
 http:
-  routers: {one: {rule: "Host(` + "`" + host + "`" + `)", service: one}}
+  routers: {one: {entryPoints: [web], rule: "Host(` + "`" + host + "`" + `)", service: one}}
   services: {one: {loadBalancer: {servers: [{url: "http://${BACKEND}"}]}}}
 `
 }

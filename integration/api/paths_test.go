@@ -68,7 +68,7 @@ func escape(name string) string { return strings.ReplaceAll(url.PathEscape(name)
 // TestEveryPath requests all paths of the document, and paths that do not exist.
 func TestEveryPath(t *testing.T) {
 	t.Parallel()
-	s := sampled(t, "insecure: true, debug: true")
+	s := sampled(t, "insecure: true, debug: true, liveRequests: true")
 	client := management(t, s)
 	doc := published(t, client, "")
 	until(t, "a server is down", func() bool {
@@ -79,7 +79,7 @@ func TestEveryPath(t *testing.T) {
 		"/api/support-dump",
 		"/api/openapi.yaml", "/debug/vars", "/debug/pprof/", "/debug/pprof/heap",
 		"/api/traffic/routers?name=shop@file&name=nobody@file",
-		"/api/traffic/services", "/api/explain?url=http://shop.test/x%3Fy&method=POST&client=192.0.2.7&header=X-A:%20b",
+		"/api/traffic/unmatched?search=nothing", "/api/traffic/services", "/api/explain?url=http://shop.test/x%3Fy&method=POST&client=192.0.2.7&header=X-A:%20b",
 		"/api/explain?url=http://nobody.test/",
 	} {
 		doc.get(t, client, path, http.StatusOK)
@@ -87,6 +87,7 @@ func TestEveryPath(t *testing.T) {
 	for _, path := range []string{
 		"/api/explain", "/api/explain?url=ftp://x",
 		"/api/explain?url=http://x.test/&entrypoint=nowhere", "/api/traffic/routers?name=%zz",
+		"/api/traffic/unmatched?page=9", "/api/requests?status=teapot",
 	} {
 		doc.get(t, client, path, http.StatusBadRequest)
 	}
@@ -225,7 +226,7 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 // TestOtherMethods requests every path by HEAD, which has no body, and by methods that would change something.
 func TestOtherMethods(t *testing.T) {
 	t.Parallel()
-	s := sampled(t, "insecure: true, debug: true")
+	s := sampled(t, "insecure: true, debug: true, liveRequests: true")
 	client := management(t, s)
 	doc := published(t, client, "")
 	for path := range doc.Paths.Map() {

@@ -15,7 +15,7 @@ entryPoints:
   websecure: {address: "127.0.0.1:0", http: {tls: {}}, asDefault: false}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
-api: {insecure: true, dashboardName: edge-test}
+api: {insecure: true, dashboardName: edge-test, liveRequests: true}
 metrics: {prometheus: {}}
 providers:
   providersThrottleDuration: 50ms
@@ -71,7 +71,7 @@ func TestDashboard(t *testing.T) {
 	sluice := start(t)
 	for _, scenario := range []string{
 		"opens", "searches", "routes", "fails", "explains", "follows", "quarantines", "keyboards", "hostile", "phones",
-		"accessible", "loses",
+		"accessible", "measures", "misses", "tails", "loses",
 	} {
 		t.Run(scenario, func(t *testing.T) { chromium.run(t, sluice, "/dashboard/", scenario) })
 	}

@@ -132,6 +132,13 @@ func TestChartRefuses(t *testing.T) {
 		"no port for the probes":   {`ports.traefik=null`, "traefik"},
 		"a namespace that is none": {`namespaces=["Shop"]`, "/namespaces/0"},
 		"a surge on host ports":    {`updateStrategy={"rollingUpdate":{"maxSurge":1}}`, "maxSurge is impossible"},
+		"an autoscaled DaemonSet":  {`autoscaling.enabled=true`, "workload.kind=Deployment"},
+		"an unknown workload":      {`workload.kind="StatefulSet"`, "/workload/kind"},
+		"an open dashboard":        {`dashboard.enabled=true`, "no protection"},
+		"two budgets":              {`podDisruptionBudget={"enabled":true,"minAvailable":1,"maxUnavailable":1}`, "not both"},
+		"metrics without a port":   {`metrics={"port":"prometheus","service":{"enabled":true}}`, "no port prometheus"},
+		"a Service without a port": {`additionalServices={"a":{"type":"ClusterIP","ports":["traefik"]}}`, "no exposedPort"},
+		"a digest that is none":    {`image.digest="latest"`, "/image/digest"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -131,7 +131,7 @@ type provider = struct{ Name, State, Reason string }
 // waitForLeader waits for what the leader writes: the Lease, an Event on an error, and a condition of a valid object.
 func waitForLeader(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	c.UntilAll("Event", "shop", "the route that leads nowhere is reported", func(events []*unstructured.Unstructured) bool {
+	c.UntilAll("Event", "shop", "the route without a service is reported", func(events []*unstructured.Unstructured) bool {
 		return slices.ContainsFunc(events, func(event *unstructured.Unstructured) bool {
 			about := object(event.Object)
 			return about.text("involvedObject", "kind") == "IngressRoute" && about.text("involvedObject", "name") == "nowhere" &&

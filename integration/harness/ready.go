@@ -19,6 +19,7 @@ type Readiness struct {
 	Draining    bool
 	Generation  uint64
 	Quarantined int
+	Retained    int
 	Providers   []struct{ Name, State, Reason string }
 	Verdicts    []Finding
 }

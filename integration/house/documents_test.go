@@ -1,6 +1,7 @@
 package house
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -79,6 +80,64 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fragment matches links to a heading: of another page of ours, or of the same one.
+var fragment = regexp.MustCompile(`\]\(([^)#:\s]*)#([^)\s]+)\)`)
+
+// TestLinksLeadToHeadings checks the part of links behind #.
+func TestLinksLeadToHeadings(t *testing.T) {
+	anchors := map[string]map[string]bool{}
+	for _, page := range pages(t) {
+		anchors[page.path] = anchorsOf(page)
+	}
+	checked := 0
+	for _, page := range pages(t) {
+		for i, line := range page.lines {
+			for _, match := range fragment.FindAllStringSubmatch(line, -1) {
+				target := page.path
+				if match[1] != "" {
+					target = path.Join(path.Dir(page.path), match[1])
+				}
+				if path.Ext(target) != ".md" { // Such as a line of a Go file.
+					continue
+				}
+				checked++
+				if !anchors[target][match[2]] {
+					t.Errorf("%s:%d: links to #%s of %s, which has no such heading", page.path, i+1, match[2], target)
+				}
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no link leads to a heading")
+	}
+}
+
+// marks matches what GitHub leaves out of the anchor of a heading, in which spaces become hyphens.
+var marks = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// anchorsOf returns the anchors of a page's headings, as GitHub names them: the second one of a name ends in -1.
+func anchorsOf(page text) map[string]bool {
+	found := map[string]bool{}
+	fenced := false
+	for _, line := range page.lines {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fenced = !fenced
+		}
+		title := strings.TrimLeft(line, "#")
+		if fenced || title == line || !strings.HasPrefix(title, " ") {
+			continue
+		}
+		title = regexp.MustCompile(`\]\([^)]*\)`).ReplaceAllString(strings.TrimSpace(title), "")
+		name := strings.ReplaceAll(marks.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
+		anchor := name
+		for n := 1; found[anchor]; n++ {
+			anchor = fmt.Sprintf("%s-%d", name, n)
+		}
+		found[anchor] = true
+	}
+	return found
 }
 
 // proof matches the names of tests and benchmarks that a page cites.

@@ -26,8 +26,9 @@ var layers = map[string][]string{
 // leaves may be imported by all; the value is what they may import.
 var leaves = map[string][]string{
 	"telemetry": {"static", "document", "clienttls", "redact"},
-	"static":    {"document", "redact", "forwarded"}, // Trusted peers are parsed where options are read.
-	"dynamic":   {"document", "immutable", "redact"},
+	// Trusted peers are parsed where options are read. Sections of the dynamic configuration may be in the same file.
+	"static":  {"document", "redact", "forwarded", "dynamic"},
+	"dynamic": {"document", "immutable", "redact"},
 	// Clients of collectors, container engines and middlewares' servers are made alike.
 	"clienttls": {"document", "dynamic"},
 	"immutable": {"redact"},
@@ -115,6 +116,8 @@ var libraries = []struct {
 	{"github.com/containerd/errdefs", []string{"provider/docker"}, "the engine's client distinguishes its errors by them"},
 	{"github.com/miekg/dns", []string{"provider/dns"}, "names are resolved with their TTL there"},
 	{"github.com/pires/go-proxyproto", []string{"entrypoint"}, "the dispatcher alone reads what precedes a connection"},
+	{"github.com/google/go-containerregistry", []string{"deploy/image"}, "the image of a release is written there"},
+	{"github.com/coreos/go-systemd", []string{"cmd"}, "main reports its state to the service manager"},
 	{"github.com/KimMachineGun/automemlimit", []string{"cmd"}, "main sets up the process"},
 	{"golang.org/x/crypto/x509roots/fallback", []string{"cmd"}, "main sets up the process"},
 	{"github.com/coder/websocket", []string{"cmd"}, "whoami echoes; the proxy passes WebSockets on without looking"},

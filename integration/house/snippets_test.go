@@ -13,12 +13,14 @@ import (
 )
 
 // TestSnippetsLoad loads every block of YAML and TOML in the documentation. The word after its language is static,
-// dynamic, or other (not Sluice's). The README of a middleware has only dynamic configuration and needs no word.
+// dynamic, or other (not Sluice's); the path of the file may follow, see integration/pages. The README of a middleware
+// has only dynamic configuration and needs no word.
 func TestSnippetsLoad(t *testing.T) {
 	var loaded int
 	for _, page := range pages(t) {
 		for _, block := range fences(t, page) {
-			language, kind, _ := strings.Cut(block.info, " ")
+			language, rest, _ := strings.Cut(block.info, " ")
+			kind, _, _ := strings.Cut(rest, " ")
 			if language != "yaml" && language != "toml" {
 				continue
 			}
@@ -33,9 +35,13 @@ func TestSnippetsLoad(t *testing.T) {
 			case "static":
 				loaded++
 				tellFindings(t, place, staticFindings(t, "snippet."+language, block.body))
+			case "both":
+				loaded++
+				tellFindings(t, place, staticFindings(t, "snippet."+language, block.body))
+				tellFindings(t, place, dynamicFindings("snippet."+language, []byte(block.body)))
 			case "other":
 			default:
-				t.Errorf("%s: say whose %s this is: static, dynamic or other", place, language)
+				t.Errorf("%s: say whose %s this is: static, dynamic, both or other", place, language)
 			}
 		}
 	}
@@ -80,12 +86,14 @@ func tellFindings(t *testing.T, place string, findings []string) {
 	}
 }
 
-// dynamicFindings decodes a dynamic configuration and returns what is wrong with it.
+// dynamicFindings decodes a dynamic configuration, which may share a file with a static one, and returns what is wrong
+// with it.
 func dynamicFindings(name string, content []byte) []string {
 	node, err := document.ParseWithDuplicates(name, content)
 	if err != nil {
 		return []string{err.Error()}
 	}
+	node, _ = node.Split(static.Sections())
 	var found []string
 	for _, verdict := range new(dynamic.Decoder).Decode(name, node, false).Verdicts {
 		found = append(found, fmt.Sprintf("%s: %s", verdict.Origin, verdict.Reason))
@@ -100,7 +108,11 @@ func staticFindings(t *testing.T, name, content string) []string {
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, findings := static.Load(static.Sources{ConfigFile: file})
+	sources := static.Sources{ConfigFile: file}
+	if strings.Contains(content, "filename: /etc/traefik/traefik.yml # this file") {
+		sources.Args = []string{"--providers.file.filename=" + file}
+	}
+	_, findings := static.Load(sources)
 	return lines(findings)
 }
 

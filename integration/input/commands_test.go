@@ -19,23 +19,29 @@ func TestCommandLine(t *testing.T) {
 			"unlike any command",
 			[]string{"frobnicate"},
 			2, "",
-			"sluice: unknown command \"frobnicate\"; one of run, check, explain, routes, healthcheck, bundle, whoami, " +
-				"version, help\n",
+			"sluice: unknown command \"frobnicate\"; one of bundle, check, completion, explain, healthcheck, help, routes, " +
+				"run, version, whoami\n",
 		},
+		{
+			"misspelt name of the file",
+			[]string{"--confgFile=x"},
+			2, "",
+			"sluice: unknown flag --confgFile=x; did you mean --configFile?\n",
+		},
+		{"flag without a value", []string{"check", "-c"}, 2, "", "sluice check: flag -c needs a value\n"},
 		{"misspelt flag", []string{"routes", "--jsno"}, 2, "", "sluice routes: unknown flag --jsno; did you mean --json?\n"},
 		{
 			"unknown flag",
 			[]string{"routes", "--frobnicate"},
 			2, "",
-			"flag --frobnicate: is unknown\nsluice routes: the static configuration is wrong\n",
+			"configuration: environment and flags\nflag --frobnicate: is unknown\nsluice routes: the static configuration is wrong\n",
 		},
-		{"argument too many", []string{"check", "sluice.yaml"}, 2, "", "sluice check: unexpected argument \"sluice.yaml\"\n"},
+		{"file that is missing", []string{"check", "no.yaml"}, 2, "", "sluice check: no.yaml: no such file or directory\n"},
 		{
 			"argument to run",
 			[]string{"run", "sluice.yaml"},
 			2, "",
-			"sluice: unknown command \"sluice.yaml\"; one of run, check, explain, routes, healthcheck, bundle, whoami, " +
-				"version, help\n",
+			"sluice run: unexpected argument \"sluice.yaml\"\n",
 		},
 		{
 			"no ping",
@@ -63,23 +69,41 @@ func TestCommandLine(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}, {"--configFile=x", "--help"}} {
-		result := harness.Run(t, t.TempDir(), nil, args...)
-		if result.Code != 0 || result.Stderr != "" {
-			t.Errorf("%q: exit code %d, %s", args, result.Code, result.Stderr)
-		}
-		for _, want := range []string{
-			"usage: sluice", "explain ", "healthcheck ", "--configFile string", "--providers.file.directory string",
-			"--entryPoints.<name>.address string", "--log.level string",
-		} {
-			if !strings.Contains(result.Stdout, want) {
-				t.Errorf("%q: the help lacks %q", args, want)
-			}
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}, {"--configFile=x", "--help"}, {"help", "help"}} {
+		if result := harness.Run(t, t.TempDir(), nil, args...); result.Code != 0 || result.Stderr != "" ||
+			strings.Count(result.Stdout, "\n") > 50 {
+			t.Errorf("%q: exit code %d, %s%s", args, result.Code, result.Stdout, result.Stderr)
 		}
 	}
-	for _, command := range []string{"check", "explain", "routes", "healthcheck", "whoami", "version"} {
+	for page, wants := range map[string][]string{
+		"": {
+			"usage: sluice", "explain ", "healthcheck ", "run ", "--configFile=FILE", "exit codes: 0", "entryPoints",
+		},
+		"all":         {"--configFile string", "--providers.file.directory string", "--log.level string"},
+		"entrypoints": {"--entryPoints.<name>.address string"},
+		"log.level":   {"--log.level string", "Default: INFO"},
+		"unsupported": {"--certificatesResolvers.<name>", "does not start with it"},
+		"check":       {"usage: sluice check", "Exit codes: 0", "--format", "examples:"},
+	} {
+		result := harness.Run(t, t.TempDir(), nil, "help", page)
+		for _, want := range wants {
+			if !strings.Contains(result.Stdout, want) || result.Code != 0 {
+				t.Errorf("help %s: exit code %d, and it lacks %q", page, result.Code, want)
+			}
+		}
+		if page == "all" && strings.Contains(result.Stdout, "certificatesResolvers") {
+			t.Error("the options that do something are mixed with those that do nothing")
+		}
+	}
+	if result := harness.Run(t, t.TempDir(), nil, "help", "log.levle"); result.Code != 2 || result.Stdout != "" ||
+		!strings.Contains(result.Stderr, "did you mean log.level?") {
+		t.Errorf("help on no option: exit code %d, %s%s", result.Code, result.Stdout, result.Stderr)
+	}
+	for _, command := range []string{
+		"check", "explain", "routes", "healthcheck", "whoami", "version", "run", "bundle", "completion", "help",
+	} {
 		result := harness.Run(t, t.TempDir(), nil, command, "--help")
-		if result.Code != 0 || !strings.Contains(strings.ToLower(result.Stdout+result.Stderr), "usage") {
+		if result.Code != 0 || !strings.Contains(result.Stdout, "usage: sluice "+command) {
 			t.Errorf("%s --help: exit code %d, %s%s", command, result.Code, result.Stdout, result.Stderr)
 		}
 	}
@@ -88,6 +112,11 @@ func TestHelp(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	result := harness.Run(t, t.TempDir(), nil, "version")
+	for _, flag := range []string{"--version", "-v"} {
+		if short := harness.Run(t, t.TempDir(), nil, flag); short != result {
+			t.Errorf("%s: %+v, want %+v", flag, short, result)
+		}
+	}
 	for _, want := range []string{"version: ", "commit: ", "go: ", "os/arch: "} {
 		if !strings.Contains(result.Stdout, want) {
 			t.Errorf("the version lacks %q: %s", want, result.Stdout)

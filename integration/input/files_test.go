@@ -60,15 +60,16 @@ func TestAFileBeyondTheLimitKeepsItsLastGoodState(t *testing.T) {
 	s.Write("big.yaml", route("other", "bad.test")+strings.Repeat("# filled\n", 4<<20))
 	const reason = "has 37748806 bytes, more than the 33554432 that are read"
 	ready := s.Until("a finding", func(r harness.Readiness) bool { return len(r.Verdicts) == 1 })
-	if got := ready.Verdicts[0].Reason; !ready.Ready || got != reason+"; its last good state stays in use" {
+	if got := ready.Verdicts[0].Reason; !ready.Ready || !strings.HasPrefix(got, reason+"; refused since ") ||
+		!strings.HasSuffix(got, ", the last valid definition stays in use") {
 		t.Errorf("/ready says %q", got)
 	}
 	if got := ask(t, s, "bad.test"); got != served {
 		t.Errorf("the last good state is gone: %s", got)
 	}
 	file := filepath.Join(s.DynamicDir, "big.yaml")
-	if result := check(t, s); result.Code != 1 || result.Stdout != fmt.Sprintf("%s: source %s@file: %s [InvalidSource]\n",
-		file, file, reason) {
+	want := fmt.Sprintf("%s: %s [InvalidSource]", file, reason)
+	if result := check(t, s); result.Code != 1 || lines(result.Stdout)[0] != want {
 		t.Errorf("check: %d %s", result.Code, result.Stdout)
 	}
 }
@@ -82,14 +83,14 @@ func TestAFileThatBreaksKeepsItsLastGoodState(t *testing.T) {
 		"http:\n  routers:\n    {{ if",
 	} {
 		s.Overwrite("one.yaml", broken)
-		s.Until("a finding", func(r harness.Readiness) bool { return r.Quarantined == 1 && r.Verdicts[0].Kind == "source" })
+		s.Until("a finding", func(r harness.Readiness) bool { return r.Retained == 1 && r.Verdicts[0].Kind == "source" })
 		for _, host := range []string{"one.test", "two.test", "rest.test"} {
 			if got := ask(t, s, host); got != served {
 				t.Errorf("after %q, %s is answered with %q", broken, host, got)
 			}
 		}
 		s.Write("one.yaml", route("one", "one.test"))
-		s.Until("recovery", func(r harness.Readiness) bool { return r.Quarantined == 0 })
+		s.Until("recovery", func(r harness.Readiness) bool { return r.Retained == 0 })
 	}
 	s.WaitLog("object has recovered or is gone", "one.yaml")
 	s.Overwrite("one.yaml", "http: [")
@@ -108,25 +109,25 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	}{
 		{
 			"no directory", "directory=${DIR}/absent", nil,
-			"${DIR}/absent: source ${DIR}/absent@file: cannot be read: no such file or directory [UnreadableSource]\n",
+			"${DIR}/absent: cannot be read: no such file or directory [UnreadableSource]\n",
 		},
 		{"a file where a directory is expected", "directory=${DIR}/file", func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "file"), "")
-		}, "${DIR}/file: source ${DIR}/file@file: cannot be read: not a directory [UnreadableSource]\n"},
+		}, "${DIR}/file: cannot be read: not a directory [UnreadableSource]\n"},
 		{"a link to nowhere for a directory", "directory=${DIR}/link", func(t *testing.T, dir string) {
 			link(t, "nowhere", filepath.Join(dir, "link"))
-		}, "${DIR}/link: source ${DIR}/link@file: cannot be read: no such file or directory [UnreadableSource]\n"},
+		}, "${DIR}/link: cannot be read: no such file or directory [UnreadableSource]\n"},
 		{"a link to nowhere in the directory", "directory=${DIR}/inner", func(t *testing.T, dir string) {
 			link(t, "nowhere", filepath.Join(dir, "inner", "a.yaml"))
-		}, "${DIR}/inner/a.yaml: source ${DIR}/inner/a.yaml@file: cannot be read: no such file or directory " +
+		}, "${DIR}/inner/a.yaml: cannot be read: no such file or directory " +
 			"[UnreadableSource]\n"},
 		{
 			"no file", "filename=${DIR}/absent.yaml", nil,
-			"${DIR}/absent.yaml: source ${DIR}/absent.yaml@file: cannot be read: no such file or directory [UnreadableSource]\n",
+			"${DIR}/absent.yaml: cannot be read: no such file or directory [UnreadableSource]\n",
 		},
 		{
 			"a directory where a file is expected", "filename=${DIR}/inner", nil,
-			"${DIR}/inner: source ${DIR}/inner@file: cannot be read: it is not a regular file [UnreadableSource]\n",
+			"${DIR}/inner: cannot be read: it is a directory; name it with providers.file.directory [UnreadableSource]\n",
 		},
 	}
 	for _, test := range tests {
@@ -141,8 +142,9 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 			}
 			option := "--providers.file." + strings.ReplaceAll(test.option, "${DIR}", dir)
 			result := harness.Run(t, dir, nil, "check", "--entryPoints.web.address=127.0.0.1:0", option)
-			if got := strings.ReplaceAll(result.Stdout, dir, "${DIR}"); result.Code != 1 || got != test.says {
-				t.Errorf("check: %d\n%s want\n%s", result.Code, got, test.says)
+			got, summary, _ := strings.Cut(strings.ReplaceAll(result.Stdout, dir, "${DIR}"), "\n")
+			if result.Code != 1 || got+"\n" != test.says || !strings.Contains(summary, "; 1 error, 0 warnings") {
+				t.Errorf("check: %d\n%s\n%s want\n%s", result.Code, got, summary, test.says)
 			}
 			s := harness.Start(t, harness.Setup{NotReady: true, Args: []string{
 				"--entryPoints.web.address=127.0.0.1:0", "--entryPoints.traefik.address=127.0.0.1:0", "--ping=true", option,

@@ -24,7 +24,7 @@ func TestHangup(t *testing.T) {
 	await(t, client, "/", answersWith("2"))
 }
 
-// TestHalfWritten breaks one of two files in place: its last good state serves, the other file can still change, and
+// TestHalfWritten breaks one of two files in place: its last valid state serves, the other file can still change, and
 // log and /ready report the error until it is repaired.
 func TestHalfWritten(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestHalfWritten(t *testing.T) {
 
 	whole := simple("2")
 	s.Overwrite("one.yaml", whole[:strings.Index(whole, "middlewares: {version")+20])
-	s.WaitLog("quarantined", "one.yaml")
+	s.WaitLog("refused", "one.yaml")
 	s.Overwrite("two.yaml", other("2"))
 	await(t, client, "/two", answersWith("2"))
 	if !answersWith("1")(client.Get("/")) {

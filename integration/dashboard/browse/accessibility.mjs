@@ -50,7 +50,20 @@ export async function keyboards({ open, check, eventually }) {
   await page.locator('main h1', { hasText: 'Routers' }).waitFor();
   check((await page.locator('input[type="search"]').inputValue()) === 'shop.example', 'the search is forgotten');
 
+  await page.keyboard.press('/');
+  await page.keyboard.type('x');
+  await page.keyboard.press('Escape');
+  check(await page.evaluate(() => document.activeElement === document.body), 'the focus stays in the search after Escape');
+  check((await page.locator('input[type="search"]').inputValue()) === 'x', 'Escape clears the search');
+  await page.locator('input[type="search"]').fill('shop.example');
+  await eventually('the routers of the search', async () => (await page.locator('tbody tr').count()) === 1);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('j');
+  check((await focused()) === 'shop@file', `after Escape, j leads to ${await focused()}`);
+
   await page.keyboard.press('Control+k');
+  await page.locator('dialog[open] input').fill('sho');
+  await eventually('the router whose name begins so', async () => (await page.locator('dialog[open] li').count()) > 2 && (await page.locator('dialog[open] li[aria-selected="true"]').innerText()).includes('shop@file'));
   await page.locator('dialog[open] input').fill('rate@');
   await eventually('the found middleware', async () => (await page.locator('dialog[open] li[aria-selected="true"]').innerText()).includes('rate@file'));
   await page.keyboard.press('Enter');
@@ -80,7 +93,7 @@ export async function hostile({ open, check, eventually }) {
   await page.locator('main h1', { hasText: name }).waitFor();
   check((await page.locator('.route').innerText()).includes('<script>alert(2)</script>'), 'the rule is not shown as it is');
   await page.goto(`${page.url().split('#')[0]}#/%3Cimg%20src%3Dx%20onerror%3Dalert(3)%3E`);
-  await page.locator('main h1', { hasText: 'This does not exist.' }).waitFor();
+  await page.locator('main h1', { hasText: 'Not found.' }).waitFor();
   page.expected = /400|Trusted|TrustedHTML|Content Security Policy|Fetch API/;
   await page.goto(`${page.url().split('#')[0]}#/explain?method=GET&url=${encodeURIComponent('http://"><script>alert(4)</script>/')}`);
   await page.locator('.verdict.bad').waitFor();

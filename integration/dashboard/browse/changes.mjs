@@ -48,7 +48,7 @@ export async function quarantines({ open, check, eventually, environment }) {
   await page.locator('input[type="search"]').fill('');
   await row.locator('a').first().click();
   await page.locator('main h1', { hasText: 'late@file' }).waitFor();
-  const wrong = page.locator('section[aria-label="What is wrong"]');
+  const wrong = page.locator('section[aria-label="Findings"]');
   check(/does not exist[^]*late\.yaml:3/.test(await wrong.innerText()), `the page of the router does not say what is wrong and where: ${await wrong.innerText()}`);
   check((await wrong.boundingBox()).height < 120, `what is wrong is ${(await wrong.boundingBox()).height} pixels high`);
 
@@ -64,11 +64,22 @@ export async function loses({ open, check, eventually }) {
   const page = await open();
   page.expected = /ERR_INTERNET_DISCONNECTED|Failed to load|ERR_NETWORK/;
   await page.context().setOffline(true);
-  await page.locator('.lost-note', { hasText: 'has not answered since' }).waitFor();
-  check((await page.locator('.pulse').innerText()) === 'No answer', 'the bar does not say that nobody answers');
-  check((await page.locator('.state h1').innerText()).includes('not in use'), 'what was known is gone');
+  await page.locator('.lost-note', { hasText: 'No connection to Sluice since' }).waitFor();
+  check((await page.locator('.pulse').innerText()) === 'Disconnected', 'the bar does not say that there is no connection');
+  const problems = await page.locator('section[aria-label="Problems"] li').count();
+  const badge = await page.locator('nav .badge').innerText();
+  check(problems > 0, 'the problems are gone');
+  // Longer than the interval of every poll: no failed one may look like an answer without problems.
+  for (let second = 0; second < 13; second++) {
+    const state = await page.locator('.state').innerText();
+    check(/^No connection to Sluice since \d\d:\d\d:\d\d\.[^]*Last known state: .*disabled[^]*data from before/.test(state), `after ${second} s the status is ${state}`);
+    check((await page.locator('.state.bad').count()) === 1, `after ${second} s the status is not red`);
+    await page.waitForTimeout(1000);
+  }
+  check((await page.locator('section[aria-label="Problems"] li').count()) === problems, 'the last known problems are gone');
+  check((await page.locator('nav .badge').innerText()) === badge, 'the last known number of findings is gone');
   await page.locator('nav a', { hasText: 'Services' }).click();
-  await page.locator('main [role="alert"]', { hasText: 'does not answer' }).waitFor();
+  await page.locator('main [role="alert"]', { hasText: 'No connection to Sluice' }).waitFor();
   await page.context().setOffline(false);
   await eventually('the list that could not be asked for', async () => (await page.locator('tbody tr').count()) > 1, 30000);
   await eventually('the page to recover', async () => !(await page.locator('.lost-note').isVisible()), 30000);

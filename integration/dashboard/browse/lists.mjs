@@ -13,7 +13,7 @@ export async function opens({ open, check, eventually, environment }) {
     check((await page.locator('main [role="alert"]').count()) === 0, `${view} says that it cannot be shown`);
   }
   await page.locator('nav a', { hasText: 'Overview' }).click();
-  await page.locator('.state.bad h1', { hasText: 'not in use' }).waitFor();
+  await page.locator('.state.bad h1', { hasText: 'disabled' }).waitFor();
   await eventually('requests a second of the entrypoint web', async () => Number(await page.locator('.lane', { hasText: 'web' }).first().locator('figcaption b').first().innerText()) > 1);
   await eventually('the busiest router', async () => (await page.locator('section[aria-label="Routers"] tbody tr', { hasText: 'shop@file' }).innerText()).match(/shop@file\s+[\d.]+\s/));
   await page.locator('section[aria-label="Routers"] button', { hasText: 'Most 5xx' }).click();
@@ -46,8 +46,8 @@ export async function searches({ open, check, eventually }) {
   check((await page.locator('tbody tr').count()) === 50, 'a page has more than 50 rows');
   await page.locator('th button', { hasText: 'Priority' }).click();
   await eventually('the order by priority', async () => (await page.locator('th[aria-sort="descending"]').innerText()).includes('Priority'));
-  await page.locator('.choices button', { hasText: 'Not in use' }).click();
-  await eventually('the routers that are not in use', async () => (await page.locator('tbody tr').count()) === 3);
+  await page.locator('.choices button', { hasText: 'Disabled' }).click();
+  await eventually('the disabled routers', async () => (await page.locator('tbody tr').count()) === 3);
   check((await page.locator('tbody').innerText()).includes('middleware "jwt-shop@file" does not exist'), 'the list does not say why');
   await page.locator('input[type="search"]').fill('nothing is called so');
   await eventually('nothing', async () => (await page.locator('tbody').innerText()) === 'Nothing matches.');

@@ -27,22 +27,28 @@ export async function routes({ open, check, eventually, environment }) {
   await page.evaluate(() => { location.hash = '#/routers/split%40file'; });
   await page.locator('main h1', { hasText: 'split@file' }).waitFor();
   const services = await column('Service').locator('.station').allInnerTexts();
+  await eventually('shares of the weighted services', async () => {
+    const texts = (await column('Endpoints').locator('.station').allInnerTexts()).map((text) => text.match(/[\d.]+ %/)?.[0]);
+    return texts.filter((text) => text === '37.5 %').length === 2 && texts.includes('25 %') && texts.includes('0 %');
+  });
+  const widths = await page.locator('.route path.edge:not(.bad)').evaluateAll((all) => all.map((edge) => parseFloat(getComputedStyle(edge).strokeWidth)));
+  check(Math.max(...widths) - Math.min(...widths) > 0.5, `the lines of 37.5 % and 25 % are ${widths} pixels wide`);
   check(services.length === 3 && services[1].includes('weight 3') && services[2].includes('weight 1'), `the services are ${services.join(' | ')}`);
 
   await page.evaluate(() => { location.hash = '#/routers/broken%40file'; });
   await page.locator('main h1', { hasText: 'broken@file' }).waitFor();
   check((await column('Middlewares').locator('.station.missing').innerText()).includes('does not exist'), 'the middleware that is missing is not shown');
   await page.evaluate(() => { location.hash = '#/routers/gone%40file'; });
-  await page.locator('main h1', { hasText: 'This does not exist.' }).waitFor();
+  await page.locator('main h1', { hasText: 'Not found.' }).waitFor();
 }
 
 /** fails makes requests fail at an unreachable endpoint, and follows the headline to the reason. */
 export async function fails({ open, check, eventually, environment }) {
   const stop = traffic(environment, ['down.example.com/'], { parallel: 2, pause: 40 });
   const page = await open();
-  await eventually('the headline', async () => /^1 service fails requests, and \d+ objects are not in use\.$/.test(await page.locator('.state h1').innerText()));
+  await eventually('the headline', async () => /^1 service has failing requests, and \d+ objects are disabled\.$/.test(await page.locator('.state h1').innerText()));
   const first = page.locator('section[aria-label="Problems"] li').first();
-  await eventually('the reason', async () => /down@file[^]*100 % of its requests get 5xx[^]*127\.0\.0\.1:1 is unreachable: [\d,]+ connects? failed/.test(await first.innerText()));
+  await eventually('the reason', async () => /down@file[^]*100 % of its responses are 5xx[^]*127\.0\.0\.1:1 is (unreachable: [\d,]+ failed connection|ejected)/.test(await first.innerText()));
   await first.locator('a', { hasText: 'down@file' }).focus();
   await page.waitForTimeout(4500);
   check(await page.evaluate(() => document.activeElement.textContent) === 'down@file', 'the focus is lost when figures come');
@@ -51,7 +57,13 @@ export async function fails({ open, check, eventually, environment }) {
   await page.locator('.route .station.bad', { hasText: 'unreachable' }).waitFor();
   check((await page.locator('.route path.edge.bad').count()) === 1, 'the edge to the endpoint that cannot be reached looks like the others');
   await page.locator('nav a', { hasText: 'Problems' }).click();
-  await page.locator('section[aria-label="Services whose requests fail"] li', { hasText: 'down@file' }).waitFor();
+  await page.locator('section[aria-label="Services with failing requests"] li', { hasText: 'down@file' }).waitFor();
+  const beside = page.locator('section[aria-label="Endpoints, providers and certificates"] li');
+  await beside.filter({ hasText: 'shop@file' }).filter({ hasText: 'unhealthy: its check failed' }).waitFor();
+  await eventually('the same number of findings everywhere', async () => {
+    const [title, badge] = [await page.locator('main [role="status"]').innerText(), await page.locator('nav .badge').innerText()];
+    return title === `${badge} findings` && Number(badge) >= (await page.locator('.problems li').count());
+  });
   await page.locator('nav a', { hasText: 'Endpoints' }).click();
   await page.locator('tbody tr', { hasText: 'down@file unreachable' }).waitFor();
   await stop();
@@ -66,28 +78,28 @@ export async function explains({ open, check }) {
   };
   await page.locator('select[name="entrypoint"]').selectOption('web');
   await ask('http://shop.example.com/api/cart');
-  await page.locator('.verdict h2', { hasText: 'shop@file answers.' }).waitFor();
+  await page.locator('.verdict h2', { hasText: 'shop@file serves this request.' }).waitFor();
   check((await page.locator('.candidates').first().innerText()).includes('PathPrefix(`/api`)'), 'the answer does not say why');
   check((await page.locator('.route .station').allInnerTexts()).some((text) => text.includes('strip@file')), 'the answer lacks the middlewares');
   check(page.url().includes('url=http'), 'the address does not hold the question');
 
   await ask('http://nobody.example.com/');
-  await page.locator('.verdict.bad h2', { hasText: 'Sluice answers with 404' }).waitFor();
-  check((await page.locator('section[aria-label="What came nearest"]').innerText()).includes('Host(`'), 'the answer does not say what came nearest');
+  await page.locator('.verdict.bad h2', { hasText: 'Sluice responds with 404' }).waitFor();
+  check((await page.locator('section[aria-label="Closest routers"]').innerText()).includes('Host(`'), 'the answer lacks the closest routers');
   await ask('http://broken.example.com/');
   await page.locator('.verdict.bad h2', { hasText: '503' }).waitFor();
   await ask('http://team.example.com/');
   await page.locator('.verdict.bad h2', { hasText: '404' }).waitFor();
   await page.locator('textarea').fill('X-Team: blue');
   await ask('http://team.example.com/');
-  await page.locator('.verdict h2', { hasText: 'team@file answers.' }).waitFor();
+  await page.locator('.verdict h2', { hasText: 'team@file serves this request.' }).waitFor();
   page.expected = /400/;
   await ask('ftp://shop.example.com/');
   await page.locator('.verdict.bad p', { hasText: 'none of http, https' }).waitFor();
 
   await page.evaluate(() => { location.hash = '#/routers/shop%40file'; });
   await page.locator('a', { hasText: 'Explain a request' }).click();
-  await page.locator('.verdict h2', { hasText: 'shop@file answers.' }).waitFor();
+  await page.locator('.verdict h2', { hasText: 'shop@file serves this request.' }).waitFor();
 }
 
 /** pictures writes the pictures of README and documentation. */

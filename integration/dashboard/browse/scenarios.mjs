@@ -5,5 +5,6 @@ import { explains, fails, pictures, routes } from './routes.mjs';
 import { follows, loses, quarantines } from './changes.mjs';
 import { accessible, hostile, keyboards } from './accessibility.mjs';
 import { based } from './based.mjs';
+import { measures, misses, tails } from './figures.mjs';
 
-export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, pictures };
+export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, measures, misses, tails, pictures };

@@ -5,10 +5,10 @@ import { Agent, get } from 'node:http';
 import { join } from 'node:path';
 
 /** views are all tabs with the titles of their views. */
-export const views = { overview: 'not in use', problems: 'Problems', routers: 'Routers', services: 'Services', middlewares: 'Middlewares', endpoints: 'Endpoints', certificates: 'Certificates', changes: 'Changes', explain: 'Explain a request' };
+export const views = { overview: 'disabled', problems: 'Problems', routers: 'Routers', services: 'Services', middlewares: 'Middlewares', endpoints: 'Endpoints', certificates: 'Certificates', changes: 'Changes', requests: 'Live requests', explain: 'Explain a request' };
 
 /** places are addresses of each kind of view. */
-export const places = ['#/', '#/problems', '#/routers', '#/routers/shop%40file', '#/routers/broken%40file', '#/services', '#/services/shop%40file', '#/middlewares', '#/middlewares/rate%40file', '#/endpoints', '#/certificates', '#/changes', '#/changes/2', '#/explain?method=GET&url=http%3A%2F%2Fshop.example.com%2Fapi&entrypoint=web'];
+export const places = ['#/', '#/problems', '#/routers', '#/routers/shop%40file', '#/routers/broken%40file', '#/services', '#/services/shop%40file', '#/middlewares', '#/middlewares/rate%40file', '#/endpoints', '#/certificates', '#/changes', '#/changes/2', '#/requests', '#/unmatched', '#/explain?method=GET&url=http%3A%2F%2Fshop.example.com%2Fapi&entrypoint=web'];
 
 /** traffic sends requests until stop is called; hosts are host/path. */
 export function traffic(environment, hosts, { parallel = 4, pause = 5 } = {}) {
