@@ -112,14 +112,18 @@ func (r *report) addVerdicts(verdicts []dynamic.Verdict) {
 func (r *report) addOnce(findings []finding) {
 	roots := map[string]int{}
 	for _, found := range findings {
-		if found.Code != string(dynamic.CodeInvalidReference) {
-			ref := dynamic.Ref{Kind: dynamic.Kind(found.Kind), Name: found.Name}
-			roots[ref.String()+": "+found.Message] = len(r.Findings)
-			r.add(found)
+		if found.repeats() {
+			continue
 		}
+		ref := dynamic.Ref{Kind: dynamic.Kind(found.Kind), Name: found.Name}
+		roots[ref.String()+": "+found.Message] = len(r.Findings)
+		if found.Code == string(dynamic.CodeReferenceLoop) {
+			roots[found.Message] = len(r.Findings) // It names the objects of the loop.
+		}
+		r.add(found)
 	}
 	for _, found := range findings {
-		if found.Code != string(dynamic.CodeInvalidReference) {
+		if !found.repeats() {
 			continue
 		}
 		if root, known := rootOf(found.Message, roots); known {
@@ -129,6 +133,17 @@ func (r *report) addOnce(findings []finding) {
 		}
 		r.add(found)
 	}
+}
+
+// repeats reports whether the finding may be that of an object that this one refers to.
+func (f *finding) repeats() bool {
+	switch dynamic.Code(f.Code) {
+	case dynamic.CodeInvalidReference:
+		return true
+	case dynamic.CodeReferenceLoop:
+		return !strings.Contains(f.Message, f.Name)
+	}
+	return false
 }
 
 // rootOf finds the finding whose reason another one repeats: directly, or through objects in between.

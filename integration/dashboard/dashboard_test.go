@@ -95,7 +95,7 @@ func TestDashboardBelowABasePath(t *testing.T) {
 	sluice := harness.Start(t, harness.Setup{
 		Static: strings.Replace(static, "dashboardName: edge-test", `basePath: /ops, dashboardName: "edge <two>"`, 1),
 		Dynamic: map[string]string{
-			"only.yaml": "http:\n  routers:\n    only: {rule: 'Host(`only.example.com`)', service: only}\n  services:\n    " +
+			"only.yaml": "http:\n  routers:\n    only: {rule: 'Host(`only.example.com`)', service: only, entryPoints: [web]}\n  services:\n    " +
 				"only: {loadBalancer: {servers: [{url: '${A}'}]}}\n",
 		},
 		Vars: map[string]string{"A": "http://" + a.H1},
