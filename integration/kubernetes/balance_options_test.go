@@ -120,6 +120,6 @@ spec:
 	c.Apply(service("wrr"))
 	s.shares("annotated.test/", map[string]int{"200 1": 2, "200 2": 2})
 	c.Apply(service("hsah"))
-	s.becomes("annotated.test/", "503")
-	s.reports("shop-annotated-80", "hash")
+	s.reports("shop-annotated-80", "retained", "hash")
+	s.shares("annotated.test/", map[string]int{"200 1": 2, "200 2": 2})
 }

@@ -66,12 +66,14 @@ func followMiddleware(c *cluster.Cluster, s *gate) {
 	c.Apply(stamp("shop/changing", "two"))
 	s.stamped("changing.test/", "two")
 	c.Apply(middleware("shop/changing", "{addPrefix: {}}"))
-	s.becomes("changing.test/", "503")
-	s.reports("shop-changing@kubernetescrd", "addPrefix")
+	s.reports("shop-changing@kubernetescrd", "retained", "addPrefix")
+	s.stamped("changing.test/", "two")
 	c.Apply(middleware("shop/changing", "{addPrefix: {prefix: /x}, stripPrefix: {prefixes: [/y]}}"))
-	s.reports("shop-changing@kubernetescrd", "addPrefix and stripPrefix")
-	s.expect("changing.test/", "503")
+	s.reports("shop-changing@kubernetescrd", "retained", "addPrefix and stripPrefix")
+	s.stamped("changing.test/", "two")
 	c.Apply(stamp("shop/changing", "three"))
+	s.stamped("changing.test/", "three")
+	s.settles("shop-changing@kubernetescrd")
 }
 
 func awaitMiddleware(c *cluster.Cluster, s *gate) {
