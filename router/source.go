@@ -47,6 +47,13 @@ func newSource(config *dynamic.Configuration) source {
 	return s
 }
 
+// has reports whether an object is declared, or refused by its provider.
+func (s source) has(ref dynamic.Ref) bool {
+	_, declared := s.config.Find(ref)
+	_, refused := s.refusal[ref]
+	return declared || refused
+}
+
 // refused returns why the provider did not accept an object, or nil.
 func (s source) refused(ref dynamic.Ref) error {
 	verdict, refused := s.refusal[ref]

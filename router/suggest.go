@@ -22,7 +22,7 @@ const mostCompared = 100_000
 func (c *Compiler) suggest(found map[dynamic.Ref]dynamic.Verdict) {
 	var missing []dynamic.Ref
 	for ref, verdict := range found {
-		if verdict.Missing && verdict.Cause.Name != "" {
+		if verdict.Missing && verdict.Cause.Name != "" && !c.source.has(verdict.Cause) {
 			missing = append(missing, ref)
 		}
 	}
@@ -82,13 +82,25 @@ func (s *suggestions) search(absent dynamic.Ref) string {
 		}
 		all = append(all, candidate)
 	}
-	if meant, ok := document.Nearest(base, own); ok {
+	if meant, ok := document.Nearest(base, own); ok && similar(base, meant) {
 		return Qualify(meant, provider)
 	}
-	if meant, ok := document.Nearest(base, all); ok {
+	if meant, ok := document.Nearest(base, all); ok && similar(base, meant) {
 		return names[slices.Index(all, meant)]
 	}
 	return ""
+}
+
+// similar compares two names without the words that they begin with alike: a namespace in common says nothing.
+func similar(absent, candidate string) bool {
+	start := 0
+	for i := 0; i < min(len(absent), len(candidate)) && absent[i] == candidate[i]; i++ {
+		if absent[i] == '-' {
+			start = i + 1
+		}
+	}
+	_, ok := document.Nearest(absent[start:], []string{candidate[start:]})
+	return ok
 }
 
 // of lists the names of the objects of one kind that references may lead to.

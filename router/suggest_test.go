@@ -52,6 +52,31 @@ func TestMissingReferencesNameWhatIsMeant(t *testing.T) {
 	}
 }
 
+// TestSuggestionsNeedASimilarNameThatIsMissing expects no suggestion by a namespace in common alone, nor where the object
+// exists and something that it needs is missing.
+func TestSuggestionsNeedASimilarNameThatIsMissing(t *testing.T) {
+	b := newBench(t)
+	b.middleware("shop-auth@kubernetescrd", &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{}})
+	b.config.Verdicts = []dynamic.Verdict{{
+		Ref: ref(dynamic.KindMiddleware, "shop-auth@kubernetescrd"), Status: dynamic.Quarantined, Missing: true,
+		Reason: "Secret shop/users does not exist",
+	}}
+	for name, middleware := range map[string]string{"r1": "shop-late", "r2": "shop-auth", "r3": "shop-auht"} {
+		b.service("s@kubernetescrd", balancer("http://192.0.2.1"))
+		b.router(name+"@kubernetescrd", "Path(`/"+name+"`)", "s", middleware)
+	}
+	b.all()
+	for name, want := range map[string]string{
+		"r1": `middleware "shop-late@kubernetescrd" does not exist`,
+		"r2": `middleware "shop-auth@kubernetescrd": Secret shop/users does not exist`,
+		"r3": `middleware "shop-auht@kubernetescrd" does not exist, did you mean "shop-auth@kubernetescrd"?`,
+	} {
+		if reason, _ := reasonOf(b, ref(dynamic.KindRouter, name+"@kubernetescrd")); reason != want {
+			t.Errorf("%s: got %q, want %q", name, reason, want)
+		}
+	}
+}
+
 // TestVerdictsNameTheirCause expects the middleware with the fault behind each router that lists it, through a chain.
 func TestVerdictsNameTheirCause(t *testing.T) {
 	b := newBench(t)

@@ -137,6 +137,9 @@ func warning(line string) string {
 	if strings.Contains(line, "shows the configuration without access control") {
 		return "the API is open"
 	}
+	if strings.Contains(line, "no certificate covers these hosts") {
+		return "no certificate for the hosts"
+	}
 	ignored := regexp.MustCompile(`option (\S+): is not supported yet and is ignored`)
 	if option := ignored.FindStringSubmatch(line); option != nil {
 		return "`" + option[1] + "` is not supported yet"

@@ -44,7 +44,8 @@ options together.
 Of %d files, %d are accepted, %d are accepted with warnings, %d are refused because a feature does not exist yet, and %d
 are refused because they are wrong. Providers that need a Docker engine or a cluster are noted as "not read": only their
 options are checked. "The API is open" stands for ` + "`api.insecure`" + `, or a router to the API without access
-control.
+control; "no certificate for the hosts" for routers with TLS whose hosts no configured certificate covers, so that they
+are served with the generated one.
 `
 
 const processes = `
