@@ -84,7 +84,6 @@ type joinedErrors interface{ Unwrap() []error }
 // firstOf reduces joined faults to the first: one clear sentence an object. Joined errors inside a fault, such as those
 // of a list of addresses, stay.
 func firstOf(err error) error {
-	//nolint:errorlint // Only the outermost error is meant, with its context.
 	if joined, ok := err.(joinedErrors); ok {
 		if all := joined.Unwrap(); len(all) > 0 {
 			return firstOf(all[0])

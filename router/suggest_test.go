@@ -52,8 +52,8 @@ func TestMissingReferencesNameWhatIsMeant(t *testing.T) {
 	}
 }
 
-// TestSuggestionsNeedASimilarNameThatIsMissing expects no suggestion by a namespace in common alone, nor where the object
-// exists and something that it needs is missing.
+// TestSuggestionsNeedASimilarNameThatIsMissing expects no suggestion by a namespace in common alone, nor where the
+// object exists and something that it needs is missing.
 func TestSuggestionsNeedASimilarNameThatIsMissing(t *testing.T) {
 	b := newBench(t)
 	b.middleware("shop-auth@kubernetescrd", &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{}})
