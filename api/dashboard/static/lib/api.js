@@ -45,11 +45,24 @@ export async function page(path, { parameters, signal, also = [] } = {}) {
     throw new Failure(0, 'No connection to Sluice.');
   }
   const data = await read(response);
-  if (data === undefined || (!response.ok && !also.includes(response.status))) {
-    throw new Failure(response.status, sentence(data?.message) ?? `The API responded with ${response.status}.`);
-  }
+  if (data === undefined || (!response.ok && !also.includes(response.status))) throw refused(response, data);
   const next = Number(response.headers.get('X-Next-Page') ?? 1);
   return { data, next: next > Number(parameters?.page ?? 1) ? next : 0, total: Number(response.headers.get('X-Total-Count') ?? data?.length ?? 0) };
+}
+
+const refused = (response, data) => new Failure(response.status, sentence(data?.message) ?? `The API responded with ${response.status}.`);
+
+/** refusal returns why the API does not open a stream, or undefined if it does open it. The stream is closed at once. */
+export async function refusal(path, { parameters, signal } = {}) {
+  const own = new AbortController();
+  try {
+    const response = await fetch(address(path, parameters), { signal: AbortSignal.any([own.signal, signal]), headers: { Accept: 'application/json' } });
+    return response.ok ? undefined : refused(response, await read(response));
+  } catch {
+    return new Failure(0, 'No connection to Sluice.');
+  } finally {
+    own.abort();
+  }
 }
 
 function sentence(text) {

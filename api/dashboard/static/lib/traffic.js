@@ -56,6 +56,12 @@ export class Readings {
     while (this.kept.length > 2 && this.kept[0].time < time - this.keep * 1000) this.kept.shift();
   }
 
+  /** ready reports whether there are two readings within the window, so that there are rates. */
+  get ready() {
+    const last = this.kept[this.kept.length - 1];
+    return this.kept.some((one) => one !== last && one.time >= last.time - this.span * 1000);
+  }
+
   /** now returns the current traffic of a series; undefined before the second reading. */
   now(name) {
     const last = this.kept[this.kept.length - 1];

@@ -1,6 +1,7 @@
 // All findings, which the overview, the page of problems and the navigation count and show.
 
-import { all, ask, page } from '../lib/api.js';
+import { ask, page } from '../lib/api.js';
+import { many } from '../lib/format.js';
 import { live, repeat } from '../lib/live.js';
 import { Readings } from '../lib/traffic.js';
 import { lasting } from './certificates.js';
@@ -10,8 +11,42 @@ import { explained, failingOf } from './failing.js';
 /** failedStates are the states in which an endpoint gets no requests although it should. */
 const failedStates = ['unhealthy', 'ejected'];
 
-/** read is the maximum number of endpoints of each state that are read. */
-const read = 100;
+/** most is the maximum number of endpoints, and of certificates, of each state that are read. */
+const most = 100;
+
+/** sources are what the findings are read from, in the words of a sentence. */
+const sources = { endpoints: 'endpoints', certificates: 'certificates', traffic: 'service traffic' };
+
+const together = new Intl.ListFormat('en-GB');
+
+/** gapOf says which sources are not read; it is empty when all are. Without a connection, values of before count as read. */
+export function gapOf(states, lost = 0) {
+  const failed = Object.keys(sources).filter((name) => states[name] === 'failed' || (states[name] === 'stale' && !lost));
+  if (failed.length) {
+    const text = together.format(failed.map((name) => sources[name]));
+    return `${text[0].toUpperCase()}${text.slice(1)} could not be read.`;
+  }
+  return Object.values(states).includes('unread') ? 'Reading …' : '';
+}
+
+/** alsoAs are the states of findings that a filter by state includes. */
+const alsoAs = { quarantined: ['quarantined', 'disabled'], degraded: ['degraded', 'warning'] };
+
+/** matches reports whether a finding has the state, and the text in its name, service or reason. An empty filter matches. */
+export function matches(one, { search = '', status = '' }) {
+  const text = [one.name, one.service, one.reason].filter(Boolean).join('\n').toLowerCase();
+  return text.includes(search.toLowerCase()) && (!status || (alsoAs[status] ?? [status]).includes(one.status));
+}
+
+/** partOf reads the first elements of a list in each of some states: {list, cut}. cut are the states that have further elements. */
+async function partOf(path, states) {
+  const answers = await Promise.all(states.map((status) => page(path, { parameters: { status, per_page: most } })));
+  const cut = answers.map(({ data, total }, i) => ({ path, status: states[i], read: data.length, total })).filter((one) => one.total > one.read);
+  return { list: answers.flatMap((one) => one.data), cut };
+}
+
+/** distinct leaves out endpoints that are in the lists of two states. */
+const distinct = (list) => [...new Map(list.map((one) => [`${one.source} ${one.address} ${one.uid ?? ''}`, one])).values()];
 
 /** providersOf returns the problems of providers, as findings. */
 export function providersOf(ready) {
@@ -35,11 +70,14 @@ export function failedEndpoints(list) {
 class Findings extends EventTarget {
   /** failed are services whose requests fail, worst first. */
   failed = [];
-  /** endpoints are failed endpoints by service, more the number of further endpoints. */
+  /** endpoints are failed endpoints by service. */
   endpoints = [];
-  more = 0;
   certificates = [];
+  /** states are those of the sources: unread, read, failed (never read) or stale (read before, but not the last time). */
+  states = { endpoints: 'unread', certificates: 'unread', traffic: 'unread' };
+  #cut = { endpoints: [], certificates: [] };
   #readings = new Readings(10, 30);
+  #first = undefined;
 
   start() {
     repeat(() => this.requests(), 4000);
@@ -52,26 +90,60 @@ class Findings extends EventTarget {
     this.dispatchEvent(new Event('change'));
   }
 
-  /** requests reads the counters of services. */
-  async requests() {
-    const answer = await ask('traffic/services');
-    this.#readings.add(answer.time, answer.services);
-    this.failed = await explained(failingOf(this.#readings));
-    this.#changed();
+  /** read reads a source by a function that returns its state. */
+  async #read(source, work) {
+    try {
+      this.states[source] = await work();
+    } catch (error) {
+      this.states[source] = ['read', 'stale'].includes(this.states[source]) ? 'stale' : 'failed';
+      throw error;
+    } finally {
+      this.#changed();
+    }
+  }
+
+  /** requests reads the counters of services. Rates need two readings. */
+  requests() {
+    return this.#read('traffic', async () => {
+      const answer = await ask('traffic/services');
+      this.#readings.add(answer.time, answer.services);
+      this.failed = await explained(failingOf(this.#readings));
+      return this.#readings.ready ? 'read' : 'unread';
+    });
   }
 
   /** refresh reads endpoints and certificates. */
-  async refresh() {
-    await Promise.allSettled([
-      Promise.all(failedStates.map((status) => page('endpoints', { parameters: { status, per_page: read } }))).then((lists) => {
-        this.endpoints = failedEndpoints([...new Map(lists.flatMap((one) => one.data).map((one) => [`${one.source} ${one.address} ${one.uid ?? ''}`, one])).values()]);
-        this.more = lists.reduce((sum, one) => sum + one.total - one.data.length, 0);
-      }),
-      all('certificates', { most: 500 }).then(({ list }) => {
-        this.certificates = expiring(list);
-      }),
+  refresh() {
+    const done = Promise.allSettled([
+      this.#part('endpoints', failedStates, (list) => failedEndpoints(distinct(list))),
+      this.#part('certificates', ['warning', 'disabled'], expiring),
     ]);
-    this.#changed();
+    this.#first ??= done;
+    return done;
+  }
+
+  /** first is the promise of the first refresh. */
+  first() {
+    return this.#first ?? this.refresh();
+  }
+
+  #part(source, states, findingsOf) {
+    return this.#read(source, async () => {
+      const { list, cut } = await partOf(source, states);
+      this[source] = findingsOf(list);
+      this.#cut[source] = cut;
+      return 'read';
+    });
+  }
+
+  /** gap says which sources are not read; it is empty when all are. */
+  get gap() {
+    return gapOf(this.states, live.lost);
+  }
+
+  /** cut are the lists that are read only in part: {path, status, read, total}. */
+  get cut() {
+    return Object.values(this.#cut).flat();
   }
 
   /** beside are the findings that are not about declared objects or requests. */
@@ -84,9 +156,14 @@ class Findings extends EventTarget {
     return (live.ready?.verdicts?.length ?? 0) + (live.ready?.moreVerdicts ?? 0);
   }
 
-  /** total is the number of all findings. */
+  /** total is the number of all findings that are known. There are more if a list is cut. */
   get total() {
-    return this.verdicts + this.failed.length + this.beside().length + this.more;
+    return this.verdicts + this.failed.length + this.beside().length;
+  }
+
+  /** amount is the number of all findings in words. */
+  get amount() {
+    return `${this.cut.length ? 'at least ' : ''}${many(this.total, 'finding')}`;
   }
 
   /** hear adds a listener until the signal aborts. */

@@ -14,8 +14,8 @@ import { alike, finding, sheet, stateIcon } from './parts.js';
 
 const shownProblems = 6;
 
-/** summary is the status in one sentence; what affects requests comes first. With lost, the time since which there is no connection, it is that. */
-export function summary(ready, { others = 0, failed = [], lost = 0 } = {}) {
+/** summary is the status in one sentence; what affects requests comes first. With lost, the time since which there is no connection, it is that. gap says what is not read. */
+export function summary(ready, { others = 0, more = false, failed = [], gap = '', lost = 0 } = {}) {
   if (lost) return { tone: 'bad', text: `No connection to Sluice since ${clock(lost)}.` };
   if (!ready) return { tone: 'warn', text: 'The status is not known yet.' };
   if (ready.draining) return { tone: 'warn', text: 'Sluice is stopping. Requests in flight are completed.' };
@@ -30,7 +30,8 @@ export function summary(ready, { others = 0, failed = [], lost = 0 } = {}) {
   if (unused) return { tone: 'bad', text: `${unused}${refused && `, and ${refused}`}.` };
   if (refused) return { tone: 'warn', text: `${refused}; the last valid definition serves.` };
   if (found > 0) return { tone: 'warn', text: `${many(found, 'object has', 'objects have')} warnings.` };
-  if (others > 0) return { tone: 'warn', text: `${many(others, 'problem')} with endpoints, providers or certificates.` };
+  if (others > 0) return { tone: 'warn', text: `${more ? 'At least ' : ''}${many(others, 'problem')} with endpoints, providers or certificates.` };
+  if (gap) return { tone: 'warn', text: gap };
   return { tone: 'good', text: 'No problems found.' };
 }
 
@@ -44,17 +45,19 @@ export async function overview({ signal }) {
 
   const drawState = () => {
     const { ready, lost } = live;
-    const { failed } = findings;
-    const known = { others: findings.beside().length + findings.more, failed };
+    const { failed, gap } = findings;
+    const more = findings.cut.length > 0;
+    const known = { others: findings.beside().length, more, failed, gap };
     const { tone, text } = summary(ready, { ...known, lost });
     state.className = `sheet state ${tone}`;
     replace(state, sign(tone), el('h1', {}, text),
       el('p', {}, lost ? `Last known state: ${summary(ready, known).text} This page shows data from before ${clock(lost)}.`
-        : ready?.generation > 0 ? `Generation ${ready.generation} has been active for ${span(ready.ageSeconds + (Date.now() - live.readyAt) / 1000)}.` : 'No configuration is active yet.'),
+        : ready?.generation > 0 ? `Generation ${ready.generation} has been active for ${span(ready.ageSeconds + (Date.now() - live.readyAt) / 1000)}.` : 'No configuration is active yet.',
+      !lost && gap && gap !== text ? ` ${gap}` : null),
       el('div', { class: 'side facts' }, (ready?.providers ?? []).map((one) => el('span', { title: one.reason ?? '' }, stateIcon(one.state), el('span', {}, one.name, one.state === 'synced' ? '' : ` ${one.state}`), one.lastMessageSeconds === undefined ? null : el('span', { class: 'quiet-text', title: 'since its last message' }, span(one.lastMessageSeconds))))));
     const list = [...failed, ...(ready?.verdicts ?? []), ...findings.beside()].sort((a, b) => rank(a) - rank(b));
     const { total } = findings;
-    renew(wrong, total === 0 ? null : sheet('Problems', el('a', { href: place('problems') }, `All ${count(total)}`), el('ul', { class: 'problems' }, alike(list).slice(0, shownProblems).map(([one, ...others]) => finding(one, { others, total: others.length + 1 })))));
+    renew(wrong, total === 0 ? null : sheet('Problems', el('a', { href: place('problems') }, more ? `All (at least ${count(total)})` : `All ${count(total)}`), el('ul', { class: 'problems' }, alike(list).slice(0, shownProblems).map(([one, ...others]) => finding(one, { others, total: others.length + 1 })))));
     wrong.hidden = total === 0;
   };
   const drawFacts = () => replace(facts, counts(overviewed));
@@ -74,7 +77,7 @@ export async function overview({ signal }) {
   };
   live.hear('generation', refresh, signal);
   live.hear('verdicts', refresh, signal);
-  await Promise.allSettled([tally(), changesNow(), live.ready ? null : live.refresh()]);
+  await Promise.allSettled([tally(), changesNow(), live.ready ? null : live.refresh(), findings.first()]);
   drawState();
   const lanes = entrypointLanes(traffic);
   repeat(async () => lanes(await ask('traffic', { signal })), 2000, signal);

@@ -4,9 +4,16 @@ import { all } from '../lib/api.js';
 import { el, icon, renew, write } from '../lib/dom.js';
 import { live } from '../lib/live.js';
 import { place } from '../lib/place.js';
-import { count, many } from '../lib/format.js';
-import { findings } from './findings.js';
+import { count } from '../lib/format.js';
+import { findings, matches } from './findings.js';
 import { alike, finding } from './parts.js';
+
+/** cutWords name the elements of a list in a state. */
+const cutWords = { unhealthy: 'unhealthy endpoints', ejected: 'ejected endpoints', warning: 'certificates that expire soon', disabled: 'certificates that are not valid' };
+
+/** cutRow says that a list is read only in part, and links to the whole list. */
+const cutRow = ({ path, status, read, total }) => el('li', {}, el('div', { class: 'why' }, 'Of ',
+  el('a', { href: place(path, '', path === 'endpoints' ? { status } : {}) }, `${count(total)} ${cutWords[status]}`), `, only the first ${count(read)} are read.`));
 
 const together = ([one, ...others]) => finding(one, { others, total: others.length + 1 });
 
@@ -21,6 +28,7 @@ export async function problems({ query, signal }) {
   const word = el('span', { role: 'status' });
   let asking = new AbortController();
   let matching = 0;
+  const grouped = (rows) => (state.search ? rows.map((one) => [one]) : alike(rows));
 
   const load = async () => {
     asking.abort();
@@ -28,8 +36,7 @@ export async function problems({ query, signal }) {
     try {
       const found = await all('verdicts', { parameters: { search: state.search, status: state.status }, signal: AbortSignal.any([own.signal, signal]), most: state.most });
       if (own.signal.aborted) return;
-      const grouped = state.search ? found.list.map((one) => [one]) : alike(found.list);
-      renew(list, grouped.length ? grouped.map(together) : el('li', {}, state.search || state.status ? 'Nothing matches.' : 'No object has a finding.'));
+      renew(list, found.list.length ? grouped(found.list).map(together) : el('li', {}, state.search || state.status ? 'Nothing matches.' : 'No object has a finding.'));
       pager.hidden = !found.more;
       matching = found.total;
       draw();
@@ -38,12 +45,14 @@ export async function problems({ query, signal }) {
     }
   };
   const draw = () => {
-    const rows = alike(findings.beside());
-    also.parentElement.hidden = rows.length === 0;
-    renew(also, rows.map(together), findings.more ? el('li', {}, el('div', { class: 'why' }, el('a', { href: place('endpoints', '', { status: 'unhealthy' }) }, `and ${many(findings.more, 'more endpoint')}`))) : null);
-    failed.parentElement.hidden = findings.failed.length === 0;
-    renew(failed, findings.failed.map((one) => finding(one)));
-    write(word, state.search || state.status ? `${count(matching)} of ${many(findings.total, 'finding')}` : many(findings.total, 'finding'));
+    const [others, failing] = [findings.beside(), findings.failed].map((rows) => rows.filter((one) => matches(one, state)));
+    const { amount, cut, gap } = findings;
+    also.parentElement.hidden = others.length + cut.length === 0;
+    renew(also, grouped(others).map(together), cut.map(cutRow));
+    failed.parentElement.hidden = failing.length === 0;
+    renew(failed, failing.map((one) => finding(one)));
+    const shown = state.search || state.status ? `${count(matching + others.length + failing.length)} of ` : '';
+    write(word, `${shown}${amount}${gap && `. ${gap}`}`);
   };
   let timer;
   input.addEventListener('input', () => {

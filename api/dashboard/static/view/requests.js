@@ -1,9 +1,9 @@
 // The live tail: finished requests as they happen, selected by a filter.
 
-import { address, ask } from '../lib/api.js';
 import { el, replace, write } from '../lib/dom.js';
 import { bytes, count, duration, many } from '../lib/format.js';
 import { place, qualified } from '../lib/place.js';
+import { watch } from '../lib/watch.js';
 import { linked } from './parts.js';
 
 /** kept is the maximum number of rows. */
@@ -29,56 +29,64 @@ export async function requests({ query, signal }) {
   const word = el('span', { class: 'quiet-text', role: 'status' });
   const body = el('tbody', {});
   const pause = el('button', { class: 'plain', type: 'button', 'aria-pressed': 'false' }, 'Pause');
-  let source;
+  let current = new AbortController();
   let waiting = [];
   let seen = 0;
   let lost = 0;
   let paused = false;
+  let connected = false;
 
   const parameters = () => Object.fromEntries(inputs.map((input) => [input.name, ['router', 'service'].includes(input.name) && input.value.trim() ? qualified(input.value.trim(), '@file') : input.value.trim()]));
   const state = (text) => write(word, `${text} · ${many(seen, 'request')}${lost ? `, ${count(lost)} left out because too many came at once` : ''}`);
+  const going = () => connected && state(paused ? 'Paused' : 'Live');
   const draw = () => {
     if (paused || !waiting.length) return;
     body.prepend(...waiting.reverse().slice(0, kept).map((one) => el('tr', {}, columns.map(([title, kind, cell]) => el('td', { class: kind, 'data-label': title }, cell(one))))));
     waiting = [];
     while (body.children.length > kept) body.lastChild.remove();
-    state('Live');
+    going();
   };
-  const listen = async () => {
-    source?.close();
+  const handlers = {
+    hello() {
+      connected = true;
+      going();
+    },
+    request(line) {
+      seen++;
+      waiting.push(line);
+      if (waiting.length > kept) waiting.shift();
+    },
+    lost(number) {
+      lost += number;
+      going();
+    },
+    broken() {
+      connected = false;
+      state('Disconnected, reconnecting');
+    },
+    refused({ status, message }) {
+      connected = false;
+      write(word, status === 404 ? 'Off: set api.liveRequests to true in the static configuration.' : message);
+    },
+  };
+  const listen = () => {
+    current.abort();
+    current = new AbortController();
     replace(body);
     [waiting, seen, lost] = [[], 0, 0];
     history.replaceState(null, '', place('requests', '', parameters()));
-    source = new EventSource(address('requests', parameters()));
-    const own = source;
+    connected = false;
     state('Connecting');
-    own.addEventListener('hello', () => state('Live'));
-    own.addEventListener('request', (event) => {
-      seen++;
-      waiting.push(JSON.parse(event.data));
-      if (waiting.length > kept) waiting.shift();
-    });
-    own.addEventListener('lost', (event) => {
-      lost += JSON.parse(event.data).requests;
-    });
-    own.addEventListener('error', async () => {
-      if (own.readyState !== EventSource.CLOSED) return state('Disconnected, reconnecting');
-      // The response was no stream: the API says why.
-      const why = await ask('requests', { parameters: parameters(), signal }).catch((error) => error);
-      if (!signal.aborted && own === source) write(word, why.status === 404 ? 'Off: set api.liveRequests to true in the static configuration.' : why.message ?? 'Disconnected');
-    });
+    watch(parameters(), handlers, AbortSignal.any([current.signal, signal]));
   };
   const timer = setInterval(draw, 250);
-  signal.addEventListener('abort', () => {
-    clearInterval(timer);
-    source?.close();
-  });
+  signal.addEventListener('abort', () => clearInterval(timer));
   pause.addEventListener('click', () => {
     paused = !paused;
     pause.setAttribute('aria-pressed', String(paused));
     write(pause, paused ? 'Continue' : 'Pause');
-    if (paused) state('Paused');
-    else draw();
+    going();
+    draw();
   });
   const form = el('form', { class: 'ask tail', on: { submit(event) {
     event.preventDefault();

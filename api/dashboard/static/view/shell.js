@@ -72,8 +72,8 @@ export function shell() {
     const { total, failed } = findings;
     badge.hidden = total === 0;
     badge.className = ready?.quarantined > 0 || failed.length > 0 ? 'badge' : 'badge warn';
-    write(badge, String(total));
-    badge.title = [many(total, 'finding'), `${many(ready?.quarantined ?? 0, 'object is', 'objects are')} disabled`,
+    write(badge, `${total}${findings.cut.length ? '+' : ''}`);
+    badge.title = [findings.amount, `${many(ready?.quarantined ?? 0, 'object is', 'objects are')} disabled`,
       `${many(ready?.retained ?? 0, 'change is', 'changes are')} refused`].join('; ');
     replace(foot, version ? el('span', {}, `Sluice ${version.Version}`) : null,
       version?.startDate ? el('span', {}, `started ${ago(Date.parse(version.startDate))}`) : null,
