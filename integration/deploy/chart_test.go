@@ -138,6 +138,7 @@ func TestChartRefuses(t *testing.T) {
 		"two budgets":              {`podDisruptionBudget={"enabled":true,"minAvailable":1,"maxUnavailable":1}`, "not both"},
 		"metrics without a port":   {`metrics={"port":"prometheus","service":{"enabled":true}}`, "no port prometheus"},
 		"a Service without a port": {`additionalServices={"a":{"type":"ClusterIP","ports":["traefik"]}}`, "no exposedPort"},
+		"an open entrypoint":       {`hostNetwork=true`, "set ports.traefik.hostIP"},
 		"a digest that is none":    {`image.digest="latest"`, "/image/digest"},
 	}
 	for name, test := range tests {

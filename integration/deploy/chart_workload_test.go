@@ -57,11 +57,42 @@ func TestChartWorkload(t *testing.T) {
 			}, "zone sluice",
 		},
 		"the network of the node": {
-			[]string{`hostNetwork=true`, `ports.web={"port":80}`},
+			[]string{`hostNetwork=true`, `ports.web={"port":80}`, `ports.traefik.hostIP="0.0.0.0"`},
 			func(t *testing.T, all objects) any {
 				p := pod(t, all)
-				return said(p.at("hostNetwork"), p.at("dnsPolicy"), p.at("containers", 0, "ports", 1, "hostPort"))
-			}, "true ClusterFirstWithHostNet <nil>",
+				return said(p.at("hostNetwork"), p.at("dnsPolicy"), p.at("containers", 0, "ports", 1, "hostPort"),
+					p.at("containers", 0, "readinessProbe", "httpGet", "host"))
+			}, "true ClusterFirstWithHostNet <nil> <nil>",
+		},
+		"addresses of the node": {
+			[]string{
+				`hostNetwork=true`, `ports.traefik.hostIP="127.0.0.1"`, `ports.web.hostIP="2001:db8::1"`,
+				`startupProbe={"failureThreshold":30}`,
+			},
+			func(t *testing.T, all objects) any {
+				static, container := configuration(t, all), pod(t, all).list("containers")[0]
+				return said(static.at("entryPoints", "traefik", "address"), static.at("entryPoints", "web", "address"),
+					static.at("entryPoints", "websecure", "address"), container.at("readinessProbe", "httpGet", "host"),
+					container.at("livenessProbe", "httpGet", "host"), container.at("startupProbe", "httpGet", "host"))
+			}, "127.0.0.1:8080 [2001:db8::1]:8000 :8443 127.0.0.1 127.0.0.1 127.0.0.1",
+		},
+		"an address of the node without its network": {
+			[]string{`ports.traefik={"port":8080,"hostPort":8080,"hostIP":"127.0.0.1"}`},
+			func(t *testing.T, all objects) any {
+				return said(configuration(t, all).at("entryPoints", "traefik", "address"),
+					pod(t, all).at("containers", 0, "ports", 0, "hostIP"),
+					pod(t, all).at("containers", 0, "readinessProbe", "httpGet", "host"))
+			}, ":8080 127.0.0.1 <nil>",
+		},
+		"a probe of another entrypoint": {
+			[]string{
+				`hostNetwork=true`, `ports.traefik.hostIP="127.0.0.1"`, `ports.web.hostIP="192.0.2.1"`,
+				`livenessProbe.httpGet={"port":"web"}`, `readinessProbe.httpGet={"host":"192.0.2.2"}`,
+			},
+			func(t *testing.T, all objects) any {
+				container := pod(t, all).list("containers")[0]
+				return said(container.at("livenessProbe", "httpGet", "host"), container.at("readinessProbe", "httpGet", "host"))
+			}, "192.0.2.1 192.0.2.2",
 		},
 		"fields of the pod": {
 			[]string{

@@ -5,7 +5,7 @@
       "requestAcceptGraceTimeout" (printf "%ds" (int .Values.lifeCycle.requestAcceptGraceTimeout))
       "graceTimeOut" (printf "%ds" (int .Values.lifeCycle.graceTimeOut)) }}
 {{- range $name, $port := .Values.ports }}
-{{- $address := printf ":%d" (int $port.port) }}
+{{- $address := include "sluice.address" (dict "root" $ "port" $port) }}
 {{- $_ := set $entryPoints $name (dict "address" $address "transport" (dict "lifeCycle" (deepCopy $lifeCycle))) }}
 {{- end }}
 {{- $providers := dict }}
@@ -29,6 +29,12 @@
 {{- $_ := set $implied "api" (dict "dashboard" true) }}
 {{- end }}
 {{- mergeOverwrite $implied (deepCopy .Values.configuration) | toYaml }}
+{{- end }}
+
+{{/* The address of an entrypoint. With hostNetwork it is an address of the node. Arguments: root and port (values). */}}
+{{- define "sluice.address" -}}
+{{- $host := ternary .port.hostIP "" .root.Values.hostNetwork | default "" }}
+{{- printf (ternary "[%s]:%d" "%s:%d" (contains ":" $host)) $host (int .port.port) }}
 {{- end }}
 
 {{/* The folder of the file provider. It cannot be within that of the static configuration, which is a volume itself. */}}

@@ -114,16 +114,13 @@ spec:
           {{- end }}
           protocol: TCP
         {{- end }}
-      {{- $probe := dict "httpGet" (dict "path" "/ready" "port" "traefik") }}
       readinessProbe:
-        {{- mergeOverwrite $probe (deepCopy .Values.readinessProbe) | toYaml | nindent 8 }}
-      {{- $probe := dict "httpGet" (dict "path" "/ping" "port" "traefik") }}
+        {{- include "sluice.probe" (dict "root" . "path" "/ready" "probe" .Values.readinessProbe) | nindent 8 }}
       livenessProbe:
-        {{- mergeOverwrite $probe (deepCopy .Values.livenessProbe) | toYaml | nindent 8 }}
+        {{- include "sluice.probe" (dict "root" . "path" "/ping" "probe" .Values.livenessProbe) | nindent 8 }}
       {{- with .Values.startupProbe }}
-      {{- $probe := dict "httpGet" (dict "path" "/ping" "port" "traefik") }}
       startupProbe:
-        {{- mergeOverwrite $probe (deepCopy .) | toYaml | nindent 8 }}
+        {{- include "sluice.probe" (dict "root" $ "path" "/ping" "probe" .) | nindent 8 }}
       {{- end }}
       {{- with .Values.lifecycle }}
       lifecycle:
@@ -164,4 +161,15 @@ spec:
     {{- with .Values.volumes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
+{{- end }}
+
+{{/* A probe. Arguments: root, path and probe (values). Without a host, the kubelet asks the address of the pod, which with
+hostNetwork is that of the node: an entrypoint on another address needs that one. */}}
+{{- define "sluice.probe" -}}
+{{- $probe := mergeOverwrite (dict "httpGet" (dict "path" .path "port" "traefik")) (deepCopy .probe) }}
+{{- $host := dig (toString $probe.httpGet.port) "hostIP" "" .root.Values.ports }}
+{{- if and .root.Values.hostNetwork $host (not (has $host (list "0.0.0.0" "::"))) (not $probe.httpGet.host) }}
+{{- $_ := set $probe.httpGet "host" $host }}
+{{- end }}
+{{- toYaml $probe }}
 {{- end }}
