@@ -31,6 +31,8 @@ type edit struct {
 	provider              string
 	configuration, before *dynamic.Configuration
 	refusals              map[dynamic.Ref]refusals
+	// unguarded are the objects whose last valid definition may not be used any more.
+	unguarded map[dynamic.Ref]struct{}
 
 	changed map[dynamic.Ref]struct{}
 	// refused are the verdicts on objects of the provider that take no part, lost those on objects before which that of

@@ -14,6 +14,8 @@ var (
 // valid accepts every definition.
 type valid struct{}
 
+func (valid) Guards(*dynamic.Configuration, dynamic.Ref) []string { return nil }
+
 func (valid) Validate(ref dynamic.Ref, _ any) dynamic.Verdict { return dynamic.Verdict{Ref: ref} }
 
 // NewMerger is newMerger for definitions that are all valid.

@@ -186,6 +186,9 @@ func (r *rig) Compile(input router.Input) router.Compiled {
 	return result
 }
 
+// Guards returns nothing.
+func (r *rig) Guards(*dynamic.Configuration, dynamic.Ref) []string { return nil }
+
 // Validate takes a router with the rule "invalid" to be invalid.
 func (r *rig) Validate(ref dynamic.Ref, object any) dynamic.Verdict {
 	verdict := dynamic.Verdict{Ref: ref}

@@ -64,16 +64,13 @@ func (m *merger) merge(input mergeInput) (*dynamic.Configuration, map[dynamic.Re
 	}
 	providers := m.order(input.configurations)
 	for _, name := range e.walked() {
-		if e.configuration = input.configurations[name]; e.configuration == nil {
-			continue
+		m.walk(e, name)
+	}
+	var again []string
+	if e.unguarded, again = m.unguarded(); len(again) > 0 {
+		for _, name := range again {
+			m.walk(e, name)
 		}
-		own := m.declaration(name)
-		e.provider, e.refused, e.before = name, nil, own.last
-		e.refusals = refusalsOf(e.configuration.Verdicts)
-		m.update(e, own)
-		m.certificates.update(e, func(c candidate) bool { return m.retain(e, own, c) })
-		own.releaseCertificates(e)
-		m.judge(e, own)
 	}
 	for _, ref := range globals() {
 		m.elect(e, ref, providers)
@@ -97,6 +94,20 @@ func (m *merger) merge(input mergeInput) (*dynamic.Configuration, map[dynamic.Re
 	m.merged = m.builder.Configuration()
 	m.merged.TLS.Certificates, m.merged.Verdicts = m.certificates.assemble(providers), verdicts
 	return m.merged, e.changed
+}
+
+// walk takes what a provider declares now.
+func (m *merger) walk(e *edit, provider string) {
+	if e.configuration = e.configurations[provider]; e.configuration == nil {
+		return
+	}
+	own := m.declaration(provider)
+	e.provider, e.refused, e.before = provider, nil, own.last
+	e.refusals = refusalsOf(e.configuration.Verdicts)
+	m.update(e, own)
+	m.certificates.update(e, func(c candidate) bool { return m.retain(e, own, c) })
+	own.releaseCertificates(e)
+	m.judge(e, own)
 }
 
 // judge keeps the verdicts on the objects of the edit's provider and notes the objects whose verdict has changed.

@@ -13,6 +13,8 @@ type Validator interface {
 	// Validate returns the verdict on a definition: Quarantined where it is invalid. Everything that the object refers to
 	// counts as valid. The object is a pointer as in dynamic.Configuration.Objects, or to a CertificateEntry.
 	Validate(ref dynamic.Ref, object any) dynamic.Verdict
+	// Guards returns what can restrict the access to an object of a configuration, sorted, each by kind and name.
+	Guards(configuration *dynamic.Configuration, ref dynamic.Ref) []string
 }
 
 // retention is an object whose last valid definition stays in the merged configuration, since the one that its provider
@@ -23,6 +25,8 @@ type retention struct {
 	// refused is the invalid definition, cause the verdict on it; cause is zero where the provider has sent one itself.
 	refused any
 	cause   dynamic.Verdict
+	// guards is what restricted the access to the object when it was retained.
+	guards []string
 }
 
 // refusals are the reasons for which a provider refuses an object.
@@ -41,7 +45,8 @@ func refusalsOf(verdicts []dynamic.Verdict) map[dynamic.Ref]refusals {
 		}
 		known := found[verdict.Ref]
 		switch verdict.Code {
-		case dynamic.CodeConflictingName, dynamic.CodeInvalidReference, dynamic.CodeReferenceNotPermitted:
+		case dynamic.CodeConflictingName, dynamic.CodeInvalidReference, dynamic.CodeReferenceNotPermitted,
+			dynamic.CodeMissingEntryPoint:
 			known.other = true
 		default:
 			known.other, known.invalid = known.other || verdict.Missing, known.invalid || !verdict.Missing
@@ -74,24 +79,64 @@ func (m *merger) retain(e *edit, own *declaration, c candidate) bool {
 	refused := e.refusals[c.own]
 	next := retention{since: e.now, refused: c.next}
 	if known != nil {
-		next.since = known.since
+		next.since, next.guards = known.since, known.guards
 	}
-	switch {
-	case c.current == nil || refused.other, known == nil && e.quarantined(c.merged), e.replaced(c):
+	_, unguarded := e.unguarded[c.merged]
+	if c.current == nil || refused.other || unguarded || known == nil && e.quarantined(c.merged) || e.replaced(c) {
 		return own.release(c.own)
+	}
+	// Changed files of the definition in use are read also when another definition is declared.
+	rebuild := e.isTouched(c.merged) && m.validator.Validate(c.merged, c.current).Status != dynamic.Quarantined
+	switch {
 	case refused.invalid || c.reason.text != "":
 	case known != nil && known.refused == c.next && known.cause.Status == dynamic.Quarantined && !e.isTouched(c.merged):
 		return true
 	case !e.isTouched(c.merged) && c.same():
 		return own.release(c.own)
 	default:
-		if next.cause = m.validator.Validate(c.merged, c.next); next.cause.Status != dynamic.Quarantined {
+		next.cause = m.validator.Validate(c.merged, c.next)
+		if next.cause.Status != dynamic.Quarantined || next.cause.Code == dynamic.CodeMissingEntryPoint {
 			return own.release(c.own)
 		}
+	}
+	if known == nil {
+		next.guards = m.validator.Guards(m.merged, c.merged)
+	}
+	if rebuild {
+		e.change(c.merged)
 	}
 	delete(own.sums, c.own) // It is that of the definition which is not merged.
 	own.retained[c.own] = &next
 	return true
+}
+
+// unguarded returns the retained objects that something no longer protects which did when they were retained, and their
+// providers. The objects to which a definition refers are those of today: an edit that moves an authentication from a
+// chain to the routers that use it must not open those whose new definition is invalid.
+func (m *merger) unguarded() (objects map[dynamic.Ref]struct{}, providers []string) {
+	var current *dynamic.Configuration
+	for provider, own := range m.declared {
+		for ref, one := range own.retained {
+			if len(one.guards) == 0 {
+				continue
+			}
+			if current == nil {
+				current = m.builder.Configuration()
+				objects = map[dynamic.Ref]struct{}{}
+			}
+			merged := ref
+			if !ref.IsGlobal() {
+				merged = qualify(ref, provider)
+			}
+			guards := m.validator.Guards(current, merged)
+			if slices.ContainsFunc(one.guards, func(guard string) bool { return !slices.Contains(guards, guard) }) {
+				objects[merged] = struct{}{}
+				providers = append(providers, provider)
+			}
+		}
+	}
+	slices.Sort(providers)
+	return objects, slices.Compact(providers)
 }
 
 // release notes that the declared definition of an object is in use, or that none is. It returns false.
@@ -142,23 +187,28 @@ func (e *edit) candidates(own *declaration) map[dynamic.Ref]struct{} {
 
 // releaseCertificates drops what is retained of certificates that are not declared any more.
 func (d *declaration) releaseCertificates(e *edit) {
+	var declared map[dynamic.Ref]struct{} // Made when the first one is looked for.
 	maps.DeleteFunc(d.retained, func(ref dynamic.Ref, _ *retention) bool {
 		if ref.Kind != dynamic.KindCertificate {
 			return false
 		}
-		return !slices.ContainsFunc(e.certificates(), func(declared dynamic.Ref) bool { return declared == ref })
+		if declared == nil {
+			declared = e.certificates()
+		}
+		_, is := declared[ref]
+		return !is
 	})
 }
 
 // certificates returns the references of the certificates that the edit's provider declares, by its own names.
-func (e *edit) certificates() []dynamic.Ref {
-	var refs []dynamic.Ref
+func (e *edit) certificates() map[dynamic.Ref]struct{} {
+	refs := map[dynamic.Ref]struct{}{}
 	if e.configuration.TLS == nil {
-		return nil
+		return refs
 	}
 	for i, entry := range e.configuration.TLS.Certificates {
 		if entry != nil {
-			refs = append(refs, certificateRef(i, entry, e.provider))
+			refs[certificateRef(i, entry, e.provider)] = struct{}{}
 		}
 	}
 	return refs

@@ -29,8 +29,7 @@ func TestAnInvalidChangeKeepsTheLastValidDefinition(t *testing.T) {
 		return &dynamic.Middleware{RateLimit: one}
 	}
 	tests := map[string]func(*dynamic.HTTPConfiguration){
-		"a rule":      func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").Rule = "Host(" },
-		"entrypoints": func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").EntryPoints = []string{"wbe"} },
+		"a rule": func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").Rule = "Host(" },
 		"a middleware": func(c *dynamic.HTTPConfiguration) {
 			c.Middlewares = c.Middlewares.With("m", &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{
 				SourceRange: []string{"10.0.0.0/99"},
@@ -105,6 +104,86 @@ func TestWhatIsNotRetained(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAMisspeltEntrypointIsNotRetained wants a router that is moved away from an entrypoint to leave it.
+func TestAMisspeltEntrypointIsNotRetained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStack(t)
+		s.send(none)
+		pass(5 * time.Second)
+		s.send(func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").EntryPoints = []string{"wbe"} })
+		pass(5 * time.Second)
+		code := s.get(t, "http://r.test/")
+		if state := s.State(); code == http.StatusOK || state.Verdicts[0].Status != dynamic.Quarantined {
+			t.Errorf("%d with %v, want no answer of the router", code, state.Verdicts)
+		}
+	})
+}
+
+// TestARetainedRouterKeepsItsGuards edits a router with an error while its authentication is moved out of a chain, is
+// replaced, or leaves a service, and wants 503 until the edit is valid.
+func TestARetainedRouterKeepsItsGuards(t *testing.T) {
+	auth := &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{"a:$apr1$H6uskkkW$IgXLP6ewTrSuBkTrqE8wj/"}}}
+	prefix := &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/m"}}
+	chain := func(names ...string) *dynamic.Middleware {
+		return &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: names}}
+	}
+	guarded := func(c *dynamic.HTTPConfiguration) {
+		c.Middlewares = c.Middlewares.With("auth", auth).With("plain", prefix).With("m", chain("auth", "plain"))
+	}
+	moved := func(c *dynamic.HTTPConfiguration) {
+		guarded(c)
+		c.Middlewares = c.Middlewares.With("m", chain("plain"))
+		c.Routers.Get("r").Middlewares = []string{"auth", "m"}
+	}
+	replaced := func(c *dynamic.HTTPConfiguration) {
+		guarded(c)
+		c.Middlewares = c.Middlewares.With("auth", prefix)
+	}
+	harmless := func(c *dynamic.HTTPConfiguration) {
+		guarded(c)
+		c.Middlewares = c.Middlewares.With("plain", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/other"}})
+	}
+	for name, test := range map[string]struct {
+		edit func(*dynamic.HTTPConfiguration)
+		code int
+	}{
+		"moved out of a chain":        {moved, http.StatusNotFound}, // Its rule does not compile, so it has no place.
+		"replaced by something else":  {replaced, http.StatusNotFound},
+		"something harmless replaced": {harmless, http.StatusUnauthorized},
+	} {
+		for _, later := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", later: ", later), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newStack(t)
+					s.send(guarded)
+					pass(5 * time.Second)
+					if code := s.get(t, "http://r.test/"); code != http.StatusUnauthorized {
+						t.Fatalf("%d, want 401", code)
+					}
+					invalid := func(edit func(*dynamic.HTTPConfiguration)) func(*dynamic.HTTPConfiguration) {
+						return func(c *dynamic.HTTPConfiguration) {
+							edit(c)
+							c.Routers.Get("r").Rule = "Host(`r.test`"
+						}
+					}
+					if later {
+						s.send(invalid(guarded))
+						pass(5 * time.Second)
+						if code := s.get(t, "http://r.test/"); code != http.StatusUnauthorized {
+							t.Fatalf("%d while retained, want 401", code)
+						}
+					}
+					s.send(invalid(test.edit))
+					pass(5 * time.Second)
+					if code := s.get(t, "http://r.test/"); code != test.code {
+						t.Errorf("%d, want %d: %v", code, test.code, s.State().Verdicts)
+					}
+				})
+			})
+		}
 	}
 }
 

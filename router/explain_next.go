@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
@@ -32,7 +33,8 @@ func beaten(route, winner *index.Route[*Route], view *rule.Request) Candidate {
 	return loser
 }
 
-// elsewhere matches the routers of other entrypoints, and those with TLS for a request without it or the reverse.
+// elsewhere matches the routers of other entrypoints, and those with TLS for a request without it or the reverse. Sluice's
+// own routers (dashboard, redirections of entrypoints) match most requests and are left out.
 func (t *Table) elsewhere(chosen *entry, view *rule.Request, secure bool) []Elsewhere {
 	var found []Elsewhere
 	for _, name := range slices.Sorted(maps.Keys(t.entries)) {
@@ -41,7 +43,7 @@ func (t *Table) elsewhere(chosen *entry, view *rule.Request, secure bool) []Else
 			if other == chosen && tls == secure {
 				continue
 			}
-			if route := other.index(tls).Match(view); route != nil {
+			if route := other.index(tls).Match(view); route != nil && !strings.HasSuffix(route.Name, "@"+internalProvider) {
 				found = append(found, Elsewhere{Router: route.Name, EntryPoint: name, TLS: tls})
 			}
 		}

@@ -2,6 +2,7 @@ package static
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -87,6 +88,13 @@ func (l *loader) report(severity Severity, source string, line int, option, reas
 		source = l.File
 	}
 	l.findings = append(l.findings, Finding{Severity: severity, File: source, Line: line, Option: option, Reason: reason})
+}
+
+// FlagErrors reports whether one of the findings that stop the start is about a flag.
+func FlagErrors(findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(finding Finding) bool {
+		return finding.Severity == Error && strings.HasPrefix(finding.File, flagSource)
+	})
 }
 
 // HasErrors reports whether one of the findings stops the start.

@@ -21,6 +21,8 @@ type Sources struct {
 	Environ []string
 	// Args holds the command line flags without the name of the program. A flag may begin with one dash or two.
 	Args []string
+	// Alone leaves out the environment and the usual places of the file: what Args and ConfigFile name is all there is.
+	Alone bool
 }
 
 // Loaded is the result of a load.
@@ -40,9 +42,12 @@ type Loaded struct {
 func Load(sources Sources) (Loaded, []Finding) {
 	l := newLoader()
 	environ := environment(sources.Environ)
+	if sources.Alone {
+		environ = nil
+	}
 	flags, file := l.parseFlags(sources.Args)
 	l.File = cmp.Or(file, sources.ConfigFile, environ.configFile())
-	if l.File == "" {
+	if l.File == "" && !sources.Alone {
 		l.File = findFile(environ)
 	}
 	if l.File != "" {

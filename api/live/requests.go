@@ -53,27 +53,35 @@ func (l *Live) requests(w http.ResponseWriter, r *http.Request) {
 	if !s.start(r) {
 		return
 	}
-	s.event("hello", "", Hello{Version: l.options.Version})
+	state := l.options.State.State()
+	s.event("hello", "", Hello{Version: l.options.Version, Generation: state.Generation, Ready: state.Ready})
 	l.relay(r.Context(), s, viewer)
 }
+
+// lostInterval is how long lost requests wait at most until they are reported.
+const lostInterval = time.Second
 
 // relay writes the requests of a viewer until the client leaves or Sluice drains.
 func (l *Live) relay(ctx context.Context, s *stream, viewer *accesslog.Viewer) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+	lost := time.NewTicker(lostInterval)
+	defer lost.Stop()
 	for s.flush() {
 		select {
 		case line := <-viewer.Lines():
+			viewer.Release(line)
 			s.raw("request", line)
+		case <-lost.C:
+			if requests := viewer.Lost(); requests > 0 {
+				s.event("lost", "", Lost{Requests: requests})
+			}
 		case <-beat.C:
 			s.comment()
 		case <-ctx.Done():
 			return
 		case <-l.draining:
 			return
-		}
-		if lost := viewer.Lost(); lost > 0 {
-			s.event("lost", "", Lost{Requests: lost})
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (p *process) bundleCommand() *cobra.Command {
 			"goroutines, and without the known secrets. Without --api, the API is where the static configuration serves\n" +
 			"it; without any configuration, it is that of the Sluice that runs on this machine. Only its owner may read\n" +
 			"the file.\n\n" +
-			"Exit codes: 0, 1 when it could not be fetched or written, 2 for wrong arguments.",
+			"Exit codes: 0, 1 when it could not be fetched or written, 2 for wrong arguments or without a configuration.",
 		Example:           "  sluice bundle --api http://127.0.0.1:8080 --out bundle.tar.gz",
 		ValidArgsFunction: completeOptions(nil),
 	}
@@ -58,7 +58,7 @@ func supportBundle(
 	}
 	if err != nil {
 		say(stderr, "sluice bundle: %v\n", err)
-		return exitNone
+		return exitBroken
 	}
 	if out == "" {
 		out = "sluice-bundle-" + time.Now().UTC().Format("20060102T150405Z") + ".tar.gz"

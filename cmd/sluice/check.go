@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluiceproxy/sluice/api"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -22,8 +23,9 @@ func (p *process) checkCommand() *cobra.Command {
 			"file and line, with what else it disables. Without any configuration, the findings of the Sluice that runs\n" +
 			"on this machine are printed.\n\n" +
 			"Arguments are files, folders, or - for standard input: a static configuration, a dynamic one, Kubernetes\n" +
-			"manifests, a Compose file, or the output of docker inspect. Neither a cluster nor an engine is needed. Without\n" +
-			"a static configuration, the entrypoints that they name are taken to exist.\n\n" +
+			"manifests, a Compose file, or the output of docker inspect. They are all that is read: the environment and the\n" +
+			"usual places do not count. With manifests or containers, neither a cluster nor an engine is contacted. Without a\n" +
+			"static configuration, the entrypoints that they name are taken to exist.\n\n" +
 			"--offline leaves out the providers that need a connection (Docker, Kubernetes), for use in CI.\n\n" +
 			"Exit codes: 0 when nothing is refused, 1 when something is, 2 for wrong arguments or without a configuration.",
 		Example: "  sluice check /etc/sluice/sluice.yaml\n" +
@@ -37,7 +39,7 @@ func (p *process) checkCommand() *cobra.Command {
 	asJSON := flags.Bool("json", false, "the same as --format json")
 	asSARIF := flags.Bool("sarif", false, "the same as --format sarif")
 	offline := flags.Bool("offline", false, "leave out the providers that need a connection")
-	api := flags.String(apiFlag, "", "check the configuration of the running Sluice whose API is at this `URL`")
+	address := flags.String(apiFlag, "", "check the configuration of the running Sluice whose API is at this `URL`")
 	p.takes(command, 1000, true, func(given arguments) int {
 		switch {
 		case *asJSON:
@@ -50,7 +52,7 @@ func (p *process) checkCommand() *cobra.Command {
 			return exitBroken
 		}
 		given.positional = slices.DeleteFunc(given.positional, func(path string) bool { return path == "" })
-		report, err := check(*api, *offline, given, p.environ)
+		report, err := check(*address, *offline, given, p.environ)
 		if err != nil {
 			say(p.stderr, "sluice check: %v\n", err)
 			return exitBroken
@@ -68,8 +70,8 @@ func (p *process) checkCommand() *cobra.Command {
 }
 
 // check returns the report on a configuration. The error says that there is none to report on.
-func check(api string, offline bool, given arguments, environ []string) (*report, error) {
-	if api != "" && len(given.positional) > 0 {
+func check(address string, offline bool, given arguments, environ []string) (*report, error) {
+	if address != "" && len(given.positional) > 0 {
 		return nil, errors.New("--api and files exclude each other")
 	}
 	in, err := readInputs(given.positional, os.Stdin)
@@ -77,7 +79,9 @@ func check(api string, offline bool, given arguments, environ []string) (*report
 		return nil, err
 	}
 	defer in.close()
-	from, err := findSource(api, static.Sources{Args: append(in.options, given.options...), Environ: environ})
+	from, err := findSource(address, static.Sources{
+		Args: append(in.options, given.options...), Environ: environ, Alone: len(given.positional) > 0,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +92,15 @@ func check(api string, offline bool, given arguments, environ []string) (*report
 	if len(given.positional) > 0 {
 		checked.Source = strings.Join(in.names(given.positional), ", ")
 	}
+	for _, found := range in.findings {
+		checked.add(found)
+	}
 	checked.addStatic(from.findings)
 	if static.HasErrors(from.findings) {
 		return checked.complete(), nil
 	}
 	config := from.loaded.Configuration
-	if offline {
+	if offline || in.manifests != nil || in.containers != nil {
 		checked.Skipped = withoutConnections(config, in)
 	}
 	_, state, err := settle(from.loaded, in)
@@ -102,7 +109,7 @@ func check(api string, offline bool, given arguments, environ []string) (*report
 		return checked.complete(), nil
 	}
 	checked.addVerdicts(placed(state.Verdicts, in))
-	checked.addProviders(state)
+	checked.addProviders(state, in)
 	checked.count(state.Configuration)
 	return checked.complete(), nil
 }
@@ -149,7 +156,7 @@ func withoutConnections(config *static.Configuration, in *inputs) []string {
 // checkRunning returns the report that a running Sluice gives of its own configuration.
 func checkRunning(from source) (*report, error) {
 	checked := newReport(from.String())
-	verdicts, err := queryVerdicts(from.api)
+	verdicts, err := queryPages[api.Finding](from.api, "verdicts")
 	if err != nil {
 		return nil, err
 	}
@@ -158,14 +165,18 @@ func checkRunning(from source) (*report, error) {
 		found[i] = runningFinding(verdict)
 	}
 	checked.addOnce(found)
-	var overview struct {
-		HTTP map[string]struct{ Total int } `json:"http"`
+	providers, err := queryProviders(from.api)
+	if err != nil {
+		return nil, err
 	}
-	if err := queryAPI(from.api, "overview", nil, &overview); err != nil {
+	for _, provider := range providers {
+		if provider.Required && provider.State != dynamic.StateSynced.String() &&
+			provider.State != dynamic.StateAbsent.String() {
+			checked.addProvider(provider.Name, provider.State+": "+provider.Reason)
+		}
+	}
+	if checked.Counts, err = queryCounts(from.api); err != nil {
 		return nil, fmt.Errorf("the counts: %w", err)
-	}
-	for kind, count := range overview.HTTP {
-		checked.Counts[kind] = count.Total
 	}
 	return checked.complete(), nil
 }

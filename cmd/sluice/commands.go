@@ -112,6 +112,9 @@ func (p *process) serveOptions(command *cobra.Command, args []string) int {
 			return p.printVersion()
 		case flag && name == "c" && hasValue:
 			arg = "--configFile=" + value
+		case flag && name == "c" && i+1 == len(args):
+			say(p.stderr, "%s: flag %s needs a value\n", command.CommandPath(), arg)
+			return exitBroken
 		case flag && name == "c":
 			arg = "--configFile"
 		case flag && nearestOption(name, command.Flags()) != "":

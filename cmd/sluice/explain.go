@@ -101,7 +101,7 @@ func (p *process) explain(question router.Question, api string, asJSON bool, opt
 	} else {
 		printExplanation(p.stdout, answer)
 	}
-	if answer.Router == nil {
+	if answer.Router == nil || answer.Status >= http.StatusInternalServerError {
 		return exitNone
 	}
 	return exitFine

@@ -28,6 +28,7 @@ type inputs struct {
 	static      []string
 	dynamic     []string
 	objects     []manifest.Object
+	findings    []finding
 	entrypoints []string
 	// temporary is the copy of standard input, or "".
 	temporary string
@@ -56,7 +57,7 @@ func (in *inputs) close() {
 	}
 }
 
-// add adds what a path names. The files of a folder that are dynamic are read as the file provider reads a folder.
+// add adds what a path names. It fails for a folder without any file to read.
 func (in *inputs) add(path string, stdin io.Reader) error {
 	if path == "-" {
 		return in.addStdin(stdin)
@@ -69,22 +70,57 @@ func (in *inputs) add(path string, stdin io.Reader) error {
 		return err
 	}
 	if !status.IsDir() {
-		return in.addFile(path)
+		return in.addFile(path, false)
 	}
-	before := len(in.dynamic)
-	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !slices.Contains(document.Extensions(), filepath.Ext(name)) {
+	return in.addFolder(path)
+}
+
+// addFolder adds the files of a folder that have a known extension. A dynamic file in JSON is reported, since the file
+// provider does not read it.
+func (in *inputs) addFolder(folder string) error {
+	files := 0
+	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case static.InternalFile(entry.Name()) && entry.IsDir():
+			return fs.SkipDir
+		case static.InternalFile(entry.Name()), entry.IsDir(), !readable(name):
+			return nil
+		}
+		files++
+		known := len(in.dynamic)
+		if err := in.addFile(name, true); err != nil {
 			return err
 		}
-		return in.addFile(name)
+		if len(in.dynamic) > known && !static.ConfigurationFile(name) {
+			in.dynamic = in.dynamic[:known]
+			in.findings = append(in.findings, notRead(name))
+		}
+		return nil
 	})
-	if err == nil && len(in.dynamic) > before {
-		in.dynamic = append(in.dynamic[:before], path)
+	if err == nil && files == 0 {
+		err = fmt.Errorf("%s: there is no file in it with one of the extensions %s", folder,
+			strings.Join(document.Extensions(), ", "))
 	}
 	return err
 }
 
-// addStdin copies standard input into a file, since providers read files.
+// readable reports whether the name of a file in a folder is one that may be read.
+func readable(name string) bool {
+	return slices.Contains(document.Extensions(), strings.ToLower(filepath.Ext(name)))
+}
+
+// notRead returns the finding for a dynamic file in JSON, which the file provider does not read in a folder.
+func notRead(path string) finding {
+	message := "is not read: in a folder, the file provider reads .yaml, .yml and .toml"
+	return finding{
+		Severity: severityError, File: path, Code: string(dynamic.CodeInvalidSource), Message: message,
+		text: path + ": " + message,
+	}
+}
+
+// addStdin copies standard input into a file, since providers read files. Text that is TOML and no YAML is TOML.
 func (in *inputs) addStdin(stdin io.Reader) error {
 	data, err := io.ReadAll(stdin)
 	if err != nil {
@@ -95,22 +131,27 @@ func (in *inputs) addStdin(stdin io.Reader) error {
 		return err
 	}
 	in.temporary = filepath.Join(folder, "stdin.yaml")
+	if _, err := document.Parse("stdin.yaml", data); err != nil && !manifest.IsManifest(data) {
+		if _, err := document.Parse("stdin.toml", data); err == nil {
+			in.temporary = filepath.Join(folder, "stdin.toml")
+		}
+	}
 	if err := os.WriteFile(in.temporary, data, 0o600); err != nil {
 		return err
 	}
-	return in.addFile(in.temporary)
+	return in.addFile(in.temporary, false)
 }
 
 // addFile adds a file by what it holds.
-func (in *inputs) addFile(path string) error {
+func (in *inputs) addFile(path string, inFolder bool) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	if manifest.IsManifest(data) {
-		objects, err := manifest.Read(in.shown(path), data)
-		if err != nil {
-			return err
+		objects, faults := manifest.Read(in.shown(path), data)
+		for _, fault := range faults {
+			in.findings = append(in.findings, faultOf(fault))
 		}
 		for _, object := range objects {
 			in.entrypoints = append(in.entrypoints, entrypointsIn(object.Object)...)
@@ -128,9 +169,15 @@ func (in *inputs) addFile(path string) error {
 		err = in.fixed().AddInspected(data)
 	case services != nil && services.Value.Kind == document.Map && !hasAny(root, dynamic.Sections()):
 		project := filepath.Base(filepath.Dir(in.absolute(path)))
+		if path == in.temporary {
+			project = "stdin"
+		}
 		in.fixed().AddCompose(project, services.Value)
 	case hasAny(root, static.Sections()):
 		in.static = append(in.static, path)
+		if inFolder && hasAny(root, dynamic.Sections()) { // As the file provider reads a directory.
+			in.dynamic = append(in.dynamic, path)
+		}
 		return nil
 	default:
 		in.dynamic = append(in.dynamic, path)
@@ -140,6 +187,14 @@ func (in *inputs) addFile(path string) error {
 	}
 	in.entrypoints = append(in.entrypoints, entrypointsOf(root)...)
 	return nil
+}
+
+// faultOf returns the finding for an object of a manifest that cannot be read.
+func faultOf(fault manifest.Fault) finding {
+	return finding{
+		Severity: severityError, File: fault.File, Line: fault.Line, Origin: fault.Object,
+		Code: string(dynamic.CodeInvalidSource), Message: fault.Reason, text: fault.String(),
+	}
 }
 
 // fixed returns the containers, which there are from now on.
@@ -182,18 +237,12 @@ func (in *inputs) complete() error {
 	if len(in.static) > 1 {
 		return fmt.Errorf("%s and %s are both static configurations: name one", in.static[0], in.static[1])
 	}
-	if len(in.dynamic) > 1 {
-		return errors.New("several files with routers, services or middlewares: name the folder that holds them")
-	}
 	if len(in.static) == 1 {
 		in.options = append(in.options, "--"+configFile+"="+in.static[0])
 	}
-	if len(in.dynamic) == 1 {
-		option := "--providers.file.filename="
-		if status, err := os.Stat(in.dynamic[0]); err == nil && status.IsDir() {
-			option = "--providers.file.directory="
-		}
-		in.options = append(in.options, option+in.dynamic[0])
+	if len(in.dynamic) > 0 {
+		// The provider reads all of them. Both options are set, so that they replace what a static file names.
+		in.options = append(in.options, "--providers.file.filename="+in.dynamic[0], "--providers.file.directory=")
 	}
 	if len(in.objects) > 0 {
 		in.manifests = manifest.NewServer(in.objects)

@@ -6,8 +6,10 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
+	"syscall"
 
 	_ "golang.org/x/crypto/x509roots/fallback" // An image FROM scratch has no certificate roots of its own.
 )
@@ -18,13 +20,18 @@ func main() {
 
 // run chooses the subcommand; its result is the exit code.
 func run(args, environ []string, stdout, stderr io.Writer) int {
-	p := &process{environ: environ, stdout: stdout, stderr: stderr}
+	out := &output{to: stdout}
+	p := &process{environ: environ, stdout: out, stderr: stderr}
 	root := p.rootCommand()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	if err := root.Execute(); err != nil {
 		say(stderr, "sluice: %v\n", err)
+		return exitBroken
+	}
+	if out.err != nil && p.code == exitFine && !errors.Is(out.err, syscall.EPIPE) {
+		say(stderr, "sluice: the output is not complete: %v\n", out.err)
 		return exitBroken
 	}
 	return p.code

@@ -14,10 +14,12 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/api"
+	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -57,20 +59,61 @@ func queryAPI(base, path string, query url.Values, answer any) error {
 	return json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer)
 }
 
-// queryVerdicts returns all findings of a running Sluice, page by page.
-func queryVerdicts(base string) ([]api.Finding, error) {
+// queryPages returns all elements of a list of a running Sluice, page by page.
+func queryPages[T any](base, path string) ([]T, error) {
 	const page = 1000
-	all := []api.Finding{}
+	all := []T{}
 	for n := 1; ; n++ {
-		var some []api.Finding
+		var some []T
 		query := url.Values{"page": {strconv.Itoa(n)}, "per_page": {strconv.Itoa(page)}}
-		if err := queryAPI(base, "verdicts", query, &some); err != nil {
+		if err := queryAPI(base, path, query, &some); err != nil {
 			return nil, err
 		}
 		if all = append(all, some...); len(some) < page {
 			return all, nil
 		}
 	}
+}
+
+// queryProviders returns the states of the providers of a running Sluice, which need not be ready.
+func queryProviders(base string) ([]api.ProviderReadiness, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), firstState)
+	defer cancel()
+	response, err := get(ctx, apiPath(base, "ready"), nil, false, http.StatusServiceUnavailable)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var ready api.Readiness
+	err = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&ready)
+	return ready.Providers, err
+}
+
+// queryCounts returns how many routers, services and middlewares of each protocol a running Sluice has, without its own
+// ones.
+func queryCounts(base string) (map[string]int, error) {
+	counts := map[string]int{}
+	for _, protocol := range []string{"http", "tcp", "udp"} {
+		for _, kind := range []string{"routers", "services", "middlewares"} {
+			if protocol == "udp" && kind == "middlewares" {
+				continue
+			}
+			name := kind
+			if protocol != "http" {
+				name = protocol + strings.ToUpper(kind[:1]) + kind[1:]
+			}
+			objects, err := queryPages[struct{ Provider string }](base, protocol+"/"+kind)
+			if err != nil {
+				return nil, err
+			}
+			for _, object := range objects {
+				if object.Provider != pipeline.InternalProvider {
+					counts[name]++
+				}
+			}
+		}
+	}
+	return counts, nil
 }
 
 // withoutUser returns a URL without the credentials in it, and without its query.
@@ -89,9 +132,9 @@ func apiPath(base, path string) string {
 
 // get sends a request to a running Sluice, without a proxy of the environment, and returns its answer, of which the
 // body must be closed. The certificate of the Sluice of this machine (own) is not verified: it is for clients.
-// Credentials of the URL are sent, and no error repeats them or the query. Another status than 200 is an error with the
-// first line of the body.
-func get(ctx context.Context, target string, header http.Header, own bool) (*http.Response, error) {
+// Credentials of the URL are sent, and no error repeats them or the query. Another status than 200 and the accepted ones
+// is an error with the first line of the body.
+func get(ctx context.Context, target string, header http.Header, own bool, accepted ...int) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
 	if err != nil { // What is wrong with it may be a part of a password.
 		return nil, errors.New("the URL can't be read: is every character of its user and its path escaped that has to be?")
@@ -113,7 +156,7 @@ func get(ctx context.Context, target string, header http.Header, own bool) (*htt
 	if err != nil {
 		return nil, fmt.Errorf("GET %s: %w", shown, err)
 	}
-	if response.StatusCode == http.StatusOK {
+	if response.StatusCode == http.StatusOK || slices.Contains(accepted, response.StatusCode) {
 		return response, nil
 	}
 	defer func() { _ = response.Body.Close() }()

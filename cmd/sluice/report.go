@@ -173,7 +173,7 @@ func findingOf(verdict dynamic.Verdict) finding {
 }
 
 // addProviders adds the required providers that have delivered nothing, unless a finding on their source says so.
-func (r *report) addProviders(state *pipeline.State) {
+func (r *report) addProviders(state *pipeline.State, in *inputs) {
 	for _, name := range undelivered(state) {
 		reported := slices.ContainsFunc(r.Findings, func(f finding) bool {
 			return f.Kind == string(dynamic.KindSource) && f.Severity == severityError && strings.HasSuffix(f.Name, "@"+name)
@@ -182,13 +182,19 @@ func (r *report) addProviders(state *pipeline.State) {
 			continue
 		}
 		message := state.Providers[name].State.String() + ": " + state.Providers[name].Reason
-		if name != "file" {
+		if name != "file" && in.manifests == nil && in.containers == nil {
 			message += "; --offline leaves this provider out"
 		}
-		r.add(finding{
-			Severity: severityError, Kind: "provider", Name: name, Message: message, text: "provider " + name + ": " + message,
-		})
+		r.addProvider(name, message)
 	}
+}
+
+// addProvider adds a provider that has delivered nothing.
+func (r *report) addProvider(name, message string) {
+	r.add(finding{
+		Severity: severityError, Kind: "provider", Name: name, Code: string(dynamic.CodeUnreadableSource), Message: message,
+		text: "provider " + name + ": " + message,
+	})
 }
 
 // undelivered returns the names of the required providers that have delivered nothing.

@@ -55,7 +55,7 @@ func (r *report) writeText(out io.Writer) {
 		_, _ = fmt.Fprintf(out, "%s%s\n", severity(onOneLine(f.text)), onOneLine(suffix))
 	}
 	for _, name := range r.Skipped {
-		say(out, "provider %s: not read (--offline)\n", name)
+		say(out, "provider %s: not read\n", name)
 	}
 	verdict := look.good("the configuration is valid")
 	if !r.Valid {

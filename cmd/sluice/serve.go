@@ -21,13 +21,16 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
-// serve runs Sluice until SIGTERM or SIGINT, and drains. It returns 0 after a clean end and 1, with one line, when it
-// cannot start or an entrypoint fails.
+// serve runs Sluice until SIGTERM or SIGINT, and drains. It returns 0 after a clean end, 2 when a flag is wrong, and
+// 1, with one line, when it cannot start for another reason or an entrypoint fails.
 func serve(args, environ []string, stderr io.Writer) int {
 	loaded, findings := static.Load(static.Sources{Args: args, Environ: environ})
 	if static.HasErrors(findings) {
 		printFindings(stderr, findings)
-		return 1
+		if static.FlagErrors(findings) {
+			return exitBroken
+		}
+		return exitNone
 	}
 	// The reader of a log's pipe may go away: the write then fails and does not end the process. SIGUSR1 has no meaning
 	// yet.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func findSource(api string, sources static.Sources) (source, error) {
 		return source{api: withScheme(api)}, nil
 	}
 	loaded, findings := static.Load(sources)
-	if !loaded.Empty() || len(sources.Args) > 0 {
+	if !loaded.Empty() || len(sources.Args) > 0 || sources.Alone {
 		return source{loaded: loaded, findings: findings}, nil
 	}
 	err := isSluice(localAPI)
@@ -62,11 +63,14 @@ func withScheme(api string) string {
 func isSluice(api string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), localTimeout)
 	defer cancel()
-	response, err := get(ctx, apiPath(api, "version"), nil, false)
+	response, err := get(ctx, apiPath(api, "version"), nil, false, http.StatusNotFound)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("what answers at %s serves no API; a Sluice does with api.insecure", api)
+	}
 	var version struct{ Codename string }
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&version); err != nil ||
 		version.Codename != codename {

@@ -30,8 +30,33 @@ func (s style) paint(colour, text string) string {
 }
 
 func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+	file := fileOf(out)
+	return file != nil && term.IsTerminal(int(file.Fd()))
+}
+
+// output is a Writer that keeps the first error of writing.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+// Write writes to the output; after an error nothing is written.
+func (o *output) Write(text []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	var n int
+	n, o.err = o.to.Write(text)
+	return n, o.err
+}
+
+// fileOf returns the file that an output is, or nil.
+func fileOf(out io.Writer) *os.File {
+	if wrapped, ok := out.(*output); ok {
+		out = wrapped.to
+	}
+	file, _ := out.(*os.File)
+	return file
 }
 
 // widthOf returns the number of columns of an output: that of COLUMNS, or that of the terminal, or 0 for no limit.
@@ -39,7 +64,7 @@ func widthOf(out io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return columns
 	}
-	if file, ok := out.(*os.File); ok {
+	if file := fileOf(out); file != nil {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
 			return width
 		}

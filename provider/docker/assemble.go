@@ -83,10 +83,13 @@ func (a *assembler) add(c *container, where *lookup) {
 		a.source(c, dynamic.Degraded, dynamic.CodeIneffectiveOption, "its labels have no effect: "+notEnabled)
 	}
 	if excluded != "" {
+		if excluded == notEnabled { // Traefik v1 exposed containers by labels of its own.
+			a.stray(c, func(label string) bool { return dynamic.LabelOfV1(label) != "" })
+		}
 		a.out.excluded[c.id] = excluded
 		return
 	}
-	a.stray(c)
+	a.stray(c, func(string) bool { return true })
 	one := a.provider.part(c, where)
 	if one == nil {
 		a.out.excluded[c.id] = notReachable
@@ -100,10 +103,12 @@ func (a *assembler) add(c *container, where *lookup) {
 	}
 }
 
-// stray reports the labels of a container that have no effect. A container that can't be reached is included, since its
-// port may be in a label of Traefik v1.
-func (a *assembler) stray(c *container) {
-	stray := slices.DeleteFunc(slices.Clone(c.declared.Stray), a.provider.constraints.Mentions)
+// stray reports the selected labels of a container that have no effect. A container that can't be reached is included,
+// since its port may be in a label of Traefik v1.
+func (a *assembler) stray(c *container, selected func(label string) bool) {
+	stray := slices.DeleteFunc(slices.Clone(c.declared.Stray), func(label string) bool {
+		return a.provider.constraints.Mentions(label) || !selected(label)
+	})
 	for i, written := range stray {
 		if i == maxUnusedLabels {
 			a.source(c, dynamic.Degraded, dynamic.CodeIneffectiveOption,

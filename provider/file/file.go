@@ -44,6 +44,8 @@ type Provider struct {
 	reload  chan struct{}
 	// staticFile is the file of the static configuration; empty if there is none.
 	staticFile string
+	// only are the files to read, whatever the directory holds; nil for all of it.
+	only []string
 
 	// The fields below are used by Provide only. They survive a restart of the provider, which keeps its last state.
 	decoder dynamic.Decoder
@@ -69,6 +71,9 @@ func WithSettle(quiet time.Duration) Option { return func(p *Provider) { p.settl
 // WithStaticFile names the file of the static configuration, whose static sections are none of the provider's. In other
 // files they are misplaced. By default there is no such file.
 func WithStaticFile(path string) Option { return func(p *Provider) { p.staticFile = path } }
+
+// WithFiles has the provider read these files alone, whatever file or directory is configured; nil changes nothing.
+func WithFiles(paths []string) Option { return func(p *Provider) { p.only = paths } }
 
 // New returns a provider for a file or a directory; exactly one must be configured. Provide reads them.
 func New(config static.FileProvider, logger telemetry.Logger, options ...Option) (*Provider, error) {

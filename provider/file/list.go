@@ -29,6 +29,10 @@ type failure struct {
 // list finds the files of the configuration.
 func (p *Provider) list() listing {
 	var out listing
+	if p.only != nil {
+		out.files = slices.Compact(slices.Sorted(slices.Values(p.only)))
+		return out
+	}
 	if p.config.Filename != "" {
 		out.files = []string{filepath.Clean(p.config.Filename)}
 		return out

@@ -20,6 +20,8 @@ const (
 	// viewerLines is how many lines may wait for a viewer, and viewerRate how many it gets a second at most. Further
 	// ones are dropped and counted.
 	viewerLines, viewerRate = 256, 200
+	// viewerBytes is how many bytes may wait for a viewer: the head of a single request may have a megabyte.
+	viewerBytes = 1 << 20
 )
 
 // ErrTooManyViewers is returned by Tail.Watch at the limit of eight viewers.
@@ -92,12 +94,18 @@ type Viewer struct {
 	filter TailFilter
 	lines  chan []byte
 	lost   atomic.Uint64
+	// waiting is the size of the lines that wait, in bytes.
+	waiting atomic.Int64
 	// second is the second of Unix time that admitted counts in. A race between two requests may admit a few more.
 	second, admitted atomic.Int64
 }
 
-// Lines yields a line for each request: an object of JSON without line breaks. The channel is never closed.
+// Lines yields a line for each request: an object of JSON without line breaks. The channel is never closed. Each line
+// must be released.
 func (v *Viewer) Lines() <-chan []byte { return v.lines }
+
+// Release makes room for further lines in place of one that was received from Lines.
+func (v *Viewer) Release(line []byte) { v.waiting.Add(-int64(len(line))) }
 
 // Lost returns how many selected requests were left out since the last call.
 func (v *Viewer) Lost() uint64 {
@@ -129,7 +137,7 @@ func (v *Viewer) admits() bool {
 	if last := v.second.Load(); last != now && v.second.CompareAndSwap(last, now) {
 		v.admitted.Store(0)
 	}
-	if len(v.lines) == cap(v.lines) || v.admitted.Add(1) > viewerRate {
+	if len(v.lines) == cap(v.lines) || v.waiting.Load() >= viewerBytes || v.admitted.Add(1) > viewerRate {
 		v.lost.Add(1)
 		return false
 	}
@@ -137,11 +145,16 @@ func (v *Viewer) admits() bool {
 }
 
 func (v *Viewer) leave(text []byte) {
-	select {
-	case v.lines <- text:
-	default:
-		v.lost.Add(1)
+	size := int64(len(text))
+	if v.waiting.Add(size) <= viewerBytes {
+		select {
+		case v.lines <- text:
+			return
+		default:
+		}
 	}
+	v.waiting.Add(-size)
+	v.lost.Add(1)
 }
 
 // TailFilter selects requests. An empty field selects all, and a request must match every field.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,6 +90,25 @@ func TestTailShowsNoSecret(t *testing.T) {
 		if value == "hunter2" || key == "request_Authorization" {
 			t.Errorf("%s is shown as %v", key, value)
 		}
+	}
+}
+
+// TestTailBoundsTheBytesThatWait proves that requests with large heads do not fill the memory.
+func TestTailBoundsTheBytesThatWait(t *testing.T) {
+	tail := accesslog.NewTail()
+	viewer := watch(t, tail, "")
+	for range 10 {
+		tail.Finished(finished("/"+strings.Repeat("x", 300<<10), 200))
+	}
+	if lines, lost := len(viewer.Lines()), viewer.Lost(); lines != 3 || lost != 7 {
+		t.Errorf("%d lines of 300 KiB wait, %d lost; want 3 and 7", lines, lost)
+	}
+	for range 3 {
+		viewer.Release(<-viewer.Lines())
+	}
+	tail.Finished(finished("/", 200))
+	if lines := len(viewer.Lines()); lines != 1 {
+		t.Errorf("%d lines wait after the others were released, want 1", lines)
 	}
 }
 

@@ -32,9 +32,9 @@ items:
 
 func read(t *testing.T) *manifest.Server {
 	t.Helper()
-	objects, err := manifest.Read("all.yaml", []byte(documents))
-	if err != nil || len(objects) != 3 {
-		t.Fatalf("%d objects, %v", len(objects), err)
+	objects, faults := manifest.Read("all.yaml", []byte(documents))
+	if len(faults) != 0 || len(objects) != 3 {
+		t.Fatalf("%d objects, %v", len(objects), faults)
 	}
 	return manifest.NewServer(objects)
 }
@@ -112,9 +112,18 @@ func TestWhatIsNoManifest(t *testing.T) {
 	for text, want := range map[string]string{
 		"apiVersion: v1\nkind: Service\n---\nfoo: bar\n": "x.yaml:4: the document has no apiVersion or no kind",
 		"a: b: c\n": "x.yaml:1: ",
+		"apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: \"80\"}]}\n": "x.yaml:1: Service a: " +
+			"spec.ports.port: a string is not allowed here",
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\ndata: {x: 1}\n": "x.yaml:1: Secret b/a: data",
+		"apiVersion: traefik.io/v1alpha1\nkind: Middleware\nmetadata: hello\n":            "x.yaml:1: Middleware: metadata: ",
 	} {
-		if _, err := manifest.Read("x.yaml", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
+		const fine = "---\napiVersion: v1\nkind: Service\nmetadata: {name: fine}\n"
+		objects, faults := manifest.Read("x.yaml", []byte(text+fine))
+		if len(faults) != 1 || !strings.HasPrefix(faults[0].String(), want) {
+			t.Errorf("%q: %v, want %s", text, faults, want)
+		}
+		if len(objects) == 0 || objects[len(objects)-1].GetName() != "fine" {
+			t.Errorf("%q: %d objects, want that of the other document among them", text, len(objects))
 		}
 	}
 	if manifest.IsManifest([]byte("http:\n  routers: {}\n")) || !manifest.IsManifest([]byte(documents)) {
@@ -128,8 +137,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("apiVersion: v1\nkind: List\nitems: [1, {kind: Secret, stringData: 1, data: []}]\n"))
 	f.Add([]byte("apiVersion: v1\nkind: Secret\nmetadata: []\nstringData: {a: b}\ndata: 1\n"))
 	f.Fuzz(func(_ *testing.T, data []byte) {
-		if objects, err := manifest.Read("x.yaml", data); err == nil {
-			manifest.NewServer(objects)
-		}
+		objects, _ := manifest.Read("x.yaml", data)
+		manifest.NewServer(objects)
 	})
 }

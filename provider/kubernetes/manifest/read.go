@@ -3,8 +3,15 @@ package manifest
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -32,39 +39,142 @@ func IsManifest(data []byte) bool {
 	return false
 }
 
-// Read returns the objects of a text. A document that is not an object is an error with file and line; empty ones are
-// skipped.
-func Read(file string, data []byte) ([]Object, error) {
-	var objects []Object
+// Fault is a document, or an object in it, that cannot be read. It is left out.
+type Fault struct {
+	// File and Line are where the document begins, or where its syntax is wrong.
+	File string
+	Line int
+	// Object is its kind, namespace and name, as far as they are known.
+	Object string
+	// Reason is what is wrong.
+	Reason string
+}
+
+// String returns FILE:LINE: OBJECT: REASON.
+func (f Fault) String() string {
+	if f.Object == "" {
+		return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Reason)
+	}
+	return fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Object, f.Reason)
+}
+
+// Read returns the objects of a text, and what in it cannot be read. Empty documents are skipped.
+func Read(file string, data []byte) ([]Object, []Fault) {
+	r := reader{file: file}
 	for _, document := range split(data) {
-		var content map[string]any
-		if err := yaml.Unmarshal(document.text, &content); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", file, document.line, err)
-		}
-		if len(content) == 0 {
-			continue
-		}
-		one := &unstructured.Unstructured{Object: content}
-		if one.GetAPIVersion() == "" || one.GetKind() == "" {
-			return nil, fmt.Errorf("%s:%d: the document has no apiVersion or no kind", file, document.line)
-		}
-		if !one.IsList() {
-			objects = append(objects, Object{complete(one), file, document.line})
-			continue
-		}
-		err := one.EachListItem(func(item runtime.Object) error {
-			member, ok := item.(*unstructured.Unstructured)
-			if !ok || member.GetKind() == "" {
-				return fmt.Errorf("%s:%d: an item of the list has no kind", file, document.line)
-			}
-			objects = append(objects, Object{complete(member), file, document.line})
+		r.read(document)
+	}
+	return r.objects, r.faults
+}
+
+// reader reads the documents of a file.
+type reader struct {
+	file    string
+	objects []Object
+	faults  []Fault
+}
+
+func (r *reader) refuse(line int, object, reason string) {
+	r.faults = append(r.faults, Fault{File: r.file, Line: line, Object: object, Reason: reason})
+}
+
+// read adds the objects of a document.
+func (r *reader) read(document text) {
+	var content map[string]any
+	if err := yaml.Unmarshal(document.text, &content); err != nil {
+		r.refuse(document.line, "", err.Error())
+		return
+	}
+	if len(content) == 0 {
+		return
+	}
+	one := &unstructured.Unstructured{Object: content}
+	if one.GetAPIVersion() == "" || one.GetKind() == "" {
+		r.refuse(document.line, "", "the document has no apiVersion or no kind")
+		return
+	}
+	if !one.IsList() {
+		r.add(one, document.line)
+		return
+	}
+	err := one.EachListItem(func(item runtime.Object) error {
+		member, ok := item.(*unstructured.Unstructured)
+		if !ok || member.GetKind() == "" {
+			r.refuse(document.line, "", "an item of the list has no kind")
 			return nil
-		})
-		if err != nil {
-			return nil, err
+		}
+		r.add(member, document.line)
+		return nil
+	})
+	if err != nil {
+		r.refuse(document.line, "", err.Error())
+	}
+}
+
+// add adds an object whose fields have the types that clients decode.
+func (r *reader) add(object *unstructured.Unstructured, line int) {
+	if reason := undecodable(object); reason != "" {
+		r.refuse(line, describe(object), reason)
+		return
+	}
+	r.objects = append(r.objects, Object{complete(object), r.file, line})
+}
+
+// describe returns the kind, the namespace and the name of an object.
+func describe(object *unstructured.Unstructured) string {
+	name := object.GetName()
+	if namespace := object.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	return strings.TrimSpace(object.GetKind() + " " + name)
+}
+
+// undecodable returns the reason why clients cannot decode an object; one such object in a list makes the list
+// undecodable. The kinds of v1alpha1 report malformed fields by themselves.
+func undecodable(object *unstructured.Unstructured) string {
+	encoded, err := json.Marshal(object.Object)
+	if err != nil {
+		return err.Error()
+	}
+	targets := []any{&metav1.PartialObjectMetadata{}}
+	if typed := typeOf(object.GetAPIVersion(), object.GetKind()); typed != nil {
+		targets = append(targets, typed)
+	}
+	for _, target := range targets {
+		if err := json.Unmarshal(encoded, target); err != nil {
+			return explain(err)
 		}
 	}
-	return objects, nil
+	return ""
+}
+
+// typeOf returns an empty object of a kind that is read; nil for any other.
+func typeOf(apiVersion, kind string) any {
+	switch apiVersion + " " + kind {
+	case "v1 Service":
+		return &corev1.Service{}
+	case "v1 Secret":
+		return &corev1.Secret{}
+	case "v1 ConfigMap":
+		return &corev1.ConfigMap{}
+	case "v1 Node":
+		return &corev1.Node{}
+	case "discovery.k8s.io/v1 EndpointSlice":
+		return &discoveryv1.EndpointSlice{}
+	case "networking.k8s.io/v1 Ingress":
+		return &networkingv1.Ingress{}
+	case "networking.k8s.io/v1 IngressClass":
+		return &networkingv1.IngressClass{}
+	}
+	return nil
+}
+
+// explain returns an error of decoding without the words of Go.
+func explain(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return fmt.Sprintf("%s: a %s is not allowed here", wrong.Field, wrong.Value)
+	}
+	return err.Error()
 }
 
 // text is one document of a stream, and its first line.

@@ -20,12 +20,16 @@ import (
 type Server struct {
 	objects map[schema.GroupVersionResource][]Object
 	kinds   map[schema.GroupVersionResource]string
+	places  map[place]Object // the first object of a kind and name
 }
+
+// place is what an origin knows of an object.
+type place struct{ kind, namespace, name string }
 
 // NewServer returns a server of objects.
 func NewServer(objects []Object) *Server {
 	s := &Server{
-		objects: map[schema.GroupVersionResource][]Object{},
+		objects: map[schema.GroupVersionResource][]Object{}, places: map[place]Object{},
 		kinds: map[schema.GroupVersionResource]string{
 			{Version: "v1", Resource: "services"}:                                   "Service",
 			{Version: "v1", Resource: "secrets"}:                                    "Secret",
@@ -41,6 +45,10 @@ func NewServer(objects []Object) *Server {
 		resource := object.GroupVersionKind().GroupVersion().WithResource(plural(object.GetKind()))
 		s.objects[resource] = append(s.objects[resource], object)
 		s.kinds[resource] = object.GetKind()
+		at := place{object.GetKind(), object.GetNamespace(), object.GetName()}
+		if _, known := s.places[at]; !known {
+			s.places[at] = object
+		}
 	}
 	return s
 }
@@ -62,15 +70,8 @@ func (s *Server) Find(resource *dynamic.Resource) (file string, line int) {
 	if resource == nil {
 		return "", 0
 	}
-	for _, objects := range s.objects {
-		for _, object := range objects {
-			if object.GetKind() == resource.Kind && object.GetNamespace() == resource.Namespace &&
-				object.GetName() == resource.Name {
-				return object.File, object.Line
-			}
-		}
-	}
-	return "", 0
+	found := s.places[place{resource.Kind, resource.Namespace, resource.Name}]
+	return found.File, found.Line
 }
 
 // RoundTrip answers one request.
