@@ -120,7 +120,8 @@ func TestReadyURLFollowsTheStaticConfiguration(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := readyURL(static.Sources{Args: test.args, Environ: test.environ})
+			loaded, findings := static.Load(static.Sources{Args: test.args, Environ: test.environ})
+			got, err := readyURL(loaded, findings, len(test.args) == 0)
 			if got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
