@@ -50,6 +50,14 @@ const (
 	CodeInvalidReference Code = "InvalidReference"
 )
 
+// The codes of xDS.
+const (
+	// CodeNotPublished is for a service that cannot be expressed in xDS.
+	CodeNotPublished Code = "NotPublished"
+	// CodeRejectedByClient is for resources that an xDS client has rejected (NACK).
+	CodeRejectedByClient Code = "RejectedByClient"
+)
+
 // The codes of references to what does not exist, or not yet.
 const (
 	// CodeMissingEntryPoint is for a router none of whose entrypoints exists, and for one with an entrypoint that does

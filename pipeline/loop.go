@@ -107,6 +107,10 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	if p.options.Files != nil {
 		files = p.options.Files.Changed()
 	}
+	var verdicts <-chan struct{}
+	if p.options.Verdicts != nil {
+		verdicts = p.options.Verdicts.Changed()
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -118,6 +122,8 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		case <-p.options.Endpoints.Changed():
 		case <-files:
 			p.touch(time.Now())
+		case <-verdicts:
+			p.judge()
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -220,7 +226,7 @@ func (p *Pipeline) apply(now time.Time, final bool) {
 	// Perhaps an object is declared in another place, or another provider has spoken.
 	latest := p.latest()
 	latest.configuration, latest.included, latest.origins = p.merged, p.included, p.merger.origins
-	latest.verdicts = combine(p.merged, p.merger.origins, latest.compiled.Verdicts)
+	latest.verdicts = p.combine(p.merged, p.merger.origins, latest.compiled.Verdicts)
 	if p.waiting == nil {
 		clear(p.merging)
 		p.amend(p.publishVerdicts())

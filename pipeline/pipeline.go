@@ -76,6 +76,15 @@ type VerdictSink interface {
 	Publish(verdicts []dynamic.Verdict)
 }
 
+// VerdictSource has verdicts of its own on objects of the active configuration: a consumer that cannot use an object
+// which the router can.
+type VerdictSource interface {
+	// Changed returns a channel that holds a value when Verdicts returns others than before.
+	Changed() <-chan struct{}
+	// Verdicts returns all verdicts. The origins of declared objects are filled in.
+	Verdicts() []dynamic.Verdict
+}
+
 // Metrics records generations and verdicts; metrics.Metrics does.
 type Metrics interface {
 	// Reloaded records the activation of a table.
@@ -101,6 +110,8 @@ type Options struct {
 	Files Files
 	// Sinks get every verdict.
 	Sinks []VerdictSink
+	// Verdicts may be nil.
+	Verdicts VerdictSource
 	// Metrics may be nil.
 	Metrics Metrics
 	// Precedence is the option providers.precedence: where only one provider can define an object, the one that is named

@@ -38,7 +38,7 @@ func (p *Pipeline) compile(now time.Time, final bool) {
 		origins:       p.merger.origins,
 		configuration: p.merged,
 		included:      p.included,
-		verdicts:      combine(p.merged, p.merger.origins, compiled.Verdicts),
+		verdicts:      p.combine(p.merged, p.merger.origins, compiled.Verdicts),
 	}
 	p.references.compiled(compiled.AddedEndpointSets, compiled.RemovedEndpointSets)
 	next.missing = p.references.missing(p.options.Endpoints.Known)

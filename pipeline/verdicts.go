@@ -83,6 +83,26 @@ func combine(configuration *dynamic.Configuration, from origins, compiled []dyna
 	return sortedVerdicts(all)
 }
 
+// combine returns everything that is known to be wrong, with the verdicts of the consumer Options.Verdicts.
+func (p *Pipeline) combine(configuration *dynamic.Configuration, from origins, compiled []dynamic.Verdict) []dynamic.Verdict {
+	if p.options.Verdicts != nil {
+		compiled = slices.Concat(compiled, p.options.Verdicts.Verdicts())
+	}
+	return combine(configuration, from, compiled)
+}
+
+// judge takes the verdicts of the consumer Options.Verdicts, which have changed.
+func (p *Pipeline) judge() {
+	latest := p.latest()
+	if latest.configuration == nil {
+		return
+	}
+	latest.verdicts = p.combine(latest.configuration, latest.origins, latest.compiled.Verdicts)
+	if p.waiting == nil {
+		p.amend(p.publishVerdicts())
+	}
+}
+
 // Difference returns what has become known between two lists of verdicts, which are sorted as in a State: every verdict
 // of each object whose verdicts are new or have changed, and an accepting one for each object that has none any more.
 // Both lists are new, and in order of kind and name.

@@ -22,6 +22,7 @@ func (l *loader) validate() {
 	l.dns()
 	l.management()
 	l.core()
+	l.xds()
 }
 
 // core checks the syntax of rules.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -42,19 +41,13 @@ func routerEntryPoints(config *static.Configuration) ([]router.EntryPoint, error
 			Middlewares: declared.HTTP.Middlewares,
 			TLS:         routerTLS(declared.HTTP.TLS),
 			Observe:     observed(&declared.Observability),
-			Loopback:    loopback(address.Host),
+			Loopback:    static.Loopback(address.Host),
 
 			AnyForwarded: declared.ForwardedHeaders.Insecure || trustsMost(declared.ForwardedHeaders.TrustedIPs),
 			AnyPeer:      proxy != nil && (proxy.Insecure || trustsMost(proxy.TrustedIPs)),
 		})
 	}
 	return found, nil
-}
-
-// loopback reports whether an address is reached from this machine alone.
-func loopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // trustsMost reports whether a list of trusted peers includes half of all addresses or more.

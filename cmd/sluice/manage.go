@@ -10,6 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/api"
 	"github.com/sluiceproxy/sluice/api/bundle"
 	"github.com/sluiceproxy/sluice/api/dashboard"
+	"github.com/sluiceproxy/sluice/api/discovery"
 	"github.com/sluiceproxy/sluice/api/live"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/router"
@@ -55,6 +56,9 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 	parts := []api.Part{m.live, bundle.New(bundle.Options{
 		State: s.pipeline, Static: config, Metrics: metrics.Handler(), Logger: logger,
 	})}
+	if s.publication != nil {
+		parts = append(parts, discovery.New(s.publication.server, logger))
+	}
 	if config.API.Dashboard {
 		page := dashboard.New(dashboard.Options{BasePath: config.API.BasePath, Name: config.API.DashboardName})
 		parts = append(parts, page)

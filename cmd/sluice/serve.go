@@ -107,6 +107,10 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 	if err != nil {
 		return err
 	}
+	published, err := s.publish(ctx)
+	if err != nil {
+		return err
+	}
 	hangups := notify(syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	rotations := notify(syscall.SIGUSR1)
@@ -124,6 +128,11 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 	} {
 		behind.Go(func() { task(background) })
 	}
+	behind.Go(func() {
+		if err := published(background); err != nil {
+			abort(err)
+		}
+	})
 	access := s.observability.access
 	if access != nil {
 		behind.Go(func() { _ = access.Run(background) }) // It has logged what it could not write.

@@ -35,6 +35,7 @@ type system struct {
 	compiler      *router.Compiler
 	pipeline      *pipeline.Pipeline
 	management    *management
+	publication   *publication // nil without the option xds
 }
 
 // loggers are the loggers of the subsystems; log.Log is.
@@ -88,7 +89,11 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Internals:   internals(config),
 		RequireAuth: config.API != nil && config.API.RequireAuth,
 	}, s.target)
-	s.pipeline = pipeline.New(pipeline.Options{
+	state := func() *pipeline.State { return s.pipeline.State() }
+	if s.publication, err = newPublication(config.XDS, state, metrics, logs.For(log.SubsystemXDS)); err != nil {
+		return nil, err
+	}
+	options := pipeline.Options{
 		Source:    provider.NewHub(s.sources.entries, logs.For(log.SubsystemProvider)),
 		Compiler:  s.compiler,
 		Endpoints: s.balancing.registry,
@@ -101,7 +106,12 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Metrics:    metrics,
 		Precedence: config.Providers.Precedence,
 		MaxHold:    maxHold(config),
-	})
+	}
+	if s.publication != nil {
+		options.EndpointSinks = []pipeline.EndpointSink{s.publication.publisher}
+		options.Verdicts = s.publication.publisher
+	}
+	s.pipeline = pipeline.New(options)
 	s.management = newManagement(s, internal)
 	s.countStatus()
 	return s, nil

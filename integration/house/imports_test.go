@@ -11,7 +11,8 @@ import (
 // layers lists for each top-level folder which others it may import, each with its subfolders: the direction in which
 // data flows. The leaves below may be imported by all; cmd and integration may import everything and are not imported.
 var layers = map[string][]string{
-	"api":          {"pipeline", "router"}, // It passes questions on to the table that serves.
+	"api":          {"pipeline", "router", "xds"}, // It passes questions on to the table that serves.
+	"xds":          {"pipeline", "loadbalancer"},
 	"pipeline":     {"provider", "router", "loadbalancer"},
 	"entrypoint":   {"router", "certificate", "http1/server", "http1/wire"},
 	"router":       {"middleware", "forward", "loadbalancer", "certificate"},
@@ -95,8 +96,11 @@ var libraries = []struct {
 	{"github.com/prometheus/client_model", []string{"telemetry/metrics", "telemetry/push"}, "as for client_golang"},
 	{"github.com/prometheus/common", []string{"telemetry/metrics"}, "the page of metrics is written there"},
 	{"go.opentelemetry.io", []string{"telemetry"}, "other packages trace through telemetry's interfaces"},
-	{"google.golang.org/protobuf", []string{"telemetry"}, "what collectors get is written there"},
-	{"google.golang.org/grpc", []string{"telemetry"}, "collectors of OpenTelemetry are reached by it"},
+	{"google.golang.org/protobuf", []string{"telemetry", "xds"}, "what collectors and xDS clients get is written there"},
+	{"google.golang.org/grpc", []string{"telemetry", "xds"}, "collectors of OpenTelemetry and xDS clients speak it"},
+	{"google.golang.org/genproto", []string{"xds"}, "the status in which an xDS client rejects a response"},
+	{"github.com/envoyproxy/go-control-plane", []string{"xds"}, "the types, caches and streams of xDS"},
+	{"github.com/cncf/xds", []string{"xds"}, "the types of xDS that Envoy does not define"},
 	{"gopkg.in/natefinch/lumberjack.v2", []string{"telemetry"}, "log files are rotated where they are written"},
 	{"github.com/mitchellh/hashstructure", []string{"dynamic"}, "there is one fingerprint"},
 	{

@@ -36,6 +36,8 @@ const (
 	SubsystemKubernetes = "provider.kubernetes"
 	// SubsystemDNS is for the resolution of servers that are given by name.
 	SubsystemDNS = "provider.dns"
+	// SubsystemXDS is for the publication to xDS clients.
+	SubsystemXDS = "xds"
 	// SubsystemAPI is for the API and the dashboard.
 	SubsystemAPI = "api"
 	// SubsystemTelemetry is for access log, metrics and traces themselves.
@@ -49,7 +51,7 @@ func Subsystems() []string {
 	return []string{
 		SubsystemMain, SubsystemEntrypoint, SubsystemRequests, SubsystemMiddleware,
 		SubsystemLoadBalancer, SubsystemPipeline, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemKubernetes,
-		SubsystemDNS, SubsystemAPI, SubsystemTelemetry, SubsystemLibrary,
+		SubsystemDNS, SubsystemXDS, SubsystemAPI, SubsystemTelemetry, SubsystemLibrary,
 	}
 }
 

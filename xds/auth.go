@@ -1,0 +1,173 @@
+package xds
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// certificateInterval is how old the certificates that were read may be when a connection begins.
+const certificateInterval = 10 * time.Second
+
+// certificates are the files of static.XDSTLS, read again at most every certificateInterval.
+type certificates struct {
+	config static.XDSTLS
+	logger telemetry.Logger
+
+	mu     sync.Mutex
+	read   time.Time
+	digest [sha256.Size]byte
+	loaded *tls.Config
+}
+
+// NewTLS returns the TLS configuration of the server. The files are read now, and again when a connection begins later:
+// what does not load then is logged, and the last certificates stay in use. It fails when they do not load now.
+func NewTLS(config static.XDSTLS, logger telemetry.Logger) (*tls.Config, error) {
+	c := &certificates{config: config, logger: logger}
+	loaded, digest, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	c.read, c.digest, c.loaded = time.Now(), digest, loaded
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(time.Now()), nil },
+	}, nil
+}
+
+// current returns the configuration of a new connection.
+func (c *certificates) current(now time.Time) *tls.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.read) < certificateInterval {
+		return c.loaded
+	}
+	c.read = now
+	loaded, digest, err := c.load()
+	switch {
+	case err != nil:
+		c.logger.Error("the certificates of xDS do not load; the last ones stay in use", "error", err)
+	case digest != c.digest:
+		c.digest, c.loaded = digest, loaded
+		c.logger.Info("the certificates of xDS have changed")
+	}
+	return c.loaded
+}
+
+// load reads the files.
+func (c *certificates) load() (*tls.Config, [sha256.Size]byte, error) {
+	var digest [sha256.Size]byte
+	certificate, err := document.ReadPEM("xds.tls.certFile", c.config.CertFile)
+	if err != nil {
+		return nil, digest, err
+	}
+	key, err := document.ReadPEM("xds.tls.keyFile", c.config.KeyFile)
+	if err != nil {
+		return nil, digest, err
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, digest, fmt.Errorf("xds.tls: certFile and keyFile: %w", err)
+	}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{pair},
+	}
+	parts := [][]byte{certificate, key}
+	for i, file := range c.config.CAFiles {
+		option := fmt.Sprintf("xds.tls.caFiles[%d]", i)
+		authorities, err := document.ReadPEM(option, file)
+		if err != nil {
+			return nil, digest, err
+		}
+		if config.ClientCAs == nil {
+			config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		}
+		if !config.ClientCAs.AppendCertsFromPEM(authorities) {
+			return nil, digest, fmt.Errorf("%s (%s) holds no certificate", option, document.DescribePEM(file))
+		}
+		parts = append(parts, authorities)
+	}
+	return config, sha256.Sum256(bytes.Join(parts, []byte{0})), nil
+}
+
+// Identities authenticates clients by their certificates (xds.clients).
+type Identities struct{ clients []static.XDSClient }
+
+// NewIdentities returns an Authenticator, or nil without clients: then every client may see everything.
+func NewIdentities(clients []static.XDSClient) Authenticator {
+	if len(clients) == 0 {
+		return nil
+	}
+	return &Identities{clients: clients}
+}
+
+// Views returns the groups of namespaces that clients are bound to.
+func Views(clients []static.XDSClient) [][]string {
+	var views [][]string
+	for i := range clients {
+		if namespaces := namespacesOf(&clients[i]); namespaces != nil {
+			views = append(views, namespaces)
+		}
+	}
+	return views
+}
+
+// namespacesOf returns the namespaces of a client; nil for all.
+func namespacesOf(client *static.XDSClient) []string {
+	for _, namespace := range client.Namespaces {
+		if namespace == static.AllNamespaces {
+			return nil
+		}
+	}
+	return client.Namespaces
+}
+
+// Authenticate returns the namespaces of the first client whose identity a name in the certificate matches.
+func (i *Identities) Authenticate(ctx context.Context) (identity string, namespaces []string, err error) {
+	names, err := certificateNames(ctx)
+	if err != nil {
+		return "", nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	for at := range i.clients {
+		for _, name := range names {
+			if matched, err := path.Match(i.clients[at].Identity, name); err == nil && matched {
+				return name, namespacesOf(&i.clients[at]), nil
+			}
+		}
+	}
+	return "", nil, status.Error(codes.PermissionDenied, "no identity of xds.clients matches the client's certificate")
+}
+
+// certificateNames returns the URIs and DNS names of the client's verified certificate.
+func certificateNames(ctx context.Context) ([]string, error) {
+	from, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil, errors.New("the client has no address")
+	}
+	info, ok := from.AuthInfo.(credentials.TLSInfo)
+	if !ok || len(info.State.VerifiedChains) == 0 {
+		return nil, errors.New("the client has presented no certificate")
+	}
+	leaf := info.State.VerifiedChains[0][0]
+	names := make([]string, 0, len(leaf.URIs)+len(leaf.DNSNames))
+	for _, uri := range leaf.URIs {
+		names = append(names, uri.String())
+	}
+	return append(names, leaf.DNSNames...), nil
+}

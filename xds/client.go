@@ -1,0 +1,199 @@
+package xds
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// Client is one stream, for the API.
+type Client struct {
+	// Node is the id of the client's node, and Address its address.
+	Node    string `json:"node"`
+	Address string `json:"address"`
+	// Identity is the name in the client's certificate or token; empty without one.
+	Identity string `json:"identity,omitempty"`
+	// Namespaces are those that the client may see; empty for all.
+	Namespaces []string `json:"namespaces,omitempty"`
+	// Agent is the program of the client, with its version.
+	Agent string `json:"agent,omitempty"`
+	// Protocol is sotw (state of the world) or delta (incremental).
+	Protocol string `json:"protocol"`
+	// Since is when the stream began.
+	Since time.Time `json:"since"`
+	// Types are the subscribed types, in order.
+	Types []ClientType `json:"types"`
+}
+
+// ClientType is one type of a stream, for the API.
+type ClientType struct {
+	// Type is lds, rds, cds or eds.
+	Type string `json:"type"`
+	// Names are the subscribed resources, in order; * is all.
+	Names []string `json:"names"`
+	// Sent and Acknowledged are the last versions.
+	Sent         string `json:"sent"`
+	Acknowledged string `json:"acknowledged"`
+	// Status is synced, pending (sent and not acknowledged), rejected, or empty when nothing was sent.
+	Status string `json:"status,omitempty"`
+	// SentAt and AcknowledgedAt are when.
+	SentAt         *time.Time `json:"sentAt,omitempty"`
+	AcknowledgedAt *time.Time `json:"acknowledgedAt,omitempty"`
+	// Rejected is the last response that the client has not accepted, until it accepts one.
+	Rejected *Rejection `json:"rejected,omitempty"`
+}
+
+// The statuses of a type of a stream.
+const (
+	// StatusSynced is for a last response that the client has accepted.
+	StatusSynced = "synced"
+	// StatusPending is for one that it has not answered yet.
+	StatusPending = "pending"
+	// StatusRejected is for one that it has not accepted.
+	StatusRejected = "rejected"
+)
+
+// client returns the state of the stream.
+func (s *stream) client() Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	protocol := "sotw"
+	if s.delta {
+		protocol = "delta"
+	}
+	one := Client{
+		Node: s.nodeID(), Address: s.address, Identity: s.identity, Namespaces: s.namespaces, Agent: agent(s.node),
+		Protocol: protocol, Since: s.since, Types: []ClientType{},
+	}
+	for typeURL, state := range s.types {
+		one.Types = append(one.Types, state.clientType(shortType(typeURL)))
+	}
+	slices.SortFunc(one.Types, func(a, b ClientType) int { return strings.Compare(a.Type, b.Type) })
+	return one
+}
+
+// agent returns the name and version of the client's program.
+func agent(node *corev3.Node) string {
+	return strings.TrimSpace(node.GetUserAgentName() + " " + node.GetUserAgentVersion())
+}
+
+// clientType returns the state of a type.
+func (s *subscription) clientType(kind string) ClientType {
+	one := ClientType{
+		Type: kind, Names: slices.Sorted(maps.Keys(s.names)), Sent: s.sent, Acknowledged: s.acked, Rejected: s.rejected,
+	}
+	if len(one.Names) == 0 {
+		one.Names = []string{}
+	}
+	if !s.sentAt.IsZero() {
+		sent := s.sentAt
+		one.SentAt, one.Status = &sent, StatusPending
+	}
+	if !s.ackedAt.IsZero() {
+		acked := s.ackedAt
+		one.AcknowledgedAt = &acked
+	}
+	switch {
+	case s.rejected != nil:
+		one.Status = StatusRejected
+	case s.sent != "" && s.sent == s.acked && !s.ackedAt.Before(s.sentAt):
+		one.Status = StatusSynced
+	}
+	return one
+}
+
+// Clients returns the state of all streams, by node and address.
+func (s *Server) Clients() []Client {
+	s.mu.Lock()
+	streams := slices.Collect(maps.Values(s.streams))
+	s.mu.Unlock()
+	clients := make([]Client, 0, len(streams))
+	for _, one := range streams {
+		clients = append(clients, one.client())
+	}
+	slices.SortFunc(clients, func(a, b Client) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Address, b.Address), a.Since.Compare(b.Since))
+	})
+	return clients
+}
+
+// Resource is one published resource, for the API.
+type Resource struct {
+	// Type is lds, rds, cds or eds.
+	Type string `json:"type"`
+	// Name is its name.
+	Name string `json:"name"`
+	// Resource is its content in the JSON form of Protocol Buffers.
+	Resource json.RawMessage `json:"resource"`
+}
+
+// Resources returns what the streams of a node have subscribed to, or all resources for an empty node; ok is false when
+// there is no such node.
+func (s *Server) Resources(node string) (resources []Resource, ok bool, err error) {
+	if node == "" {
+		resources, err = s.publisher.all.shown(nil)
+		return resources, true, err
+	}
+	s.mu.Lock()
+	streams := slices.Collect(maps.Values(s.streams))
+	s.mu.Unlock()
+	for _, one := range streams {
+		names, of := one.subscribed()
+		if of != node {
+			continue
+		}
+		part, err := one.view.shown(names)
+		if err != nil {
+			return nil, true, err
+		}
+		resources, ok = append(resources, part...), true
+	}
+	slices.SortFunc(resources, compareResources)
+	return slices.CompactFunc(resources, func(a, b Resource) bool { return a.Type == b.Type && a.Name == b.Name }), ok, nil
+}
+
+// subscribed returns the names of the stream's subscriptions by type URL, and the id of its node. A type without names is
+// subscribed as a whole.
+func (s *stream) subscribed() (names map[string][]string, node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names = make(map[string][]string, len(s.types))
+	for typeURL, one := range s.types {
+		names[typeURL] = slices.AppendSeq([]string{}, maps.Keys(one.names))
+		if _, all := one.names[wildcard]; all || len(one.names) == 0 {
+			names[typeURL] = nil
+		}
+	}
+	return names, s.nodeID()
+}
+
+// shown returns the resources of the types in names, or of all types for nil, for the API.
+func (v *view) shown(names map[string][]string) ([]Resource, error) {
+	var all []Resource
+	for _, typeURL := range typeURLs() {
+		wanted, subscribed := names[typeURL]
+		if names != nil && !subscribed {
+			continue
+		}
+		for name, content := range v.resources(typeURL, wanted) {
+			encoded, err := protojson.Marshal(content)
+			if err != nil {
+				return nil, fmt.Errorf("encoding %s %s: %w", shortType(typeURL), name, err)
+			}
+			all = append(all, Resource{Type: shortType(typeURL), Name: name, Resource: encoded})
+		}
+	}
+	slices.SortFunc(all, compareResources)
+	return all, nil
+}
+
+func compareResources(a, b Resource) int {
+	return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,160 @@
+package xds
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
+	translation "github.com/sluiceproxy/sluice/xds/resource"
+)
+
+// applyState publishes the services that have changed since the last State, and those that refer to them.
+func (l *loop) applyState(state *pipeline.State, now time.Time) {
+	unusable := quarantined(state.Verdicts)
+	changed := map[string]bool{}
+	if state.Configuration != l.configuration {
+		for ref := range state.Configuration.Changed(l.configuration) {
+			if ref.Kind == dynamic.KindService {
+				changed[ref.Name] = true
+			}
+		}
+	}
+	for name := range difference(unusable, l.unusable) {
+		changed[name] = true
+	}
+	l.configuration, l.unusable = state.Configuration, unusable
+	if len(changed) == 0 {
+		return
+	}
+	for name := range l.affected(changed) {
+		l.translate(name, state, now)
+	}
+	l.publisher.refuse(l.verdicts())
+}
+
+// quarantined returns the names of the services that are not applied.
+func quarantined(verdicts []dynamic.Verdict) map[string]bool {
+	names := map[string]bool{}
+	for _, verdict := range verdicts {
+		if verdict.Ref.Kind == dynamic.KindService && verdict.Status == dynamic.Quarantined {
+			names[verdict.Ref.Name] = true
+		}
+	}
+	return names
+}
+
+// difference returns the names that one of two sets has.
+func difference(a, b map[string]bool) map[string]bool {
+	names := map[string]bool{}
+	for name := range a {
+		if !b[name] {
+			names[name] = true
+		}
+	}
+	for name := range b {
+		if !a[name] {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// affected returns the services and all that refer to them, directly or through others.
+func (l *loop) affected(changed map[string]bool) map[string]bool {
+	all := maps.Clone(changed)
+	for queue := slices.Collect(maps.Keys(changed)); len(queue) > 0; {
+		name := queue[0]
+		queue = queue[1:]
+		for user := range l.users[name] {
+			if !all[user] {
+				all[user] = true
+				queue = append(queue, user)
+			}
+		}
+	}
+	return all
+}
+
+// lookup returns a service that can be used, or nil.
+func (l *loop) lookup(name string) *dynamic.Service {
+	if l.unusable[name] {
+		return nil
+	}
+	found, _ := l.configuration.Object(dynamic.Ref{Kind: dynamic.KindService, Name: name}).(*dynamic.Service)
+	return found
+}
+
+// translate publishes the current definition of a service in place of the one before.
+func (l *loop) translate(name string, state *pipeline.State, now time.Time) {
+	before := l.services[name]
+	if before == nil {
+		before = &service{}
+	}
+	for _, used := range before.depends {
+		remove(l.users, used, name)
+	}
+	l.forget(before.bundle, name)
+	definition := l.lookup(name)
+	if definition == nil || strings.HasSuffix(name, "@"+pipeline.InternalProvider) {
+		delete(l.services, name)
+		l.withdraw(before.bundle, name, now)
+		return
+	}
+	after := &service{}
+	var err error
+	if after.bundle, after.depends, err = translation.OfService(name, definition, l.lookup); err != nil {
+		after.bundle, after.reason = translation.Bundle{}, err.Error()
+	}
+	for _, used := range after.depends {
+		insert(l.users, used, name)
+	}
+	l.services[name] = after
+	l.publish(after.bundle, owner{name: name, namespace: originNamespace(state, name)})
+	l.replace(before.bundle, after.bundle, name, now)
+}
+
+// originNamespace returns the namespace of the Kubernetes object that declares a service; empty for other sources.
+func originNamespace(state *pipeline.State, name string) string {
+	at := strings.LastIndexByte(name, '@')
+	if at < 0 || state.Included[name[at+1:]] == nil {
+		return ""
+	}
+	origin := state.Included[name[at+1:]].Origins.Get(dynamic.Ref{Kind: dynamic.KindService, Name: name[:at]})
+	if origin.Resource == nil {
+		return ""
+	}
+	return origin.Resource.Namespace
+}
+
+// verdicts returns a verdict on each service that is not published, in order.
+func (l *loop) verdicts() []dynamic.Verdict {
+	var all []dynamic.Verdict
+	for _, name := range slices.Sorted(maps.Keys(l.services)) {
+		if reason := l.services[name].reason; reason != "" {
+			all = append(all, dynamic.Verdict{
+				Ref: dynamic.Ref{Kind: dynamic.KindService, Name: name}, Status: dynamic.Degraded,
+				Code: dynamic.CodeNotPublished, Reason: "it is not published over xDS: " + reason,
+			})
+		}
+	}
+	return all
+}
+
+// insert adds a name to the set at a key.
+func insert(sets map[string]map[string]bool, key, name string) {
+	if sets[key] == nil {
+		sets[key] = map[string]bool{}
+	}
+	sets[key][name] = true
+}
+
+// remove takes a name out of the set at a key.
+func remove(sets map[string]map[string]bool, key, name string) {
+	delete(sets[key], name)
+	if len(sets[key]) == 0 {
+		delete(sets, key)
+	}
+}

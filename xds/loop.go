@@ -1,0 +1,257 @@
+package xds
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
+	translation "github.com/sluiceproxy/sluice/xds/resource"
+)
+
+// loop is the state of Publisher.Run.
+type loop struct {
+	publisher *Publisher
+	catalog   *catalog
+
+	sets map[string]dynamic.EndpointSet // those that exist
+	// hosts are the keys of the sets of each first listener name; the first one is published. There is more than one where
+	// two clusters have a Service of the same name.
+	hosts map[string][]string
+
+	configuration *dynamic.Configuration
+	unusable      map[string]bool // services that are quarantined
+	services      map[string]*service
+	users         map[string]map[string]bool // services by the service that they refer to
+	composed      map[string]*composition    // EDS resources of several sets and addresses, by name
+	parts         map[string]map[string]bool // their names by the set that is a part of them
+	started       bool
+}
+
+// composition is an EDS resource of several sets and addresses, with the services that have it.
+type composition struct {
+	translation.Mixed
+	owners map[string]bool
+}
+
+// service is a configured service that is published, or not and why.
+type service struct {
+	bundle  translation.Bundle
+	depends []string
+	reason  string
+}
+
+func newLoop(p *Publisher) *loop {
+	views := slices.AppendSeq([]*view{p.all}, maps.Values(p.bound))
+	return &loop{
+		publisher: p, catalog: newCatalog(views), sets: map[string]dynamic.EndpointSet{}, hosts: map[string][]string{},
+		configuration: &dynamic.Configuration{}, unusable: map[string]bool{}, services: map[string]*service{},
+		users: map[string]map[string]bool{}, composed: map[string]*composition{}, parts: map[string]map[string]bool{},
+	}
+}
+
+// step publishes what has changed and returns when something will be due next; zero means that only a change can bring
+// something new. Nothing is published before the first complete state, so that no client sees a part of it.
+func (l *loop) step(now time.Time, state *pipeline.State) (next time.Time, err error) {
+	sets := l.publisher.take()
+	for key, set := range sets {
+		l.applySet(key, set, now)
+	}
+	if state.Configuration != nil {
+		l.applyState(state, now)
+	}
+	if !l.started && !state.Ready {
+		return time.Time{}, nil
+	}
+	next = l.catalog.expire(now)
+	changes, err := l.catalog.flush(earliestNotice(sets))
+	if err != nil {
+		return next, err
+	}
+	for typeURL, count := range changes {
+		l.publisher.options.Meter.Changed(shortType(typeURL), count)
+	}
+	if !l.started {
+		l.started = true
+		close(l.publisher.ready)
+		l.publisher.options.Logger.Info("xDS is served", "services", len(l.services), "endpointSets", len(l.sets))
+	}
+	return next, nil
+}
+
+// earliestNotice returns when the first of the changes of the sets was noticed at its source; zero if unknown.
+func earliestNotice(sets map[string]dynamic.EndpointSet) time.Time {
+	var earliest time.Time
+	for _, set := range sets {
+		if !set.Noticed.IsZero() && (earliest.IsZero() || set.Noticed.Before(earliest)) {
+			earliest = set.Noticed
+		}
+	}
+	return earliest
+}
+
+// applySet takes a new version of an endpoint set.
+func (l *loop) applySet(key string, set dynamic.EndpointSet, now time.Time) {
+	_, known := l.sets[key]
+	if set.Deleted {
+		delete(l.sets, key)
+	} else {
+		l.sets[key] = set
+	}
+	if names := translation.ListenerNames(key); len(names) > 0 && known == set.Deleted {
+		l.elect(names[0], key, set.Deleted, now)
+	}
+	l.catalog.set(resourceKey{resource.EndpointType, key}, translation.Assignment(key, set.Endpoints))
+	for name := range l.parts[key] {
+		l.compose(name)
+	}
+}
+
+// elect publishes a set that is new under its host, or another one in the place of a deleted one. Where two clusters
+// have the host, the first key in order is published.
+func (l *loop) elect(host, key string, deleted bool, now time.Time) {
+	keys := l.hosts[host]
+	before := first(keys)
+	if at, found := slices.BinarySearch(keys, key); deleted && found {
+		keys = slices.Delete(keys, at, at+1)
+	} else if !deleted && !found {
+		keys = slices.Insert(keys, at, key)
+	}
+	l.hosts[host] = keys
+	after := first(keys)
+	if after == "" {
+		delete(l.hosts, host)
+	}
+	if before == after {
+		return
+	}
+	if after != "" {
+		l.publish(translation.OfSet(after), owner{name: after, namespace: namespaceOf(after)})
+	}
+	if before != "" {
+		l.withdraw(translation.OfSet(before), before, now)
+	}
+}
+
+func first(keys []string) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	return keys[0]
+}
+
+// namespaceOf returns the namespace of a key source/namespace/service:port.
+func namespaceOf(key string) string {
+	parts := strings.Split(key, "/")
+	if len(parts) != 3 {
+		return ""
+	}
+	return parts[1]
+}
+
+// keysOf returns the resources of a bundle, with the EDS resources that its clusters name.
+func keysOf(bundle translation.Bundle) map[resourceKey]struct{} {
+	keys := map[resourceKey]struct{}{}
+	for _, one := range bundle.Listeners {
+		keys[resourceKey{resource.ListenerType, one.GetName()}] = struct{}{}
+	}
+	for _, one := range bundle.Routes {
+		keys[resourceKey{resource.RouteType, one.GetName()}] = struct{}{}
+	}
+	for _, one := range bundle.Clusters {
+		keys[resourceKey{resource.ClusterType, one.GetName()}] = struct{}{}
+		if name := one.GetEdsClusterConfig().GetServiceName(); name != "" {
+			keys[resourceKey{resource.EndpointType, name}] = struct{}{}
+		}
+	}
+	return keys
+}
+
+// forget drops how the EDS resources of a bundle are composed, unless another owner has them too.
+func (l *loop) forget(bundle translation.Bundle, by string) {
+	for _, one := range bundle.Assignments {
+		known := l.composed[one.Name]
+		if known == nil {
+			continue
+		}
+		if delete(known.owners, by); len(known.owners) > 0 {
+			continue
+		}
+		delete(l.composed, one.Name)
+		for _, key := range known.Keys() {
+			remove(l.parts, key, one.Name)
+		}
+	}
+}
+
+// compositionOf notes that an owner publishes a composed EDS resource. What it is composed of is the same for all owners.
+func (l *loop) compositionOf(one translation.Mixed, by string) {
+	known := l.composed[one.Name]
+	if known == nil {
+		known = &composition{owners: map[string]bool{}}
+		l.composed[one.Name] = known
+	}
+	for _, key := range known.Keys() {
+		remove(l.parts, key, one.Name)
+	}
+	known.Mixed, known.owners[by] = one, true
+	for _, key := range one.Keys() {
+		insert(l.parts, key, one.Name)
+	}
+}
+
+// publish puts the resources of a bundle into the catalog.
+func (l *loop) publish(bundle translation.Bundle, by owner) {
+	for key := range keysOf(bundle) {
+		l.catalog.own(key, by)
+	}
+	for _, one := range bundle.Listeners {
+		l.catalog.set(resourceKey{resource.ListenerType, one.GetName()}, one)
+	}
+	for _, one := range bundle.Routes {
+		l.catalog.set(resourceKey{resource.RouteType, one.GetName()}, one)
+	}
+	for _, one := range bundle.Clusters {
+		l.catalog.set(resourceKey{resource.ClusterType, one.GetName()}, one)
+		l.assignKnown(one.GetEdsClusterConfig().GetServiceName())
+	}
+	for _, one := range bundle.Assignments {
+		l.compositionOf(one, by.name)
+		l.compose(one.Name)
+	}
+}
+
+// compose gives an EDS resource of several sets and addresses its endpoints.
+func (l *loop) compose(name string) {
+	one := l.composed[name]
+	l.catalog.set(resourceKey{resource.EndpointType, name}, one.Assignment(func(key string) (dynamic.EndpointSet, bool) {
+		set, ok := l.sets[key]
+		return set, ok
+	}))
+}
+
+// assignKnown gives an EDS resource of one set its endpoints, if the set has arrived.
+func (l *loop) assignKnown(key string) {
+	if set, ok := l.sets[key]; ok {
+		l.catalog.set(resourceKey{resource.EndpointType, key}, translation.Assignment(key, set.Endpoints))
+	}
+}
+
+// replace withdraws the resources of a bundle that its successor has not.
+func (l *loop) replace(before, after translation.Bundle, by string, now time.Time) {
+	kept := keysOf(after)
+	for key := range keysOf(before) {
+		if _, ok := kept[key]; !ok {
+			l.catalog.disown(key, by, now)
+		}
+	}
+}
+
+// withdraw removes all resources of a bundle.
+func (l *loop) withdraw(bundle translation.Bundle, by string, now time.Time) {
+	l.replace(bundle, translation.Bundle{}, by, now)
+}

@@ -1,0 +1,182 @@
+// Package xds publishes what Sluice serves to xDS clients: gRPC applications without a sidecar, Envoy, and other
+// Sluice processes.
+//
+// In flow the endpoint sets that the balancer gets (Publisher is a pipeline.EndpointSink) and the pipeline's State with
+// the active configuration; out flow listeners, routes, clusters and endpoints (LDS, RDS, CDS, EDS of xDS v3) over gRPC.
+// Package resource has the translation. A Publisher keeps the catalog of all resources, whose loop applies each change
+// to the caches from which Server answers its streams; an endpoint change is one changed EDS resource, and what is equal
+// is not sent.
+//
+// The loop never waits for a client: a stream has at most one response of a type under way, and gets the latest state
+// after it.
+package xds
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// wildcard is the name that stands for all resources of a type.
+const wildcard = "*"
+
+// Options are what a Publisher is made of. State and Logger are needed.
+type Options struct {
+	State  func() *pipeline.State
+	Logger telemetry.Logger
+	// Meter counts what is published and sent; nil counts nothing.
+	Meter Meter
+	// Views are the groups of namespaces that clients may be bound to, beside the one of all.
+	Views [][]string
+	// Started distinguishes the versions of this process from those of an earlier one.
+	Started time.Time
+}
+
+// Publisher turns endpoint sets and services into xDS resources. Run is its loop; the other methods may be called from
+// any goroutine.
+type Publisher struct {
+	options Options
+	all     *view
+	bound   map[string]*view // by the namespaces, as viewKey has them
+	ready   chan struct{}    // closed with the first complete state
+	wake    chan struct{}
+
+	mu       sync.Mutex
+	pending  map[string]dynamic.EndpointSet // not taken by the loop yet
+	refusals []dynamic.Verdict
+	rejected map[dynamic.Ref]dynamic.Verdict
+	news     chan struct{}
+}
+
+// NewPublisher returns a Publisher that publishes nothing before Run.
+func NewPublisher(options Options) *Publisher {
+	if options.Meter == nil {
+		options.Meter = noMeter{}
+	}
+	prefix := strconv.FormatInt(options.Started.UnixNano(), 36) + "-"
+	p := &Publisher{
+		options: options, all: newView(nil, prefix), bound: map[string]*view{},
+		ready: make(chan struct{}), wake: make(chan struct{}, 1),
+		pending:  map[string]dynamic.EndpointSet{},
+		rejected: map[dynamic.Ref]dynamic.Verdict{}, news: make(chan struct{}, 1),
+	}
+	for _, namespaces := range options.Views {
+		if key := viewKey(namespaces); p.bound[key] == nil {
+			p.bound[key] = newView(setOf(namespaces), prefix)
+		}
+	}
+	return p
+}
+
+// viewKey returns the key of a view: its namespaces in order.
+func viewKey(namespaces []string) string {
+	sorted := slices.Clone(namespaces)
+	slices.Sort(sorted)
+	return strings.Join(slices.Compact(sorted), ",")
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+// view returns the view of namespaces: of all for nil.
+func (p *Publisher) view(namespaces []string) *view {
+	if namespaces == nil {
+		return p.all
+	}
+	return p.bound[viewKey(namespaces)]
+}
+
+// Apply implements pipeline.EndpointSink: it keeps the last set of each key for the loop.
+func (p *Publisher) Apply(set dynamic.EndpointSet) {
+	p.mu.Lock()
+	p.pending[set.Key] = set
+	p.mu.Unlock()
+	p.rouse()
+}
+
+func (p *Publisher) rouse() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Changed implements pipeline.VerdictSource.
+func (p *Publisher) Changed() <-chan struct{} { return p.news }
+
+// Verdicts implements pipeline.VerdictSource: the services that are not published, and the resources that clients have
+// refused.
+func (p *Publisher) Verdicts() []dynamic.Verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.AppendSeq(slices.Clone(p.refusals), maps.Values(p.rejected))
+}
+
+// Run publishes until ctx ends.
+func (p *Publisher) Run(ctx context.Context) error {
+	loop := newLoop(p)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		state := p.options.State()
+		next, err := loop.step(time.Now(), state)
+		if err != nil {
+			return err
+		}
+		timer.Stop()
+		if !next.IsZero() {
+			timer.Reset(time.Until(next))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.wake:
+		case <-state.Changed:
+		case <-timer.C:
+		}
+	}
+}
+
+// take returns the sets that have arrived since the last call.
+func (p *Publisher) take() map[string]dynamic.EndpointSet {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.pending) == 0 {
+		return nil
+	}
+	taken := p.pending
+	p.pending = map[string]dynamic.EndpointSet{}
+	return taken
+}
+
+// refuse replaces the verdicts on services that are not published.
+func (p *Publisher) refuse(verdicts []dynamic.Verdict) {
+	p.mu.Lock()
+	same := slices.Equal(p.refusals, verdicts)
+	p.refusals = verdicts
+	p.mu.Unlock()
+	if !same {
+		p.announce()
+	}
+}
+
+// announce wakes who reads Changed.
+func (p *Publisher) announce() {
+	select {
+	case p.news <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,55 @@
+package xds
+
+import (
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+const (
+	// maxRejections is how many verdicts there are at most on responses that clients have refused.
+	maxRejections = 100
+	// maxMessage is how much is kept of a client's error message, in bytes.
+	maxMessage = 1024
+)
+
+// rejectionRef returns the object that has the verdict of a client on a type.
+func rejectionRef(node, typeURL string) dynamic.Ref {
+	return dynamic.Ref{Kind: dynamic.KindSource, Name: "xds client " + node + " " + shortType(typeURL)}
+}
+
+// reject notes the verdict of a client that has not accepted a response.
+func (p *Publisher) reject(typeURL, node string, rejection *Rejection) {
+	rejection.Message = shortened(rejection.Message)
+	ref := rejectionRef(node, typeURL)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.rejected[ref]; !known && len(p.rejected) >= maxRejections {
+		return
+	}
+	p.rejected[ref] = dynamic.Verdict{
+		Ref: ref, Status: dynamic.Degraded, Code: dynamic.CodeRejectedByClient,
+		Reason: "the client has rejected version " + rejection.Version + ": " + rejection.Message,
+	}
+	p.announce()
+}
+
+// accept drops the verdict of a client that has accepted a response, or has disconnected.
+func (p *Publisher) accept(typeURL, node string) {
+	ref := rejectionRef(node, typeURL)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.rejected[ref]; known {
+		delete(p.rejected, ref)
+		p.announce()
+	}
+}
+
+// shortened returns a message of at most maxMessage bytes on one line.
+func shortened(message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	return message
+}

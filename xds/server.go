@@ -1,0 +1,278 @@
+package xds
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/service/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/service/route/v3"
+	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/log"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/server/config"
+	"github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/server/sotw/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// sendTimeout is how long a client may take to make room for a response.
+	sendTimeout = 20 * time.Second
+	// pingInterval is the silence on a connection after which a ping is sent, and pingTimeout how long its answer may take.
+	pingInterval, pingTimeout = 30 * time.Second, 10 * time.Second
+	// drainTimeout is how long connections may take to end when the server stops.
+	drainTimeout = time.Second
+	// maxRequestBytes is the size of the largest request.
+	maxRequestBytes = 1 << 20
+	// streamsPerConnection bounds the streams of one connection.
+	streamsPerConnection = 100
+)
+
+// Authenticator decides which namespaces a client may see; nil stands for all. It fails for a client that may see none,
+// with a gRPC status.
+type Authenticator interface {
+	Authenticate(ctx context.Context) (identity string, namespaces []string, err error)
+}
+
+// ServerOptions are the options of a Server.
+type ServerOptions struct {
+	// TLS is nil for connections without TLS.
+	TLS *tls.Config
+	// Authenticator is nil where every client may see everything.
+	Authenticator Authenticator
+	// MaxStreams bounds the streams of all clients; at least 1.
+	MaxStreams int
+}
+
+// Server serves what a Publisher publishes, as aggregated (ADS) streams and as streams of one type, state of the world
+// and incremental. Until the Publisher has its first complete state, streams are refused with Unavailable.
+type Server struct {
+	publisher *Publisher
+	options   ServerOptions
+
+	mu      sync.Mutex
+	streams map[uint64]*stream
+	last    uint64 // id
+	stopped context.Context
+}
+
+// NewServer returns a server that listens when Serve is called.
+func NewServer(publisher *Publisher, options ServerOptions) *Server {
+	return &Server{publisher: publisher, options: options, streams: map[uint64]*stream{}}
+}
+
+// Serve accepts connections on listener until ctx ends, and closes it.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	s.stopped = ctx
+	options := []grpc.ServerOption{
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingInterval, Timeout: pingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.MaxConcurrentStreams(streamsPerConnection),
+		grpc.MaxRecvMsgSize(maxRequestBytes),
+		// Most connections are silent most of the time: they hold no buffer of their own for writing, and a small one for
+		// reading.
+		grpc.SharedWriteBuffer(true),
+		grpc.ReadBufferSize(4 << 10),
+		grpc.StreamInterceptor(s.intercept),
+		grpc.UnaryInterceptor(s.interceptUnary),
+	}
+	if s.options.TLS != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(s.options.TLS)))
+	}
+	server := grpc.NewServer(options...)
+	s.register(server)
+	var ending sync.WaitGroup
+	defer ending.Wait()
+	ended := make(chan struct{})
+	defer close(ended)
+	ending.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-ended:
+			return
+		}
+		force := time.AfterFunc(drainTimeout, server.Stop)
+		defer force.Stop()
+		server.GracefulStop()
+	})
+	if err := server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("xds: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) register(server *grpc.Server) {
+	service := &services{server: s}
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, service)
+	listenerv3.RegisterListenerDiscoveryServiceServer(server, service)
+	routev3.RegisterRouteDiscoveryServiceServer(server, service)
+	clusterv3.RegisterClusterDiscoveryServiceServer(server, service)
+	endpointv3.RegisterEndpointDiscoveryServiceServer(server, service)
+	statusv3.RegisterClientStatusDiscoveryServiceServer(server, service)
+}
+
+// streamKey is the key of a stream's state in its context.
+type streamKey struct{}
+
+// admit returns the state of a new stream, with what its client may see.
+func (s *Server) admit(ctx context.Context) (*stream, error) {
+	select {
+	case <-s.publisher.ready:
+	default:
+		return nil, status.Error(codes.Unavailable, "the configuration is not complete yet")
+	}
+	one := &stream{publisher: s.publisher, view: s.publisher.all, since: time.Now(), types: map[string]*subscription{}}
+	if from, ok := peer.FromContext(ctx); ok {
+		one.address = from.Addr.String()
+	}
+	if s.options.Authenticator == nil {
+		return one, nil
+	}
+	var err error
+	if one.identity, one.namespaces, err = s.options.Authenticator.Authenticate(ctx); err != nil {
+		return nil, err
+	}
+	if one.view = s.publisher.view(one.namespaces); one.view == nil {
+		return nil, status.Error(codes.PermissionDenied, "the client may see no namespace")
+	}
+	return one, nil
+}
+
+// interceptUnary admits the calls of the client status service.
+func (s *Server) interceptUnary(
+	ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+) (any, error) {
+	if err := s.admitStatus(ctx); err != nil {
+		return nil, err
+	}
+	return handler(ctx, request)
+}
+
+// admitStatus admits a client that may see everything: the status of clients has the names of all that they use.
+func (s *Server) admitStatus(ctx context.Context) error {
+	one, err := s.admit(ctx)
+	if err == nil && one.namespaces != nil {
+		err = status.Error(codes.PermissionDenied, "the client is bound to namespaces")
+	}
+	return err
+}
+
+// intercept admits a stream and follows it.
+func (s *Server) intercept(
+	server any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
+) error {
+	if info.FullMethod == statusv3.ClientStatusDiscoveryService_StreamClientStatus_FullMethodName {
+		if err := s.admitStatus(inner.Context()); err != nil {
+			return err
+		}
+		return handler(server, inner)
+	}
+	one, err := s.admit(inner.Context())
+	if err != nil {
+		return err
+	}
+	if err := s.begin(one); err != nil {
+		return err
+	}
+	defer s.end(one)
+	timed := &timedStream{
+		ServerStream: inner, ctx: context.WithValue(inner.Context(), streamKey{}, one), meter: s.publisher.options.Meter,
+	}
+	return handler(server, timed)
+}
+
+// begin adds a stream to the list unless there are too many.
+func (s *Server) begin(one *stream) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.streams) >= s.options.MaxStreams {
+		return status.Error(codes.ResourceExhausted, "too many streams (xds.maxStreams)")
+	}
+	s.last++
+	one.id = s.last
+	s.streams[one.id] = one
+	s.publisher.options.Meter.Streams(1)
+	return nil
+}
+
+func (s *Server) end(one *stream) {
+	s.mu.Lock()
+	delete(s.streams, one.id)
+	s.mu.Unlock()
+	s.publisher.options.Meter.Streams(-1)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	for typeURL, state := range one.types {
+		if state.rejected != nil {
+			s.publisher.accept(typeURL, one.nodeID())
+		}
+	}
+}
+
+// timedStream is a stream whose Send has a time-out. A client that does not read loses its stream.
+type timedStream struct {
+	grpc.ServerStream
+
+	ctx   context.Context
+	meter Meter
+}
+
+// Context returns the context of the stream.
+func (t *timedStream) Context() context.Context { return t.ctx }
+
+// SendMsg sends within sendTimeout.
+func (t *timedStream) SendMsg(message any) error {
+	sent := make(chan error, 1)
+	go func() { sent <- t.ServerStream.SendMsg(message) }() // It returns when the handler does.
+	timeout := time.NewTimer(sendTimeout)
+	defer timeout.Stop()
+	select {
+	case err := <-sent:
+		return err
+	case <-timeout.C:
+		t.meter.Overdue()
+		return status.Error(codes.DeadlineExceeded, "the client does not read")
+	}
+}
+
+// serveWorld serves a state-of-the-world stream of one type, or of all for resource.AnyType.
+func (s *Server) serveWorld(inner worldStream, typeURL string) error {
+	one := streamOf(inner.Context())
+	return sotw.NewServer(s.stopped, one.view, one, serverOptions()...).StreamHandler(inner, typeURL)
+}
+
+// serveDelta serves an incremental stream.
+func (s *Server) serveDelta(inner deltaStream, typeURL string) error {
+	one := streamOf(inner.Context())
+	one.mu.Lock()
+	one.delta = true
+	one.mu.Unlock()
+	return delta.NewServer(s.stopped, one.view, one, serverOptions()...).DeltaStreamHandler(inner, typeURL)
+}
+
+// serverOptions returns the options of the protocol: responses keep the order of the changes, and a request without
+// names means all resources for listeners and clusters only, as the protocol defines.
+func serverOptions() []config.XDSOption {
+	return []config.XDSOption{
+		sotw.WithOrderedADS(), sotw.WithLogger(log.NewDefaultLogger()),
+		config.DeactivateLegacyWildcardForTypes([]string{resource.EndpointType, resource.RouteType}),
+	}
+}
+
+func streamOf(ctx context.Context) *stream {
+	one, _ := ctx.Value(streamKey{}).(*stream)
+	return one
+}
