@@ -145,6 +145,14 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"providers.dns.maxTTL",
 		"providers.dns.minTTL",
 		"providers.dns.resolvers",
+		"xds.address",
+		"xds.allowInsecure",
+		"xds.clients[0].identity",
+		"xds.clients[0].namespaces",
+		"xds.maxStreams",
+		"xds.tls.caFiles",
+		"xds.tls.certFile",
+		"xds.tls.keyFile",
 		"zone",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

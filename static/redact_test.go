@@ -48,6 +48,7 @@ func fillText(value reflect.Value, path, text, tag string, suspicious *regexp.Re
 func openOptions() map[string]bool {
 	return map[string]bool{
 		"entryPoints.address":                                           true, // Clients see the address.
+		"xds.address":                                                   true, // Likewise.
 		"certificatesResolvers.acme.keyType":                            true,
 		"tracing.capturedRequestHeaders":                                true,
 		"tracing.capturedResponseHeaders":                               true,

@@ -17,7 +17,7 @@ type (
 	deltaStream = serverstream.DeltaStream
 )
 
-// services are the gRPC services of a Server. The unary methods, which are for REST clients, are not implemented.
+// services are the gRPC services of a Server. The unary methods, which are for REST clients, answer Unimplemented.
 type services struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 	listenerv3.UnimplementedListenerDiscoveryServiceServer
