@@ -84,7 +84,9 @@ func combine(configuration *dynamic.Configuration, from origins, compiled []dyna
 }
 
 // combine returns everything that is known to be wrong, with the verdicts of the consumer Options.Verdicts.
-func (p *Pipeline) combine(configuration *dynamic.Configuration, from origins, compiled []dynamic.Verdict) []dynamic.Verdict {
+func (p *Pipeline) combine(
+	configuration *dynamic.Configuration, from origins, compiled []dynamic.Verdict,
+) []dynamic.Verdict {
 	if p.options.Verdicts != nil {
 		compiled = slices.Concat(compiled, p.options.Verdicts.Verdicts())
 	}

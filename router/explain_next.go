@@ -33,8 +33,8 @@ func beaten(route, winner *index.Route[*Route], view *rule.Request) Candidate {
 	return loser
 }
 
-// elsewhere matches the routers of other entrypoints, and those with TLS for a request without it or the reverse. Sluice's
-// own routers (dashboard, redirections of entrypoints) match most requests and are left out.
+// elsewhere matches the routers of other entrypoints, and those with TLS for a request without it or the reverse.
+// Sluice's own routers (dashboard, redirections of entrypoints) match most requests and are left out.
 func (t *Table) elsewhere(chosen *entry, view *rule.Request, secure bool) []Elsewhere {
 	var found []Elsewhere
 	for _, name := range slices.Sorted(maps.Keys(t.entries)) {

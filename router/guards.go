@@ -8,9 +8,9 @@ import (
 	"github.com/sluiceproxy/sluice/middleware"
 )
 
-// Guards returns what can restrict the access to an object of a configuration, sorted: the middlewares of such kinds that
-// it refers to, directly or through chains and services, and the TLS options that require client certificates. Each is
-// its kind and its qualified name. References to what does not exist lead to nothing.
+// Guards returns what can restrict the access to an object of a configuration, sorted: the middlewares of such kinds
+// that it refers to, directly or through chains and services, and the TLS options that require client certificates.
+// Each is its kind and its qualified name. References to what does not exist lead to nothing.
 func (c *Compiler) Guards(configuration *dynamic.Configuration, ref dynamic.Ref) []string {
 	w := guardWalk{configuration: configuration, seen: map[dynamic.Ref]bool{}, found: map[string]struct{}{}}
 	w.walk(ref)
@@ -58,7 +58,8 @@ func (w *guardWalk) middleware(ref dynamic.Ref, object *dynamic.Middleware) {
 		return
 	}
 	for _, name := range object.Kinds() {
-		if slices.ContainsFunc(middleware.Kinds(), func(kind middleware.Kind) bool { return kind.Name == name && kind.Guards }) {
+		guards := func(kind middleware.Kind) bool { return kind.Name == name && kind.Guards }
+		if slices.ContainsFunc(middleware.Kinds(), guards) {
 			w.found[name+" "+ref.Name] = struct{}{}
 		}
 	}

@@ -47,7 +47,8 @@ type catalog struct {
 
 func newCatalog(views []*view) *catalog {
 	return &catalog{
-		entries: map[resourceKey]*entry{}, views: views, dirty: map[resourceKey]struct{}{}, leaving: map[resourceKey]struct{}{},
+		entries: map[resourceKey]*entry{}, views: views, dirty: map[resourceKey]struct{}{},
+		leaving: map[resourceKey]struct{}{},
 	}
 }
 
@@ -121,8 +122,8 @@ func (c *catalog) expire(now time.Time) (next time.Time) {
 }
 
 // flush brings all views up to date: endpoints and clusters are added before the routes and listeners that lead to
-// them, and removed after these. Noticed is when the source noticed the earliest change of endpoints; zero if unknown. It
-// returns the number of changes by type.
+// them, and removed after these. Noticed is when the source noticed the earliest change of endpoints; zero if unknown.
+// It returns the number of changes by type.
 func (c *catalog) flush(noticed time.Time) (map[string]int, error) {
 	if len(c.dirty) == 0 {
 		return nil, nil

@@ -159,8 +159,8 @@ func (s *Server) Resources(node string) (resources []Resource, ok bool, err erro
 	return slices.CompactFunc(resources, func(a, b Resource) bool { return a.Type == b.Type && a.Name == b.Name }), ok, nil
 }
 
-// subscribed returns the names of the stream's subscriptions by type URL, and the id of its node. A type without names is
-// subscribed as a whole.
+// subscribed returns the names of the stream's subscriptions by type URL, and the id of its node. A type without names
+// is subscribed as a whole.
 func (s *stream) subscribed() (names map[string][]string, node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// FetchClientStatus returns the state of all streams (CSDS), which grpcdebug shows. Matchers of nodes are not supported.
+// FetchClientStatus returns the state of all streams (CSDS), which grpcdebug shows. Matchers of nodes are not
+// supported.
 func (s *services) FetchClientStatus(_ context.Context, request *statusv3.ClientStatusRequest) (
 	*statusv3.ClientStatusResponse, error,
 ) {

@@ -188,7 +188,8 @@ func (l *loop) forget(bundle translation.Bundle, by string) {
 	}
 }
 
-// compositionOf notes that an owner publishes a composed EDS resource. What it is composed of is the same for all owners.
+// compositionOf notes that an owner publishes a composed EDS resource. What it is composed of is the same for all
+// owners.
 func (l *loop) compositionOf(one translation.Mixed, by string) {
 	known := l.composed[one.Name]
 	if known == nil {

@@ -110,15 +110,17 @@ func TestOnlyTheChangedEndpointsAreSent(t *testing.T) {
 	})
 }
 
-// TestAnUnknownListenerIsAnswered wants a response to each request with a new name, also when the name is unknown: it has
-// all listeners of the request that exist.
+// TestAnUnknownListenerIsAnswered wants a response to each request with a new name, also when the name is unknown: it
+// has all listeners of the request that exist.
 func TestAnUnknownListenerIsAnswered(t *testing.T) {
 	w := start(t, xds.ServerOptions{})
 	w.set("k/a/one:80", address)
 	w.ready()
 	until(t, "the listener is published", func() bool { return len(w.names("lds")) == 2 })
 	s := w.stream()
-	for _, names := range [][]string{{"absent.a:80"}, {"absent.a:80", "one.a:80"}, {"absent.a:80", "one.a:80", "other.a:80"}} {
+	for _, names := range [][]string{
+		{"absent.a:80"}, {"absent.a:80", "one.a:80"}, {"absent.a:80", "one.a:80", "other.a:80"},
+	} {
 		s.request(resource.ListenerType, names...)
 		if got, want := len(s.receive().GetResources()), min(len(names)-1, 1); got != want {
 			t.Errorf("%v: %d listeners, want %d", names, got, want)

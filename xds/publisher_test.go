@@ -87,8 +87,8 @@ func (w *world) services(services map[string]*dynamic.Service, verdicts ...dynam
 		State: provider.State{Changed: w.news, Verdicts: verdicts}, Generation: 1, Ready: true, Configuration: configuration,
 	})
 	close(told)
-	// A call that begins while the server is unavailable fails in grpc-go when the first configuration arrives, although it
-	// waits for the channel to be ready.
+	// A call that begins while the server is unavailable fails in grpc-go when the first configuration arrives, although
+	// it waits for the channel to be ready.
 	until(w.t, "streams are served", func() bool {
 		ctx, cancel := context.WithCancel(w.t.Context())
 		defer cancel()
@@ -139,7 +139,9 @@ type backend struct {
 }
 
 // Check answers every call.
-func (b *backend) Check(context.Context, *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+func (b *backend) Check(context.Context, *grpc_health_v1.HealthCheckRequest) (
+	*grpc_health_v1.HealthCheckResponse, error,
+) {
 	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}, nil
 }
 

@@ -31,7 +31,8 @@ import (
 const (
 	// sendTimeout is how long a client may take to make room for a response.
 	sendTimeout = 20 * time.Second
-	// pingInterval is the silence on a connection after which a ping is sent, and pingTimeout how long its answer may take.
+	// pingInterval is the silence on a connection after which a ping is sent, and pingTimeout how long its answer may
+	// take.
 	pingInterval, pingTimeout = 30 * time.Second, 10 * time.Second
 	// drainTimeout is how long connections may take to end when the server stops.
 	drainTimeout = time.Second
@@ -82,9 +83,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxConcurrentStreams(streamsPerConnection),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
-		// Most connections are silent most of the time: they hold no buffer of their own for writing, and a small one for
-		// reading.
-		grpc.SharedWriteBuffer(true),
+		// Most connections are silent most of the time.
 		grpc.ReadBufferSize(4 << 10),
 		grpc.StreamInterceptor(s.intercept),
 		grpc.UnaryInterceptor(s.interceptUnary),

@@ -56,9 +56,9 @@ type Rejection struct {
 
 // received notes the request of a client. It returns whether names were added that are no resources of the type. A
 // state-of-the-world request with an expired nonce changes nothing.
-func (s *stream) received(typeURL string, node *corev3.Node, nonce string, detail *status.Status, added, removed []string) (
-	unknown bool,
-) {
+func (s *stream) received(
+	typeURL string, node *corev3.Node, nonce string, detail *status.Status, added, removed []string,
+) (unknown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if node != nil && s.node == nil {
@@ -130,8 +130,8 @@ func (s *stream) OnStreamOpen(context.Context, int64, string) error { return nil
 func (s *stream) OnStreamClosed(int64, *corev3.Node) {}
 
 // OnStreamRequest implements sotw.Callbacks. The names of a request are all names of the type. For listeners and
-// clusters a response contains all resources of the request, so a name that is missing from it does not exist; a request
-// without a version always gets one, so the version of a request with an unknown name is dropped.
+// clusters a response contains all resources of the request, so a name that is missing from it does not exist; a
+// request without a version always gets one, so the version of a request with an unknown name is dropped.
 func (s *stream) OnStreamRequest(_ int64, request *discoveryv3.DiscoveryRequest) error {
 	added, removed := s.differences(request.GetTypeUrl(), request.GetResourceNames())
 	unknown := s.received(

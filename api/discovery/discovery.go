@@ -43,7 +43,8 @@ func (p *Part) Mount(root *mux.Router, prefix string) {
 	api.Get(root, prefix+"/api/xds/resources", p.resources)
 }
 
-// clients returns a page of the streams. The filters are search, in node, address and identity, and status, of any type.
+// clients returns a page of the streams. The filters are search, in node, address and identity, and status, of any
+// type.
 func (p *Part) clients(w http.ResponseWriter, r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -70,8 +71,8 @@ func hasStatus(client *xds.Client, status string) bool {
 	return false
 }
 
-// resources returns a page of the resources. The filters are node (what its streams have subscribed to), type, and search
-// in the name.
+// resources returns a page of the resources. The filters are node (what its streams have subscribed to), type, and
+// search in the name.
 func (p *Part) resources(w http.ResponseWriter, r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

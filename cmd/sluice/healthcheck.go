@@ -61,8 +61,8 @@ func healthcheck(url string, sources static.Sources, stdout, stderr io.Writer) i
 	return exitFine
 }
 
-// readyURL finds where the static configuration serves /ready, as seen from this machine; without one, and without flags,
-// that is the default address.
+// readyURL finds where the static configuration serves /ready, as seen from this machine; without one, and without
+// flags, that is the default address.
 func readyURL(loaded static.Loaded, findings []static.Finding, noFlags bool) (string, error) {
 	if loaded.Empty() && noFlags {
 		return localAPI + "/ready", nil

@@ -45,7 +45,8 @@ func newSources(
 	}
 	var err error
 	if config.File != nil {
-		s.files, err = file.New(*config.File, logs.For(log.SubsystemFile), file.WithStaticFile(loaded.File), file.WithFiles(given.dynamic))
+		s.files, err = file.New(*config.File, logs.For(log.SubsystemFile), file.WithStaticFile(loaded.File),
+			file.WithFiles(given.dynamic))
 		if err != nil {
 			return nil, fmt.Errorf("providers.file: %w", err)
 		}

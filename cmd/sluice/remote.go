@@ -132,8 +132,8 @@ func apiPath(base, path string) string {
 
 // get sends a request to a running Sluice, without a proxy of the environment, and returns its answer, of which the
 // body must be closed. The certificate of the Sluice of this machine (own) is not verified: it is for clients.
-// Credentials of the URL are sent, and no error repeats them or the query. Another status than 200 and the accepted ones
-// is an error with the first line of the body.
+// Credentials of the URL are sent, and no error repeats them or the query. Another status than 200 and the accepted
+// ones is an error with the first line of the body.
 func get(ctx context.Context, target string, header http.Header, own bool, accepted ...int) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
 	if err != nil { // What is wrong with it may be a part of a password.

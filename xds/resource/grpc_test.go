@@ -269,8 +269,12 @@ func TestClientsOfGRPCAcceptAssignments(t *testing.T) {
 	var calls atomic.Int64
 	address := backend(t, &calls)
 	known := sets{
-		"a": {Endpoints: []dynamic.Endpoint{{Address: address, Zone: "x"}, {Address: unused(1), Zone: "y", Terminating: true}}},
-		"b": {Endpoints: []dynamic.Endpoint{{Address: address, Zone: "x"}, {Address: unused(1), Zone: "x", Terminating: true}}},
+		"a": {Endpoints: []dynamic.Endpoint{
+			{Address: address, Zone: "x"}, {Address: unused(1), Zone: "y", Terminating: true},
+		}},
+		"b": {Endpoints: []dynamic.Endpoint{
+			{Address: address, Zone: "x"}, {Address: unused(1), Zone: "x", Terminating: true},
+		}},
 	}
 	mixed := mixedOf("3*a 4*b")
 	bundle := resource.OfSet("east/shop/cart:80")
