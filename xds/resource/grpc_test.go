@@ -33,6 +33,9 @@ const (
 	typeCluster    = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 )
 
+// named is a resource with a name.
+type named interface{ GetName() string }
+
 // controlPlane is an ADS server with the resources of a bundle.
 type controlPlane struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
@@ -58,7 +61,7 @@ func newControlPlane(
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.resources[[2]string{packed.GetTypeUrl(), message.(interface{ GetName() string }).GetName()}] = packed
+		c.resources[[2]string{packed.GetTypeUrl(), message.(named).GetName()}] = packed
 	}
 	return c
 }
