@@ -221,10 +221,15 @@ func TestBundleOfThisMachine(t *testing.T) {
 	if result.Code != 0 || !strings.HasPrefix(result.Stdout, "sluice-bundle-20") {
 		t.Errorf("exit code %d: %s%s", result.Code, result.Stdout, result.Stderr)
 	}
-	expectRefusal(t, harness.Run(t, t.TempDir(), nil, "bundle", config, "--api.insecure=false"),
-		"name its address with --api")
-	expectRefusal(t, harness.Run(t, t.TempDir(), nil, "bundle", "--entryPoints.web.address=127.0.0.1:0"),
-		"the API is not enabled")
+	for option, want := range map[string]string{
+		config + " --api.insecure=false":          "name its address with --api",
+		"--entryPoints.web.address=127.0.0.1:0": "the API is not enabled",
+	} {
+		result := harness.Run(t, t.TempDir(), nil, append([]string{"bundle"}, strings.Fields(option)...)...)
+		if result.Code != 2 || strings.Count(result.Stderr, "\n") != 1 || !strings.Contains(result.Stderr, want) {
+			t.Errorf("exit code %d, want 2 and a line with %q: %s%s", result.Code, want, result.Stdout, result.Stderr)
+		}
+	}
 	if result := harness.Run(t, t.TempDir(), nil, "bundle", "--apj", "x"); result.Code != 2 {
 		t.Errorf("a misspelt flag: exit code %d: %s", result.Code, result.Stderr)
 	}

@@ -25,6 +25,7 @@ api: {${API}}
 providers:
   providersThrottleDuration: 50ms
   file: {directory: "${DYNAMIC}", watch: true}
+xds: {address: "127.0.0.1:0"}
 `
 
 // start starts Sluice on static with options of api and dynamic files.

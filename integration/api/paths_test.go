@@ -81,6 +81,7 @@ func TestEveryPath(t *testing.T) {
 		"/api/traffic/routers?name=shop@file&name=nobody@file",
 		"/api/traffic/unmatched?search=nothing", "/api/traffic/services", "/api/explain?url=http://shop.test/x%3Fy&method=POST&client=192.0.2.7&header=X-A:%20b",
 		"/api/explain?url=http://nobody.test/",
+		"/api/xds/clients", "/api/xds/resources?type=cds&search=shop",
 	} {
 		doc.get(t, client, path, http.StatusOK)
 	}
@@ -91,6 +92,7 @@ func TestEveryPath(t *testing.T) {
 	} {
 		doc.get(t, client, path, http.StatusBadRequest)
 	}
+	doc.get(t, client, "/api/xds/resources?node=nobody", http.StatusNotFound)
 	doc.get(t, client, "/api/generations/x", http.StatusBadRequest)
 	doc.get(t, client, "/api/traffic/routers?"+strings.Repeat("name=a&", 501), http.StatusBadRequest)
 	for path, paged := range lists() {
