@@ -222,7 +222,7 @@ func TestBundleOfThisMachine(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", result.Code, result.Stdout, result.Stderr)
 	}
 	for option, want := range map[string]string{
-		config + " --api.insecure=false":          "name its address with --api",
+		config + " --api.insecure=false":        "name its address with --api",
 		"--entryPoints.web.address=127.0.0.1:0": "the API is not enabled",
 	} {
 		result := harness.Run(t, t.TempDir(), nil, append([]string{"bundle"}, strings.Fields(option)...)...)
