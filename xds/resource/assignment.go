@@ -19,6 +19,13 @@ import (
 // and keeps sums of products in clients from overflow.
 const maxLocalityWeight = 1 << 20
 
+const (
+	// weightPrefix precedes the share of an endpoint in the sub-zone of its locality.
+	weightPrefix = "weight-"
+	// maxPort is the largest number of a port.
+	maxPort = 1<<16 - 1
+)
+
 // Mixed is an EDS resource that is composed of several servers: addresses and whole endpoint sets, with weights.
 type Mixed struct {
 	// Name is the name of the resource, the qualified name of the service.
@@ -147,7 +154,7 @@ func assignment(name string, servers []server) *endpointv3.ClusterLoadAssignment
 func localityEndpoints(id locality, group []member, weight uint32) *endpointv3.LocalityLbEndpoints {
 	out := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: id.zone}}
 	if id.share != "1" {
-		out.Locality.SubZone = "weight-" + id.share
+		out.Locality.SubZone = weightPrefix + id.share
 	}
 	if weight > 0 {
 		out.LoadBalancingWeight = wrapperspb.UInt32(weight)

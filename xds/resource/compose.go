@@ -221,14 +221,19 @@ func (t *translator) mirroring(name string, config *dynamic.Mirroring) (*target,
 		if err != nil {
 			return nil, err
 		}
-		to.mirrors = append(to.mirrors, &routev3.RouteAction_RequestMirrorPolicy{
-			Cluster: child.splits[0].cluster,
-			RuntimeFraction: &corev3.RuntimeFractionalPercent{DefaultValue: &typev3.FractionalPercent{
-				Numerator:   uint32(mirror.Percent), //nolint:gosec // 0 to 100
-				Denominator: typev3.FractionalPercent_HUNDRED,
-			}},
-			DisableShadowHostSuffixAppend: true, // Sluice sends the same Host header to mirrors.
-		})
+		to.mirrors = append(to.mirrors, mirrorPolicy(child.splits[0].cluster, mirror.Percent))
 	}
 	return to, nil
+}
+
+// mirrorPolicy copies a percentage of the requests of a route to a cluster.
+func mirrorPolicy(cluster string, percent int) *routev3.RouteAction_RequestMirrorPolicy {
+	return &routev3.RouteAction_RequestMirrorPolicy{
+		Cluster: cluster,
+		RuntimeFraction: &corev3.RuntimeFractionalPercent{DefaultValue: &typev3.FractionalPercent{
+			Numerator:   uint32(percent), //nolint:gosec // 0 to 100
+			Denominator: typev3.FractionalPercent_HUNDRED,
+		}},
+		DisableShadowHostSuffixAppend: true, // Sluice sends the same Host header to mirrors.
+	}
 }

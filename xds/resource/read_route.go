@@ -1,0 +1,128 @@
+package resource
+
+import (
+	"errors"
+	"math/big"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/picker"
+)
+
+// Routing is what a published RouteConfiguration says.
+type Routing struct {
+	// Splits are the clusters that get the requests, with their weights.
+	Splits []Split
+	// Mirrors get copies of a percentage of the requests.
+	Mirrors []dynamic.MirrorService
+	// strategy, hash and sticky are how clusters with a hash ring hash a request.
+	strategy string
+	hash     *dynamic.HashStrategy
+	sticky   *dynamic.Sticky
+}
+
+// Split is a cluster with a share of the requests.
+type Split struct {
+	// Cluster is its name.
+	Cluster string
+	// Weight is relative to the other splits; at least 1.
+	Weight int
+}
+
+// Clusters returns the names of all clusters, those of mirrors too.
+func (r *Routing) Clusters() []string {
+	var names []string
+	for _, one := range r.Splits {
+		names = append(names, one.Cluster)
+	}
+	for _, one := range r.Mirrors {
+		names = append(names, one.Name)
+	}
+	return unique(names)
+}
+
+// ReadRoute returns what a published RouteConfiguration says. It fails for one that OfSet and OfService do not publish.
+func ReadRoute(from *routev3.RouteConfiguration) (*Routing, error) {
+	hosts := from.GetVirtualHosts()
+	if len(hosts) != 1 || len(hosts[0].GetRoutes()) != 1 || hosts[0].GetRoutes()[0].GetRoute() == nil {
+		return nil, errors.New("it has not a single virtual host with a single route to clusters")
+	}
+	action := hosts[0].GetRoutes()[0].GetRoute()
+	routing, to := &Routing{}, &target{}
+	if name := action.GetCluster(); name != "" {
+		routing.Splits = []Split{{Cluster: name, Weight: 1}}
+	}
+	for _, one := range action.GetWeightedClusters().GetClusters() {
+		routing.Splits = append(routing.Splits, Split{one.GetName(), int(one.GetWeight().GetValue())})
+	}
+	for _, one := range routing.Splits {
+		if one.Cluster == "" || one.Weight < 1 {
+			return nil, errors.New("a cluster has no name or no weight")
+		}
+		to.splits = append(to.splits, split{one.Cluster, big.NewRat(int64(one.Weight), 1)})
+	}
+	if len(to.splits) == 0 {
+		return nil, errors.New("it names no cluster")
+	}
+	for _, one := range action.GetRequestMirrorPolicies() {
+		mirror := dynamic.MirrorService{
+			Name: one.GetCluster(), Percent: int(one.GetRuntimeFraction().GetDefaultValue().GetNumerator()),
+		}
+		routing.Mirrors = append(routing.Mirrors, mirror)
+		to.mirrors = append(to.mirrors, mirrorPolicy(mirror.Name, mirror.Percent))
+	}
+	var err error
+	if to.hashing, err = routing.readHashing(action.GetHashPolicy()); err != nil {
+		return nil, err
+	}
+	return routing, same(routeConfiguration(from.GetName(), to), from)
+}
+
+// readHashing reads the hash policies of a route, and returns those that would be published for them.
+func (r *Routing) readHashing(list hashPolicies) (hashPolicies, error) {
+	rest := list
+	if len(rest) > 0 && rest[0].GetTerminal() {
+		r.sticky = &dynamic.Sticky{Cookie: readCookie(rest[0].GetCookie())}
+		rest = rest[1:]
+	}
+	switch {
+	case len(rest) == 0:
+	case len(rest) == 1 && rest[0].GetHeader() != nil:
+		r.strategy = dynamic.StrategyHash
+		r.hash = &dynamic.HashStrategy{Source: dynamic.HashHeader, Name: rest[0].GetHeader().GetHeaderName()}
+	case len(rest) == 1 && rest[0].GetCookie() != nil:
+		r.strategy = dynamic.StrategyHash
+		r.hash = &dynamic.HashStrategy{Source: dynamic.HashCookie, Name: rest[0].GetCookie().GetName()}
+	case len(rest) == 2:
+		r.strategy = dynamic.StrategyHRW
+	}
+	config := &dynamic.ServersLoadBalancer{Strategy: r.strategy, Hash: r.hash, Sticky: r.sticky}
+	strategy, err := picker.NewStrategy(config.Strategy, config.Hash)
+	if err != nil {
+		return nil, err
+	}
+	return hashingOf("", strategy, config)
+}
+
+// readCookie returns the options of a sticky cookie.
+func readCookie(from *routev3.RouteAction_HashPolicy_Cookie) *dynamic.Cookie {
+	path := from.GetPath()
+	cookie := &dynamic.Cookie{Name: from.GetName(), Path: &path, MaxAge: -1}
+	if from.GetTtl() != nil {
+		cookie.MaxAge = int(from.GetTtl().GetSeconds())
+	}
+	for _, one := range from.GetAttributes() {
+		switch one.GetName() {
+		case "Domain":
+			cookie.Domain = one.GetValue()
+		case "HttpOnly":
+			cookie.HTTPOnly = true
+		case "SameSite":
+			cookie.SameSite = one.GetValue()
+		case "Secure":
+			cookie.Secure = true
+		}
+	}
+	return cookie
+}
