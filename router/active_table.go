@@ -129,6 +129,7 @@ type recycler interface{ Recycle() }
 // fill sets the view that rules take of a request.
 func fill(view *rule.Request, r *http.Request) {
 	view.Host, _ = canonical.Host(r.Host)
+	view.Authority, view.TLS = r.Host, r.TLS != nil
 	view.Path = canonical.RoutingPath(r)
 	view.Method = r.Method
 	view.Header = r.Header

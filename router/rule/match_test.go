@@ -137,6 +137,18 @@ func TestQueryMatchers(t *testing.T) {
 	})
 }
 
+func TestPortMatchers(t *testing.T) {
+	check(t, []decision{
+		{"Port(`80`)", Request{Authority: "a.example"}, true},
+		{"Port(`443`)", Request{Authority: "a.example"}, false},
+		{"Port(`443`)", Request{Authority: "a.example", TLS: true}, true},
+		{"Port(`8080`)", Request{Authority: "a.example:8080", TLS: true}, true},
+		{"Port(`8080`)", Request{Authority: "[2001:db8::1]:8080"}, true},
+		{"Port(`80`)", Request{Authority: "a.example:"}, true},
+		{"Port(`80`)", Request{Authority: "a.example:8080"}, false},
+	})
+}
+
 func TestClientIPMatchers(t *testing.T) {
 	check(t, []decision{
 		{"ClientIP(`10.0.0.1`)", from("10.0.0.1"), true},

@@ -6,7 +6,7 @@ import "strings"
 func v3Names() []string {
 	return []string{
 		"Host", "HostRegexp", "Path", "PathPrefix", "PathRegexp", "Method", "Header", "HeaderRegexp",
-		"Query", "QueryRegexp", "ClientIP",
+		"Query", "QueryRegexp", "ClientIP", "Port",
 	}
 }
 
@@ -51,6 +51,8 @@ func v3Matcher(written string) (spec, bool) {
 		return spec{name, 1, 2, newQueryRegexp}, true
 	case "ClientIP":
 		return spec{name, 1, 1, newClientIP}, true
+	case "Port":
+		return spec{name, 1, 1, newPort}, true
 	}
 	return spec{}, false
 }

@@ -87,6 +87,7 @@ func exampleRequest(t *testing.T, text string) *rule.Request {
 	method, location, _ := strings.Cut(line, " ")
 	received := httptest.NewRequestWithContext(t.Context(), method, location, http.NoBody)
 	received.RequestURI = received.URL.RequestURI()
+	secure := received.TLS != nil
 	received.URL.Scheme, received.URL.Host = "", ""
 	target, err := canonical.DefaultPolicy().Normalize(received)
 	if err != nil {
@@ -98,6 +99,7 @@ func exampleRequest(t *testing.T, text string) *rule.Request {
 	}
 	request := &rule.Request{
 		Host: host, Path: target.Routing, Method: method, Header: http.Header{}, RawQuery: received.URL.RawQuery,
+		Authority: received.Host, TLS: secure,
 	}
 	if name, value, is := strings.Cut(header, ": "); is {
 		request.Header.Set(name, value)

@@ -12,6 +12,10 @@ import (
 type Request struct {
 	// Host is the requested host in lower case: no port, no trailing dot, no brackets around an IPv6 address.
 	Host string
+	// Authority is the Host header or :authority as sent, with its port; TLS says whether the connection is secure. Both
+	// are for Port alone.
+	Authority string
+	TLS       bool
 	// Path is the routing path: decoded except for reserved characters, which stay percent-encoded.
 	Path string
 	// Method is the method as sent; methods are case-sensitive (RFC 9110, section 9.1).
