@@ -53,11 +53,12 @@ const processes = `
 process each and an endpoint at the address of each server. The test sends %d requests: every host and path of the
 rules, and one of each that no rule names, to every entrypoint, and with TLS where the file uses it. It compares the
 status, the target of a redirection, the request that the endpoint receives, and the name of the certificate. The
-expected answers are in ` + "`integration/traefik/testdata/answers.txt`" + `. They were recorded from Sluice and
-reviewed against the meaning of the files and what Traefik's own tests require; they are not recorded from a run of
-Traefik. These answers of Sluice differ from what is expected of Traefik, on purpose:
+answers of Traefik v3.7.9, recorded from a run of its binary, are in
+` + "`integration/traefik/testdata/answers.txt`" + `. The redirection to the dashboard is permanent (301) in Traefik and
+temporary (302) in Sluice, since browsers would keep it when another program uses the port. These other answers differ,
+on purpose:
 
-| file | request | expected of Traefik | Sluice | why |
+| file | request | Traefik | Sluice | why |
 |---|---|---|---|---|
 `
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -184,7 +183,7 @@ func (r request) send(t *testing.T) string {
 	defer response.Body.Close() //nolint:errcheck // Nothing is lost.
 	answer := response.Status[:3]
 	if response.Header.Get("Location") != "" {
-		answer += ", to " + target(t, message.URL, response)
+		answer += ", to " + target(t, message, response)
 	}
 	if received := response.Header.Get("Received"); received != "" {
 		answer += ", received " + received
@@ -195,14 +194,14 @@ func (r request) send(t *testing.T) string {
 	return answer
 }
 
-// target returns where a redirection goes: relative ones as the path that a client follows.
-func target(t *testing.T, from *url.URL, response *http.Response) string {
+// target returns where a redirection goes: to the host of the request as the path that a client follows.
+func target(t *testing.T, from *http.Request, response *http.Response) string {
 	t.Helper()
 	to, err := response.Location()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if to.Host == from.Host {
+	if to.Host == from.URL.Host || to.Scheme == from.URL.Scheme && to.Host == from.Host {
 		return to.RequestURI()
 	}
 	return to.String()
