@@ -40,6 +40,9 @@ func (d *debounce) note(now time.Time) {
 	}
 }
 
+// release applies what has been noted at once.
+func (d *debounce) release(now time.Time) { d.at = now }
+
 // due returns when to apply what has been noted; zero when there is nothing.
 func (d *debounce) due() time.Time {
 	if !d.pending {

@@ -151,6 +151,9 @@ func (p *Pipeline) receive(now time.Time) {
 	if len(p.update.ChangedConfigurations) > 0 {
 		p.debounce.note(now)
 	}
+	if p.update.Immediate {
+		p.debounce.release(now)
+	}
 }
 
 // touch has the middlewares built anew whose files have changed.

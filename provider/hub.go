@@ -25,6 +25,9 @@ type Entry struct {
 	Provider Provider
 	// Required makes Sluice not ready until this provider is synced or absent.
 	Required bool
+	// Immediate exempts the provider's configurations from being held back in a burst of changes, since requests wait for
+	// them.
+	Immediate bool
 }
 
 // Status is the state of one provider.
@@ -47,6 +50,8 @@ type Update struct {
 	Configurations map[string]*dynamic.Configuration
 	// ChangedConfigurations names the providers whose configuration has changed since the last Take, sorted.
 	ChangedConfigurations []string
+	// Immediate is set if one of them is of a provider that is Immediate.
+	Immediate bool
 	// Endpoints holds the last set of each key that was received since the last Take, in order of arrival and with growing
 	// versions.
 	Endpoints []dynamic.EndpointSet
@@ -68,6 +73,7 @@ type Hub struct {
 	mu             sync.Mutex
 	configurations map[string]*dynamic.Configuration
 	fresh          map[string]struct{}
+	immediate      bool
 	states         map[string]Status
 	sets           endpointSets
 }
@@ -138,10 +144,12 @@ func (h *Hub) Take() Update {
 	update := Update{
 		Configurations:        maps.Clone(h.configurations),
 		ChangedConfigurations: slices.Sorted(maps.Keys(h.fresh)),
+		Immediate:             h.immediate,
 		Endpoints:             h.sets.take(),
 		States:                maps.Clone(h.states),
 	}
 	clear(h.fresh)
+	h.immediate = false
 	return update
 }
 

@@ -18,6 +18,7 @@ func (h *Hub) receive(entry Entry, message dynamic.Message) {
 	if message.Configuration != nil && h.configurations[entry.Name] != message.Configuration {
 		h.configurations[entry.Name] = message.Configuration
 		h.fresh[entry.Name] = struct{}{}
+		h.immediate = h.immediate || entry.Immediate
 	}
 	for _, set := range message.Endpoints {
 		h.sets.put(set)

@@ -18,6 +18,8 @@ import (
 type ActiveTable struct {
 	serving atomic.Pointer[serving]
 	tracer  Tracer
+	// discovery is nil where all hosts are known.
+	discovery Discovery
 	// views recycles the rules' view of requests.
 	views sync.Pool
 }
@@ -26,6 +28,8 @@ type ActiveTable struct {
 type serving struct {
 	*Table
 	generation uint64
+	// replaced is closed when another table serves.
+	replaced chan struct{}
 }
 
 // Tracer decides whether a request that a router answers is sampled, and begins its span then.
@@ -44,7 +48,10 @@ func NewActiveTable(entrypoints []EntryPoint) *ActiveTable {
 func (t *ActiveTable) Trace(tracer Tracer) { t.tracer = tracer }
 
 func (t *ActiveTable) store(table *Table, generation uint64) {
-	t.serving.Store(&serving{Table: table, generation: generation})
+	before := t.serving.Swap(&serving{Table: table, generation: generation, replaced: make(chan struct{})})
+	if before != nil {
+		close(before.replaced)
+	}
 }
 
 // Table returns the table that serves.
@@ -77,24 +84,45 @@ type routingHandler struct {
 	name   string
 }
 
-// ServeHTTP finds the route and calls its handler; without a route it answers 404.
-func (h routingHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	serving := h.target.serving.Load()
-	entry := serving.entries[h.name]
+// match is the route of a request in the table that serves; the route is nil when no rule matches.
+type match struct {
+	serving *serving
+	entry   *entry
+	route   *index.Route[*Route]
+	host    string
+	port    uint16 // set when there is no route
+}
+
+// match finds the route of a request.
+func (h routingHandler) match(r *http.Request) match {
+	found := match{serving: h.target.serving.Load()}
+	found.entry = found.serving.entries[h.name]
 	view := h.target.views.Get().(*rule.Request)
 	fill(view, r)
-	found := entry.index(r.TLS != nil).Match(view)
-	host := view.Host
+	found.route = found.entry.index(r.TLS != nil).Match(view)
+	found.host = view.Host
+	if found.route == nil {
+		found.port = view.Port()
+	}
 	view.Reset()
 	h.target.views.Put(view)
+	return found
+}
+
+// ServeHTTP finds the route and calls its handler; without a route it answers 404.
+func (h routingHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	found := h.match(r)
+	var reason error
+	if found.route == nil && h.target.discovery != nil {
+		found, reason = h.discover(r, found)
+	}
 	record := telemetry.RecordFrom(r.Context())
-	record.Generation = serving.generation
-	if found == nil {
-		record.Code = telemetry.CodeNoRouter
-		http.NotFound(w, r)
+	record.Generation = found.serving.generation
+	if found.route == nil {
+		unmatched(w, record, reason)
 		return
 	}
-	route := found.Value
+	route := found.route.Value
 	record.Router, record.RouterSeries, record.Ingress = route.Name, route.series, route.ingress
 	if !route.seen.Has(telemetry.ObserveAccess) {
 		record.Observe &^= telemetry.ObserveHeaders // They are kept for the access log alone.
@@ -109,7 +137,7 @@ func (h routingHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, route.code)
 		return
 	}
-	if r.TLS != nil && !entry.mayServe(route, host, r) {
+	if r.TLS != nil && !found.entry.mayServe(route, found.host, r) {
 		record.Code = telemetry.CodeMisdirected
 		record.Reason = "the connection was accepted under other TLS options than those of the router"
 		misdirected(w)

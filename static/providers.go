@@ -9,6 +9,7 @@ type Providers struct {
 	File                      *FileProvider       `json:"file" description:"Files as a source of configuration."`
 	DNS                       DNSProvider         `json:"dns" description:"Resolution of endpoints that are given by name."`
 	Docker                    *Docker             `json:"docker" description:"Labels of containers of a Docker engine as a source of configuration."`
+	XDS                       *XDSProvider        `json:"xds" description:"An xDS server, such as another Sluice, as a source of services that are found when they are requested."`
 	Swarm                     *Swarm              `json:"swarm" support:"refuse" why:"all its routes would be missing"`
 	KubernetesIngress         *KubernetesIngress  `json:"kubernetesIngress" description:"Ingress objects of Kubernetes as a source of configuration."`
 	KubernetesIngressNGINX    *KubernetesNGINX    `json:"kubernetesIngressNGINX" support:"refuse" why:"all its routes would be missing"`
@@ -35,7 +36,7 @@ func (p *Providers) SetDefaults() {
 	p.ProvidersThrottleDuration = DefaultThrottle
 	p.Precedence = []string{
 		"kubernetesgateway", "kubernetescrd", "kubernetes", "kubernetesingressnginx", "swarm", "docker", "file", "redis",
-		"knative", "consul", "consulcatalog", "nomad", "etcd", "ecs", "http", "zookeeper", "rest",
+		"knative", "consul", "consulcatalog", "nomad", "etcd", "ecs", "http", "zookeeper", "rest", "xds",
 	}
 	p.DNS.SetDefaults()
 }

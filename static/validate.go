@@ -23,6 +23,7 @@ func (l *loader) validate() {
 	l.management()
 	l.core()
 	l.xds()
+	l.xdsProvider()
 }
 
 // core checks the syntax of rules.

@@ -11,6 +11,8 @@ type Code string
 const (
 	// CodeNoRouter means that no router matches (404).
 	CodeNoRouter Code = "no_router"
+	// CodeDiscovery means that no router matches, and that the source of further ones did not answer in time (503).
+	CodeDiscovery Code = "discovery_timeout"
 	// CodeRouterDisabled means that the router is quarantined (503).
 	CodeRouterDisabled Code = "router_disabled"
 	// CodeMisdirected means that the connection was accepted with other TLS options than those of the router (421).

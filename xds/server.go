@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 )
@@ -187,6 +188,10 @@ func (s *Server) intercept(
 		return err
 	}
 	defer s.end(one)
+	// A client that has not subscribed to anything yet gets to know that it is admitted.
+	if err := inner.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
 	timed := &timedStream{
 		ServerStream: inner, ctx: context.WithValue(inner.Context(), streamKey{}, one), meter: s.publisher.options.Meter,
 	}

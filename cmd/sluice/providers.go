@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/docker"
 	"github.com/sluiceproxy/sluice/provider/file"
 	"github.com/sluiceproxy/sluice/provider/kubernetes"
+	"github.com/sluiceproxy/sluice/provider/xds"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -28,6 +29,7 @@ type sources struct {
 	resolver *dns.Provider
 	files    *file.Provider // nil without files
 	clusters *kubernetes.Clusters
+	xds      *xds.Provider // nil without the option
 }
 
 // newSources returns them; with inputs, containers and objects of a cluster come from there.
@@ -61,6 +63,13 @@ func newSources(
 			containers.Use(given.containers)
 		}
 		s.entries = append(s.entries, provider.Entry{Name: docker.Name, Provider: containers, Required: true})
+	}
+	if config.XDS != nil {
+		s.xds, err = xds.New(*config.XDS, release().Version, metrics, logs.For(log.SubsystemXDSProvider))
+		if err != nil {
+			return nil, err
+		}
+		s.entries = append(s.entries, provider.Entry{Name: xds.Name, Provider: s.xds, Required: true, Immediate: true})
 	}
 	s.clusters, err = kubernetes.New(kubernetes.Options{
 		CRD: config.KubernetesCRD, Ingress: config.KubernetesIngress,

@@ -36,6 +36,8 @@ const (
 	SubsystemKubernetes = "provider.kubernetes"
 	// SubsystemDNS is for the resolution of servers that are given by name.
 	SubsystemDNS = "provider.dns"
+	// SubsystemXDSProvider is for the xDS server as a source of configuration.
+	SubsystemXDSProvider = "provider.xds"
 	// SubsystemXDS is for the publication to xDS clients.
 	SubsystemXDS = "xds"
 	// SubsystemAPI is for the API and the dashboard.
@@ -51,7 +53,7 @@ func Subsystems() []string {
 	return []string{
 		SubsystemMain, SubsystemEntrypoint, SubsystemRequests, SubsystemMiddleware,
 		SubsystemLoadBalancer, SubsystemPipeline, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemKubernetes,
-		SubsystemDNS, SubsystemXDS, SubsystemAPI, SubsystemTelemetry, SubsystemLibrary,
+		SubsystemDNS, SubsystemXDSProvider, SubsystemXDS, SubsystemAPI, SubsystemTelemetry, SubsystemLibrary,
 	}
 }
 
