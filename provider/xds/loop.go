@@ -117,6 +117,7 @@ func (l *loop) read(one client.Resource, typeURL string, now time.Time) (err err
 	case typeurl.ClusterType:
 		return store(l.clusters, one, resource.ReadCluster, new(clusterv3.Cluster))
 	case typeurl.EndpointType:
+		l.changed = l.changed || l.endpoints[one.Name] == nil // A listener may be complete now.
 		if err := store(l.endpoints, one, resource.ReadAssignment, new(endpointv3.ClusterLoadAssignment)); err != nil {
 			return err
 		}

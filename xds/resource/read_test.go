@@ -1,0 +1,213 @@
+package resource_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/xds/resource"
+)
+
+// TestWhatIsPublishedIsRead reads the resources of all kinds of services.
+func TestWhatIsPublishedIsRead(t *testing.T) {
+	for name, config := range published {
+		t.Run(name, func(t *testing.T) {
+			bundle, _, err := parse(t, config).translate("svc@file")
+			if err != nil {
+				t.Fatal(err)
+			}
+			route, err := resource.ReadListener(bundle.Listeners[0])
+			if err != nil || route != bundle.Routes[0].GetName() {
+				t.Fatalf("the listener leads to %q: %v", route, err)
+			}
+			routing, err := resource.ReadRoute(bundle.Routes[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			clusters := map[string]*resource.Cluster{}
+			for _, one := range bundle.Clusters {
+				if clusters[one.GetName()], err = resource.ReadCluster(one); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, used := range routing.Clusters() {
+				if clusters[used] == nil {
+					t.Errorf("the cluster %s is not in the bundle", used)
+				}
+			}
+			for _, one := range bundle.Assignments {
+				if _, err := resource.ReadAssignment(one.Assignment(someSet)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// someSet returns the endpoint sets of the names in published.
+func someSet(key string) (dynamic.EndpointSet, bool) {
+	if key == "dns/c.example:80" {
+		return dynamic.EndpointSet{}, false
+	}
+	return dynamic.EndpointSet{Key: key, Endpoints: []dynamic.Endpoint{
+		{Address: netip.MustParseAddrPort("192.0.2.7:80"), Zone: "a"},
+		{Address: netip.MustParseAddrPort("192.0.2.8:80"), Zone: "b"},
+		{Address: netip.MustParseAddrPort("192.0.2.9:80"), Zone: "b", Terminating: true},
+	}}, true
+}
+
+// TestServicesComeBack publishes load balancers, reads them, and compares the options.
+func TestServicesComeBack(t *testing.T) {
+	for name, want := range map[string]string{
+		"least-request": `svc: {loadBalancer: {strategy: p2c, panicThreshold: 40, servers: [{url: "h2c://192.0.2.1:80"}]}}`,
+		"round-robin":   published["round-robin"],
+		"hrw":           `svc: {loadBalancer: {strategy: hrw, servers: []}}`,
+		"hash-header": `
+svc: {loadBalancer: {strategy: hash, hash: {source: header, name: x-user, boundedLoad: 125}, servers: []}}`,
+		"hash-cookie": published["hash-cookie"],
+		"sticky":      published["sticky"],
+		"limits":      strings.ReplaceAll(published["limits"], ", maxConnections: 2", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bundle, _, err := parse(t, published[name]).translate("svc@file")
+			if err != nil {
+				t.Fatal(err)
+			}
+			routing, err := resource.ReadRoute(bundle.Routes[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			cluster, err := resource.ReadCluster(bundle.Clusters[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			var servers []dynamic.Server
+			if len(bundle.Assignments) == 1 {
+				endpoints, err := resource.ReadAssignment(bundle.Assignments[0].Assignment(someSet))
+				if err != nil {
+					t.Fatal(err)
+				}
+				servers = endpoints.Servers(cluster.Scheme())
+			}
+			got := cluster.Service(routing, "", servers)
+			again, _, err := services{"svc@file": {LoadBalancer: got}}.translate("svc@file")
+			if err != nil {
+				t.Fatal(err)
+			}
+			expected, _, err := parse(t, want).translate("svc@file")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(texts(t, expected), texts(t, again)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func texts(t *testing.T, bundle resource.Bundle) (all []string) {
+	for _, one := range resources(bundle) {
+		all = append(all, string(text(t, one)))
+	}
+	return all
+}
+
+// TestOthersAreRefused reads resources with one field more than Sluice publishes.
+func TestOthersAreRefused(t *testing.T) {
+	bundle, _, err := parse(t, published["round-robin"]).translate("svc@file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(name, reason string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%s: got %v, want %q", name, err, reason)
+		}
+	}
+	listener := proto.CloneOf(bundle.Listeners[0])
+	listener.PerConnectionBufferLimitBytes = wrapperspb.UInt32(5)
+	_, err = resource.ReadListener(listener)
+	refused("a limit of a listener", "per_connection_buffer_limit_bytes", err)
+	_, err = resource.ReadListener(&listenerv3.Listener{Name: "x"})
+	refused("no API listener", "not an API listener", err)
+
+	route := proto.CloneOf(bundle.Routes[0])
+	route.VirtualHosts[0].Routes[0].GetRoute().PrefixRewrite = "/x"
+	_, err = resource.ReadRoute(route)
+	refused("a rewrite", "virtual_hosts", err)
+	route = proto.CloneOf(bundle.Routes[0])
+	route.VirtualHosts = append(route.VirtualHosts, route.VirtualHosts[0])
+	_, err = resource.ReadRoute(route)
+	refused("two virtual hosts", "a single virtual host", err)
+	_, err = resource.ReadRoute(&routev3.RouteConfiguration{Name: "x"})
+	refused("no virtual host", "a single virtual host", err)
+
+	cluster := proto.CloneOf(bundle.Clusters[0])
+	cluster.ConnectTimeout = durationpb.New(1)
+	_, err = resource.ReadCluster(cluster)
+	refused("a timeout", "connect_timeout", err)
+	cluster = proto.CloneOf(bundle.Clusters[0])
+	cluster.LbPolicy = clusterv3.Cluster_MAGLEV
+	_, err = resource.ReadCluster(cluster)
+	refused("another policy", "lb_policy", err)
+	_, err = resource.ReadCluster(&clusterv3.Cluster{Name: "x"})
+	refused("no EDS", "names no EDS resource", err)
+
+	assignment := bundle.Assignments[0].Assignment(someSet)
+	assignment.Endpoints[0].Priority = 1
+	_, err = resource.ReadAssignment(assignment)
+	refused("a priority", "endpoints", err)
+	assignment = bundle.Assignments[0].Assignment(someSet)
+	assignment.Endpoints[0].LbEndpoints[0].LoadBalancingWeight = wrapperspb.UInt32(9)
+	_, err = resource.ReadAssignment(assignment)
+	refused("a weight", "endpoints", err)
+	_, err = resource.ReadAssignment(&endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{
+		{LbEndpoints: []*endpointv3.LbEndpoint{{}}},
+	}})
+	refused("no address", "has the address", err)
+}
+
+// FuzzRead reads any bytes as each type; what is read must not panic.
+func FuzzRead(f *testing.F) {
+	for _, config := range published {
+		bundle, _, err := parse(f, config).translate("svc@file")
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, one := range resources(bundle) {
+			content, err := proto.Marshal(one)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(content)
+		}
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		listener, route := &listenerv3.Listener{}, &routev3.RouteConfiguration{}
+		cluster, assignment := &clusterv3.Cluster{}, &endpointv3.ClusterLoadAssignment{}
+		if proto.Unmarshal(content, listener) == nil {
+			_, _ = resource.ReadListener(listener)
+		}
+		if proto.Unmarshal(content, route) == nil {
+			_, _ = resource.ReadRoute(route)
+		}
+		if proto.Unmarshal(content, cluster) == nil {
+			_, _ = resource.ReadCluster(cluster)
+		}
+		if proto.Unmarshal(content, assignment) == nil {
+			if read, err := resource.ReadAssignment(assignment); err == nil {
+				_ = read.Servers("http")
+			}
+		}
+	})
+}
