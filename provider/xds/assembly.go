@@ -7,6 +7,7 @@ import (
 	typeurl "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/xds/client"
 	"github.com/sluiceproxy/sluice/xds/resource"
 )
 
@@ -28,7 +29,7 @@ type assembly struct {
 // objectsOf returns what a listener leads to. It is complete if the result is present.
 func (l *loop) objectsOf(listener string) (built, result) {
 	a := assembly{from: l, built: built{objects: map[dynamic.Ref]any{}}}
-	route, known := l.listeners[listener]
+	route, known := l.tree.Listeners[listener]
 	switch {
 	case !known:
 		a.missing(typeurl.ListenerType, listener)
@@ -36,7 +37,7 @@ func (l *loop) objectsOf(listener string) (built, result) {
 	case route == "":
 		return built{}, result{status: absent}
 	}
-	if a.routing = l.routes[route]; a.routing == nil {
+	if a.routing = l.tree.Routes[route]; a.routing == nil {
 		a.missing(typeurl.RouteType, route)
 		return built{}, *a.lacks
 	}
@@ -67,8 +68,9 @@ func (a *assembly) missing(typeURL, name string) {
 		return
 	}
 	a.lacks = &result{status: pending}
-	if reason := a.from.rejected[resourceKey{typeURL, name}]; reason != "" {
-		a.lacks = &result{rejected, fmt.Sprintf("the %s %s is rejected: %s", shortType(typeURL), name, reason)}
+	key := client.Key{TypeURL: typeURL, Name: name}
+	if reason := a.from.tree.Rejected[key]; reason != "" {
+		a.lacks = &result{rejected, fmt.Sprintf("the %s is rejected: %s", key, reason)}
 	}
 }
 
@@ -102,7 +104,7 @@ func (a *assembly) target(service string) {
 
 // cluster makes the service of a cluster.
 func (a *assembly) cluster(service, name string) {
-	one := a.from.clusters[name]
+	one := a.from.tree.Clusters[name]
 	switch {
 	case one == nil:
 		a.missing(typeurl.ClusterType, name)
@@ -130,7 +132,7 @@ func (a *assembly) failover(service string, members []string) {
 // loadBalancer makes the service of an EDS cluster: of an endpoint set, or of servers with weights, whose EDS resource
 // has the name of the cluster.
 func (a *assembly) loadBalancer(service string, one *resource.Cluster) {
-	endpoints := a.from.endpoints[one.Assignment]
+	endpoints := a.from.tree.Endpoints[one.Assignment]
 	if endpoints == nil {
 		a.missing(typeurl.EndpointType, one.Assignment)
 		return

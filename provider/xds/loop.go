@@ -8,17 +8,11 @@ import (
 	"strings"
 	"time"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	typeurl "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 	"github.com/sluiceproxy/sluice/xds/client"
-	"github.com/sluiceproxy/sluice/xds/resource"
 )
 
 // setsKept is how long endpoint sets are kept that nothing refers to any more.
@@ -27,16 +21,7 @@ const setsKept = 10 * time.Second
 // loop is the state of Provider.Provide.
 type loop struct {
 	provider *Provider
-	client   *client.Client
-
-	// What has been read, by name. A resource that is rejected or removed leaves the one before.
-	listeners map[string]string // the name of the route
-	routes    map[string]*resource.Routing
-	clusters  map[string]*resource.Cluster
-	endpoints map[string]*resource.Endpoints
-	// rejected are the reasons for which resources were rejected.
-	rejected map[resourceKey]string
-
+	tree     *client.Tree
 	output   output
 	changed  bool                           // something but endpoint sets
 	sets     map[string]dynamic.EndpointSet // to send, by key
@@ -46,21 +31,16 @@ type loop struct {
 	results  map[string]result // of listeners, to note when the message has been sent
 }
 
-// resourceKey identifies a resource.
-type resourceKey struct{ typeURL, name string }
-
 // result is what is known of a listener.
 type result struct {
 	status status
 	reason string
 }
 
-func newLoop(p *Provider, subscriber *client.Client) *loop {
+func newLoop(p *Provider, subscriber client.Subscriber) *loop {
 	return &loop{
-		provider: p, client: subscriber,
-		listeners: map[string]string{}, routes: map[string]*resource.Routing{}, clusters: map[string]*resource.Cluster{},
-		endpoints: map[string]*resource.Endpoints{}, rejected: map[resourceKey]string{},
-		output: newOutput(p.config.Address), sets: map[string]dynamic.EndpointSet{}, known: map[string]time.Time{},
+		provider: p, tree: client.NewTree(subscriber), output: newOutput(p.config.Address),
+		sets: map[string]dynamic.EndpointSet{}, known: map[string]time.Time{},
 	}
 }
 
@@ -85,110 +65,46 @@ func (l *loop) connected(failure error) {
 
 // receive takes a response. What can be read of it is used; the error names the rest.
 func (l *loop) receive(response client.Response) error {
-	var problems []error
+	if response.TypeURL != typeurl.EndpointType {
+		l.changed = true
+		return l.tree.Receive(response)
+	}
+	for _, one := range response.Resources {
+		l.changed = l.changed || l.tree.Endpoints[one.Name] == nil // A listener may be complete now.
+	}
+	problems := []error{l.tree.Receive(response)}
 	now := time.Now()
 	for _, one := range response.Resources {
-		key := resourceKey{response.TypeURL, one.Name}
-		err := l.read(one, response.TypeURL, now)
-		if err == nil {
-			delete(l.rejected, key)
-			continue
-		}
-		l.rejected[key] = err.Error()
-		problems = append(problems, fmt.Errorf("%s: %w", one.Name, err))
-	}
-	for _, name := range response.Removed {
-		delete(l.rejected, resourceKey{response.TypeURL, name})
-		if response.TypeURL == typeurl.ListenerType {
-			l.listeners[name] = "" // It is known that there is none.
+		if l.tree.Endpoints[one.Name] != nil && l.tree.Rejected[client.Key{TypeURL: response.TypeURL, Name: one.Name}] == "" {
+			problems = append(problems, l.readSet(one.Name, now))
 		}
 	}
-	l.changed = l.changed || response.TypeURL != typeurl.EndpointType || len(problems) > 0
-	return errors.Join(problems...)
-}
-
-// read reads one resource.
-func (l *loop) read(one client.Resource, typeURL string, now time.Time) (err error) {
-	switch typeURL {
-	case typeurl.ListenerType:
-		return store(l.listeners, one, resource.ReadListener, new(listenerv3.Listener))
-	case typeurl.RouteType:
-		return store(l.routes, one, resource.ReadRoute, new(routev3.RouteConfiguration))
-	case typeurl.ClusterType:
-		return store(l.clusters, one, resource.ReadCluster, new(clusterv3.Cluster))
-	case typeurl.EndpointType:
-		l.changed = l.changed || l.endpoints[one.Name] == nil // A listener may be complete now.
-		if err := store(l.endpoints, one, resource.ReadAssignment, new(endpointv3.ClusterLoadAssignment)); err != nil {
-			return err
-		}
-		return l.readSet(one.Name, now)
-	}
-	return fmt.Errorf("resources of the type %s are not read", typeURL)
+	err := errors.Join(problems...)
+	l.changed = l.changed || err != nil
+	return err
 }
 
 // readSet sends on the endpoints of an EDS resource that is one endpoint set. Those of the others are servers.
 func (l *loop) readSet(name string, now time.Time) error {
-	if l.clusters[name] != nil && l.clusters[name].Assignment == name {
+	if l.tree.Clusters[name] != nil && l.tree.Clusters[name].Assignment == name {
 		l.changed = true
 		return nil
 	}
-	endpoints, err := l.endpoints[name].Set()
+	endpoints, err := l.tree.Endpoints[name].Set()
 	if err != nil {
-		return err
+		l.tree.Reject(client.Key{TypeURL: typeurl.EndpointType, Name: name}, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	slices.SortFunc(endpoints, func(a, b dynamic.Endpoint) int { return a.Address.Compare(b.Address) })
 	l.sets[setKey(name)] = dynamic.EndpointSet{Key: setKey(name), Endpoints: endpoints, Noticed: now}
 	return nil
 }
 
-// subscribe subscribes to what the listeners lead to, and forgets everything else.
-func (l *loop) subscribe() {
-	listeners, routes := set(l.provider.names.list()), map[string]bool{}
-	keep(l.listeners, listeners)
-	for _, route := range l.listeners {
-		if route != "" {
-			routes[route] = true
-		}
-	}
-	keep(l.routes, routes)
-	clusters, assignments := map[string]bool{}, map[string]bool{}
-	for _, one := range l.routes {
-		l.follow(one.Clusters(), clusters, assignments)
-	}
-	keep(l.clusters, clusters)
-	keep(l.endpoints, assignments)
-	for typeURL, names := range map[string]map[string]bool{
-		typeurl.ListenerType: listeners, typeurl.RouteType: routes, typeurl.ClusterType: clusters,
-		typeurl.EndpointType: assignments,
-	} {
-		l.client.Subscribe(typeURL, slices.Sorted(maps.Keys(names)))
-		maps.DeleteFunc(l.rejected, func(key resourceKey, _ string) bool {
-			return key.typeURL == typeURL && !names[key.name]
-		})
-	}
-}
-
-// follow adds clusters, with those that they are aggregated of, and their EDS resources.
-func (l *loop) follow(names []string, clusters, assignments map[string]bool) {
-	for _, name := range names {
-		if clusters[name] {
-			continue
-		}
-		clusters[name] = true
-		if one := l.clusters[name]; one != nil {
-			l.follow(one.Members, clusters, assignments)
-			if one.Assignment != "" {
-				assignments[one.Assignment] = true
-			}
-		}
-	}
-}
-
 // build makes the objects of all listeners whose resources are complete; of others the last ones stay.
 func (l *loop) build() {
 	l.changed = false
 	listeners := set(l.provider.names.list())
-	keep(l.output.listeners, listeners)
+	maps.DeleteFunc(l.output.listeners, func(listener string, _ built) bool { return !listeners[listener] })
 	l.output.handled, l.results = listeners, map[string]result{}
 	for listener := range listeners {
 		next, found := l.objectsOf(listener)
@@ -208,7 +124,7 @@ func (l *loop) build() {
 // step returns the message that is due, if any.
 func (l *loop) step() (dynamic.Message, bool) {
 	if l.changed || l.output.lacks(l.provider.names.list()) {
-		l.subscribe()
+		l.tree.Follow(l.provider.names.list())
 		l.build()
 	}
 	if !l.started && (l.provider.names.failed() != nil || !l.answered()) {
@@ -272,9 +188,9 @@ func (l *loop) sent() {
 // verdicts returns one on each rejected resource, in order.
 func (l *loop) verdicts() []dynamic.Verdict {
 	var all []dynamic.Verdict
-	for key, reason := range l.rejected {
+	for key, reason := range l.tree.Rejected {
 		all = append(all, dynamic.Verdict{
-			Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: "xds " + shortType(key.typeURL) + " " + key.name},
+			Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: "xds " + key.String()},
 			Origin: dynamic.Origin{Object: l.provider.config.Address}, Status: dynamic.Quarantined,
 			Code:   dynamic.CodeInvalidSource,
 			Reason: "the resource is rejected, and the last one stays in use: " + reason,
@@ -325,33 +241,4 @@ func set(names []string) map[string]bool {
 		all[name] = true
 	}
 	return all
-}
-
-// keep deletes what is not in a set.
-func keep[V any](from map[string]V, names map[string]bool) {
-	maps.DeleteFunc(from, func(name string, _ V) bool { return !names[name] })
-}
-
-// store reads a resource and keeps the result; an error leaves the one before.
-func store[M proto.Message, V any](to map[string]V, from client.Resource, read func(M) (V, error), message M) error {
-	if err := from.Content.UnmarshalTo(message); err != nil {
-		return err
-	}
-	value, err := read(message)
-	if err == nil {
-		to[from.Name] = value
-	}
-	return err
-}
-
-func shortType(typeURL string) string {
-	switch typeURL {
-	case typeurl.ListenerType:
-		return "listener"
-	case typeurl.RouteType:
-		return "route"
-	case typeurl.ClusterType:
-		return "cluster"
-	}
-	return "endpoints"
 }

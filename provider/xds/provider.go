@@ -97,7 +97,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 	inbox, ended := make(chan event), make(chan struct{})
 	subscriber := client.New(p.client)
 	loop := newLoop(p, subscriber)
-	loop.subscribe()
+	loop.tree.Follow(p.names.list())
 	go func() {
 		defer close(ended)
 		subscriber.Run(ctx, consumer{ctx, inbox})
