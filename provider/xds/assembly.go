@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	typeurl "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/xds/client"
 	"github.com/sluiceproxy/sluice/xds/resource"
@@ -17,39 +15,32 @@ const keyPrefix = Name + "/"
 
 func setKey(assignment string) string { return keyPrefix + assignment }
 
-// assembly makes the router and the services of one listener.
+// assembly makes the router and the services of one listener whose resources are complete.
 type assembly struct {
-	from    *loop
+	tree    *client.Tree
 	routing *resource.Routing
 	built   built
-	// lacks is the first resource that is missing or was rejected.
-	lacks *result
 }
 
 // objectsOf returns what a listener leads to. It is complete if the result is present.
 func (l *loop) objectsOf(listener string) (built, result) {
-	a := assembly{from: l, built: built{objects: map[dynamic.Ref]any{}}}
-	route, known := l.tree.Listeners[listener]
+	missing, ok := l.tree.Missing(listener)
 	switch {
-	case !known:
-		a.missing(typeurl.ListenerType, listener)
-		return built{}, *a.lacks
-	case route == "":
+	case !ok:
 		return built{}, result{status: absent}
+	case missing != nil && l.tree.Rejected[*missing] != "":
+		return built{}, result{rejected, fmt.Sprintf("the %s is rejected: %s", missing, l.tree.Rejected[*missing])}
+	case missing != nil:
+		return built{}, result{status: pending}
 	}
-	if a.routing = l.tree.Routes[route]; a.routing == nil {
-		a.missing(typeurl.RouteType, route)
-		return built{}, *a.lacks
-	}
+	route := l.tree.Listeners[listener]
+	a := assembly{tree: l.tree, routing: l.tree.Routes[route], built: built{objects: map[dynamic.Ref]any{}}}
 	a.target(route)
 	if host, port, ok := hostOf(listener); ok {
 		a.put(dynamic.KindRouter, listener, &dynamic.Router{
 			EntryPoints: l.provider.config.EntryPoints, Service: objectName(route),
 			Rule: fmt.Sprintf("Host(`%s`) && Port(`%s`)", host, port),
 		})
-	}
-	if a.lacks != nil {
-		return built{}, *a.lacks
 	}
 	return a.built, result{status: present}
 }
@@ -60,18 +51,6 @@ func objectName(name string) string { return strings.ReplaceAll(name, "@", ".") 
 
 func (a *assembly) put(kind dynamic.Kind, name string, object any) {
 	a.built.objects[dynamic.Ref{Kind: kind, Name: objectName(name)}] = object
-}
-
-// missing notes that a resource is missing.
-func (a *assembly) missing(typeURL, name string) {
-	if a.lacks != nil {
-		return
-	}
-	a.lacks = &result{status: pending}
-	key := client.Key{TypeURL: typeURL, Name: name}
-	if reason := a.from.tree.Rejected[key]; reason != "" {
-		a.lacks = &result{rejected, fmt.Sprintf("the %s is rejected: %s", key, reason)}
-	}
 }
 
 // target makes the service of the route.
@@ -104,13 +83,9 @@ func (a *assembly) target(service string) {
 
 // cluster makes the service of a cluster.
 func (a *assembly) cluster(service, name string) {
-	one := a.from.tree.Clusters[name]
-	switch {
-	case one == nil:
-		a.missing(typeurl.ClusterType, name)
-	case one.Members != nil:
+	if one := a.tree.Clusters[name]; one.Members != nil {
 		a.failover(service, one.Members)
-	default:
+	} else {
 		a.loadBalancer(service, one)
 	}
 }
@@ -132,14 +107,9 @@ func (a *assembly) failover(service string, members []string) {
 // loadBalancer makes the service of an EDS cluster: of an endpoint set, or of servers with weights, whose EDS resource
 // has the name of the cluster.
 func (a *assembly) loadBalancer(service string, one *resource.Cluster) {
-	endpoints := a.from.tree.Endpoints[one.Assignment]
-	if endpoints == nil {
-		a.missing(typeurl.EndpointType, one.Assignment)
-		return
-	}
 	key, servers := setKey(one.Assignment), []dynamic.Server(nil)
 	if one.Assignment == one.Name {
-		key, servers = "", endpoints.Servers(one.Scheme())
+		key, servers = "", a.tree.Endpoints[one.Assignment].Servers(one.Scheme())
 	} else {
 		a.built.keys = append(a.built.keys, key)
 	}

@@ -16,6 +16,9 @@ import (
 	"github.com/sluiceproxy/sluice/xds/resource"
 )
 
+// Wildcard is the name that stands for all resources of a type.
+const Wildcard = "*"
+
 // Key identifies a resource.
 type Key struct{ TypeURL, Name string }
 
@@ -101,10 +104,12 @@ func store[M proto.Message, V any](to map[string]V, from Resource, read func(M) 
 	return err
 }
 
-// Follow subscribes to listeners and to what they lead to, and forgets everything else.
+// Follow subscribes to listeners and to what they lead to, and forgets everything else. The name * is all listeners.
 func (t *Tree) Follow(listeners []string) {
 	wanted, routes := setOf(listeners), map[string]bool{}
-	keep(t.Listeners, wanted)
+	if !wanted[Wildcard] {
+		keep(t.Listeners, wanted)
+	}
 	for _, route := range t.Listeners {
 		if route != "" {
 			routes[route] = true
@@ -122,7 +127,9 @@ func (t *Tree) Follow(listeners []string) {
 		typeurl.EndpointType: assignments,
 	} {
 		t.subscriber.Subscribe(typeURL, slices.Collect(maps.Keys(names)))
-		maps.DeleteFunc(t.Rejected, func(key Key, _ string) bool { return key.TypeURL == typeURL && !names[key.Name] })
+		maps.DeleteFunc(t.Rejected, func(key Key, _ string) bool {
+			return key.TypeURL == typeURL && !names[key.Name] && !names[Wildcard]
+		})
 	}
 }
 
@@ -140,6 +147,48 @@ func (t *Tree) follow(names []string, clusters, assignments map[string]bool) {
 			}
 		}
 	}
+}
+
+// Missing returns the first resource that a listener leads to and that is not there; nil when it is complete. It is
+// not ok for a listener that does not exist.
+func (t *Tree) Missing(listener string) (missing *Key, ok bool) {
+	route, known := t.Listeners[listener]
+	switch {
+	case !known:
+		return &Key{typeurl.ListenerType, listener}, true
+	case route == "":
+		return nil, false
+	case t.Routes[route] == nil:
+		return &Key{typeurl.RouteType, route}, true
+	}
+	for _, name := range t.Routes[route].Clusters() {
+		if missing := t.missingOf(name); missing != nil {
+			return missing, true
+		}
+	}
+	return nil, true
+}
+
+// missingOf is Missing for a cluster. Aggregate clusters of aggregate clusters, which could be endless, are rejected.
+func (t *Tree) missingOf(name string) *Key {
+	one := t.Clusters[name]
+	switch {
+	case one == nil:
+		return &Key{typeurl.ClusterType, name}
+	case one.Members == nil && t.Endpoints[one.Assignment] == nil:
+		return &Key{typeurl.EndpointType, one.Assignment}
+	}
+	for _, member := range one.Members {
+		if nested := t.Clusters[member]; nested != nil && nested.Members != nil {
+			key := Key{typeurl.ClusterType, name}
+			t.Reject(key, fmt.Errorf("it is aggregated of %s, which is an aggregate cluster itself", member))
+			return &key
+		}
+		if missing := t.missingOf(member); missing != nil {
+			return missing
+		}
+	}
+	return nil
 }
 
 func setOf(names []string) map[string]bool {

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -126,3 +127,12 @@ func (c *Cluster) Service(by *Routing, key string, servers []dynamic.Server) *dy
 
 // Scheme returns how endpoints are spoken to: http or h2c.
 func (c *Cluster) Scheme() string { return c.scheme }
+
+// String returns the load-balancing policy, the protocol, and where the endpoints are.
+func (c *Cluster) String() string {
+	if c.Members != nil {
+		return "the first with endpoints of " + strings.Join(c.Members, ", ")
+	}
+	names := map[algorithm]string{roundRobin: "round robin", leastRequest: "least request", ringHash: "ring hash"}
+	return names[c.policy.algorithm] + ", " + c.scheme + ", endpoints " + c.Assignment
+}
