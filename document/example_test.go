@@ -53,7 +53,7 @@ func ExampleParse_error() {
 	_, err := document.Parse("token.yaml", []byte("name: api\ntoken: *secret\n"))
 	fmt.Println(err)
 	// Output:
-	// token.yaml:2: uses an alias that is not defined; a text that begins with * needs quotes
+	// token.yaml:2: uses an alias that is not defined; a text that begins with * needs quotes around it
 }
 
 func ExampleNearest() {

@@ -117,10 +117,10 @@ func (b *tomlBuilder) position(offset int) (line, column int) {
 }
 
 // quotedCharacter matches a character that the library quotes, which may be the first one of a password.
-var quotedCharacter = regexp.MustCompile(`(:| but got)? U\+[0-9A-F]+ '.*'`)
+var quotedCharacter = regexp.MustCompile(`(:| but got)? U\+[0-9A-F]+( '.*')?`)
 
 func (b *tomlBuilder) syntaxError(err error) *Error {
-	out := &Error{Line: 1, Reason: quotedCharacter.ReplaceAllString(err.Error(), "")}
+	out := &Error{Line: 1, Reason: plainTOMLReason(quotedCharacter.ReplaceAllString(err.Error(), ""))}
 	if at, ok := errors.AsType[*unstable.ParserError](err); ok && at.Highlight != nil {
 		offset := cap(b.parser.Data()) - cap(at.Highlight)
 		out.Line, _ = b.position(max(0, offset))

@@ -21,7 +21,9 @@ func parseYAML(data []byte, duplicates bool) (*Node, *Error) {
 	case root == nil || len(root.Content) == 0:
 		return (&Node{Kind: Null, Line: 1, Column: 1}).closed(), nil
 	}
-	c := yamlConverter{duplicates: duplicates, anchors: map[*yaml.Node]*Node{}, open: map[*yaml.Node]bool{}}
+	c := yamlConverter{
+		duplicates: duplicates, marks: marksOf(data), anchors: map[*yaml.Node]*Node{}, open: map[*yaml.Node]bool{},
+	}
 	node, failed := c.convert(root.Content[0], 1)
 	if failed != nil {
 		return nil, failed
@@ -101,7 +103,7 @@ func syntaxError(data []byte, err error) *Error {
 func withoutName(reason string) string {
 	switch {
 	case strings.Contains(reason, "unknown anchor '"):
-		return "uses an alias that is not defined; a text that begins with * needs quotes"
+		return "uses an alias that is not defined; a text that begins with * needs quotes around it"
 	case strings.Contains(reason, "anchor '"):
 		return "has an alias that stands for a value that contains it"
 	}
@@ -126,6 +128,7 @@ func lineEnds(data []byte) []int {
 type yamlConverter struct {
 	// duplicates accepts duplicate keys.
 	duplicates bool
+	marks      exclamationMarks
 	anchors    map[*yaml.Node]*Node
 	open       map[*yaml.Node]bool
 	// expanded counts the nodes added by aliases and merge keys.
@@ -165,6 +168,9 @@ func (c *yamlConverter) convertPlain(n *yaml.Node, depth int) (*Node, *Error) {
 	case yaml.MappingNode:
 		return c.convertMap(n, out, depth)
 	case yaml.ScalarNode:
+		if c.marks.before(n) {
+			return nil, failYAML(n, "begins with !, which YAML ignores; a text that begins with ! "+inQuotes)
+		}
 		return convertScalar(n, out)
 	default:
 		return nil, failYAML(n, "holds something that is neither a value, a list nor a map")
@@ -182,9 +188,9 @@ func convertScalar(n *yaml.Node, out *Node) (*Node, *Error) {
 		out.Type = Float
 	case "!!bool":
 		out.Type = Bool
-	case "!!str", "!!timestamp", "!!merge", "!":
+	case "!!str", "!!timestamp", "!!merge":
 	default:
-		return nil, failYAML(n, "has an unknown tag; a text that begins with ! needs quotes")
+		return nil, failYAML(n, "has an unknown tag; a text that begins with ! "+inQuotes)
 	}
 	return out.closed(), nil
 }
