@@ -26,9 +26,10 @@ func TestHelpOnOptions(t *testing.T) {
 		}
 	}
 	for topic, want := range map[string]string{
-		"level":     `there is no option "level"; did you mean log.level?`,
-		"providrs":  `there is no option "providrs"; did you mean providers?`,
-		"xxxxxxxxx": `there is no option "xxxxxxxxx"`,
+		"level":      `there is no option "level"; did you mean log.level?`,
+		"entrypoint": `there is no option "entrypoint"; did you mean entryPoints?`,
+		"providrs":   `there is no option "providrs"; did you mean providers?`,
+		"xxxxxxxxx":  `there is no option "xxxxxxxxx"`,
 	} {
 		if err := WriteHelpOn(&strings.Builder{}, topic); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", topic, err, want)

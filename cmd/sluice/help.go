@@ -62,7 +62,7 @@ func (p *process) helpOn(root *cobra.Command, topic string) int {
 		err = static.WriteHelpOn(p.stdout, topic)
 	}
 	if err != nil {
-		say(p.stderr, "sluice help: %v; sluice help lists the pages\n", err)
+		say(p.stderr, "sluice help: %v (sluice help lists the pages)\n", err)
 		return exitBroken
 	}
 	return exitFine

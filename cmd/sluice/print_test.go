@@ -27,3 +27,31 @@ func TestPrintedTextStaysOnItsLine(t *testing.T) {
 		t.Errorf("printed %q", text)
 	}
 }
+
+// TestNarrowTables prints routers in fewer columns than their table needs.
+func TestNarrowTables(t *testing.T) {
+	listings := []router.Listing{{
+		Name: "shop@file", EntryPoints: []string{"web"}, Priority: 46, Service: "shop@file", Status: "enabled",
+		Rule: "Host(`shop.example.com`) && PathPrefix(`/a-rather-long-path`)",
+	}}
+	for width, want := range map[int]string{
+		0: "ROUTER     ENTRYPOINTS  TLS  PRIORITY  RULE                                                           " +
+			"MIDDLEWARES  SERVICE    STATUS\n" +
+			"shop@file  web          no   46        Host(`shop.example.com`) && PathPrefix(`/a-rather-long-path`)  " +
+			"-            shop@file  enabled\n",
+		100: "ROUTER     ENTRYPOINTS  TLS  PRIORITY  RULE                          MIDDLEWARES  SERVICE    STATUS\n" +
+			"shop@file  web          no   46        Host(`shop.example.com`) &&…  -            shop@file  enabled\n",
+		60: "shop@file\n  ENTRYPOINTS  web\n  TLS          no\n  PRIORITY     46\n" +
+			"  RULE         Host(`shop.example.com`) &&\n               PathPrefix(`/a-rather-long-path`)\n" +
+			"  SERVICE      shop@file\n  STATUS       enabled\n",
+		20: "shop@file\n  ENTRYPOINTS  web\n  TLS          no\n  PRIORITY     46\n" +
+			"  RULE         Host(`shop.examp\n               le.com`) &&\n               PathPrefix(`/a-r\n" +
+			"               ather-long-path`\n               )\n  SERVICE      shop@file\n  STATUS       enabled\n",
+	} {
+		var out strings.Builder
+		printRoutes(&out, listings, width)
+		if out.String() != want {
+			t.Errorf("%d columns:\n%s", width, out.String())
+		}
+	}
+}

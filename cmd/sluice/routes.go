@@ -17,14 +17,15 @@ func (p *process) routesCommand() *cobra.Command {
 		Short: "print the routers in the order in which they are tried",
 		Long: "Print the routers in the order in which they are tried, or those that have FILTER in their name, rule,\n" +
 			"service or entrypoints. Without any configuration, the Sluice that runs on this machine answers. The first\n" +
-			"line of standard error says what answers. On a terminal, or with COLUMNS set, long columns are shortened.\n\n" +
+			"line of standard error says what answers. On a terminal, or with COLUMNS set, long columns are shortened, and\n" +
+			"where they do not fit, each column has its own line.\n\n" +
 			"Exit codes: 0 when there is a router, 1 when there is none, 2 when the configuration or the arguments are wrong.",
 		Example:           "  sluice routes --api http://127.0.0.1:8080",
 		ValidArgsFunction: completeOptions(nil),
 	}
 	asJSON := command.Flags().Bool("json", false, "print JSON")
 	api := command.Flags().String(apiFlag, "", "query the running Sluice whose API is at this `URL`")
-	wide := command.Flags().Bool("wide", false, "do not shorten columns")
+	wide := command.Flags().Bool("wide", false, "print a table with whole columns")
 	p.takes(command, 1, true, func(given arguments) int {
 		look := tableLook{json: *asJSON}
 		if !*wide {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -11,11 +12,12 @@ import (
 	"github.com/sluiceproxy/sluice/router"
 )
 
-// narrowest is the least width to which a column is shortened.
-const narrowest = 8
+// narrowest is the least width to which a column is shortened. Columns that would have to be shorter are written as
+// lines.
+const narrowest = 16
 
-// printRoutes writes the effective table, with columns shortened to fit the width, if that is not 0. What is empty is
-// written as -, so that columns can be counted.
+// printRoutes writes the effective table, with columns shortened to fit the width, if that is not 0. Where they do not
+// fit, each router has one line for each column. What is empty is written as -, so that columns can be counted.
 func printRoutes(out io.Writer, listings []router.Listing, width int) {
 	rows := [][]string{{"ROUTER", "ENTRYPOINTS", "TLS", "PRIORITY", "RULE", "MIDDLEWARES", "SERVICE", "STATUS"}}
 	for _, listing := range listings {
@@ -35,7 +37,10 @@ func printRoutes(out io.Writer, listings []router.Listing, width int) {
 		}
 		rows = append(rows, row)
 	}
-	fit(rows, width)
+	if !fit(rows, width) {
+		printStacked(out, rows, width)
+		return
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		_, _ = io.WriteString(table, strings.Join(row, "\t")+"\n")
@@ -43,10 +48,48 @@ func printRoutes(out io.Writer, listings []router.Listing, width int) {
 	_ = table.Flush()
 }
 
-// fit shortens the widest columns until the rows, with two spaces between columns, fit the width.
-func fit(rows [][]string, width int) {
+// printStacked writes each router as its name and one line for each other column that is not empty.
+func printStacked(out io.Writer, rows [][]string, width int) {
+	label := 0
+	for _, name := range rows[0][1:] {
+		label = max(label, utf8.RuneCountInString(name))
+	}
+	for _, row := range rows[1:] {
+		_, _ = io.WriteString(out, strings.Join(folded(row[0], width), "\n")+"\n")
+		for i, value := range row[1:] {
+			if value == "-" {
+				continue
+			}
+			begin := fmt.Sprintf("  %-*s  ", label, rows[0][i+1])
+			lines := folded(value, max(narrowest, width-len(begin)))
+			_, _ = io.WriteString(out, begin+strings.Join(lines, "\n"+strings.Repeat(" ", len(begin)))+"\n")
+		}
+	}
+}
+
+// folded breaks a text into lines of at most width characters, at spaces where there are any.
+func folded(text string, width int) []string {
+	var lines []string
+	rest := []rune(text)
+	for len(rest) > width {
+		end, next := width, width
+		for i := width; i > 0; i-- {
+			if rest[i] == ' ' {
+				end, next = i, i+1
+				break
+			}
+		}
+		lines = append(lines, string(rest[:end]))
+		rest = rest[next:]
+	}
+	return append(lines, string(rest))
+}
+
+// fit shortens the widest columns until the rows, with two spaces between columns, fit the width, and reports whether
+// they do.
+func fit(rows [][]string, width int) bool {
 	if width == 0 {
-		return
+		return true
 	}
 	widths := make([]int, len(rows[0]))
 	total := 2 * (len(widths) - 1)
@@ -64,7 +107,7 @@ func fit(rows [][]string, width int) {
 			}
 		}
 		if widths[widest] <= narrowest {
-			break
+			return false
 		}
 		widths[widest]--
 	}
@@ -73,6 +116,7 @@ func fit(rows [][]string, width int) {
 			row[i] = shortened(row[i], widths[i])
 		}
 	}
+	return true
 }
 
 // shortened cuts a text to a number of characters, the last of which then is an ellipsis.

@@ -2,6 +2,7 @@ package input
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,17 +141,18 @@ func TestRoutesFilteredAndShortened(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("testdata", "check")
 	option := "--providers.file.filename=dynamic.yaml"
-	result := harness.Run(t, dir, []string{"COLUMNS=80"}, "routes", "sticky", option)
-	rows := lines(result.Stdout)
-	if result.Code != 1 && len(rows) != 2 {
-		t.Errorf("exit code %d: %s%s", result.Code, result.Stdout, result.Stderr)
-	}
-	for _, row := range rows {
-		if len([]rune(row)) > 80 {
-			t.Errorf("%d columns: %s", len([]rune(row)), row)
+	for _, columns := range []int{60, 80, 100} {
+		result := harness.Run(t, dir, []string{fmt.Sprintf("COLUMNS=%d", columns)}, "routes", "sticky", option)
+		if result.Code == 1 || !strings.Contains(result.Stdout, "sticky@file") {
+			t.Errorf("exit code %d: %s%s", result.Code, result.Stdout, result.Stderr)
+		}
+		for _, row := range lines(result.Stdout) {
+			if len([]rune(row)) > columns {
+				t.Errorf("%d columns, not %d: %s", len([]rune(row)), columns, row)
+			}
 		}
 	}
-	result = harness.Run(t, dir, nil, "routes", "nothing-like-this", option, "--entryPoints.plain.address=127.0.0.1:0")
+	result := harness.Run(t, dir, nil, "routes", "nothing-like-this", option, "--entryPoints.plain.address=127.0.0.1:0")
 	if result.Code != 1 || !strings.Contains(result.Stderr, `has "nothing-like-this" in its name`) {
 		t.Errorf("exit code %d: %s", result.Code, result.Stderr)
 	}
