@@ -124,6 +124,8 @@ func placed(verdicts []dynamic.Verdict, in *inputs) []dynamic.Verdict {
 			origin.File = in.shown(origin.File)
 		case in.manifests != nil && origin.Resource != nil:
 			origin.File, origin.Line = in.manifests.Find(origin.Resource)
+		case in.containers != nil && origin.File == "":
+			origin.File, origin.Line = in.containers.Find(verdicts[i])
 		}
 	}
 	return verdicts

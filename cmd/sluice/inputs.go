@@ -172,7 +172,7 @@ func (in *inputs) addFile(path string, inFolder bool) error {
 		if path == in.temporary {
 			project = "stdin"
 		}
-		in.fixed().AddCompose(project, services.Value)
+		in.fixed().AddCompose(in.shown(path), project, services.Value)
 	case hasAny(root, static.Sections()):
 		in.static = append(in.static, path)
 		if inFolder && hasAny(root, dynamic.Sections()) { // As the file provider reads a directory.

@@ -18,6 +18,7 @@ import (
 // labels are read as those of running containers.
 type Containers struct {
 	inspected []*enginetypes.InspectResponse
+	places    places
 }
 
 // AddInspected adds the containers of the output of docker inspect.
@@ -40,8 +41,11 @@ func (c *Containers) AddInspected(data []byte) error {
 }
 
 // AddCompose adds a container for each service of a Compose file: labels, ports and expose are read, and all services
-// are in one network. Variables in labels stay as they are written.
-func (c *Containers) AddCompose(project string, services *document.Node) {
+// are in one network. Variables in labels stay as they are written. file is the name of the file for Find.
+func (c *Containers) AddCompose(file, project string, services *document.Node) {
+	if c.places == nil {
+		c.places = places{}
+	}
 	for i := range services.Fields {
 		service := services.Fields[i]
 		labels := labelsOf(service.Value.Get("labels"))
@@ -69,6 +73,8 @@ func (c *Containers) AddCompose(project string, services *document.Node) {
 			}
 		}
 		c.inspected = append(c.inspected, one)
+		shown := &container{name: service.Key, labels: labels}
+		c.places[shown.origin()], c.places[shown.declarer()] = placeOf(file, service), placeOf(file, service)
 	}
 }
 
