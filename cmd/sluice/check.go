@@ -109,6 +109,7 @@ func check(address string, offline bool, given arguments, environ []string) (*re
 		return checked.complete(), nil
 	}
 	checked.addVerdicts(placed(state.Verdicts, in))
+	checked.notGiven(in)
 	checked.addProviders(state, in)
 	checked.count(state.Configuration)
 	return checked.complete(), nil

@@ -189,12 +189,16 @@ func (in *inputs) addFile(path string, inFolder bool) error {
 	return nil
 }
 
-// faultOf returns the finding for an object of a manifest that cannot be read.
+// faultOf returns the finding for an object of a manifest that cannot be read, or for a field of one that is ignored.
 func faultOf(fault manifest.Fault) finding {
-	return finding{
+	found := finding{
 		Severity: severityError, File: fault.File, Line: fault.Line, Origin: fault.Object,
 		Code: string(dynamic.CodeInvalidSource), Message: fault.Reason, text: fault.String(),
 	}
+	if fault.Ignored {
+		found.Severity, found.Code = severityWarning, string(dynamic.CodeIneffectiveOption)
+	}
+	return found
 }
 
 // fixed returns the containers, which there are from now on.

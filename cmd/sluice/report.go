@@ -135,6 +135,26 @@ func (r *report) addOnce(findings []finding) {
 	}
 }
 
+// notGiven makes warnings of the findings on Services of namespaces of which the manifests have no Service: they are
+// probably declared elsewhere.
+func (r *report) notGiven(in *inputs) {
+	if in.manifests == nil {
+		return
+	}
+	for i := range r.Findings {
+		found := &r.Findings[i]
+		service, missing := strings.CutSuffix(found.Message, " does not exist")
+		name, isService := strings.CutPrefix(service, "Service ")
+		namespace, _, _ := strings.Cut(name, "/")
+		if found.Code == string(dynamic.CodeMissingService) && missing && isService &&
+			!in.manifests.Has("Service", namespace) {
+			message := service + " is not in the given manifests"
+			found.text = strings.TrimSuffix(found.text, found.Message) + message
+			found.Severity, found.Message, found.Affects = severityWarning, message, nil
+		}
+	}
+}
+
 // repeats reports whether the finding may be that of an object that this one refers to.
 func (f *finding) repeats() bool {
 	switch dynamic.Code(f.Code) {

@@ -141,3 +141,41 @@ func FuzzRead(f *testing.F) {
 		manifest.NewServer(objects)
 	})
 }
+
+// TestUnknownFields reads an object with fields that its kind does not have, alone and in a list.
+func TestUnknownFields(t *testing.T) {
+	const route = `apiVersion: traefik.io/v1alpha1
+kind: IngressRoute
+metadata: {name: a, namespace: b, annotations: {x/y: z}, managedFields: [{fieldsV1: {"f:a": {}}}]}
+spec:
+  entrypoints: [web]
+  routes:
+    - match: Host(` + "`a.test`" + `)
+      services: [{name: a, port: 80, strtegy: wrr}]
+      entirelyElse: 1
+status: {unknown: 1}
+`
+	list := "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(route), "\n", "\n  ") + "\n"
+	want := []string{
+		`IngressRoute b/a: spec.entrypoints: unknown option, did you mean "entryPoints"?`,
+		`IngressRoute b/a: spec.routes[0].services[0].strtegy: unknown option, did you mean "strategy"?`,
+		`IngressRoute b/a: spec.routes[0].entirelyElse: unknown option`,
+	}
+	for text, lines := range map[string][]string{
+		"---\n" + route: {"6", "9", "10"},
+		list:            {"8", "11", "12"},
+	} {
+		objects, faults := manifest.Read("a.yaml", []byte(text))
+		if len(objects) != 1 || len(faults) != len(want) {
+			t.Fatalf("%d objects, %v", len(objects), faults)
+		}
+		for i, fault := range faults {
+			if !fault.Ignored || fault.String() != "a.yaml:"+lines[i]+": "+want[i] {
+				t.Errorf("got %s (%t), want line %s: %s", fault, fault.Ignored, lines[i], want[i])
+			}
+		}
+	}
+	if server := read(t); !server.Has("Secret", "prod") || server.Has("Secret", "default") || server.Has("Service", "prod") {
+		t.Error("a server does not have the kinds of its namespaces")
+	}
+}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sluiceproxy/sluice/document"
 )
 
 // Object is one object with the place of its document.
@@ -27,19 +29,19 @@ type Object struct {
 
 // IsManifest reports whether a text has a document with apiVersion and kind.
 func IsManifest(data []byte) bool {
-	for _, document := range split(data) {
+	for _, one := range split(data) {
 		var head struct {
 			APIVersion string `json:"apiVersion"`
 			Kind       string `json:"kind"`
 		}
-		if yaml.Unmarshal(document.text, &head) == nil && head.APIVersion != "" && head.Kind != "" {
+		if yaml.Unmarshal(one.text, &head) == nil && head.APIVersion != "" && head.Kind != "" {
 			return true
 		}
 	}
 	return false
 }
 
-// Fault is a document, or an object in it, that cannot be read. It is left out.
+// Fault is a document, or an object in it, that cannot be read, and is left out, or a field that is.
 type Fault struct {
 	// File and Line are where the document begins, or where its syntax is wrong.
 	File string
@@ -48,6 +50,8 @@ type Fault struct {
 	Object string
 	// Reason is what is wrong.
 	Reason string
+	// Ignored is whether the object is read, without a field that its kind does not have.
+	Ignored bool
 }
 
 // String returns FILE:LINE: OBJECT: REASON.
@@ -61,8 +65,8 @@ func (f Fault) String() string {
 // Read returns the objects of a text, and what in it cannot be read. Empty documents are skipped.
 func Read(file string, data []byte) ([]Object, []Fault) {
 	r := reader{file: file}
-	for _, document := range split(data) {
-		r.read(document)
+	for _, one := range split(data) {
+		r.read(one)
 	}
 	return r.objects, r.faults
 }
@@ -79,10 +83,10 @@ func (r *reader) refuse(line int, object, reason string) {
 }
 
 // read adds the objects of a document.
-func (r *reader) read(document text) {
+func (r *reader) read(from text) {
 	var content map[string]any
-	if err := yaml.Unmarshal(document.text, &content); err != nil {
-		r.refuse(document.line, "", err.Error())
+	if err := yaml.Unmarshal(from.text, &content); err != nil {
+		r.refuse(from.line, "", err.Error())
 		return
 	}
 	if len(content) == 0 {
@@ -90,32 +94,38 @@ func (r *reader) read(document text) {
 	}
 	one := &unstructured.Unstructured{Object: content}
 	if one.GetAPIVersion() == "" || one.GetKind() == "" {
-		r.refuse(document.line, "", "the document has no apiVersion or no kind")
+		r.refuse(from.line, "", "the document has no apiVersion or no kind")
 		return
 	}
+	nodes := from.objects()
 	if !one.IsList() {
-		r.add(one, document.line)
+		r.add(one, nodes(0), from.line)
 		return
 	}
+	index := -1
 	err := one.EachListItem(func(item runtime.Object) error {
+		index++
 		member, ok := item.(*unstructured.Unstructured)
 		if !ok || member.GetKind() == "" {
-			r.refuse(document.line, "", "an item of the list has no kind")
+			r.refuse(from.line, "", "an item of the list has no kind")
 			return nil
 		}
-		r.add(member, document.line)
+		r.add(member, nodes(index), from.line)
 		return nil
 	})
 	if err != nil {
-		r.refuse(document.line, "", err.Error())
+		r.refuse(from.line, "", err.Error())
 	}
 }
 
-// add adds an object whose fields have the types that clients decode.
-func (r *reader) add(object *unstructured.Unstructured, line int) {
+// add adds an object whose fields have the types that clients decode. node is where it stands, or nil.
+func (r *reader) add(object *unstructured.Unstructured, node *document.Node, line int) {
 	if reason := undecodable(object); reason != "" {
 		r.refuse(line, describe(object), reason)
 		return
+	}
+	if node != nil {
+		r.unknown(object, node, line)
 	}
 	r.objects = append(r.objects, Object{complete(object), r.file, line})
 }
@@ -181,6 +191,27 @@ func explain(err error) string {
 type text struct {
 	text []byte
 	line int
+}
+
+// objects returns the object of a document, or those of a list, with their positions; nil for one that is not found.
+func (t text) objects() func(index int) *document.Node {
+	root, err := document.ParseWithDuplicates("manifest.yaml", t.text)
+	if err != nil {
+		return func(int) *document.Node { return nil }
+	}
+	all := []*document.Node{root}
+	if kind := root.Get("kind"); kind != nil && strings.HasSuffix(kind.Value.Value, "List") {
+		all = nil
+		if items := root.Get("items"); items != nil {
+			all = items.Value.Items
+		}
+	}
+	return func(index int) *document.Node {
+		if index < len(all) {
+			return all[index]
+		}
+		return nil
+	}
 }
 
 // split takes a stream apart at the lines that begin with "---" (YAML 1.2, section 9.1.4).

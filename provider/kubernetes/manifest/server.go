@@ -74,6 +74,16 @@ func (s *Server) Find(resource *dynamic.Resource) (file string, line int) {
 	return found.File, found.Line
 }
 
+// Has reports whether there is an object of a kind in a namespace.
+func (s *Server) Has(kind, namespace string) bool {
+	for at := range s.places {
+		if at.kind == kind && at.namespace == namespace {
+			return true
+		}
+	}
+	return false
+}
+
 // RoundTrip answers one request.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	version, rest := versionOf(r.URL.Path)
