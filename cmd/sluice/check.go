@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluiceproxy/sluice/api"
+	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -115,11 +116,13 @@ func check(address string, offline bool, given arguments, environ []string) (*re
 	return checked.complete(), nil
 }
 
-// placed returns the verdicts with the files of the objects that come from the inputs.
+// placed returns the verdicts with the lines of options, and with the files of the objects that come from the inputs.
 func placed(verdicts []dynamic.Verdict, in *inputs) []dynamic.Verdict {
 	verdicts = slices.Clone(verdicts)
+	lines := positions{roots: map[string]*document.Node{}}
 	for i := range verdicts {
 		origin := &verdicts[i].Origin
+		origin.Line = lines.line(verdicts[i])
 		switch {
 		case in.temporary != "" && origin.File == in.temporary:
 			origin.File = in.shown(origin.File)

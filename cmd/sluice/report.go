@@ -138,7 +138,10 @@ func (r *report) addOnce(findings []finding) {
 // notGiven makes warnings of the findings on Services of namespaces of which the manifests have no Service: they are
 // probably declared elsewhere.
 func (r *report) notGiven(in *inputs) {
-	if in.manifests == nil {
+	unread := func(f finding) bool {
+		return f.Severity == severityError && strings.HasPrefix(f.Origin, "Service ")
+	}
+	if in.manifests == nil || slices.ContainsFunc(r.Findings, unread) {
 		return
 	}
 	for i := range r.Findings {
@@ -150,7 +153,7 @@ func (r *report) notGiven(in *inputs) {
 			!in.manifests.Has("Service", namespace) {
 			message := service + " is not in the given manifests"
 			found.text = strings.TrimSuffix(found.text, found.Message) + message
-			found.Severity, found.Message, found.Affects = severityWarning, message, nil
+			found.Severity, found.Message = severityWarning, message
 		}
 	}
 }
