@@ -127,7 +127,7 @@ func TestLogSink(t *testing.T) {
 		{Ref: ref, Status: dynamic.Degraded, Reason: "why"},
 		{Ref: ref, Status: dynamic.Accepted},
 	})
-	want := []string{"error object quarantined f.yaml:2", "warn object degraded", "info object has recovered or is gone"}
+	want := []string{"error object disabled f.yaml:2", "warn object degraded", "info object has recovered or is gone"}
 	if diff := cmp.Diff(want, lines.all); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}

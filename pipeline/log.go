@@ -22,7 +22,7 @@ func (s LogSink) Publish(verdicts []dynamic.Verdict) {
 		}
 		switch verdict.Status {
 		case dynamic.Quarantined:
-			s.Logger.Error("object quarantined", fields...)
+			s.Logger.Error("object disabled", fields...)
 		case dynamic.Retained:
 			s.Logger.Error("invalid definition refused, the last valid one stays in use", fields...)
 		case dynamic.Degraded:

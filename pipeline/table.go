@@ -104,7 +104,7 @@ func (p *Pipeline) activate(now time.Time) {
 	before := p.active
 	p.active = *next
 	p.options.Logger.Info("table activated", "generation", next.generation, "changed", len(p.changed),
-		"missingEndpointSets", len(next.missing))
+		"servicesAwaitingEndpoints", len(next.missing))
 	generation := p.generation(&before)
 	// What was large once costs its memory, and a map each walk, also when it was cleared.
 	p.changed, p.rebuilt, p.awaited = map[dynamic.Ref]struct{}{}, map[dynamic.Ref]struct{}{}, nil

@@ -127,7 +127,7 @@ func TestLevelsOfSubsystems(t *testing.T) {
 				w.client(t, harness.H1, host).Get("/")
 			}
 			if slices.Contains(test.shown, "pipeline error") { // Verdicts are reported after half a second.
-				w.sluice.WaitLog("object quarantined", "broken@file")
+				w.sluice.WaitLog("object disabled", "broken@file")
 			}
 			w.sluice.Stop()
 			var got []string
@@ -161,7 +161,7 @@ func TestOneLineForOneThing(t *testing.T) {
 	if status := w.client(t, harness.H1, "more-2.test").Get("/").StatusCode; status != http.StatusServiceUnavailable {
 		t.Errorf("status %d", status)
 	}
-	w.sluice.WaitLog("object quarantined", "more@file", "missing@file", "more.yaml")
+	w.sluice.WaitLog("object disabled", "more@file", "missing@file", "more.yaml")
 	w.sluice.Apply(func() { w.sluice.Write("more.yaml", "http: {}\n") })
 	w.sluice.WaitLog("recovered", "more@file")
 	w.sluice.Stop()
