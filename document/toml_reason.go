@@ -44,8 +44,10 @@ func tomlReasons() []tomlReason {
 		{"expected newline", "text follows the value; a text needs quotes around all of it, and each key a line of its own"},
 		{"expected '=' after key", "a key is not followed by =; a key of other characters than letters, digits, - and _ " +
 			"needs quotes around it"},
-		{"invalid character at start of key",
-			"a key is missing, or begins with a character that needs quotes around the key"},
+		{
+			"invalid character at start of key",
+			"a key is missing, or begins with a character that needs quotes around the key",
+		},
 		{"integers cannot have leading zeroes", "a number begins with 0; a text needs quotes around it"},
 		{"expected digit", "a number is not valid; a text needs quotes around it"},
 	}

@@ -29,7 +29,7 @@ func plainReason(reason, line string) string {
 	return reason
 }
 
-// yamlReason is what is to be written where the library's reason has a prefix, and the value on the line is of the kind.
+// yamlReason is what is to be written where the library's reason has a prefix and the value on the line applies.
 type yamlReason struct {
 	prefix  string
 	applies func(value string) bool
@@ -44,12 +44,16 @@ func yamlReasons() []yamlReason {
 		tab     = "the indentation contains a tab, which YAML does not allow; use spaces"
 	)
 	return []yamlReason{
-		{"found character that cannot start", begins("`"),
-			"a value that begins with a backtick needs quotes around it, as in rule: \"Host(`example.com`)\""},
+		{
+			"found character that cannot start", begins("`"),
+			"a value that begins with a backtick needs quotes around it, as in rule: \"Host(`example.com`)\"",
+		},
 		{"found character that cannot start", beforeTab, tab},
 		{"found character that cannot start", nil, "a value that begins with @ or % needs quotes around it"},
-		{"mapping values are not allowed", withColon,
-			"unexpected \": \"; a value that contains \": \" needs quotes around it, as in rule: 'Header(`Name`, `a: b`)'"},
+		{
+			"mapping values are not allowed", withColon,
+			"unexpected \": \"; a value that contains \": \" needs quotes around it, as in rule: 'Header(`Name`, `a: b`)'",
+		},
 		{"mapping values are not allowed", nil, "unexpected \": \"; the line above has no key that ends with a colon " +
 			"and a space, or has a value already; the keys of a map have equal indentation"},
 		{"did not find expected whitespace or line break", begins("!"), tag},
@@ -58,12 +62,18 @@ func yamlReasons() []yamlReason {
 		{"did not find expected '!'", begins("!"), tag},
 		{"did not find the expected '>'", begins("!"), tag},
 		{"found undefined tag handle", begins("!"), tag},
-		{"did not find expected alphabetic or numeric character", nil,
-			"a value that begins with * or & needs quotes around it"},
-		{"did not find expected comment or line break", nil,
-			"a value that begins with | or > needs quotes around it; text of several lines begins on the next line"},
-		{"block sequence entries are not allowed", nil,
-			"a list begins on the line after its key; a value that begins with \"- \" needs quotes around it"},
+		{
+			"did not find expected alphabetic or numeric character", nil,
+			"a value that begins with * or & needs quotes around it",
+		},
+		{
+			"did not find expected comment or line break", nil,
+			"a value that begins with | or > needs quotes around it; text of several lines begins on the next line",
+		},
+		{
+			"block sequence entries are not allowed", nil,
+			"a list begins on the line after its key; a value that begins with \"- \" needs quotes around it",
+		},
 		{"mapping keys are not allowed", nil, "a value that begins with \"? \" needs quotes around it"},
 		{"did not find expected node content", nil, "a value is missing, or begins with a comma or a closing bracket; " +
 			"such a text needs quotes around it"},
@@ -72,8 +82,10 @@ func yamlReasons() []yamlReason {
 		{"could not find expected ':'", nil, "a key has no colon, or a value of several lines is not indented"},
 		{"found unexpected end of stream", nil, "a quote is opened and never closed"},
 		{"did not find expected ',' or", nil, bracket},
-		{"found unknown escape character", nil,
-			"unknown escape in double quotes; single quotes keep backslashes as they are"},
+		{
+			"found unknown escape character", nil,
+			"unknown escape in double quotes; single quotes keep backslashes as they are",
+		},
 		{"found a tab character", nil, tab},
 		{"control characters are not allowed", nil, "holds a control character; is it a text file?"},
 	}

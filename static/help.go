@@ -100,8 +100,8 @@ func (o Option) under(path string) bool {
 	return true
 }
 
-// nearestPath names the option that was probably meant by a path: a section of which the path is the singular, an option
-// of which the path is the last word, or one with a similar name.
+// nearestPath names the option that was probably meant by a path: a section of which the path is the singular, an
+// option of which the path is the last word, or one with a similar name.
 func nearestPath(path string) string {
 	for _, section := range SupportedSections() {
 		if strings.EqualFold(section, path+"s") {

@@ -175,7 +175,8 @@ status: {unknown: 1}
 			}
 		}
 	}
-	if server := read(t); !server.Has("Secret", "prod") || server.Has("Secret", "default") || server.Has("Service", "prod") {
+	server := read(t)
+	if !server.Has("Secret", "prod") || server.Has("Secret", "default") || server.Has("Service", "prod") {
 		t.Error("a server does not have the kinds of its namespaces")
 	}
 }
