@@ -49,6 +49,7 @@ func openOptions() map[string]bool {
 	return map[string]bool{
 		"entryPoints.address":                                           true, // Clients see the address.
 		"xds.address":                                                   true, // Likewise.
+		"providers.xds.address":                                         true,
 		"certificatesResolvers.acme.keyType":                            true,
 		"tracing.capturedRequestHeaders":                                true,
 		"tracing.capturedResponseHeaders":                               true,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,10 @@ func (p *process) helpOn(root *cobra.Command, topic string) int {
 	for _, command := range root.Commands() {
 		if command.Name() == topic {
 			writeHelp(p.stdout, command)
+			if slices.Contains(static.SupportedSections(), topic) { // A command and a section have the same name.
+				_, _ = io.WriteString(p.stdout, "\noptions of the section "+topic+":\n\n")
+				_ = static.WriteHelpOn(p.stdout, topic)
+			}
 			return exitFine
 		}
 	}
@@ -86,6 +91,12 @@ func writeHelp(out io.Writer, command *cobra.Command) {
 		return
 	}
 	_, _ = io.WriteString(out, command.Long+"\n\n")
+	for _, one := range command.Commands() {
+		_, _ = io.WriteString(out, "  "+one.CommandPath()+": "+one.Short+"\n")
+	}
+	if command.HasSubCommands() {
+		_, _ = io.WriteString(out, "\n")
+	}
 	writeUsage(out, command)
 	if command.Example != "" {
 		_, _ = io.WriteString(out, "\nexamples:\n"+command.Example+"\n")
@@ -105,7 +116,7 @@ func usageLine(command *cobra.Command) string {
 	if !command.HasParent() {
 		return "sluice [--OPTION=VALUE ...]"
 	}
-	return "sluice " + command.Use
+	return command.Parent().CommandPath() + " " + command.Use
 }
 
 // writeOverview prints what fits on a screen: the commands, the flags that are used most, exit codes and further pages.

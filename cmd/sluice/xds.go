@@ -20,7 +20,8 @@ func (p *process) xdsCommand() *cobra.Command {
 		Use:   "xds COMMAND",
 		Short: "show what an xDS server publishes",
 		Long: "Connect to an xDS server, which is a Sluice with the option xds, and print what a client would get.\n" +
-			"The options of the server are on the page: sluice help xds.",
+			"With sluice help xds, the options of the server follow.\n\n" +
+			"Exit codes: 0, or 2 for wrong arguments.",
 		DisableAutoGenTag: true,
 	}
 	for _, one := range []*cobra.Command{p.xdsGetCommand(), p.xdsWatchCommand()} {
@@ -28,6 +29,7 @@ func (p *process) xdsCommand() *cobra.Command {
 		command.AddCommand(one)
 	}
 	command.DisableFlagParsing = true
+	command.Flags().BoolP("help", "h", false, "print this help")
 	command.Run = func(_ *cobra.Command, args []string) {
 		switch {
 		case len(args) == 0 || args[0] == "-h" || args[0] == "--help":
