@@ -27,7 +27,8 @@ test('the cause is that of the endpoints', () => {
   assert.match(cause('shop@file', [endpoint('a:1', 'serving')]), /are reachable/);
   assert.equal(cause('shop@file', [endpoint('a:1', 'serving', 3)]), 'a:1 is unreachable: 3 failed connections since its last response.');
   assert.equal(cause('shop@file', [endpoint('a:1', 'serving'), endpoint('b:1', 'unhealthy', 0, 'its check failed'), endpoint('c:1', 'ejected', 0, 'it failed')]),
-    '2 of 3 endpoints have problems. b:1 is unhealthy: its check failed.');
+    '2 of 3 endpoints have problems. b:1 is unhealthy: its check failed. Requests go to 1 other endpoint.');
+  assert.equal(cause('shop@file', [endpoint('b:1', 'unhealthy', 0, 'its check failed')]), 'b:1 is unhealthy: its check failed.');
 });
 
 test('the headline begins with what requests suffer from', () => {

@@ -30,7 +30,10 @@ export function cause(service, endpoints, total = endpoints.length) {
   if (!bad.length) return 'Its endpoints are reachable and return 5xx themselves.';
   const [[first, pool]] = bad;
   const whole = bad.length === 1 ? '' : `${count(bad.length)} of ${many(total, 'endpoint')} have problems. `;
-  return `${whole}${first.address} is ${stateOf(first, pool)}: ${remark(first, pool)}.`;
+  // An endpoint that gets no requests cannot be what fails now, so that the text says that others do.
+  const serving = endpoints.filter((one) => one.pools.some((each) => each.service === service && each.state === 'serving')).length;
+  const elsewhere = serving > 0 && bad.every(([, each]) => each.state !== 'serving') ? ` Requests go to ${many(serving, 'other endpoint')}.` : '';
+  return `${whole}${first.address} is ${stateOf(first, pool)}: ${remark(first, pool)}.${elsewhere}`;
 }
 
 /** explained adds the causes to the first findings. */
