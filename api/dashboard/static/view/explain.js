@@ -63,7 +63,7 @@ function shown(told, signal) {
     told.router ? picture(told, signal) : null,
     told.router ? sheet('Why this router', null, el('ol', { class: 'candidates' }, candidate(told.router))) : null,
     told.elsewhere?.length ? sheet('Served on other entry points', null, el('ul', { class: 'candidates' }, told.elsewhere.map((one) => el('li', {}, el('div', { class: 'head' }, linked('router', one.router), el('span', {}, `on ${one.entryPoint} ${one.tls ? 'with' : 'without'} TLS`)))))) : null,
-    told.next?.length ? sheet(told.router ? 'Next candidates' : 'Closest routers', null, el('ol', { class: 'candidates' }, told.next.map(candidate))) : null,
+    told.next?.length ? sheet(told.router ? 'Other candidates' : 'Closest routers', null, el('ol', { class: 'candidates' }, told.next.map(candidate))) : null,
   ];
 }
 

@@ -14,8 +14,8 @@ export function middlewares(context) {
     columns: [
       { title: 'Name', sort: 'name', class: 'name', cell: (item) => named('middleware', item) },
       { title: 'Kind', sort: 'type', class: 'named', cell: (item) => item.type },
-      { title: 'Used by', cell: (item) => (item.usedBy?.length ? chips('router', item.usedBy, 4, item.name) : el('span', { class: 'quiet-text' }, 'not used')) },
-      { title: 'Uses', class: 'figure', cell: (item) => count(item.usedBy?.length ?? 0) },
+      { title: 'Used by', class: 'named', cell: (item) => (item.usedBy?.length ? chips('router', item.usedBy, 4, item.name) : el('span', { class: 'quiet-text' }, 'no router directly')) },
+      { title: 'Routers', class: 'figure', cell: (item) => count(item.usedBy?.length ?? 0) },
     ],
   }, context);
 }

@@ -50,7 +50,7 @@ function endpointStation(service, part) {
       replace(label, stateIcon(state), el('span', { class: 'mono' }, endpoint.address));
       replace(load, meter(endpoint.inFlight / 20), el('span', { title: 'requests in flight' }, `${endpoint.inFlight} in flight`), el('span', { title: 'share of the requests of this route' }, percent(pool.share * part)));
       const words = loadWords(now, pool);
-      replace(figures, el('span', {}, `${words.rate} req/s`), el('span', { class: words.bad ? 'bad-text' : '' }, `${words.errors} 5xx`), el('span', { title: 'mean duration of requests' }, words.mean));
+      replace(figures, el('span', {}, `${words.rate} req/s`), now?.rate === 0 ? null : [el('span', { class: words.bad ? 'bad-text' : '' }, `${words.errors} 5xx`), el('span', { title: 'mean duration of requests' }, words.mean)]);
       write(note, describe(endpoint, pool));
       note.hidden = !note.textContent;
     },

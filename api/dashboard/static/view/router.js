@@ -50,7 +50,7 @@ export async function router({ name, signal }) {
   return {
     title: name,
     node: [heading({ view: 'routers', title: 'Routers' }, name, object.status, explaining(object)), wrong,
-      sheet('Route of a request', el('span', { class: 'quiet-text' }, 'line width shows the share of requests'), picture.node),
+      sheet('Route of a request', el('span', { class: 'quiet-text' }, 'widths and percentages are shares of this router’s requests; the other figures are of all routers'), picture.node),
       traffic('routers', name, signal),
       sheet('Definition', null, el('div', { class: 'body' }, definition({ ...options(object, ['using', 'priorityStr']), priority: object.priorityStr ?? object.priority })))],
   };

@@ -24,7 +24,7 @@ export async function service({ name, signal }) {
   return {
     title: name,
     node: [heading({ view: 'services', title: 'Services' }, name, object.status, el('span', { class: 'chip' }, kindOf(object)), object.loadBalancer ? el('a', { class: 'plain', href: place('endpoints', '', { serviceName: name }) }, 'Endpoints') : null), wrong,
-      sheet('Route to endpoints', el('span', { class: 'quiet-text' }, 'line width shows the share of requests'), picture.node),
+      sheet('Route to endpoints', el('span', { class: 'quiet-text' }, 'widths and percentages are shares of this service’s requests; the other figures are of all routers'), picture.node),
       traffic('services', name, signal),
       el('div', { class: 'halves' }, sheet('Definition', null, el('div', { class: 'body' }, definition(options(object, ['serverStatus'])))), users(object.usedBy))],
   };

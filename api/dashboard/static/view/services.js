@@ -28,10 +28,10 @@ export function services(context) {
     late: traffic.late,
     columns: [
       { title: 'Name', sort: 'name', class: 'name', cell: (item) => named('service', item) },
-      { title: 'Kind', sort: 'type', class: 'named', cell: kindOf },
+      { title: 'Kind', sort: 'type', class: 'named short', cell: kindOf },
       { title: 'Strategy', class: 'named', cell: (item) => item.loadBalancer?.strategy ?? '' },
       { title: 'Servers', sort: 'servers', class: 'figure', cell: servers },
-      { title: 'Used by', class: '', cell: (item) => (item.usedBy?.length ? chips('router', item.usedBy, 2, item.name) : el('span', { class: 'quiet-text' }, 'not used')) },
+      { title: 'Used by', class: 'named', cell: (item) => (item.usedBy?.length ? chips('router', item.usedBy, 2, item.name) : el('span', { class: 'quiet-text' }, 'no router directly')) },
       ...traffic.columns,
     ],
   }, context);
