@@ -16,7 +16,7 @@ const toned = (status) => (status >= 500 ? 'bad-text' : status >= 400 ? 'warn-te
 
 const columns = [
   ['Time', 'named', (one) => one.time ? new Date(one.StartUTC ?? one.time).toLocaleTimeString('en-GB') : ''],
-  ['Request', 'name', (one) => el('div', {}, el('span', {}, el('b', {}, one.RequestMethod), ' ', el('span', { class: 'mono' }, `${one.RequestHost ?? ''}${one.RequestPath ?? ''}`)))],
+  ['Request', 'name request', (one) => el('div', {}, el('span', {}, el('b', {}, one.RequestMethod), ' ', el('span', { class: 'mono' }, `${one.RequestHost ?? ''}${one.RequestPath ?? ''}`)))],
   ['Status', 'figure', (one) => el('span', { class: toned(one.DownstreamStatus) }, String(one.DownstreamStatus))],
   ['Duration', 'figure', (one) => duration(one.Duration / 1e9)],
   ['Sent', 'figure', (one) => bytes(one.DownstreamContentSize)],

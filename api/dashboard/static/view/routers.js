@@ -28,9 +28,9 @@ export function routers(context) {
     columns: [
       { title: 'Name', sort: 'name', class: 'name', cell: (item) => named('router', item) },
       { title: 'Rule', sort: 'rule', class: 'wide', cell: (item) => ruled(item.rule) },
-      { title: 'Entry points', sort: 'entryPoints', cell: (item) => el('span', { class: 'doors' }, (item.using ?? item.entryPoints ?? []).join(', '), item.tls ? el('span', { class: 'secure', title: 'Only with TLS' }, icon('lock'), el('span', { class: 'unseen' }, ' only with TLS')) : null) },
-      { title: 'Middlewares', cell: (item) => (item.middlewares?.length ? chips('middleware', item.middlewares.map((name) => qualified(name, item.name)), 3, item.name) : '') },
-      { title: 'Service', sort: 'service', cell: (item) => (item.service ? linked('service', qualified(item.service, item.name), {}, within(qualified(item.service, item.name), item.name)) : '') },
+      { title: 'Entry points', sort: 'entryPoints', class: 'named', cell: (item) => el('span', { class: 'doors' }, (item.using ?? item.entryPoints ?? []).join(', '), item.tls ? el('span', { class: 'secure', title: 'Only with TLS' }, icon('lock'), el('span', { class: 'unseen' }, ' only with TLS')) : null) },
+      { title: 'Middlewares', class: 'named', cell: (item) => (item.middlewares?.length ? chips('middleware', item.middlewares.map((name) => qualified(name, item.name)), 3, item.name) : '') },
+      { title: 'Service', sort: 'service', class: 'named', cell: (item) => (item.service ? linked('service', qualified(item.service, item.name), {}, within(qualified(item.service, item.name), item.name)) : '') },
       { title: 'Priority', sort: 'priority', first: 'desc', class: 'figure', cell: (item) => (item.priority > Number.MAX_SAFE_INTEGER ? el('span', { class: 'quiet-text', title: item.priorityStr }, 'above all') : item.priorityStr ?? String(item.priority ?? '')) },
       ...traffic.columns,
     ],
