@@ -99,11 +99,12 @@ type protocol struct {
 	Middlewares *statusCounts `json:"middlewares,omitempty"`
 }
 
-// features names the configured tracing, metrics and access log.
+// features names the configured tracing, metrics and access log, and reports whether xDS is served.
 type features struct {
 	Tracing   string `json:"tracing"`
 	Metrics   string `json:"metrics"`
 	AccessLog bool   `json:"accessLog"`
+	XDS       bool   `json:"xds,omitempty"`
 }
 
 // overview returns the numbers of objects by status.
@@ -138,7 +139,7 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 
 // featuresOf names the first sink of each kind that is configured.
 func featuresOf(config *static.Configuration) features {
-	found := features{AccessLog: config.AccessLog != nil}
+	found := features{AccessLog: config.AccessLog != nil, XDS: config.XDS != nil}
 	if config.Metrics != nil {
 		found.Metrics = first(configured(reflect.ValueOf(*config.Metrics)))
 	}

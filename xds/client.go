@@ -28,6 +28,8 @@ type Client struct {
 	Protocol string `json:"protocol"`
 	// Since is when the stream began.
 	Since time.Time `json:"since"`
+	// Status is the worst of its types: rejected, pending or synced; empty when nothing was sent.
+	Status string `json:"status,omitempty"`
 	// Types are the subscribed types, in order.
 	Types []ClientType `json:"types"`
 }
@@ -75,8 +77,19 @@ func (s *stream) client() Client {
 	for typeURL, state := range s.types {
 		one.Types = append(one.Types, state.clientType(shortType(typeURL)))
 	}
+	one.Status = worst(one.Types)
 	slices.SortFunc(one.Types, func(a, b ClientType) int { return strings.Compare(a.Type, b.Type) })
 	return one
+}
+
+// worst returns the status of the type that is least in sync.
+func worst(types []ClientType) string {
+	for _, status := range []string{StatusRejected, StatusPending, StatusSynced} {
+		if slices.ContainsFunc(types, func(one ClientType) bool { return one.Status == status }) {
+			return status
+		}
+	}
+	return ""
 }
 
 // agent returns the name and version of the client's program.

@@ -148,6 +148,9 @@ func TestRejectionsAreVerdicts(t *testing.T) {
 		verdict.Reason != "the client has rejected version "+response.GetVersionInfo()+": no such policy" {
 		t.Errorf("%s", verdict)
 	}
+	if status := w.server.Clients()[0].Status; status != xds.StatusRejected {
+		t.Errorf("the stream is %q, want rejected", status)
+	}
 	s.request(resource.ClusterType, "one.a:80")
 	until(t, "the verdict is gone", func() bool { return len(w.publisher.Verdicts()) == 0 })
 }

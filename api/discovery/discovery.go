@@ -43,8 +43,7 @@ func (p *Part) Mount(root *mux.Router, prefix string) {
 	api.Get(root, prefix+"/api/xds/resources", p.resources)
 }
 
-// clients returns a page of the streams. The filters are search, in node, address and identity, and status, of any
-// type.
+// clients returns a page of the streams. The filters are search, in node, address and identity, and status.
 func (p *Part) clients(w http.ResponseWriter, r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -55,20 +54,11 @@ func (p *Part) clients(w http.ResponseWriter, r *http.Request) {
 	kept := []xds.Client{}
 	for _, one := range p.server.Clients() {
 		text := strings.ToLower(one.Node + " " + one.Address + " " + one.Identity)
-		if strings.Contains(text, search) && (status == "" || hasStatus(&one, status)) {
+		if strings.Contains(text, search) && (status == "" || one.Status == status) {
 			kept = append(kept, one)
 		}
 	}
 	page(p, w, query, kept)
-}
-
-func hasStatus(client *xds.Client, status string) bool {
-	for _, one := range client.Types {
-		if one.Status == status {
-			return true
-		}
-	}
-	return false
 }
 
 // resources returns a page of the resources. The filters are node (what its streams have subscribed to), type, and

@@ -74,6 +74,10 @@ func TestEveryPath(t *testing.T) {
 	until(t, "a server is down", func() bool {
 		return strings.Contains(client.Get("/api/http/services/shop@file").Text, `"DOWN"`)
 	})
+	rejects(t, s)
+	until(t, "a response is rejected", func() bool {
+		return strings.Contains(client.Get("/api/xds/clients?status=rejected").Text, `"no such policy"`)
+	})
 	for _, path := range []string{
 		"/api/rawdata", "/api/overview", "/api/version", "/api/ready", "/api/routes", "/api/middlewares", "/api/traffic",
 		"/api/support-dump",
@@ -81,7 +85,8 @@ func TestEveryPath(t *testing.T) {
 		"/api/traffic/routers?name=shop@file&name=nobody@file",
 		"/api/traffic/unmatched?search=nothing", "/api/traffic/services", "/api/explain?url=http://shop.test/x%3Fy&method=POST&client=192.0.2.7&header=X-A:%20b",
 		"/api/explain?url=http://nobody.test/",
-		"/api/xds/clients", "/api/xds/resources?type=cds&search=shop",
+		"/api/xds/clients", "/api/xds/resources", "/api/xds/resources?node=tester",
+		"/api/xds/resources?type=cds&search=shop",
 	} {
 		doc.get(t, client, path, http.StatusOK)
 	}
