@@ -22,12 +22,17 @@ import { explain } from './view/explain.js';
 import { findings } from './view/findings.js';
 import { requests } from './view/requests.js';
 import { unmatched } from './view/unmatched.js';
+import { resources } from './view/resources.js';
+import { xds } from './view/xds.js';
+import { client } from './view/client.js';
 
 const views = {
   overview, problems, endpoints, certificates, changes, explain, requests, unmatched,
   routers: (context) => (context.name ? router : routers)(context),
   services: (context) => (context.name ? service : services)(context),
   middlewares: (context) => (context.name ? middleware : middlewares)(context),
+  xds: (context) => (context.name ? client : xds)(context),
+  'xds-resources': resources,
 };
 
 const frame = shell();

@@ -4,28 +4,30 @@ import { places } from './world.mjs';
 
 /** accessible runs axe-core on every view, in light and dark, on a wide and a narrow screen. */
 export async function accessible({ open, check, require, eventually }) {
-  const source = require('axe-core').source;
   for (const [width, scheme] of [[1360, 'light'], [1360, 'dark'], [390, 'light']]) {
     const page = await open({ width, scheme });
-    await page.context().addInitScript(source);
+    await page.context().addInitScript(require('axe-core').source);
     await page.reload();
-    for (const place of places) {
-      await page.evaluate((hash) => {
-        document.querySelector('main').replaceChildren();
-        location.hash = hash;
-        dispatchEvent(new Event('hashchange'));
-      }, place);
-      await page.waitForSelector('main h1');
-      await eventually('the first figures', async () => (await page.locator('main').innerText()).length > 25);
-      const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
-      for (const violation of found.violations.filter((one) => ['serious', 'critical', 'moderate'].includes(one.impact))) {
-        check(false, `${place} (${width}, ${scheme}): ${violation.id}: ${violation.help}: ${violation.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} ${node.any.map((one) => one.message).join(' ').slice(0, 200)}`).join(' | ')}`);
-      }
-    }
+    for (const place of places) await audit(page, place, `${width}, ${scheme}`, { check, eventually });
     await page.keyboard.press('Control+k');
     await page.locator('dialog[open] li').first().waitFor();
     const inside = await page.evaluate(() => window.axe.run('dialog[open]', { runOnly: ['wcag2a', 'wcag2aa'] }));
     for (const violation of inside.violations) check(false, `finder (${width}, ${scheme}): ${violation.id}: ${violation.nodes[0].html.slice(0, 300)}`);
+  }
+}
+
+/** audit runs axe-core on one view; the page has its source. */
+export async function audit(page, place, label, { check, eventually }) {
+  await page.evaluate((hash) => {
+    document.querySelector('main').replaceChildren();
+    location.hash = hash;
+    dispatchEvent(new Event('hashchange'));
+  }, place);
+  await page.waitForSelector('main h1');
+  await eventually('the first figures', async () => (await page.locator('main').innerText()).length > 25);
+  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
+  for (const violation of found.violations.filter((one) => ['serious', 'critical', 'moderate'].includes(one.impact))) {
+    check(false, `${place} (${label}): ${violation.id}: ${violation.help}: ${violation.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} ${node.any.map((one) => one.message).join(' ').slice(0, 200)}`).join(' | ')}`);
   }
 }
 

@@ -6,5 +6,6 @@ import { follows, loses, quarantines } from './changes.mjs';
 import { accessible, hostile, keyboards } from './accessibility.mjs';
 import { based } from './based.mjs';
 import { measures, misses, tails } from './figures.mjs';
+import { publishes } from './xds.mjs';
 
-export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, measures, misses, tails, pictures };
+export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, measures, misses, tails, publishes, pictures };

@@ -15,12 +15,14 @@ function parsed(text) {
   }
 }
 
-/** Live holds the state that the whole page shows: connected, hello, ready, version. Its events are `change`, `generation`, `verdicts`, `providers` and `ready`. */
+/** Live holds the state that the whole page shows: connected, hello, ready, version, features. Its events are `change`, `generation`, `verdicts`, `providers` and `ready`. */
 class Live extends EventTarget {
   connected = false;
   /** ready is the response of api/ready; undefined before the first. */
   ready = undefined;
   version = undefined;
+  /** features are those of api/overview: which optional parts are configured. */
+  features = {};
   /** lost is the time (milliseconds) since which there is no connection to the API; 0 while there is. */
   lost = 0;
   /** generation is the last known one. */
@@ -96,7 +98,10 @@ class Live extends EventTarget {
   async refresh() {
     try {
       const ready = await ask('ready', { also: [503] });
-      if (!this.version || this.lost) this.version = await ask('version').catch(() => undefined);
+      if (!this.version || this.lost) {
+        this.version = await ask('version').catch(() => undefined);
+        this.features = (await ask('overview').catch(() => undefined))?.features ?? this.features;
+      }
       this.ready = ready;
       this.readyAt = Date.now();
       // Failed requests are repeated. A restarted Sluice may have the same generation number as before.

@@ -27,9 +27,14 @@ export function place(view, name = '', query = {}) {
 /** views maps kinds of objects to their lists. */
 export const views = { router: 'routers', service: 'services', middleware: 'middlewares' };
 
-/** placeOf is the page of an object, or the list row of an endpoint; undefined for kinds without one. */
+/** clientOf is the node of the xDS client whose rejection a finding is about: "xds client NODE TYPE". */
+const clientOf = (kind, name) => (kind === 'source' ? name.match(/^xds client (.+) \S+$/)?.[1] : undefined);
+
+/** placeOf is the page of an object or an xDS client, or the list row of an endpoint; undefined for kinds without one. */
 export function placeOf(kind, name) {
   if (kind === 'endpoint') return place('endpoints', '', { search: name });
+  const client = clientOf(kind, name);
+  if (client) return place('xds', client);
   return views[kind] ? place(views[kind], name) : undefined;
 }
 

@@ -4,7 +4,7 @@ import { el, icon, replace } from '../lib/dom.js';
 import { page } from '../lib/api.js';
 import { place } from '../lib/place.js';
 import { parted, stateIcon } from './parts.js';
-import { tabs } from './shell.js';
+import { offered } from './shell.js';
 
 const sources = [
   ['routers', 'router', 'http/routers', (one) => one.rule],
@@ -16,9 +16,9 @@ const sources = [
 export function keys(frame) {
   const find = finder();
   const help = helping();
-  document.body.append(find.node, help);
+  document.body.append(find.node, help.node);
   frame.finder.addEventListener('click', find.open);
-  frame.help.addEventListener('click', () => help.showModal());
+  frame.help.addEventListener('click', help.open);
   let pending = '';
   addEventListener('keydown', (event) => {
     if (event.key === 'Escape' && event.target.matches?.('main input[type="search"]')) {
@@ -32,7 +32,7 @@ export function keys(frame) {
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, textarea, select, dialog')) return;
-    const view = pending === 'g' && tabs.find(([, , key]) => key === event.key)?.[0];
+    const view = pending === 'g' && offered().find(([, , key]) => key === event.key)?.[0];
     pending = event.key;
     if (view) {
       pending = '';
@@ -44,7 +44,7 @@ export function keys(frame) {
       event.preventDefault();
       if (search) search.select();
       else find.open();
-    } else if (event.key === '?') help.showModal();
+    } else if (event.key === '?') help.open();
     else if (event.key === 't') frame.theme.click();
     else if (event.key === 'j' || event.key === 'k') step(event.key === 'j' ? 1 : -1);
   });
@@ -60,15 +60,21 @@ export function step(by) {
 
 function helping() {
   const close = el('button', { class: 'quiet', type: 'button', 'aria-label': 'Close' }, icon('close'));
-  const rows = [
+  const rows = () => [
     ['/', 'search in the list'], ['Ctrl K', 'go to a router, service or middleware'], ['j k', 'next and previous row; Enter opens it'],
-    ...tabs.map(([, title, key]) => [`g ${key}`, title]), ['Esc', 'leave the search'], ['t', 'light, dark, or as the system'], ['?', 'these keys'],
+    ...offered().map(([, title, key]) => [`g ${key}`, title]), ['Esc', 'leave the search'], ['t', 'light, dark, or as the system'], ['?', 'these keys'],
   ];
-  const dialog = el('dialog', { class: 'keys', 'aria-labelledby': 'keys-title' }, el('header', {}, el('h2', { id: 'keys-title' }, 'Keys'), close),
-    el('dl', {}, rows.flatMap(([combination, what]) => [el('dt', {}, combination.split(' ').map((key, i) => [i ? ' ' : '', el('kbd', {}, key)])), el('dd', {}, what)])));
-  close.addEventListener('click', () => dialog.close());
-  dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
-  return dialog;
+  const names = el('dl', {});
+  const node = el('dialog', { class: 'keys', 'aria-labelledby': 'keys-title' }, el('header', {}, el('h2', { id: 'keys-title' }, 'Keys'), close), names);
+  close.addEventListener('click', () => node.close());
+  node.addEventListener('click', (event) => event.target === node && node.close());
+  return {
+    node,
+    open() {
+      replace(names, rows().flatMap(([combination, what]) => [el('dt', {}, combination.split(' ').map((key, i) => [i ? ' ' : '', el('kbd', {}, key)])), el('dd', {}, what)]));
+      node.showModal();
+    },
+  };
 }
 
 async function found(text, signal) {
@@ -76,7 +82,7 @@ async function found(text, signal) {
     const { data } = await page(path, { parameters: { search: text, sortBy: text && 'relevance', per_page: 6 }, signal });
     return data.map((one) => ({ kind, state: one.status, name: one.name, more: more(one), target: place(view, one.name) }));
   }));
-  const matching = tabs.filter(([, title]) => title.toLowerCase().startsWith(text.toLowerCase()));
+  const matching = offered().filter(([, title]) => title.toLowerCase().startsWith(text.toLowerCase()));
   return [...matching.map(([view, title]) => ({ kind: 'view', name: title, target: place(view) })), ...ranked(lists.flat(), text)];
 }
 

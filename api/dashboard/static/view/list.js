@@ -13,13 +13,14 @@ const pause = 60;
 
 /**
  * list makes a list view. Its options are
- * view and path (of the page, of the API), title, hint (of the search), states (to filter by), totals() (a promise of counts by
+ * view and path (of the page, of the API), title, above (a part between title and search), hint (of the search), states (to filter by), totals() (a promise of counts by
  * state), columns of {title, sort, class, cell(item)}, target(item) (the link of a row), fixed (constant parameters),
+ * name (of the object whose page the list is a part of), filter (the parameter that the states are values of, if not status),
  * late(items, signal) (fills in further cells of the visible rows), prepare(data) (the rows of a response), length(data) (how many
  * elements of the list a response has, if not one a row) and every (refresh interval in milliseconds).
  */
 export async function list(about, { query, signal }) {
-  const state = { search: query.get('search') ?? '', status: query.get('status') ?? '', sort: query.get('sort') ?? '', direction: query.get('direction') ?? '', page: Number(query.get('page')) || 1 };
+  const state = { search: query.get('search') ?? '', status: query.get(about.filter ?? 'status') ?? '', sort: query.get('sort') ?? '', direction: query.get('direction') ?? '', page: Number(query.get('page')) || 1 };
   const extra = about.kept ? Object.fromEntries(about.kept.map((key) => [key, query.get(key) ?? ''])) : {};
   const body = el('tbody', {});
   const heads = about.columns.map((column) => head(column, () => turn(column)));
@@ -32,15 +33,16 @@ export async function list(about, { query, signal }) {
   let asking = new AbortController();
   let drawn = new AbortController();
 
-  const address = () => place(about.view, '', { search: state.search, status: state.status, sort: state.sort, direction: state.direction, page: state.page > 1 ? state.page : '', ...extra });
+  const filtered = () => ({ [about.filter ?? 'status']: state.status });
+  const address = () => place(about.view, about.name, { search: state.search, ...filtered(), sort: state.sort, direction: state.direction, page: state.page > 1 ? state.page : '', ...extra });
 
   function draw({ data, next: following, total }) {
     drawn.abort();
     drawn = new AbortController();
     const items = about.prepare ? about.prepare(data) : data;
-    const focused = [...body.querySelectorAll('a, button')].indexOf(document.activeElement);
+    const focused = [...body.querySelectorAll('a, button, summary')].indexOf(document.activeElement);
     replace(body, items.length ? items.map((item) => row(about, item)) : el('tr', {}, el('td', { colspan: about.columns.length, class: 'none' }, state.search || state.status ? 'Nothing matches.' : about.empty ?? `There are no ${about.title.toLowerCase()}.`)));
-    if (focused >= 0) body.querySelectorAll('a, button')[focused]?.focus({ preventScroll: true });
+    if (focused >= 0) body.querySelectorAll('a, button, summary')[focused]?.focus({ preventScroll: true });
     const first = (state.page - 1) * rows;
     const length = about.length?.(data) ?? items.length;
     write(where, length ? `${count(first + 1)}–${count(first + length)} of ${count(total)}` : '');
@@ -56,7 +58,7 @@ export async function list(about, { query, signal }) {
     const own = (asking = new AbortController());
     const late = setTimeout(() => table.classList.add('late'), quiet ? 60000 : 250);
     try {
-      const parameters = { search: state.search, status: state.status, sortBy: state.sort, direction: state.sort ? state.direction || 'asc' : '', page: state.page, per_page: rows, ...about.fixed, ...extra };
+      const parameters = { search: state.search, ...filtered(), sortBy: state.sort, direction: state.sort ? state.direction || 'asc' : '', page: state.page, per_page: rows, ...about.fixed, ...extra };
       const answer = await page(about.path, { parameters, signal: AbortSignal.any([own.signal, signal]) });
       if (!(answer.data.requests ?? answer.data).length && state.page > 1) return void change({ page: 1 });
       if (!own.signal.aborted && !signal.aborted) draw(answer);
@@ -112,18 +114,15 @@ export async function list(about, { query, signal }) {
   };
   // The order by figures changes without a change of objects.
   repeat(async () => ['requests', 'errors'].includes(state.sort) && load(true), 10000, signal);
-  if (about.every) repeat(() => load(true), about.every, signal);
+  if (about.every) repeat(() => Promise.all([about.totals && tally(), load(true)]), about.every, signal);
   else {
     live.hear('generation', refresh, signal);
     live.hear('verdicts', refresh, signal);
   }
-  return {
-    title: about.title,
-    node: el('div', {},
-      el('div', { class: 'title' }, el('h1', {}, about.title), about.note ?? null),
-      el('div', { class: 'filters' }, el('div', { class: 'search' }, icon('search'), input), about.states ? filter.node : null, about.tools ?? null),
-      el('div', { class: 'sheet' }, el('div', { class: 'table' }, table), el('div', { class: 'pager' }, where, back, next))),
-  };
+  const parts = [el('div', { class: 'filters' }, el('div', { class: 'search' }, icon('search'), input), about.states ? filter.node : null, about.tools ?? null),
+    el('div', { class: 'sheet' }, el('div', { class: 'table' }, table), el('div', { class: 'pager' }, where, back, next))];
+  if (about.name) return { title: about.name, node: el('section', { 'aria-label': about.title }, el('h2', { class: 'title' }, about.title), parts) };
+  return { title: about.title, node: el('div', {}, el('div', { class: 'title' }, el('h1', {}, about.title), about.note ?? null), about.above ?? null, parts) };
 }
 
 function row(about, item) {
@@ -132,7 +131,7 @@ function row(about, item) {
     el('td', { class: column.class, 'data-label': column.title }, column.cell(item))));
   if (target) {
     node.addEventListener('click', (event) => {
-      if (event.target.closest('a, button') || String(getSelection())) return;
+      if (event.target.closest('a, button, summary') || String(getSelection())) return;
       location.hash = target;
     });
   }

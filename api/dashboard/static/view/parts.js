@@ -10,7 +10,7 @@ const tones = {
   enabled: 'good', warning: 'warn', disabled: 'bad',
   accepted: 'good', degraded: 'warn', retained: 'warn', quarantined: 'bad',
   serving: 'good', draining: 'warn', unhealthy: 'bad', ejected: 'bad', unreachable: 'bad', failing: 'bad',
-  synced: 'good', absent: 'idle', pending: 'warn', forbidden: 'bad', 'timed out': 'bad',
+  synced: 'good', absent: 'idle', idle: 'idle', pending: 'warn', rejected: 'bad', forbidden: 'bad', 'timed out': 'bad',
 };
 
 /** tone maps a state to good, warn, bad or idle. */

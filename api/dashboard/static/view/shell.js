@@ -9,8 +9,11 @@ import { findings } from './findings.js';
 /** tabs are the views in order, with the key that follows g. */
 export const tabs = [
   ['overview', 'Overview', 'o'], ['problems', 'Problems', 'p'], ['routers', 'Routers', 'r'], ['services', 'Services', 's'],
-  ['middlewares', 'Middlewares', 'm'], ['endpoints', 'Endpoints', 'e'], ['certificates', 'Certificates', 'c'], ['changes', 'Changes', 'h'], ['requests', 'Requests', 'l'], ['explain', 'Explain', 'x'],
+  ['middlewares', 'Middlewares', 'm'], ['endpoints', 'Endpoints', 'e'], ['certificates', 'Certificates', 'c'], ['changes', 'Changes', 'h'], ['requests', 'Requests', 'l'], ['xds', 'xDS', 'd'], ['explain', 'Explain', 'x'],
 ];
+
+/** offered are the tabs of what is configured. */
+export const offered = () => tabs.filter(([view]) => view !== 'xds' || live.features.xds);
 
 const themes = { '': 'as the system', light: 'light', dark: 'dark' };
 
@@ -75,6 +78,7 @@ export function shell() {
     write(badge, `${total}${findings.cut.length ? '+' : ''}`);
     badge.title = [findings.amount, `${many(ready?.quarantined ?? 0, 'object is', 'objects are')} disabled`,
       `${many(ready?.retained ?? 0, 'change is', 'changes are')} refused`].join('; ');
+    links.get('xds').hidden = !live.features.xds;
     replace(foot, version ? el('span', {}, `Sluice ${version.Version}`) : null,
       version?.startDate ? el('span', {}, `started ${ago(Date.parse(version.startDate))}`) : null,
       ready ? el('span', {}, `generation ${ready.generation}`) : null,
@@ -93,10 +97,10 @@ export function shell() {
     name: () => live.version?.dashboardName ?? '',
     mark(view) {
       for (const [key, link] of links) {
-        if (key === view) link.setAttribute('aria-current', 'page');
+        if (key === view || view.startsWith(`${key}-`)) link.setAttribute('aria-current', 'page');
         else link.removeAttribute('aria-current');
       }
-      links.get(view)?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+      links.get(view.split('-')[0])?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     },
   };
 }

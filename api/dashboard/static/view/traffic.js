@@ -63,13 +63,13 @@ export function courseOf(points) {
   });
 }
 
-/** gauges are figures in a row: {node, draw(values)}, of [title, text, small] each. */
+/** gauges are figures in a row: {node, draw(values)}, of [title, text, small, class] each. */
 export function gauges() {
   const node = el('div', { class: 'gauges' });
   return {
     node,
     draw(values) {
-      replace(node, values.map(([title, text, small]) => el('div', { class: 'gauge' }, el('span', {}, title), el('b', {}, text, small ? el('small', {}, ` ${small}`) : null))));
+      replace(node, values.map(([title, text, small, tone]) => el('div', { class: 'gauge' }, el('span', {}, title), el('b', { class: tone ?? null }, text, small ? el('small', {}, ` ${small}`) : null))));
     },
   };
 }
