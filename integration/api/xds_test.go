@@ -14,8 +14,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// rejects opens a stream of the node tester, which subscribes to all clusters and rejects the response. The stream lasts
-// until the test ends.
+// rejects opens a stream of the node tester, which subscribes to all clusters and rejects the response. The stream
+// lasts until the test ends.
 func rejects(t *testing.T, s *harness.Sluice) {
 	t.Helper()
 	line, err := s.Log.Wait(t.Context(), "listening", "protocol=xds")

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
@@ -45,12 +47,28 @@ func TestPictures(t *testing.T) {
 	chromium := newBrowser(t)
 	a, b := harness.StartBackend(t, "a", nil), harness.StartBackend(t, "b", nil)
 	sluice := harness.Start(t, harness.Setup{
-		Static:  strings.NewReplacer("${DYNAMIC}", "dynamic", "edge-test", "edge-1").Replace(static),
+		Static:  strings.NewReplacer("${DYNAMIC}", "dynamic", "edge-test", "edge-1").Replace(published),
 		Dynamic: map[string]string{"shop.yaml": strings.ReplaceAll(gallery, "@", "`"), "tenants.yaml": tenants()},
 		Vars:    map[string]string{"A": "http://" + a.H1, "B": "http://" + b.H1},
 	})
 	sluice.Until("two routers that are not in use", func(r harness.Readiness) bool { return r.Quarantined == 2 })
+	connect(t, sluice, picturedClients()...)
 	chromium.run(t, sluice, "/dashboard/", "pictures")
+}
+
+// picturedClients are the clients of the pictures, of which one rejects a response.
+func picturedClients() []xdsClient {
+	clients := xdsClients()
+	for _, name := range []string{"checkout", "search"} {
+		for i := range 3 {
+			names := map[string][]string{
+				resource.ListenerType: {name + "@file"}, resource.ClusterType: {name + "@file"},
+				resource.EndpointType: {name + "@file"},
+			}
+			clients = append(clients, xdsClient{node: fmt.Sprintf("%s-%d", name, i), agent: "gRPC Java", names: names})
+		}
+	}
+	return clients
 }
 
 // tenants returns some hundreds of routers.

@@ -17,6 +17,10 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
+// published is static with xDS.
+const published = static + `xds: {address: "127.0.0.1:0"}
+`
+
 // discovered has services that clients balance over by themselves. @ stands for a backtick.
 const discovered = `
 http:
@@ -126,15 +130,14 @@ func TestXDS(t *testing.T) {
 	chromium := newBrowser(t)
 	a := harness.StartBackend(t, "a", nil)
 	sluice := harness.Start(t, harness.Setup{
-		Static:  static + "xds: {address: \"127.0.0.1:0\"}\n",
+		Static:  published,
 		Dynamic: map[string]string{"shop.yaml": strings.ReplaceAll(discovered, "@", "`")},
 		Vars:    map[string]string{"A": "http://" + a.H1},
 	})
 	clients := xdsClients()
 	for i := range 60 {
-		clients = append(clients, xdsClient{node: fmt.Sprintf("worker-%02d", i), agent: "gRPC C++", names: map[string][]string{
-			resource.EndpointType: {"cart@file"},
-		}})
+		names := map[string][]string{resource.EndpointType: {"cart@file"}}
+		clients = append(clients, xdsClient{node: fmt.Sprintf("worker-%02d", i), agent: "gRPC C++", names: names})
 	}
 	connect(t, sluice, clients...)
 	chromium.run(t, sluice, "/dashboard/", "publishes")

@@ -106,7 +106,7 @@ export async function explains({ open, check }) {
 export async function pictures({ open, environment, eventually }) {
   const stop = traffic(environment, [...Array.from({ length: 30 }, (_, i) => ['shop.example.com/api/x', 'shop.example.com/checkout/cart', 'search.example.com/', 'shop.example.com/api/bytes?n=20000', `t00${i % 10}.example.com/`][i % 5]), 'reports.example.com/'], { parallel: 3, pause: 14 });
   const shots = [['overview', '#/', {}], ['overview-dark', '#/', { scheme: 'dark' }], ['router', '#/routers/shop%40file', {}], ['routers', '#/routers', {}], ['explain', '#/explain?method=GET&url=http%3A%2F%2Fshop.example.com%2Fapi%2Fcart&entrypoint=web', {}],
-    ['changes', '#/changes', { scheme: 'dark' }], ['phone', '#/', { width: 390, height: 844, scheme: 'dark' }]];
+    ['changes', '#/changes', { scheme: 'dark' }], ['xds', '#/xds', {}], ['phone', '#/', { width: 390, height: 844, scheme: 'dark' }]];
   const pages = [];
   for (const [name, place, options] of shots) pages.push([name, await open({ height: 980, ...options, place })]);
   await eventually('a minute of traffic', async () => (await pages[0][1].locator('.lane', { hasText: 'web' }).first().locator('.line').first().getAttribute('d')).split('L').length > 40, 120000);
