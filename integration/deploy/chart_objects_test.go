@@ -60,6 +60,59 @@ func TestChartPorts(t *testing.T) {
 	}
 }
 
+// TestChartXDS publishes over xDS.
+func TestChartXDS(t *testing.T) {
+	const secured = `xds={"enabled":true,"port":18001,"tlsSecret":"cert","clientCASecret":"clients","tokenReview":true,
+		"clients":[{"identity":"spiffe://a/ns/shop/sa/*","namespaces":["shop"]}]}`
+	service := func(_ *testing.T, all objects) any {
+		service := all["Service sluice/sluice-xds"]
+		return said(service.at("spec", "internalTrafficPolicy"), service.at("spec", "ports", 0, "port"),
+			service.at("spec", "ports", 0, "targetPort"))
+	}
+	tests := map[string]variant{
+		"a Service on each node": {[]string{secured}, service, "Local 18001 xds"},
+		"a Service of a Deployment": {
+			[]string{`workload.kind="Deployment"`, `exposure="service"`, `xds={"enabled":true,"allowInsecure":true}`},
+			service, "Cluster 18000 xds",
+		},
+		"the static option": {
+			[]string{secured},
+			func(t *testing.T, all objects) any {
+				var configuration struct{ XDS map[string]any }
+				text := all["ConfigMap sluice/sluice"].text("data", "sluice.yaml")
+				if err := yaml.Unmarshal([]byte(text), &configuration); err != nil {
+					t.Fatal(err)
+				}
+				return configuration.XDS
+			}, map[string]any{
+				"address": ":18001", "tokenReview": map[string]any{},
+				"tls": map[string]any{
+					"certFile": "/etc/sluice-xds/tls/tls.crt", "keyFile": "/etc/sluice-xds/tls/tls.key",
+					"caFiles": []any{"/etc/sluice-xds/clients/ca.crt"},
+				},
+				"clients": []any{map[string]any{"identity": "spiffe://a/ns/shop/sa/*", "namespaces": []any{"shop"}}},
+			},
+		},
+		"the right to review tokens": {
+			[]string{secured},
+			func(_ *testing.T, all objects) any {
+				return said(all["ClusterRole /sluice-xds"].at("rules", 0, "resources", 0),
+					all["ClusterRoleBinding /sluice-xds"].at("roleRef", "name"))
+			}, "tokenreviews sluice-xds",
+		},
+		"the network policy": {
+			[]string{secured, `networkPolicy={"enabled":true,"xdsFrom":[{"podSelector":{}}]}`},
+			func(t *testing.T, all objects) any {
+				rule := all.the(t, "NetworkPolicy").list("spec", "ingress")[1]
+				return said(rule.at("ports", 0, "port"), len(rule.list("from")))
+			}, "18001 1",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, test.check)
+	}
+}
+
 // TestChartSurroundings adds the objects around the pods.
 func TestChartSurroundings(t *testing.T) {
 	tests := map[string]variant{

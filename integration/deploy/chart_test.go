@@ -139,6 +139,8 @@ func TestChartRefuses(t *testing.T) {
 		"metrics without a port":   {`metrics={"port":"prometheus","service":{"enabled":true}}`, "no port prometheus"},
 		"a Service without a port": {`additionalServices={"a":{"type":"ClusterIP","ports":["traefik"]}}`, "no exposedPort"},
 		"an open entrypoint":       {`hostNetwork=true`, "set ports.traefik.hostIP"},
+		"xDS without protection":   {`xds.enabled=true`, "or xds.allowInsecure=true"},
+		"xDS without clients":      {`xds={"enabled":true,"tlsSecret":"a"}`, "xds.clientCASecret or xds.tokenReview"},
 		"a digest that is none":    {`image.digest="latest"`, "/image/digest"},
 	}
 	for name, test := range tests {

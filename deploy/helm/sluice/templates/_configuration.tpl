@@ -28,6 +28,9 @@
 {{- if .Values.dashboard.enabled }}
 {{- $_ := set $implied "api" (dict "dashboard" true) }}
 {{- end }}
+{{- if .Values.xds.enabled }}
+{{- $_ := set $implied "xds" (include "sluice.xds" . | fromYaml) }}
+{{- end }}
 {{- mergeOverwrite $implied (deepCopy .Values.configuration) | toYaml }}
 {{- end }}
 
@@ -35,6 +38,36 @@
 {{- define "sluice.address" -}}
 {{- $host := ternary .port.hostIP "" .root.Values.hostNetwork | default "" }}
 {{- printf (ternary "[%s]:%d" "%s:%d" (contains ":" $host)) $host (int .port.port) }}
+{{- end }}
+
+{{/* The option xds. */}}
+{{- define "sluice.xds" -}}
+{{- $xds := .Values.xds }}
+{{- $authenticated := or $xds.clientCASecret $xds.tokenReview }}
+{{- if not (or $xds.allowInsecure (and $xds.tlsSecret $authenticated)) }}
+{{- fail "xds: set xds.tlsSecret with xds.clientCASecret or xds.tokenReview, or xds.allowInsecure=true" }}
+{{- end }}
+{{- if and $xds.clientCASecret (not $xds.tlsSecret) }}
+{{- fail "xds.clientCASecret needs xds.tlsSecret" }}
+{{- end }}
+{{- $option := dict "address" (printf ":%d" (int $xds.port)) }}
+{{- if $xds.allowInsecure }}
+{{- $_ := set $option "allowInsecure" true }}
+{{- end }}
+{{- if $xds.tlsSecret }}
+{{- $tls := dict "certFile" "/etc/sluice-xds/tls/tls.crt" "keyFile" "/etc/sluice-xds/tls/tls.key" }}
+{{- if $xds.clientCASecret }}
+{{- $_ := set $tls "caFiles" (list "/etc/sluice-xds/clients/ca.crt") }}
+{{- end }}
+{{- $_ := set $option "tls" $tls }}
+{{- end }}
+{{- if $xds.tokenReview }}
+{{- $_ := set $option "tokenReview" dict }}
+{{- end }}
+{{- with $xds.clients }}
+{{- $_ := set $option "clients" . }}
+{{- end }}
+{{- $option | toYaml }}
 {{- end }}
 
 {{/* The folder of the file provider. It cannot be within that of the static configuration, which is a volume itself. */}}

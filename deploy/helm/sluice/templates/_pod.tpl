@@ -114,6 +114,11 @@ spec:
           {{- end }}
           protocol: TCP
         {{- end }}
+        {{- if .Values.xds.enabled }}
+        - name: xds
+          containerPort: {{ .Values.xds.port }}
+          protocol: TCP
+        {{- end }}
       readinessProbe:
         {{- include "sluice.probe" (dict "root" . "path" "/ready" "probe" .Values.readinessProbe) | nindent 8 }}
       livenessProbe:
@@ -139,6 +144,16 @@ spec:
           mountPath: {{ include "sluice.dynamicFolder" . }}
           readOnly: true
         {{- end }}
+        {{- if and .Values.xds.enabled .Values.xds.tlsSecret }}
+        - name: xds-tls
+          mountPath: /etc/sluice-xds/tls
+          readOnly: true
+        {{- end }}
+        {{- if and .Values.xds.enabled .Values.xds.clientCASecret }}
+        - name: xds-clients
+          mountPath: /etc/sluice-xds/clients
+          readOnly: true
+        {{- end }}
         - name: temporary # what buffering keeps on disk
           mountPath: /tmp
         {{- with .Values.volumeMounts }}
@@ -155,6 +170,19 @@ spec:
     - name: dynamic
       configMap:
         name: {{ .Values.fileProvider.existingConfigMap | default (printf "%s-dynamic" (include "sluice.fullname" .)) }}
+    {{- end }}
+    {{- if and .Values.xds.enabled .Values.xds.tlsSecret }}
+    - name: xds-tls
+      secret:
+        secretName: {{ .Values.xds.tlsSecret }}
+    {{- end }}
+    {{- if and .Values.xds.enabled .Values.xds.clientCASecret }}
+    - name: xds-clients
+      secret:
+        secretName: {{ .Values.xds.clientCASecret }}
+        items:
+          - key: ca.crt
+            path: ca.crt
     {{- end }}
     - name: temporary
       {{- toYaml .Values.temporaryVolume | nindent 6 }}
