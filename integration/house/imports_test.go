@@ -59,6 +59,8 @@ var exceptions = map[string][]string{
 	"middleware/retry": {"loadbalancer/retry"},
 	// Its server must not choose the answer to the next request by bytes that it sends early, which http1/client refuses.
 	"middleware/forwardauth": {"http1/client"},
+	// It reads what package xds publishes.
+	"provider/xds": {"xds/client", "xds/resource"},
 	// Tests of middlewares need what is around a middleware.
 	"middleware/middlewaretest/rig": {"entrypoint", "forward", "loadbalancer", "http1/http1test", "http1/server"},
 }
@@ -99,7 +101,11 @@ var libraries = []struct {
 	{"google.golang.org/protobuf", []string{"telemetry", "xds"}, "what collectors and xDS clients get is written there"},
 	{"google.golang.org/grpc", []string{"telemetry", "xds"}, "collectors of OpenTelemetry and xDS clients speak it"},
 	{"google.golang.org/genproto", []string{"xds"}, "the status in which an xDS client rejects a response"},
-	{"github.com/envoyproxy/go-control-plane", []string{"xds"}, "the types, caches and streams of xDS"},
+	{
+		"github.com/envoyproxy/go-control-plane",
+		[]string{"xds", "provider/xds"},
+		"the types, caches and streams of xDS",
+	},
 	{"github.com/cncf/xds", []string{"xds"}, "the types of xDS that Envoy does not define"},
 	{"gopkg.in/natefinch/lumberjack.v2", []string{"telemetry"}, "log files are rotated where they are written"},
 	{"github.com/mitchellh/hashstructure", []string{"dynamic"}, "there is one fingerprint"},

@@ -3,11 +3,10 @@ package resource
 import (
 	"errors"
 	"strings"
-	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	aggregatev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/aggregate/v3"
-	ptypes "github.com/traefik/paerser/types"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
@@ -92,14 +91,13 @@ func readOutlierDetection(from *clusterv3.OutlierDetection) *dynamic.OutlierDete
 		return nil
 	}
 	failures, percent := int(from.GetConsecutiveGatewayFailure().GetValue()), int(from.GetMaxEjectionPercent().GetValue())
-	duration := func(from interface{ AsDuration() time.Duration }) ptypes.Duration {
-		return ptypes.Duration(from.AsDuration())
-	}
-	return &dynamic.OutlierDetection{
-		ConsecutiveFailures: &failures, MaxEjectedPercent: &percent,
-		BaseEjectionTime: duration(from.GetBaseEjectionTime()), MaxEjectionTime: duration(from.GetMaxEjectionTime()),
-	}
+	read := &dynamic.OutlierDetection{ConsecutiveFailures: &failures, MaxEjectedPercent: &percent}
+	setDuration(&read.BaseEjectionTime, from.GetBaseEjectionTime())
+	setDuration(&read.MaxEjectionTime, from.GetMaxEjectionTime())
+	return read
 }
+
+func setDuration[D ~int64](to *D, from *durationpb.Duration) { *to = D(from.AsDuration()) }
 
 // Service returns the load balancer of an EDS cluster whose requests are hashed as a route says. Its endpoints are
 // those of an endpoint set, or the given servers if key is empty.
