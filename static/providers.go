@@ -36,7 +36,7 @@ func (p *Providers) SetDefaults() {
 	p.ProvidersThrottleDuration = DefaultThrottle
 	p.Precedence = []string{
 		"kubernetesgateway", "kubernetescrd", "kubernetes", "kubernetesingressnginx", "swarm", "docker", "file", "redis",
-		"knative", "consul", "consulcatalog", "nomad", "etcd", "ecs", "http", "zookeeper", "rest", "xds",
+		"knative", "consul", "consulcatalog", "nomad", "etcd", "ecs", "http", "zookeeper", "rest",
 	}
 	p.DNS.SetDefaults()
 }
