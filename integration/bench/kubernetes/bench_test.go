@@ -59,4 +59,8 @@ func measure(b *testing.B, w *world, r *results, asked *settings, size int) {
 			part.measure()
 		}
 	}
+	if asked.parts.MatchString("xds") && size == judged(asked.sizes) {
+		s.Stop()
+		measureXDS(b, w, r)
+	}
 }

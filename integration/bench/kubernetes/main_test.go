@@ -11,6 +11,9 @@ func TestMain(m *testing.M) {
 	if kubeconfig := os.Getenv(informerVariable); kubeconfig != "" {
 		os.Exit(inform(kubeconfig, os.Stdin, os.Stdout))
 	}
+	if config := os.Getenv(subscribersVariable); config != "" {
+		os.Exit(subscribe(config, os.Stdin, os.Stdout))
+	}
 	if os.Getenv("BENCH_PAGE") == "" {
 		os.Exit(m.Run()) // no cluster needed
 	}

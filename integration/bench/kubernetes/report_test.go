@@ -38,6 +38,12 @@ func rows() []row {
 		{"start", "start of the process to serving the last route", "ms", 2500, 1500, "3600"},
 		{"rss", "RSS after start", "MB", 150, 100, "264"},
 		{"peak", "RSS, peak over churn", "MB", 250, 150, ""},
+		{"xds-median", "endpoint change to the first xDS client, 2,000 streams, 100 changes a second, median", "ms", 25, 10, ""},
+		{"xds-p99", "the same, p99", "ms", 50, 20, ""},
+		{"xds-push", "CPU per response with endpoints to an xDS client", "µs", 30, 15, ""},
+		{"xds-alone", "CPU per endpoint change with xDS and 2 requests, without streams", "ms", 1.5, 0.5, ""},
+		{"xds-stream", "memory per xDS stream with 20 services", "KiB", 60, 40, ""},
+		{"xds-edge", "latency of requests with 2,000 streams, in relation to none", "times", 1.1, 1, ""},
 		{"moved-answered", "endpoint change to traffic, from the API server's answer, median of 100", "ms", 0, 0, ""},
 		{"moved-answered-worst", "the same, worst of 100", "ms", 0, 0, ""},
 		{

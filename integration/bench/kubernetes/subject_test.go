@@ -35,10 +35,7 @@ type subject struct {
 func start(tb testing.TB, w *world, r *results) (s *subject, served time.Duration) {
 	tb.Helper()
 	begun := time.Now()
-	sluice := harness.Start(tb, harness.Setup{Static: static, NotReady: true, Vars: map[string]string{
-		"ENDPOINT": w.Endpoint, "CA": w.CAFile, "TOKEN": w.Token,
-	}})
-	s = &subject{Sluice: sluice, world: w, web: sluice.Addr("web"), results: r, size: len(w.slices)}
+	s = startWith(tb, w, r, static)
 	p := s.dial(tb)
 	defer p.close()
 	last := len(w.slices) - 1
@@ -49,6 +46,15 @@ func start(tb testing.TB, w *world, r *results) (s *subject, served time.Duratio
 	served = when.Sub(begun)
 	s.check(tb) // None of the others may be missing either.
 	return s, served
+}
+
+// startWith starts Sluice with a static configuration, and does not wait for it.
+func startWith(tb testing.TB, w *world, r *results, static string) *subject {
+	tb.Helper()
+	sluice := harness.Start(tb, harness.Setup{Static: static, NotReady: true, Vars: map[string]string{
+		"ENDPOINT": w.Endpoint, "CA": w.CAFile, "TOKEN": w.Token,
+	}})
+	return &subject{Sluice: sluice, world: w, web: sluice.Addr("web"), results: r, size: len(w.slices)}
 }
 
 // dial opens a connection to Sluice.
