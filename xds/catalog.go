@@ -29,7 +29,7 @@ type owner struct {
 
 // entry is one resource.
 type entry struct {
-	// resource is nil until it is known: endpoints of a set that has not arrived.
+	// resource is nil until it is set.
 	resource proto.Message
 	owners   []owner
 	// removeAt is when it is removed; zero while it has owners.

@@ -1,13 +1,18 @@
 package xds_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 	grpcxds "google.golang.org/grpc/xds"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -172,4 +177,29 @@ func TestTwoClustersWithOneService(t *testing.T) {
 	c.reaches(two)
 	w.remove("b/shop/web:80")
 	until(t, "the listeners are gone", func() bool { return len(w.names("lds")) == 0 })
+}
+
+// TestASetThatHasNotArrivedIsEmpty publishes a service over an endpoint set that does not exist: calls fail at once, and
+// succeed when the set arrives.
+func TestASetThatHasNotArrivedIsEmpty(t *testing.T) {
+	w := start(t, xds.ServerOptions{})
+	one := startBackend(t)
+	pool := servers("wrr")
+	pool.LoadBalancer.EndpointSet, pool.LoadBalancer.Scheme = "k/shop/late:80", "h2c"
+	w.services(map[string]*dynamic.Service{"late@kubernetes": pool})
+	c := w.dial("late@kubernetes")
+	if err := c.fails(); status.Code(err) != codes.Unavailable {
+		t.Errorf("%v, want Unavailable", err)
+	}
+	w.set("k/shop/late:80", one.address)
+	c.reaches(one)
+}
+
+// fails returns the error of a call that does not wait for the channel to be ready.
+func (c client) fails() error {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := grpc_health_v1.NewHealthClient(c.channel).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	return err
 }

@@ -218,7 +218,10 @@ func (l *loop) publish(bundle translation.Bundle, by owner) {
 	}
 	for _, one := range bundle.Clusters {
 		l.catalog.set(resourceKey{resource.ClusterType, one.GetName()}, one)
-		l.assignKnown(one.GetEdsClusterConfig().GetServiceName())
+		if key := one.GetEdsClusterConfig().GetServiceName(); key != "" && !slices.ContainsFunc(bundle.Assignments,
+			func(composed translation.Mixed) bool { return composed.Name == key }) {
+			l.assign(key)
+		}
 	}
 	for _, one := range bundle.Assignments {
 		l.compositionOf(one, by.name)
@@ -235,11 +238,10 @@ func (l *loop) compose(name string) {
 	}))
 }
 
-// assignKnown gives an EDS resource of one set its endpoints, if the set has arrived.
-func (l *loop) assignKnown(key string) {
-	if set, ok := l.sets[key]; ok {
-		l.catalog.set(resourceKey{resource.EndpointType, key}, translation.Assignment(key, set.Endpoints))
-	}
+// assign gives an EDS resource of one set its endpoints: none if the set has not arrived. Without the resource the
+// calls of a gRPC client would wait instead of failing.
+func (l *loop) assign(key string) {
+	l.catalog.set(resourceKey{resource.EndpointType, key}, translation.Assignment(key, l.sets[key].Endpoints))
 }
 
 // replace withdraws the resources of a bundle that its successor has not.
