@@ -40,6 +40,8 @@ type ClientType struct {
 	Type string `json:"type"`
 	// Names are the subscribed resources, in order; * is all.
 	Names []string `json:"names"`
+	// Missing are those of them that do not exist.
+	Missing []string `json:"missing,omitempty"`
 	// Sent and Acknowledged are the last versions.
 	Sent         string `json:"sent"`
 	Acknowledged string `json:"acknowledged"`
@@ -75,7 +77,9 @@ func (s *stream) client() Client {
 		Protocol: protocol, Since: s.since, Types: []ClientType{},
 	}
 	for typeURL, state := range s.types {
-		one.Types = append(one.Types, state.clientType(shortType(typeURL)))
+		shown := state.clientType(shortType(typeURL))
+		shown.Missing = s.view.lacks(typeURL, shown.Names)
+		one.Types = append(one.Types, shown)
 	}
 	one.Status = worst(one.Types)
 	slices.SortFunc(one.Types, func(a, b ClientType) int { return strings.Compare(a.Type, b.Type) })
@@ -99,12 +103,12 @@ func agent(node *corev3.Node) string {
 
 // clientType returns the state of a type.
 func (s *subscription) clientType(kind string) ClientType {
-	one := ClientType{
-		Type: kind, Names: slices.Sorted(maps.Keys(s.names)), Sent: s.sent, Acknowledged: s.acked, Rejected: s.rejected,
+	names := slices.AppendSeq([]string{}, maps.Keys(s.names.SubscribedResources()))
+	if s.names.IsWildcard() {
+		names = append(names, wildcard)
 	}
-	if len(one.Names) == 0 {
-		one.Names = []string{}
-	}
+	slices.Sort(names)
+	one := ClientType{Type: kind, Names: names, Sent: s.sent, Acknowledged: s.acked, Rejected: s.rejected}
 	if !s.sentAt.IsZero() {
 		sent := s.sentAt
 		one.SentAt, one.Status = &sent, StatusPending
@@ -122,11 +126,16 @@ func (s *subscription) clientType(kind string) ClientType {
 	return one
 }
 
+// snapshot returns the streams.
+func (s *Server) snapshot() []*stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.streams))
+}
+
 // Clients returns the state of all streams, by node and address.
 func (s *Server) Clients() []Client {
-	s.mu.Lock()
-	streams := slices.Collect(maps.Values(s.streams))
-	s.mu.Unlock()
+	streams := s.snapshot()
 	clients := make([]Client, 0, len(streams))
 	for _, one := range streams {
 		clients = append(clients, one.client())
@@ -154,10 +163,7 @@ func (s *Server) Resources(node string) (resources []Resource, ok bool, err erro
 		resources, err = s.publisher.all.shown(nil)
 		return resources, true, err
 	}
-	s.mu.Lock()
-	streams := slices.Collect(maps.Values(s.streams))
-	s.mu.Unlock()
-	for _, one := range streams {
+	for _, one := range s.snapshot() {
 		names, of := one.subscribed()
 		if of != node {
 			continue
@@ -172,16 +178,15 @@ func (s *Server) Resources(node string) (resources []Resource, ok bool, err erro
 	return slices.CompactFunc(resources, func(a, b Resource) bool { return a.Type == b.Type && a.Name == b.Name }), ok, nil
 }
 
-// subscribed returns the names of the stream's subscriptions by type URL, and the id of its node. A type without names
-// is subscribed as a whole.
+// subscribed returns the names of the stream's subscriptions by type URL, and the id of its node. The names of a type
+// that is subscribed as a whole are nil.
 func (s *stream) subscribed() (names map[string][]string, node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names = make(map[string][]string, len(s.types))
 	for typeURL, one := range s.types {
-		names[typeURL] = slices.AppendSeq([]string{}, maps.Keys(one.names))
-		if _, all := one.names[wildcard]; all || len(one.names) == 0 {
-			names[typeURL] = nil
+		if names[typeURL] = nil; !one.names.IsWildcard() {
+			names[typeURL] = slices.AppendSeq([]string{}, maps.Keys(one.names.SubscribedResources()))
 		}
 	}
 	return names, s.nodeID()

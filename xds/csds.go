@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -22,13 +24,7 @@ func (s *services) FetchClientStatus(_ context.Context, request *statusv3.Client
 		return nil, status.Error(codes.InvalidArgument, "node matchers are not supported")
 	}
 	response := &statusv3.ClientStatusResponse{}
-	s.server.mu.Lock()
-	streams := make([]*stream, 0, len(s.server.streams))
-	for _, one := range s.server.streams {
-		streams = append(streams, one)
-	}
-	s.server.mu.Unlock()
-	for _, one := range streams {
+	for _, one := range s.server.snapshot() {
 		response.Config = append(response.GetConfig(), one.status())
 	}
 	return response, nil
@@ -63,8 +59,17 @@ func (s *stream) status() *statusv3.ClientConfig {
 		config.Node = &corev3.Node{}
 	}
 	for typeURL, one := range s.types {
-		for name := range one.names {
-			config.GenericXdsConfigs = append(config.GetGenericXdsConfigs(), one.config(typeURL, name))
+		names := slices.Collect(maps.Keys(one.names.SubscribedResources()))
+		missing := setOf(s.view.lacks(typeURL, names))
+		if one.names.IsWildcard() {
+			names = append(names, wildcard)
+		}
+		for _, name := range names {
+			shown := one.config(typeURL, name)
+			if missing[name] {
+				shown.ClientStatus = adminv3.ClientResourceStatus_DOES_NOT_EXIST
+			}
+			config.GenericXdsConfigs = append(config.GetGenericXdsConfigs(), shown)
 		}
 	}
 	return config

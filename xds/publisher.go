@@ -28,6 +28,9 @@ import (
 // wildcard is the name that stands for all resources of a type.
 const wildcard = "*"
 
+// announceInterval is the shortest time between two announcements of changed verdicts.
+const announceInterval = time.Second
+
 // Options are what a Publisher is made of. State and Logger are needed.
 type Options struct {
 	State  func() *pipeline.State
@@ -49,11 +52,14 @@ type Publisher struct {
 	ready   chan struct{}    // closed with the first complete state
 	wake    chan struct{}
 
-	mu       sync.Mutex
-	pending  map[string]dynamic.EndpointSet // not taken by the loop yet
-	refusals []dynamic.Verdict
-	rejected map[dynamic.Ref]dynamic.Verdict
-	news     chan struct{}
+	mu         sync.Mutex
+	pending    map[string]dynamic.EndpointSet // not taken by the loop yet
+	refusals   []dynamic.Verdict
+	rejections map[rejectedType]dynamic.Verdict
+	news       chan struct{}
+	// unannounced is set when verdicts have changed that news does not tell of yet; announced is when it last did.
+	unannounced bool
+	announced   time.Time
 }
 
 // NewPublisher returns a Publisher that publishes nothing before Run.
@@ -65,8 +71,8 @@ func NewPublisher(options Options) *Publisher {
 	p := &Publisher{
 		options: options, all: newView(nil, prefix), bound: map[string]*view{},
 		ready: make(chan struct{}), wake: make(chan struct{}, 1),
-		pending:  map[string]dynamic.EndpointSet{},
-		rejected: map[dynamic.Ref]dynamic.Verdict{}, news: make(chan struct{}, 1),
+		pending:    map[string]dynamic.EndpointSet{},
+		rejections: map[rejectedType]dynamic.Verdict{}, news: make(chan struct{}, 1),
 	}
 	for _, namespaces := range options.Views {
 		if key := viewKey(namespaces); p.bound[key] == nil {
@@ -122,7 +128,7 @@ func (p *Publisher) Changed() <-chan struct{} { return p.news }
 func (p *Publisher) Verdicts() []dynamic.Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.AppendSeq(slices.Clone(p.refusals), maps.Values(p.rejected))
+	return slices.AppendSeq(slices.Clone(p.refusals), maps.Values(p.rejections))
 }
 
 // Run publishes until ctx ends.
@@ -137,6 +143,9 @@ func (p *Publisher) Run(ctx context.Context) error {
 			return err
 		}
 		timer.Stop()
+		if due := p.tell(time.Now()); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+			next = due
+		}
 		if !next.IsZero() {
 			timer.Reset(time.Until(next))
 		}
@@ -165,18 +174,36 @@ func (p *Publisher) take() map[string]dynamic.EndpointSet {
 // refuse replaces the verdicts on services that are not published.
 func (p *Publisher) refuse(verdicts []dynamic.Verdict) {
 	p.mu.Lock()
-	same := slices.Equal(p.refusals, verdicts)
-	p.refusals = verdicts
-	p.mu.Unlock()
-	if !same {
+	defer p.mu.Unlock()
+	if !slices.Equal(p.refusals, verdicts) {
+		p.refusals = verdicts
 		p.announce()
 	}
 }
 
-// announce wakes who reads Changed.
+// announce has the loop wake who reads Changed. The caller holds the lock.
 func (p *Publisher) announce() {
+	if !p.unannounced {
+		p.unannounced = true
+		p.rouse()
+	}
+}
+
+// tell wakes who reads Changed if verdicts have changed, at most once in announceInterval: clients decide how often
+// they reject. It returns when it is due; zero for not at all.
+func (p *Publisher) tell(now time.Time) (due time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.unannounced {
+		return time.Time{}
+	}
+	if due = p.announced.Add(announceInterval); now.Before(due) {
+		return due
+	}
+	p.unannounced, p.announced = false, now
 	select {
 	case p.news <- struct{}{}:
 	default:
 	}
+	return time.Time{}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -215,4 +216,15 @@ func (w *world) raw() *grpc.ClientConn {
 	}
 	w.t.Cleanup(func() { _ = channel.Close() })
 	return channel
+}
+
+// status returns what the client status service says of the streams.
+func (w *world) status() []*statusv3.ClientConfig {
+	w.t.Helper()
+	response, err := statusv3.NewClientStatusDiscoveryServiceClient(w.raw()).FetchClientStatus(
+		w.t.Context(), &statusv3.ClientStatusRequest{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return response.GetConfig()
 }

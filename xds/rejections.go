@@ -18,29 +18,34 @@ func rejectionRef(node, typeURL string) dynamic.Ref {
 	return dynamic.Ref{Kind: dynamic.KindSource, Name: "xds client " + node + " " + shortType(typeURL)}
 }
 
+// rejectedType is what a verdict is about: a type of a stream. Several streams may have the same node.
+type rejectedType struct {
+	stream  uint64
+	typeURL string
+}
+
 // reject notes the verdict of a client that has not accepted a response.
-func (p *Publisher) reject(typeURL, node string, rejection *Rejection) {
-	rejection.Message = shortened(rejection.Message)
-	ref := rejectionRef(node, typeURL)
+func (p *Publisher) reject(stream uint64, typeURL, node string, rejection *Rejection) {
+	key := rejectedType{stream, typeURL}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, known := p.rejected[ref]; !known && len(p.rejected) >= maxRejections {
+	if _, known := p.rejections[key]; !known && len(p.rejections) >= maxRejections {
 		return
 	}
-	p.rejected[ref] = dynamic.Verdict{
-		Ref: ref, Status: dynamic.Degraded, Code: dynamic.CodeRejectedByClient,
+	p.rejections[key] = dynamic.Verdict{
+		Ref: rejectionRef(node, typeURL), Status: dynamic.Degraded, Code: dynamic.CodeRejectedByClient,
 		Reason: "the client has rejected version " + rejection.Version + ": " + rejection.Message,
 	}
 	p.announce()
 }
 
 // accept drops the verdict of a client that has accepted a response, or has disconnected.
-func (p *Publisher) accept(typeURL, node string) {
-	ref := rejectionRef(node, typeURL)
+func (p *Publisher) accept(stream uint64, typeURL string) {
+	key := rejectedType{stream, typeURL}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, known := p.rejected[ref]; known {
-		delete(p.rejected, ref)
+	if _, known := p.rejections[key]; known {
+		delete(p.rejections, key)
 		p.announce()
 	}
 }

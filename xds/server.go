@@ -15,7 +15,6 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/service/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/service/route/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
-	"github.com/envoyproxy/go-control-plane/pkg/log"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/server/config"
 	"github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
@@ -134,7 +133,10 @@ func (s *Server) admit(ctx context.Context) (*stream, error) {
 	default:
 		return nil, status.Error(codes.Unavailable, "the configuration is not complete yet")
 	}
-	one := &stream{publisher: s.publisher, view: s.publisher.all, since: time.Now(), types: map[string]*subscription{}}
+	one := &stream{
+		publisher: s.publisher, view: s.publisher.all, since: time.Now(), types: map[string]*subscription{},
+		unknown: map[string]struct{}{},
+	}
 	if from, ok := peer.FromContext(ctx); ok {
 		one.address = from.Addr.String()
 	}
@@ -221,7 +223,7 @@ func (s *Server) end(one *stream) {
 	defer one.mu.Unlock()
 	for typeURL, state := range one.types {
 		if state.rejected != nil {
-			s.publisher.accept(typeURL, one.nodeID())
+			s.publisher.accept(one.id, typeURL)
 		}
 	}
 }
@@ -262,7 +264,7 @@ func (s *Server) serveWorld(inner worldStream, typeURL string) error {
 func (s *Server) serveDelta(inner deltaStream, typeURL string) error {
 	one := streamOf(inner.Context())
 	one.mu.Lock()
-	one.delta = true
+	one.delta, one.typeURL = true, typeURL
 	one.mu.Unlock()
 	return delta.NewServer(s.stopped, one.view, one, serverOptions()...).DeltaStreamHandler(inner, typeURL)
 }
@@ -271,7 +273,7 @@ func (s *Server) serveDelta(inner deltaStream, typeURL string) error {
 // names means all resources for listeners and clusters only, as the protocol defines.
 func serverOptions() []config.XDSOption {
 	return []config.XDSOption{
-		sotw.WithOrderedADS(), sotw.WithLogger(log.NewDefaultLogger()),
+		sotw.WithOrderedADS(),
 		config.DeactivateLegacyWildcardForTypes([]string{resource.EndpointType, resource.RouteType}),
 	}
 }

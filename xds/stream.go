@@ -2,15 +2,22 @@ package xds
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+)
+
+const (
+	// maxNames and maxNameBytes bound the names of one type of a stream.
+	maxNames, maxNameBytes = 10_000, maxRequestBytes
+	// maxUnknownTypes bounds the types of a stream that are not published.
+	maxUnknownTypes = 16
 )
 
 // stream is the state of one stream. It implements the callbacks of both protocols, which are called on the stream's
@@ -24,82 +31,153 @@ type stream struct {
 	// namespaces are those that the client may see; nil for all.
 	namespaces []string
 	since      time.Time
+	// typeURL is the type of a stream of one type, and resource.AnyType for an aggregated one.
+	typeURL string
 
-	mu    sync.Mutex
-	delta bool
-	node  *corev3.Node
-	types map[string]*subscription // by type URL
+	mu      sync.Mutex
+	delta   bool
+	node    *corev3.Node
+	types   map[string]*subscription // by type URL
+	unknown map[string]struct{}      // type URLs that are not published
 }
 
-// subscription is the state of one type of a stream.
-type subscription struct {
-	names    map[string]struct{}
-	sent     string // version
-	nonce    string
-	acked    string
-	sentAt   time.Time
-	ackedAt  time.Time
-	notice   time.Time // of the change that was sent and is not acknowledged yet
-	requests bool      // a request has not been answered yet
-	rejected *Rejection
-}
+// OnStreamOpen implements sotw.Callbacks.
+func (s *stream) OnStreamOpen(context.Context, int64, string) error { return nil }
 
-// Rejection is a response that a client has not accepted (NACK).
-type Rejection struct {
-	// Version is the version of the response.
-	Version string `json:"version"`
-	// Message is the client's error message.
-	Message string `json:"message"`
-	// Time is when it was received.
-	Time time.Time `json:"time"`
-}
+// OnStreamClosed implements sotw.Callbacks.
+func (s *stream) OnStreamClosed(int64, *corev3.Node) {}
 
-// received notes the request of a client. It returns whether names were added that are no resources of the type. A
-// state-of-the-world request with an expired nonce changes nothing.
-func (s *stream) received(
-	typeURL string, node *corev3.Node, nonce string, detail *status.Status, added, removed []string,
-) (unknown bool) {
+// OnDeltaStreamOpen implements delta.Callbacks.
+func (s *stream) OnDeltaStreamOpen(context.Context, int64, string) error { return nil }
+
+// OnDeltaStreamClosed implements delta.Callbacks.
+func (s *stream) OnDeltaStreamClosed(int64, *corev3.Node) {}
+
+// OnStreamRequest implements sotw.Callbacks. The names of a request are all names of the type. For listeners and
+// clusters a response contains all resources of the request, so a name that is missing from it does not exist; a
+// request without a version always gets one, so the version of a request is dropped while a name waits for an answer.
+func (s *stream) OnStreamRequest(_ int64, request *discoveryv3.DiscoveryRequest) error {
+	shrink(request.GetNode())
+	detail, typeURL := request.GetErrorDetail(), request.GetTypeUrl()
+	request.ErrorDetail, request.ResourceLocators = nil, nil // What is not used is not kept.
+	request.ProtoReflect().SetUnknown(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if node != nil && s.node == nil {
-		s.node = proto.CloneOf(node)
-	}
-	meter, kind := s.publisher.options.Meter, shortType(typeURL)
-	one := s.types[typeURL]
-	if one != nil && nonce != "" && nonce != one.nonce {
-		meter.Expired(kind)
-		if !s.delta {
-			return false
-		}
-		nonce = ""
-	}
+	one, err := s.subscriptionOf(request.GetNode(), typeURL)
 	if one == nil {
-		one = &subscription{names: map[string]struct{}{}, requests: true}
-		s.types[typeURL] = one
+		return err
 	}
-	for _, name := range added {
-		if _, known := one.names[name]; !known {
-			one.names[name], one.requests = struct{}{}, true
-		}
+	nonce := request.GetResponseNonce()
+	if nonce != "" && nonce != one.nonce {
+		s.publisher.options.Meter.Expired(shortType(typeURL))
 	}
-	for _, name := range removed {
-		delete(one.names, name)
+	if one.expected != "" && nonce != one.expected {
+		return nil // The implementation of the protocol ignores it.
+	}
+	one.expected = ""
+	if len(request.GetResourceNames()) > maxNames {
+		return tooManyNames()
+	}
+	one.setNames(s.view, typeURL, request.GetResourceNames())
+	switch {
+	case nonce == "" || nonce != one.nonce:
+	case detail != nil:
+		s.rejected(typeURL, one, detail.GetMessage())
+	case request.GetVersionInfo() == one.sent:
+		s.acknowledged(typeURL, one)
+	}
+	switch {
+	case one.unanswered:
+		request.VersionInfo = ""
+	case detail != nil: // A rejection is not answered, also where the client has accepted no version yet.
+		request.VersionInfo = one.sent
+	}
+	return nil
+}
+
+// OnStreamDeltaRequest implements delta.Callbacks.
+func (s *stream) OnStreamDeltaRequest(_ int64, request *discoveryv3.DeltaDiscoveryRequest) error {
+	shrink(request.GetNode())
+	detail := request.GetErrorDetail()
+	request.ErrorDetail, request.ResourceLocatorsSubscribe, request.ResourceLocatorsUnsubscribe = nil, nil, nil
+	request.ProtoReflect().SetUnknown(nil)
+	if request.GetTypeUrl() == "" {
+		request.TypeUrl = s.typeURL
+	}
+	typeURL, nonce := request.GetTypeUrl(), request.GetResponseNonce()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, err := s.subscriptionOf(request.GetNode(), typeURL)
+	if one == nil {
+		return err
+	}
+	if err := one.addNames(typeURL, request.GetResourceNamesSubscribe(), request.GetResourceNamesUnsubscribe()); err != nil {
+		return err
 	}
 	switch {
 	case nonce == "":
+	case nonce != one.nonce:
+		s.publisher.options.Meter.Expired(shortType(typeURL))
 	case detail != nil:
-		one.rejected = &Rejection{Version: one.sent, Message: detail.GetMessage(), Time: time.Now()}
-		meter.Rejected(kind)
-		s.publisher.reject(typeURL, s.nodeID(), one.rejected)
-	case one.acked != one.sent || one.ackedAt.Before(one.sentAt):
-		one.acked, one.ackedAt, one.rejected = one.sent, time.Now(), nil
-		s.publisher.accept(typeURL, s.nodeID())
-		if !one.notice.IsZero() {
-			meter.Acknowledged(one.ackedAt.Sub(one.notice))
-			one.notice = time.Time{}
-		}
+		s.rejected(typeURL, one, detail.GetMessage())
+	default:
+		s.acknowledged(typeURL, one)
 	}
-	return len(s.view.lacks(typeURL, added)) > 0
+	return nil
+}
+
+// subscriptionOf notes who sends a request, and returns the state of its type: nil for one that is not published. The
+// caller holds the lock.
+func (s *stream) subscriptionOf(node *corev3.Node, typeURL string) (*subscription, error) {
+	if node != nil && s.node == nil {
+		s.node = node
+	}
+	if one := s.types[typeURL]; one != nil {
+		return one, nil
+	}
+	if s.view.publishes(typeURL) {
+		one := &subscription{requests: true, unanswered: sentInFull(typeURL)}
+		s.types[typeURL] = one
+		return one, nil
+	}
+	if _, known := s.unknown[typeURL]; known || typeURL == resource.AnyType {
+		return nil, nil
+	}
+	if len(s.unknown) >= maxUnknownTypes {
+		return nil, status.Error(codes.ResourceExhausted, "too many types that are not published")
+	}
+	s.unknown[typeURL] = struct{}{}
+	s.publisher.options.Logger.Debug("an xDS client wants a type that is not published",
+		"type", printable(typeURL), "node", s.nodeID(), "address", s.address)
+	return nil, nil
+}
+
+// rejected notes a response that the client has not accepted (NACK). Only the first rejection of a response counts. The
+// caller holds the lock.
+func (s *stream) rejected(typeURL string, one *subscription, message string) {
+	if one.refused == one.nonce {
+		return
+	}
+	one.refused = one.nonce
+	one.rejected = &Rejection{Version: one.sent, Message: shortened(message), Time: time.Now()}
+	s.publisher.options.Meter.Rejected(shortType(typeURL))
+	s.publisher.reject(s.id, typeURL, s.nodeID(), one.rejected)
+}
+
+// acknowledged notes the client's acknowledgement of the last response (ACK). The caller holds the lock.
+func (s *stream) acknowledged(typeURL string, one *subscription) {
+	if one.acked == one.sent && !one.ackedAt.Before(one.sentAt) {
+		return
+	}
+	one.acked, one.ackedAt = one.sent, time.Now()
+	if one.rejected != nil {
+		one.rejected = nil
+		s.publisher.accept(s.id, typeURL)
+	}
+	if !one.notice.IsZero() {
+		s.publisher.options.Meter.Acknowledged(one.ackedAt.Sub(one.notice))
+		one.notice = time.Time{}
+	}
 }
 
 // responded notes a response that is about to be sent.
@@ -116,92 +194,18 @@ func (s *stream) responded(typeURL, version, nonce string, size int) {
 	} else if typeURL == resource.EndpointType {
 		one.notice = s.view.noticedAt(version)
 	}
-	one.sent, one.nonce, one.sentAt = version, nonce, time.Now()
+	one.sent, one.nonce, one.expected, one.sentAt, one.unanswered = version, nonce, nonce, time.Now(), false
 	s.publisher.options.Meter.Sent(shortType(typeURL), cause, size)
 }
 
 // nodeID returns the id of the client's node. The caller holds the lock.
 func (s *stream) nodeID() string { return s.node.GetId() }
 
-// OnStreamOpen implements sotw.Callbacks.
-func (s *stream) OnStreamOpen(context.Context, int64, string) error { return nil }
-
-// OnStreamClosed implements sotw.Callbacks.
-func (s *stream) OnStreamClosed(int64, *corev3.Node) {}
-
-// OnStreamRequest implements sotw.Callbacks. The names of a request are all names of the type. For listeners and
-// clusters a response contains all resources of the request, so a name that is missing from it does not exist; a
-// request without a version always gets one, so the version of a request with an unknown name is dropped.
-func (s *stream) OnStreamRequest(_ int64, request *discoveryv3.DiscoveryRequest) error {
-	added, removed := s.differences(request.GetTypeUrl(), request.GetResourceNames())
-	unknown := s.received(
-		request.GetTypeUrl(), request.GetNode(), request.GetResponseNonce(), request.GetErrorDetail(), added, removed,
-	)
-	if request.GetErrorDetail() != nil { // A rejection is not answered, also where the client has accepted no version yet.
-		request.VersionInfo = s.sentVersion(request.GetTypeUrl())
-		return nil
-	}
-	full := request.GetTypeUrl() == resource.ListenerType || request.GetTypeUrl() == resource.ClusterType
-	if unknown && full {
-		request.VersionInfo = ""
-	}
-	return nil
-}
-
-// sentVersion returns the version of the last response of a type.
-func (s *stream) sentVersion(typeURL string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if one := s.types[typeURL]; one != nil {
-		return one.sent
-	}
-	return ""
-}
-
-// differences returns which names of a type are new, and which are gone.
-func (s *stream) differences(typeURL string, names []string) (added, removed []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one := s.types[typeURL]
-	if one == nil {
-		return names, nil
-	}
-	for _, name := range names {
-		if _, known := one.names[name]; !known {
-			added = append(added, name)
-		}
-	}
-	if len(one.names)+len(added) == len(names) {
-		return added, nil
-	}
-	for name := range one.names {
-		if !slices.Contains(names, name) {
-			removed = append(removed, name)
-		}
-	}
-	return added, removed
-}
-
 // OnStreamResponse implements sotw.Callbacks.
 func (s *stream) OnStreamResponse(
 	_ context.Context, _ int64, _ *discoveryv3.DiscoveryRequest, response *discoveryv3.DiscoveryResponse,
 ) {
 	s.responded(response.GetTypeUrl(), response.GetVersionInfo(), response.GetNonce(), proto.Size(response))
-}
-
-// OnDeltaStreamOpen implements delta.Callbacks.
-func (s *stream) OnDeltaStreamOpen(context.Context, int64, string) error { return nil }
-
-// OnDeltaStreamClosed implements delta.Callbacks.
-func (s *stream) OnDeltaStreamClosed(int64, *corev3.Node) {}
-
-// OnStreamDeltaRequest implements delta.Callbacks.
-func (s *stream) OnStreamDeltaRequest(_ int64, request *discoveryv3.DeltaDiscoveryRequest) error {
-	s.received(
-		request.GetTypeUrl(), request.GetNode(), request.GetResponseNonce(), request.GetErrorDetail(),
-		request.GetResourceNamesSubscribe(), request.GetResourceNamesUnsubscribe(),
-	)
-	return nil
 }
 
 // OnStreamDeltaResponse implements delta.Callbacks.

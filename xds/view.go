@@ -1,8 +1,6 @@
 package xds
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -26,8 +24,8 @@ type view struct {
 
 	mu      sync.RWMutex
 	present map[string]map[string]proto.Message // by type URL and name
-	// updates counts the updates of endpoints, which is the number in their versions; notices are those of the last ones.
-	updates uint64
+	// updates counts the updates of each type, which is the number in its versions; notices are the last ones of endpoints.
+	updates map[string]uint64
 	notices [maxNotices]notice
 }
 
@@ -44,7 +42,7 @@ type notice struct {
 func newView(namespaces map[string]bool, prefix string) *view {
 	v := &view{
 		namespaces: namespaces, prefix: prefix, caches: map[string]*cache.LinearCache{},
-		present: map[string]map[string]proto.Message{},
+		present: map[string]map[string]proto.Message{}, updates: map[string]uint64{},
 	}
 	for _, typeURL := range typeURLs() {
 		v.caches[typeURL] = cache.NewLinearCache(typeURL, cache.WithVersionPrefix(prefix))
@@ -83,9 +81,11 @@ func (v *view) update(typeURL string, changes map[string]proto.Message, noticed 
 			put[name] = content
 		}
 	}
-	if typeURL == resource.EndpointType && len(put)+len(drop) > 0 {
-		v.updates++
-		v.notices[v.updates%maxNotices] = notice{update: v.updates, at: noticed}
+	if len(put)+len(drop) > 0 {
+		v.updates[typeURL]++
+		if update := v.updates[typeURL]; typeURL == resource.EndpointType {
+			v.notices[update%maxNotices] = notice{update: update, at: noticed}
+		}
 	}
 	v.mu.Unlock()
 	if len(put)+len(drop) == 0 {
@@ -109,6 +109,13 @@ func (v *view) noticedAt(version string) time.Time {
 		return one.at
 	}
 	return time.Time{}
+}
+
+// version returns the version of the resources of a type, as the caches have it.
+func (v *view) version(typeURL string) string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.prefix + strconv.FormatUint(v.updates[typeURL], 10)
 }
 
 // lacks returns the names that are no resources of the type.
@@ -144,9 +151,9 @@ func (v *view) resources(typeURL string, names []string) map[string]proto.Messag
 func (v *view) CreateWatch(request *cache.Request, subscription cache.Subscription, responses chan cache.Response) (
 	func(), error,
 ) {
-	linear, err := v.cacheOf(request.GetTypeUrl())
-	if err != nil {
-		return nil, err
+	linear := v.caches[request.GetTypeUrl()]
+	if linear == nil {
+		return func() {}, nil // A type that is not published has no resources; the stream goes on.
 	}
 	return linear.CreateWatch(request, subscription, responses)
 }
@@ -156,9 +163,9 @@ func (v *view) CreateWatch(request *cache.Request, subscription cache.Subscripti
 func (v *view) CreateDeltaWatch(
 	request *cache.DeltaRequest, subscription cache.Subscription, responses chan cache.DeltaResponse,
 ) (func(), error) {
-	linear, err := v.cacheOf(request.GetTypeUrl())
-	if err != nil {
-		return nil, err
+	linear := v.caches[request.GetTypeUrl()]
+	if linear == nil {
+		return nil, nil
 	}
 	if missing := v.lacks(request.GetTypeUrl(), request.GetResourceNamesSubscribe()); len(missing) > 0 {
 		known := maps.Clone(subscription.ReturnedResources())
@@ -168,7 +175,7 @@ func (v *view) CreateDeltaWatch(
 		responses <- &cache.DeltaPassthroughResponse{
 			DeltaRequest: request, NextVersionMap: known,
 			DeltaDiscoveryResponse: &discoveryv3.DeltaDiscoveryResponse{
-				TypeUrl: request.GetTypeUrl(), RemovedResources: missing,
+				TypeUrl: request.GetTypeUrl(), RemovedResources: missing, SystemVersionInfo: v.version(request.GetTypeUrl()),
 			},
 		}
 		return nil, nil // The watch begins with the client's acknowledgement.
@@ -176,14 +183,5 @@ func (v *view) CreateDeltaWatch(
 	return linear.CreateDeltaWatch(request, subscription, responses)
 }
 
-// Fetch implements cache.Cache; the REST form of xDS is not served.
-func (v *view) Fetch(context.Context, *cache.Request) (cache.Response, error) {
-	return nil, errors.New("xDS over REST is not supported")
-}
-
-func (v *view) cacheOf(typeURL string) (*cache.LinearCache, error) {
-	if linear, ok := v.caches[typeURL]; ok {
-		return linear, nil
-	}
-	return nil, fmt.Errorf("resources of type %q are not published", typeURL)
-}
+// publishes reports whether there are resources of a type.
+func (v *view) publishes(typeURL string) bool { return v.caches[typeURL] != nil }
