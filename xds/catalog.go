@@ -6,6 +6,8 @@ import (
 
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // removalDelay is how long clusters and endpoints are kept after the last route to them was removed: clients that have
@@ -32,28 +34,36 @@ type entry struct {
 	// resource is nil until it is set.
 	resource proto.Message
 	owners   []owner
-	// removeAt is when it is removed; zero while it has owners.
-	removeAt time.Time
+	// leaving are former owners: those who see the resource for them still do until the time.
+	leaving map[owner]time.Time
+}
+
+// departure is when a former owner is forgotten.
+type departure struct {
+	key resourceKey
+	by  owner
+	at  time.Time
 }
 
 // catalog holds all resources. It belongs to the publisher's loop.
 type catalog struct {
+	logger  telemetry.Logger
 	entries map[resourceKey]*entry
 	views   []*view
-	// dirty are the resources to compare with the views; leaving are those with a time of removal.
-	dirty   map[resourceKey]struct{}
-	leaving map[resourceKey]struct{}
+	// dirty are the resources to compare with the views.
+	dirty map[resourceKey]struct{}
+	// departures are in order of their times; those of owners that are back are outdated.
+	departures []departure
 }
 
-func newCatalog(views []*view) *catalog {
+func newCatalog(views []*view, logger telemetry.Logger) *catalog {
 	return &catalog{
-		entries: map[resourceKey]*entry{}, views: views, dirty: map[resourceKey]struct{}{},
-		leaving: map[resourceKey]struct{}{},
+		logger: logger, entries: map[resourceKey]*entry{}, views: views, dirty: map[resourceKey]struct{}{},
 	}
 }
 
 // own adds an owner to a resource, or changes the owner's namespace.
-func (c *catalog) own(key resourceKey, by owner) {
+func (c *catalog) own(key resourceKey, by owner, now time.Time) {
 	one := c.entries[key]
 	if one == nil {
 		one = &entry{}
@@ -66,12 +76,10 @@ func (c *catalog) own(key resourceKey, by owner) {
 	case one.owners[at] == by:
 		return
 	default:
+		c.leave(key, one.owners[at], now)
 		one.owners[at] = by
 	}
-	if !one.removeAt.IsZero() {
-		one.removeAt = time.Time{}
-		delete(c.leaving, key)
-	}
+	delete(one.leaving, by)
 	c.dirty[key] = struct{}{}
 }
 
@@ -82,51 +90,95 @@ func (c *catalog) disown(key resourceKey, name string, now time.Time) {
 	if one == nil {
 		return
 	}
-	one.owners = slices.DeleteFunc(one.owners, func(known owner) bool { return known.name == name })
+	at := slices.IndexFunc(one.owners, func(known owner) bool { return known.name == name })
+	if at < 0 {
+		return
+	}
+	by := one.owners[at]
+	one.owners = slices.Delete(one.owners, at, at+1)
+	c.leave(key, by, now)
 	c.dirty[key] = struct{}{}
-	if len(one.owners) > 0 {
-		return
-	}
-	if key.typeURL == resource.ListenerType || key.typeURL == resource.RouteType {
+	if len(one.owners)+len(one.leaving) == 0 {
 		delete(c.entries, key)
-		return
 	}
-	one.removeAt = now.Add(removalDelay)
-	c.leaving[key] = struct{}{}
 }
 
-// set gives a resource its content; content that is equal is no change. It reports whether it has changed.
-func (c *catalog) set(key resourceKey, content proto.Message) bool {
+// leave keeps a cluster or endpoints visible to those who see them for an owner.
+func (c *catalog) leave(key resourceKey, by owner, now time.Time) {
+	if key.typeURL == resource.ListenerType || key.typeURL == resource.RouteType {
+		return
+	}
+	one, until := c.entries[key], now.Add(removalDelay)
+	if one.leaving == nil {
+		one.leaving = map[owner]time.Time{}
+	}
+	one.leaving[by] = until
+	c.departures = append(c.departures, departure{key, by, until})
+}
+
+// owned reports whether a resource is published for anyone, and is not merely kept for a while.
+func (c *catalog) owned(key resourceKey) bool {
+	one := c.entries[key]
+	return one != nil && len(one.owners) > 0
+}
+
+// set gives a resource its content; content that is equal is no change. Content that a client could not read is logged
+// and not published: the last one stays.
+func (c *catalog) set(key resourceKey, content proto.Message) {
 	one := c.entries[key]
 	if one == nil || one.resource != nil && proto.Equal(one.resource, content) {
-		return false
+		return
+	}
+	if err := check(content); err != nil {
+		c.logger.Error("a resource is not published over xDS", "type", shortType(key.typeURL), "name", key.name, "error", err)
+		return
 	}
 	one.resource = content
 	c.dirty[key] = struct{}{}
-	return true
+}
+
+// validator is implemented by the messages of Envoy's API: the rules of their fields.
+type validator interface{ Validate() error }
+
+// check returns why a message cannot be sent.
+func check(content proto.Message) error {
+	if _, err := proto.Marshal(content); err != nil {
+		return err
+	}
+	if rules, ok := content.(validator); ok {
+		return rules.Validate()
+	}
+	return nil
 }
 
 // expire removes what is due, and returns when something will be due next; zero for never.
 func (c *catalog) expire(now time.Time) (next time.Time) {
-	for key := range c.leaving {
-		one := c.entries[key]
-		if !one.removeAt.After(now) {
-			delete(c.entries, key)
-			delete(c.leaving, key)
-			c.dirty[key] = struct{}{}
-		} else if next.IsZero() || one.removeAt.Before(next) {
-			next = one.removeAt
+	for len(c.departures) > 0 {
+		first := c.departures[0]
+		one := c.entries[first.key]
+		current := one != nil && one.leaving[first.by].Equal(first.at)
+		if current && first.at.After(now) {
+			return first.at
+		}
+		c.departures = c.departures[1:]
+		if !current {
+			continue
+		}
+		delete(one.leaving, first.by)
+		c.dirty[first.key] = struct{}{}
+		if len(one.owners)+len(one.leaving) == 0 {
+			delete(c.entries, first.key)
 		}
 	}
-	return next
+	return time.Time{}
 }
 
 // flush brings all views up to date: endpoints and clusters are added before the routes and listeners that lead to
 // them, and removed after these. Noticed is when the source noticed the earliest change of endpoints; zero if unknown.
 // It returns the number of changes by type.
-func (c *catalog) flush(noticed time.Time) (map[string]int, error) {
+func (c *catalog) flush(noticed time.Time) map[string]int {
 	if len(c.dirty) == 0 {
-		return nil, nil
+		return nil
 	}
 	changes := map[string]int{}
 	byType := map[string][]string{}
@@ -135,24 +187,36 @@ func (c *catalog) flush(noticed time.Time) (map[string]int, error) {
 	}
 	clear(c.dirty)
 	order := typeURLs()
-	for _, step := range []bool{false, true} { // Additions, then removals in the opposite order.
+	for _, removals := range []bool{false, true} { // Additions, then removals in the opposite order.
 		for _, typeURL := range order {
-			for _, seen := range c.views {
-				count, err := seen.update(typeURL, c.part(seen, typeURL, byType[typeURL], step), noticed)
-				if err != nil {
-					return changes, err
-				}
-				changes[typeURL] += count
+			if len(byType[typeURL]) > 0 {
+				changes[typeURL] += c.flushType(typeURL, byType[typeURL], removals, noticed)
 			}
 		}
 		slices.Reverse(order)
 	}
-	return changes, nil
+	return changes
+}
+
+// flushType brings the named resources of a type up to date in all views: those that are removed, or all others.
+func (c *catalog) flushType(typeURL string, names []string, removals bool, noticed time.Time) (changes int) {
+	for _, seen := range c.views {
+		part := c.part(seen, typeURL, names, removals)
+		if len(part) == 0 {
+			continue
+		}
+		count, err := seen.update(typeURL, part, noticed)
+		if err != nil {
+			c.logger.Error("resources are not published over xDS", "type", shortType(typeURL), "error", err)
+		}
+		changes += count
+	}
+	return changes
 }
 
 // part returns the changes to the named resources in a view: those that are removed from it, or all others.
 func (c *catalog) part(seen *view, typeURL string, names []string, removed bool) map[string]proto.Message {
-	part := make(map[string]proto.Message, len(names))
+	part := map[string]proto.Message{}
 	for _, name := range names {
 		content := c.visible(seen, resourceKey{typeURL, name})
 		if (content == nil) == removed {
@@ -162,20 +226,19 @@ func (c *catalog) part(seen *view, typeURL string, names []string, removed bool)
 	return part
 }
 
-// visible returns what a view shows of a resource; nil for nothing. One that is leaving stays where it is shown.
+// visible returns what a view shows of a resource; nil for nothing. What is leaving stays where it is shown.
 func (c *catalog) visible(seen *view, key resourceKey) proto.Message {
 	one := c.entries[key]
 	if one == nil || one.resource == nil {
 		return nil
 	}
-	if len(one.owners) == 0 {
-		if found := seen.resources(key.typeURL, []string{key.name}); len(found) > 0 {
+	if slices.ContainsFunc(one.owners, seen.sees) {
+		return one.resource
+	}
+	for by := range one.leaving {
+		if seen.sees(by) && seen.has(key.typeURL, key.name) {
 			return one.resource
 		}
-		return nil
 	}
-	if !seen.sees(one.owners) {
-		return nil
-	}
-	return one.resource
+	return nil
 }

@@ -13,6 +13,11 @@ import (
 
 // applyState publishes the services that have changed since the last State, and those that refer to them.
 func (l *loop) applyState(state *pipeline.State, now time.Time) {
+	if state == l.state {
+		return
+	}
+	moved := l.moved(state)
+	l.state = state
 	unusable := quarantined(state.Verdicts)
 	changed := map[string]bool{}
 	if state.Configuration != l.configuration {
@@ -26,13 +31,31 @@ func (l *loop) applyState(state *pipeline.State, now time.Time) {
 		changed[name] = true
 	}
 	l.configuration, l.unusable = state.Configuration, unusable
-	if len(changed) == 0 {
+	if len(changed)+len(moved) == 0 {
 		return
 	}
-	for name := range l.affected(changed) {
+	affected := l.affected(changed)
+	for _, name := range moved {
+		affected[name] = true
+	}
+	for name := range affected {
 		l.translate(name, state, now)
 	}
 	l.publisher.refuse(l.verdicts())
+}
+
+// moved returns the services that are declared in another namespace than before.
+func (l *loop) moved(state *pipeline.State) []string {
+	if l.state != nil && maps.Equal(state.Included, l.state.Included) {
+		return nil
+	}
+	var names []string
+	for name, one := range l.services {
+		if originNamespace(state, name) != one.namespace {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // quarantined returns the names of the services that are not applied.
@@ -93,6 +116,7 @@ func (l *loop) translate(name string, state *pipeline.State, now time.Time) {
 	if before == nil {
 		before = &service{}
 	}
+	delete(l.reasons, name)
 	for _, used := range before.depends {
 		remove(l.users, used, name)
 	}
@@ -106,13 +130,14 @@ func (l *loop) translate(name string, state *pipeline.State, now time.Time) {
 	after := &service{}
 	var err error
 	if after.bundle, after.depends, err = translation.OfService(name, definition, l.lookup); err != nil {
-		after.bundle, after.reason = translation.Bundle{}, err.Error()
+		after.bundle, l.reasons[name] = translation.Bundle{}, err.Error()
 	}
 	for _, used := range after.depends {
 		insert(l.users, used, name)
 	}
 	l.services[name] = after
-	l.publish(after.bundle, owner{name: name, namespace: originNamespace(state, name)})
+	after.namespace = originNamespace(state, name)
+	l.publish(after.bundle, owner{name: name, namespace: after.namespace}, now)
 	l.replace(before.bundle, after.bundle, name, now)
 }
 
@@ -132,13 +157,11 @@ func originNamespace(state *pipeline.State, name string) string {
 // verdicts returns a verdict on each service that is not published, in order.
 func (l *loop) verdicts() []dynamic.Verdict {
 	var all []dynamic.Verdict
-	for _, name := range slices.Sorted(maps.Keys(l.services)) {
-		if reason := l.services[name].reason; reason != "" {
-			all = append(all, dynamic.Verdict{
-				Ref: dynamic.Ref{Kind: dynamic.KindService, Name: name}, Status: dynamic.Degraded,
-				Code: dynamic.CodeNotPublished, Reason: "it is not published over xDS: " + reason,
-			})
-		}
+	for _, name := range slices.Sorted(maps.Keys(l.reasons)) {
+		all = append(all, dynamic.Verdict{
+			Ref: dynamic.Ref{Kind: dynamic.KindService, Name: name}, Status: dynamic.Degraded,
+			Code: dynamic.CodeNotPublished, Reason: "it is not published over xDS: " + l.reasons[name],
+		})
 	}
 	return all
 }

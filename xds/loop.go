@@ -23,9 +23,11 @@ type loop struct {
 	// two clusters have a Service of the same name.
 	hosts map[string][]string
 
+	state         *pipeline.State // the last one
 	configuration *dynamic.Configuration
 	unusable      map[string]bool // services that are quarantined
 	services      map[string]*service
+	reasons       map[string]string          // why services are not published
 	users         map[string]map[string]bool // services by the service that they refer to
 	composed      map[string]*composition    // EDS resources of several sets and addresses, by name
 	parts         map[string]map[string]bool // their names by the set that is a part of them
@@ -38,25 +40,25 @@ type composition struct {
 	owners map[string]bool
 }
 
-// service is a configured service that is published, or not and why.
+// service is a configured service.
 type service struct {
-	bundle  translation.Bundle
-	depends []string
-	reason  string
+	bundle    translation.Bundle
+	depends   []string
+	namespace string // that it is declared in
 }
 
 func newLoop(p *Publisher) *loop {
 	views := slices.AppendSeq([]*view{p.all}, maps.Values(p.bound))
 	return &loop{
-		publisher: p, catalog: newCatalog(views), sets: map[string]dynamic.EndpointSet{}, hosts: map[string][]string{},
+		publisher: p, catalog: newCatalog(views, p.options.Logger), sets: map[string]dynamic.EndpointSet{}, hosts: map[string][]string{},
 		configuration: &dynamic.Configuration{}, unusable: map[string]bool{}, services: map[string]*service{},
-		users: map[string]map[string]bool{}, composed: map[string]*composition{}, parts: map[string]map[string]bool{},
+		reasons: map[string]string{}, users: map[string]map[string]bool{}, composed: map[string]*composition{}, parts: map[string]map[string]bool{},
 	}
 }
 
 // step publishes what has changed and returns when something will be due next; zero means that only a change can bring
 // something new. Nothing is published before the first complete state, so that no client sees a part of it.
-func (l *loop) step(now time.Time, state *pipeline.State) (next time.Time, err error) {
+func (l *loop) step(now time.Time, state *pipeline.State) (next time.Time) {
 	sets := l.publisher.take()
 	for key, set := range sets {
 		l.applySet(key, set, now)
@@ -65,14 +67,10 @@ func (l *loop) step(now time.Time, state *pipeline.State) (next time.Time, err e
 		l.applyState(state, now)
 	}
 	if !l.started && !state.Ready {
-		return time.Time{}, nil
+		return time.Time{}
 	}
 	next = l.catalog.expire(now)
-	changes, err := l.catalog.flush(earliestNotice(sets))
-	if err != nil {
-		return next, err
-	}
-	for typeURL, count := range changes {
+	for typeURL, count := range l.catalog.flush(earliestNotice(sets)) {
 		l.publisher.options.Meter.Changed(shortType(typeURL), count)
 	}
 	if !l.started {
@@ -80,7 +78,7 @@ func (l *loop) step(now time.Time, state *pipeline.State) (next time.Time, err e
 		close(l.publisher.ready)
 		l.publisher.options.Logger.Info("xDS is served", "services", len(l.services), "endpointSets", len(l.sets))
 	}
-	return next, nil
+	return next
 }
 
 // earliestNotice returns when the first of the changes of the sets was noticed at its source; zero if unknown.
@@ -102,10 +100,15 @@ func (l *loop) applySet(key string, set dynamic.EndpointSet, now time.Time) {
 	} else {
 		l.sets[key] = set
 	}
+	succeeded := false
 	if names := translation.ListenerNames(key); len(names) > 0 && known == set.Deleted {
 		l.elect(names[0], key, set.Deleted, now)
+		succeeded = set.Deleted && len(l.hosts[names[0]]) > 0
 	}
-	l.catalog.set(resourceKey{resource.EndpointType, key}, translation.Assignment(key, set.Endpoints))
+	// Clients use the endpoints of a set whose host has gone to another set until they have the cluster of that one.
+	if endpoints := (resourceKey{resource.EndpointType, key}); !succeeded || l.catalog.owned(endpoints) {
+		l.catalog.set(endpoints, translation.Assignment(key, set.Endpoints))
+	}
 	for name := range l.parts[key] {
 		l.compose(name)
 	}
@@ -130,7 +133,7 @@ func (l *loop) elect(host, key string, deleted bool, now time.Time) {
 		return
 	}
 	if after != "" {
-		l.publish(translation.OfSet(after), owner{name: after, namespace: namespaceOf(after)})
+		l.publish(translation.OfSet(after), owner{name: after, namespace: namespaceOf(after)}, now)
 	}
 	if before != "" {
 		l.withdraw(translation.OfSet(before), before, now)
@@ -206,9 +209,9 @@ func (l *loop) compositionOf(one translation.Mixed, by string) {
 }
 
 // publish puts the resources of a bundle into the catalog.
-func (l *loop) publish(bundle translation.Bundle, by owner) {
+func (l *loop) publish(bundle translation.Bundle, by owner, now time.Time) {
 	for key := range keysOf(bundle) {
-		l.catalog.own(key, by)
+		l.catalog.own(key, by, now)
 	}
 	for _, one := range bundle.Listeners {
 		l.catalog.set(resourceKey{resource.ListenerType, one.GetName()}, one)

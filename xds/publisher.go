@@ -132,16 +132,13 @@ func (p *Publisher) Verdicts() []dynamic.Verdict {
 }
 
 // Run publishes until ctx ends.
-func (p *Publisher) Run(ctx context.Context) error {
+func (p *Publisher) Run(ctx context.Context) {
 	loop := newLoop(p)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		state := p.options.State()
-		next, err := loop.step(time.Now(), state)
-		if err != nil {
-			return err
-		}
+		next := loop.step(time.Now(), state)
 		timer.Stop()
 		if due := p.tell(time.Now()); !due.IsZero() && (next.IsZero() || due.Before(next)) {
 			next = due
@@ -151,7 +148,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-p.wake:
 		case <-state.Changed:
 		case <-timer.C:

@@ -62,11 +62,7 @@ func start(t *testing.T, options xds.ServerOptions, views ...[]string) *world {
 	w.address = listener.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() {
-		if err := w.publisher.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	running.Go(func() { w.publisher.Run(ctx) })
 	running.Go(func() {
 		if err := w.server.Serve(ctx, listener); err != nil {
 			t.Error(err)
@@ -81,11 +77,19 @@ func start(t *testing.T, options xds.ServerOptions, views ...[]string) *world {
 
 // services publishes a complete state with these services of files.
 func (w *world) services(services map[string]*dynamic.Service, verdicts ...dynamic.Verdict) {
+	w.publish(services, nil, verdicts...)
+}
+
+// publish publishes a complete state with these services, of these configurations of providers.
+func (w *world) publish(
+	services map[string]*dynamic.Service, included map[string]*dynamic.Configuration, verdicts ...dynamic.Verdict,
+) {
 	configuration := &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{Services: immutable.Of(services)}}
 	told := w.news
 	w.news = make(chan struct{})
 	w.state.Store(&pipeline.State{
-		State: provider.State{Changed: w.news, Verdicts: verdicts}, Generation: 1, Ready: true, Configuration: configuration,
+		State:      provider.State{Changed: w.news, Verdicts: verdicts, Included: included},
+		Generation: 1, Ready: true, Configuration: configuration,
 	})
 	close(told)
 	// A call that begins while the server is unavailable fails in grpc-go when the first configuration arrives, although

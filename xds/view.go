@@ -51,17 +51,17 @@ func newView(namespaces map[string]bool, prefix string) *view {
 	return v
 }
 
-// sees reports whether a resource of these owners is visible.
-func (v *view) sees(owners []owner) bool {
-	if v.namespaces == nil {
-		return len(owners) > 0
-	}
-	for _, one := range owners {
-		if one.namespace != "" && v.namespaces[one.namespace] {
-			return true
-		}
-	}
-	return false
+// sees reports whether the resources of an owner are visible.
+func (v *view) sees(by owner) bool {
+	return v.namespaces == nil || by.namespace != "" && v.namespaces[by.namespace]
+}
+
+// has reports whether a resource is shown.
+func (v *view) has(typeURL, name string) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	_, ok := v.present[typeURL][name]
+	return ok
 }
 
 // update applies changes to the resources of one type; a nil resource is removed. What is the same already, and what is

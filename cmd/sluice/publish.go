@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -14,6 +13,9 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 	"github.com/sluiceproxy/sluice/xds"
 )
+
+// publishRetry is the time between two attempts to serve xDS clients.
+const publishRetry = time.Second
 
 // publication publishes services and endpoints to xDS clients (the static option xds).
 type publication struct {
@@ -43,29 +45,50 @@ func newPublication(
 }
 
 // publish listens for xDS clients and returns what serves them until its context ends; it does nothing without the
-// option xds.
-func (s *system) publish(ctx context.Context) (serve func(context.Context) error, err error) {
+// option xds. It fails when it cannot listen now. What fails later is logged and tried again: the router goes on.
+func (s *system) publish(ctx context.Context) (serve func(context.Context), err error) {
 	if s.publication == nil {
-		return func(context.Context) error { return nil }, nil
+		return func(context.Context) {}, nil
 	}
+	listener, err := s.publication.listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.logger.Info("listening", "address", listener.Addr().String(), "protocol", "xds")
+	return func(ctx context.Context) {
+		var publishing sync.WaitGroup
+		defer publishing.Wait()
+		publishing.Go(func() { s.publication.publisher.Run(ctx) })
+		s.publication.serve(ctx, listener, s.logger)
+	}, nil
+}
+
+func (p *publication) listen(ctx context.Context) (net.Listener, error) {
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", s.publication.config.Address)
+	listener, err := config.Listen(ctx, "tcp", p.config.Address)
 	if err != nil {
 		return nil, fmt.Errorf("xds: %w", err)
 	}
-	s.logger.Info("listening", "address", listener.Addr().String(), "protocol", "xds")
-	return func(ctx context.Context) error {
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		var publishing sync.WaitGroup
-		defer publishing.Wait()
-		failed := make(chan error, 1)
-		publishing.Go(func() {
-			failed <- s.publication.publisher.Run(ctx)
-			stop()
-		})
-		err := s.publication.server.Serve(ctx, listener)
-		stop()
-		return errors.Join(err, <-failed)
-	}, nil
+	return listener, nil
+}
+
+// serve serves xDS clients until ctx ends, with a listener of its own when the first one has failed.
+func (p *publication) serve(ctx context.Context, listener net.Listener, logger telemetry.Logger) {
+	for ctx.Err() == nil {
+		var err error
+		if listener == nil {
+			listener, err = p.listen(ctx)
+		}
+		if err == nil {
+			err = p.server.Serve(ctx, listener)
+		}
+		if listener = nil; err == nil {
+			continue
+		}
+		logger.Error("xDS is not served; trying again", "error", err, "after", publishRetry.String())
+		select {
+		case <-ctx.Done():
+		case <-time.After(publishRetry):
+		}
+	}
 }

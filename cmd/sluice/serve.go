@@ -128,11 +128,7 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 	} {
 		behind.Go(func() { task(background) })
 	}
-	behind.Go(func() {
-		if err := published(background); err != nil {
-			abort(err)
-		}
-	})
+	behind.Go(func() { published(background) })
 	access := s.observability.access
 	if access != nil {
 		behind.Go(func() { _ = access.Run(background) }) // It has logged what it could not write.
