@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -20,8 +21,9 @@ import (
 const maxLocalityWeight = 1 << 20
 
 const (
-	// weightPrefix precedes the share of an endpoint in the sub-zone of its locality.
-	weightPrefix = "weight-"
+	// weightPrefix precedes the weight of addresses in the sub-zone of their locality, serverPrefix the indexes of the
+	// servers whose sets have the endpoints.
+	weightPrefix, serverPrefix = "weight-", "server"
 	// maxPort is the largest number of a port.
 	maxPort = 1<<16 - 1
 )
@@ -59,7 +61,7 @@ func (m Mixed) Assignment(set func(key string) (dynamic.EndpointSet, bool)) *end
 			endpoints = known.Endpoints
 		}
 		weight := new(big.Rat).SetInt64(int64(min(max(spec.Weight, 0), maxServerWeight)))
-		servers = append(servers, server{endpoints: distinct(endpoints), weight: weight, divided: true})
+		servers = append(servers, server{endpoints: distinct(endpoints), weight: weight, divided: spec.SetKey != ""})
 	}
 	return assignment(m.Name, servers)
 }
@@ -74,7 +76,7 @@ func Assignment(name string, endpoints []dynamic.Endpoint) *endpointv3.ClusterLo
 // server is one part of an assignment.
 type server struct {
 	endpoints []dynamic.Endpoint
-	// weight is that of the server if divided is set, otherwise that of each endpoint.
+	// weight is that of the server if divided is set, as for the part of a set, otherwise that of each endpoint.
 	weight  *big.Rat
 	divided bool
 }
@@ -112,26 +114,45 @@ func (s *server) share(leaving bool) *big.Rat {
 // member is an endpoint in an assignment.
 type member struct {
 	address netip.AddrPort
-	zone    string
-	// share is the part of the requests relative to others; it is that of its locality alone when it does not serve.
+	locality
+	// share is the part of the requests relative to others, if it serves.
 	share  *big.Rat
 	serves bool
 }
 
-// locality identifies a group of endpoints that have a zone and a share in common. Clients weigh endpoints by their
-// locality alone: round robin in gRPC ignores the weights of endpoints. The locality of an endpoint depends on its own
-// share and not on those of others, since clients connect anew when it changes.
-type locality struct{ zone, share string }
+// locality identifies a group of endpoints. Clients weigh endpoints by their locality alone: round robin in gRPC ignores
+// the weights of endpoints. All of a group have the same share, nearly always: where an address is in several sets and
+// terminates in one of them, it gets the share of the others. The locality of an endpoint does not change with the
+// number of endpoints, since clients connect anew when it does.
+type locality struct {
+	zone string
+	// sets are the indexes of the servers whose sets have the endpoints.
+	sets string
+	// weight is that of the endpoints as servers, and as those of one whole set; empty where they are in sets alone.
+	weight string
+}
+
+// subZone returns the name of the locality in its zone.
+func (l locality) subZone() string {
+	switch {
+	case l.sets == "" && l.weight == "1":
+		return ""
+	case l.sets == "":
+		return weightPrefix + l.weight
+	case l.weight == "":
+		return serverPrefix + l.sets
+	}
+	return serverPrefix + l.sets + "-" + weightPrefix + l.weight
+}
 
 // assignment returns the EDS resource of servers.
 func assignment(name string, servers []server) *endpointv3.ClusterLoadAssignment {
 	groups := map[locality][]member{}
 	for _, one := range members(servers) {
-		id := locality{one.zone, one.share.RatString()}
-		groups[id] = append(groups[id], one)
+		groups[one.locality] = append(groups[one.locality], one)
 	}
 	ids := slices.SortedFunc(maps.Keys(groups), func(a, b locality) int {
-		return cmp.Or(cmp.Compare(a.zone, b.zone), groups[a][0].share.Cmp(groups[b][0].share))
+		return cmp.Or(cmp.Compare(a.zone, b.zone), natural(a.sets, b.sets), natural(a.weight, b.weight))
 	})
 	sums := make([]*big.Rat, 0, len(ids))
 	for _, id := range ids {
@@ -145,17 +166,17 @@ func assignment(name string, servers []server) *endpointv3.ClusterLoadAssignment
 	}
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: name}
 	for i, weight := range integers(sums, maxLocalityWeight) {
-		out.Endpoints = append(out.Endpoints, localityEndpoints(ids[i], groups[ids[i]], weight))
+		out.Endpoints = append(out.Endpoints, localityEndpoints(ids[i].zone, ids[i].subZone(), groups[ids[i]], weight))
 	}
 	return out
 }
 
+// natural compares texts of which the shorter one comes first, as with numbers.
+func natural(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
 // localityEndpoints returns a locality. Its weight is absent, which is no share, if none of its endpoints serves.
-func localityEndpoints(id locality, group []member, weight uint32) *endpointv3.LocalityLbEndpoints {
-	out := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: id.zone}}
-	if id.share != "1" {
-		out.Locality.SubZone = weightPrefix + id.share
-	}
+func localityEndpoints(zone, subZone string, group []member, weight uint32) *endpointv3.LocalityLbEndpoints {
+	out := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: zone, SubZone: subZone}}
 	if weight > 0 {
 		out.LoadBalancingWeight = wrapperspb.UInt32(weight)
 	}
@@ -188,31 +209,29 @@ func members(servers []server) []member {
 	})
 	var all []member
 	places := map[netip.AddrPort]int{}
+	weights := map[netip.AddrPort]*big.Rat{} // those of addresses, and of the endpoints of one whole set
 	for i := range servers {
 		from := &servers[i]
 		share := from.share(leaving)
 		for _, endpoint := range from.endpoints {
-			next := member{endpoint.Address, endpoint.Zone, share, share.Sign() > 0 && (leaving || !endpoint.Terminating)}
 			place, known := places[endpoint.Address]
 			if !known {
-				places[endpoint.Address] = len(all)
-				all = append(all, next)
-				continue
+				place = len(all)
+				places[endpoint.Address] = place
+				all = append(all, member{address: endpoint.Address, share: new(big.Rat)})
 			}
-			all[place] = merge(all[place], next)
+			one := &all[place]
+			one.zone = cmp.Or(one.zone, endpoint.Zone)
+			if from.divided {
+				one.sets += "-" + strconv.Itoa(i)
+			} else {
+				sum := new(big.Rat).Add(share, cmp.Or(weights[endpoint.Address], new(big.Rat)))
+				weights[endpoint.Address], one.weight = sum, sum.RatString()
+			}
+			if share.Sign() > 0 && (leaving || !endpoint.Terminating) {
+				one.share, one.serves = new(big.Rat).Add(one.share, share), true
+			}
 		}
 	}
 	return all
-}
-
-// merge returns one endpoint that two servers have.
-func merge(a, b member) member {
-	a.zone = cmp.Or(a.zone, b.zone)
-	switch {
-	case a.serves && b.serves:
-		a.share = new(big.Rat).Add(a.share, b.share)
-	case b.serves:
-		a.share, a.serves = b.share, true
-	}
-	return a
 }

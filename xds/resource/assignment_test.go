@@ -131,38 +131,38 @@ func TestMixed(t *testing.T) {
 		{
 			"all of weight 0", "0*192.0.2.1 0*a",
 			map[string]string{"a": "192.0.2.2!"},
-			[]string{"/weight-0 0: 192.0.2.1! 192.0.2.2!"},
+			[]string{"/weight-0 0: 192.0.2.1!", "/server-1 0: 192.0.2.2!"},
 		},
 		{"unknown set", "1*a 1*192.0.2.1", nil, []string{"/ 1: 192.0.2.1"}},
 		{
 			"sets with a part each", "1*a 1*b",
 			map[string]string{"a": "192.0.2.1 192.0.2.2", "b": "192.0.2.3 192.0.2.4 192.0.2.5"},
-			[]string{"/weight-1/3 1: 192.0.2.3 192.0.2.4 192.0.2.5", "/weight-1/2 1: 192.0.2.1 192.0.2.2"},
+			[]string{"/server-0 1: 192.0.2.1 192.0.2.2", "/server-1 1: 192.0.2.3 192.0.2.4 192.0.2.5"},
 		},
 		{
 			"set and address", "3*a 1*192.0.2.9",
 			map[string]string{"a": "192.0.2.1@x 192.0.2.2@x 192.0.2.3@y"},
-			[]string{"/ 1: 192.0.2.9", "x/ 2: 192.0.2.1 192.0.2.2", "y/ 1: 192.0.2.3"},
+			[]string{"/ 1: 192.0.2.9", "x/server-0 2: 192.0.2.1 192.0.2.2", "y/server-0 1: 192.0.2.3"},
 		},
 		{
 			"draining endpoints have no part", "1*a 1*192.0.2.9",
 			map[string]string{"a": "192.0.2.1 192.0.2.2!"},
-			[]string{"/ 2: 192.0.2.1 192.0.2.2! 192.0.2.9"},
+			[]string{"/ 1: 192.0.2.9", "/server-0 1: 192.0.2.1 192.0.2.2!"},
 		},
 		{
 			"a draining set", "1*a 1*192.0.2.9",
 			map[string]string{"a": "192.0.2.1! 192.0.2.2!"},
-			[]string{"/weight-1/2 0: 192.0.2.1! 192.0.2.2!", "/ 1: 192.0.2.9"},
+			[]string{"/ 1: 192.0.2.9", "/server-0 0: 192.0.2.1! 192.0.2.2!"},
 		},
 		{
 			"only terminating ones", "1*a 0*192.0.2.9",
 			map[string]string{"a": "192.0.2.1! 192.0.2.2!"},
-			[]string{"/weight-0 0: 192.0.2.9!", "/weight-1/2 1: 192.0.2.1 192.0.2.2"},
+			[]string{"/weight-0 0: 192.0.2.9!", "/server-0 1: 192.0.2.1 192.0.2.2"},
 		},
 		{
 			"an address in two sets", "1*a 1*b",
 			map[string]string{"a": "192.0.2.1!", "b": "192.0.2.1@z 192.0.2.2@z"},
-			[]string{"z/weight-1/2 1: 192.0.2.1 192.0.2.2"},
+			[]string{"z/server-1 1: 192.0.2.2", "z/server-0-1 1: 192.0.2.1"},
 		},
 		{
 			"the largest weights", "9999999999*192.0.2.1 1*192.0.2.2", nil,
@@ -246,5 +246,62 @@ func TestShares(t *testing.T) {
 				t.Fatalf("%s gets %f, expected %f", address, got[address]/sum, share/total)
 			}
 		}
+	}
+}
+
+// TestLocalitiesStay scales and drains the sets of a service: no endpoint moves to another locality, for which clients
+// would connect to it anew.
+func TestLocalitiesStay(t *testing.T) {
+	localities := map[string]string{}
+	for _, step := range []struct{ a, b string }{
+		{"192.0.2.1", "192.0.2.11 192.0.2.12"},
+		{"192.0.2.1 192.0.2.2", "192.0.2.11 192.0.2.12"},
+		{"192.0.2.1! 192.0.2.2 192.0.2.3", "192.0.2.11 192.0.2.12!"},
+		{"192.0.2.2 192.0.2.3!", "192.0.2.11"},
+		{"192.0.2.2! 192.0.2.3!", "192.0.2.11!"},
+	} {
+		known := sets{"a": {Endpoints: endpointsOf(step.a)}, "b": {Endpoints: endpointsOf(step.b)}}
+		for _, group := range mixedOf("3*a 1*b 2*192.0.2.99").Assignment(known.get).GetEndpoints() {
+			for _, one := range group.GetLbEndpoints() {
+				address := one.GetEndpoint().GetAddress().GetSocketAddress().GetAddress()
+				now := group.GetLocality().GetSubZone()
+				if before, ok := localities[address]; ok && before != now {
+					t.Errorf("%s moves from %s to %s", address, before, now)
+				}
+				localities[address] = now
+			}
+		}
+	}
+}
+
+// TestReadAssignment reads what is published.
+func TestReadAssignment(t *testing.T) {
+	whole := endpointsOf("192.0.2.1@a 192.0.2.2@a! 192.0.2.3@b")
+	read, err := resource.ReadAssignment(resource.Assignment("name", whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set, err := read.Set(); err != nil || fmt.Sprint(set) != fmt.Sprint(whole) {
+		t.Errorf("%v, %v, want %v", set, err, whole)
+	}
+	known := sets{"a": {Endpoints: endpointsOf("192.0.2.1 192.0.2.2 192.0.2.3!")}}
+	if read, err = resource.ReadAssignment(mixedOf("1*a 3*192.0.2.9").Assignment(known.get)); err != nil {
+		t.Fatal(err)
+	}
+	if set, err := read.Set(); err == nil {
+		t.Errorf("a set of endpoints with weights: %v", set)
+	}
+	weights := map[string]int{}
+	for _, one := range read.Servers("http") {
+		weights[one.URL] = *one.Weight
+	}
+	want := map[string]int{"http://192.0.2.1:80": 1, "http://192.0.2.2:80": 1, "http://192.0.2.3:80": 0, "http://192.0.2.9:80": 6}
+	if diff := cmp.Diff(want, weights); diff != "" {
+		t.Errorf("weights (-want +got):\n%s", diff)
+	}
+	foreign := resource.Assignment("name", whole)
+	foreign.Endpoints[0].Priority = 1
+	if _, err := resource.ReadAssignment(foreign); err == nil || !strings.Contains(err.Error(), "priority") {
+		t.Errorf("%v, want the field that is not supported", err)
 	}
 }
