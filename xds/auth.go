@@ -121,7 +121,7 @@ func NewIdentities(clients []static.XDSClient) Authenticator {
 func Views(clients []static.XDSClient) [][]string {
 	var views [][]string
 	for i := range clients {
-		if namespaces := namespacesOf(&clients[i]); namespaces != nil {
+		if namespaces := namespacesOf(&clients[i]); len(namespaces) > 0 {
 			views = append(views, namespaces)
 		}
 	}
@@ -135,7 +135,7 @@ func namespacesOf(client *static.XDSClient) []string {
 			return nil
 		}
 	}
-	return client.Namespaces
+	return append([]string{}, client.Namespaces...) // Without any it is not nil, which stands for all.
 }
 
 // Authenticate returns the namespaces of the first client whose identity a name in the certificate matches.

@@ -11,6 +11,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 )
 
 // Client is one stream, for the API.
@@ -146,36 +147,44 @@ func (s *Server) Clients() []Client {
 	return clients
 }
 
-// Resource is one published resource, for the API.
+// Resource is one published resource, for the API. It is encoded when it is shown.
 type Resource struct {
 	// Type is lds, rds, cds or eds.
 	Type string `json:"type"`
 	// Name is its name.
 	Name string `json:"name"`
-	// Resource is its content in the JSON form of Protocol Buffers.
-	Resource json.RawMessage `json:"resource"`
+
+	content proto.Message
+}
+
+// MarshalJSON returns type and name with the content (resource) in the JSON form of Protocol Buffers.
+func (r Resource) MarshalJSON() ([]byte, error) {
+	content, err := protojson.Marshal(r.content)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %s: %w", r.Type, r.Name, err)
+	}
+	return json.Marshal(struct {
+		Type     string          `json:"type"`
+		Name     string          `json:"name"`
+		Resource json.RawMessage `json:"resource"`
+	}{r.Type, r.Name, content})
 }
 
 // Resources returns what the streams of a node have subscribed to, or all resources for an empty node; ok is false when
 // there is no such node.
-func (s *Server) Resources(node string) (resources []Resource, ok bool, err error) {
+func (s *Server) Resources(node string) (resources []Resource, ok bool) {
 	if node == "" {
-		resources, err = s.publisher.all.shown(nil)
-		return resources, true, err
+		return s.publisher.all.shown(nil), true
 	}
 	for _, one := range s.snapshot() {
 		names, of := one.subscribed()
 		if of != node {
 			continue
 		}
-		part, err := one.view.shown(names)
-		if err != nil {
-			return nil, true, err
-		}
-		resources, ok = append(resources, part...), true
+		resources, ok = append(resources, one.view.shown(names)...), true
 	}
 	slices.SortFunc(resources, compareResources)
-	return slices.CompactFunc(resources, func(a, b Resource) bool { return a.Type == b.Type && a.Name == b.Name }), ok, nil
+	return slices.CompactFunc(resources, func(a, b Resource) bool { return a.Type == b.Type && a.Name == b.Name }), ok
 }
 
 // subscribed returns the names of the stream's subscriptions by type URL, and the id of its node. The names of a type
@@ -193,7 +202,7 @@ func (s *stream) subscribed() (names map[string][]string, node string) {
 }
 
 // shown returns the resources of the types in names, or of all types for nil, for the API.
-func (v *view) shown(names map[string][]string) ([]Resource, error) {
+func (v *view) shown(names map[string][]string) []Resource {
 	var all []Resource
 	for _, typeURL := range typeURLs() {
 		wanted, subscribed := names[typeURL]
@@ -201,15 +210,11 @@ func (v *view) shown(names map[string][]string) ([]Resource, error) {
 			continue
 		}
 		for name, content := range v.resources(typeURL, wanted) {
-			encoded, err := protojson.Marshal(content)
-			if err != nil {
-				return nil, fmt.Errorf("encoding %s %s: %w", shortType(typeURL), name, err)
-			}
-			all = append(all, Resource{Type: shortType(typeURL), Name: name, Resource: encoded})
+			all = append(all, Resource{Type: shortType(typeURL), Name: name, content: content})
 		}
 	}
 	slices.SortFunc(all, compareResources)
-	return all, nil
+	return all
 }
 
 func compareResources(a, b Resource) int {

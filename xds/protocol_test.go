@@ -9,12 +9,14 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/xds"
 )
 
@@ -234,4 +236,52 @@ func TestStreamsAreBounded(t *testing.T) {
 	if err := w.served(t.Context()); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("%v, want ResourceExhausted", err)
 	}
+}
+
+// TestStreamsOfAnIdentityAreBounded refuses streams beyond the share of an identity, and counts those of the client
+// status service.
+func TestStreamsOfAnIdentityAreBounded(t *testing.T) {
+	w := start(t, xds.ServerOptions{Authenticator: everything{}, MaxStreams: 4})
+	w.ready()
+	watching, err := statusv3.NewClientStatusDiscoveryServiceClient(w.raw()).StreamClientStatus(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := watching.Send(&statusv3.ClientStatusRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watching.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the second stream is served", func() bool { return w.served(t.Context()) == nil })
+	if err := w.served(t.Context()); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("%v, want ResourceExhausted", err)
+	}
+}
+
+// everything lets one client see everything.
+type everything struct{}
+
+func (everything) Authenticate(context.Context) (identity string, namespaces []string, err error) {
+	return "someone", nil, nil
+}
+
+// TestAClientWithoutNamespacesSeesNothing refuses it.
+func TestAClientWithoutNamespacesSeesNothing(t *testing.T) {
+	if views := xds.Views([]static.XDSClient{{Identity: "*"}}); len(views) > 0 {
+		t.Errorf("views %v", views)
+	}
+	w := start(t, xds.ServerOptions{Authenticator: nothing{}})
+	w.publisher.Apply(dynamic.EndpointSet{Key: "k/shop/web:80"})
+	until(t, "the stream is refused", func() bool {
+		w.complete(nil, nil)
+		return status.Code(w.served(t.Context())) == codes.PermissionDenied
+	})
+}
+
+// nothing lets one client see no namespace.
+type nothing struct{}
+
+func (nothing) Authenticate(context.Context) (identity string, namespaces []string, err error) {
+	return "someone", []string{}, nil
 }

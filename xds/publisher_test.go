@@ -84,6 +84,20 @@ func (w *world) services(services map[string]*dynamic.Service, verdicts ...dynam
 func (w *world) publish(
 	services map[string]*dynamic.Service, included map[string]*dynamic.Configuration, verdicts ...dynamic.Verdict,
 ) {
+	w.complete(services, included, verdicts...)
+	// A call that begins while the server is unavailable fails in grpc-go when the first configuration arrives, although
+	// it waits for the channel to be ready.
+	until(w.t, "streams are served", func() bool {
+		ctx, cancel := context.WithCancel(w.t.Context())
+		defer cancel()
+		return w.served(ctx) == nil
+	})
+}
+
+// complete publishes as publish does, and does not wait.
+func (w *world) complete(
+	services map[string]*dynamic.Service, included map[string]*dynamic.Configuration, verdicts ...dynamic.Verdict,
+) {
 	configuration := &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{Services: immutable.Of(services)}}
 	told := w.news
 	w.news = make(chan struct{})
@@ -92,13 +106,6 @@ func (w *world) publish(
 		Generation: 1, Ready: true, Configuration: configuration,
 	})
 	close(told)
-	// A call that begins while the server is unavailable fails in grpc-go when the first configuration arrives, although
-	// it waits for the channel to be ready.
-	until(w.t, "streams are served", func() bool {
-		ctx, cancel := context.WithCancel(w.t.Context())
-		defer cancel()
-		return w.served(ctx) == nil
-	})
 }
 
 // ready publishes a complete state without services.

@@ -34,10 +34,17 @@ const (
 	// pingInterval is the silence on a connection after which a ping is sent, and pingTimeout how long its answer may
 	// take.
 	pingInterval, pingTimeout = 30 * time.Second, 10 * time.Second
+	// connectionAge is about how long a connection lasts, so that connections spread over replicas and certificates are
+	// checked again; its streams end connectionGrace later.
+	connectionAge, connectionGrace = 30 * time.Minute, 5 * time.Minute
+	// connectTimeout is how long a connection may take to begin.
+	connectTimeout = 10 * time.Second
 	// drainTimeout is how long connections may take to end when the server stops.
 	drainTimeout = time.Second
 	// maxRequestBytes is the size of the largest request.
 	maxRequestBytes = 1 << 20
+	// maxHeaderBytes is the size of the largest header list.
+	maxHeaderBytes = 16 << 10
 	// streamsPerConnection bounds the streams of one connection.
 	streamsPerConnection = 100
 )
@@ -54,7 +61,7 @@ type ServerOptions struct {
 	TLS *tls.Config
 	// Authenticator is nil where every client may see everything.
 	Authenticator Authenticator
-	// MaxStreams bounds the streams of all clients; at least 1.
+	// MaxStreams bounds the streams of all clients, and half of it those of one identity; at least 1.
 	MaxStreams int
 }
 
@@ -67,19 +74,26 @@ type Server struct {
 	mu      sync.Mutex
 	streams map[uint64]*stream
 	last    uint64 // id
-	stopped context.Context
+	// open counts all streams, with those of the client status service, and byIdentity those of each identity.
+	open       int
+	byIdentity map[string]int
+	stopped    context.Context
 }
 
 // NewServer returns a server that listens when Serve is called.
 func NewServer(publisher *Publisher, options ServerOptions) *Server {
-	return &Server{publisher: publisher, options: options, streams: map[uint64]*stream{}}
+	return &Server{publisher: publisher, options: options, streams: map[uint64]*stream{}, byIdentity: map[string]int{}}
 }
 
 // Serve accepts connections on listener until ctx ends, and closes it.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.stopped = ctx
 	options := []grpc.ServerOption{
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingInterval, Timeout: pingTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: pingInterval, Timeout: pingTimeout, MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace,
+		}),
+		grpc.ConnectionTimeout(connectTimeout),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxConcurrentStreams(streamsPerConnection),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
@@ -157,19 +171,19 @@ func (s *Server) admit(ctx context.Context) (*stream, error) {
 func (s *Server) interceptUnary(
 	ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (any, error) {
-	if err := s.admitStatus(ctx); err != nil {
+	if _, err := s.admitStatus(ctx); err != nil {
 		return nil, err
 	}
 	return handler(ctx, request)
 }
 
 // admitStatus admits a client that may see everything: the status of clients has the names of all that they use.
-func (s *Server) admitStatus(ctx context.Context) error {
+func (s *Server) admitStatus(ctx context.Context) (*stream, error) {
 	one, err := s.admit(ctx)
 	if err == nil && one.namespaces != nil {
 		err = status.Error(codes.PermissionDenied, "the client is bound to namespaces")
 	}
-	return err
+	return one, err
 }
 
 // intercept admits a stream and follows it.
@@ -177,9 +191,14 @@ func (s *Server) intercept(
 	server any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
 ) error {
 	if info.FullMethod == statusv3.ClientStatusDiscoveryService_StreamClientStatus_FullMethodName {
-		if err := s.admitStatus(inner.Context()); err != nil {
+		one, err := s.admitStatus(inner.Context())
+		if err != nil {
 			return err
 		}
+		if err := s.count(one.identity); err != nil {
+			return err
+		}
+		defer s.discount(one.identity)
 		return handler(server, inner)
 	}
 	one, err := s.admit(inner.Context())
@@ -200,17 +219,44 @@ func (s *Server) intercept(
 	return handler(server, timed)
 }
 
-// begin adds a stream to the list unless there are too many.
-func (s *Server) begin(one *stream) error {
+// count counts a stream unless there are too many.
+func (s *Server) count(identity string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.streams) >= s.options.MaxStreams {
+	if s.open >= s.options.MaxStreams {
 		return status.Error(codes.ResourceExhausted, "too many streams (xds.maxStreams)")
 	}
+	if identity != "" && s.byIdentity[identity] >= max(s.options.MaxStreams/2, 1) {
+		return status.Error(codes.ResourceExhausted, "too many streams of the identity (half of xds.maxStreams)")
+	}
+	s.open++
+	if identity != "" {
+		s.byIdentity[identity]++
+	}
+	s.publisher.options.Meter.Streams(1)
+	return nil
+}
+
+func (s *Server) discount(identity string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	if s.byIdentity[identity]--; s.byIdentity[identity] <= 0 {
+		delete(s.byIdentity, identity)
+	}
+	s.publisher.options.Meter.Streams(-1)
+}
+
+// begin adds a stream to the list unless there are too many.
+func (s *Server) begin(one *stream) error {
+	if err := s.count(one.identity); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.last++
 	one.id = s.last
 	s.streams[one.id] = one
-	s.publisher.options.Meter.Streams(1)
 	return nil
 }
 
@@ -218,7 +264,7 @@ func (s *Server) end(one *stream) {
 	s.mu.Lock()
 	delete(s.streams, one.id)
 	s.mu.Unlock()
-	s.publisher.options.Meter.Streams(-1)
+	s.discount(one.identity)
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	for typeURL, state := range one.types {

@@ -23,7 +23,7 @@ type Server interface {
 	Clients() []xds.Client
 	// Resources returns what the streams of a node have subscribed to, or all resources for an empty node; ok is false
 	// where no stream has the node.
-	Resources(node string) (resources []xds.Resource, ok bool, err error)
+	Resources(node string) (resources []xds.Resource, ok bool)
 }
 
 // Part answers the paths of the package. It is a part of the API.
@@ -69,12 +69,8 @@ func (p *Part) resources(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, http.StatusBadRequest, "query: "+err.Error())
 		return
 	}
-	all, known, err := p.server.Resources(query.Get("node"))
-	switch {
-	case err != nil:
-		p.refuse(w, http.StatusInternalServerError, err.Error())
-		return
-	case !known:
+	all, known := p.server.Resources(query.Get("node"))
+	if !known {
 		p.refuse(w, http.StatusNotFound, "no stream has the node "+query.Get("node"))
 		return
 	}
