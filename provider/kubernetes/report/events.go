@@ -122,6 +122,9 @@ func (e *events) replace(ref dynamic.Ref, verdicts []dynamic.Verdict) {
 		if resource == nil || resource.UID == "" || verdict.Status == dynamic.Accepted {
 			continue
 		}
+		if verdict.Code == dynamic.CodeNotPublished {
+			continue // The object works; that it is not for xDS clients concerns who runs Sluice, not its owner.
+		}
 		one := e.objects[resource.UID]
 		if one == nil {
 			one = &involvedObject{
