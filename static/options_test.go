@@ -166,6 +166,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"xds.tls.caFiles",
 		"xds.tls.certFile",
 		"xds.tls.keyFile",
+		"xds.tokenReview.audience",
 		"zone",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
@@ -106,15 +108,29 @@ func (c *certificates) load() (*tls.Config, [sha256.Size]byte, error) {
 	return config, sha256.Sum256(bytes.Join(parts, []byte{0})), nil
 }
 
-// Identities authenticates clients by their certificates (xds.clients).
-type Identities struct{ clients []static.XDSClient }
+// TokenReviewer checks the bearer tokens of clients; tokenreview.Reviewer does.
+type TokenReviewer interface {
+	// Review returns the user of a token; ok is false for a token that is not valid. It fails when the token cannot be
+	// checked.
+	Review(ctx context.Context, token string) (user string, ok bool, err error)
+}
 
-// NewIdentities returns an Authenticator, or nil without clients: then every client may see everything.
-func NewIdentities(clients []static.XDSClient) Authenticator {
-	if len(clients) == 0 {
+// Identities authenticates clients by their certificates and tokens (xds.clients, xds.tokenReview).
+type Identities struct {
+	clients []static.XDSClient
+	tokens  TokenReviewer // nil where no tokens are needed
+	// certificates is set where the clients have certificates.
+	certificates bool
+}
+
+// NewIdentities returns an Authenticator, or nil where every client may see everything. Tokens are needed with
+// xds.tokenReview, and nil otherwise.
+func NewIdentities(config *static.XDS, tokens TokenReviewer) Authenticator {
+	if len(config.Clients) == 0 && tokens == nil {
 		return nil
 	}
-	return &Identities{clients: clients}
+	certificates := config.TLS != nil && len(config.TLS.CAFiles) > 0
+	return &Identities{clients: config.Clients, tokens: tokens, certificates: certificates || tokens == nil}
 }
 
 // Views returns the groups of namespaces that clients are bound to.
@@ -138,11 +154,26 @@ func namespacesOf(client *static.XDSClient) []string {
 	return append([]string{}, client.Namespaces...) // Without any it is not nil, which stands for all.
 }
 
-// Authenticate returns the namespaces of the first client whose identity a name in the certificate matches.
+// Authenticate returns the namespaces of the first client whose identity the user of the token or a name in the
+// certificate matches. Without clients, whoever is authenticated may see everything.
 func (i *Identities) Authenticate(ctx context.Context) (identity string, namespaces []string, err error) {
-	names, err := certificateNames(ctx)
-	if err != nil {
-		return "", nil, status.Error(codes.Unauthenticated, err.Error())
+	var names []string
+	if i.tokens != nil {
+		user, err := i.tokenUser(ctx)
+		if err != nil {
+			return "", nil, err
+		}
+		names = append(names, user)
+	}
+	if i.certificates {
+		own, err := certificateNames(ctx)
+		if err != nil {
+			return "", nil, status.Error(codes.Unauthenticated, err.Error())
+		}
+		names = append(names, own...)
+	}
+	if len(i.clients) == 0 {
+		return names[0], nil, nil
 	}
 	for at := range i.clients {
 		for _, name := range names {
@@ -151,7 +182,27 @@ func (i *Identities) Authenticate(ctx context.Context) (identity string, namespa
 			}
 		}
 	}
-	return "", nil, status.Error(codes.PermissionDenied, "no identity of xds.clients matches the client's certificate")
+	return "", nil, status.Error(codes.PermissionDenied, "no identity of xds.clients matches the client's certificate or token")
+}
+
+// tokenUser returns the user of the bearer token of a call. It fails for a call without a valid one.
+func (i *Identities) tokenUser(ctx context.Context) (string, error) {
+	given := metadata.ValueFromIncomingContext(ctx, "authorization")
+	if len(given) != 1 {
+		return "", status.Error(codes.Unauthenticated, "the client has presented no token, or several")
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", status.Error(codes.Unauthenticated, "the client has presented no bearer token")
+	}
+	user, ok, err := i.tokens.Review(ctx, token)
+	switch {
+	case err != nil:
+		return "", status.Error(codes.Unavailable, "the token cannot be checked")
+	case !ok:
+		return "", status.Error(codes.Unauthenticated, "the token is not valid for the audience")
+	}
+	return user, nil
 }
 
 // certificateNames returns the URIs and DNS names of the client's verified certificate.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/provider/kubernetes"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
@@ -26,12 +27,23 @@ type publication struct {
 
 // newPublication returns what the option xds configures; nil without it. Counters are shown when it serves.
 func newPublication(
-	config *static.XDS, state func() *pipeline.State, counters *metrics.Metrics, logger telemetry.Logger,
+	all *static.Configuration, state func() *pipeline.State, counters *metrics.Metrics, logger telemetry.Logger,
 ) (*publication, error) {
+	config := all.XDS
 	if config == nil {
 		return nil, nil
 	}
-	options := xds.ServerOptions{Authenticator: xds.NewIdentities(config.Clients), MaxStreams: config.MaxStreams}
+	var tokens xds.TokenReviewer
+	if config.TokenReview != nil {
+		reviewer, err := kubernetes.NewTokenReviewer(kubernetes.Options{
+			CRD: all.Providers.KubernetesCRD, Ingress: all.Providers.KubernetesIngress, Logger: logger,
+		}, config.TokenReview.Audience)
+		if err != nil {
+			return nil, fmt.Errorf("xds.tokenReview: %w", err)
+		}
+		tokens = reviewer
+	}
+	options := xds.ServerOptions{Authenticator: xds.NewIdentities(config, tokens), MaxStreams: config.MaxStreams}
 	if config.TLS != nil {
 		var err error
 		if options.TLS, err = xds.NewTLS(*config.TLS, logger); err != nil {

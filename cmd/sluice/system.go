@@ -93,7 +93,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		RequireAuth: config.API != nil && config.API.RequireAuth,
 	}, s.target)
 	state := func() *pipeline.State { return s.pipeline.State() }
-	if s.publication, err = newPublication(config.XDS, state, metrics, logs.For(log.SubsystemXDS)); err != nil {
+	if s.publication, err = newPublication(config, state, metrics, logs.For(log.SubsystemXDS)); err != nil {
 		return nil, err
 	}
 	options := pipeline.Options{

@@ -20,6 +20,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingress"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/manifest"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/report"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/tokenreview"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -76,6 +77,28 @@ func New(options Options) (*Clusters, error) {
 		}
 	}
 	return all, nil
+}
+
+// NewTokenReviewer returns what checks tokens for an audience with the API server that the options name, or that of the
+// cluster that Sluice runs in. It makes no request.
+func NewTokenReviewer(options Options, audience string) (*tokenreview.Reviewer, error) {
+	var at client.Options
+	switch {
+	case options.CRD != nil:
+		at = client.Options{
+			Endpoint: options.CRD.Endpoint, Token: options.CRD.Token, CertAuthFilePath: options.CRD.CertAuthFilePath,
+		}
+	case options.Ingress != nil:
+		at = client.Options{
+			Endpoint: options.Ingress.Endpoint, Token: options.Ingress.Token,
+			CertAuthFilePath: options.Ingress.CertAuthFilePath,
+		}
+	}
+	cluster, err := client.Connect(at, "tokens", options.Logger)
+	if err != nil {
+		return nil, err
+	}
+	return tokenreview.New(cluster, audience)
 }
 
 // Entries returns the providers, all of them required.

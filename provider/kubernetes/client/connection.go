@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -89,6 +90,7 @@ func newScheme(schemes []func(*runtime.Scheme) error) (*runtime.Scheme, error) {
 	metav1.AddToGroupVersion(types, schema.GroupVersion{Version: "v1"})
 	builtin := []func(*runtime.Scheme) error{
 		corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, coordinationv1.AddToScheme,
+		authenticationv1.AddToScheme,
 	}
 	for _, register := range append(builtin, schemes...) {
 		if err := register(types); err != nil {
@@ -128,7 +130,8 @@ func (c *Cluster) REST(version schema.GroupVersion) (rest.Interface, error) {
 // builtin reports whether the group is Kubernetes' own, which supports protobuf.
 func builtin(group string) bool {
 	switch group {
-	case corev1.GroupName, discoveryv1.GroupName, networkingv1.GroupName, coordinationv1.GroupName:
+	case corev1.GroupName, discoveryv1.GroupName, networkingv1.GroupName, coordinationv1.GroupName,
+		authenticationv1.GroupName:
 		return true
 	}
 	return false
