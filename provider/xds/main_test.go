@@ -52,7 +52,7 @@ func serve(t *testing.T, address string) *server {
 	s.address = listener.Addr().String()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
-	running.Go(func() { _ = s.publisher.Run(ctx) })
+	running.Go(func() { s.publisher.Run(ctx) })
 	running.Go(func() { _ = xds.NewServer(s.publisher, xds.ServerOptions{MaxStreams: 10}).Serve(ctx, listener) })
 	s.stop = sync.OnceFunc(func() {
 		cancel()

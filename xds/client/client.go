@@ -84,22 +84,33 @@ type Client struct {
 	wake    chan struct{}
 
 	mu     sync.Mutex
-	wanted map[string]map[string]struct{} // by type URL
+	wanted map[string]subscriptions // by type URL
+	last   uint64                   // the number of the last subscription
 }
+
+// subscriptions are the names of a type. A name that was dropped and is wanted again has another number, so that its
+// resource is sent again.
+type subscriptions map[string]uint64
 
 // New returns a Client that connects when Run is called.
 func New(options Options) *Client {
-	return &Client{options: options, wake: make(chan struct{}, 1), wanted: map[string]map[string]struct{}{}}
+	return &Client{options: options, wake: make(chan struct{}, 1), wanted: map[string]subscriptions{}}
 }
 
-// Subscribe sets the names of the resources of a type that are wanted from now on.
+// Subscribe sets the names of the resources of a type that are wanted from now on. A name that was not among the last
+// ones gets its resource again.
 func (c *Client) Subscribe(typeURL string, names []string) {
-	set := make(map[string]struct{}, len(names))
-	for _, name := range names {
-		set[name] = struct{}{}
-	}
 	c.mu.Lock()
-	c.wanted[typeURL] = set
+	before, next := c.wanted[typeURL], make(subscriptions, len(names))
+	for _, name := range names {
+		number, known := before[name]
+		if !known {
+			c.last++
+			number = c.last
+		}
+		next[name] = number
+	}
+	c.wanted[typeURL] = next
 	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:
@@ -112,7 +123,7 @@ func (c *Client) Run(ctx context.Context, to Consumer) {
 	versions := map[string]map[string]string{}
 	pause := firstPause
 	for ctx.Err() == nil {
-		one := &stream{client: c, consumer: to, versions: versions, subscribed: map[string]map[string]struct{}{}}
+		one := &stream{client: c, consumer: to, versions: versions, subscribed: map[string]subscriptions{}}
 		err := one.run(ctx)
 		if ctx.Err() != nil {
 			return
@@ -172,17 +183,29 @@ func (c *Client) node() *corev3.Node {
 }
 
 // take returns the wanted names by type, as they are now.
-func (c *Client) take() map[string]map[string]struct{} {
+func (c *Client) take() map[string]subscriptions {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.wanted) // Sets are replaced, never changed.
 }
 
-// sorted returns the names that are in one set and not in another.
-func sorted(in, not map[string]struct{}) []string {
+// added returns the names that a later version has and this one has not, or has with another number.
+func (s subscriptions) added(later subscriptions) []string {
 	var names []string
-	for name := range in {
-		if _, known := not[name]; !known {
+	for name, number := range later {
+		if s[name] != number {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// removed returns the names that this version has and a later one has not, or has with another number.
+func (s subscriptions) removed(later subscriptions) []string {
+	var names []string
+	for name, number := range s {
+		if later[name] != number {
 			names = append(names, name)
 		}
 	}

@@ -21,7 +21,7 @@ type stream struct {
 	// versions are those of the resources that the consumer has accepted, by type and name; they outlive the stream.
 	versions map[string]map[string]string
 	// subscribed are the names that the server knows, by type.
-	subscribed map[string]map[string]struct{}
+	subscribed map[string]subscriptions
 	introduced bool // the node was sent
 	answered   bool // the server has sent a header or a response
 }
@@ -101,22 +101,27 @@ func receive(ctx context.Context, from discoveryv3.AggregatedDiscoveryService_De
 	}
 }
 
-// subscribe sends the differences between the wanted names and those that the server knows.
+// subscribe sends the differences between the wanted names and those that the server knows. Names are unsubscribed from
+// first: a server need not send the resource of a name again that it knows.
 func (s *stream) subscribe() error {
 	wanted := s.client.take()
 	for _, typeURL := range slices.Sorted(maps.Keys(wanted)) {
 		known, first := s.subscribed[typeURL], s.subscribed[typeURL] == nil
-		added, removed := sorted(wanted[typeURL], known), sorted(known, wanted[typeURL])
-		if len(added)+len(removed) == 0 {
-			continue
-		}
+		added, removed := known.added(wanted[typeURL]), known.removed(wanted[typeURL])
 		s.subscribed[typeURL] = wanted[typeURL]
 		for _, name := range removed {
 			delete(s.versions[typeURL], name)
 		}
-		request := &discoveryv3.DeltaDiscoveryRequest{
-			TypeUrl: typeURL, ResourceNamesSubscribe: added, ResourceNamesUnsubscribe: removed,
+		if len(removed) > 0 {
+			request := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL, ResourceNamesUnsubscribe: removed}
+			if err := s.send(request); err != nil {
+				return err
+			}
 		}
+		if len(added) == 0 {
+			continue
+		}
+		request := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL, ResourceNamesSubscribe: added}
 		if first {
 			request.InitialResourceVersions = s.held(typeURL, wanted[typeURL])
 		}
@@ -128,7 +133,7 @@ func (s *stream) subscribe() error {
 }
 
 // held returns the versions of the wanted resources that the consumer has, and forgets the others.
-func (s *stream) held(typeURL string, wanted map[string]struct{}) map[string]string {
+func (s *stream) held(typeURL string, wanted subscriptions) map[string]string {
 	maps.DeleteFunc(s.versions[typeURL], func(name, _ string) bool {
 		_, ok := wanted[name]
 		return !ok

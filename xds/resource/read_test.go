@@ -166,11 +166,11 @@ func TestOthersAreRefused(t *testing.T) {
 	assignment := bundle.Assignments[0].Assignment(someSet)
 	assignment.Endpoints[0].Priority = 1
 	_, err = resource.ReadAssignment(assignment)
-	refused("a priority", "endpoints", err)
+	refused("a priority", "the field priority", err)
 	assignment = bundle.Assignments[0].Assignment(someSet)
 	assignment.Endpoints[0].LbEndpoints[0].LoadBalancingWeight = wrapperspb.UInt32(9)
 	_, err = resource.ReadAssignment(assignment)
-	refused("a weight", "endpoints", err)
+	refused("a weight", "lb_endpoints", err)
 	_, err = resource.ReadAssignment(&endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{
 		{LbEndpoints: []*endpointv3.LbEndpoint{{}}},
 	}})
