@@ -224,7 +224,9 @@ func (r *running) until(what string, holds func(sent) bool) sent {
 // synced waits for the first state.
 func (r *running) synced() sent {
 	r.t.Helper()
-	return r.until("the first state", func(s sent) bool { return s.state == dynamic.StateSynced && s.configuration != nil })
+	return r.until("the first state", func(s sent) bool {
+		return s.state == dynamic.StateSynced && s.configuration != nil
+	})
 }
 
 // discovers expects that a host is known, and returns what was sent with its router.

@@ -11,10 +11,9 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/providertest"
+	source "github.com/sluiceproxy/sluice/provider/xds"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
-
-	source "github.com/sluiceproxy/sluice/provider/xds"
 )
 
 func TestContract(t *testing.T) {
@@ -82,7 +81,9 @@ func TestUnknownHosts(t *testing.T) {
 	s := serve(t, "127.0.0.1:0")
 	s.publish(nil)
 	r := run(t, s.address, func(config *static.XDSProvider) { config.MaxNames = 2 })
-	for _, host := range []string{"localhost", "shop.example.com", "192.0.2.1", "a.b.svc", ".shop", "web.", "", "web.shop"} {
+	for _, host := range []string{
+		"localhost", "shop.example.com", "192.0.2.1", "a.b.svc", ".shop", "web.", "", "web.shop",
+	} {
 		r.unknown(host, 80)
 	}
 	r.unknown("two.shop", 80)
@@ -174,15 +175,24 @@ func TestIdleHostsAreDropped(t *testing.T) {
 	})
 	r.discovers("idle.shop", 80)
 	r.discovers("busy.shop", 80)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() { // Requests that do not end.
-		for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-			r.mu.Lock()
-			r.counts["busy.shop:80@xds"]++
-			r.mu.Unlock()
+	var counting sync.WaitGroup
+	done := make(chan struct{})
+	counting.Go(func() {
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				r.mu.Lock()
+				r.counts["busy.shop:80@xds"]++
+				r.mu.Unlock()
+			}
 		}
-	}()
+	})
+	defer counting.Wait()
+	defer close(done)
 	last := r.until("the idle host to be dropped", func(s sent) bool { return s.router("idle.shop:80") == nil })
 	if last.router("busy.shop:80") == nil || last.router("always.shop:80") == nil {
 		t.Error("a host that is used was dropped")

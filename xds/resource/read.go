@@ -38,12 +38,13 @@ func same(published, got proto.Message) error {
 
 // firstDifference returns the path of a field in which two messages differ, or "".
 func firstDifference(want, got protoreflect.Message) (path string) {
-	visit := func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		if want.Has(field) && got.Has(field) && want.Get(field).Equal(got.Get(field)) {
+	visit := func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		both := want.Has(field) && got.Has(field)
+		if both && want.Get(field).Equal(got.Get(field)) {
 			return true
 		}
 		path = string(field.Name())
-		if field.Kind() == protoreflect.MessageKind && !field.IsList() && !field.IsMap() && want.Has(field) && got.Has(field) {
+		if both && field.Kind() == protoreflect.MessageKind && !field.IsList() && !field.IsMap() {
 			if inner := firstDifference(want.Get(field).Message(), got.Get(field).Message()); inner != "" {
 				path += "." + inner
 			}

@@ -192,7 +192,7 @@ func FuzzRead(f *testing.F) {
 			f.Add(content)
 		}
 	}
-	f.Fuzz(func(t *testing.T, content []byte) {
+	f.Fuzz(func(_ *testing.T, content []byte) {
 		listener, route := &listenerv3.Listener{}, &routev3.RouteConfiguration{}
 		cluster, assignment := &clusterv3.Cluster{}, &endpointv3.ClusterLoadAssignment{}
 		if proto.Unmarshal(content, listener) == nil {
