@@ -202,7 +202,7 @@ func TestClientsAgree(t *testing.T) {
 			cancels[i]()
 			follow(i)
 		}
-		time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond)
+		<-time.After(time.Duration(random.IntN(3)) * time.Millisecond) //nolint:forbidigo // edits come at different times
 	}
 	for i, one := range all {
 		var missed string

@@ -176,8 +176,8 @@ func TestTwoClustersWithOneService(t *testing.T) {
 	until(t, "the listeners are gone", func() bool { return len(w.names("lds")) == 0 })
 }
 
-// TestASetThatHasNotArrivedIsEmpty publishes a service over an endpoint set that does not exist: calls fail at once, and
-// succeed when the set arrives.
+// TestASetThatHasNotArrivedIsEmpty publishes a service over an endpoint set that does not exist: calls fail at once,
+// and succeed when the set arrives.
 func TestASetThatHasNotArrivedIsEmpty(t *testing.T) {
 	w := start(t, xds.ServerOptions{})
 	one := startBackend(t)

@@ -50,9 +50,11 @@ type service struct {
 func newLoop(p *Publisher) *loop {
 	views := slices.AppendSeq([]*view{p.all}, maps.Values(p.bound))
 	return &loop{
-		publisher: p, catalog: newCatalog(views, p.options.Logger), sets: map[string]dynamic.EndpointSet{}, hosts: map[string][]string{},
+		publisher: p, catalog: newCatalog(views, p.options.Logger),
+		sets: map[string]dynamic.EndpointSet{}, hosts: map[string][]string{},
 		configuration: &dynamic.Configuration{}, unusable: map[string]bool{}, services: map[string]*service{},
-		reasons: map[string]string{}, users: map[string]map[string]bool{}, composed: map[string]*composition{}, parts: map[string]map[string]bool{},
+		reasons: map[string]string{}, users: map[string]map[string]bool{}, composed: map[string]*composition{},
+		parts: map[string]map[string]bool{},
 	}
 }
 

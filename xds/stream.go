@@ -111,7 +111,8 @@ func (s *stream) OnStreamDeltaRequest(_ int64, request *discoveryv3.DeltaDiscove
 	if one == nil {
 		return err
 	}
-	if err := one.addNames(typeURL, request.GetResourceNamesSubscribe(), request.GetResourceNamesUnsubscribe()); err != nil {
+	added, removed := request.GetResourceNamesSubscribe(), request.GetResourceNamesUnsubscribe()
+	if err := one.addNames(typeURL, added, removed); err != nil {
 		return err
 	}
 	switch {

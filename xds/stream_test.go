@@ -153,7 +153,8 @@ func TestARequestWithoutNonceIsExpired(t *testing.T) {
 	s := w.stream()
 	s.request(resource.ListenerType, "one.a:80")
 	s.receive()
-	s.send(&discoveryv3.DiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNames: []string{"one.a:80", "absent.a:80"}})
+	names := []string{"one.a:80", "absent.a:80"}
+	s.send(&discoveryv3.DiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNames: names})
 	s.request(resource.ClusterType, "one.a:80") // Its answer shows that the request has arrived.
 	clusters := s.receive()
 	if clusters.GetTypeUrl() != resource.ClusterType {
@@ -162,8 +163,9 @@ func TestARequestWithoutNonceIsExpired(t *testing.T) {
 	if got := w.subscribed("lds").Names; !slices.Equal(got, []string{"one.a:80"}) {
 		t.Errorf("names %v after an expired request", got)
 	}
-	s.last = &discoveryv3.DiscoveryResponse{TypeUrl: resource.ListenerType, Nonce: "1", VersionInfo: w.subscribed("lds").Sent}
-	s.request(resource.ListenerType, "one.a:80", "absent.a:80")
+	version := w.subscribed("lds").Sent
+	s.last = &discoveryv3.DiscoveryResponse{TypeUrl: resource.ListenerType, Nonce: "1", VersionInfo: version}
+	s.request(resource.ListenerType, names...)
 	if got := s.receive(); got.GetTypeUrl() != resource.ListenerType || len(got.GetResources()) != 1 {
 		t.Errorf("%v, want the listener that exists", got)
 	}

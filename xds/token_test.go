@@ -32,7 +32,8 @@ func TestTokens(t *testing.T) {
 		{Identity: "system:serviceaccount:ops:*", Namespaces: []string{"*"}},
 	}}
 	known := tokens{
-		"shop": "system:serviceaccount:shop:web", "ops": "system:serviceaccount:ops:bot", "other": "system:serviceaccount:a:b",
+		"shop": "system:serviceaccount:shop:web", "ops": "system:serviceaccount:ops:bot",
+		"other": "system:serviceaccount:a:b",
 	}
 	w := start(t, xds.ServerOptions{Authenticator: xds.NewIdentities(config, known)}, xds.Views(config.Clients)...)
 	w.set("k/shop/web:80", address)

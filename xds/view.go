@@ -24,7 +24,7 @@ type view struct {
 
 	mu      sync.RWMutex
 	present map[string]map[string]proto.Message // by type URL and name
-	// updates counts the updates of each type, which is the number in its versions; notices are the last ones of endpoints.
+	// updates counts the updates of each type, which is the number in its versions; notices are the last of endpoints.
 	updates map[string]uint64
 	notices [maxNotices]notice
 }

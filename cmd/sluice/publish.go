@@ -98,9 +98,11 @@ func (p *publication) serve(ctx context.Context, listener net.Listener, logger t
 			continue
 		}
 		logger.Error("xDS is not served; trying again", "error", err, "after", publishRetry.String())
+		timer := time.NewTimer(publishRetry)
 		select {
 		case <-ctx.Done():
-		case <-time.After(publishRetry):
+		case <-timer.C:
 		}
+		timer.Stop()
 	}
 }

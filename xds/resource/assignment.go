@@ -120,10 +120,10 @@ type member struct {
 	serves bool
 }
 
-// locality identifies a group of endpoints. Clients weigh endpoints by their locality alone: round robin in gRPC ignores
-// the weights of endpoints. All of a group have the same share, nearly always: where an address is in several sets and
-// terminates in one of them, it gets the share of the others. The locality of an endpoint does not change with the
-// number of endpoints, since clients connect anew when it does.
+// locality identifies a group of endpoints. Clients weigh endpoints by their locality alone: round robin in gRPC
+// ignores the weights of endpoints. All of a group have the same share, nearly always: where an address is in several
+// sets and terminates in one of them, it gets the share of the others. The locality of an endpoint does not change with
+// the number of endpoints, since clients connect anew when it does.
 type locality struct {
 	zone string
 	// sets are the indexes of the servers whose sets have the endpoints.

@@ -295,7 +295,9 @@ func TestReadAssignment(t *testing.T) {
 	for _, one := range read.Servers("http") {
 		weights[one.URL] = *one.Weight
 	}
-	want := map[string]int{"http://192.0.2.1:80": 1, "http://192.0.2.2:80": 1, "http://192.0.2.3:80": 0, "http://192.0.2.9:80": 6}
+	want := map[string]int{
+		"http://192.0.2.1:80": 1, "http://192.0.2.2:80": 1, "http://192.0.2.3:80": 0, "http://192.0.2.9:80": 6,
+	}
 	if diff := cmp.Diff(want, weights); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}

@@ -39,9 +39,9 @@ func ReadAssignment(from *endpointv3.ClusterLoadAssignment) (*Endpoints, error) 
 			return nil, err
 		}
 		zone, subZone := group.GetLocality().GetZone(), group.GetLocality().GetSubZone()
-		// It sorts the members.
-		if err := same(localityEndpoints(zone, subZone, members, group.GetLoadBalancingWeight().GetValue()), group); err != nil {
-			return nil, err
+		again := localityEndpoints(zone, subZone, members, group.GetLoadBalancingWeight().GetValue()) // Sorts the members.
+		if err := same(again, group); err != nil {
+			return nil, fmt.Errorf("endpoints: %w", err)
 		}
 		for i := range members {
 			if known[members[i].address] {

@@ -71,7 +71,7 @@ func (r *Reviewer) Review(ctx context.Context, token string) (user string, ok bo
 		request, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		one.user, one.err = r.ask(request, token)
 		cancel()
-		r.keep(key, one, expiry(token), time.Now())
+		r.keep(one, expiry(token), time.Now())
 	}
 	select {
 	case <-one.done:
@@ -101,7 +101,7 @@ func (r *Reviewer) resultOf(key digest, now time.Time) (one *result, first bool)
 }
 
 // keep keeps a result as long as it holds: not at all after a failure.
-func (r *Reviewer) keep(key digest, one *result, expires, now time.Time) {
+func (r *Reviewer) keep(one *result, expires, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
