@@ -1,10 +1,11 @@
 // Package node replaces the kubelets and the scheduler of a cluster, its only simulated part.
 //
 // Nodes watches the pods of an API server, makes Node objects, bindings and pod statuses, and starts for each pod a
-// backend that listens on an address of its own and answers with the pod's name. Images and commands are not used, nor
-// resources: a pod is bound to the node with the fewest pods among those that its selectors allow. A pod is deleted as
-// by the kubelet: after its preStop sleep it gets the stop signal, is killed after its grace period, and then its
-// object is deleted. Annotations define how a pod behaves; the default is polite, ready at once, in the test's process:
+// backend that listens on an address of its own and answers with the pod's name, calls of gRPC's test service as well.
+// Images and commands are not used, nor resources: a pod is bound to the node with the fewest pods among those that its
+// selectors allow. A pod is deleted as by the kubelet: after its preStop sleep it gets the stop signal, is killed after
+// its grace period, and then its object is deleted. Annotations define how a pod behaves; the default is polite, ready
+// at once, in the test's process:
 //
 //	test.sluice.dev/run: inside | process    thousands of pods fit inside the test's process; a process can be killed
 //	test.sluice.dev/ready-after: 200ms       how long until it is ready (also: readinessProbe.initialDelaySeconds)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"google.golang.org/grpc"
 )
 
 // place is the identity and the addresses of a backend.
@@ -21,9 +23,10 @@ type place struct {
 	Addresses []string
 }
 
-// server is a pod's backend, for HTTP/1.1 and HTTP/2 with prior knowledge.
+// server is a pod's backend, for HTTP/1.1 and HTTP/2 with prior knowledge, and for gRPC.
 type server struct {
 	place   place
+	grpc    func() *grpc.Server // made for the first call
 	http    *http.Server
 	serving sync.WaitGroup
 	hangs   atomic.Bool
@@ -34,6 +37,7 @@ type server struct {
 // serve listens on all addresses or none.
 func serve(place place) (*server, error) {
 	s := &server{place: place, dead: make(chan struct{})}
+	s.grpc = sync.OnceValue(func() *grpc.Server { return newGRPC(place.Pod) })
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
@@ -56,8 +60,12 @@ func serve(place place) (*server, error) {
 }
 
 // ServeHTTP answers with the pod's name in the body and in X-Pod. Query parameters: wait=100ms before the response,
-// status=503, size=1000 bytes after the name.
+// status=503, size=1000 bytes after the name. Calls of gRPC's test service are answered with the name, too.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isGRPC(r) && !s.hangs.Load() {
+		s.grpc().ServeHTTP(w, r)
+		return
+	}
 	status, size, err := s.prepare(r)
 	if s.hangs.Load() {
 		<-s.dead
