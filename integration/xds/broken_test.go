@@ -12,6 +12,7 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	statusv3 "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -95,7 +96,8 @@ func reject(t testing.TB) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.ResponseNonce, request.ErrorDetail = response.GetNonce(), &statusv3.Status{Code: 3, Message: "I do not like it"}
+	request.ResponseNonce = response.GetNonce()
+	request.ErrorDetail = &statusv3.Status{Code: int32(codes.InvalidArgument), Message: "the listener is not wanted"}
 	if err := stream.Send(request); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestCalls(t *testing.T) {
 	t.Run("a namespace is deleted", func(t *testing.T) { namespaceIsDeleted(f.on(t)) })
 	t.Run("broken resources", func(t *testing.T) { brokenResources(f.on(t)) })
 	t.Run("the publisher is away", func(t *testing.T) { publisherIsAway(t, f) })
-	t.Run("grpc-js", func(t *testing.T) {
+	t.Run("grpc-js is among the clients", func(t *testing.T) {
 		if f.missing != "" {
 			t.Skip(f.missing)
 		}
@@ -91,12 +91,15 @@ func publisherIsAway(t *testing.T, f *field) {
 		}
 		f.publisher = publish(f.t, f.c, files())
 		own.publisher = f.publisher
+		back := time.Now()
 		own.c.Scale("shop/polite", crew+1)
 		for _, one := range f.clients {
 			own.spread(one, "polite.shop", crew+1)
+			if balances(one) {
+				t.Logf("%s: follows changes at the latest %v after the restart", one, time.Since(back).Round(time.Millisecond))
+			}
 		}
 		own.c.Scale("shop/polite", crew)
 		own.settled(2 * crew)
 	})
 }
-

@@ -36,7 +36,7 @@ func open(t *testing.T) *field {
 	}
 	f := &field{t: t, c: c, publisher: publish(t, c, files())}
 	reader := harness.Start(t, harness.Setup{Static: staticReader})
-	f.clients = []client{newGRPC(t), newReader(t, reader), newDNS(t, serveNames(t, c))}
+	f.clients = []client{newReader(t, reader), newGRPC(t), newDNS(t, serveNames(t, c))}
 	var js *node
 	if js, f.missing = newNode(t); js != nil {
 		f.clients = append(f.clients, js)

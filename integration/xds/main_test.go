@@ -28,8 +28,9 @@ const (
 	serverAddress = "127.0.0.1:18000"
 	// account is the ServiceAccount of deploy/kubernetes.
 	account = "sluice/sluice"
-	// timeout bounds every wait, pause is the polling interval.
-	timeout = time.Minute
+	// timeout bounds every wait, also for a client of gRPC that waits longer and longer before it connects again; pause is
+	// the polling interval.
+	timeout = 3 * time.Minute
 	pause   = 10 * time.Millisecond
 )
 
