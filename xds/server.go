@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
@@ -45,6 +46,8 @@ const (
 	maxRequestBytes = 1 << 20
 	// maxHeaderBytes is the size of the largest header list.
 	maxHeaderBytes = 16 << 10
+	// windowBytes is how much of requests a client may send before they are read.
+	windowBytes = 256 << 10
 	// streamsPerConnection bounds the streams of one connection.
 	streamsPerConnection = 100
 )
@@ -97,8 +100,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxConcurrentStreams(streamsPerConnection),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
-		// Most connections are silent most of the time.
+		// Most connections are silent most of the time, and requests are small: windows of a fixed size need no measurement of
+		// the bandwidth.
 		grpc.ReadBufferSize(4 << 10),
+		grpc.SharedWriteBuffer(true),
+		grpc.InitialWindowSize(windowBytes),
+		grpc.InitialConnWindowSize(windowBytes),
 		grpc.StreamInterceptor(s.intercept),
 		grpc.UnaryInterceptor(s.interceptUnary),
 	}
@@ -213,10 +220,22 @@ func (s *Server) intercept(
 	if err := inner.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
-	timed := &timedStream{
-		ServerStream: inner, ctx: context.WithValue(inner.Context(), streamKey{}, one), meter: s.publisher.options.Meter,
+	timed := &timedStream{ServerStream: inner, ctx: context.WithValue(inner.Context(), streamKey{}, one)}
+	ended := make(chan error, 1)
+	go func() { ended <- handler(server, timed) }() // It ends with the call.
+	look := time.NewTicker(sendTimeout / 4)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-look.C:
+			if timed.overdue() {
+				s.publisher.options.Meter.Overdue()
+				return status.Error(codes.DeadlineExceeded, "the client does not read")
+			}
+		}
 	}
-	return handler(server, timed)
 }
 
 // count counts a stream unless there are too many.
@@ -274,30 +293,28 @@ func (s *Server) end(one *stream) {
 	}
 }
 
-// timedStream is a stream whose Send has a time-out. A client that does not read loses its stream.
+// timedStream is a stream that notes since when it sends. A client that does not read loses its stream.
 type timedStream struct {
 	grpc.ServerStream
 
 	ctx   context.Context
-	meter Meter
+	since atomic.Int64 // when the message began that is being sent, in nanoseconds since 1970; 0 for none
 }
 
 // Context returns the context of the stream.
 func (t *timedStream) Context() context.Context { return t.ctx }
 
-// SendMsg sends within sendTimeout.
+// SendMsg sends a message, and waits while the client makes no room for it.
 func (t *timedStream) SendMsg(message any) error {
-	sent := make(chan error, 1)
-	go func() { sent <- t.ServerStream.SendMsg(message) }() // It returns when the handler does.
-	timeout := time.NewTimer(sendTimeout)
-	defer timeout.Stop()
-	select {
-	case err := <-sent:
-		return err
-	case <-timeout.C:
-		t.meter.Overdue()
-		return status.Error(codes.DeadlineExceeded, "the client does not read")
-	}
+	t.since.Store(time.Now().UnixNano())
+	defer t.since.Store(0)
+	return t.ServerStream.SendMsg(message)
+}
+
+// overdue reports whether a message has been waiting for longer than sendTimeout.
+func (t *timedStream) overdue() bool {
+	since := t.since.Load()
+	return since != 0 && time.Since(time.Unix(0, since)) > sendTimeout
 }
 
 // serveWorld serves a state-of-the-world stream of one type, or of all for resource.AnyType.

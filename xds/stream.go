@@ -10,7 +10,6 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 )
 
 const (
@@ -57,7 +56,6 @@ func (s *stream) OnDeltaStreamClosed(int64, *corev3.Node) {}
 // clusters a response contains all resources of the request, so a name that is missing from it does not exist; a
 // request without a version always gets one, so the version of a request is dropped while a name waits for an answer.
 func (s *stream) OnStreamRequest(_ int64, request *discoveryv3.DiscoveryRequest) error {
-	shrink(request.GetNode())
 	detail, typeURL := request.GetErrorDetail(), request.GetTypeUrl()
 	request.ErrorDetail, request.ResourceLocators = nil, nil // What is not used is not kept.
 	request.ProtoReflect().SetUnknown(nil)
@@ -78,6 +76,7 @@ func (s *stream) OnStreamRequest(_ int64, request *discoveryv3.DiscoveryRequest)
 	if len(request.GetResourceNames()) > maxNames {
 		return tooManyNames()
 	}
+	s.view.share(typeURL, request.GetResourceNames())
 	one.setNames(s.view, typeURL, request.GetResourceNames())
 	switch {
 	case nonce == "" || nonce != one.nonce:
@@ -97,7 +96,6 @@ func (s *stream) OnStreamRequest(_ int64, request *discoveryv3.DiscoveryRequest)
 
 // OnStreamDeltaRequest implements delta.Callbacks.
 func (s *stream) OnStreamDeltaRequest(_ int64, request *discoveryv3.DeltaDiscoveryRequest) error {
-	shrink(request.GetNode())
 	detail := request.GetErrorDetail()
 	request.ErrorDetail, request.ResourceLocatorsSubscribe, request.ResourceLocatorsUnsubscribe = nil, nil, nil
 	request.ProtoReflect().SetUnknown(nil)
@@ -130,8 +128,11 @@ func (s *stream) OnStreamDeltaRequest(_ int64, request *discoveryv3.DeltaDiscove
 // subscriptionOf notes who sends a request, and returns the state of its type: nil for one that is not published. The
 // caller holds the lock.
 func (s *stream) subscriptionOf(node *corev3.Node, typeURL string) (*subscription, error) {
-	if node != nil && s.node == nil {
-		s.node = node
+	if node != nil && node != s.node { // The implementation of the protocol gives the first node to later requests.
+		shrink(node)
+		if s.node == nil {
+			s.node = node
+		}
 	}
 	if one := s.types[typeURL]; one != nil {
 		return one, nil
@@ -181,7 +182,7 @@ func (s *stream) acknowledged(typeURL string, one *subscription) {
 	}
 }
 
-// responded notes a response that is about to be sent.
+// responded notes a response that is about to be sent; size is that of its resources in bytes.
 func (s *stream) responded(typeURL, version, nonce string, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,12 +207,20 @@ func (s *stream) nodeID() string { return s.node.GetId() }
 func (s *stream) OnStreamResponse(
 	_ context.Context, _ int64, _ *discoveryv3.DiscoveryRequest, response *discoveryv3.DiscoveryResponse,
 ) {
-	s.responded(response.GetTypeUrl(), response.GetVersionInfo(), response.GetNonce(), proto.Size(response))
+	size := 0
+	for _, one := range response.GetResources() {
+		size += len(one.GetValue())
+	}
+	s.responded(response.GetTypeUrl(), response.GetVersionInfo(), response.GetNonce(), size)
 }
 
 // OnStreamDeltaResponse implements delta.Callbacks.
 func (s *stream) OnStreamDeltaResponse(
 	_ int64, _ *discoveryv3.DeltaDiscoveryRequest, response *discoveryv3.DeltaDiscoveryResponse,
 ) {
-	s.responded(response.GetTypeUrl(), response.GetSystemVersionInfo(), response.GetNonce(), proto.Size(response))
+	size := 0
+	for _, one := range response.GetResources() {
+		size += len(one.GetResource().GetValue())
+	}
+	s.responded(response.GetTypeUrl(), response.GetSystemVersionInfo(), response.GetNonce(), size)
 }

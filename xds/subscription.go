@@ -57,9 +57,12 @@ func (s *subscription) setNames(seen *view, typeURL string, names []string) {
 			added = append(added, name)
 		}
 	}
-	if s.started {
+	switch {
+	case s.started && len(added) == 0 && len(names) == len(s.names.SubscribedResources()):
+		return // An acknowledgement repeats the names.
+	case s.started:
 		s.names.SetResourceSubscription(names)
-	} else {
+	default:
 		s.names, s.started = serverstream.NewSotwSubscription(names, sentInFull(typeURL)), true
 	}
 	if len(added) > 0 {

@@ -131,6 +131,17 @@ func (v *view) lacks(typeURL string, names []string) []string {
 	return missing
 }
 
+// share replaces names by those of the resources, which are the same in all streams: requests are kept.
+func (v *view) share(typeURL string, names []string) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for i, name := range names {
+		if content, ok := v.present[typeURL][name]; ok {
+			names[i] = cache.GetResourceName(content)
+		}
+	}
+}
+
 // resources returns the named resources of a type, or all without names.
 func (v *view) resources(typeURL string, names []string) map[string]proto.Message {
 	v.mu.RLock()
