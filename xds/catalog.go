@@ -185,7 +185,7 @@ func (c *catalog) flush(noticed time.Time) map[string]int {
 	for key := range c.dirty {
 		byType[key.typeURL] = append(byType[key.typeURL], key.name)
 	}
-	clear(c.dirty)
+	c.dirty = map[resourceKey]struct{}{} // A map that was large stays slow to read.
 	order := typeURLs()
 	for _, removals := range []bool{false, true} { // Additions, then removals in the opposite order.
 		for _, typeURL := range order {
