@@ -112,7 +112,11 @@ func (s *Service) afterFailure(a *attempt, failed *Error) *attempt {
 	if a.state.result.Outcome == loadbalancer.Abandoned && !failed.stalled {
 		return nil
 	}
-	if policy == nil || !policy.OnNetworkError || !a.repeatable(failed.Phase) {
+	if policy == nil || !policy.OnNetworkError {
+		return nil
+	}
+	if !a.repeatable(failed.Phase) {
+		a.state.ended = a.request.Context().Err() // The client may have left in this moment.
 		return nil
 	}
 	return s.another(a)

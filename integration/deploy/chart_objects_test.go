@@ -84,7 +84,8 @@ func TestChartXDS(t *testing.T) {
 					t.Fatal(err)
 				}
 				return configuration.XDS
-			}, map[string]any{
+			},
+			map[string]any{
 				"address": ":18001", "tokenReview": map[string]any{},
 				"tls": map[string]any{
 					"certFile": "/etc/sluice-xds/tls/tls.crt", "keyFile": "/etc/sluice-xds/tls/tls.key",

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	typeurl "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -18,18 +19,23 @@ import (
 
 func TestContract(t *testing.T) {
 	providertest.Run(t, func(t *testing.T) providertest.Subject {
-		s := serve(t, "127.0.0.1:0")
-		first := map[string]*dynamic.Service{"a@file": servers("192.0.2.1:80"), "b@file": servers("192.0.2.2:80")}
-		s.publish(first)
+		s := serveScript(t, map[string]*dynamic.Service{"a@file": servers("192.0.2.1:80"), "b@file": servers("192.0.2.2:80")})
 		p, err := source.New(options(s.address, func(config *static.XDSProvider) {
 			config.Names = []string{"a@file", "b@file"}
 		}), "test", nil, telemetry.Discard{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return providertest.Subject{Provider: p, Change: func(*testing.T) {
-			s.publish(map[string]*dynamic.Service{"a@file": servers("192.0.2.3:80"), "b@file": first["b@file"]})
-		}}
+		return providertest.Subject{
+			Provider: p,
+			Change: func(*testing.T) {
+				bundle := bundleOf(t, "a@file", servers("192.0.2.3:80"))
+				s.push(typeurl.EndpointType, "a@file", bundle.Assignments[0].Assignment(noSet))
+			},
+			Break: func(*testing.T) {
+				s.push(typeurl.ClusterType, "b@file", odd(bundleOf(t, "b@file", servers()).Clusters[0]))
+			},
+		}
 	})
 }
 

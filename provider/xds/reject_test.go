@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	typeurl "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc"
@@ -24,6 +25,7 @@ import (
 type scripted struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 
+	address    string
 	mu         sync.Mutex
 	resources  map[string]map[string]proto.Message // by type URL and name
 	pushes     chan *discoveryv3.DeltaDiscoveryResponse
@@ -90,27 +92,34 @@ func packed(name string, content proto.Message) *discoveryv3.Resource {
 	return &discoveryv3.Resource{Name: name, Version: "1", Resource: packed}
 }
 
-// TestWhatIsNotReadIsRejected changes a cluster to one with an option that is not read: the server gets a rejection that
-// names the field, the provider has a verdict, and the last cluster stays in use.
-func TestWhatIsNotReadIsRejected(t *testing.T) {
-	bundle, _, err := resource.OfService("a@file", servers("192.0.2.1:80"), func(string) *dynamic.Service { return nil })
-	if err != nil {
-		t.Fatal(err)
+// push sends a resource that has changed.
+func (s *scripted) push(typeURL, name string, content proto.Message) {
+	s.pushes <- &discoveryv3.DeltaDiscoveryResponse{
+		TypeUrl: typeURL, Nonce: "2", Resources: []*discoveryv3.Resource{packed(name, content)},
 	}
-	none := func(string) (dynamic.EndpointSet, bool) { return dynamic.EndpointSet{}, false }
+}
+
+// serveScript serves the resources of services until the test ends.
+func serveScript(t *testing.T, services map[string]*dynamic.Service) *scripted {
+	t.Helper()
 	s := &scripted{
-		pushes: make(chan *discoveryv3.DeltaDiscoveryResponse), rejections: make(chan string, 1),
+		pushes: make(chan *discoveryv3.DeltaDiscoveryResponse), rejections: make(chan string, 10),
 		resources: map[string]map[string]proto.Message{
-			typeurl.ListenerType: {"a@file": bundle.Listeners[0]}, typeurl.RouteType: {"a@file": bundle.Routes[0]},
-			typeurl.ClusterType: {"a@file": bundle.Clusters[0]}, typeurl.EndpointType: {
-				"a@file": bundle.Assignments[0].Assignment(none),
-			},
+			typeurl.ListenerType: {}, typeurl.RouteType: {}, typeurl.ClusterType: {}, typeurl.EndpointType: {},
 		},
+	}
+	for name, service := range services {
+		bundle := bundleOf(t, name, service)
+		s.resources[typeurl.ListenerType][name] = bundle.Listeners[0]
+		s.resources[typeurl.RouteType][name] = bundle.Routes[0]
+		s.resources[typeurl.ClusterType][name] = bundle.Clusters[0]
+		s.resources[typeurl.EndpointType][name] = bundle.Assignments[0].Assignment(noSet)
 	}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.address = listener.Addr().String()
 	server := grpc.NewServer()
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, s)
 	var serving sync.WaitGroup
@@ -119,17 +128,41 @@ func TestWhatIsNotReadIsRejected(t *testing.T) {
 		server.Stop()
 		serving.Wait()
 	})
-	r := run(t, listener.Addr().String(), func(config *static.XDSProvider) { config.Names = []string{"a@file"} })
+	return s
+}
+
+// bundleOf returns the resources of a service.
+func bundleOf(t *testing.T, name string, service *dynamic.Service) resource.Bundle {
+	t.Helper()
+	bundle, _, err := resource.OfService(name, service, func(string) *dynamic.Service { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+// noSet says that there is no endpoint set.
+func noSet(string) (dynamic.EndpointSet, bool) { return dynamic.EndpointSet{}, false }
+
+// odd returns a cluster with an option that is not read.
+func odd(cluster *clusterv3.Cluster) *clusterv3.Cluster {
+	changed := proto.CloneOf(cluster)
+	changed.ConnectTimeout = durationpb.New(1)
+	return changed
+}
+
+// TestWhatIsNotReadIsRejected changes a cluster to one with an option that is not read: the server gets a rejection that
+// names the field, the provider has a verdict, and the last cluster stays in use.
+func TestWhatIsNotReadIsRejected(t *testing.T) {
+	service := servers("192.0.2.1:80")
+	s := serveScript(t, map[string]*dynamic.Service{"a@file": service})
+	cluster := bundleOf(t, "a@file", service).Clusters[0]
+	r := run(t, s.address, func(config *static.XDSProvider) { config.Names = []string{"a@file"} })
 	before := r.synced().service("a.file")
 	if before == nil {
 		t.Fatal("there is no service")
 	}
-
-	odd := proto.CloneOf(bundle.Clusters[0])
-	odd.ConnectTimeout = durationpb.New(1)
-	s.pushes <- &discoveryv3.DeltaDiscoveryResponse{
-		TypeUrl: typeurl.ClusterType, Nonce: "2", Resources: []*discoveryv3.Resource{packed("a@file", odd)},
-	}
+	s.push(typeurl.ClusterType, "a@file", odd(cluster))
 	const want = "a@file: the field connect_timeout is not supported"
 	if rejection := <-s.rejections; !strings.Contains(rejection, want) {
 		t.Errorf("the server gets %q, want %q", rejection, want)
@@ -143,9 +176,7 @@ func TestWhatIsNotReadIsRejected(t *testing.T) {
 		t.Error("the service has changed")
 	}
 
-	s.pushes <- &discoveryv3.DeltaDiscoveryResponse{
-		TypeUrl: typeurl.ClusterType, Nonce: "3", Resources: []*discoveryv3.Resource{packed("a@file", bundle.Clusters[0])},
-	}
+	s.push(typeurl.ClusterType, "a@file", cluster)
 	r.until("no verdict", func(s sent) bool { return len(s.configuration.Verdicts) == 0 })
 	if known, err := r.Discover(context.WithoutCancel(t.Context()), "a.b", 80); known || err != nil {
 		t.Errorf("another host: %v %v", known, err)

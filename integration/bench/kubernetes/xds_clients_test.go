@@ -77,7 +77,7 @@ func subscribe(config string, in io.Reader, out io.Writer) int {
 			}
 		})
 		if s%50 == 49 {
-			time.Sleep(10 * time.Millisecond) // The kernel's queue of connections is short.
+			pause(ctx, 10*time.Millisecond) // The kernel's queue of connections is short.
 		}
 	}
 	lines := bufio.NewScanner(in)
