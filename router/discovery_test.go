@@ -36,8 +36,8 @@ func request(b *bench, target string) (*httptest.ResponseRecorder, telemetry.Cod
 	return response, record.Code
 }
 
-// TestUnknownHostsAreDiscovered waits for the router of a host, and answers for hosts that do not exist or are not known
-// in time.
+// TestUnknownHostsAreDiscovered waits for the router of a host, and answers for hosts that do not exist or are not
+// known in time.
 func TestUnknownHostsAreDiscovered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -100,10 +100,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxConcurrentStreams(streamsPerConnection),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
-		// Most connections are silent most of the time, and requests are small: windows of a fixed size need no measurement of
-		// the bandwidth.
+		// Most connections are silent most of the time, and requests are small: windows of a fixed size need no measurement
+		// of the bandwidth.
 		grpc.ReadBufferSize(4 << 10),
-		grpc.SharedWriteBuffer(true),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(windowBytes),
 		grpc.StreamInterceptor(s.intercept),

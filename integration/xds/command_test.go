@@ -12,7 +12,8 @@ import (
 const commandServices = `
 http:
   services:
-    web: {loadBalancer: {strategy: p2c, servers: [{url: "http://192.0.2.1:80"}, {url: "http://192.0.2.2:80", weight: 3}]}}
+    web:
+      loadBalancer: {strategy: p2c, servers: [{url: "http://192.0.2.1:80"}, {url: "http://192.0.2.2:80", weight: 3}]}
     spare: {loadBalancer: {servers: [{url: "http://192.0.2.9:80"}]}}
     split: {weighted: {services: [{name: web, weight: 3}, {name: spare}]}}
     both: {failover: {service: web, fallback: spare}}

@@ -151,8 +151,8 @@ func odd(cluster *clusterv3.Cluster) *clusterv3.Cluster {
 	return changed
 }
 
-// TestWhatIsNotReadIsRejected changes a cluster to one with an option that is not read: the server gets a rejection that
-// names the field, the provider has a verdict, and the last cluster stays in use.
+// TestWhatIsNotReadIsRejected changes a cluster to one with an option that is not read: the server gets a rejection
+// that names the field, the provider has a verdict, and the last cluster stays in use.
 func TestWhatIsNotReadIsRejected(t *testing.T) {
 	service := servers("192.0.2.1:80")
 	s := serveScript(t, map[string]*dynamic.Service{"a@file": service})
