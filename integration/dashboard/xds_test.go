@@ -68,6 +68,9 @@ func connect(t *testing.T, sluice *harness.Sluice, clients ...xdsClient) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := sluice.Log.Wait(t.Context(), "xDS is served"); err != nil { // Streams are refused before.
+		t.Fatal(err)
+	}
 	connection, err := grpc.NewClient(regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
