@@ -22,6 +22,9 @@ func rejects(t *testing.T, s *harness.Sluice) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.Log.Wait(t.Context(), "xDS is served"); err != nil { // Streams are refused before.
+		t.Fatal(err)
+	}
 	connection, err := grpc.NewClient(regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
