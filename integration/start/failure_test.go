@@ -72,7 +72,7 @@ tls:
     - {certFile: "`+good.CertFile+`", keyFile: "`+good.KeyFile+`"}
 `)
 	})
-	line := s.WaitLog("quarantined", "missing.pem")
+	line := s.WaitLog("object disabled", "missing.pem")
 	if !strings.Contains(line, "tls.yaml:4") {
 		t.Errorf("the log does not name file and line: %s", line)
 	}
