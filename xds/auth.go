@@ -155,7 +155,7 @@ func namespacesOf(client *static.XDSClient) []string {
 }
 
 // Authenticate returns the namespaces of the first client whose identity the user of the token or a name in the
-// certificate matches. Without clients, whoever is authenticated may see everything.
+// certificate matches. Without clients, every authenticated client may see everything.
 func (i *Identities) Authenticate(ctx context.Context) (identity string, namespaces []string, err error) {
 	var names []string
 	if i.tokens != nil {

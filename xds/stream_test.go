@@ -69,7 +69,7 @@ func TestOnlyTheFirstRejectionCounts(t *testing.T) {
 	}
 }
 
-// TestRejectionsAreAnnouncedSlowly rejects many responses: whoever follows the verdicts is not woken for each.
+// TestRejectionsAreAnnouncedSlowly rejects many responses: readers of the verdicts are woken once a second at most.
 func TestRejectionsAreAnnouncedSlowly(t *testing.T) {
 	w := start(t, xds.ServerOptions{})
 	w.set("k/a/one:80", address)

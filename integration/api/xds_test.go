@@ -1,15 +1,12 @@
 package api
 
 import (
-	"regexp"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
@@ -18,20 +15,7 @@ import (
 // lasts until the test ends.
 func rejects(t *testing.T, s *harness.Sluice) {
 	t.Helper()
-	line, err := s.Log.Wait(t.Context(), "listening", "protocol=xds")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Log.Wait(t.Context(), "xDS is served"); err != nil { // Streams are refused before.
-		t.Fatal(err)
-	}
-	connection, err := grpc.NewClient(regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = connection.Close() })
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(connection).StreamAggregatedResources(t.Context())
+	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(s.DialXDS()).StreamAggregatedResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -11,8 +10,6 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
@@ -64,18 +61,7 @@ func xdsClients() []xdsClient {
 // connect opens the streams of clients, which answer until the test ends.
 func connect(t *testing.T, sluice *harness.Sluice, clients ...xdsClient) {
 	t.Helper()
-	line, err := sluice.Log.Wait(t.Context(), "listening", "protocol=xds")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sluice.Log.Wait(t.Context(), "xDS is served"); err != nil { // Streams are refused before.
-		t.Fatal(err)
-	}
-	connection, err := grpc.NewClient(regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	connection := sluice.DialXDS()
 	var answering sync.WaitGroup
 	t.Cleanup(func() {
 		_ = connection.Close()

@@ -44,3 +44,21 @@ func Until(t testing.TB, what string, yes func() bool) {
 		<-ticker.C
 	}
 }
+
+// Eventually polls a condition until it is true, and fails the test with the words of what after the given time.
+func Eventually(t testing.TB, within time.Duration, holds func() bool, what func() string) {
+	t.Helper()
+	limit := time.NewTimer(within)
+	defer limit.Stop()
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-limit.C:
+			t.Fatalf("not within %v: %s", within, what())
+		case <-t.Context().Done():
+			t.Fatal("the test is over")
+		}
+	}
+}

@@ -150,19 +150,7 @@ func (g *gate) tail() string {
 // until waits until something holds, and fails the test with the words of what when it does not.
 func until(t testing.TB, holds func() bool, what func() string) {
 	t.Helper()
-	limit := time.NewTimer(timeout)
-	defer limit.Stop()
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
-	for !holds() {
-		select {
-		case <-ticker.C:
-		case <-limit.C:
-			t.Fatalf("not within %v: %s", timeout, what())
-		case <-t.Context().Done():
-			t.Fatal("the test is over")
-		}
-	}
+	harness.Eventually(t, timeout, holds, what)
 }
 
 // namespace is the manifest of a namespace.

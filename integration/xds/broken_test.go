@@ -42,7 +42,7 @@ func (f *field) publishes(address string, wanted bool) {
 }
 
 // brokenResources has a service that cannot be published, and a client that rejects what is published. Both are
-// findings, and disturb nobody else.
+// findings, and other clients are not affected.
 func brokenResources(f *field) {
 	f.during(func() {
 		f.finds("NotPublished", "renamed@file")

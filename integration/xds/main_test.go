@@ -28,10 +28,8 @@ const (
 	serverAddress = "127.0.0.1:18000"
 	// account is the ServiceAccount of deploy/kubernetes.
 	account = "sluice/sluice"
-	// timeout bounds every wait, also for a client of gRPC that waits longer and longer before it connects again; pause is
-	// the polling interval.
+	// timeout bounds every wait, also for a client of gRPC that waits longer and longer before it connects again.
 	timeout = 3 * time.Minute
-	pause   = 10 * time.Millisecond
 )
 
 // all reports whether everything is measured at full size.
@@ -86,19 +84,7 @@ func publish(t testing.TB, c *cluster.Cluster, dynamic map[string]string) *harne
 // until waits until something holds, and fails the test with the words of what when it does not.
 func until(t testing.TB, holds func() bool, what func() string) {
 	t.Helper()
-	limit := time.NewTimer(timeout)
-	defer limit.Stop()
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
-	for !holds() {
-		select {
-		case <-ticker.C:
-		case <-limit.C:
-			t.Fatalf("not within %v: %s", timeout, what())
-		case <-t.Context().Done():
-			t.Fatal("the test is over")
-		}
-	}
+	harness.Eventually(t, timeout, holds, what)
 }
 
 // namespace is the manifest of a namespace.

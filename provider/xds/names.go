@@ -147,7 +147,7 @@ func (n *names) await(ctx context.Context, one *name, timeout <-chan time.Time) 
 func (n *names) use(listener string, now time.Time) (*name, error) {
 	one := n.all[listener]
 	if one == nil {
-		if len(n.all) >= n.limit {
+		if len(n.all) >= n.limit && !n.evict() {
 			return nil, fmt.Errorf("%d listeners are subscribed to (providers.xds.maxNames)", n.limit)
 		}
 		one = &name{since: now, changed: make(chan struct{})}
@@ -159,6 +159,19 @@ func (n *names) use(listener string, now time.Time) (*name, error) {
 	}
 	one.used = now
 	return one, nil
+}
+
+// evict drops the listener that does not exist and was requested longest ago, so that requests for hosts that do not
+// exist leave room for others. It reports false if there is none. The caller holds the lock.
+func (n *names) evict() bool {
+	oldest := ""
+	for listener, one := range n.all {
+		if one.status == absent && !one.permanent && (oldest == "" || one.used.Before(n.all[oldest].used)) {
+			oldest = listener
+		}
+	}
+	delete(n.all, oldest)
+	return oldest != ""
 }
 
 // answer returns the result for a request, done if that does not need to wait. The caller holds the lock.

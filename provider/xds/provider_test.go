@@ -2,6 +2,7 @@ package xds_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -86,17 +87,31 @@ func TestHostsAreDiscovered(t *testing.T) {
 func TestUnknownHosts(t *testing.T) {
 	s := serve(t, "127.0.0.1:0")
 	s.publish(nil)
-	r := run(t, s.address, func(config *static.XDSProvider) { config.MaxNames = 2 })
+	r := run(t, s.address, nil)
 	for _, host := range []string{
 		"localhost", "shop.example.com", "192.0.2.1", "a.b.svc", ".shop", "web.", "", "web.shop",
 	} {
 		r.unknown(host, 80)
 	}
-	r.unknown("two.shop", 80)
+}
+
+// TestNamesAreBounded requests more hosts than there may be: those that do not exist make room, the others do not.
+func TestNamesAreBounded(t *testing.T) {
+	s := serve(t, "127.0.0.1:0")
+	s.set("k/shop/one:80", "192.0.2.1:8080")
+	s.set("k/shop/two:80", "192.0.2.2:8080")
+	s.publish(nil)
+	r := run(t, s.address, func(config *static.XDSProvider) { config.MaxNames = 2 })
+	for i := range 5 {
+		r.unknown(fmt.Sprintf("absent-%d.shop", i), 80)
+	}
+	r.discovers("one.shop", 80)
+	r.discovers("two.shop", 80)
 	_, err := r.Discover(t.Context(), "three.shop", 80)
 	if err == nil || !strings.Contains(err.Error(), "2 listeners are subscribed to (providers.xds.maxNames)") {
 		t.Errorf("a third name: %v", err)
 	}
+	r.discovers("one.shop", 80)
 }
 
 // TestManyRequestsWait discovers one host by many requests at once.

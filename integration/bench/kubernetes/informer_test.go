@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -23,11 +22,7 @@ const informerVariable = "BENCH_INFORMER"
 
 // informer is a process that watches EndpointSlices with an informer of client-go, over protobuf as Sluice does, and
 // records when it receives which version.
-type informer struct {
-	command *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Scanner
-}
+type informer struct{ *child }
 
 // received maps versions of EndpointSlices to the time of their receipt, in nanoseconds since 1970.
 type received map[string]int64
@@ -77,52 +72,15 @@ func inform(kubeconfig string, in io.Reader, out io.Writer) int {
 // newInformer starts an informer and waits until it has read everything.
 func newInformer(tb testing.TB, kubeconfig string) *informer {
 	tb.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	i := &informer{command: exec.Command(program)} //nolint:noctx // It ends with its input.
-	i.command.Env = append(os.Environ(), informerVariable+"="+kubeconfig)
-	i.command.Stderr = os.Stderr
-	if i.in, err = i.command.StdinPipe(); err != nil {
-		tb.Fatal(err)
-	}
-	out, err := i.command.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	i.out = bufio.NewScanner(out)
-	i.out.Buffer(nil, 16<<20)
-	if err := i.command.Start(); err != nil {
-		tb.Fatal(err)
-	}
+	i := &informer{startChild(tb, informerVariable+"="+kubeconfig)}
 	i.received(tb)
 	return i
 }
 
-// stop ends the informer.
-func (i *informer) stop(tb testing.TB) {
-	tb.Helper()
-	_ = i.in.Close()
-	if err := i.command.Wait(); err != nil {
-		tb.Errorf("the informer: %v", err)
-	}
-}
-
-func (i *informer) pid() int { return i.command.Process.Pid }
-
 // received returns what the informer has received since the last call.
 func (i *informer) received(tb testing.TB) received {
 	tb.Helper()
-	if _, err := i.in.Write([]byte("\n")); err != nil {
-		tb.Fatal(err)
-	}
-	if !i.out.Scan() {
-		tb.Fatalf("the informer does not answer: %v", i.out.Err())
-	}
 	events := received{}
-	if err := json.Unmarshal(i.out.Bytes(), &events); err != nil {
-		tb.Fatal(err)
-	}
+	i.ask(tb, &events)
 	return events
 }

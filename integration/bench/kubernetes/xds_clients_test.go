@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -197,38 +195,16 @@ func (all subscribers) receive(
 }
 
 // clients is the process of xDS clients.
-type clients struct {
-	command *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Scanner
-}
+type clients struct{ *child }
 
 // newClients starts xDS clients and waits until all have the endpoints of their services.
 func newClients(tb testing.TB, which subscribers) *clients {
 	tb.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	config, err := json.Marshal(which)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &clients{command: exec.Command(program)} //nolint:noctx // It ends with its input.
-	c.command.Env = append(os.Environ(), subscribersVariable+"="+string(config))
-	c.command.Stderr = os.Stderr
-	if c.in, err = c.command.StdinPipe(); err != nil {
-		tb.Fatal(err)
-	}
-	out, err := c.command.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c.out = bufio.NewScanner(out)
-	c.out.Buffer(nil, 16<<20)
-	if err := c.command.Start(); err != nil {
-		tb.Fatal(err)
-	}
+	c := &clients{startChild(tb, subscribersVariable+"="+string(config))}
 	for begun := time.Now(); c.report(tb).Synced < which.Streams; pause(tb.Context(), 100*time.Millisecond) {
 		if time.Since(begun) > 2*time.Minute {
 			tb.Fatalf("the clients are not synced: %+v", c.report(tb))
@@ -240,27 +216,9 @@ func newClients(tb testing.TB, which subscribers) *clients {
 // report returns what the clients have received since the last call.
 func (c *clients) report(tb testing.TB) pushed {
 	tb.Helper()
-	if _, err := c.in.Write([]byte("\n")); err != nil {
-		tb.Fatal(err)
-	}
-	if !c.out.Scan() {
-		tb.Fatalf("the clients do not answer: %v", c.out.Err())
-	}
 	var report pushed
-	if err := json.Unmarshal(c.out.Bytes(), &report); err != nil {
-		tb.Fatal(err)
-	}
-	if report.Error != "" {
-		tb.Fatal(errors.New(report.Error))
+	if c.ask(tb, &report); report.Error != "" {
+		tb.Fatal(report.Error)
 	}
 	return report
-}
-
-// stop ends the clients.
-func (c *clients) stop(tb testing.TB) {
-	tb.Helper()
-	_ = c.in.Close()
-	if err := c.command.Wait(); err != nil {
-		tb.Errorf("the clients: %v", err)
-	}
 }

@@ -78,7 +78,8 @@ func (s *subject) xdsChurn(tb testing.TB, c *clients) churned {
 		time.Duration(float64(before.sluice-idle.sluice)*float64(length)/float64(before.when.Sub(idle.when)))
 	if c == nil {
 		s.note("xds-alone", each1(used, xdsMoves), before, after,
-			"%d endpoint changes at %d/s with %d requests, without streams: %v of CPU", xdsMoves, xdsRate, edgeRequests, rounded(used))
+			"%d endpoint changes at %d/s with %d requests, without streams: %v of CPU", xdsMoves, xdsRate, edgeRequests,
+			rounded(used))
 		return churned{edge, before, after}
 	}
 	report := c.report(tb)
