@@ -1,11 +1,12 @@
 package xds
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
-	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -14,13 +15,11 @@ import (
 // not received the new route yet still use them.
 const removalDelay = 10 * time.Second
 
-// typeURLs returns the published types in the order in which additions are sent: what is referred to comes first.
-func typeURLs() []string {
-	return []string{resource.EndpointType, resource.ClusterType, resource.RouteType, resource.ListenerType}
-}
-
 // resourceKey identifies a resource.
-type resourceKey struct{ typeURL, name string }
+type resourceKey struct {
+	kind kind
+	name string
+}
 
 // owner is what a resource is published for: a Kubernetes Service port or a configured service.
 type owner struct {
@@ -31,9 +30,9 @@ type owner struct {
 
 // entry is one resource.
 type entry struct {
-	// resource is nil until it is set.
-	resource proto.Message
-	owners   []owner
+	// content is nil until it is set.
+	content *anypb.Any
+	owners  []owner
 	// leaving are former owners: those who see the resource for them still do until the time.
 	leaving map[owner]time.Time
 }
@@ -105,7 +104,7 @@ func (c *catalog) disown(key resourceKey, name string, now time.Time) {
 
 // leave keeps a cluster or endpoints visible to those who see them for an owner.
 func (c *catalog) leave(key resourceKey, by owner, now time.Time) {
-	if key.typeURL == resource.ListenerType || key.typeURL == resource.RouteType {
+	if key.kind == listeners || key.kind == routes {
 		return
 	}
 	one, until := c.entries[key], now.Add(removalDelay)
@@ -124,32 +123,28 @@ func (c *catalog) owned(key resourceKey) bool {
 
 // set gives a resource its content; content that is equal is no change. Content that a client could not read is logged
 // and not published: the last one stays.
-func (c *catalog) set(key resourceKey, content proto.Message) {
+func (c *catalog) set(key resourceKey, message proto.Message) {
 	one := c.entries[key]
-	if one == nil || one.resource != nil && proto.Equal(one.resource, content) {
+	if one == nil {
 		return
 	}
-	if err := check(content); err != nil {
-		c.logger.Error("a resource is not published over xDS", "type", shortType(key.typeURL), "name", key.name, "error", err)
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
+	if err == nil && one.content != nil && bytes.Equal(one.content.GetValue(), value) {
 		return
 	}
-	one.resource = content
+	if rules, ok := message.(validator); ok && err == nil {
+		err = rules.Validate()
+	}
+	if err != nil {
+		c.logger.Error("a resource is not published over xDS", "type", key.kind, "name", key.name, "error", err)
+		return
+	}
+	one.content = &anypb.Any{TypeUrl: key.kind.typeURL(), Value: value}
 	c.dirty[key] = struct{}{}
 }
 
 // validator is implemented by the messages of Envoy's API: the rules of their fields.
 type validator interface{ Validate() error }
-
-// check returns why a message cannot be sent.
-func check(content proto.Message) error {
-	if _, err := proto.Marshal(content); err != nil {
-		return err
-	}
-	if rules, ok := content.(validator); ok {
-		return rules.Validate()
-	}
-	return nil
-}
 
 // expire removes what is due, and returns when something will be due next; zero for never.
 func (c *catalog) expire(now time.Time) (next time.Time) {
@@ -173,71 +168,40 @@ func (c *catalog) expire(now time.Time) (next time.Time) {
 	return time.Time{}
 }
 
-// flush brings all views up to date: endpoints and clusters are added before the routes and listeners that lead to
-// them, and removed after these. Noticed is when the source noticed the earliest change of endpoints; zero if unknown.
-// It returns the number of changes by type.
-func (c *catalog) flush(noticed time.Time) map[string]int {
+// flush brings all views up to date. Noticed is when the source noticed the earliest change of endpoints; zero if
+// unknown. It returns the number of changes by kind.
+func (c *catalog) flush(noticed time.Time) (counts [kinds]int) {
 	if len(c.dirty) == 0 {
-		return nil
+		return counts
 	}
-	changes := map[string]int{}
-	byType := map[string][]string{}
-	for key := range c.dirty {
-		byType[key.typeURL] = append(byType[key.typeURL], key.name)
-	}
-	c.dirty = map[resourceKey]struct{}{} // A map that was large stays slow to read.
-	order := typeURLs()
-	for _, removals := range []bool{false, true} { // Additions, then removals in the opposite order.
-		for _, typeURL := range order {
-			if len(byType[typeURL]) > 0 {
-				changes[typeURL] += c.flushType(typeURL, byType[typeURL], removals, noticed)
-			}
-		}
-		slices.Reverse(order)
-	}
-	return changes
-}
-
-// flushType brings the named resources of a type up to date in all views: those that are removed, or all others.
-func (c *catalog) flushType(typeURL string, names []string, removals bool, noticed time.Time) (changes int) {
 	for _, seen := range c.views {
-		part := c.part(seen, typeURL, names, removals)
-		if len(part) == 0 {
-			continue
+		changes := make([]change, 0, len(c.dirty))
+		for key := range c.dirty {
+			changes = append(changes, change{key, c.visible(seen, key)})
 		}
-		count, err := seen.update(typeURL, part, noticed)
-		if err != nil {
-			c.logger.Error("resources are not published over xDS", "type", shortType(typeURL), "error", err)
-		}
-		changes += count
-	}
-	return changes
-}
-
-// part returns the changes to the named resources in a view: those that are removed from it, or all others.
-func (c *catalog) part(seen *view, typeURL string, names []string, removed bool) map[string]proto.Message {
-	part := map[string]proto.Message{}
-	for _, name := range names {
-		content := c.visible(seen, resourceKey{typeURL, name})
-		if (content == nil) == removed {
-			part[name] = content
+		for of, count := range seen.apply(changes, noticed) {
+			counts[of] += count
 		}
 	}
-	return part
+	if len(c.dirty) > keptMarks {
+		c.dirty = map[resourceKey]struct{}{} // A map that was large stays slow to read.
+	}
+	clear(c.dirty)
+	return counts
 }
 
 // visible returns what a view shows of a resource; nil for nothing. What is leaving stays where it is shown.
-func (c *catalog) visible(seen *view, key resourceKey) proto.Message {
+func (c *catalog) visible(seen *view, key resourceKey) *anypb.Any {
 	one := c.entries[key]
-	if one == nil || one.resource == nil {
+	if one == nil || one.content == nil {
 		return nil
 	}
 	if slices.ContainsFunc(one.owners, seen.sees) {
-		return one.resource
+		return one.content
 	}
 	for by := range one.leaving {
-		if seen.sees(by) && seen.has(key.typeURL, key.name) {
-			return one.resource
+		if seen.sees(by) && seen.has(key) {
+			return one.content
 		}
 	}
 	return nil

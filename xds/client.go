@@ -11,7 +11,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // Client is one stream, for the API.
@@ -67,20 +67,16 @@ const (
 
 // client returns the state of the stream.
 func (s *stream) client() Client {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	protocol := "sotw"
-	if s.delta {
-		protocol = "delta"
-	}
+	s.view.mu.Lock()
+	defer s.view.mu.Unlock()
 	one := Client{
 		Node: s.nodeID(), Address: s.address, Identity: s.identity, Namespaces: s.namespaces, Agent: agent(s.node),
-		Protocol: protocol, Since: s.since, Types: []ClientType{},
+		Protocol: s.protocol.name(), Since: s.since, Types: []ClientType{},
 	}
-	for typeURL, state := range s.types {
-		shown := state.clientType(shortType(typeURL))
-		shown.Missing = s.view.lacks(typeURL, shown.Names)
-		one.Types = append(one.Types, shown)
+	for _, state := range s.types {
+		if state != nil {
+			one.Types = append(one.Types, state.clientType())
+		}
 	}
 	one.Status = worst(one.Types)
 	slices.SortFunc(one.Types, func(a, b ClientType) int { return strings.Compare(a.Type, b.Type) })
@@ -103,13 +99,12 @@ func agent(node *corev3.Node) string {
 }
 
 // clientType returns the state of a type.
-func (s *subscription) clientType(kind string) ClientType {
-	names := slices.AppendSeq([]string{}, maps.Keys(s.names.SubscribedResources()))
-	if s.names.IsWildcard() {
-		names = append(names, wildcard)
+func (s *subscription) clientType() ClientType {
+	names := s.listed()
+	one := ClientType{
+		Type: s.collection.kind.String(), Names: names, Missing: s.collection.lacks(names), Sent: s.sent,
+		Acknowledged: s.acked, Rejected: s.rejected,
 	}
-	slices.Sort(names)
-	one := ClientType{Type: kind, Names: names, Sent: s.sent, Acknowledged: s.acked, Rejected: s.rejected}
 	if !s.sentAt.IsZero() {
 		sent := s.sentAt
 		one.SentAt, one.Status = &sent, StatusPending
@@ -154,12 +149,16 @@ type Resource struct {
 	// Name is its name.
 	Name string `json:"name"`
 
-	content proto.Message
+	content *anypb.Any
 }
 
 // MarshalJSON returns type and name with the content (resource) in the JSON form of Protocol Buffers.
 func (r Resource) MarshalJSON() ([]byte, error) {
-	content, err := protojson.Marshal(r.content)
+	message, err := r.content.UnmarshalNew()
+	if err != nil {
+		return nil, fmt.Errorf("decoding %s %s: %w", r.Type, r.Name, err)
+	}
+	content, err := protojson.Marshal(message)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %s: %w", r.Type, r.Name, err)
 	}
@@ -187,33 +186,33 @@ func (s *Server) Resources(node string) (resources []Resource, ok bool) {
 	return slices.CompactFunc(resources, func(a, b Resource) bool { return a.Type == b.Type && a.Name == b.Name }), ok
 }
 
-// subscribed returns the names of the stream's subscriptions by type URL, and the id of its node. The names of a type
-// that is subscribed as a whole are nil.
-func (s *stream) subscribed() (names map[string][]string, node string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	names = make(map[string][]string, len(s.types))
-	for typeURL, one := range s.types {
-		if names[typeURL] = nil; !one.names.IsWildcard() {
-			names[typeURL] = slices.AppendSeq([]string{}, maps.Keys(one.names.SubscribedResources()))
+// subscribed returns the names of the stream's subscriptions by kind, and the id of its node. The names of a type that
+// is subscribed as a whole are nil.
+func (s *stream) subscribed() (names map[kind][]string, node string) {
+	s.view.mu.Lock()
+	defer s.view.mu.Unlock()
+	names = map[kind][]string{}
+	for of, one := range s.types {
+		switch {
+		case one == nil:
+		case one.wildcard:
+			names[kind(of)] = nil
+		default:
+			names[kind(of)] = one.listed()
 		}
 	}
 	return names, s.nodeID()
 }
 
-// shown returns the resources of the types in names, or of all types for nil, for the API.
-func (v *view) shown(names map[string][]string) []Resource {
+// shown returns the resources of the kinds in names, or of all kinds for nil, for the API.
+func (v *view) shown(names map[kind][]string) []Resource {
 	var all []Resource
-	for _, typeURL := range typeURLs() {
-		wanted, subscribed := names[typeURL]
-		if names != nil && !subscribed {
-			continue
-		}
-		for name, content := range v.resources(typeURL, wanted) {
-			all = append(all, Resource{Type: shortType(typeURL), Name: name, content: content})
+	for of := range kinds {
+		if wanted, subscribed := names[of]; names == nil || subscribed {
+			all = append(all, v.resources(of, wanted)...)
 		}
 	}
-	slices.SortFunc(all, compareResources)
+	slices.SortStableFunc(all, func(a, b Resource) int { return strings.Compare(a.Type, b.Type) })
 	return all
 }
 

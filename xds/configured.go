@@ -120,25 +120,24 @@ func (l *loop) translate(name string, state *pipeline.State, now time.Time) {
 	for _, used := range before.depends {
 		remove(l.users, used, name)
 	}
-	l.forget(before.bundle, name)
+	l.forget(before.composed, name)
 	definition := l.lookup(name)
 	if definition == nil || strings.HasSuffix(name, "@"+pipeline.InternalProvider) {
 		delete(l.services, name)
-		l.withdraw(before.bundle, name, now)
+		l.withdraw(before.keys, nil, name, now)
 		return
 	}
-	after := &service{}
-	var err error
-	if after.bundle, after.depends, err = translation.OfService(name, definition, l.lookup); err != nil {
-		after.bundle, l.reasons[name] = translation.Bundle{}, err.Error()
+	bundle, depends, err := translation.OfService(name, definition, l.lookup)
+	if err != nil {
+		bundle, l.reasons[name] = translation.Bundle{}, err.Error()
 	}
-	for _, used := range after.depends {
+	for _, used := range depends {
 		insert(l.users, used, name)
 	}
+	after := &service{depends: depends, namespace: originNamespace(state, name)}
 	l.services[name] = after
-	after.namespace = originNamespace(state, name)
-	l.publish(after.bundle, owner{name: name, namespace: after.namespace}, now)
-	l.replace(before.bundle, after.bundle, name, now)
+	after.published = l.publish(bundle, owner{name: name, namespace: after.namespace}, now)
+	l.withdraw(before.keys, after.keys, name, now)
 }
 
 // originNamespace returns the namespace of the Kubernetes object that declares a service; empty for other sources.

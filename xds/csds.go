@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"slices"
 
 	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -52,20 +50,20 @@ func (s *services) StreamClientStatus(inner statusv3.ClientStatusDiscoveryServic
 
 // status returns the state of the stream in the form of CSDS.
 func (s *stream) status() *statusv3.ClientConfig {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.view.mu.Lock()
+	defer s.view.mu.Unlock()
 	config := &statusv3.ClientConfig{Node: s.node, ClientScope: s.address}
 	if config.GetNode() == nil {
 		config.Node = &corev3.Node{}
 	}
-	for typeURL, one := range s.types {
-		names := slices.Collect(maps.Keys(one.names.SubscribedResources()))
-		missing := setOf(s.view.lacks(typeURL, names))
-		if one.names.IsWildcard() {
-			names = append(names, wildcard)
+	for _, one := range s.types {
+		if one == nil {
+			continue
 		}
+		names := one.listed()
+		missing := setOf(one.collection.lacks(names))
 		for _, name := range names {
-			shown := one.config(typeURL, name)
+			shown := one.config(name)
 			if missing[name] {
 				shown.ClientStatus = adminv3.ClientResourceStatus_DOES_NOT_EXIST
 			}
@@ -76,9 +74,9 @@ func (s *stream) status() *statusv3.ClientConfig {
 }
 
 // config returns the state of one subscribed resource in the form of CSDS.
-func (s *subscription) config(typeURL, name string) *statusv3.ClientConfig_GenericXdsConfig {
+func (s *subscription) config(name string) *statusv3.ClientConfig_GenericXdsConfig {
 	config := &statusv3.ClientConfig_GenericXdsConfig{
-		TypeUrl: typeURL, Name: name, VersionInfo: s.acked, ClientStatus: adminv3.ClientResourceStatus_REQUESTED,
+		TypeUrl: s.collection.kind.typeURL(), Name: name, VersionInfo: s.acked, ClientStatus: adminv3.ClientResourceStatus_REQUESTED,
 		ConfigStatus: statusv3.ConfigStatus_NOT_SENT,
 	}
 	if !s.ackedAt.IsZero() {

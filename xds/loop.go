@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/pipeline"
 	translation "github.com/sluiceproxy/sluice/xds/resource"
@@ -40,9 +38,15 @@ type composition struct {
 	owners map[string]bool
 }
 
+// published is what is kept of a bundle: its resources, and those of them that are composed.
+type published struct {
+	keys     []resourceKey
+	composed []string
+}
+
 // service is a configured service.
 type service struct {
-	bundle    translation.Bundle
+	published
 	depends   []string
 	namespace string // that it is declared in
 }
@@ -72,8 +76,10 @@ func (l *loop) step(now time.Time, state *pipeline.State) (next time.Time) {
 		return time.Time{}
 	}
 	next = l.catalog.expire(now)
-	for typeURL, count := range l.catalog.flush(earliestNotice(sets)) {
-		l.publisher.options.Meter.Changed(shortType(typeURL), count)
+	for of, count := range l.catalog.flush(earliestNotice(sets)) {
+		if count > 0 {
+			l.publisher.options.Meter.Changed(kind(of).String(), count)
+		}
 	}
 	if !l.started {
 		l.started = true
@@ -108,8 +114,8 @@ func (l *loop) applySet(key string, set dynamic.EndpointSet, now time.Time) {
 		succeeded = set.Deleted && len(l.hosts[names[0]]) > 0
 	}
 	// Clients use the endpoints of a set whose host has gone to another set until they have the cluster of that one.
-	if endpoints := (resourceKey{resource.EndpointType, key}); !succeeded || l.catalog.owned(endpoints) {
-		l.catalog.set(endpoints, translation.Assignment(key, set.Endpoints))
+	if own := (resourceKey{endpoints, key}); !succeeded || l.catalog.owned(own) {
+		l.catalog.set(own, translation.Assignment(key, set.Endpoints))
 	}
 	for name := range l.parts[key] {
 		l.compose(name)
@@ -138,7 +144,7 @@ func (l *loop) elect(host, key string, deleted bool, now time.Time) {
 		l.publish(translation.OfSet(after), owner{name: after, namespace: namespaceOf(after)}, now)
 	}
 	if before != "" {
-		l.withdraw(translation.OfSet(before), before, now)
+		l.withdraw(publishedOf(translation.OfSet(before)).keys, nil, before, now)
 	}
 }
 
@@ -158,37 +164,41 @@ func namespaceOf(key string) string {
 	return parts[1]
 }
 
-// keysOf returns the resources of a bundle, with the EDS resources that its clusters name.
-func keysOf(bundle translation.Bundle) map[resourceKey]struct{} {
-	keys := map[resourceKey]struct{}{}
+// publishedOf returns what is kept of a bundle, with the EDS resources that its clusters name.
+func publishedOf(bundle translation.Bundle) published {
+	var kept published
 	for _, one := range bundle.Listeners {
-		keys[resourceKey{resource.ListenerType, one.GetName()}] = struct{}{}
+		kept.keys = append(kept.keys, resourceKey{listeners, one.GetName()})
 	}
 	for _, one := range bundle.Routes {
-		keys[resourceKey{resource.RouteType, one.GetName()}] = struct{}{}
+		kept.keys = append(kept.keys, resourceKey{routes, one.GetName()})
 	}
 	for _, one := range bundle.Clusters {
-		keys[resourceKey{resource.ClusterType, one.GetName()}] = struct{}{}
-		if name := one.GetEdsClusterConfig().GetServiceName(); name != "" {
-			keys[resourceKey{resource.EndpointType, name}] = struct{}{}
+		kept.keys = append(kept.keys, resourceKey{clusters, one.GetName()})
+		if own := (resourceKey{endpoints, one.GetEdsClusterConfig().GetServiceName()}); own.name != "" &&
+			!slices.Contains(kept.keys, own) {
+			kept.keys = append(kept.keys, own)
 		}
 	}
-	return keys
+	for _, one := range bundle.Assignments {
+		kept.composed = append(kept.composed, one.Name)
+	}
+	return kept
 }
 
-// forget drops how the EDS resources of a bundle are composed, unless another owner has them too.
-func (l *loop) forget(bundle translation.Bundle, by string) {
-	for _, one := range bundle.Assignments {
-		known := l.composed[one.Name]
+// forget drops how EDS resources are composed, unless another owner has them too.
+func (l *loop) forget(composed []string, by string) {
+	for _, name := range composed {
+		known := l.composed[name]
 		if known == nil {
 			continue
 		}
 		if delete(known.owners, by); len(known.owners) > 0 {
 			continue
 		}
-		delete(l.composed, one.Name)
+		delete(l.composed, name)
 		for _, key := range known.Keys() {
-			remove(l.parts, key, one.Name)
+			remove(l.parts, key, name)
 		}
 	}
 }
@@ -210,19 +220,20 @@ func (l *loop) compositionOf(one translation.Mixed, by string) {
 	}
 }
 
-// publish puts the resources of a bundle into the catalog.
-func (l *loop) publish(bundle translation.Bundle, by owner, now time.Time) {
-	for key := range keysOf(bundle) {
+// publish puts the resources of a bundle into the catalog, and returns what is kept of it.
+func (l *loop) publish(bundle translation.Bundle, by owner, now time.Time) published {
+	kept := publishedOf(bundle)
+	for _, key := range kept.keys {
 		l.catalog.own(key, by, now)
 	}
 	for _, one := range bundle.Listeners {
-		l.catalog.set(resourceKey{resource.ListenerType, one.GetName()}, one)
+		l.catalog.set(resourceKey{listeners, one.GetName()}, one)
 	}
 	for _, one := range bundle.Routes {
-		l.catalog.set(resourceKey{resource.RouteType, one.GetName()}, one)
+		l.catalog.set(resourceKey{routes, one.GetName()}, one)
 	}
 	for _, one := range bundle.Clusters {
-		l.catalog.set(resourceKey{resource.ClusterType, one.GetName()}, one)
+		l.catalog.set(resourceKey{clusters, one.GetName()}, one)
 		if key := one.GetEdsClusterConfig().GetServiceName(); key != "" && !slices.ContainsFunc(bundle.Assignments,
 			func(composed translation.Mixed) bool { return composed.Name == key }) {
 			l.assign(key)
@@ -232,12 +243,13 @@ func (l *loop) publish(bundle translation.Bundle, by owner, now time.Time) {
 		l.compositionOf(one, by.name)
 		l.compose(one.Name)
 	}
+	return kept
 }
 
 // compose gives an EDS resource of several sets and addresses its endpoints.
 func (l *loop) compose(name string) {
 	one := l.composed[name]
-	l.catalog.set(resourceKey{resource.EndpointType, name}, one.Assignment(func(key string) (dynamic.EndpointSet, bool) {
+	l.catalog.set(resourceKey{endpoints, name}, one.Assignment(func(key string) (dynamic.EndpointSet, bool) {
 		set, ok := l.sets[key]
 		return set, ok
 	}))
@@ -246,20 +258,14 @@ func (l *loop) compose(name string) {
 // assign gives an EDS resource of one set its endpoints: none if the set has not arrived. Without the resource the
 // calls of a gRPC client would wait instead of failing.
 func (l *loop) assign(key string) {
-	l.catalog.set(resourceKey{resource.EndpointType, key}, translation.Assignment(key, l.sets[key].Endpoints))
+	l.catalog.set(resourceKey{endpoints, key}, translation.Assignment(key, l.sets[key].Endpoints))
 }
 
-// replace withdraws the resources of a bundle that its successor has not.
-func (l *loop) replace(before, after translation.Bundle, by string, now time.Time) {
-	kept := keysOf(after)
-	for key := range keysOf(before) {
-		if _, ok := kept[key]; !ok {
+// withdraw removes the resources of an owner that its successor has not.
+func (l *loop) withdraw(before, after []resourceKey, by string, now time.Time) {
+	for _, key := range before {
+		if !slices.Contains(after, key) {
 			l.catalog.disown(key, by, now)
 		}
 	}
-}
-
-// withdraw removes all resources of a bundle.
-func (l *loop) withdraw(bundle translation.Bundle, by string, now time.Time) {
-	l.replace(bundle, translation.Bundle{}, by, now)
 }

@@ -1,9 +1,6 @@
 package xds
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // Meter counts what is published; metrics.XDS does. A type is lds, rds, cds or eds. Its methods may be called from any
 // goroutine.
@@ -35,27 +32,3 @@ func (noMeter) Acknowledged(time.Duration) {}
 func (noMeter) Rejected(string)            {}
 func (noMeter) Expired(string)             {}
 func (noMeter) Overdue()                   {}
-
-// The types in metrics, the API and messages.
-const (
-	shortListener = "lds"
-	shortRoute    = "rds"
-	shortCluster  = "cds"
-	shortEndpoint = "eds"
-)
-
-// shortType returns lds, rds, cds or eds for the URL of a type, and other for any other type.
-func shortType(typeURL string) string {
-	_, name, _ := strings.Cut(typeURL, "/")
-	switch name {
-	case "envoy.config.listener.v3.Listener":
-		return shortListener
-	case "envoy.config.route.v3.RouteConfiguration":
-		return shortRoute
-	case "envoy.config.cluster.v3.Cluster":
-		return shortCluster
-	case "envoy.config.endpoint.v3.ClusterLoadAssignment":
-		return shortEndpoint
-	}
-	return "other"
-}

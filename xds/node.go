@@ -5,18 +5,13 @@ import (
 	"unicode"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"google.golang.org/protobuf/proto"
 )
 
 // maxNodeText is how much is kept of a text of a client's node, in bytes.
 const maxNodeText = 256
 
-// shrink leaves of a node what identifies the client. It changes the node itself, since the implementation of the
-// protocol keeps it as long as the stream.
-func shrink(node *corev3.Node) {
-	if node == nil {
-		return
-	}
+// shrunk returns what identifies a client, in a bounded size.
+func shrunk(node *corev3.Node) *corev3.Node {
 	kept := &corev3.Node{
 		Id: printable(node.GetId()), Cluster: printable(node.GetCluster()), UserAgentName: printable(node.GetUserAgentName()),
 	}
@@ -28,8 +23,7 @@ func shrink(node *corev3.Node) {
 			Region: printable(from.GetRegion()), Zone: printable(from.GetZone()), SubZone: printable(from.GetSubZone()),
 		}
 	}
-	proto.Reset(node)
-	proto.Merge(node, kept)
+	return kept
 }
 
 // printable returns the begin of a text with ? in the place of what cannot be printed.

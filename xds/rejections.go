@@ -14,34 +14,32 @@ const (
 )
 
 // rejectionRef returns the object that has the verdict of a client on a type.
-func rejectionRef(node, typeURL string) dynamic.Ref {
-	return dynamic.Ref{Kind: dynamic.KindSource, Name: "xds client " + node + " " + shortType(typeURL)}
+func rejectionRef(node string, of kind) dynamic.Ref {
+	return dynamic.Ref{Kind: dynamic.KindSource, Name: "xds client " + node + " " + of.String()}
 }
 
 // rejectedType is what a verdict is about: a type of a stream. Several streams may have the same node.
 type rejectedType struct {
-	stream  uint64
-	typeURL string
+	stream uint64
+	kind   kind
 }
 
 // reject notes the verdict of a client that has not accepted a response.
-func (p *Publisher) reject(stream uint64, typeURL, node string, rejection *Rejection) {
-	key := rejectedType{stream, typeURL}
+func (p *Publisher) reject(key rejectedType, node string, rejection *Rejection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, known := p.rejections[key]; !known && len(p.rejections) >= maxRejections {
 		return
 	}
 	p.rejections[key] = dynamic.Verdict{
-		Ref: rejectionRef(node, typeURL), Status: dynamic.Degraded, Code: dynamic.CodeRejectedByClient,
+		Ref: rejectionRef(node, key.kind), Status: dynamic.Degraded, Code: dynamic.CodeRejectedByClient,
 		Reason: "the client has rejected version " + rejection.Version + ": " + rejection.Message,
 	}
 	p.announce()
 }
 
 // accept drops the verdict of a client that has accepted a response, or has disconnected.
-func (p *Publisher) accept(stream uint64, typeURL string) {
-	key := rejectedType{stream, typeURL}
+func (p *Publisher) accept(key rejectedType) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, known := p.rejections[key]; known {

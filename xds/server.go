@@ -5,9 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
@@ -17,9 +18,6 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/service/route/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	"github.com/envoyproxy/go-control-plane/pkg/server/config"
-	"github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
-	"github.com/envoyproxy/go-control-plane/pkg/server/sotw/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -27,6 +25,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/proto"
 )
 
 const (
@@ -48,6 +48,8 @@ const (
 	maxHeaderBytes = 16 << 10
 	// windowBytes is how much of requests a client may send before they are read.
 	windowBytes = 256 << 10
+	// bufferBytes is the size of the buffers of a connection.
+	bufferBytes = 4 << 10
 	// streamsPerConnection bounds the streams of one connection.
 	streamsPerConnection = 100
 )
@@ -80,7 +82,7 @@ type Server struct {
 	// open counts all streams, with those of the client status service, and byIdentity those of each identity.
 	open       int
 	byIdentity map[string]int
-	stopped    context.Context
+	stopped    bool
 }
 
 // NewServer returns a server that listens when Serve is called.
@@ -90,7 +92,6 @@ func NewServer(publisher *Publisher, options ServerOptions) *Server {
 
 // Serve accepts connections on listener until ctx ends, and closes it.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	s.stopped = ctx
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: pingInterval, Timeout: pingTimeout, MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace,
@@ -100,9 +101,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxConcurrentStreams(streamsPerConnection),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
-		// Most connections are silent most of the time, and requests are small: windows of a fixed size need no measurement
+		grpc.InTapHandle(cancelable),
+		// Most connections are silent most of the time, and messages are small: windows of a fixed size need no measurement
 		// of the bandwidth.
-		grpc.ReadBufferSize(4 << 10),
+		grpc.ReadBufferSize(bufferBytes),
+		grpc.WriteBufferSize(bufferBytes),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(windowBytes),
 		grpc.StreamInterceptor(s.intercept),
@@ -113,16 +116,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	server := grpc.NewServer(options...)
 	s.register(server)
-	var ending sync.WaitGroup
-	defer ending.Wait()
-	ended := make(chan struct{})
-	defer close(ended)
-	ending.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-ended:
-			return
-		}
+	ctx, cancel := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer cancel()
+	background.Go(func() { s.endOverdue(ctx) })
+	background.Go(func() {
+		<-ctx.Done()
+		s.stop()
 		force := time.AfterFunc(drainTimeout, server.Stop)
 		defer force.Stop()
 		server.GracefulStop()
@@ -143,8 +144,45 @@ func (s *Server) register(server *grpc.Server) {
 	statusv3.RegisterClientStatusDiscoveryServiceServer(server, service)
 }
 
-// streamKey is the key of a stream's state in its context.
+// endOverdue ends the streams whose clients do not read, until ctx ends.
+func (s *Server) endOverdue(ctx context.Context) {
+	ticker := time.NewTicker(sendTimeout / 4)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, one := range s.snapshot() {
+			if one.overdue() {
+				s.publisher.options.Meter.Overdue()
+				one.cancel(status.Error(codes.DeadlineExceeded, "the client does not read"))
+			}
+		}
+	}
+}
+
+// stop ends all streams; later ones are refused.
+func (s *Server) stop() {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	for _, one := range s.snapshot() {
+		one.cancel(nil)
+	}
+}
+
+// cancelKey is the key of the function in a context that cancels it, and streamKey that of the state of a stream.
+type cancelKey struct{}
 type streamKey struct{}
+
+// cancelable gives the context of a call a function that cancels it: a stream that waits for a request or for room to
+// send ends with its context.
+func cancelable(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return context.WithValue(ctx, cancelKey{}, cancel), nil
+}
 
 // admit returns the state of a new stream, with what its client may see.
 func (s *Server) admit(ctx context.Context) (*stream, error) {
@@ -154,8 +192,10 @@ func (s *Server) admit(ctx context.Context) (*stream, error) {
 		return nil, status.Error(codes.Unavailable, "the configuration is not complete yet")
 	}
 	one := &stream{
-		publisher: s.publisher, view: s.publisher.all, since: time.Now(), types: map[string]*subscription{},
-		unknown: map[string]struct{}{},
+		publisher: s.publisher, view: s.publisher.all, since: time.Now(), cancel: func(error) {},
+	}
+	if cancel, ok := ctx.Value(cancelKey{}).(context.CancelCauseFunc); ok {
+		one.cancel = cancel
 	}
 	if from, ok := peer.FromContext(ctx); ok {
 		one.address = from.Addr.String()
@@ -211,6 +251,10 @@ func (s *Server) intercept(
 	if err != nil {
 		return err
 	}
+	one.send, one.protocol = func(response proto.Message) error { return inner.SendMsg(response) }, world{}
+	if strings.Contains(info.FullMethod, "/Delta") {
+		one.protocol = delta{}
+	}
 	if err := s.begin(one); err != nil {
 		return err
 	}
@@ -219,22 +263,7 @@ func (s *Server) intercept(
 	if err := inner.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
-	timed := &timedStream{ServerStream: inner, ctx: context.WithValue(inner.Context(), streamKey{}, one)}
-	ended := make(chan error, 1)
-	go func() { ended <- handler(server, timed) }() // It ends with the call.
-	look := time.NewTicker(sendTimeout / 4)
-	defer look.Stop()
-	for {
-		select {
-		case err := <-ended:
-			return err
-		case <-look.C:
-			if timed.overdue() {
-				s.publisher.options.Meter.Overdue()
-				return status.Error(codes.DeadlineExceeded, "the client does not read")
-			}
-		}
-	}
+	return handler(server, &admittedStream{inner, context.WithValue(inner.Context(), streamKey{}, one)})
 }
 
 // count counts a stream unless there are too many.
@@ -272,6 +301,9 @@ func (s *Server) begin(one *stream) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stopped {
+		one.cancel(nil)
+	}
 	s.last++
 	one.id = s.last
 	s.streams[one.id] = one
@@ -283,64 +315,89 @@ func (s *Server) end(one *stream) {
 	delete(s.streams, one.id)
 	s.mu.Unlock()
 	s.discount(one.identity)
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	for typeURL, state := range one.types {
-		if state.rejected != nil {
-			s.publisher.accept(one.id, typeURL)
+	one.cancel(nil)
+	one.end()
+}
+
+// admittedStream is a stream with its state in the context.
+type admittedStream struct {
+	grpc.ServerStream
+
+	ctx context.Context
+}
+
+// Context returns the context of the stream.
+func (a *admittedStream) Context() context.Context { return a.ctx }
+
+// worldStream and deltaStream are the streams of the two protocols.
+type (
+	worldStream = grpc.BidiStreamingServer[discoveryv3.DiscoveryRequest, discoveryv3.DiscoveryResponse]
+	deltaStream = grpc.BidiStreamingServer[discoveryv3.DeltaDiscoveryRequest, discoveryv3.DeltaDiscoveryResponse]
+)
+
+// serveWorld serves a state-of-the-world stream of one type, or of all for resource.AnyType.
+func (s *Server) serveWorld(inner worldStream, typeURL string) error {
+	one := streamOf(inner)
+	for {
+		request, err := inner.Recv()
+		if err != nil {
+			return ending(inner.Context(), err)
+		}
+		if request.TypeUrl, err = typeOf(request.GetTypeUrl(), typeURL); err == nil {
+			err = one.receiveWorld(request)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// timedStream is a stream that notes since when it sends. A client that does not read loses its stream.
-type timedStream struct {
-	grpc.ServerStream
-
-	ctx   context.Context
-	since atomic.Int64 // when the message began that is being sent, in nanoseconds since 1970; 0 for none
-}
-
-// Context returns the context of the stream.
-func (t *timedStream) Context() context.Context { return t.ctx }
-
-// SendMsg sends a message, and waits while the client makes no room for it.
-func (t *timedStream) SendMsg(message any) error {
-	t.since.Store(time.Now().UnixNano())
-	defer t.since.Store(0)
-	return t.ServerStream.SendMsg(message)
-}
-
-// overdue reports whether a message has been waiting for longer than sendTimeout.
-func (t *timedStream) overdue() bool {
-	since := t.since.Load()
-	return since != 0 && time.Since(time.Unix(0, since)) > sendTimeout
-}
-
-// serveWorld serves a state-of-the-world stream of one type, or of all for resource.AnyType.
-func (s *Server) serveWorld(inner worldStream, typeURL string) error {
-	one := streamOf(inner.Context())
-	return sotw.NewServer(s.stopped, one.view, one, serverOptions()...).StreamHandler(inner, typeURL)
-}
-
 // serveDelta serves an incremental stream.
 func (s *Server) serveDelta(inner deltaStream, typeURL string) error {
-	one := streamOf(inner.Context())
-	one.mu.Lock()
-	one.delta, one.typeURL = true, typeURL
-	one.mu.Unlock()
-	return delta.NewServer(s.stopped, one.view, one, serverOptions()...).DeltaStreamHandler(inner, typeURL)
-}
-
-// serverOptions returns the options of the protocol: responses keep the order of the changes, and a request without
-// names means all resources for listeners and clusters only, as the protocol defines.
-func serverOptions() []config.XDSOption {
-	return []config.XDSOption{
-		sotw.WithOrderedADS(),
-		config.DeactivateLegacyWildcardForTypes([]string{resource.EndpointType, resource.RouteType}),
+	one := streamOf(inner)
+	for {
+		request, err := inner.Recv()
+		if err != nil {
+			return ending(inner.Context(), err)
+		}
+		if request.TypeUrl, err = typeOf(request.GetTypeUrl(), typeURL); err == nil {
+			err = one.receiveDelta(request)
+		}
+		if err != nil {
+			return err
+		}
 	}
 }
 
-func streamOf(ctx context.Context) *stream {
-	one, _ := ctx.Value(streamKey{}).(*stream)
+// streamOf returns the state of a stream.
+func streamOf(inner grpc.ServerStream) *stream {
+	one, _ := inner.Context().Value(streamKey{}).(*stream)
 	return one
+}
+
+// typeOf returns the type of a request, which may leave it out on a stream of one type.
+func typeOf(requested, served string) (string, error) {
+	switch {
+	case requested == "" && served == resource.AnyType:
+		return "", status.Error(codes.InvalidArgument, "the request has no type")
+	case requested == "":
+		return served, nil
+	case served != resource.AnyType && requested != served:
+		return "", status.Errorf(codes.InvalidArgument, "the stream is for %s", served)
+	}
+	return requested, nil
+}
+
+// ending returns the error that ends a stream of which no request can be received any more.
+func ending(ctx context.Context, err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		if _, ok := status.FromError(cause); ok {
+			return cause
+		}
+		return nil // The server stops.
+	}
+	return err
 }

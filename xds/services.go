@@ -8,13 +8,6 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/service/route/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	serverstream "github.com/envoyproxy/go-control-plane/pkg/server/stream/v3"
-)
-
-// worldStream and deltaStream are the streams of the two protocols.
-type (
-	worldStream = serverstream.Stream
-	deltaStream = serverstream.DeltaStream
 )
 
 // services are the gRPC services of a Server. The unary methods, which are for REST clients, answer Unimplemented.

@@ -2,14 +2,16 @@ package xds
 
 import (
 	"context"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 const (
@@ -19,8 +21,8 @@ const (
 	maxUnknownTypes = 16
 )
 
-// stream is the state of one stream. It implements the callbacks of both protocols, which are called on the stream's
-// goroutine.
+// stream is the state of one stream. A response is composed from the latest state when it can be sent, so a client that
+// is slow misses states in between and delays no other.
 type stream struct {
 	publisher *Publisher
 	view      *view
@@ -30,197 +32,231 @@ type stream struct {
 	// namespaces are those that the client may see; nil for all.
 	namespaces []string
 	since      time.Time
-	// typeURL is the type of a stream of one type, and resource.AnyType for an aggregated one.
-	typeURL string
+	// cancel ends the stream, with the error that the client gets; nil for a normal end.
+	cancel context.CancelCauseFunc
+	// protocol has the requests and responses of one of the two protocols, and send sends a response.
+	protocol protocol
+	send     func(proto.Message) error
+	// sendingSince is when the response began that is being sent, in nanoseconds since 1970; 0 for none.
+	sendingSince atomic.Int64
+	// sends are the goroutines that send.
+	sends sync.WaitGroup
 
-	mu      sync.Mutex
-	delta   bool
+	// The lock of the view guards what follows.
 	node    *corev3.Node
-	types   map[string]*subscription // by type URL
-	unknown map[string]struct{}      // type URLs that are not published
+	types   [kinds]*subscription
+	unknown map[string]struct{} // type URLs that are not published
+	nonces  uint64
+	sending bool
+	ended   bool
 }
 
-// OnStreamOpen implements sotw.Callbacks.
-func (s *stream) OnStreamOpen(context.Context, int64, string) error { return nil }
-
-// OnStreamClosed implements sotw.Callbacks.
-func (s *stream) OnStreamClosed(int64, *corev3.Node) {}
-
-// OnDeltaStreamOpen implements delta.Callbacks.
-func (s *stream) OnDeltaStreamOpen(context.Context, int64, string) error { return nil }
-
-// OnDeltaStreamClosed implements delta.Callbacks.
-func (s *stream) OnDeltaStreamClosed(int64, *corev3.Node) {}
-
-// OnStreamRequest implements sotw.Callbacks. The names of a request are all names of the type. For listeners and
-// clusters a response contains all resources of the request, so a name that is missing from it does not exist; a
-// request without a version always gets one, so the version of a request is dropped while a name waits for an answer.
-func (s *stream) OnStreamRequest(_ int64, request *discoveryv3.DiscoveryRequest) error {
-	detail, typeURL := request.GetErrorDetail(), request.GetTypeUrl()
-	request.ErrorDetail, request.ResourceLocators = nil, nil // What is not used is not kept.
-	request.ProtoReflect().SetUnknown(nil)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one, err := s.subscriptionOf(request.GetNode(), typeURL)
-	if one == nil {
-		return err
-	}
-	nonce := request.GetResponseNonce()
-	if nonce != "" && nonce != one.nonce {
-		s.publisher.options.Meter.Expired(shortType(typeURL))
-	}
-	if one.expected != "" && nonce != one.expected {
-		return nil // The implementation of the protocol ignores it.
-	}
-	one.expected = ""
-	if len(request.GetResourceNames()) > maxNames {
-		return tooManyNames()
-	}
-	s.view.share(typeURL, request.GetResourceNames())
-	one.setNames(s.view, typeURL, request.GetResourceNames())
-	switch {
-	case nonce == "" || nonce != one.nonce:
-	case detail != nil:
-		s.rejected(typeURL, one, detail.GetMessage())
-	case request.GetVersionInfo() == one.sent:
-		s.acknowledged(typeURL, one)
-	}
-	switch {
-	case one.unanswered:
-		request.VersionInfo = ""
-	case detail != nil: // A rejection is not answered, also where the client has accepted no version yet.
-		request.VersionInfo = one.sent
-	}
-	return nil
+// protocol is state of the world or incremental.
+type protocol interface {
+	// name is that in the API.
+	name() string
+	// compose returns the next response of a subscription with the sum of the sizes of its resources, or nil when there
+	// is none to send. Without removals, what was removed stays to be sent.
+	compose(s *subscription, version, nonce string, removals bool) (response proto.Message, size int)
 }
 
-// OnStreamDeltaRequest implements delta.Callbacks.
-func (s *stream) OnStreamDeltaRequest(_ int64, request *discoveryv3.DeltaDiscoveryRequest) error {
-	detail := request.GetErrorDetail()
-	request.ErrorDetail, request.ResourceLocatorsSubscribe, request.ResourceLocatorsUnsubscribe = nil, nil, nil
-	request.ProtoReflect().SetUnknown(nil)
-	if request.GetTypeUrl() == "" {
-		request.TypeUrl = s.typeURL
+// begin has the caller send what is due. It is false while another one does, and after the end. The caller holds the
+// lock of the view.
+func (s *stream) begin() bool {
+	if s.sending || s.ended {
+		return false
 	}
-	typeURL, nonce := request.GetTypeUrl(), request.GetResponseNonce()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one, err := s.subscriptionOf(request.GetNode(), typeURL)
-	if one == nil {
-		return err
-	}
-	added, removed := request.GetResourceNamesSubscribe(), request.GetResourceNamesUnsubscribe()
-	if err := one.addNames(typeURL, added, removed); err != nil {
-		return err
-	}
-	switch {
-	case nonce == "":
-	case nonce != one.nonce:
-		s.publisher.options.Meter.Expired(shortType(typeURL))
-	case detail != nil:
-		s.rejected(typeURL, one, detail.GetMessage())
-	default:
-		s.acknowledged(typeURL, one)
-	}
-	return nil
+	s.sending = true
+	s.sends.Add(1)
+	return true
 }
 
-// subscriptionOf notes who sends a request, and returns the state of its type: nil for one that is not published. The
-// caller holds the lock.
-func (s *stream) subscriptionOf(node *corev3.Node, typeURL string) (*subscription, error) {
-	if node != nil && node != s.node { // The implementation of the protocol gives the first node to later requests.
-		shrink(node)
-		if s.node == nil {
-			s.node = node
+// flush sends what is due. It follows begin.
+func (s *stream) flush() {
+	defer s.sends.Done()
+	for {
+		response, sent := s.next()
+		if response == nil {
+			return
+		}
+		s.publisher.options.Meter.Sent(sent.kind.String(), sent.cause, sent.bytes)
+		s.sendingSince.Store(time.Now().UnixNano())
+		err := s.send(response)
+		s.sendingSince.Store(0)
+		if err != nil {
+			s.cancel(err) // The stream is broken; begin is not successful any more.
+			return
 		}
 	}
-	if one := s.types[typeURL]; one != nil {
-		return one, nil
+}
+
+// sent describes a response for the metrics.
+type sent struct {
+	kind  kind
+	cause string // request for the answer to a subscription, or push for a change
+	bytes int
+}
+
+// next returns the next response; nil when there is nothing to send. Additions go out in the order of the kinds, and
+// removals of a kind when none of a later kind is left.
+func (s *stream) next() (proto.Message, sent) {
+	s.view.mu.Lock()
+	defer s.view.mu.Unlock()
+	for of, one := range s.types {
+		if one == nil || !one.due() {
+			continue
+		}
+		version, nonce := s.view.version(kind(of)), strconv.FormatUint(s.nonces+1, 10)
+		notice := one.firstNotice()
+		response, size := s.protocol.compose(one, version, nonce, !s.removes(kind(of)+1))
+		if response == nil {
+			continue
+		}
+		s.nonces++
+		cause := one.responded(version, nonce, notice)
+		return response, sent{kind: kind(of), cause: cause, bytes: size}
 	}
-	if s.view.publishes(typeURL) {
-		one := &subscription{requests: true, unanswered: sentInFull(typeURL)}
-		s.types[typeURL] = one
-		return one, nil
+	s.sending = false
+	return nil, sent{}
+}
+
+// removes reports whether removals of a kind or of a later one are to be sent.
+func (s *stream) removes(from kind) bool {
+	for _, one := range s.types[from:] {
+		if one == nil {
+			continue
+		}
+		for changed := range one.marked {
+			if changed.content == nil {
+				return true
+			}
+		}
 	}
-	if _, known := s.unknown[typeURL]; known || typeURL == resource.AnyType {
-		return nil, nil
+	return false
+}
+
+// firstNotice returns when the source noticed the first change that is to be sent; zero if unknown.
+func (s *subscription) firstNotice() (first time.Time) {
+	if s.collection.kind != endpoints {
+		return first
+	}
+	for one := range s.marked {
+		if !one.noticed.IsZero() && (first.IsZero() || one.noticed.Before(first)) {
+			first = one.noticed
+		}
+	}
+	return first
+}
+
+// responded notes a response that is about to be sent, and returns its cause.
+func (s *subscription) responded(version, nonce string, notice time.Time) (cause string) {
+	cause = "push"
+	if s.requests {
+		cause, notice = "request", time.Time{}
+	}
+	s.sent, s.nonce, s.sentAt, s.notice = version, nonce, time.Now(), notice
+	s.requests, s.unanswered, s.awaits = false, false, true
+	return cause
+}
+
+// answered takes the client's answer to a response: an acknowledgement (ACK), or a rejection (NACK) for a message that
+// is not nil. The caller holds the lock of the view.
+func (s *subscription) answered(accepted bool, message string) {
+	s.awaits = false
+	meter := s.stream.publisher.options.Meter
+	switch {
+	case !accepted && s.refused == s.nonce: // Only the first rejection of a response counts.
+	case !accepted:
+		s.refused = s.nonce
+		s.rejected = &Rejection{Version: s.sent, Message: shortened(message), Time: time.Now()}
+		meter.Rejected(s.collection.kind.String())
+		s.stream.publisher.reject(rejectedType{s.stream.id, s.collection.kind}, s.stream.nodeID(), s.rejected)
+	case s.acked == s.sent && !s.ackedAt.Before(s.sentAt):
+	default:
+		s.acked, s.ackedAt = s.sent, time.Now()
+		if s.rejected != nil {
+			s.rejected = nil
+			s.stream.publisher.accept(rejectedType{s.stream.id, s.collection.kind})
+		}
+		if !s.notice.IsZero() {
+			meter.Acknowledged(s.ackedAt.Sub(s.notice))
+			s.notice = time.Time{}
+		}
+	}
+}
+
+// subscriptionOf notes who sends a request, and returns the state of its type, which is new for the first request: nil
+// for a type that is not published. The caller holds the lock of the view.
+func (s *stream) subscriptionOf(node *corev3.Node, typeURL string) (one *subscription, isNew bool, err error) {
+	if node != nil && s.node == nil {
+		s.node = shrunk(node)
+	}
+	of, ok := kindOf(typeURL)
+	if !ok {
+		return nil, false, s.addUnknown(typeURL)
+	}
+	if one = s.types[of]; one != nil {
+		return one, false, nil
+	}
+	one = &subscription{
+		stream: s, collection: &s.view.collections[of], implied: of.sentInFull(), requests: true,
+	}
+	s.types[of] = one
+	return one, true, nil
+}
+
+// addUnknown notes a type that is not published: the stream goes on without it. The caller holds the lock of the view.
+func (s *stream) addUnknown(typeURL string) error {
+	if typeURL == resource.AnyType {
+		return status.Error(codes.InvalidArgument, "the request has no type")
+	}
+	if _, known := s.unknown[typeURL]; known {
+		return nil
 	}
 	if len(s.unknown) >= maxUnknownTypes {
-		return nil, status.Error(codes.ResourceExhausted, "too many types that are not published")
+		return status.Error(codes.ResourceExhausted, "too many types that are not published")
+	}
+	if s.unknown == nil {
+		s.unknown = map[string]struct{}{}
 	}
 	s.unknown[typeURL] = struct{}{}
 	s.publisher.options.Logger.Debug("an xDS client wants a type that is not published",
 		"type", printable(typeURL), "node", s.nodeID(), "address", s.address)
-	return nil, nil
+	return nil
 }
 
-// rejected notes a response that the client has not accepted (NACK). Only the first rejection of a response counts. The
-// caller holds the lock.
-func (s *stream) rejected(typeURL string, one *subscription, message string) {
-	if one.refused == one.nonce {
-		return
+// ready reports whether something is due, and begins to send it. The caller holds the lock of the view.
+func (s *stream) ready() bool {
+	for _, one := range s.types {
+		if one != nil && one.due() {
+			return s.begin()
+		}
 	}
-	one.refused = one.nonce
-	one.rejected = &Rejection{Version: one.sent, Message: shortened(message), Time: time.Now()}
-	s.publisher.options.Meter.Rejected(shortType(typeURL))
-	s.publisher.reject(s.id, typeURL, s.nodeID(), one.rejected)
+	return false
 }
 
-// acknowledged notes the client's acknowledgement of the last response (ACK). The caller holds the lock.
-func (s *stream) acknowledged(typeURL string, one *subscription) {
-	if one.acked == one.sent && !one.ackedAt.Before(one.sentAt) {
-		return
-	}
-	one.acked, one.ackedAt = one.sent, time.Now()
-	if one.rejected != nil {
-		one.rejected = nil
-		s.publisher.accept(s.id, typeURL)
-	}
-	if !one.notice.IsZero() {
-		s.publisher.options.Meter.Acknowledged(one.ackedAt.Sub(one.notice))
-		one.notice = time.Time{}
-	}
-}
-
-// responded notes a response that is about to be sent; size is that of its resources in bytes.
-func (s *stream) responded(typeURL, version, nonce string, size int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one := s.types[typeURL]
-	if one == nil {
-		return
-	}
-	cause := "push"
-	if one.requests {
-		cause, one.requests = "request", false
-	} else if typeURL == resource.EndpointType {
-		one.notice = s.view.noticedAt(version)
-	}
-	one.sent, one.nonce, one.expected, one.sentAt, one.unanswered = version, nonce, nonce, time.Now(), false
-	s.publisher.options.Meter.Sent(shortType(typeURL), cause, size)
-}
-
-// nodeID returns the id of the client's node. The caller holds the lock.
+// nodeID returns the id of the client's node. The caller holds the lock of the view.
 func (s *stream) nodeID() string { return s.node.GetId() }
 
-// OnStreamResponse implements sotw.Callbacks.
-func (s *stream) OnStreamResponse(
-	_ context.Context, _ int64, _ *discoveryv3.DiscoveryRequest, response *discoveryv3.DiscoveryResponse,
-) {
-	size := 0
-	for _, one := range response.GetResources() {
-		size += len(one.GetValue())
-	}
-	s.responded(response.GetTypeUrl(), response.GetVersionInfo(), response.GetNonce(), size)
+// overdue reports whether a response has been waiting for the client for longer than sendTimeout.
+func (s *stream) overdue() bool {
+	since := s.sendingSince.Load()
+	return since != 0 && time.Since(time.Unix(0, since)) > sendTimeout
 }
 
-// OnStreamDeltaResponse implements delta.Callbacks.
-func (s *stream) OnStreamDeltaResponse(
-	_ int64, _ *discoveryv3.DeltaDiscoveryRequest, response *discoveryv3.DeltaDiscoveryResponse,
-) {
-	size := 0
-	for _, one := range response.GetResources() {
-		size += len(one.GetResource().GetValue())
+// end ends the subscriptions, and waits for what is being sent. The context of the stream has ended.
+func (s *stream) end() {
+	s.view.mu.Lock()
+	s.ended = true
+	for _, one := range s.types {
+		if one == nil {
+			continue
+		}
+		one.end()
+		if one.rejected != nil {
+			s.publisher.accept(rejectedType{s.id, one.collection.kind})
+		}
 	}
-	s.responded(response.GetTypeUrl(), response.GetSystemVersionInfo(), response.GetNonce(), size)
+	s.view.mu.Unlock()
+	s.sends.Wait()
 }

@@ -1,34 +1,46 @@
 package xds
 
 import (
+	"slices"
 	"time"
 
-	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	serverstream "github.com/envoyproxy/go-control-plane/pkg/server/stream/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
-// subscription is the state of one type of a stream.
+// keptMarks is for how many marks a subscription keeps memory.
+const keptMarks = 64
+
+// subscription is one type of a stream. The lock of the view guards it.
 type subscription struct {
-	// names are what the implementation of the protocol knows as subscribed; started is set when it does.
-	names     serverstream.Subscription
-	started   bool
+	stream     *stream
+	collection *collection
+
+	// names are the subscribed names in the order of the request, and nameBytes is their size.
+	names     []*record
 	nameBytes int
+	// wildcard is set while all resources are subscribed, beside names. It is implied until the client names one.
+	wildcard, implied bool
+
+	// marked are the resources that have changed since they were sent, and those that were not sent yet.
+	marked map[*record]struct{}
+	// unanswered is set while the client waits for a response, also for an empty one.
+	unanswered bool
+	// requests is set while a request for names has not been answered.
+	requests bool
+	// awaits is set from a response until the client has answered it: there is no other response until then.
+	awaits bool
 
 	sent  string // version
 	nonce string
-	// expected is the nonce that the next state-of-the-world request must have; empty once one had it.
-	expected string
 	// refused is the nonce of the last response that the client has rejected.
 	refused string
 	acked   string
 	sentAt  time.Time
 	ackedAt time.Time
 	notice  time.Time // of the change that was sent and is not acknowledged yet
-	// requests is set while a request has not been answered; unanswered is set if the answer may not be left out.
-	requests, unanswered bool
-	rejected             *Rejection
+	// rejected is the last rejection, until the client accepts a response.
+	rejected *Rejection
 }
 
 // Rejection is a response that a client has not accepted (NACK).
@@ -44,70 +56,207 @@ type Rejection struct {
 // tooManyNames returns the error that ends the stream of a client with too many names.
 func tooManyNames() error { return status.Error(codes.ResourceExhausted, "too many names of one type") }
 
-// sentInFull reports whether a state-of-the-world response contains all subscribed resources of the type.
-func sentInFull(typeURL string) bool {
-	return typeURL == resource.ListenerType || typeURL == resource.ClusterType
+// due reports whether there is something to send.
+func (s *subscription) due() bool { return !s.awaits && (s.unanswered || len(s.marked) > 0) }
+
+// mark notes a resource that is to be sent.
+func (s *subscription) mark(one *record) {
+	if s.marked == nil {
+		s.marked = map[*record]struct{}{}
+	}
+	s.marked[one] = struct{}{}
+}
+
+// unmark notes that everything was sent.
+func (s *subscription) unmark() {
+	if len(s.marked) > keptMarks {
+		s.marked = nil // A map that was large stays large.
+	}
+	clear(s.marked)
+}
+
+// covers reports whether a resource is subscribed.
+func (s *subscription) covers(one *record) bool {
+	if s.wildcard {
+		return true
+	}
+	_, ok := one.subscribers[s]
+	return ok
 }
 
 // setNames takes the names of a state-of-the-world request, which are all names of the type.
-func (s *subscription) setNames(seen *view, typeURL string, names []string) {
-	var added []string
-	for _, name := range names {
-		if !s.has(name) {
-			added = append(added, name)
-		}
+func (s *subscription) setNames(names []string) error {
+	if s.named(names) {
+		return nil // An acknowledgement repeats the names.
 	}
-	switch {
-	case s.started && len(added) == 0 && len(names) == len(s.names.SubscribedResources()):
-		return // An acknowledgement repeats the names.
-	case s.started:
-		s.names.SetResourceSubscription(names)
-	default:
-		s.names, s.started = serverstream.NewSotwSubscription(names, sentInFull(typeURL)), true
-	}
-	if len(added) > 0 {
-		s.requests = true
-		s.unanswered = s.unanswered || sentInFull(typeURL) && len(seen.lacks(typeURL, added)) > 0
-	}
-}
-
-// addNames takes the names of an incremental request.
-func (s *subscription) addNames(typeURL string, added, removed []string) error {
-	fresh := map[string]struct{}{}
-	for _, name := range added {
-		if _, again := fresh[name]; again || s.has(name) {
-			continue
-		}
-		fresh[name] = struct{}{}
-		if name != wildcard {
-			s.nameBytes += len(name)
-		}
-	}
-	if s.nameBytes > maxNameBytes || len(s.names.SubscribedResources())+len(fresh) > maxNames {
+	if len(names) > maxNames {
 		return tooManyNames()
 	}
-	if s.started {
-		s.names.UpdateResourceSubscriptions(added, nil)
-	} else {
-		s.names, s.started = serverstream.NewDeltaSubscription(added, nil, nil, sentInFull(typeURL)), true
+	if s.implied = s.implied && len(names) == 0; s.implied {
+		s.setWildcard(true)
+		return nil
 	}
-	before := len(s.names.SubscribedResources())
-	for _, name := range removed {
-		if s.names.UpdateResourceSubscriptions(nil, []string{name}); len(s.names.SubscribedResources()) < before {
-			before--
-			s.nameBytes -= len(name)
+	before := s.names
+	s.names = make([]*record, 0, len(names))
+	kept, all := make(map[*record]struct{}, len(names)), false
+	for _, name := range names {
+		if name == wildcard {
+			all = true
+			continue
+		}
+		one := s.collection.record(name)
+		if _, again := kept[one]; again {
+			continue
+		}
+		kept[one] = struct{}{}
+		s.names = append(s.names, one)
+		s.add(one)
+	}
+	for _, one := range before {
+		if _, ok := kept[one]; !ok {
+			s.leave(one)
 		}
 	}
-	s.names.SetReturnedResources(map[string]string{})
-	s.requests = s.requests || len(fresh) > 0
+	s.setWildcard(all)
 	return nil
 }
 
-// has reports whether a name is subscribed.
-func (s *subscription) has(name string) bool {
-	if name == wildcard {
-		return s.names.IsWildcard()
+// named reports whether the names are those of the subscription, in the same order.
+func (s *subscription) named(names []string) bool {
+	return !s.implied && !s.wildcard && slices.EqualFunc(s.names, names, func(one *record, name string) bool {
+		return one.name == name
+	})
+}
+
+// add subscribes to a name. A type that is sent in full gets a response also if the resource does not exist.
+func (s *subscription) add(one *record) {
+	if _, known := one.subscribers[s]; known {
+		return
 	}
-	_, ok := s.names.SubscribedResources()[name]
-	return ok
+	if one.subscribers == nil {
+		one.subscribers = map[*subscription]struct{}{}
+	}
+	one.subscribers[s] = struct{}{}
+	s.requests = true
+	s.mark(one)
+	if s.collection.kind.sentInFull() {
+		s.unanswered = true
+	}
+}
+
+// leave ends the subscription to a name.
+func (s *subscription) leave(one *record) {
+	delete(one.subscribers, s)
+	delete(s.marked, one)
+	s.collection.drop(one)
+}
+
+// setWildcard begins or ends the subscription to all resources.
+func (s *subscription) setWildcard(all bool) {
+	switch {
+	case all && !s.wildcard:
+		s.requests = true
+		s.collection.wildcards[s] = struct{}{}
+		for _, one := range s.collection.records {
+			if one.content != nil {
+				s.mark(one)
+			}
+		}
+	case !all && s.wildcard:
+		delete(s.collection.wildcards, s)
+	}
+	s.wildcard = all
+}
+
+// changeNames takes the names of an incremental request. A name that is subscribed again is sent again, and so is one
+// that is unsubscribed while all resources are: the client has to know whether the resource exists.
+func (s *subscription) changeNames(added, removed []string) error {
+	if s.implied && len(added) == 0 {
+		s.setWildcard(true)
+		return nil
+	}
+	s.implied = false
+	for _, name := range added {
+		if name == wildcard {
+			s.setWildcard(true)
+			continue
+		}
+		one := s.collection.record(name)
+		if _, again := one.subscribers[s]; !again {
+			s.names = append(s.names, one)
+			s.nameBytes += len(name)
+			s.add(one)
+		}
+		s.mark(one)
+	}
+	if s.nameBytes > maxNameBytes || len(s.names) > maxNames {
+		return tooManyNames()
+	}
+	left := map[*record]struct{}{}
+	for _, name := range removed {
+		if name == wildcard {
+			s.setWildcard(false)
+		} else if one := s.collection.records[name]; one != nil && s.covers(one) {
+			left[one] = struct{}{}
+		}
+	}
+	if len(left) > 0 {
+		s.leaveAll(left)
+	}
+	return nil
+}
+
+// leaveAll ends the subscriptions to names of an incremental stream.
+func (s *subscription) leaveAll(left map[*record]struct{}) {
+	s.names = slices.DeleteFunc(s.names, func(one *record) bool {
+		if _, ok := left[one]; !ok {
+			return false
+		}
+		s.nameBytes -= len(one.name)
+		s.leave(one)
+		return true
+	})
+	if s.wildcard {
+		for one := range left {
+			s.mark(one)
+		}
+	}
+}
+
+// known takes the versions of the resources that an incremental client has from an earlier stream: what is the same is
+// not sent, and what does not exist any more is removed.
+func (s *subscription) known(versions map[string]string) {
+	for name, version := range versions {
+		one := s.collection.records[name]
+		switch {
+		case one != nil && one.content != nil:
+			if resourceVersion(one.content) == version {
+				delete(s.marked, one)
+			}
+		case s.wildcard:
+			s.mark(&record{name: name})
+		}
+	}
+}
+
+// end ends all subscriptions.
+func (s *subscription) end() {
+	s.setWildcard(false)
+	for _, one := range s.names {
+		s.leave(one)
+	}
+	s.names = nil
+}
+
+// listed returns the names of the subscription in order; * is all.
+func (s *subscription) listed() []string {
+	names := make([]string, 0, len(s.names)+1)
+	for _, one := range s.names {
+		names = append(names, one.name)
+	}
+	if s.wildcard {
+		names = append(names, wildcard)
+	}
+	slices.Sort(names)
+	return names
 }

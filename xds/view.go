@@ -1,52 +1,59 @@
 package xds
 
 import (
-	"fmt"
 	"maps"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
-	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
-	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// view holds the resources that a group of clients may see. Updates reach the watches that name a changed resource.
+// view holds the resources that a group of clients may see, with the subscriptions of these clients. One lock guards
+// both: a change of a resource marks its subscriptions. Nothing is encoded or sent while it is held.
 type view struct {
 	// namespaces are those whose resources are visible; nil means all, with those of no namespace.
 	namespaces map[string]bool
-	caches     map[string]*cache.LinearCache // by type URL
-	prefix     string                        // of versions
+	prefix     string // of versions
 
-	mu      sync.RWMutex
-	present map[string]map[string]proto.Message // by type URL and name
-	// updates counts the updates of each type, which is the number in its versions; notices are the last of endpoints.
-	updates map[string]uint64
-	notices [maxNotices]notice
+	mu          sync.Mutex
+	collections [kinds]collection
 }
 
-// maxNotices is for how many updates of endpoints the time is kept at which the source noticed the change.
-const maxNotices = 512
+// collection holds the resources of one type.
+type collection struct {
+	kind    kind
+	records map[string]*record
+	// updates counts the changes, which are applied together; it is the number in versions.
+	updates uint64
+	// wildcards are the subscriptions to all resources.
+	wildcards map[*subscription]struct{}
+}
 
-// notice is when the source noticed the change of an update.
-type notice struct {
-	update uint64
-	at     time.Time
+// record is a name of a type, with its resource and the subscriptions to it. It exists while there is one of them.
+type record struct {
+	name string
+	// content is nil for a resource that does not exist.
+	content *anypb.Any
+	// noticed is when the source noticed the last change; zero if unknown.
+	noticed     time.Time
+	subscribers map[*subscription]struct{} // by name
+}
+
+// change is a new state of a resource; nil stands for one that is removed.
+type change struct {
+	key     resourceKey
+	content *anypb.Any
 }
 
 // newView returns a view of namespaces. Versions begin with prefix.
 func newView(namespaces map[string]bool, prefix string) *view {
-	v := &view{
-		namespaces: namespaces, prefix: prefix, caches: map[string]*cache.LinearCache{},
-		present: map[string]map[string]proto.Message{}, updates: map[string]uint64{},
-	}
-	for _, typeURL := range typeURLs() {
-		v.caches[typeURL] = cache.NewLinearCache(typeURL, cache.WithVersionPrefix(prefix))
-		v.present[typeURL] = map[string]proto.Message{}
+	v := &view{namespaces: namespaces, prefix: prefix}
+	for of := range kinds {
+		v.collections[of] = collection{
+			kind: of, records: map[string]*record{}, wildcards: map[*subscription]struct{}{},
+		}
 	}
 	return v
 }
@@ -57,142 +64,114 @@ func (v *view) sees(by owner) bool {
 }
 
 // has reports whether a resource is shown.
-func (v *view) has(typeURL, name string) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	_, ok := v.present[typeURL][name]
-	return ok
+func (v *view) has(key resourceKey) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.collections[key.kind].has(key.name)
 }
 
-// update applies changes to the resources of one type; a nil resource is removed. What is the same already, and what is
-// not there to be removed, is no change. It returns the number of changes.
-func (v *view) update(typeURL string, changes map[string]proto.Message, noticed time.Time) (int, error) {
-	put, drop := map[string]types.Resource{}, []string(nil)
+// apply takes changes and has them sent to the streams that are subscribed to them. What is the same already, and what
+// is not there to be removed, is no change. Noticed is when the source noticed the change; zero if unknown. It returns
+// the number of changes by kind.
+func (v *view) apply(changes []change, noticed time.Time) (counts [kinds]int) {
+	var due []*stream
 	v.mu.Lock()
-	present := v.present[typeURL]
-	for name, content := range changes {
-		before, known := present[name]
-		switch {
-		case content == nil && known:
-			delete(present, name)
-			drop = append(drop, name)
-		case content != nil && before != content:
-			present[name] = content
-			put[name] = content
+	for _, one := range changes {
+		c := &v.collections[one.key.kind]
+		changed := c.set(one.key.name, one.content, noticed)
+		if changed == nil {
+			continue
 		}
-	}
-	if len(put)+len(drop) > 0 {
-		v.updates[typeURL]++
-		if update := v.updates[typeURL]; typeURL == resource.EndpointType {
-			v.notices[update%maxNotices] = notice{update: update, at: noticed}
+		if counts[one.key.kind]++; counts[one.key.kind] == 1 {
+			c.updates++
 		}
+		due = c.mark(changed, due)
 	}
 	v.mu.Unlock()
-	if len(put)+len(drop) == 0 {
-		return 0, nil
+	for _, one := range due {
+		go one.flush()
 	}
-	if err := v.caches[typeURL].UpdateResources(put, drop); err != nil {
-		return 0, fmt.Errorf("updating resources of type %s: %w", typeURL, err)
-	}
-	return len(put) + len(drop), nil
+	return counts
 }
 
-// noticedAt returns when the source noticed the change that made a version of endpoints; zero if unknown.
-func (v *view) noticedAt(version string) time.Time {
-	update, err := strconv.ParseUint(strings.TrimPrefix(version, v.prefix), 10, 64)
-	if err != nil {
-		return time.Time{}
+// set gives a resource its content and returns it if that is a change.
+func (c *collection) set(name string, content *anypb.Any, noticed time.Time) *record {
+	one := c.records[name]
+	switch {
+	case one == nil && content == nil, one != nil && one.content == content:
+		return nil
+	case one == nil:
+		one = c.record(name)
 	}
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	if one := v.notices[update%maxNotices]; one.update == update {
-		return one.at
-	}
-	return time.Time{}
+	one.content, one.noticed = content, noticed
+	c.drop(one)
+	return one
 }
 
-// version returns the version of the resources of a type, as the caches have it.
-func (v *view) version(typeURL string) string {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.prefix + strconv.FormatUint(v.updates[typeURL], 10)
+// mark notes a change in the subscriptions to a resource, and appends the streams that begin to send for it.
+func (c *collection) mark(changed *record, due []*stream) []*stream {
+	for _, subscriptions := range []map[*subscription]struct{}{changed.subscribers, c.wildcards} {
+		for one := range subscriptions {
+			if one.mark(changed); one.due() && one.stream.begin() {
+				due = append(due, one.stream)
+			}
+		}
+	}
+	return due
 }
 
-// lacks returns the names that are no resources of the type.
-func (v *view) lacks(typeURL string, names []string) []string {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
+// record returns the record of a name, which is added if it is not there.
+func (c *collection) record(name string) *record {
+	one := c.records[name]
+	if one == nil {
+		one = &record{name: name}
+		c.records[name] = one
+	}
+	return one
+}
+
+// drop removes a record that has neither a resource nor subscriptions.
+func (c *collection) drop(one *record) {
+	if one.content == nil && len(one.subscribers) == 0 {
+		delete(c.records, one.name)
+	}
+}
+
+// has reports whether a resource exists.
+func (c *collection) has(name string) bool {
+	one := c.records[name]
+	return one != nil && one.content != nil
+}
+
+// version returns the version of the resources of a type. The caller holds the lock.
+func (v *view) version(of kind) string {
+	return v.prefix + strconv.FormatUint(v.collections[of].updates, 10)
+}
+
+// lacks returns the names that are no resources. The caller holds the lock of the view.
+func (c *collection) lacks(names []string) []string {
 	var missing []string
 	for _, name := range names {
-		if _, ok := v.present[typeURL][name]; !ok && name != wildcard {
+		if name != wildcard && !c.has(name) {
 			missing = append(missing, name)
 		}
 	}
 	return missing
 }
 
-// share replaces names by those of the resources, which are the same in all streams: requests are kept.
-func (v *view) share(typeURL string, names []string) {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	for i, name := range names {
-		if content, ok := v.present[typeURL][name]; ok {
-			names[i] = cache.GetResourceName(content)
-		}
-	}
-}
-
-// resources returns the named resources of a type, or all without names.
-func (v *view) resources(typeURL string, names []string) map[string]proto.Message {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
+// resources returns the named resources of a type in order, or all for nil.
+func (v *view) resources(of kind, names []string) []Resource {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := &v.collections[of]
 	if names == nil {
-		return maps.Clone(v.present[typeURL])
+		names = slices.Collect(maps.Keys(c.records))
 	}
-	found := map[string]proto.Message{}
-	for _, name := range names {
-		if content, ok := v.present[typeURL][name]; ok {
-			found[name] = content
+	var found []Resource
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if one := c.records[name]; one != nil && one.content != nil {
+			found = append(found, Resource{Type: of.String(), Name: name, content: one.content})
 		}
 	}
 	return found
 }
-
-// CreateWatch implements cache.ConfigWatcher for state-of-the-world streams.
-func (v *view) CreateWatch(request *cache.Request, subscription cache.Subscription, responses chan cache.Response) (
-	func(), error,
-) {
-	linear := v.caches[request.GetTypeUrl()]
-	if linear == nil {
-		return func() {}, nil // A type that is not published has no resources; the stream goes on.
-	}
-	return linear.CreateWatch(request, subscription, responses)
-}
-
-// CreateDeltaWatch implements cache.ConfigWatcher for incremental streams. A name that is no resource is answered at
-// once, as removed, so that the client does not wait until its time-out.
-func (v *view) CreateDeltaWatch(
-	request *cache.DeltaRequest, subscription cache.Subscription, responses chan cache.DeltaResponse,
-) (func(), error) {
-	linear := v.caches[request.GetTypeUrl()]
-	if linear == nil {
-		return nil, nil
-	}
-	if missing := v.lacks(request.GetTypeUrl(), request.GetResourceNamesSubscribe()); len(missing) > 0 {
-		known := maps.Clone(subscription.ReturnedResources())
-		for _, name := range missing {
-			delete(known, name)
-		}
-		responses <- &cache.DeltaPassthroughResponse{
-			DeltaRequest: request, NextVersionMap: known,
-			DeltaDiscoveryResponse: &discoveryv3.DeltaDiscoveryResponse{
-				TypeUrl: request.GetTypeUrl(), RemovedResources: missing, SystemVersionInfo: v.version(request.GetTypeUrl()),
-			},
-		}
-		return nil, nil // The watch begins with the client's acknowledgement.
-	}
-	return linear.CreateDeltaWatch(request, subscription, responses)
-}
-
-// publishes reports whether there are resources of a type.
-func (v *view) publishes(typeURL string) bool { return v.caches[typeURL] != nil }
