@@ -76,8 +76,8 @@ func (s *stream) status() *statusv3.ClientConfig {
 // config returns the state of one subscribed resource in the form of CSDS.
 func (s *subscription) config(name string) *statusv3.ClientConfig_GenericXdsConfig {
 	config := &statusv3.ClientConfig_GenericXdsConfig{
-		TypeUrl: s.collection.kind.typeURL(), Name: name, VersionInfo: s.acked, ClientStatus: adminv3.ClientResourceStatus_REQUESTED,
-		ConfigStatus: statusv3.ConfigStatus_NOT_SENT,
+		TypeUrl: s.collection.kind.typeURL(), Name: name, VersionInfo: s.acked,
+		ClientStatus: adminv3.ClientResourceStatus_REQUESTED, ConfigStatus: statusv3.ConfigStatus_NOT_SENT,
 	}
 	if !s.ackedAt.IsZero() {
 		config.LastUpdated = timestamppb.New(s.ackedAt)

@@ -174,8 +174,10 @@ func (s *Server) stop() {
 }
 
 // cancelKey is the key of the function in a context that cancels it, and streamKey that of the state of a stream.
-type cancelKey struct{}
-type streamKey struct{}
+type (
+	cancelKey struct{}
+	streamKey struct{}
+)
 
 // cancelable gives the context of a call a function that cancels it: a stream that waits for a request or for room to
 // send ends with its context.

@@ -14,6 +14,12 @@ func TestMain(m *testing.M) {
 	if config := os.Getenv(subscribersVariable); config != "" {
 		os.Exit(subscribe(config, os.Stdin, os.Stdout))
 	}
+	if os.Getenv(exchangeVariable) != "" {
+		os.Exit(exchange(os.Stdin, os.Stdout))
+	}
+	if address := os.Getenv(exchangePeerVariable); address != "" {
+		os.Exit(exchangePeers(address))
+	}
 	if os.Getenv("BENCH_PAGE") == "" {
 		os.Exit(m.Run()) // no cluster needed
 	}

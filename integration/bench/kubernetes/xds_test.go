@@ -28,7 +28,8 @@ func measureXDS(tb testing.TB, w *world, r *results) {
 	s.informer = newInformer(tb, w.Kubeconfig)
 	defer s.informer.stop(tb)
 	s.settle(tb)
-	alone := s.xdsChurn(tb, nil)
+	s.xdsChurn(tb, nil)
+	alone := s.xdsLatency(tb)
 	resident, _ := s.Memory()
 	c := newClients(tb, subscribers{
 		Address: xdsAddress, Streams: xdsStreams, Names: xdsNames, Services: len(w.slices), Deaf: deafStreams,
@@ -40,37 +41,29 @@ func measureXDS(tb testing.TB, w *world, r *results) {
 	s.note("xds-stream", float64(with-resident)/1024/(xdsStreams+deafStreams), now, now,
 		"%d streams with %d services each: %d MiB resident before, %d MiB after", xdsStreams+deafStreams, xdsNames,
 		resident>>20, with>>20)
-	followed := s.xdsChurn(tb, c)
-	s.note("xds-edge", float64(followed.edge.median())/float64(alone.edge.median()), followed.before, followed.after,
-		"requests during %d changes a second, without streams: %s; with them: %s", xdsRate, alone.edge, followed.edge)
+	s.xdsChurn(tb, c)
+	followed := s.xdsLatency(tb)
+	s.note("xds-edge", float64(followed.took.median())/float64(alone.took.median()), followed.before, followed.after,
+		"requests during %d changes a second, without streams: %s; with them: %s", xdsRate, alone.took, followed.took)
+	measureExchange(tb, s)
 	after, _ := s.Memory()
 	s.note("", 0, now, now, "after the changes: %d MiB resident", after>>20)
 }
 
-// churned is what happened while endpoints changed.
-type churned struct {
-	edge          times
-	before, after account
-}
-
-// xdsChurn changes endpoints at a steady rate, sends requests meanwhile, and notes what that costs and when it reaches
-// the clients, if there are any.
-func (s *subject) xdsChurn(tb testing.TB, c *clients) churned {
+// xdsChurn changes endpoints at a steady rate, and notes what that costs and when it reaches the clients, if there are
+// any.
+func (s *subject) xdsChurn(tb testing.TB, c *clients) {
 	tb.Helper()
 	s.settle(tb)
 	idle := s.account(tb)
 	pause(tb.Context(), xdsMoves*time.Second/xdsRate)
 	asked := map[string]time.Time{}
 	before := s.account(tb)
-	var edge times
-	var requests sync.WaitGroup
-	requests.Go(func() { edge = s.requests(tb) })
 	s.steadily(tb, xdsRate, xdsMoves, func(ctx context.Context, i int) error {
 		asked[namespace(i)+"/"+service(i)] = time.Now()
 		_, err := s.world.move(ctx, i)
 		return err
 	})
-	requests.Wait()
 	pause(tb.Context(), tail)
 	after := s.account(tb)
 	length := after.when.Sub(before.when)
@@ -78,13 +71,32 @@ func (s *subject) xdsChurn(tb testing.TB, c *clients) churned {
 		time.Duration(float64(before.sluice-idle.sluice)*float64(length)/float64(before.when.Sub(idle.when)))
 	if c == nil {
 		s.note("xds-alone", each1(used, xdsMoves), before, after,
-			"%d endpoint changes at %d/s with %d requests, without streams: %v of CPU", xdsMoves, xdsRate, edgeRequests,
-			rounded(used))
-		return churned{edge, before, after}
+			"%d endpoint changes at %d/s, without streams: %v of CPU", xdsMoves, xdsRate, rounded(used))
+		return
 	}
-	report := c.report(tb)
-	s.noteReport(tb, report, asked, used, before, after)
-	return churned{edge, before, after}
+	s.noteReport(tb, c.report(tb), asked, used, before, after)
+}
+
+// latency is how long requests took while endpoints changed.
+type latency struct {
+	took          times
+	before, after account
+}
+
+// xdsLatency sends requests through the process that publishes, while endpoints change at a steady rate.
+func (s *subject) xdsLatency(tb testing.TB) latency {
+	tb.Helper()
+	s.settle(tb)
+	before := s.account(tb)
+	var took times
+	var requests sync.WaitGroup
+	requests.Go(func() { took = s.requests(tb) })
+	s.steadily(tb, xdsRate, xdsMoves, func(ctx context.Context, i int) error {
+		_, err := s.world.move(ctx, i)
+		return err
+	})
+	requests.Wait()
+	return latency{took, before, s.account(tb)}
 }
 
 // noteReport notes what the clients have received.
