@@ -4,11 +4,11 @@
 // In flow the endpoint sets that the balancer gets (Publisher is a pipeline.EndpointSink) and the pipeline's State with
 // the active configuration; out flow listeners, routes, clusters and endpoints (LDS, RDS, CDS, EDS of xDS v3) over
 // gRPC. Package resource has the translation. A Publisher keeps the catalog of all resources, whose loop applies each
-// change to the caches from which Server answers its streams; an endpoint change is one changed EDS resource, and what
-// is equal is not sent.
+// change to the views; a view has the resources that a group of clients may see, with the subscriptions of their
+// streams. An endpoint change is one changed EDS resource, and what is equal is not sent.
 //
-// The loop never waits for a client: a stream has at most one response of a type under way, and gets the latest state
-// after it.
+// The loop never waits for a client: a change marks the subscriptions to it. A stream has at most one response of a
+// type under way, and composes the next one from what is marked then.
 package xds
 
 import (

@@ -104,7 +104,7 @@ var libraries = []struct {
 	{
 		"github.com/envoyproxy/go-control-plane",
 		[]string{"xds", "provider/xds"},
-		"the types, caches and streams of xDS",
+		"the messages of xDS",
 	},
 	{"github.com/cncf/xds", []string{"xds"}, "the types of xDS that Envoy does not define"},
 	{"gopkg.in/natefinch/lumberjack.v2", []string{"telemetry"}, "log files are rotated where they are written"},
