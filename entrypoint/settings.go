@@ -39,7 +39,7 @@ type settings struct {
 func newSettings(c *static.EntryPoint) (settings, error) {
 	s := settings{
 		policy:            Policy(&c.HTTP),
-		keepForwardedFor:  c.ForwardedHeaders.NotAppendXForwardedFor,
+		keepForwardedFor:  c.ForwardedHeaders.NotAppendXForwardedFor || c.ForwardProxy != nil,
 		maxConnections:    c.Transport.Limits.MaxConnections,
 		maxPerClient:      c.Transport.Limits.MaxConnectionsPerClient,
 		maxHeaderBytes:    c.HTTP.MaxHeaderBytes,
@@ -87,6 +87,7 @@ func (s *settings) setTrust(c *static.EntryPoint) error {
 		Trusted:       forwarded.TrustOf(c.ForwardedHeaders.TrustedIPs),
 		Forwarded:     mode,
 		SchemeHeaders: c.ForwardedHeaders.AddXForwardedSchemeHeaders,
+		Transparent:   c.ForwardProxy != nil,
 		Server:        server,
 	}
 	for _, name := range c.ForwardedHeaders.Connection {

@@ -20,6 +20,8 @@ type Policy struct {
 	SchemeHeaders bool
 	// Forwarded is the handling of the header Forwarded (forwardedHeaders.forwarded). The zero value is ModeTrusted.
 	Forwarded Mode
+	// Transparent leaves the managed headers as the peer sent them: for a forward proxy, whose peer is the application.
+	Transparent bool
 	// Server is the value of X-Forwarded-Server, the host name of this machine; empty leaves it out.
 	Server string
 }
@@ -69,6 +71,10 @@ type Seen struct {
 // ApplyIn is Apply with memory for the values, which must stay valid as long as the header.
 func (f *Policy) ApplyIn(values *Values, r *http.Request, peer Peer) {
 	h := r.Header
+	if f.Transparent {
+		removeHopByHop(h, f.Connection)
+		return
+	}
 	websocket, hopByHop := false, peer.Seen.HopByHop
 	if peer.Seen.Extended {
 		hopByHop = f.sift(h, f.Trusts(peer.Address))

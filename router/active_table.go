@@ -58,8 +58,15 @@ func (t *ActiveTable) store(table *Table, generation uint64) {
 func (t *ActiveTable) Table() *Table { return t.serving.Load().Table }
 
 // Handler returns the handler of one entrypoint: it finds the route of each request and serves it.
+// Requests that no router matches are answered 404.
 func (t *ActiveTable) Handler(entrypoint string) http.Handler {
 	return routingHandler{target: t, name: entrypoint}
+}
+
+// HandlerOr is Handler with another handler for requests that no router matches. Requests of which that is not certain,
+// since a discovery failed, go there as well.
+func (t *ActiveTable) HandlerOr(entrypoint string, otherwise http.Handler) http.Handler {
+	return routingHandler{target: t, name: entrypoint, otherwise: otherwise}
 }
 
 // TLS returns the choice of TLS options of one entrypoint.
@@ -82,6 +89,8 @@ func (s Selector) SelectTLS(serverName string) (*certificate.Options, bool) {
 type routingHandler struct {
 	target *ActiveTable
 	name   string
+	// otherwise serves requests that no router matches; nil for 404.
+	otherwise http.Handler
 }
 
 // match is the route of a request in the table that serves; the route is nil when no rule matches.
@@ -119,7 +128,7 @@ func (h routingHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := telemetry.RecordFrom(r.Context())
 	record.Generation = found.serving.generation
 	if found.route == nil {
-		unmatched(w, record, reason)
+		h.unmatched(w, r, record, reason)
 		return
 	}
 	route := found.route.Value

@@ -49,13 +49,18 @@ func (h routingHandler) discover(r *http.Request, unmatched match) (match, error
 	}
 }
 
-// unmatched answers a request that no router matches: with 404, and with 503 if that is not certain.
-func unmatched(w http.ResponseWriter, record *telemetry.Record, reason error) {
-	if reason == nil {
+// unmatched serves a request that no router matches: with 404, and with 503 if that is not certain.
+func (h routingHandler) unmatched(
+	w http.ResponseWriter, r *http.Request, record *telemetry.Record, reason error,
+) {
+	switch {
+	case h.otherwise != nil:
+		h.otherwise.ServeHTTP(w, r)
+	case reason == nil:
 		record.Code = telemetry.CodeNoRouter
 		http.Error(w, "404 page not found", http.StatusNotFound)
-		return
+	default:
+		record.Code, record.Reason = telemetry.CodeDiscovery, reason.Error()
+		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 	}
-	record.Code, record.Reason = telemetry.CodeDiscovery, reason.Error()
-	http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 }

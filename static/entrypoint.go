@@ -22,6 +22,7 @@ type EntryPoint struct {
 	ProxyProtocol    *ProxyProtocol      `json:"proxyProtocol" description:"The PROXY protocol, versions 1 and 2."`
 	ForwardedHeaders ForwardedHeaders    `json:"forwardedHeaders" description:"Peers whose X-Forwarded-* headers are trusted."`
 	HTTP             HTTP                `json:"http" description:"Options of HTTP on this entrypoint."`
+	ForwardProxy     *ForwardProxy       `json:"forwardProxy" description:"Be an explicit forward proxy: requests to hosts that no router has go to the host that they name. The address must be a loopback address."`
 	HTTP2            HTTP2               `json:"http2" description:"Options of HTTP/2 on this entrypoint."`
 	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the same port." support:"warn" why:"clients are served with HTTP/1.1 and HTTP/2"`
 	UDP              UDP                 `json:"udp" description:"Options of a UDP entrypoint." support:"warn" why:"UDP entrypoints are not served yet"`
@@ -63,6 +64,18 @@ type ForwardedHeaders struct {
 // SetDefaults removes Forwarded from untrusted peers.
 func (f *ForwardedHeaders) SetDefaults() {
 	f.Forwarded = "trusted"
+}
+
+// ForwardProxy makes an entrypoint an explicit forward proxy for the applications of the same pod or machine.
+type ForwardProxy struct {
+	DefaultHeaders  map[string]string `json:"defaultHeaders" description:"Headers that requests get unless they have one of the name." secret:"true"`
+	ShutdownQuiet   Duration          `json:"shutdownQuiet" description:"After SIGTERM, requests are accepted until none has come for this time; 0 stops at once." range:"0.."`
+	ShutdownTimeout Duration          `json:"shutdownTimeout" description:"Longest time for shutdownQuiet." range:"0.."`
+}
+
+// SetDefaults stops at once, and waits 25 seconds at most if a time is set.
+func (f *ForwardProxy) SetDefaults() {
+	f.ShutdownTimeout = Duration(25 * time.Second)
 }
 
 // UDP holds the options of a UDP entrypoint.

@@ -136,6 +136,9 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 	want := []string{
 		"accessLog.forwardRequestID", "api.liveRequests",
 		"api.requireAuth",
+		"entryPoints.<name>.forwardProxy.defaultHeaders.<name>",
+		"entryPoints.<name>.forwardProxy.shutdownQuiet",
+		"entryPoints.<name>.forwardProxy.shutdownTimeout",
 		"entryPoints.<name>.forwardedHeaders.forwarded",
 		"entryPoints.<name>.http.allowParameterSegments",
 		"entryPoints.<name>.http.maxHeaderCount",
@@ -151,6 +154,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"providers.xds.idleTimeout",
 		"providers.xds.maxNames",
 		"providers.xds.names",
+		"providers.xds.namespace",
 		"providers.xds.node",
 		"providers.xds.timeout",
 		"providers.xds.tls.ca",

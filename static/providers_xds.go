@@ -14,6 +14,7 @@ type XDSProvider struct {
 	AllowInsecure bool       `json:"allowInsecure" description:"Connect to addresses other than loopback without TLS."`
 	TokenFile     string     `json:"tokenFile" description:"File with the bearer token that is sent to the server; it is read again for each stream." secret:"file"`
 	Node          string     `json:"node" description:"Name of this process in the lists of the server; by default the host name."`
+	Namespace     string     `json:"namespace" description:"Namespace of hosts that are the name of a Service alone; without it, such hosts are not looked for."`
 	EntryPoints   []string   `json:"entryPoints" description:"Entrypoints whose requests are routed to discovered hosts; by default as for routers that name none."`
 	Names         []string   `json:"names" description:"Listeners that are always subscribed to: service.namespace:port, or name@provider for services that routers of other providers use as name.provider@xds."`
 	MaxNames      int        `json:"maxNames" description:"Largest number of listeners that are subscribed to." range:"1.."`

@@ -69,6 +69,10 @@ func (l *loader) entryPoint(name string, e *EntryPoint) {
 				"entryPoints", name, "proxyProtocol")
 		}
 	}
+	if e.ForwardProxy != nil && err == nil && !Loopback(address.Host) {
+		l.fail("a forward proxy listens on a loopback address only, since it reaches everything that this process reaches",
+			"entryPoints", name, "forwardProxy")
+	}
 	if redirections := e.HTTP.Redirections; redirections != nil && redirections.EntryPoint != nil {
 		l.redirection(name, redirections.EntryPoint)
 	}

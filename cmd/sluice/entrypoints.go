@@ -3,16 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
+	stdlog "log"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry/log"
 )
 
 // routerEntryPoints returns what routers inherit from the TCP entrypoints, in the order of their names. Without
@@ -75,7 +80,7 @@ func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
 		if address, err := config.ListenAddress(); err != nil || address.Network != "tcp" {
 			continue
 		}
-		opened, err := entrypoint.New(name, &config, s.target.Handler(name), s.target.TLS(name),
+		opened, err := entrypoint.New(name, &config, s.handler(name, &config), s.target.TLS(name),
 			s.observability.dependencies(name, &config))
 		if err == nil {
 			err = opened.Listen(ctx)
@@ -92,8 +97,37 @@ func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
 	return bound, nil
 }
 
+// handler returns the handler of an entrypoint.
+func (s *system) handler(name string, config *static.EntryPoint) http.Handler {
+	if config.ForwardProxy == nil {
+		return s.target.Handler(name)
+	}
+	direct := forwardproxy.NewDirect(stdlog.New(libraryLog{s.logs.For(log.SubsystemLibrary)}, "", 0))
+	proxy := forwardproxy.New(config.ForwardProxy, s.target.HandlerOr(name, direct))
+	s.proxies = append(s.proxies, proxy)
+	return proxy
+}
+
+// awaitQuiet returns a context that ends after ctx, when the applications that use the forward proxies send no more
+// requests.
+func (s *system) awaitQuiet(ctx context.Context) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		defer cancel()
+		var waiting sync.WaitGroup
+		for _, one := range s.proxies {
+			waiting.Go(func() { one.AwaitQuiet(later) })
+		}
+		waiting.Wait()
+	})
+	return later, cancel
+}
+
 // firstRoutes bounds how long the first clients wait for the first routes.
 const firstRoutes = 10 * time.Second
+
+// firstProxied is firstRoutes for a forward proxy, whose requests can go to the host that they name.
+const firstProxied = time.Second
 
 // awaitReady waits until Sluice is ready for the first time, at most ten seconds: earlier connections wait in the queue
 // of the socket and are not answered 404. The entrypoints of Sluice's own services serve at once.
@@ -102,7 +136,11 @@ func (s *system) awaitReady(ctx context.Context, entrypoint string) {
 		s.config.Ping != nil && s.config.Ping.EntryPoint == entrypoint {
 		return
 	}
-	timer := time.NewTimer(firstRoutes)
+	longest := firstRoutes
+	if s.config.EntryPoints[entrypoint].ForwardProxy != nil {
+		longest = firstProxied
+	}
+	timer := time.NewTimer(longest)
 	defer timer.Stop()
 	select {
 	case <-s.pipeline.FirstReady():

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
@@ -36,6 +37,7 @@ type system struct {
 	pipeline      *pipeline.Pipeline
 	management    *management
 	publication   *publication // nil without the option xds
+	proxies       []*forwardproxy.Proxy
 }
 
 // loggers are the loggers of the subsystems; log.Log is.

@@ -18,6 +18,7 @@ var layers = map[string][]string{
 	"router":       {"middleware", "forward", "loadbalancer", "certificate"},
 	"middleware":   {},
 	"forward":      {"loadbalancer", "http1/client", "http1/wire"},
+	"forwardproxy": {},
 	"loadbalancer": {"http1/client"},
 	"certificate":  {},
 	"http1":        {},

@@ -20,7 +20,7 @@ func TestCommandLine(t *testing.T) {
 			[]string{"frobnicate"},
 			2, "",
 			"sluice: unknown command \"frobnicate\"; one of bundle, check, completion, explain, healthcheck, help, routes, " +
-				"run, version, whoami, xds\n",
+				"run, sidecar, version, whoami, xds\n",
 		},
 		{
 			"misspelt name of the file",

@@ -39,10 +39,19 @@ func (l *loop) objectsOf(listener string) (built, result) {
 	if host, port, ok := hostOf(listener); ok {
 		a.put(dynamic.KindRouter, listener, &dynamic.Router{
 			EntryPoints: l.provider.config.EntryPoints, Service: objectName(route),
-			Rule: fmt.Sprintf("Host(`%s`) && Port(`%s`)", host, port),
+			Rule: ruleOf(host.hosts(l.provider.config.Namespace), port),
 		})
 	}
 	return a.built, result{status: present}
+}
+
+// ruleOf returns a rule that matches hosts and a port.
+func ruleOf(hosts []string, port string) string {
+	matchers := make([]string, 0, len(hosts))
+	for _, host := range hosts {
+		matchers = append(matchers, "Host(`"+host+"`)")
+	}
+	return fmt.Sprintf("(%s) && Port(`%s`)", strings.Join(matchers, " || "), port)
 }
 
 // objectName returns the name of an object: that of a resource with dots in place of @, which names of objects cannot

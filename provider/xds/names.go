@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,8 +14,8 @@ import (
 )
 
 const (
-	// clusterDomain is the end of the long host names of Kubernetes Services.
-	clusterDomain = ".svc.cluster.local"
+	// serviceDomain and clusterDomain are the ends of the long host names of Kubernetes Services.
+	serviceDomain, clusterDomain = ".svc", ".cluster.local"
 	// absentFor is how long a listener that does not exist stays subscribed to after its last request.
 	absentFor = 30 * time.Second
 	// activation is the time after which a router that was sent is active; without a match by then there is none.
@@ -71,30 +72,56 @@ func newNames(config static.XDSProvider) *names {
 	return n
 }
 
-// listenerName returns the name of the listener of a host and port. It is not ok for a host that is not
-// service.namespace, with or without the domain of the cluster: other hosts have no listener.
-func listenerName(host string, port uint16) (listener string, ok bool) {
-	short := strings.TrimSuffix(host, clusterDomain)
-	service, namespace, found := strings.Cut(short, ".")
-	if !found || service == "" || namespace == "" || strings.Contains(namespace, ".") {
-		return "", false
+// clusterHost is the name of a Kubernetes Service as a host.
+type clusterHost struct{ service, namespace string }
+
+// parseHost returns the Service of a host: service.namespace, with or without svc and the domain of the cluster, or a
+// service alone in the namespace of the option. Other hosts have no listener.
+func parseHost(host, namespace string) (of clusterHost, ok bool) {
+	short := strings.TrimSuffix(strings.TrimSuffix(host, clusterDomain), serviceDomain)
+	of.service, of.namespace, ok = strings.Cut(short, ".")
+	if !ok && short == host {
+		of.namespace = namespace
 	}
-	return host + ":" + strconv.Itoa(int(port)), true
+	return of, of.service != "" && of.namespace != "" && !strings.Contains(of.namespace, ".")
+}
+
+// listener returns the name of the listener of a port.
+func (h clusterHost) listener(port string) string { return h.service + "." + h.namespace + ":" + port }
+
+// hosts returns all names that stand for the Service in a namespace.
+func (h clusterHost) hosts(namespace string) []string {
+	short := h.service + "." + h.namespace
+	hosts := []string{short, short + serviceDomain, short + serviceDomain + clusterDomain}
+	if h.namespace == namespace {
+		hosts = append(hosts, h.service)
+	}
+	return hosts
+}
+
+// shortNames returns names of listeners with the short name of a Service in place of a long one.
+func shortNames(listeners []string) []string {
+	short := slices.Clone(listeners)
+	for i, listener := range short {
+		if host, port, ok := hostOf(listener); ok {
+			short[i] = host.listener(port)
+		}
+	}
+	return short
 }
 
 // hostOf returns the host and the port of a listener of a Kubernetes Service; not ok for other listeners.
-func hostOf(listener string) (host, port string, ok bool) {
+func hostOf(listener string) (of clusterHost, port string, ok bool) {
 	at := strings.LastIndexByte(listener, ':')
 	if at < 0 {
-		return "", "", false
+		return of, "", false
 	}
-	host, port = listener[:at], listener[at+1:]
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return "", "", false
+	port = listener[at+1:]
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return of, "", false
 	}
-	again, ok := listenerName(host, uint16(number))
-	return host, port, ok && again == listener
+	of, ok = parseHost(listener[:at], "")
+	return of, port, ok
 }
 
 // discover subscribes to a listener and waits for its router.

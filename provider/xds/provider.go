@@ -14,6 +14,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +47,7 @@ type Provider struct {
 // New returns a provider. Usage may be nil: discovered listeners are then dropped some time after their discovery. It
 // fails when the certificates cannot be read.
 func New(config static.XDSProvider, version string, usage Usage, logger telemetry.Logger) (*Provider, error) {
+	config.Names = shortNames(config.Names)
 	p := &Provider{config: config, logger: logger, usage: usage, names: newNames(config)}
 	p.client = client.Options{
 		Address: config.Address, Node: config.Node, Agent: "sluice", Version: version,
@@ -84,11 +86,11 @@ func (p *Provider) readToken() (string, error) {
 // Discover requests the listener of a host and port, and waits until its router has been sent on. It is not known if
 // the server has no such listener, and an error says that this is not known in time.
 func (p *Provider) Discover(ctx context.Context, host string, port uint16) (known bool, err error) {
-	name, ok := listenerName(host, port)
+	of, ok := parseHost(host, p.config.Namespace)
 	if !ok {
 		return false, nil
 	}
-	return p.names.discover(ctx, name)
+	return p.names.discover(ctx, of.listener(strconv.Itoa(int(port))))
 }
 
 // Provide implements provider.Provider. The first state is sent when the server has answered for the configured names.

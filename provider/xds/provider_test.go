@@ -51,7 +51,8 @@ func TestHostsAreDiscovered(t *testing.T) {
 
 	got := r.discovers("web.shop", 80)
 	if diff := cmp.Diff(&dynamic.Router{
-		Rule: "Host(`web.shop`) && Port(`80`)", Service: "web.shop:80",
+		Rule:    "(Host(`web.shop`) || Host(`web.shop.svc`) || Host(`web.shop.svc.cluster.local`)) && Port(`80`)",
+		Service: "web.shop:80",
 	}, got.router("web.shop:80")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -65,7 +66,7 @@ func TestHostsAreDiscovered(t *testing.T) {
 	if got.router("web.shop:81") != nil {
 		t.Error("another port is subscribed to")
 	}
-	before := r.discovers("web.shop.svc.cluster.local", 81)
+	before := r.discovers("web.shop", 81)
 
 	s.set("k/shop/web:80", "192.0.2.2:8080", "192.0.2.1:8080")
 	r.until("a second endpoint", func(s sent) bool { return len(s.sets[key].Endpoints) == 2 })
@@ -81,6 +82,28 @@ func TestHostsAreDiscovered(t *testing.T) {
 	s.set("k/shop/web:80", "192.0.2.9:8080")
 	r.until("the router again", func(s sent) bool { return s.router("web.shop:80") != nil })
 	r.discovers("web.shop", 80)
+}
+
+// TestNamesOfAService requests a Service by each name that a pod of its namespace can use: there is one listener.
+func TestNamesOfAService(t *testing.T) {
+	s := serve(t, "127.0.0.1:0")
+	s.set("k/shop/web:80", "192.0.2.1:8080")
+	s.publish(nil)
+	r := run(t, s.address, func(config *static.XDSProvider) {
+		config.Namespace, config.MaxNames = "shop", 1
+		config.Names = []string{"web.shop.svc.cluster.local:80"}
+	})
+	for _, host := range []string{"web", "web.shop", "web.shop.svc", "web.shop.svc.cluster.local"} {
+		if known, err := r.Discover(t.Context(), host, 80); !known || err != nil {
+			t.Errorf("%s: known %v, %v", host, known, err)
+		}
+	}
+	got := r.until("the router", func(s sent) bool { return s.router("web.shop:80") != nil })
+	const want = "(Host(`web.shop`) || Host(`web.shop.svc`) || Host(`web.shop.svc.cluster.local`) || Host(`web`)) && " +
+		"Port(`80`)"
+	if rule := got.router("web.shop:80").Rule; rule != want {
+		t.Errorf("the rule is %s", rule)
+	}
 }
 
 // TestUnknownHosts requests hosts that do not exist: the answer comes at once, and most cause no subscription.
