@@ -54,11 +54,14 @@ func outputError(limit int64) limitError {
 type kind struct{ contains, reason string }
 
 // parseError returns the kind of an error of the parser. The messages of text/template quote the template.
-func parseError(err error, known template.FuncMap) *Error {
+func parseError(err error, known template.FuncMap, refused map[string]string) *Error {
 	line, text := position(err)
 	if _, rest, found := strings.Cut(text, `function "`); found && strings.HasSuffix(rest, `" not defined`) {
 		reason := "calls an unknown function"
 		name := strings.TrimSuffix(rest, `" not defined`)
+		if why, ok := refused[name]; ok {
+			return &Error{Line: line, Reason: "calls " + name + ", which " + why}
+		}
 		if near, ok := document.Nearest(name, slices.Sorted(maps.Keys(known))); ok {
 			reason += fmt.Sprintf(", did you mean %q?", near)
 		}

@@ -12,21 +12,45 @@ package gotemplate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
+	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"text/template"
 	"unicode"
 
 	"github.com/Masterminds/sprig/v3"
 )
 
-// Template is a parsed template. It may be used by several goroutines; they run it one after the other.
+// Template is a parsed template. It may be run by several goroutines at the same time.
 type Template struct {
-	mu       sync.Mutex
-	template *template.Template
-	meter    *meter
+	text    string
+	options Options
+	limit   atomic.Int64 // of work
+	// idle has the runs that nobody uses. The meter of a run is a part of its functions, so that each goroutine needs its
+	// own.
+	idle sync.Pool
+}
+
+// Options are the rules of a template. The zero value is that of [Parse].
+type Options struct {
+	// Functions are available beside those of text/template and sprig, and override others of the same name. Each is
+	// charged as one that goes through its arguments and returns at most 16 times their size.
+	Functions template.FuncMap
+	// Refused are the functions that the template may not call, by name, with the reason for the error. It is lower case
+	// and follows the name: "reads the environment".
+	Refused map[string]string
+	// Data is the type of a struct that is the data of each run. The methods of its values cannot be called, and a field
+	// that it does not have is an error of ParseWith where the template uses it from $, or from the dot outside of range
+	// and with. nil means that nothing is known about the data.
+	Data reflect.Type
+	// Absent are names of fields that Data does not have, with the reason for the error.
+	Absent map[string]string
+	// Work limits what a run may do, in units of about 100 ns; 0 means 25,000,000.
+	Work int64
 }
 
 // Parse reads a template. Beside the functions of text/template and sprig it has normalize (see [Normalize]) and the
@@ -35,22 +59,52 @@ type Template struct {
 //
 // A template may contain 1 MiB of actions, nested at most 200 levels deep. Of the types with methods that functions
 // return, it can call the methods listed in methods.go. Every error is an [*Error].
-func Parse(text string, functions template.FuncMap) (out *Template, err error) {
+func Parse(text string, functions template.FuncMap) (*Template, error) {
+	return ParseWith(text, Options{Functions: functions})
+}
+
+// ParseWith is Parse with further rules.
+func ParseWith(text string, options Options) (*Template, error) {
+	t := &Template{text: text, options: options}
+	t.limit.Store(cmp.Or(options.Work, maxWork))
+	first, err := newRun(text, options)
+	if err != nil {
+		return nil, err
+	}
+	t.idle.Put(first)
+	return t, nil
+}
+
+// run is a template with its meter, for one goroutine at a time.
+type run struct {
+	template *template.Template
+	meter    *meter
+}
+
+// newRun parses the text.
+func newRun(text string, options Options) (out *run, err error) {
 	defer recovered(&err)
 	if err := checkNesting(text); err != nil {
 		return nil, err
 	}
-	m := &meter{limit: maxWork}
+	m := &meter{}
 	known := sprig.TxtFuncMap()
 	known["normalize"] = Normalize
 	maps.Copy(known, m.replacements())
-	maps.Copy(known, functions)
+	maps.Copy(known, options.Functions)
+	for name := range options.Refused {
+		delete(known, name)
+	}
 	parsed, err := template.New(templateName).Funcs(known).Parse(text)
 	if err != nil {
-		return nil, parseError(err, known)
+		return nil, parseError(err, known, options.Refused)
 	}
 	wrapped := m.checks()
 	refused := refusedMethods(known)
+	addDataMethods(refused, options.Data)
+	if err := checkFields(parsed.Tree, text, options); err != nil {
+		return nil, err
+	}
 	for _, part := range parsed.Templates() {
 		if err := checkMethods(part.Tree, text, refused); err != nil {
 			return nil, err
@@ -59,19 +113,25 @@ func Parse(text string, functions template.FuncMap) (out *Template, err error) {
 			wrapped[name] = m.wrap(name, known[name])
 		}
 	}
-	return &Template{template: parsed.Funcs(wrapped), meter: m}, nil
+	return &run{template: parsed.Funcs(wrapped), meter: m}, nil
 }
 
 // Execute runs the template. It fails when the output has more than limit bytes, or when the template does more work or
-// needs more memory than any template may: a few seconds, 128 MiB of values. It is stopped when ctx ends. Every error
-// is an [*Error].
+// needs more memory than any template may: a few seconds (see Options.Work), 128 MiB of values. It is stopped when ctx
+// ends. Every error is an [*Error].
 func (t *Template) Execute(ctx context.Context, data any, limit int64) (text []byte, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	one, ok := t.idle.Get().(*run)
+	if !ok {
+		if one, err = newRun(t.text, t.options); err != nil {
+			return nil, err
+		}
+	}
+	defer t.idle.Put(one)
 	defer recovered(&err)
-	t.meter.reset(ctx)
+	one.meter.limit = t.limit.Load()
+	one.meter.reset(ctx)
 	out := output{limit: limit}
-	if err := t.template.Execute(&out, data); err != nil {
+	if err := one.template.Execute(&out, data); err != nil {
 		return nil, executeError(err)
 	}
 	return out.Bytes(), nil
