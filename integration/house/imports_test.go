@@ -23,6 +23,7 @@ var layers = map[string][]string{
 	"certificate":  {},
 	"http1":        {},
 	"provider":     {},
+	"inject":       {"provider/gotemplate"}, // Templates run within limits there.
 }
 
 // leaves may be imported by all; the value is what they may import.
@@ -74,15 +75,15 @@ var libraries = []struct {
 }{
 	{
 		"k8s.io",
-		[]string{"provider/kubernetes"},
-		"the client's weight in memory and in the binary is paid where the cluster is read",
+		[]string{"provider/kubernetes", "inject"},
+		"the client's weight in memory and in the binary is paid where the cluster is read, and where pods are changed",
 	},
 	{
 		"github.com/go-logr/logr",
 		[]string{"provider/kubernetes", "telemetry/otlp"},
 		"the clients of clusters and of collectors log through it",
 	},
-	{"sigs.k8s.io", []string{"provider/kubernetes"}, "as for k8s.io"},
+	{"sigs.k8s.io", []string{"provider/kubernetes", "inject"}, "as for k8s.io"},
 	{"github.com/vulcand/oxy", []string{"middleware"}, "a middleware is the only thing that it has to offer"},
 	{"github.com/klauspost/compress", []string{"middleware"}, "a middleware is the only one who compresses"},
 	{"github.com/andybalholm/brotli", []string{"middleware"}, "as for klauspost/compress"},

@@ -17,7 +17,6 @@ import (
 	"maps"
 	"reflect"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"text/template"
 	"unicode"
@@ -32,8 +31,11 @@ type Template struct {
 	limit   atomic.Int64 // of work
 	// idle has the runs that nobody uses. The meter of a run is a part of its functions, so that each goroutine needs its
 	// own.
-	idle sync.Pool
+	idle chan *run
 }
+
+// maxIdle is how many runs of a template are kept.
+const maxIdle = 8
 
 // Options are the rules of a template. The zero value is that of [Parse].
 type Options struct {
@@ -65,13 +67,13 @@ func Parse(text string, functions template.FuncMap) (*Template, error) {
 
 // ParseWith is Parse with further rules.
 func ParseWith(text string, options Options) (*Template, error) {
-	t := &Template{text: text, options: options}
+	t := &Template{text: text, options: options, idle: make(chan *run, maxIdle)}
 	t.limit.Store(cmp.Or(options.Work, maxWork))
 	first, err := newRun(text, options)
 	if err != nil {
 		return nil, err
 	}
-	t.idle.Put(first)
+	t.idle <- first
 	return t, nil
 }
 
@@ -120,13 +122,11 @@ func newRun(text string, options Options) (out *run, err error) {
 // needs more memory than any template may: a few seconds (see Options.Work), 128 MiB of values. It is stopped when ctx
 // ends. Every error is an [*Error].
 func (t *Template) Execute(ctx context.Context, data any, limit int64) (text []byte, err error) {
-	one, ok := t.idle.Get().(*run)
-	if !ok {
-		if one, err = newRun(t.text, t.options); err != nil {
-			return nil, err
-		}
+	one, err := t.take()
+	if err != nil {
+		return nil, err
 	}
-	defer t.idle.Put(one)
+	defer t.release(one)
 	defer recovered(&err)
 	one.meter.limit = t.limit.Load()
 	one.meter.reset(ctx)
@@ -135,6 +135,25 @@ func (t *Template) Execute(ctx context.Context, data any, limit int64) (text []b
 		return nil, executeError(err)
 	}
 	return out.Bytes(), nil
+}
+
+// take returns a run that nobody else uses.
+func (t *Template) take() (*run, error) {
+	select {
+	case one := <-t.idle:
+		return one, nil
+	default:
+		return newRun(t.text, t.options)
+	}
+}
+
+// release keeps a run for the next caller, without the values of the last one.
+func (t *Template) release(one *run) {
+	one.meter.ctx, one.meter.lists = nil, nil
+	select {
+	case t.idle <- one:
+	default:
+	}
 }
 
 // recovered makes an error of a panic: text/template passes on those that it does not raise itself.
