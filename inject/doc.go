@@ -13,7 +13,7 @@
 //   - render.go: each template is run on the pod (package provider/gotemplate bounds it) and renders a part of a pod.
 //   - merge.go: the parts are merged into the pod as kubectl does (strategic merge).
 //   - containers.go: containers that the pod declares itself win over those of the templates; all get their order.
-//   - patch.go: the difference to the received bytes becomes the patch.
+//   - Package jsonpatch makes a patch of the difference to the received bytes.
 //
 // The templates that come with the package are in the folder templates. Subpackage manifest does the same for workloads
 // in files.

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sluiceproxy/sluice/inject/jsonpatch"
 )
 
 // Configuration is a compiled, immutable configuration. It is safe for concurrent use.
@@ -147,7 +149,7 @@ func (i *injection) run() error {
 
 // compare makes the patch.
 func (i *injection) compare(final map[string]any, reason Reason, removed bool) error {
-	operations := difference(i.received, final)
+	operations := jsonpatch.Difference(i.received, final)
 	switch {
 	case len(operations) == 0:
 		i.result.Reason = Reason{CodeUnchanged, "the pod has been injected before, and nothing has changed"}

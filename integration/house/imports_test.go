@@ -116,7 +116,12 @@ var libraries = []struct {
 		[]string{"dynamic", "static", "document", "cmd", "provider/kubernetes"},
 		"there is one way from labels and flags to values",
 	},
-	{"go.yaml.in/yaml", []string{"document"}, "there is one reader of YAML, with positions"},
+	{
+		"go.yaml.in/yaml",
+		[]string{"document", "inject/manifest"},
+		"there is one reader of YAML, with positions, and one writer, which keeps comments",
+	},
+	{"gopkg.in/evanphx/json-patch.v4", []string{"inject"}, "patches of pods are applied to pods in files"},
 	{"github.com/pelletier/go-toml", []string{"document"}, "there is one reader of TOML, with positions"},
 	{"github.com/fsnotify/fsnotify", []string{"provider/file"}, "files are watched where they are read"},
 	{

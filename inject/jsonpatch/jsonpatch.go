@@ -1,4 +1,9 @@
-package inject
+// Package jsonpatch compares JSON values: its result is a JSON patch (RFC 6902), or the elements that two lists share.
+//
+// Values are what encoding/json decodes into an interface, with numbers as json.Number: map[string]any, []any, string,
+// json.Number, bool and nil. The package is for the objects of Kubernetes, in whose lists elements have names: an
+// element of the same name is the same element, so that a patch changes it in place.
+package jsonpatch
 
 import (
 	"encoding/json"
@@ -9,15 +14,17 @@ import (
 	"strings"
 )
 
-// operation is one operation of a JSON patch (RFC 6902).
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
+// Operation is one operation of a JSON patch: add, remove or replace.
+type Operation struct {
+	Op string
+	// Path is a JSON pointer (RFC 6901).
+	Path string
+	// Value is that of add and replace; it may be nil, which is null.
+	Value any
 }
 
-// MarshalJSON keeps the value null, which omitempty would leave out.
-func (o operation) MarshalJSON() ([]byte, error) {
+// MarshalJSON writes the members of the operation; remove has no value.
+func (o Operation) MarshalJSON() ([]byte, error) {
 	if o.Op == opRemove {
 		return json.Marshal(map[string]any{"op": o.Op, "path": o.Path})
 	}
@@ -29,18 +36,18 @@ const opAdd, opRemove, opReplace = "add", "remove", "replace"
 // maxMatrix bounds the product of the lengths of two lists that are compared element by element.
 const maxMatrix = 250_000
 
-// difference returns the operations that make the second JSON value of the first one, in order. Numbers are
-// json.Number. Elements of a list that have the same name, or the same key, are the same element.
-func difference(from, to any) []operation {
+// Difference returns the operations that make the second value of the first one, in the order in which they are to be
+// applied. It returns nil for equal values.
+func Difference(from, to any) []Operation {
 	d := differ{}
 	d.compare("", from, to)
 	return d.operations
 }
 
-type differ struct{ operations []operation }
+type differ struct{ operations []Operation }
 
 func (d *differ) emit(op, path string, value any) {
-	d.operations = append(d.operations, operation{op, path, value})
+	d.operations = append(d.operations, Operation{op, path, value})
 }
 
 func (d *differ) compare(path string, from, to any) {
@@ -91,12 +98,38 @@ func escapePointer(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// lists compares elements: those that are the same in both lists, in the same order, are compared in place, the others
-// are removed and added.
+// lists compares elements: those that both lists have, in the same order, are compared in place, the others are removed
+// and added.
 func (d *differ) lists(path string, from, to []any) {
+	pairs, ok := Pairs(from, to)
+	if !ok {
+		d.emit(opReplace, path, to)
+		return
+	}
+	i, at := 0, 0 // at is the position in the list as it has become, and in to.
+	for _, pair := range append(pairs, Pair{len(from), len(to)}) {
+		for ; i < pair.From; i++ {
+			d.emit(opRemove, index(path, at), nil)
+		}
+		for ; at < pair.To; at++ {
+			d.emit(opAdd, index(path, at), to[at])
+		}
+		if i < len(from) {
+			d.compare(index(path, at), from[i], to[at])
+			i, at = i+1, at+1
+		}
+	}
+}
+
+// Pair has the indexes of an element that two lists share.
+type Pair struct{ From, To int }
+
+// Pairs returns a longest common subsequence of two lists, in order. ok is false when the lists are too different and
+// too long to be compared.
+func Pairs(from, to []any) (pairs []Pair, ok bool) {
 	head := 0
 	for head < len(from) && head < len(to) && same(from[head], to[head]) {
-		d.compare(index(path, head), from[head], to[head])
+		pairs = append(pairs, Pair{head, head})
 		head++
 	}
 	tail := 0
@@ -105,35 +138,24 @@ func (d *differ) lists(path string, from, to []any) {
 	}
 	before, after := from[head:len(from)-tail], to[head:len(to)-tail]
 	if len(before)*len(after) > maxMatrix {
-		d.emit(opReplace, path, to)
-		return
+		return nil, false
 	}
-	position := head + d.script(path, head, before, after)
-	for i := range tail {
-		d.compare(index(path, position+i), from[len(from)-tail+i], to[len(to)-tail+i])
-	}
-}
-
-// script emits the operations for the elements behind position at, along a longest common subsequence, and returns how
-// many elements there are afterwards.
-func (d *differ) script(path string, at int, before, after []any) int {
 	length := commonLengths(before, after)
-	start := at
-	i, j := 0, 0
-	for i < len(before) || j < len(after) {
+	for i, j := 0, 0; i < len(before) && j < len(after); {
 		switch {
-		case i < len(before) && j < len(after) && same(before[i], after[j]):
-			d.compare(index(path, at), before[i], after[j])
-			i, j, at = i+1, j+1, at+1
-		case j == len(after) || i < len(before) && length[i+1][j] >= length[i][j+1]:
-			d.emit(opRemove, index(path, at), nil)
+		case same(before[i], after[j]):
+			pairs = append(pairs, Pair{head + i, head + j})
+			i, j = i+1, j+1
+		case length[i+1][j] >= length[i][j+1]:
 			i++
 		default:
-			d.emit(opAdd, index(path, at), after[j])
-			j, at = j+1, at+1
+			j++
 		}
 	}
-	return at - start
+	for i := range tail {
+		pairs = append(pairs, Pair{len(from) - tail + i, len(to) - tail + i})
+	}
+	return pairs, true
 }
 
 // commonLengths returns the length of the longest common subsequence of before[i:] and after[j:] for all i and j.
