@@ -46,7 +46,7 @@ func absentFields() map[string]string {
 		"CompliancePolicy", "InboundTrafficPolicyMode", "EstimatedConcurrency", "MeshConfig", "ProxyConfig", "ProxyGID",
 		"ProxyImage", "ProxyInitImage", "ProxyUID",
 	} {
-		out[name] = "which belongs to Istio's mesh configuration: there is none here; use .Values"
+		out[name] = "which Istio's mesh configuration has: use .Values here"
 	}
 	return out
 }
@@ -91,7 +91,6 @@ func (i *injection) render(names []string, native bool) ([]fragment, error) {
 		DeploymentMeta: workloadName{i.pod.Namespace, owner.Name},
 		ObjectMeta:     &i.pod.ObjectMeta,
 		Spec:           &i.pod.Spec,
-		Values:         i.config.values,
 		Revision:       i.config.revision,
 		NativeSidecars: native,
 		Environment:    i.input.Environment,
@@ -99,6 +98,7 @@ func (i *injection) render(names []string, native bool) ([]fragment, error) {
 	var out []fragment
 	for _, name := range names {
 		one := i.config.templates[name]
+		data.Values = i.config.values
 		if one.changes {
 			data.Values = runtime.DeepCopyJSON(i.config.values)
 		}

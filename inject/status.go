@@ -98,10 +98,11 @@ func (s *status) remove(pod map[string]any) {
 
 func removeKeys(parent map[string]any, key string, names []string) {
 	values := child(parent, key)
+	had := len(values)
 	for _, name := range names {
 		delete(values, name)
 	}
-	if values != nil && len(values) == 0 {
+	if had > 0 && len(values) == 0 {
 		delete(parent, key)
 	}
 }

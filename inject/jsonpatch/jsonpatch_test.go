@@ -26,22 +26,34 @@ func decode(t *testing.T, text string) any {
 func TestDifference(t *testing.T) {
 	for _, test := range []struct{ name, from, to, want string }{
 		{"equal", `{"a":[1,2.50,null]}`, `{"a":[1,2.50,null]}`, `null`},
-		{"added, removed and replaced", `{"a":1,"b":2}`, `{"b":3,"c":null}`,
-			`[{"op":"remove","path":"/a"},{"op":"replace","path":"/b","value":3},{"op":"add","path":"/c","value":null}]`},
-		{"escaped keys", `{"a/b":1,"c~d":{"e~/f":1}}`, `{"c~d":{"e~/f":2}}`,
-			`[{"op":"remove","path":"/a~1b"},{"op":"replace","path":"/c~0d/e~0~1f","value":2}]`},
+		{
+			"added, removed and replaced", `{"a":1,"b":2}`, `{"b":3,"c":null}`,
+			`[{"op":"remove","path":"/a"},{"op":"replace","path":"/b","value":3},{"op":"add","path":"/c","value":null}]`,
+		},
+		{
+			"escaped keys", `{"a/b":1,"c~d":{"e~/f":1}}`, `{"c~d":{"e~/f":2}}`,
+			`[{"op":"remove","path":"/a~1b"},{"op":"replace","path":"/c~0d/e~0~1f","value":2}]`,
+		},
 		{"other kind", `{"a":{}}`, `{"a":[]}`, `[{"op":"replace","path":"/a","value":[]}]`},
 		{"number of another form", `{"a":1}`, `{"a":1.0}`, `[{"op":"replace","path":"/a","value":1.0}]`},
 		{"null becomes a map", `{"a":null}`, `{"a":{}}`, `[{"op":"replace","path":"/a","value":{}}]`},
-		{"inserted at the front", `[{"name":"a"},{"name":"b"}]`, `[{"name":"x"},{"name":"a"},{"name":"b"}]`,
-			`[{"op":"add","path":"/0","value":{"name":"x"}}]`},
-		{"changed in place behind an insertion", `[{"name":"a","v":1}]`, `[{"name":"x"},{"name":"a","v":2}]`,
-			`[{"op":"add","path":"/0","value":{"name":"x"}},{"op":"replace","path":"/1/v","value":2}]`},
-		{"moved", `[{"name":"a"},{"name":"b"},{"name":"c"}]`, `[{"name":"c"},{"name":"a"},{"name":"b"}]`,
-			`[{"op":"add","path":"/0","value":{"name":"c"}},{"op":"remove","path":"/3"}]`},
+		{
+			"inserted at the front", `[{"name":"a"},{"name":"b"}]`, `[{"name":"x"},{"name":"a"},{"name":"b"}]`,
+			`[{"op":"add","path":"/0","value":{"name":"x"}}]`,
+		},
+		{
+			"changed in place behind an insertion", `[{"name":"a","v":1}]`, `[{"name":"x"},{"name":"a","v":2}]`,
+			`[{"op":"add","path":"/0","value":{"name":"x"}},{"op":"replace","path":"/1/v","value":2}]`,
+		},
+		{
+			"moved", `[{"name":"a"},{"name":"b"},{"name":"c"}]`, `[{"name":"c"},{"name":"a"},{"name":"b"}]`,
+			`[{"op":"add","path":"/0","value":{"name":"c"}},{"op":"remove","path":"/3"}]`,
+		},
 		{"emptied", `["a","b"]`, `[]`, `[{"op":"remove","path":"/0"},{"op":"remove","path":"/0"}]`},
-		{"keys of other lists", `[{"mountPath":"/a"},{"containerPort":1}]`, `[{"containerPort":1,"x":1}]`,
-			`[{"op":"remove","path":"/0"},{"op":"add","path":"/0/x","value":1}]`},
+		{
+			"keys of other lists", `[{"mountPath":"/a"},{"containerPort":1}]`, `[{"containerPort":1,"x":1}]`,
+			`[{"op":"remove","path":"/0"},{"op":"add","path":"/0/x","value":1}]`,
+		},
 		{"root", `1`, `"1"`, `[{"op":"replace","path":"","value":"1"}]`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
