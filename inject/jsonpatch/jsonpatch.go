@@ -176,8 +176,8 @@ func commonLengths(before, after []any) [][]int {
 	return length
 }
 
-// same reports whether two elements of lists stand for the same thing: objects by their name, or by the key that lists
-// of pods have otherwise, other values by themselves.
+// same reports whether two elements of lists stand for the same thing: objects by their name, by the key that lists of
+// pods have otherwise, or by their kind and name in a List, other values by themselves.
 func same(one, other any) bool {
 	a, isMap := one.(map[string]any)
 	b, areMaps := other.(map[string]any)
@@ -189,7 +189,25 @@ func same(one, other any) bool {
 			return reflect.DeepEqual(b[key], value)
 		}
 	}
+	if kind, ok := a["kind"].(string); ok {
+		return b["kind"] == kind && identity(a) == identity(b)
+	}
 	return reflect.DeepEqual(one, other)
+}
+
+// identity returns the namespace and the name of an object.
+func identity(object map[string]any) [3]string {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		return [3]string{}
+	}
+	var out [3]string
+	for i, key := range []string{"namespace", "name", "generateName"} {
+		if value, ok := metadata[key].(string); ok {
+			out[i] = value
+		}
+	}
+	return out
 }
 
 func index(path string, at int) string { return path + "/" + strconv.Itoa(at) }

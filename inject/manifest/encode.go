@@ -77,16 +77,31 @@ func encoded(text []byte, before, after map[string]any) ([]byte, error) {
 	if err != nil || root == nil {
 		return nil, errShape
 	}
-	var separator []byte
-	if first, _, found := bytes.Cut(text, []byte("\n")); found && isSeparator(append(first, '\n')) {
-		separator = []byte("---\n")
-	}
+	separator := separatorOf(text)
 	if trimmed := bytes.TrimPrefix(text, separator); json.Valid(trimmed) {
 		out, err := json.MarshalIndent(after, "", "  ")
 		return append(append(separator, out...), '\n'), err
 	}
 	out, err := styleOf(root).encode(update(root, before, after))
 	return append(separator, out...), err
+}
+
+// resolved returns a document that is written again without comments, anchors and merge keys.
+func resolved(text []byte, _, after map[string]any) ([]byte, error) {
+	root, err := parseNode(text)
+	if err != nil || root == nil {
+		return nil, errShape
+	}
+	out, err := styleOf(root).encode(valueNode(after))
+	return append(separatorOf(text), out...), err
+}
+
+// separatorOf returns the line that separates a document from the one before, if it has one.
+func separatorOf(text []byte) []byte {
+	if first, _, _ := bytes.Cut(text, []byte("\n")); isSeparator(append(bytes.Clone(first), '\n')) {
+		return []byte("---\n")
+	}
+	return nil
 }
 
 // update returns a node for a new value, with the nodes of what has not changed.

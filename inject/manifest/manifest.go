@@ -3,8 +3,9 @@
 // Input is a text with several documents, Lists included; result is the text with the pod templates of the workloads
 // changed, and an [Outcome] for each object. Documents without a change keep their bytes. In others, only the lines of
 // what changes are written again (edit.go), so that comments, order and style of the rest stay. Where that is not
-// possible, as with aliases and JSON, the document is written again as a whole (encode.go). Either way, the result is
-// read again and compared with what the patch makes of the object before it is returned.
+// possible, as with JSON, the document is written again as a whole (encode.go), and without comments where an anchor
+// stands for what changes. Either way, the result is read again and compared with what the patch makes of the object
+// before it is returned.
 package manifest
 
 import (
@@ -206,10 +207,9 @@ func decode(text []byte) (map[string]any, error) {
 	return out, nil
 }
 
-// rewrite returns the text of a document with another content. It fails when neither way of writing it yields exactly
-// that content.
+// rewrite returns the text of a document with another content, by the first way of writing that yields exactly that.
 func rewrite(text []byte, before, after map[string]any) ([]byte, error) {
-	for _, way := range []func([]byte, map[string]any, map[string]any) ([]byte, error){edited, encoded} {
+	for _, way := range []func([]byte, map[string]any, map[string]any) ([]byte, error){edited, encoded, resolved} {
 		out, err := way(text, before, after)
 		if err != nil {
 			continue
@@ -218,5 +218,5 @@ func rewrite(text []byte, before, after map[string]any) ([]byte, error) {
 			return out, nil
 		}
 	}
-	return nil, errors.New("the document cannot be written with the injected pod: write it without anchors and merge keys")
+	return nil, errors.New("the document cannot be written with the injected pod")
 }
