@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
@@ -133,8 +134,17 @@ func (i *injected) add(config *inject.Configuration, file string, stdin io.Reade
 		i.changes = i.changes || one.Result.Injected
 	}
 	return difflib.WriteUnifiedDiff(&i.diffs, difflib.UnifiedDiff{
-		A: difflib.SplitLines(string(data)), B: difflib.SplitLines(string(out)), FromFile: shown, ToFile: shown, Context: 3,
+		A: diffLines(data), B: diffLines(out), FromFile: shown, ToFile: shown, Context: 3,
 	})
+}
+
+// diffLines returns the lines of a text as a diff shows them.
+func diffLines(text []byte) []string {
+	lines := slices.Collect(strings.Lines(string(text)))
+	if last := len(lines) - 1; last >= 0 && !strings.HasSuffix(lines[last], "\n") {
+		lines[last] += "\n\\ No newline at end of file\n"
+	}
+	return lines
 }
 
 // readManifest reads a file or standard input.

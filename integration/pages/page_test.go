@@ -37,10 +37,10 @@ func (b block) file() string {
 	}
 	kind := b.info[1]
 	switch {
-	case kind != "static" && kind != "dynamic":
-		return ""
 	case len(b.info) > 2:
 		return b.info[2]
+	case kind != "static" && kind != "dynamic":
+		return ""
 	case kind == "static":
 		return "/etc/sluice/sluice." + b.info[0]
 	}
