@@ -44,7 +44,7 @@ func TestInject(t *testing.T) {
 		stdout, stderr []string // parts; none stands for nothing at all
 	}{
 		{"manifests", []string{"service.yaml", "-f", "pod.yaml"}, 0, []string{
-			"---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: a # kept", "image: sluice\n", serviceText, "restartPolicy: Always",
+			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: a # kept", "image: sluice\n", "---\n" + serviceText, "restartPolicy: Always",
 		}, nil},
 		{"older clusters", []string{"pod.yaml", "--native-sidecars=false"}, 0, []string{"    - name: sluice-sidecar"}, nil},
 		{
@@ -55,7 +55,13 @@ func TestInject(t *testing.T) {
 			nil,
 		},
 		{"no change", []string{"service.yaml"}, 0, []string{serviceText}, nil},
-		{"diff", []string{"pod.yaml", "--diff"}, 0, []string{"--- pod.yaml\n+++ pod.yaml\n@@ ", "\n+      image: sluice\n"}, nil},
+		{
+			"diff",
+			[]string{"pod.yaml", "--diff"},
+			0,
+			[]string{"--- pod.yaml\n+++ pod.yaml\n@@ ", "\n+      image: sluice\n"},
+			nil,
+		},
 		{"explanation", []string{"service.yaml", "pod.yaml", "--explain"}, 0, []string{
 			"service.yaml:1: Service web: unchanged: it has no pods that are injected\n",
 			"pod.yaml:1: Pod a: injected [Label]: the label inject.sluice.dev/inject is true; templates: sidecar\n",
