@@ -3,6 +3,7 @@ package inject_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,7 +183,7 @@ grpcBootstrap:
   region: 1
   zone: z
   subZone: s
-sidecar: {image: i, imagePullPolicy: Never, args: [a], env: [{name: E, value: "1"}], proxy: "http://p", noProxy: n,
+sidecar: {image: i, imagePullPolicy: Never, args: [a], containerArgs: [b], tagHeader: X-Tag, env: [{name: E, value: "1"}], proxy: "http://p", noProxy: n,
   containers: [app], pingPort: 99, pingPath: /p, runAsUser: 7, resources: {limits: {cpu: 1}}}
 `))
 	if err != nil {
@@ -206,8 +207,10 @@ sidecar: {image: i, imagePullPolicy: Never, args: [a], env: [{name: E, value: "1
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	sidecar := got.Spec.Containers[2]
+	wantArgs := []string{"a", "b", "--entryPoints.proxy.forwardProxy.defaultHeaders.X-Tag=$(POD_TAG)"}
 	if len(got.Spec.Containers[1].Env) != 0 || sidecar.Image != "i" || sidecar.ImagePullPolicy != "Never" ||
-		sidecar.Args[0] != "a" || sidecar.Env[2].Value != "1" || *sidecar.SecurityContext.RunAsUser != 7 ||
+		!slices.Equal(sidecar.Args, wantArgs) || sidecar.Env[3].Value != "1" ||
+		sidecar.Env[2].ValueFrom.FieldRef.FieldPath != "metadata.labels['version']" || *sidecar.SecurityContext.RunAsUser != 7 ||
 		sidecar.StartupProbe.HTTPGet.Path != "/p" || sidecar.ReadinessProbe.HTTPGet.Port.IntValue() != 99 ||
 		sidecar.Ports[0].ContainerPort != 99 || sidecar.Resources.Limits.Cpu().Value() != 1 {
 		t.Errorf("%+v", got.Spec.Containers[1:])
