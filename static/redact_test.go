@@ -49,6 +49,9 @@ func openOptions() map[string]bool {
 	return map[string]bool{
 		"entryPoints.address":                                           true, // Clients see the address.
 		"xds.address":                                                   true, // Likewise.
+		"injector.address":                                              true,
+		"injector.statusAddress":                                        true,
+		"injector.secret":                                               true, // The name of a Secret.
 		"providers.xds.address":                                         true,
 		"certificatesResolvers.acme.keyType":                            true,
 		"tracing.capturedRequestHeaders":                                true,

@@ -24,6 +24,7 @@ func (l *loader) validate() {
 	l.core()
 	l.xds()
 	l.xdsProvider()
+	l.injector()
 }
 
 // core checks the syntax of rules.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 )
 
@@ -58,7 +59,11 @@ func (c *ConfigMap[T]) Read() (configuration T, changed bool, err error) {
 	object, found := c.watched.Get(c.namespace, c.name)
 	if !found {
 		c.version = ""
-		reason := c.watched.Status().Reason
+		status := c.watched.Status()
+		if status.State == dynamic.StatePending {
+			return configuration, false, nil
+		}
+		reason := status.Reason
 		if reason == "" {
 			reason = "it does not exist"
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -61,33 +62,38 @@ type Decision struct {
 // Events records decisions as Events: at the controller of the pod, or at the pod itself when it has a name and no
 // controller. Equal Events are counted on one object, and similar ones are aggregated.
 type Events struct {
-	broadcaster record.EventBroadcaster
-	recorder    record.EventRecorder
-	limit       *rate.Limiter
-	meter       DropMeter
+	client   rest.Interface
+	limit    *rate.Limiter
+	meter    DropMeter
+	logger   telemetry.Logger
+	recorder atomic.Pointer[record.EventRecorderLogger]
 }
 
-// NewEvents returns what records until ctx ends.
-func NewEvents(ctx context.Context, clients Clients, meter DropMeter, logger telemetry.Logger) (*Events, error) {
+// NewEvents returns what records while it runs.
+func NewEvents(clients Clients, meter DropMeter, logger telemetry.Logger) (*Events, error) {
 	core, err := clients.REST(corev1.SchemeGroupVersion)
 	if err != nil {
 		return nil, err
 	}
+	return &Events{client: core, limit: rate.NewLimiter(eventRate, eventBurst), meter: meter, logger: logger}, nil
+}
+
+// Run writes Events until ctx ends.
+func (e *Events) Run(ctx context.Context) {
 	// Failed requests are logged by the sink, once each; the library would log every one of them.
-	quiet := klog.NewContext(ctx, logr.Discard())
-	broadcaster := record.NewBroadcaster(record.WithContext(quiet))
-	broadcaster.StartRecordingToSink(&eventSink{ctx: ctx, client: core, logger: logger})
-	return &Events{
-		broadcaster: broadcaster,
-		recorder:    broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component}),
-		limit:       rate.NewLimiter(eventRate, eventBurst), meter: meter,
-	}, nil
+	broadcaster := record.NewBroadcaster(record.WithContext(klog.NewContext(ctx, logr.Discard())))
+	broadcaster.StartRecordingToSink(&eventSink{ctx: ctx, client: e.client, logger: e.logger})
+	recorder := broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})
+	e.recorder.Store(&recorder)
+	<-ctx.Done()
+	e.recorder.Store(nil)
+	broadcaster.Shutdown()
 }
 
 // Record queues an Event.
 func (e *Events) Record(decision Decision) {
-	about := involved(&decision.Pod)
-	if about == nil {
+	about, recorder := involved(&decision.Pod), e.recorder.Load()
+	if about == nil || recorder == nil {
 		return
 	}
 	if !e.limit.Allow() {
@@ -104,7 +110,7 @@ func (e *Events) Record(decision Decision) {
 			message = "injected " + strings.Join(decision.Templates, ", ") + ": " + message
 		}
 	}
-	e.recorder.Event(about, corev1.EventTypeNormal, reason, message)
+	(*recorder).Event(about, corev1.EventTypeNormal, reason, message)
 }
 
 // involved returns the object of an Event about a pod; nil when there is none that has a name.

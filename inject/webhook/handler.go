@@ -33,7 +33,7 @@ type Recorder interface {
 // Meter counts; *metrics.Injector does.
 type Meter interface {
 	// Reviewed counts a review and its duration. The result is one of the Result constants.
-	Reviewed(result Result, took time.Duration)
+	Reviewed(result string, took time.Duration)
 	// Skipped counts a pod that was not injected, by the code of the reason.
 	Skipped(reason string)
 	// Refused counts a request that was answered with an HTTP error.
@@ -156,7 +156,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (answer []byte, 
 	if err != nil {
 		return nil, err
 	}
-	h.options.Meter.Reviewed(result, time.Since(began))
+	h.options.Meter.Reviewed(string(result), time.Since(began))
 	return encode(review, response)
 }
 

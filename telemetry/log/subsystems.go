@@ -40,6 +40,8 @@ const (
 	SubsystemXDSProvider = "provider.xds"
 	// SubsystemXDS is for the publication to xDS clients.
 	SubsystemXDS = "xds"
+	// SubsystemInjector is for the admission webhook that injects into pods.
+	SubsystemInjector = "injector"
 	// SubsystemAPI is for the API and the dashboard.
 	SubsystemAPI = "api"
 	// SubsystemTelemetry is for access log, metrics and traces themselves.
@@ -53,7 +55,7 @@ func Subsystems() []string {
 	return []string{
 		SubsystemMain, SubsystemEntrypoint, SubsystemRequests, SubsystemMiddleware,
 		SubsystemLoadBalancer, SubsystemPipeline, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemKubernetes,
-		SubsystemDNS, SubsystemXDSProvider, SubsystemXDS, SubsystemAPI, SubsystemTelemetry, SubsystemLibrary,
+		SubsystemDNS, SubsystemXDSProvider, SubsystemXDS, SubsystemInjector, SubsystemAPI, SubsystemTelemetry, SubsystemLibrary,
 	}
 }
 
