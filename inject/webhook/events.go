@@ -102,7 +102,7 @@ func (e *Events) Record(decision Decision) {
 	}
 	reason, message := reasonSkipped, decision.Reason.Text
 	if message == "" {
-		message = decision.Reason.Code
+		message = string(decision.Reason.Code)
 	}
 	if decision.Injected {
 		reason = reasonInjected

@@ -245,11 +245,11 @@ func (h *Handler) note(request *admissionv1.AdmissionRequest, decided inject.Res
 	if decided.Injected {
 		h.counts.inject()
 	} else {
-		h.counts.skip(request.Namespace, decided.Reason.Code)
-		h.options.Meter.Skipped(decided.Reason.Code)
+		h.counts.skip(request.Namespace, string(decided.Reason.Code))
+		h.options.Meter.Skipped(string(decided.Reason.Code))
 	}
 	h.options.Logger.Debug("a pod was reviewed", "namespace", request.Namespace, "pod", podName(request), "injected",
-		decided.Injected, "reason", decided.Reason.Code, "templates", decided.Templates, "dryRun", dryRun(request))
+		decided.Injected, "reason", string(decided.Reason.Code), "templates", decided.Templates, "dryRun", dryRun(request))
 	if h.options.Events == nil || dryRun(request) {
 		return
 	}
