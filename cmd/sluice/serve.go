@@ -24,6 +24,14 @@ import (
 // serve runs Sluice until SIGTERM or SIGINT, and drains. It returns 0 after a clean end, 2 when a flag is wrong, and
 // 1, with one line, when it cannot start for another reason or an entrypoint fails.
 func serve(args, environ []string, stderr io.Writer) int {
+	return runLogged(args, environ, stderr, start)
+}
+
+// runLogged loads the static configuration, opens the log, and calls run with a context that SIGTERM and SIGINT end. It
+// returns 2 when a flag is wrong, and 1 for another fault, also of run.
+func runLogged(
+	args, environ []string, stderr io.Writer, run func(context.Context, static.Loaded, *log.Log) error,
+) int {
 	loaded, findings := static.Load(static.Sources{Args: args, Environ: environ})
 	if static.HasErrors(findings) {
 		printFindings(stderr, findings)
@@ -50,7 +58,7 @@ func serve(args, environ []string, stderr io.Writer) int {
 	defer stop()
 	tuneMemory(logger)
 	go useHugePages(ctx)
-	if err := start(ctx, loaded, logs); err != nil {
+	if err := run(ctx, loaded, logs); err != nil {
 		logger.Error("sluice stops", "error", err)
 		return 1
 	}
@@ -111,6 +119,11 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 	if err != nil {
 		return err
 	}
+	if s.injection != nil {
+		if err := s.injection.Listen(ctx); err != nil {
+			return err
+		}
+	}
 	hangups := notify(syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	rotations := notify(syscall.SIGUSR1)
@@ -156,6 +169,13 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 		front.Go(func() {
 			s.awaitReady(serving, entrypoint.Name())
 			if err := entrypoint.Serve(serving); err != nil {
+				abort(err)
+			}
+		})
+	}
+	if s.injection != nil {
+		front.Go(func() {
+			if err := s.injection.Run(serving); err != nil {
 				abort(err)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/forwardproxy"
+	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
@@ -38,6 +39,7 @@ type system struct {
 	management    *management
 	publication   *publication // nil without the option xds
 	proxies       []*forwardproxy.Proxy
+	injection     *injector.Injector // nil without the option injector
 }
 
 // loggers are the loggers of the subsystems; log.Log is.
@@ -97,6 +99,11 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	state := func() *pipeline.State { return s.pipeline.State() }
 	if s.publication, err = newPublication(config, state, metrics, logs.For(log.SubsystemXDS)); err != nil {
 		return nil, err
+	}
+	if config.Injector != nil && serves {
+		if s.injection, err = newInjector(config, metrics, logs.For(log.SubsystemInjector)); err != nil {
+			return nil, err
+		}
 	}
 	options := pipeline.Options{
 		Source:    provider.NewHub(s.sources.entries, logs.For(log.SubsystemProvider)),

@@ -15,7 +15,7 @@ import (
 
 const (
 	// ReplicaLabel is on the Lease of each replica; its value is the name of the Service.
-	ReplicaLabel = "injector.sluice.dev/replica-of"
+	ReplicaLabel = "inject.sluice.dev/replica-of"
 	// leaseDuration is how long a replica counts that no longer renews its Lease, renewInterval how often it does.
 	leaseDuration = time.Minute
 	renewInterval = 15 * time.Second

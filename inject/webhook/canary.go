@@ -10,12 +10,12 @@ import (
 // CanaryAnnotation is on a pod that is created as a dry run to prove that pods are injected. Its value is a random text,
 // which the webhook repeats in CanaryResultAnnotation if, and only if, it injects the pod.
 const (
-	CanaryAnnotation       = "injector.sluice.dev/canary"
-	CanaryResultAnnotation = "injector.sluice.dev/canary-result"
+	CanaryAnnotation       = "inject.sluice.dev/canary"
+	CanaryResultAnnotation = "inject.sluice.dev/canary-result"
 )
 
 // canaryResultPath is CanaryResultAnnotation in a JSON patch.
-const canaryResultPath = "/metadata/annotations/injector.sluice.dev~1canary-result"
+const canaryResultPath = "/metadata/annotations/inject.sluice.dev~1canary-result"
 
 // MarkCanary returns a patch that also marks a canary as injected; the patch of another pod is returned as it is.
 func MarkCanary(pod, patch []byte) ([]byte, error) {

@@ -23,7 +23,7 @@ var layers = map[string][]string{
 	"certificate":  {},
 	"http1":        {},
 	"provider":     {},
-	"inject":       {"provider/gotemplate"}, // Templates run within limits there.
+	"inject":       {"provider/gotemplate", "provider/kubernetes/client"}, // Templates run within limits there.
 }
 
 // leaves may be imported by all; the value is what they may import.
@@ -80,7 +80,7 @@ var libraries = []struct {
 	},
 	{
 		"github.com/go-logr/logr",
-		[]string{"provider/kubernetes", "telemetry/otlp"},
+		[]string{"provider/kubernetes", "telemetry/otlp", "inject/webhook"},
 		"the clients of clusters and of collectors log through it",
 	},
 	{"sigs.k8s.io", []string{"provider/kubernetes", "inject"}, "as for k8s.io"},
@@ -123,7 +123,7 @@ var libraries = []struct {
 	},
 	{"gopkg.in/evanphx/json-patch.v4", []string{"inject"}, "patches of pods are applied to pods in files"},
 	{"github.com/pelletier/go-toml", []string{"document"}, "there is one reader of TOML, with positions"},
-	{"github.com/fsnotify/fsnotify", []string{"provider/file"}, "files are watched where they are read"},
+	{"github.com/fsnotify/fsnotify", []string{"provider/file", "inject/source"}, "files are watched where they are read"},
 	{
 		"github.com/Masterminds/sprig",
 		[]string{"provider/gotemplate"},
@@ -149,7 +149,8 @@ var libraries = []struct {
 		"HTTP/2 and host names on the wire",
 	},
 	{"github.com/cespare/xxhash", []string{"loadbalancer"}, "instances must agree on the hash of a key"},
-	{"golang.org/x/time", []string{"provider/kubernetes"}, "requests to the API server have a limited rate"},
+	{"golang.org/x/time", []string{"provider/kubernetes", "inject/webhook"}, "requests to the API server have a limited rate"},
+	{"golang.org/x/sync/semaphore", []string{"inject/webhook"}, "reviews share a budget of memory"},
 	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1"}, "sockets"},
 }
 
