@@ -196,7 +196,9 @@ func contains(all []Authority, certificate *x509.Certificate) bool {
 
 // same reports whether two public keys are equal.
 func same(a, b crypto.PublicKey) bool {
-	comparable, ok := a.(interface{ Equal(other crypto.PublicKey) bool })
+	comparable, ok := a.(interface {
+		Equal(other crypto.PublicKey) bool
+	})
 	return ok && comparable.Equal(b)
 }
 

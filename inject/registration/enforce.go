@@ -18,8 +18,12 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// proveInterval is the pause after a proof that has failed.
-const proveInterval = 10 * time.Second
+const (
+	// proveInterval is the pause after a proof that has failed.
+	proveInterval = 10 * time.Second
+	// readyInterval is the pause while this replica is not ready.
+	readyInterval = time.Second
+)
 
 // Canary is the pod with which it is proved that pods are injected. It is never created: the request is a dry run.
 type Canary struct {
@@ -46,7 +50,8 @@ type Enforcer struct {
 	options EnforcerOptions
 	changed <-chan struct{}
 	proven  atomic.Bool
-	problem string
+	// problem is what was reported last; nil when nothing was.
+	problem *string
 }
 
 // NewEnforcer returns an enforcer; it must be called before the cluster runs.
@@ -81,6 +86,9 @@ func (e *Enforcer) step(ctx context.Context) time.Duration {
 		return retryInterval
 	}
 	if !e.proven.Load() {
+		if e.options.Ready() != nil {
+			return readyInterval
+		}
 		if err := e.prove(ctx); err != nil {
 			e.report(err)
 			return proveInterval
@@ -123,7 +131,9 @@ func (e *Enforcer) set(ctx context.Context, policy admissionv1.FailurePolicyType
 	if problem != "" {
 		return errors.New(problem)
 	}
-	same := func(one admissionv1.MutatingWebhook) bool { return one.FailurePolicy != nil && *one.FailurePolicy == policy }
+	same := func(one admissionv1.MutatingWebhook) bool {
+		return one.FailurePolicy != nil && *one.FailurePolicy == policy
+	}
 	if !slices.ContainsFunc(webhooks, func(one admissionv1.MutatingWebhook) bool { return !same(one) }) {
 		return nil
 	}
@@ -139,9 +149,6 @@ func (e *Enforcer) set(ctx context.Context, policy admissionv1.FailurePolicyType
 
 // prove has a canary created as a dry run, and fails unless it comes back injected.
 func (e *Enforcer) prove(ctx context.Context) error {
-	if err := e.options.Ready(); err != nil {
-		return fmt.Errorf("not ready: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
 	proof := rand.Text()
@@ -188,9 +195,9 @@ func (e *Enforcer) report(err error) {
 		problem = err.Error()
 	}
 	before := e.problem
-	e.problem = problem
+	e.problem = &problem
 	switch {
-	case problem == before:
+	case before != nil && *before == problem:
 	case problem != "":
 		e.options.Logger.Warn("failurePolicy Fail is not enforced; trying again", "proven", e.proven.Load(), "reason", problem)
 	default:

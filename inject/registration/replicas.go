@@ -3,6 +3,7 @@ package registration
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -48,21 +50,24 @@ func (r *Replicas) Renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now, seconds := metav1.NowMicro(), int32(leaseDuration/time.Second)
-	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: r.namespace, Name: r.name, Labels: map[string]string{ReplicaLabel: r.of},
-		},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: &r.name, RenewTime: &now, LeaseDurationSeconds: &seconds},
-	}
 	var err error
 	if r.exists {
-		// Without a resourceVersion, the Lease is replaced whatever it is: nobody else writes it.
-		err = r.client.Put().Namespace(r.namespace).Resource(leases).Name(r.name).Body(lease).MaxRetries(0).Do(ctx).Error()
+		patch, encodeErr := json.Marshal(map[string]any{"spec": map[string]any{"renewTime": now}})
+		if encodeErr != nil {
+			return encodeErr
+		}
+		err = r.client.Patch(types.MergePatchType).Namespace(r.namespace).Resource(leases).Name(r.name).Body(patch).
+			MaxRetries(0).Do(ctx).Error()
 	}
 	if !r.exists || apierrors.IsNotFound(err) {
-		err = r.client.Post().Namespace(r.namespace).Resource(leases).Body(lease).MaxRetries(0).Do(ctx).Error()
+		err = r.client.Post().Namespace(r.namespace).Resource(leases).Body(&coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: r.namespace, Name: r.name, Labels: map[string]string{ReplicaLabel: r.of},
+			},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &r.name, RenewTime: &now, LeaseDurationSeconds: &seconds},
+		}).MaxRetries(0).Do(ctx).Error()
 		if apierrors.IsAlreadyExists(err) {
-			err = nil // An answer was lost; the next renewal replaces it.
+			err = nil // An answer was lost; the next renewal changes it.
 		}
 	}
 	if err != nil {

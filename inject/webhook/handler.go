@@ -266,7 +266,9 @@ func (h *Handler) note(request *admissionv1.AdmissionRequest, decided inject.Res
 	})
 }
 
-func dryRun(request *admissionv1.AdmissionRequest) bool { return request.DryRun != nil && *request.DryRun }
+func dryRun(request *admissionv1.AdmissionRequest) bool {
+	return request.DryRun != nil && *request.DryRun
+}
 
 // podName returns the name of a pod, or what its name begins with.
 func podName(request *admissionv1.AdmissionRequest) string {

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -121,6 +122,6 @@ type debugLog struct{ logger telemetry.Logger }
 
 // Write logs one line.
 func (l debugLog) Write(line []byte) (int, error) {
-	l.logger.Debug("a connection to the webhook has failed", "reason", printable(string(line), maxMessage))
+	l.logger.Debug("a connection to the webhook has failed", "reason", printable(strings.TrimSpace(string(line)), maxMessage))
 	return len(line), nil
 }
