@@ -1,0 +1,147 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluiceproxy/sluice/inject"
+	"github.com/sluiceproxy/sluice/inject/authority"
+	"github.com/sluiceproxy/sluice/inject/webhook"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// TestOverloadIsRefusedQuickly has more reviews at once than may be answered: those that would wait for long are
+// answered 429, and the others are answered.
+func TestOverloadIsRefusedQuickly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		h, count := handler(func(input inject.Input) (inject.Result, error) {
+			<-release
+			return fixed(input)
+		}, func(o *webhook.Options) { o.MaxConcurrent = 2 })
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		statuses := map[int]int{}
+		began := time.Now()
+		for range 1500 {
+			all.Go(func() {
+				recorder := post(h, "/inject", review())
+				mu.Lock()
+				defer mu.Unlock()
+				statuses[recorder.Code]++
+				if recorder.Code == http.StatusTooManyRequests && recorder.Header().Get("Retry-After") == "" {
+					t.Error("Retry-After is missing")
+				}
+			})
+		}
+		synctest.Wait()
+		mu.Lock()
+		if statuses[http.StatusTooManyRequests] < 400 || time.Since(began) != 0 {
+			t.Errorf("%v at once", statuses)
+		}
+		mu.Unlock()
+		waited := time.NewTimer(2 * time.Second)
+		<-waited.C
+		synctest.Wait()
+		close(release)
+		all.Wait()
+		if statuses[http.StatusOK] != 2 || statuses[http.StatusTooManyRequests] != 1498 || time.Since(began) != 2*time.Second {
+			t.Errorf("%v after %v", statuses, time.Since(began))
+		}
+		if !strings.Contains(count.all(), "refused 429") {
+			t.Error("nothing was counted")
+		}
+		if recorder := post(h, "/inject", review()); recorder.Code != http.StatusOK {
+			t.Errorf("afterwards: %d %s", recorder.Code, recorder.Body)
+		}
+	})
+}
+
+// TestServer serves reviews and pages over TLS until it is stopped, and drains.
+func TestServer(t *testing.T) {
+	signer, err := authority.New(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := authority.NewLeaf(signer, []string{"127.0.0.1"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _ := handler(fixed, nil)
+	ready := errors.New("not yet")
+	server := webhook.NewServer(webhook.ServerOptions{
+		Handler:     h,
+		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return leaf, nil },
+		Ready:       func() error { return ready },
+		Logger:      telemetry.Discard{},
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, listener) }()
+	transport := &http.Transport{
+		ForceAttemptHTTP2: true,
+		TLSClientConfig:   &tls.Config{RootCAs: poolOf(signer), MinVersion: tls.VersionTLS12},
+	}
+	client := &http.Client{Transport: transport}
+	page := func(method, path, body string) (int, string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, "https://"+listener.Addr().String()+path,
+			strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close() //nolint:errcheck // It is read.
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(text)
+	}
+	if status, text := page(http.MethodGet, "/ready", ""); status != 503 || !strings.Contains(text, "not yet") {
+		t.Errorf("/ready: %d %s", status, text)
+	}
+	ready = nil
+	for path, want := range map[string]int{"/ready": 200, "/healthz": 200, "/": 404} {
+		if status, text := page(http.MethodGet, path, ""); status != want {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	if status, text := page(http.MethodPost, "/inject/cluster/one", review()); status != 200 || !strings.Contains(text, "u-1") {
+		t.Errorf("a review: %d %s", status, text)
+	}
+	server.Drain()
+	if status, _ := page(http.MethodGet, "/ready", ""); status != 503 {
+		t.Errorf("/ready while it drains: %d", status)
+	}
+	if status, _ := page(http.MethodPost, "/inject", review()); status != 200 {
+		t.Errorf("a review while it drains: %d", status)
+	}
+	old := &tls.Config{RootCAs: poolOf(signer), MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} //nolint:gosec // It must be refused.
+	if connection, err := tls.Dial("tcp", listener.Addr().String(), old); err == nil {
+		_ = connection.Close()
+		t.Error("TLS 1.1 is accepted")
+	}
+	transport.CloseIdleConnections()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
