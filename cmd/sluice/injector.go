@@ -124,6 +124,18 @@ func serveInjector(ctx context.Context, loaded static.Loaded, logs *log.Log) err
 	return err
 }
 
+// inject listens for reviews and returns what answers them until its context ends and they have drained; it does
+// nothing without the option injector. It fails when it cannot listen now.
+func (s *system) inject(ctx context.Context) (serve func(context.Context) error, err error) {
+	if s.injection == nil {
+		return func(context.Context) error { return nil }, nil
+	}
+	if err := s.injection.Listen(ctx); err != nil {
+		return nil, err
+	}
+	return s.injection.Run, nil
+}
+
 // newInjector returns the webhook of the option injector, of which nothing runs yet. Its counters are shown from then
 // on.
 func newInjector(

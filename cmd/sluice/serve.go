@@ -119,10 +119,9 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 	if err != nil {
 		return err
 	}
-	if s.injection != nil {
-		if err := s.injection.Listen(ctx); err != nil {
-			return err
-		}
+	injected, err := s.inject(ctx)
+	if err != nil {
+		return err
 	}
 	hangups := notify(syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -173,13 +172,11 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 			}
 		})
 	}
-	if s.injection != nil {
-		front.Go(func() {
-			if err := s.injection.Run(serving); err != nil {
-				abort(err)
-			}
-		})
-	}
+	front.Go(func() {
+		if err := injected(serving); err != nil {
+			abort(err)
+		}
+	})
 	front.Go(func() {
 		<-serving.Done()
 		s.reportState(daemon.SdNotifyStopping)

@@ -62,7 +62,7 @@ func (l *leafState) renewal() time.Time {
 	return begin.Add(l.certificate.Leaf.NotAfter.Sub(begin) / 2)
 }
 
-// due reports whether a leaf is to be renewed at a time, which may also be before it begins: the clock has been put back.
+// due reports whether a leaf is to be renewed at a time, which may also be before it begins: clocks are put back.
 func (l *leafState) due(now time.Time) bool {
 	return now.Before(l.certificate.Leaf.NotBefore) || !now.Before(l.renewal())
 }

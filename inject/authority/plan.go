@@ -30,8 +30,8 @@ type Plan struct {
 // NewPlan returns the plan for authorities, the oldest first. It depends on nothing else, so that all replicas have the
 // same one.
 //
-// The youngest authority that is valid and older than a minute signs; one that is half its age is replaced; and one that
-// has been replaced is removed when all of its leaves have expired. Authorities that begin in the future, since they
+// The youngest authority that is valid and older than a minute signs; one that is half its age is replaced; and one
+// that has been replaced is removed when all of its leaves have expired. Authorities that begin in the future, since they
 // were made while a clock was ahead, are kept and not used.
 func NewPlan(known []Authority, now time.Time) Plan {
 	var plan Plan
@@ -75,8 +75,8 @@ func halfLife(one *Authority) time.Time {
 	return one.created().Add(one.Certificate.NotAfter.Sub(one.created()) / 2)
 }
 
-// removal returns when an authority has no leaves that are valid: some time after a younger one has begun to sign. It is
-// zero while there is no younger one.
+// removal returns when an authority has no leaves that are valid: some time after a younger one has begun to sign. It
+// is zero while there is no younger one.
 func removal(known []Authority, one Authority) time.Time {
 	for _, younger := range known {
 		if younger.Key != nil && younger.Certificate.NotBefore.After(one.Certificate.NotBefore) {

@@ -35,7 +35,7 @@ func trusted(one authority.Authority) authority.Authority {
 func TestPlan(t *testing.T) {
 	first, second, late := at(t, 0), at(t, 183*day), at(t, 2*year)
 	future, further, furthest := at(t, 3*year), at(t, 4*year), at(t, 5*year)
-	none := authority.Authority{}
+	none, only := authority.Authority{}, []authority.Authority{first}
 	for _, test := range []struct {
 		name   string
 		known  []authority.Authority
@@ -46,45 +46,69 @@ func TestPlan(t *testing.T) {
 		next   time.Duration
 	}{
 		{"nothing", nil, 0, nil, none, true, 0},
-		{"a new one signs at once", []authority.Authority{first}, 0, []authority.Authority{first}, first, false, year/2 - time.Hour/2},
-		{"a slow clock", []authority.Authority{first}, -59 * time.Minute, []authority.Authority{first}, first, false, year/2 - time.Hour/2},
+		{"a new one signs at once", only, 0, only, first, false, year/2 - time.Hour/2},
+		{"a slow clock", only, -59 * time.Minute, only, first, false, year/2 - time.Hour/2},
 		{"half its age", []authority.Authority{first}, year / 2, []authority.Authority{first}, first, true, 0},
 		{
-			"the next one is not published yet", []authority.Authority{first, second}, 183*day + 30*time.Second,
-			[]authority.Authority{first, second}, first, false, 183*day + time.Minute,
+			"the next one is not published yet",
+			[]authority.Authority{first, second},
+			183*day + 30*time.Second,
+			[]authority.Authority{first, second},
+			first, false, 183*day + time.Minute,
 		},
 		{
-			"the next one signs", []authority.Authority{first, second}, 183*day + time.Minute,
-			[]authority.Authority{first, second}, second, false, 190*day + time.Hour + time.Minute,
+			"the next one signs",
+			[]authority.Authority{first, second},
+			183*day + time.Minute,
+			[]authority.Authority{first, second},
+			second, false, 190*day + time.Hour + time.Minute,
 		},
 		{
-			"leaves of the first may live", []authority.Authority{first, second}, 190*day + time.Hour,
-			[]authority.Authority{first, second}, second, false, 190*day + time.Hour + time.Minute,
+			"leaves of the first may live",
+			[]authority.Authority{first, second},
+			190*day + time.Hour,
+			[]authority.Authority{first, second},
+			second, false, 190*day + time.Hour + time.Minute,
 		},
 		{
-			"no leaf of the first lives", []authority.Authority{first, second}, 190*day + time.Hour + time.Minute,
-			[]authority.Authority{second}, second, false, 183*day + year/2 - time.Hour/2,
+			"no leaf of the first lives",
+			[]authority.Authority{first, second},
+			190*day + time.Hour + time.Minute,
+			[]authority.Authority{second},
+			second, false, 183*day + year/2 - time.Hour/2,
 		},
 		{
-			"an old one without its key is trusted", []authority.Authority{trusted(first), second}, 184 * day,
-			[]authority.Authority{trusted(first), second}, second, false, 190*day + time.Hour + time.Minute,
+			"an old one without its key is trusted",
+			[]authority.Authority{trusted(first), second},
+			184 * day,
+			[]authority.Authority{trusted(first), second},
+			second, false, 190*day + time.Hour + time.Minute,
 		},
 		{"keys are lost", []authority.Authority{trusted(first)}, day, []authority.Authority{trusted(first)}, none, true, 0},
 		{"all have expired", []authority.Authority{first}, 2 * year, []authority.Authority{first}, none, true, 0},
 		{
-			"the clock was ahead for a while", []authority.Authority{first, late}, day,
-			[]authority.Authority{first, late}, first, false, year/2 - time.Hour/2,
+			"the clock was ahead for a while",
+			[]authority.Authority{first, late},
+			day,
+			[]authority.Authority{first, late},
+			first, false, year/2 - time.Hour/2,
 		},
 		{
-			"the clock is ahead", []authority.Authority{first, late}, 2*year + time.Hour,
-			[]authority.Authority{first, late}, late, false, 2*year + 7*day + time.Hour + time.Minute,
+			"the clock is ahead",
+			[]authority.Authority{first, late},
+			2*year + time.Hour,
+			[]authority.Authority{first, late},
+			late, false, 2*year + 7*day + time.Hour + time.Minute,
 		},
 		{
 			"the clock is put back by years", []authority.Authority{late}, 0, []authority.Authority{late}, none, true, 0,
 		},
 		{
-			"many from the future", []authority.Authority{first, late, future, further, furthest}, day,
-			[]authority.Authority{first, late, future}, first, false, year/2 - time.Hour/2,
+			"many from the future",
+			[]authority.Authority{first, late, future, further, furthest},
+			day,
+			[]authority.Authority{first, late, future},
+			first, false, year/2 - time.Hour/2,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -27,8 +27,9 @@ import (
 )
 
 const (
-	// BundleManager is the field manager of caBundle, PolicyManager that of failurePolicy.
+	// BundleManager is the field manager of caBundle.
 	BundleManager = "sluice-injector"
+	// PolicyManager is the field manager of failurePolicy.
 	PolicyManager = "sluice-injector-policy"
 	// resource is the resource of the configurations, kind their kind.
 	resource = "mutatingwebhookconfigurations"

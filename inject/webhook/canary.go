@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CanaryAnnotation is on a pod that is created as a dry run to prove that pods are injected. Its value is a random text,
-// which the webhook repeats in CanaryResultAnnotation if, and only if, it injects the pod.
+// CanaryAnnotation is on a pod that is created as a dry run to prove that pods are injected. Its value is a random
+// text, which the webhook repeats in CanaryResultAnnotation if, and only if, it injects the pod.
 const (
 	CanaryAnnotation       = "inject.sluice.dev/canary"
 	CanaryResultAnnotation = "inject.sluice.dev/canary-result"

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,13 +75,14 @@ func handler(decide injector, adjust func(*webhook.Options)) (*webhook.Handler, 
 
 // review returns a request for a pod; the replacements are pairs of old and new text.
 func review(replacements ...string) string {
-	return strings.NewReplacer(replacements...).Replace(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
-		"uid":"u-1","kind":{"version":"v1","kind":"Pod"},"resource":{"version":"v1","resource":"pods"},"namespace":"shop",
+	return strings.NewReplacer(replacements...).Replace(`{
+		"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","kind":{"version":"v1","kind":"Pod"},"resource":{"version":"v1","resource":"pods"},
+		"namespace":"shop",
 		"operation":"CREATE","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}},"dryRun":false}}`)
 }
 
 func post(h http.Handler, path, body string) *httptest.ResponseRecorder {
-	request := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	request := httptest.NewRequestWithContext(context.Background(), http.MethodPost, path, strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()
 	h.ServeHTTP(recorder, request)
@@ -124,7 +126,7 @@ func TestRequestsThatAreNoReviews(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h, count := handler(fixed, nil)
-			request := httptest.NewRequest(test.method, test.path, strings.NewReader(test.body))
+			request := httptest.NewRequestWithContext(t.Context(), test.method, test.path, strings.NewReader(test.body))
 			if test.kind != "" {
 				request.Header.Set("Content-Type", test.kind)
 			}
@@ -145,10 +147,14 @@ func TestRequestsThatAreNoReviews(t *testing.T) {
 
 // TestAnswers lists the answers to reviews.
 func TestAnswers(t *testing.T) {
-	broken := func(inject.Input) (inject.Result, error) { return inject.Result{}, errors.New("the pod cannot be read: ü") }
+	broken := func(inject.Input) (inject.Result, error) {
+		return inject.Result{}, errors.New("the pod cannot be read: ü")
+	}
 	skipped := func(inject.Input) (inject.Result, error) {
 		return inject.Result{Reason: inject.Reason{Code: inject.CodeHostNetwork}, Warnings: []string{"a"}}, nil
 	}
+	const changed = `{"uid":"u-1","allowed":true,` +
+		`"patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL21ldGFkYXRhL2xhYmVscyIsInZhbHVlIjp7fX1d","patchType":"JSONPatch"}`
 	for _, test := range []struct {
 		name   string
 		decide injector
@@ -159,17 +165,17 @@ func TestAnswers(t *testing.T) {
 	}{
 		{
 			"injected", fixed, nil, review(),
-			`{"uid":"u-1","allowed":true,"patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL21ldGFkYXRhL2xhYmVscyIsInZhbHVlIjp7fX1d","patchType":"JSONPatch"}`,
+			changed,
 			"event true shop/web; reviewed injected",
 		},
 		{
 			"the older version", fixed, nil, review("k8s.io/v1", "k8s.io/v1beta1"),
-			`{"uid":"u-1","allowed":true,"patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL21ldGFkYXRhL2xhYmVscyIsInZhbHVlIjp7fX1d","patchType":"JSONPatch"}`,
+			changed,
 			"event true shop/web; reviewed injected",
 		},
 		{
 			"a dry run", fixed, nil, review(`"dryRun":false`, `"dryRun":true`),
-			`{"uid":"u-1","allowed":true,"patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL21ldGFkYXRhL2xhYmVscyIsInZhbHVlIjp7fX1d","patchType":"JSONPatch"}`,
+			changed,
 			"reviewed injected",
 		},
 		{
@@ -177,11 +183,12 @@ func TestAnswers(t *testing.T) {
 			"skipped HostNetwork; event false shop/web; reviewed skipped",
 		},
 		{
-			"no pod", fixed, nil, review(`"resource":"pods"`, `"resource":"services"`), `{"uid":"u-1","allowed":true}`, "reviewed other",
+			"no pod", fixed, nil, review(`"resource":"pods"`, `"resource":"services"`), `{"uid":"u-1","allowed":true}`,
+			"reviewed other",
 		},
 		{
-			"a subresource", fixed, nil, review(`"operation"`, `"subResource":"status","operation"`), `{"uid":"u-1","allowed":true}`,
-			"reviewed other",
+			"a subresource", fixed, nil, review(`"operation"`, `"subResource":"status","operation"`),
+			`{"uid":"u-1","allowed":true}`, "reviewed other",
 		},
 		{"an update", fixed, nil, review("CREATE", "UPDATE"), `{"uid":"u-1","allowed":true}`, "reviewed other"},
 		{
@@ -190,8 +197,8 @@ func TestAnswers(t *testing.T) {
 		},
 		{
 			"a fault that refuses", broken, func(o *webhook.Options) { o.OnError = webhook.Deny }, review(),
-			`{"uid":"u-1","allowed":false,"status":{"metadata":{},"status":"Failure","message":"sluice injector: the pod cannot be read: ?",` +
-				`"reason":"InternalError","code":500}}`, "reviewed failed",
+			`{"uid":"u-1","allowed":false,"status":{"metadata":{},"status":"Failure",` +
+				`"message":"sluice injector: the pod cannot be read: ?","reason":"InternalError","code":500}}`, "reviewed failed",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

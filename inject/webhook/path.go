@@ -18,8 +18,8 @@ const (
 	maxVariables, maxVariable = 32, 512
 )
 
-// environment returns the variables of an escaped path: /inject/key/value/key/value. It is false for another path. A key
-// without a value is left out.
+// environment returns the variables of an escaped path: /inject/key/value/key/value. It is false for another path. A
+// key without a value is left out.
 func environment(escaped string) ([]inject.KeyValue, bool) {
 	rest, ok := strings.CutPrefix(escaped, path)
 	if !ok || rest != "" && rest[0] != '/' {

@@ -110,7 +110,9 @@ func serve(ctx context.Context, server *http.Server, run func() error) error {
 	if err != nil {
 		_ = server.Close()
 	}
-	<-ended
+	if closed := <-ended; !errors.Is(closed, http.ErrServerClosed) {
+		return fmt.Errorf("webhook: %w", closed)
+	}
 	if err != nil {
 		return fmt.Errorf("webhook: requests were cut off: %w", err)
 	}
@@ -122,6 +124,7 @@ type debugLog struct{ logger telemetry.Logger }
 
 // Write logs one line.
 func (l debugLog) Write(line []byte) (int, error) {
-	l.logger.Debug("a connection to the webhook has failed", "reason", printable(strings.TrimSpace(string(line)), maxMessage))
+	reason := printable(strings.TrimSpace(string(line)), maxMessage)
+	l.logger.Debug("a connection to the webhook has failed", "reason", reason)
 	return len(line), nil
 }

@@ -54,7 +54,8 @@ func TestOverloadIsRefusedQuickly(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		all.Wait()
-		if statuses[http.StatusOK] != 2 || statuses[http.StatusTooManyRequests] != 1498 || time.Since(began) != 2*time.Second {
+		if statuses[http.StatusOK] != 2 || statuses[http.StatusTooManyRequests] != 1498 ||
+			time.Since(began) != 2*time.Second {
 			t.Errorf("%v after %v", statuses, time.Since(began))
 		}
 		if !strings.Contains(count.all(), "refused 429") {
@@ -84,7 +85,7 @@ func TestServer(t *testing.T) {
 		Ready:       func() error { return ready },
 		Logger:      telemetry.Discard{},
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,8 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
-	if status, text := page(http.MethodPost, "/inject/cluster/one", review()); status != 200 || !strings.Contains(text, "u-1") {
+	status, text := page(http.MethodPost, "/inject/cluster/one", review())
+	if status != 200 || !strings.Contains(text, "u-1") {
 		t.Errorf("a review: %d %s", status, text)
 	}
 	server.Drain()
@@ -134,8 +136,10 @@ func TestServer(t *testing.T) {
 	if status, _ := page(http.MethodPost, "/inject", review()); status != 200 {
 		t.Errorf("a review while it drains: %d", status)
 	}
-	old := &tls.Config{RootCAs: poolOf(signer), MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} //nolint:gosec // It must be refused.
-	if connection, err := tls.Dial("tcp", listener.Addr().String(), old); err == nil {
+	old := &tls.Dialer{Config: &tls.Config{
+		RootCAs: poolOf(signer), MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10, //nolint:gosec // It is refused.
+	}}
+	if connection, err := old.DialContext(t.Context(), "tcp", listener.Addr().String()); err == nil {
 		_ = connection.Close()
 		t.Error("TLS 1.1 is accepted")
 	}

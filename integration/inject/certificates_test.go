@@ -52,13 +52,14 @@ func (f *field) change(how func(data map[string][]byte)) {
 }
 
 // presented returns the certificate that a replica presents.
-func presented(address string) *x509.Certificate {
-	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // Its own check follows.
+func presented(t *testing.T, address string) *x509.Certificate {
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // The caller checks.
+	connection, err := dialer.DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		return nil
 	}
 	defer connection.Close() //nolint:errcheck // nothing was sent
-	return connection.ConnectionState().PeerCertificates[0]
+	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0]
 }
 
 // signedBy reports whether a certificate is signed by an authority.
@@ -144,7 +145,8 @@ func (f *field) creating(every time.Duration) (stop func() (all int, wrong []str
 	}
 }
 
-// TestAuthorityRotates has two replicas follow authorities that are added, damaged and deleted, while pods are created: all of them are injected.
+// TestAuthorityRotates has two replicas follow authorities that are added, damaged and deleted, while pods are created:
+// all of them are injected.
 func TestAuthorityRotates(t *testing.T) {
 	f := prepare(t)
 	replicas := []*replica{f.start(), f.start()}
@@ -159,8 +161,8 @@ func TestAuthorityRotates(t *testing.T) {
 		t.Helper()
 		f.until(what, func() bool {
 			authority := to()
-			return authority != nil && signedBy(presented(replicas[0].address), authority) &&
-				signedBy(presented(replicas[1].address), authority)
+			return authority != nil && signedBy(presented(t, replicas[0].address), authority) &&
+				signedBy(presented(t, replicas[1].address), authority)
 		})
 	}
 	// An authority that a third replica has made in time signs after it is published.
@@ -228,10 +230,10 @@ func TestCertificateFromFiles(t *testing.T) {
 	}
 	one := f.start("--tls.certFile="+issued.CertFile, "--tls.keyFile="+issued.KeyFile)
 	f.untilInjected("first")
-	before := presented(one.address)
+	before := presented(t, one.address)
 	authority.Issue(host) // In the same files.
 	f.until("the new certificate is presented", func() bool {
-		now := presented(one.address)
+		now := presented(t, one.address)
 		return now != nil && !now.Equal(before)
 	})
 	registered, err = webhooks.Get(t.Context(), name, metav1.GetOptions{})

@@ -127,17 +127,22 @@ func (f *field) start(args ...string) *replica {
 // ready waits until the replica is ready.
 func (r *replica) ready() {
 	r.f.t.Helper()
-	harness.Eventually(r.f.t, timeout, func() bool { return status(r.address, "/ready") == http.StatusOK },
+	harness.Eventually(r.f.t, timeout, func() bool { return status(r.f.t, r.address, "/ready") == http.StatusOK },
 		func() string { return fmt.Sprintf("%s is not ready\n%s", r.address, r.Log) })
 }
 
 // status returns the status of a page of a replica, or 0.
-func status(address, page string) int {
+func status(t *testing.T, address, page string) int {
+	t.Helper()
 	transport := &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // As the kubelet does.
 	}
-	response, err := (&http.Client{Transport: transport, Timeout: timeout}).Get("https://" + address + page)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+page, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Client{Transport: transport, Timeout: timeout}).Do(request)
 	if err != nil {
 		return 0
 	}

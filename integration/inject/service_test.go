@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"context"
 	"io"
 	"net"
 	"slices"
@@ -20,7 +21,7 @@ type service struct {
 // lead listens at the address of a Service until the test ends.
 func lead(t *testing.T, address string) *service {
 	t.Helper()
-	listener, err := net.Listen("tcp", address)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func (s *service) turn() []string {
 func (s *service) pass(client net.Conn) {
 	defer client.Close() //nolint:errcheck // the other side knows
 	for _, address := range s.turn() {
-		server, err := net.DialTimeout("tcp", address, time.Second)
+		server, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", address)
 		if err != nil {
 			continue
 		}

@@ -12,9 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// webhookConfiguration is the kind of registrations.
-const webhookConfiguration = "MutatingWebhookConfiguration.admissionregistration.k8s.io"
-
 // TestPodsAreInjected creates pods of each kind behind one replica, with the rights and the registration that ship.
 func TestPodsAreInjected(t *testing.T) {
 	f := prepare(t)
@@ -172,7 +169,7 @@ func TestRegistrationIsRepaired(t *testing.T) {
 	var fields []string
 	for _, entry := range one.ManagedFields {
 		if strings.HasPrefix(entry.Manager, name) {
-			fields = append(fields, entry.Manager+" "+string(entry.FieldsV1.Raw))
+			fields = append(fields, entry.Manager+" "+entry.FieldsV1.GetRawString())
 		}
 	}
 	want := name + ` {"f:webhooks":{"k:{\"name\":\"pods.inject.sluice.dev\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}}}}`

@@ -16,8 +16,8 @@ type Injector struct {
 	seconds                   prometheus.Histogram
 }
 
-// Injector returns the counters of the injector, which are shown from then on. notAfter returns when the certificate and
-// its authority end; it is called at each scrape, and a zero time is not shown. Injector may be called once.
+// Injector returns the counters of the injector, which are shown from then on. notAfter returns when the certificate
+// and its authority end; it is called at each scrape, and a zero time is not shown. Injector may be called once.
 func (m *Metrics) Injector(notAfter func() (leaf, authority time.Time)) *Injector {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
