@@ -115,13 +115,17 @@ func (f *field) start(args ...string) *replica {
 		Env:      []string{"KUBECONFIG=" + f.kubeconfig, "POD_NAMESPACE=" + system},
 		NotReady: true,
 	})
-	line := one.WaitLog("listening", "admission")
-	_, one.address, _ = strings.Cut(line, "127.0.0.1:")
-	one.address, _, _ = strings.Cut(one.address, " ")
-	one.address = "127.0.0.1:" + strings.Trim(one.address, `"`)
+	one.address = addressIn(one.WaitLog("listening", "admission"))
 	one.ready()
 	f.service.add(one.address)
 	return one
+}
+
+// addressIn returns the address of 127.0.0.1 in a line of a log.
+func addressIn(line string) string {
+	_, port, _ := strings.Cut(line, "127.0.0.1:")
+	port, _, _ = strings.Cut(port, " ")
+	return "127.0.0.1:" + strings.Trim(port, `"`)
 }
 
 // ready waits until the replica is ready.
