@@ -20,7 +20,7 @@ func TestCommandLine(t *testing.T) {
 			[]string{"frobnicate"},
 			2, "",
 			"sluice: unknown command \"frobnicate\"; one of bundle, check, completion, explain, healthcheck, help, inject, " +
-				"routes, run, sidecar, version, whoami, xds\n",
+				"injector, routes, run, sidecar, version, whoami, xds\n",
 		},
 		{
 			"misspelt name of the file",
@@ -100,7 +100,8 @@ func TestHelp(t *testing.T) {
 		t.Errorf("help on no option: exit code %d, %s%s", result.Code, result.Stdout, result.Stderr)
 	}
 	for _, command := range []string{
-		"check", "explain", "routes", "healthcheck", "whoami", "version", "run", "bundle", "inject", "completion",
+		"check", "explain", "routes", "healthcheck", "whoami", "version", "run", "bundle", "inject", "injector",
+		"sidecar", "completion",
 		"help",
 	} {
 		result := harness.Run(t, t.TempDir(), nil, command, "--help")
