@@ -40,6 +40,8 @@ type replica struct {
 }
 
 func (s *secret) replica() *replica {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	one := &replica{s, make(chan struct{}, 1)}
 	s.watches = append(s.watches, one.changed)
 	return one
@@ -108,6 +110,19 @@ func (r *repairs) Repaired() {
 	r.count++
 }
 
+func (r *repairs) all() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count
+}
+
+// now returns the data of the Secret, and how often it was written.
+func (s *secret) now() (data map[string][]byte, writes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.data, s.writes
+}
+
 // rig has replicas with a registration, to which each writes its bundle after some time, as over the network.
 type rig struct {
 	t       *testing.T
@@ -119,6 +134,7 @@ type rig struct {
 
 	mu         sync.Mutex
 	registered []byte
+	watches    []chan struct{} // of the registration
 }
 
 // start starts a replica.
@@ -135,13 +151,18 @@ func (r *rig) start() *authority.Keeper {
 
 // register does what package registration does.
 func (r *rig) register(ctx context.Context, keeper *authority.Keeper) {
-	look := time.NewTicker(time.Second)
+	changed := make(chan struct{}, 1)
+	r.mu.Lock()
+	r.watches = append(r.watches, changed)
+	r.mu.Unlock()
+	look := time.NewTicker(time.Minute)
 	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-keeper.BundleChanged():
+		case <-changed:
 		case <-look.C:
 		}
 		bundle := keeper.Bundle()
@@ -159,6 +180,12 @@ func (r *rig) register(ctx context.Context, keeper *authority.Keeper) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.registered = bundle
+			for _, watch := range r.watches {
+				select {
+				case watch <- struct{}{}:
+				default:
+				}
+			}
 		})
 	}
 }
@@ -223,10 +250,11 @@ func TestReplicasShareOneAuthority(t *testing.T) {
 		}
 		settled()
 		r.verify("after the start")
-		if r.secret.writes != 1 {
-			t.Errorf("the Secret was written %d times", r.secret.writes)
+		data, writes := r.secret.now()
+		if writes != 1 {
+			t.Errorf("the Secret was written %d times", writes)
 		}
-		if all, wrong := authority.Parse(r.secret.data); len(all) != 1 || len(wrong) > 0 {
+		if all, wrong := authority.Parse(data); len(all) != 1 || len(wrong) > 0 {
 			t.Errorf("there are %d authorities, %v", len(all), wrong)
 		}
 	})
@@ -236,7 +264,7 @@ func TestReplicasShareOneAuthority(t *testing.T) {
 // connect at every moment.
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		old, err := authority.New(time.Now().Add(-182 * day))
+		old, err := authority.New(time.Now().Add(-182*day - 9*time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,13 +275,13 @@ func TestRotation(t *testing.T) {
 		r := &rig{t: t, secret: &secret{data: data, version: 1}}
 		defer r.end()
 		r.start()
-		r.start()
 		settled()
 		first, _ := r.keepers[0].GetCertificate(nil)
-		r.follow(day, 10*time.Minute, "before and while the next one is made")
+		r.follow(3*time.Hour, 10*time.Minute, "before and while the next one is made")
 		r.follow(2*time.Minute, 50*time.Millisecond, "then")
-		r.follow(8*day, time.Hour, "until the old one is gone")
-		all, _ := authority.Parse(r.secret.data)
+		r.follow(7*day+2*time.Hour, time.Hour, "until the old one is gone")
+		data, _ = r.secret.now()
+		all, _ := authority.Parse(data)
 		if len(all) != 1 || all[0].Certificate.Equal(old.Certificate) {
 			t.Errorf("%d authorities are left", len(all))
 		}
@@ -271,6 +299,7 @@ func TestSwitchWaitsForTheRegistration(t *testing.T) {
 		r.start()
 		r.start()
 		settled()
+		data, _ := r.secret.now()
 		for _, damage := range []struct {
 			name string
 			data map[string][]byte
@@ -278,19 +307,20 @@ func TestSwitchWaitsForTheRegistration(t *testing.T) {
 			{"deleted", nil},
 			{"empty", map[string][]byte{"other": []byte("x")}},
 			{"no PEM", map[string][]byte{authority.CertificatesKey: []byte("x"), authority.KeysKey: []byte("y")}},
-			{"without keys", map[string][]byte{authority.CertificatesKey: r.secret.data[authority.CertificatesKey]}},
+			{"without keys", map[string][]byte{authority.CertificatesKey: data[authority.CertificatesKey]}},
 		} {
-			repaired, before := r.repairs.count, r.keepers[1]
+			repaired, before := r.repairs.all(), r.keepers[1]
 			certificate, _ := before.GetCertificate(nil)
 			r.secret.set(damage.data)
 			r.follow(20*time.Second, 10*time.Millisecond, damage.name)
 			if after, _ := before.GetCertificate(nil); after == certificate {
 				t.Errorf("%s: there is no new certificate", damage.name)
 			}
-			if _, wrong := authority.Parse(r.secret.data); len(wrong) > 0 {
+			now, _ := r.secret.now()
+			if _, wrong := authority.Parse(now); len(wrong) > 0 {
 				t.Errorf("%s: the Secret stays damaged: %v", damage.name, wrong)
 			}
-			if r.repairs.count == repaired && damage.name != "without keys" {
+			if r.repairs.all() == repaired && damage.name != "without keys" {
 				t.Errorf("%s: nothing was counted", damage.name)
 			}
 		}
@@ -310,14 +340,14 @@ func TestOutage(t *testing.T) {
 		r.secret.mu.Lock()
 		r.secret.down = true
 		r.secret.mu.Unlock()
-		r.follow(20*day, 6*time.Hour, "without the API server")
+		r.follow(4*day, time.Hour, "without the API server")
 		r.secret.mu.Lock()
 		r.secret.down = false
 		r.secret.mu.Unlock()
 		settled()
 		r.verify("with it again")
-		if r.secret.writes != 1 {
-			t.Errorf("the Secret was written %d times", r.secret.writes)
+		if _, writes := r.secret.now(); writes != 1 {
+			t.Errorf("the Secret was written %d times", writes)
 		}
 	})
 }

@@ -31,8 +31,8 @@ type Plan struct {
 // same one.
 //
 // The youngest authority that is valid and older than a minute signs; one that is half its age is replaced; and one
-// that has been replaced is removed when all of its leaves have expired. Authorities that begin in the future, since they
-// were made while a clock was ahead, are kept and not used.
+// that has been replaced is removed when all of its leaves have expired. Authorities that begin in the future, since
+// they were made while a clock was ahead, are kept and not used.
 func NewPlan(known []Authority, now time.Time) Plan {
 	var plan Plan
 	var youngest, signer *Authority

@@ -76,7 +76,8 @@ func handler(decide injector, adjust func(*webhook.Options)) (*webhook.Handler, 
 // review returns a request for a pod; the replacements are pairs of old and new text.
 func review(replacements ...string) string {
 	return strings.NewReplacer(replacements...).Replace(`{
-		"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","kind":{"version":"v1","kind":"Pod"},"resource":{"version":"v1","resource":"pods"},
+		"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1",
+		"kind":{"version":"v1","kind":"Pod"},"resource":{"version":"v1","resource":"pods"},
 		"namespace":"shop",
 		"operation":"CREATE","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}},"dryRun":false}}`)
 }
