@@ -165,9 +165,11 @@ func (k *Keeper) step(ctx context.Context) time.Duration {
 		return retryInterval
 	}
 	parsed, wrong := Parse(content.Data)
-	plan, err := k.plan(parsed, wrong, content, now)
+	plan, lost, err := k.plan(parsed, now)
 	if err == nil && (len(wrong) > 0 || !bytes.Equal(Bundle(parsed), Bundle(plan.Keep))) {
-		err = k.write(ctx, content.Version, plan.Keep)
+		if err = k.write(ctx, content.Version, plan.Keep); err == nil {
+			k.written(content, parsed, wrong, lost, plan)
+		}
 	}
 	if errors.Is(err, ErrConflict) {
 		return conflictInterval
@@ -198,35 +200,43 @@ func (k *Keeper) write(ctx context.Context, version string, all []Authority) err
 	return k.options.Store.Write(ctx, Content{Data: data, Version: version})
 }
 
+// written logs what was written to the Secret, and counts a repair.
+func (k *Keeper) written(before Content, parsed []Authority, wrong []error, lost bool, plan Plan) {
+	if len(wrong) > 0 || lost {
+		k.options.Logger.Warn("the Secret of the injector's authority was deleted or damaged, and is repaired",
+			"problems", wrong, "deleted", before.Version == "")
+		k.options.Meter.Repaired()
+	}
+	for _, one := range plan.Keep {
+		if one.Key != nil && !contains(parsed, one.Certificate) {
+			k.options.Logger.Info("the injector has a new authority", "notAfter", one.Certificate.NotAfter, "beside",
+				len(plan.Keep)-1)
+		}
+	}
+}
+
 // plan returns the plan for a Secret, with a new authority if one is due. The authority of the leaf that is presented
 // stays in the bundle, even if the Secret has lost it.
-func (k *Keeper) plan(parsed []Authority, wrong []error, content Content, now time.Time) (Plan, error) {
+func (k *Keeper) plan(parsed []Authority, now time.Time) (plan Plan, lost bool, err error) {
 	known := append([]Authority{}, parsed...)
 	k.mu.Lock()
-	lost := k.leaf != nil && !contains(known, k.leaf.signer.Certificate) && valid(&k.leaf.signer, now)
+	lost = k.leaf != nil && !contains(known, k.leaf.signer.Certificate) && valid(&k.leaf.signer, now)
 	if lost {
 		known = append(known, Authority{Certificate: k.leaf.signer.Certificate})
 		sortByAge(known)
 	}
 	k.mu.Unlock()
-	plan := NewPlan(known, now)
-	if len(wrong) > 0 || lost {
-		k.options.Logger.Warn("the Secret of the injector's authority was deleted or damaged, and is repaired",
-			"problems", wrong, "deleted", content.Version == "")
-		k.options.Meter.Repaired()
-	}
+	plan = NewPlan(known, now)
 	if !plan.Create {
-		return plan, nil
+		return plan, lost, nil
 	}
 	made, err := New(now)
 	if err != nil {
-		return Plan{}, err
+		return Plan{}, lost, err
 	}
 	all := append(append([]Authority{}, plan.Keep...), made)
 	sortByAge(all)
-	k.options.Logger.Info("a new authority is made for the injector", "notAfter", made.Certificate.NotAfter, "beside",
-		len(plan.Keep))
-	return NewPlan(all, now), nil
+	return NewPlan(all, now), lost, nil
 }
 
 // report logs that the Secret cannot be read or written, once, and that it can again.

@@ -3,6 +3,7 @@ package inject
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -140,5 +141,28 @@ func TestBurst(t *testing.T) {
 	t.Logf("%d pods in %v", all, time.Since(began).Round(time.Millisecond))
 	if len(wrong) > 0 || all < count/2 {
 		t.Errorf("of %d pods, %d were refused or not injected: %.2000s", all, len(wrong), fmt.Sprint(wrong))
+	}
+}
+
+// TestReplicasLeaveTogether stops two replicas at the same moment: one of them is the last.
+func TestReplicasLeaveTogether(t *testing.T) {
+	f := prepare(t, enforcing)
+	arguments := []string{"--enforce.namespace=" + shop, "--enforce.labels.app=web"}
+	replicas := []*replica{f.start(arguments...), f.start(arguments...)}
+	for _, one := range replicas {
+		one.WaitLog("failurePolicy Fail is enforced")
+	}
+	for _, one := range replicas {
+		one.Signal(syscall.SIGTERM)
+	}
+	for _, one := range replicas {
+		one.Wait()
+		f.service.remove(one.address)
+	}
+	if got := f.policy(); got != admissionregistrationv1.Ignore {
+		t.Errorf("without a replica the policy is %s", got)
+	}
+	if got := injected(f.create(pod("none-left"))); got != "" {
+		t.Errorf("without a replica a pod has %q", got)
 	}
 }
