@@ -11,12 +11,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// AccountToken returns a token of a ServiceAccount, given as namespace/name, valid for an hour.
-func (c *Cluster) AccountToken(account string) string {
+// AccountToken returns a token of a ServiceAccount, given as namespace/name, valid for an hour. Without audiences it is
+// for the API server.
+func (c *Cluster) AccountToken(account string, audiences ...string) string {
 	c.t.Helper()
 	namespace, name := split(account)
 	request, err := c.Kubernetes.CoreV1().ServiceAccounts(namespace).CreateToken(
-		c.t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		c.t.Context(), name, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}},
+		metav1.CreateOptions{})
 	if err != nil {
 		c.t.Fatalf("token of %s: %v", account, err)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/sluiceproxy/sluice/integration/cluster/node"
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
@@ -25,8 +27,8 @@ const (
 
 // Main is called by TestMain of a package instead of harness.Main, which it includes: it builds the control plane
 // unless it exists, starts the test binary again in a network namespace of its own, runs the tests, and stops the
-// control plane. Its result is the exit code.
-func Main(m *testing.M) int {
+// control plane. Its result is the exit code; leaks are the goroutines of libraries that may be left.
+func Main(m *testing.M, leaks ...goleak.Option) int {
 	if node.IsPod() {
 		return node.RunPod()
 	}
@@ -41,7 +43,7 @@ func Main(m *testing.M) int {
 			return 1
 		}
 	}
-	code := harness.Main(tests{m})
+	code := harness.Main(tests{m}, leaks...)
 	if err := os.RemoveAll(os.Getenv(folderVariable)); err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "cluster: %v\n", err)
 		return 1

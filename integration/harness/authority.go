@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,7 +58,8 @@ type Issued struct {
 	Pair tls.Certificate
 }
 
-// Issue makes a certificate for names and addresses, for servers and clients. The first name is that of its files.
+// Issue makes a certificate for names, addresses and URIs, for servers and clients. The first name is that of its
+// files, and no URI.
 func (a *Authority) Issue(names ...string) Issued {
 	a.t.Helper()
 	template := a.template(names[0])
@@ -66,6 +68,8 @@ func (a *Authority) Issue(names ...string) Issued {
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
+		} else if uri, err := url.Parse(name); err == nil && uri.Scheme != "" {
+			template.URIs = append(template.URIs, uri)
 		} else {
 			template.DNSNames = append(template.DNSNames, name)
 		}

@@ -18,7 +18,7 @@ const binaryVariable = "TEST_SLUICE"
 // Main is called by TestMain of a package: it builds Sluice once, unless TEST_SLUICE names a binary, runs the tests,
 // and checks for leaked goroutines. Its result is the exit code. A test binary with the race detector builds Sluice
 // with the race detector. m is a *testing.M, or a wrapper.
-func Main(m interface{ Run() int }) int {
+func Main(m interface{ Run() int }, leaks ...goleak.Option) int {
 	remove, err := provide()
 	if err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "harness: %v\n", err)
@@ -27,7 +27,7 @@ func Main(m interface{ Run() int }) int {
 	defer remove()
 	code := m.Run()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := goleak.Find(leaks...); err != nil {
 			_, _ = fmt.Fprintf(os.Stderr, "harness: goroutines are left: %v\n", err)
 			return 1
 		}

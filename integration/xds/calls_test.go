@@ -25,6 +25,7 @@ func TestCalls(t *testing.T) {
 	t.Run("a namespace is deleted", func(t *testing.T) { namespaceIsDeleted(f.on(t)) })
 	t.Run("broken resources", func(t *testing.T) { brokenResources(f.on(t)) })
 	t.Run("the publisher is away", func(t *testing.T) { publisherIsAway(t, f) })
+	t.Run("the publisher is killed", func(t *testing.T) { publisherIsKilled(t, f) })
 	t.Run("grpc-js is among the clients", func(t *testing.T) {
 		if f.missing != "" {
 			t.Skip(f.missing)

@@ -103,7 +103,13 @@ func bootstrap(node string) string {
 // dialXDS returns a channel to a listener, given as service.namespace:port or name@provider.
 func dialXDS(t testing.TB, listener string) grpc_testing.TestServiceClient {
 	t.Helper()
-	resolver, err := grpcxds.NewXDSResolverWithConfigForTesting([]byte(bootstrap("go")))
+	return dialBootstrap(t, bootstrap("go"), listener)
+}
+
+// dialBootstrap does the same with another configuration.
+func dialBootstrap(t testing.TB, config, listener string) grpc_testing.TestServiceClient {
+	t.Helper()
+	resolver, err := grpcxds.NewXDSResolverWithConfigForTesting([]byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"google.golang.org/grpc/resolver/dns"
 
 	"github.com/sluiceproxy/sluice/integration/cluster"
@@ -16,16 +18,21 @@ import (
 
 func TestMain(m *testing.M) {
 	dns.SetMinResolutionInterval(timeToLive) // By default clients of DNS would ask every 30 s at most, and lose more.
-	if err := findModules(); err != nil {
+	// grpc-go reads it when it is loaded: in the test binary that starts again in a namespace.
+	if err := errors.Join(os.Setenv(callCredentialsVariable, "true"), findModules()); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(cluster.Main(m))
+	// grpc-go never stops to watch the certificates of a bootstrap that is given as text.
+	os.Exit(cluster.Main(m, goleak.IgnoreAnyFunction(
+		"google.golang.org/grpc/credentials/tls/certprovider/pemfile.(*watcher).run")))
 }
 
 const (
 	// serverAddress is where the publisher serves xDS, also after a restart.
 	serverAddress = "127.0.0.1:18000"
+	// callCredentialsVariable has grpc-go read the tokens that its bootstrap names (docs/xds.md).
+	callCredentialsVariable = "GRPC_EXPERIMENTAL_XDS_BOOTSTRAP_CALL_CREDS"
 	// account is the ServiceAccount of deploy/kubernetes.
 	account = "sluice/sluice"
 	// timeout bounds every wait, also for a client of gRPC that waits longer and longer before it connects again.
@@ -62,7 +69,7 @@ providers: {file: {directory: "${DYNAMIC}"}}
 func prepare(t testing.TB) *cluster.Cluster {
 	t.Helper()
 	c := cluster.Start(t)
-	for _, name := range []string{"base/namespace", "base/serviceaccount", "base/role", "rbac"} {
+	for _, name := range []string{"base/namespace", "base/serviceaccount", "base/role", "rbac", "xds/rbac"} {
 		text, err := os.ReadFile(filepath.Join("../../deploy/kubernetes", name+".yaml"))
 		if err != nil {
 			t.Fatal(err)
