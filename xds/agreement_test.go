@@ -29,10 +29,22 @@ type subscriber struct {
 
 	mu   sync.Mutex
 	seen map[string]map[string]string // encoded resources by type URL and name
+	// held are the versions of the same resources, of an incremental client; nil for one of the other protocol.
+	held map[string]map[string]string
 }
 
 func newSubscriber(names map[string][]string, rejects func() bool) *subscriber {
 	return &subscriber{names: names, rejects: rejects, seen: map[string]map[string]string{}}
+}
+
+// newIncremental returns an incremental client.
+func newIncremental(names map[string][]string, rejects func() bool) *subscriber {
+	s := newSubscriber(names, rejects)
+	s.held = map[string]map[string]string{}
+	for typeURL := range names {
+		s.seen[typeURL], s.held[typeURL] = map[string]string{}, map[string]string{}
+	}
+	return s
 }
 
 // put keeps a resource.
@@ -99,14 +111,16 @@ func (s *subscriber) world(ctx context.Context, t *testing.T, w *world) {
 	}
 }
 
-// delta follows an incremental stream until ctx ends.
+// delta follows an incremental stream until ctx ends. It begins with what the client has from earlier ones.
 func (s *subscriber) delta(ctx context.Context, t *testing.T, w *world) {
 	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(w.raw()).DeltaAggregatedResources(ctx)
 	if err != nil {
 		return
 	}
 	for typeURL, names := range s.names {
-		_ = stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL, ResourceNamesSubscribe: names})
+		_ = stream.Send(&discoveryv3.DeltaDiscoveryRequest{
+			TypeUrl: typeURL, ResourceNamesSubscribe: names, InitialResourceVersions: maps.Clone(s.held[typeURL]),
+		})
 	}
 	for {
 		response, err := stream.Recv()
@@ -119,14 +133,13 @@ func (s *subscriber) delta(ctx context.Context, t *testing.T, w *world) {
 		if s.rejects() {
 			request.ErrorDetail = &rpcstatus.Status{Message: "no"}
 		}
-		if s.seen[typeURL] == nil {
-			s.seen[typeURL] = map[string]string{}
-		}
 		for _, one := range response.GetResources() {
 			s.put(t, typeURL, one.GetResource())
+			s.held[typeURL][one.GetName()] = one.GetVersion()
 		}
 		for _, name := range response.GetRemovedResources() {
 			delete(s.seen[typeURL], name)
+			delete(s.held[typeURL], name)
 		}
 		s.mu.Unlock()
 		_ = stream.Send(request)
@@ -134,7 +147,7 @@ func (s *subscriber) delta(ctx context.Context, t *testing.T, w *world) {
 }
 
 // TestClientsAgree edits sets and services at random while clients of both protocols reject responses and connect
-// anew: in the end all have what is published of their names.
+// anew, with other names or with what they have: in the end all have what is published of their names.
 func TestClientsAgree(t *testing.T) {
 	const steps, clients = 300, 4
 	random := rand.New(rand.NewPCG(1, 2))
@@ -147,9 +160,21 @@ func TestClientsAgree(t *testing.T) {
 		resource.ListenerType: "lds", resource.RouteType: "rds", resource.ClusterType: "cds", resource.EndpointType: "eds",
 	}
 	possible := slices.Concat(keys, services, []string{"one.shop:80", "two.shop:80", "three.other:80", "absent"})
-	var all []*subscriber
-	var cancels []context.CancelFunc
-	var running sync.WaitGroup
+	all, stops := make([]*subscriber, clients), make([]func(), clients)
+	run := func(i int) {
+		one := all[i]
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		stops[i] = func() { cancel(); <-done }
+		go func() {
+			defer close(done)
+			if one.held == nil {
+				one.world(ctx, t, w)
+			} else {
+				one.delta(ctx, t, w)
+			}
+		}()
+	}
 	follow := func(i int) {
 		names := map[string][]string{}
 		for typeURL := range typeURLs {
@@ -161,18 +186,12 @@ func TestClientsAgree(t *testing.T) {
 			names[typeURL] = append(names[typeURL], "absent")
 		}
 		own := rand.New(rand.NewPCG(random.Uint64(), 1))
-		one := newSubscriber(names, func() bool { return own.IntN(5) == 0 })
-		ctx, cancel := context.WithCancel(t.Context())
-		all[i], cancels[i] = one, cancel
-		running.Go(func() {
-			if i%2 == 0 {
-				one.world(ctx, t, w)
-			} else {
-				one.delta(ctx, t, w)
-			}
-		})
+		rejects := func() bool { return own.IntN(5) == 0 }
+		if all[i] = newSubscriber(names, rejects); i%2 == 1 {
+			all[i] = newIncremental(names, rejects)
+		}
+		run(i)
 	}
-	all, cancels = make([]*subscriber, clients), make([]context.CancelFunc, clients)
 	for i := range clients {
 		follow(i)
 	}
@@ -199,8 +218,12 @@ func TestClientsAgree(t *testing.T) {
 			w.complete(present, nil)
 		default:
 			i := random.IntN(clients)
-			cancels[i]()
-			follow(i)
+			stops[i]()
+			if all[i].held != nil && random.IntN(2) == 0 {
+				run(i)
+			} else {
+				follow(i)
+			}
 		}
 		<-time.After(time.Duration(random.IntN(3)) * time.Millisecond) //nolint:forbidigo // edits come at different times
 	}
@@ -211,10 +234,9 @@ func TestClientsAgree(t *testing.T) {
 			return missed == ""
 		})
 	}
-	for _, cancel := range cancels {
-		cancel()
+	for _, stop := range stops {
+		stop()
 	}
-	running.Wait()
 }
 
 // published returns the published resources by type URL and name.
@@ -255,7 +277,7 @@ func difference(one *subscriber, published map[string]map[string]string, typeURL
 				return kind + " " + name
 			}
 			_, has := seen[typeURL][name]
-			if full := kind == "lds" || kind == "cds"; full && has && !exists {
+			if told := one.held != nil || kind == "lds" || kind == "cds"; told && has && !exists {
 				return kind + " " + name + " is gone"
 			}
 		}

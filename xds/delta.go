@@ -43,6 +43,9 @@ func (s *stream) takeDelta(request *discoveryv3.DeltaDiscoveryRequest) error {
 	} else if !one.wildcard {
 		one.unanswered = false // Each name has a mark of its own.
 	}
+	if !one.unanswered && len(one.marked) == 0 {
+		one.requests = false // Without a response, the next one is for a change.
+	}
 	switch nonce := request.GetResponseNonce(); {
 	case nonce == "":
 	case nonce != one.nonce:

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -151,7 +152,8 @@ func (s *subscription) leave(one *record) {
 	s.collection.drop(one)
 }
 
-// setWildcard begins or ends the subscription to all resources.
+// setWildcard begins or ends the subscription to all resources. What waits to be sent at its end is sent only if it is
+// subscribed by name.
 func (s *subscription) setWildcard(all bool) {
 	switch {
 	case all && !s.wildcard:
@@ -164,6 +166,10 @@ func (s *subscription) setWildcard(all bool) {
 		}
 	case !all && s.wildcard:
 		delete(s.collection.wildcards, s)
+		maps.DeleteFunc(s.marked, func(one *record, _ struct{}) bool {
+			_, named := one.subscribers[s]
+			return !named
+		})
 	}
 	s.wildcard = all
 }
