@@ -128,6 +128,9 @@ func TestKindsOfServices(t *testing.T) {
 			t.Errorf("verdict %s", verdict)
 		}
 	}
+	if checked := xds.Unpublished(w.state.Load()); !slices.Equal(checked, w.publisher.Verdicts()) {
+		t.Errorf("%v when it is checked, want the same", checked)
+	}
 }
 
 // TestAQuarantinedServiceIsNotPublished withdraws a service, and those that refer to it, while it is quarantined.
@@ -144,6 +147,9 @@ func TestAQuarantinedServiceIsNotPublished(t *testing.T) {
 		Ref: dynamic.Ref{Kind: dynamic.KindService, Name: "one@file"}, Status: dynamic.Quarantined,
 	})
 	until(t, "the services are withdrawn", func() bool { return len(w.names("lds")) == 0 })
+	if checked := xds.Unpublished(w.state.Load()); !slices.Equal(checked, w.publisher.Verdicts()) {
+		t.Errorf("%v when it is checked, want %v", checked, w.publisher.Verdicts())
+	}
 	w.services(services)
 	until(t, "the services are back", func() bool { return len(w.names("lds")) == 2 })
 }

@@ -102,13 +102,19 @@ func (l *loop) affected(changed map[string]bool) map[string]bool {
 }
 
 // lookup returns a service that can be used, or nil.
-func (l *loop) lookup(name string) *dynamic.Service {
-	if l.unusable[name] {
+func (l *loop) lookup(name string) *dynamic.Service { return lookup(l.configuration, l.unusable, name) }
+
+// lookup returns a service that is not among the unusable ones, or nil.
+func lookup(configuration *dynamic.Configuration, unusable map[string]bool, name string) *dynamic.Service {
+	if unusable[name] {
 		return nil
 	}
-	found, _ := l.configuration.Object(dynamic.Ref{Kind: dynamic.KindService, Name: name}).(*dynamic.Service)
+	found, _ := configuration.Object(dynamic.Ref{Kind: dynamic.KindService, Name: name}).(*dynamic.Service)
 	return found
 }
+
+// internal reports whether a service is one of Sluice itself, which is not published.
+func internal(name string) bool { return strings.HasSuffix(name, "@"+pipeline.InternalProvider) }
 
 // translate publishes the current definition of a service in place of the one before.
 func (l *loop) translate(name string, state *pipeline.State, now time.Time) {
@@ -122,7 +128,7 @@ func (l *loop) translate(name string, state *pipeline.State, now time.Time) {
 	}
 	l.forget(before.composed, name)
 	definition := l.lookup(name)
-	if definition == nil || strings.HasSuffix(name, "@"+pipeline.InternalProvider) {
+	if definition == nil || internal(name) {
 		delete(l.services, name)
 		l.withdraw(before.keys, nil, name, now)
 		return
@@ -140,13 +146,18 @@ func (l *loop) translate(name string, state *pipeline.State, now time.Time) {
 	l.withdraw(before.keys, after.keys, name, now)
 }
 
-// originNamespace returns the namespace of the Kubernetes object that declares a service; empty for other sources.
-func originNamespace(state *pipeline.State, name string) string {
+// originOf returns where a service is declared; zero where that is not known.
+func originOf(state *pipeline.State, name string) dynamic.Origin {
 	at := strings.LastIndexByte(name, '@')
 	if at < 0 || state.Included[name[at+1:]] == nil {
-		return ""
+		return dynamic.Origin{}
 	}
-	origin := state.Included[name[at+1:]].Origins.Get(dynamic.Ref{Kind: dynamic.KindService, Name: name[:at]})
+	return state.Included[name[at+1:]].Origins.Get(dynamic.Ref{Kind: dynamic.KindService, Name: name[:at]})
+}
+
+// originNamespace returns the namespace of the Kubernetes object that declares a service; empty for other sources.
+func originNamespace(state *pipeline.State, name string) string {
+	origin := originOf(state, name)
 	if origin.Resource == nil {
 		return ""
 	}
@@ -154,13 +165,38 @@ func originNamespace(state *pipeline.State, name string) string {
 }
 
 // verdicts returns a verdict on each service that is not published, in order.
-func (l *loop) verdicts() []dynamic.Verdict {
+func (l *loop) verdicts() []dynamic.Verdict { return verdicts(l.reasons) }
+
+// verdicts returns a verdict on each service that is not published, in order, from the reasons.
+func verdicts(reasons map[string]string) []dynamic.Verdict {
 	var all []dynamic.Verdict
-	for _, name := range slices.Sorted(maps.Keys(l.reasons)) {
+	for _, name := range slices.Sorted(maps.Keys(reasons)) {
 		all = append(all, dynamic.Verdict{
 			Ref: dynamic.Ref{Kind: dynamic.KindService, Name: name}, Status: dynamic.Degraded,
-			Code: dynamic.CodeNotPublished, Reason: "it is not published over xDS: " + l.reasons[name],
+			Code: dynamic.CodeNotPublished, Reason: "it is not published over xDS: " + reasons[name],
 		})
+	}
+	return all
+}
+
+// Unpublished returns a verdict on each service of a State that a Publisher would not publish, in order of their names,
+// with the origins of their objects. It is for a configuration that is checked and not served.
+func Unpublished(state *pipeline.State) []dynamic.Verdict {
+	unusable, reasons := quarantined(state.Verdicts), map[string]string{}
+	find := func(name string) *dynamic.Service { return lookup(state.Configuration, unusable, name) }
+	for ref := range state.Configuration.Objects() {
+		if ref.Kind != dynamic.KindService || internal(ref.Name) {
+			continue
+		}
+		if definition := find(ref.Name); definition != nil {
+			if _, _, err := translation.OfService(ref.Name, definition, find); err != nil {
+				reasons[ref.Name] = err.Error()
+			}
+		}
+	}
+	all := verdicts(reasons)
+	for i := range all {
+		all[i].Origin = originOf(state, all[i].Ref.Name)
 	}
 	return all
 }

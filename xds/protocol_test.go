@@ -79,7 +79,7 @@ func (w *world) served(ctx context.Context) error {
 		return err
 	}
 	// A stream that is refused may end before it is written to; Recv has the reason.
-	_ = stream.Send(&discoveryv3.DiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNames: []string{"x"}})
+	_ = stream.Send(&discoveryv3.DiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNames: []string{probe}})
 	_, err = stream.Recv()
 	return err
 }

@@ -28,6 +28,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// probe is the name to which served subscribes.
+const probe = "x"
+
 // limit is how long a test waits for what is to happen.
 const limit = 20 * time.Second
 
@@ -92,6 +95,10 @@ func (w *world) publish(
 		defer cancel()
 		return w.served(ctx) == nil
 	})
+	probes := func(one xds.Client) bool {
+		return slices.ContainsFunc(one.Types, func(of xds.ClientType) bool { return slices.Equal(of.Names, []string{probe}) })
+	}
+	until(w.t, "the probe has ended", func() bool { return !slices.ContainsFunc(w.server.Clients(), probes) })
 }
 
 // complete publishes as publish does, and does not wait.

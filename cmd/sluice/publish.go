@@ -25,16 +25,18 @@ type publication struct {
 	server    *xds.Server
 }
 
-// newPublication returns what the option xds configures; nil without it. Counters are shown when it serves.
+// newPublication returns what the option xds configures; nil without it. Counters are shown when it serves. Unless it
+// serves, no cluster is needed for the tokens of clients.
 func newPublication(
 	all *static.Configuration, state func() *pipeline.State, counters *metrics.Metrics, logger telemetry.Logger,
+	serves bool,
 ) (*publication, error) {
 	config := all.XDS
 	if config == nil {
 		return nil, nil
 	}
 	var tokens xds.TokenReviewer
-	if config.TokenReview != nil {
+	if config.TokenReview != nil && serves {
 		reviewer, err := kubernetes.NewTokenReviewer(kubernetes.Options{
 			CRD: all.Providers.KubernetesCRD, Ingress: all.Providers.KubernetesIngress, Logger: logger,
 		}, config.TokenReview.Audience)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
+	"github.com/sluiceproxy/sluice/xds"
 )
 
 // system is everything between the providers and the entrypoints, wired and not yet running.
@@ -97,7 +99,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		RequireAuth: config.API != nil && config.API.RequireAuth,
 	}, s.target)
 	state := func() *pipeline.State { return s.pipeline.State() }
-	if s.publication, err = newPublication(config, state, metrics, logs.For(log.SubsystemXDS)); err != nil {
+	if s.publication, err = newPublication(config, state, metrics, logs.For(log.SubsystemXDS), serves); err != nil {
 		return nil, err
 	}
 	if config.Injector != nil && serves {
@@ -152,7 +154,8 @@ func (s *system) clusterState() provider.State { return s.pipeline.State().State
 // firstState is how long check, explain and routes wait for the first state of each provider.
 const firstState = 10 * time.Second
 
-// settle runs the providers until each has its first state, compiles once, and stops; nothing listens.
+// settle runs the providers until each has its first state, compiles once, and stops; nothing listens. The verdicts of
+// the state include those on services that xDS clients would not get.
 func settle(loaded static.Loaded, given *inputs) (*system, *pipeline.State, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -168,6 +171,11 @@ func settle(loaded static.Loaded, given *inputs) (*system, *pipeline.State, erro
 	state, err := s.pipeline.Once(ctx, firstState)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the providers: %w", err)
+	}
+	if s.publication != nil {
+		judged := *state
+		judged.Verdicts = slices.Concat(state.Verdicts, xds.Unpublished(state))
+		state = &judged
 	}
 	return s, state, nil
 }
