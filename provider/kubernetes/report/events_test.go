@@ -98,6 +98,30 @@ func TestPersistentFaultsAreRepeatedBeforeEventsExpire(t *testing.T) {
 	})
 }
 
+// A service that xDS clients do not get works for everyone else: its owner has nothing to repair.
+func TestServicesThatAreNotPublishedGetNoEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newAPIServer(t)
+		r := newRig(t, server, "one", nil)
+		r.run()
+		unpublished := verdict(route("traefik.io", "web"), "a", dynamic.Degraded, "it is not published over xDS")
+		unpublished.Code = dynamic.CodeNotPublished
+		r.Publish([]dynamic.Verdict{unpublished})
+		pass(time.Minute)
+		if events := eventLines(server.events()); len(events) > 0 {
+			t.Errorf("%q, want no events", events)
+		}
+		r.Publish([]dynamic.Verdict{
+			unpublished, verdict(route("traefik.io", "web"), "a", dynamic.Quarantined, "bad rule"),
+		})
+		pass(time.Minute)
+		want := []string{"web Warning InvalidRule x1: quarantined: bad rule"}
+		if diff := cmp.Diff(want, eventLines(server.events())); diff != "" {
+			t.Errorf("another finding on the same object: events (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestObjectsThatAreDeletedOrMendedInTimeGetNoEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)
