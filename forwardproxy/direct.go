@@ -69,6 +69,7 @@ func (d *Direct) Close() {
 // rewrite makes the request to the host. The headers of other proxies are passed on as they are.
 func (d *Direct) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", r.In.Host, r.In.Host
+	r.Out.URL.RawQuery = r.In.URL.RawQuery // The library drops parts that it cannot parse.
 	for _, name := range []string{
 		forwarded.Forwarded, forwarded.XForwardedFor, forwarded.XForwardedHost, forwarded.XForwardedProto,
 	} {

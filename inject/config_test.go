@@ -183,7 +183,8 @@ grpcBootstrap:
   region: 1
   zone: z
   subZone: s
-sidecar: {image: i, imagePullPolicy: Never, args: [a], containerArgs: [b], tagHeader: X-Tag, env: [{name: E, value: "1"}], proxy: "http://p", noProxy: n,
+sidecar: {image: i, imagePullPolicy: Never, args: [a], containerArgs: [b], tagHeader: X-Tag,
+  env: [{name: E, value: "1"}], proxy: "http://p", noProxy: n,
   containers: [app], pingPort: 99, pingPath: /p, runAsUser: 7, resources: {limits: {cpu: 1}}}
 `))
 	if err != nil {
@@ -210,7 +211,8 @@ sidecar: {image: i, imagePullPolicy: Never, args: [a], containerArgs: [b], tagHe
 	wantArgs := []string{"a", "b", "--entryPoints.proxy.forwardProxy.defaultHeaders.X-Tag=$(POD_TAG)"}
 	if len(got.Spec.Containers[1].Env) != 0 || sidecar.Image != "i" || sidecar.ImagePullPolicy != "Never" ||
 		!slices.Equal(sidecar.Args, wantArgs) || sidecar.Env[3].Value != "1" ||
-		sidecar.Env[2].ValueFrom.FieldRef.FieldPath != "metadata.labels['version']" || *sidecar.SecurityContext.RunAsUser != 7 ||
+		sidecar.Env[2].ValueFrom.FieldRef.FieldPath != "metadata.labels['version']" ||
+		*sidecar.SecurityContext.RunAsUser != 7 ||
 		sidecar.StartupProbe.HTTPGet.Path != "/p" || sidecar.ReadinessProbe.HTTPGet.Port.IntValue() != 99 ||
 		sidecar.Ports[0].ContainerPort != 99 || sidecar.Resources.Limits.Cpu().Value() != 1 {
 		t.Errorf("%+v", got.Spec.Containers[1:])

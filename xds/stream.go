@@ -103,7 +103,7 @@ func (s *stream) next() (proto.Message, sent) {
 	s.view.mu.Lock()
 	defer s.view.mu.Unlock()
 	for of, one := range s.types {
-		if one == nil || !one.due() {
+		if s.ended || one == nil || !one.due() {
 			continue
 		}
 		version, nonce := s.view.version(kind(of)), strconv.FormatUint(s.nonces+1, 10)

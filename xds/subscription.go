@@ -148,7 +148,9 @@ func (s *subscription) add(one *record) {
 // leave ends the subscription to a name.
 func (s *subscription) leave(one *record) {
 	delete(one.subscribers, s)
-	delete(s.marked, one)
+	if !s.wildcard {
+		delete(s.marked, one)
+	}
 	s.collection.drop(one)
 }
 
@@ -179,9 +181,9 @@ func (s *subscription) setWildcard(all bool) {
 func (s *subscription) changeNames(added, removed []string) error {
 	if s.implied && len(added) == 0 {
 		s.setWildcard(true)
-		return nil
+	} else {
+		s.implied = false
 	}
-	s.implied = false
 	for _, name := range added {
 		if name == wildcard {
 			s.setWildcard(true)
@@ -208,6 +210,9 @@ func (s *subscription) changeNames(added, removed []string) error {
 	}
 	if len(left) > 0 {
 		s.leaveAll(left)
+	}
+	if len(s.marked) > len(s.collection.records)+maxNames {
+		return tooManyNames() // Names that it gave up while it acknowledges nothing.
 	}
 	return nil
 }

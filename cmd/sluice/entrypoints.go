@@ -110,7 +110,7 @@ func (s *system) handler(name string, config *static.EntryPoint) http.Handler {
 
 // awaitQuiet returns a context that ends after ctx, when the applications that use the forward proxies send no more
 // requests.
-func (s *system) awaitQuiet(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *system) awaitQuiet(ctx context.Context) context.Context {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
 		defer cancel()
@@ -120,7 +120,7 @@ func (s *system) awaitQuiet(ctx context.Context) (context.Context, context.Cance
 		}
 		waiting.Wait()
 	})
-	return later, cancel
+	return later
 }
 
 // firstRoutes bounds how long the first clients wait for the first routes.

@@ -130,9 +130,7 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 	// From here on connections are accepted, or wait in the sockets' queues, and a reload does not end the process.
 	s.reportState(daemon.SdNotifyReady)
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	quiet, release := s.awaitQuiet(ctx)
-	defer release()
-	serving, abort := context.WithCancelCause(quiet)
+	serving, abort := context.WithCancelCause(s.awaitQuiet(ctx))
 	defer abort(nil)
 	var behind, front sync.WaitGroup
 	for _, task := range []func(context.Context){

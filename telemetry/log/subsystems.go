@@ -55,7 +55,8 @@ func Subsystems() []string {
 	return []string{
 		SubsystemMain, SubsystemEntrypoint, SubsystemRequests, SubsystemMiddleware,
 		SubsystemLoadBalancer, SubsystemPipeline, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemKubernetes,
-		SubsystemDNS, SubsystemXDSProvider, SubsystemXDS, SubsystemInjector, SubsystemAPI, SubsystemTelemetry, SubsystemLibrary,
+		SubsystemDNS, SubsystemXDSProvider, SubsystemXDS, SubsystemInjector, SubsystemAPI, SubsystemTelemetry,
+		SubsystemLibrary,
 	}
 }
 
