@@ -99,12 +99,14 @@ type protocol struct {
 	Middlewares *statusCounts `json:"middlewares,omitempty"`
 }
 
-// features names the configured tracing, metrics and access log, and reports whether xDS is served.
+// features names the configured tracing, metrics and access log, and reports whether xDS is served and pods are
+// injected.
 type features struct {
 	Tracing   string `json:"tracing"`
 	Metrics   string `json:"metrics"`
 	AccessLog bool   `json:"accessLog"`
 	XDS       bool   `json:"xds,omitempty"`
+	Injector  bool   `json:"injector,omitempty"`
 }
 
 // overview returns the numbers of objects by status.
@@ -139,7 +141,7 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 
 // featuresOf names the first sink of each kind that is configured.
 func featuresOf(config *static.Configuration) features {
-	found := features{AccessLog: config.AccessLog != nil, XDS: config.XDS != nil}
+	found := features{AccessLog: config.AccessLog != nil, XDS: config.XDS != nil, Injector: config.Injector != nil}
 	if config.Metrics != nil {
 		found.Metrics = first(configured(reflect.ValueOf(*config.Metrics)))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/api/bundle"
 	"github.com/sluiceproxy/sluice/api/dashboard"
 	"github.com/sluiceproxy/sluice/api/discovery"
+	"github.com/sluiceproxy/sluice/api/injection"
 	"github.com/sluiceproxy/sluice/api/live"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/router"
@@ -58,6 +59,9 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 	})}
 	if s.publication != nil {
 		parts = append(parts, discovery.New(s.publication.server, logger))
+	}
+	if s.injection != nil {
+		parts = append(parts, injection.New(s.injection, logger))
 	}
 	if config.API.Dashboard {
 		page := dashboard.New(dashboard.Options{BasePath: config.API.BasePath, Name: config.API.DashboardName})

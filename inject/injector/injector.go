@@ -7,6 +7,7 @@ package injector
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -123,12 +124,24 @@ func (i *Injector) NotAfter() (leaf, authority time.Time) { return i.certificate
 func (i *Injector) Status() webhook.Status {
 	status := i.handler.Status()
 	status.CertificateNotAfter, status.AuthorityNotAfter = i.certificates.NotAfter()
+	if err := i.Ready(); err != nil {
+		status.NotReady = err.Error()
+	}
 	last := i.source.Last()
 	status.Reload.At = last.At
 	if last.Err != nil {
 		status.Reload.Error = last.Err.Error()
 	}
 	return status
+}
+
+// showStatus answers with the status as JSON, as the API of the router does.
+func (i *Injector) showStatus(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := json.NewEncoder(w).Encode(i.Status()); err != nil {
+		i.options.Logger.Debug("the status could not be written", "error", err)
+	}
 }
 
 // Listen opens the listeners. It fails when an address is in use.
@@ -170,6 +183,7 @@ func (i *Injector) Run(ctx context.Context) error {
 	if i.status != nil {
 		pages := i.server.Health()
 		pages.Handle("GET /metrics", i.options.Metrics)
+		pages.HandleFunc("GET /api/injector", i.showStatus)
 		servers.Go(func() { i.serve(stop, webhook.ServePlain(serving, i.status, pages, i.options.Logger)) })
 	}
 	select {

@@ -13,6 +13,8 @@ type Status struct {
 	Injected uint64 `json:"injected"`
 	Failed   uint64 `json:"failed"`
 	Refused  uint64 `json:"refused"`
+	// NotReady is why reviews cannot be answered; empty when they can.
+	NotReady string `json:"notReady,omitempty"`
 	// Skipped counts pods that were not injected, the most frequent first. Beyond 500 pairs of namespace and reason, the
 	// namespace is empty.
 	Skipped []Skipped `json:"skipped"`
