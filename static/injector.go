@@ -10,7 +10,7 @@ import (
 // Injector is the admission webhook that injects into pods, of sluice injector and of Sluice itself.
 type Injector struct {
 	Address              string           `json:"address" description:"Address on which reviews are answered over TLS, with /healthz and /ready, as [host]:port."`
-	StatusAddress        string           `json:"statusAddress" description:"Address on which /healthz, /ready and /metrics are served without TLS, as [host]:port; empty serves them not."`
+	StatusAddress        string           `json:"statusAddress" description:"Address on which /healthz, /ready, /metrics and /api/injector are served without TLS, as [host]:port; empty serves them not."`
 	Config               string           `json:"config" description:"File with the configuration of the injector, or directory with the files config and values; it is read again when it changes."`
 	ConfigMap            string           `json:"configMap" description:"ConfigMap with the configuration under the keys config and values, as [namespace/]name, in place of config."`
 	OnError              string           `json:"onError" description:"What becomes of a pod when injection fails: allow admits it as it is, with a warning, deny refuses it." enum:"allow,deny"`

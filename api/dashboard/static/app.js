@@ -24,6 +24,7 @@ import { requests } from './view/requests.js';
 import { unmatched } from './view/unmatched.js';
 import { resources } from './view/resources.js';
 import { xds } from './view/xds.js';
+import { injector } from './view/injector.js';
 import { client } from './view/client.js';
 
 const views = {
@@ -33,6 +34,7 @@ const views = {
   middlewares: (context) => (context.name ? middleware : middlewares)(context),
   xds: (context) => (context.name ? client : xds)(context),
   'xds-resources': resources,
+  injector,
 };
 
 const frame = shell();

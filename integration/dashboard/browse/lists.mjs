@@ -15,6 +15,9 @@ export async function opens({ open, check, eventually, environment }) {
   check(!(await page.locator('nav a', { hasText: 'xDS' }).isVisible()), 'there is a tab of xDS, which is not configured');
   await page.evaluate(() => { location.hash = '#/xds'; });
   await page.locator('main [role="alert"]', { hasText: 'xDS is off' }).waitFor();
+  check(!(await page.locator('nav a', { hasText: 'Injector' }).isVisible()), 'there is a tab of the injector, which is not configured');
+  await page.evaluate(() => { location.hash = '#/injector'; });
+  await page.locator('main [role="alert"]', { hasText: 'The injector is off' }).waitFor();
   await page.locator('nav a', { hasText: 'Overview' }).click();
   await page.locator('.state.bad h1', { hasText: 'disabled' }).waitFor();
   await eventually('requests a second of the entrypoint web', async () => Number(await page.locator('.lane', { hasText: 'web' }).first().locator('figcaption b').first().innerText()) > 1);

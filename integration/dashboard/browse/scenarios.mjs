@@ -7,5 +7,6 @@ import { accessible, hostile, keyboards } from './accessibility.mjs';
 import { based } from './based.mjs';
 import { measures, misses, tails } from './figures.mjs';
 import { publishes } from './xds.mjs';
+import { injects } from './injector.mjs';
 
-export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, measures, misses, tails, publishes, pictures };
+export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, measures, misses, tails, publishes, injects, pictures };

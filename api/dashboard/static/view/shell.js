@@ -9,11 +9,14 @@ import { findings } from './findings.js';
 /** tabs are the views in order, with the key that follows g. */
 export const tabs = [
   ['overview', 'Overview', 'o'], ['problems', 'Problems', 'p'], ['routers', 'Routers', 'r'], ['services', 'Services', 's'],
-  ['middlewares', 'Middlewares', 'm'], ['endpoints', 'Endpoints', 'e'], ['certificates', 'Certificates', 'c'], ['changes', 'Changes', 'h'], ['requests', 'Requests', 'l'], ['xds', 'xDS', 'd'], ['explain', 'Explain', 'x'],
+  ['middlewares', 'Middlewares', 'm'], ['endpoints', 'Endpoints', 'e'], ['certificates', 'Certificates', 'c'], ['changes', 'Changes', 'h'], ['requests', 'Requests', 'l'], ['xds', 'xDS', 'd'], ['injector', 'Injector', 'i'], ['explain', 'Explain', 'x'],
 ];
 
+/** optional are the views that are there with a feature of the same name alone. */
+const optional = ['xds', 'injector'];
+
 /** offered are the tabs of what is configured. */
-export const offered = () => tabs.filter(([view]) => view !== 'xds' || live.features.xds);
+export const offered = () => tabs.filter(([view]) => !optional.includes(view) || live.features[view]);
 
 const themes = { '': 'as the system', light: 'light', dark: 'dark' };
 
@@ -78,7 +81,7 @@ export function shell() {
     write(badge, `${total}${findings.cut.length ? '+' : ''}`);
     badge.title = [findings.amount, `${many(ready?.quarantined ?? 0, 'object is', 'objects are')} disabled`,
       `${many(ready?.retained ?? 0, 'change is', 'changes are')} refused`].join('; ');
-    links.get('xds').hidden = !live.features.xds;
+    for (const view of optional) links.get(view).hidden = !live.features[view];
     replace(foot, version ? el('span', {}, `Sluice ${version.Version}`) : null,
       version?.startDate ? el('span', {}, `started ${ago(Date.parse(version.startDate))}`) : null,
       ready ? el('span', {}, `generation ${ready.generation}`) : null,
