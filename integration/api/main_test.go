@@ -26,14 +26,6 @@ providers:
   providersThrottleDuration: 50ms
   file: {directory: "${DYNAMIC}", watch: true}
 xds: {address: "127.0.0.1:0"}
-injector:
-  address: "127.0.0.1:0"
-  statusAddress: "127.0.0.1:0"
-  config: "${DYNAMIC}/inject.conf"
-  tls: {certFile: "${CERT}", keyFile: "${KEY}"}
-  events: false
-  webhookConfiguration: ""
-  drainTimeout: 0s
 `
 
 // start starts Sluice on static with options of api and dynamic files.

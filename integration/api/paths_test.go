@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,12 +44,24 @@ tls:
   certificates: [{certFile: "${CERT}", keyFile: "${KEY}"}]
 `
 
+// injecting is a webhook that needs no cluster.
+const injecting = `injector:
+  address: "127.0.0.1:0"
+  statusAddress: "127.0.0.1:0"
+  config: "${DYNAMIC}/inject.conf"
+  tls: {certFile: "${CERT}", keyFile: "${KEY}"}
+  events: false
+  webhookConfiguration: ""
+  drainTimeout: 0s
+`
+
 // sampled starts Sluice with the sample, sends requests, and waits until the API has all data.
 func sampled(t *testing.T, options string) *harness.Sluice {
 	t.Helper()
 	issued := harness.NewAuthority(t).Issue("secure.test")
 	s := harness.Start(t, harness.Setup{
-		Static: static, Dynamic: map[string]string{"sample.yaml": sample},
+		Static:  static + injecting,
+		Dynamic: map[string]string{"sample.yaml": sample, "inject.conf": "policy: disabled\n"},
 		Vars: map[string]string{
 			"API": options, "BACKEND": harness.RefusedAddress(t), "A": harness.StartBackend(t, "a", nil).H1,
 			"CERT": issued.CertFile, "KEY": issued.KeyFile,
@@ -87,6 +100,7 @@ func TestEveryPath(t *testing.T) {
 		"/api/explain?url=http://nobody.test/",
 		"/api/xds/clients", "/api/xds/resources", "/api/xds/resources?node=tester",
 		"/api/xds/resources?type=cds&search=shop",
+		"/api/injector",
 	} {
 		doc.get(t, client, path, http.StatusOK)
 	}
@@ -108,6 +122,30 @@ func TestEveryPath(t *testing.T) {
 		if !doc.asked[path] {
 			t.Errorf("%s is in the document, and not requested here", path)
 		}
+	}
+}
+
+// TestStateOfTheInjector reads the same state from the API and from statusAddress, and none without the option.
+func TestStateOfTheInjector(t *testing.T) {
+	t.Parallel()
+	s := sampled(t, "insecure: true")
+	client := management(t, s)
+	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(s.WaitLog("listening", "protocol=status"))
+	status := harness.NewClient(t, harness.H1, address, address, nil)
+	until(t, "the configuration is read", func() bool { return status.Get("/ready").StatusCode == http.StatusOK })
+	got := decode[object](t, client.Get("/api/injector"))
+	if got["certificateNotAfter"] == nil || got["notReady"] != nil || got["reload"].(map[string]any)["at"] == nil {
+		t.Errorf("the API shows %v", got)
+	}
+	if diff := cmp.Diff(got, decode[object](t, status.Get("/api/injector"))); diff != "" {
+		t.Errorf("statusAddress says otherwise (-API +statusAddress):\n%s", diff)
+	}
+	if features := decode[object](t, client.Get("/api/overview"))["features"].(map[string]any); features["injector"] != true {
+		t.Errorf("the overview shows %v", features)
+	}
+	other := management(t, start(t, "insecure: true", nil))
+	if got := other.Get("/api/injector"); got.StatusCode != http.StatusNotFound {
+		t.Errorf("without the option: status %d: %s", got.StatusCode, got.Text)
 	}
 }
 
