@@ -140,8 +140,9 @@ func TestStateOfTheInjector(t *testing.T) {
 	if diff := cmp.Diff(got, decode[object](t, status.Get("/api/injector"))); diff != "" {
 		t.Errorf("statusAddress says otherwise (-API +statusAddress):\n%s", diff)
 	}
-	if features := decode[object](t, client.Get("/api/overview"))["features"].(map[string]any); features["injector"] != true {
-		t.Errorf("the overview shows %v", features)
+	overview := decode[struct{ Features object }](t, client.Get("/api/overview"))
+	if overview.Features["injector"] != true {
+		t.Errorf("the overview shows %v", overview.Features)
 	}
 	other := management(t, start(t, "insecure: true", nil))
 	if got := other.Get("/api/injector"); got.StatusCode != http.StatusNotFound {

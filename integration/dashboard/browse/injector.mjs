@@ -32,6 +32,5 @@ export async function injects({ open, check, eventually, require, environment })
     await audit(other, '#/injector', `${width}, ${scheme}`, { check, eventually });
     const wide = await other.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     check(wide <= 0, `the page is ${wide} pixels too wide for ${width}`);
-    if (process.env.SHOT) await other.screenshot({ path: `${process.env.SHOT}-${width}-${scheme}.png`, fullPage: true });
   }
 }

@@ -67,7 +67,7 @@ export async function injector({ signal }) {
   const parts = el('div', { class: 'stack' });
   let before = '';
   const draw = (status) => {
-    const text = JSON.stringify(status);
+    const text = [JSON.stringify(status), ...[status.certificateNotAfter, status.authorityNotAfter].map((notAfter) => (notAfter ? left(notAfter).text : ''))].join();
     if (text === before) return;
     before = text;
     const skipped = status.skipped.reduce((sum, one) => sum + one.pods, 0);
