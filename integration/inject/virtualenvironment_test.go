@@ -138,8 +138,10 @@ func TestVirtualEnvironmentWebhook(t *testing.T) {
 		{tagged("first-wins", both), shop, "dev.one;"},
 		{tagged("second", map[string]string{"version": "v2"}), shop, "v2;"},
 		{tagged("none", map[string]string{"app": "web"}), shop, ""},
-		{tagged("replaced", both, corev1.EnvVar{Name: "A", Value: "a"}, corev1.EnvVar{Name: tagVariable, Value: "old"}),
-			shop, "dev.one;"},
+		{
+			tagged("replaced", both, corev1.EnvVar{Name: "A", Value: "a"}, corev1.EnvVar{Name: tagVariable, Value: "old"}),
+			shop, "dev.one;",
+		},
 		{native(tagged("native", both)), shop, "dev.one;"},
 		{native(tagged("native-replaced", both, corev1.EnvVar{Name: tagVariable, Value: "old"})), shop, "dev.one;"},
 		{pod("without-a-sidecar"), shop, ""},
@@ -185,16 +187,24 @@ func TestVirtualEnvironmentRequests(t *testing.T) {
 		{"another method", http.MethodGet, "application/json", "", 405, "POST"},
 		{"no body", http.MethodPost, "application/json", "", 400, "no body"},
 		{"no review", http.MethodPost, "application/json", `{"kind":"Pod"}`, 400, "AdmissionReview"},
-		{"no request", http.MethodPost, "application/json",
-			`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, 400, "no request"},
-		{"another resource", http.MethodPost, "application/json",
-			strings.ReplaceAll(review, `"pods"`, `"services"`), 200, `"allowed":true`},
-		{"version v1beta1", http.MethodPost, "application/json", strings.ReplaceAll(review, "k8s.io/v1", "k8s.io/v1beta1"),
-			200, `"apiVersion":"admission.k8s.io/v1beta1"`},
+		{
+			"no request", http.MethodPost, "application/json",
+			`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, 400, "no request",
+		},
+		{
+			"another resource", http.MethodPost, "application/json",
+			strings.ReplaceAll(review, `"pods"`, `"services"`), 200, `"allowed":true`,
+		},
+		{
+			"version v1beta1", http.MethodPost, "application/json", strings.ReplaceAll(review, "k8s.io/v1", "k8s.io/v1beta1"),
+			200, `"apiVersion":"admission.k8s.io/v1beta1"`,
+		},
 		// A client that injects manifests by the webhook sends no identifier, and the kind of the workload's file.
-		{"no identifier and another kind", http.MethodPost, "application/json", strings.NewReplacer(`"uid":"u"`,
-			`"uid":"","kind":{"group":"apps","version":"v1","kind":"Deployment"},"name":""`).Replace(review),
-			200, `"uid":"","allowed":true,"patch":`},
+		{
+			"no identifier and another kind", http.MethodPost, "application/json", strings.NewReplacer(`"uid":"u"`,
+				`"uid":"","kind":{"group":"apps","version":"v1","kind":"Deployment"},"name":""`).Replace(review),
+			200, `"uid":"","allowed":true,"patch":`,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			status, text := send(t, authority, one.address, test.method, test.kind, test.body)
