@@ -136,7 +136,7 @@ func (r *replica) ready() {
 }
 
 // status returns the status of a page of a replica, or 0.
-func status(t *testing.T, address, page string) int {
+func status(t testing.TB, address, page string) int {
 	t.Helper()
 	transport := &http.Transport{
 		DisableKeepAlives: true,

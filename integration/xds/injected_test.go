@@ -266,7 +266,8 @@ func TestInjectedSidecar(t *testing.T) {
 	beside := sidecar(t, pod)
 	own := newApplication(t, pod)
 	f.clients = []client{newLocal(t, "application xds", func(service string) map[string]call {
-		return map[string]call{unary: func(ctx context.Context) (string, error) { return own.get(ctx, service, http.Header{}) }}
+		get := func(ctx context.Context) (string, error) { return own.get(ctx, service, http.Header{}) }
+		return map[string]call{unary: get}
 	})}
 	f.start("other")
 	f.spread(f.clients[0], "other", crew)
@@ -295,8 +296,8 @@ func TestInjectedSidecar(t *testing.T) {
 	t.Logf("RssAnon of the sidecar: %s", anonymous(t, beside))
 }
 
-// TestInjectedBootstrap has grpc-go call a Service, while it is rolled, with the bootstrap of a pod that the webhook has
-// injected.
+// TestInjectedBootstrap has grpc-go call a Service with the bootstrap of a pod that the webhook has injected, while the
+// Service is rolled.
 func TestInjectedBootstrap(t *testing.T) {
 	c := prepare(t)
 	c.Apply(namespace("shop"), deployment("shop/other", "polite", fmt.Sprint(crew)))
