@@ -56,6 +56,7 @@ type compiled struct {
 	*gotemplate.Template
 	// changes is whether a function of the template may change the values.
 	changes bool
+	texts   parsedTexts
 }
 
 // changing matches the functions of sprig that change their first argument.
@@ -63,7 +64,7 @@ var changing = regexp.MustCompile(`\b(?:set|unset|merge|mergeOverwrite|mustMerge
 
 // compileTemplate parses a template. Its error is a *gotemplate.Error.
 func compileTemplate(text string) (*compiled, error) {
-	parsed, err := gotemplate.ParseWith(text, gotemplate.Options{
+	template, err := gotemplate.ParseWith(text, gotemplate.Options{
 		Functions: functions(),
 		Refused:   refusedFunctions(),
 		Data:      reflect.TypeFor[templateData](),
@@ -73,7 +74,7 @@ func compileTemplate(text string) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &compiled{parsed, changing.MatchString(text)}, nil
+	return &compiled{template, changing.MatchString(text), newParsedTexts()}, nil
 }
 
 // fragment is what a template has rendered: a part of a pod.
@@ -109,36 +110,40 @@ func (i *injection) render(names []string, native bool) ([]fragment, error) {
 			}
 			return nil, fmt.Errorf("template %q: %w", name, err)
 		}
-		content, err := i.parseFragment(name, rendered)
+		part, err := one.texts.parse(rendered)
 		if err != nil {
 			return nil, fmt.Errorf("template %q: what it renders: %w", name, err)
 		}
-		if len(content) > 0 {
-			out = append(out, fragment{name, content})
+		for _, warning := range part.warnings {
+			i.warn("template %q: %s", name, warning)
+		}
+		if len(part.content) > 0 {
+			out = append(out, fragment{name, part.content})
 		}
 	}
 	return out, nil
 }
 
 // parseFragment reads what a template has rendered, and warns about fields that pods do not have.
-func (i *injection) parseFragment(name string, rendered []byte) (map[string]any, error) {
+func parseFragment(rendered []byte) (parsed, error) {
 	encoded, err := yaml.YAMLToJSONStrict(rendered)
 	if err != nil {
-		return nil, err
+		return parsed{}, err
 	}
 	if string(encoded) == "null" {
-		return nil, nil
+		return parsed{}, nil
 	}
 	content, err := decodeObject(encoded)
 	if err != nil {
-		return nil, errors.New("is not a part of a pod")
+		return parsed{}, errors.New("is not a part of a pod")
 	}
 	unknown, err := kjson.UnmarshalStrict(encoded, &corev1.Pod{})
 	if err != nil {
-		return nil, err
+		return parsed{}, err
 	}
+	var warnings []string
 	for _, one := range unknown {
-		i.warn("template %q: %v", name, one)
+		warnings = append(warnings, one.Error())
 	}
 	withoutNulls(content)
 	for key, value := range content {
@@ -149,8 +154,8 @@ func (i *injection) parseFragment(name string, rendered []byte) (map[string]any,
 		case isMap && len(value.(map[string]any)) == 0: // A heading without anything below.
 			delete(content, key)
 		case key != "metadata" && key != "spec":
-			return nil, fmt.Errorf("has the key %q beside metadata and spec", key)
+			return parsed{}, fmt.Errorf("has the key %q beside metadata and spec", key)
 		}
 	}
-	return content, nil
+	return parsed{content, warnings}, nil
 }
