@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"runtime/debug"
@@ -135,18 +134,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (answer []byte, 
 	if err != nil {
 		return nil, err
 	}
-	release, err := h.limit.acquire(r.Context(), r.ContentLength)
+	body, release, err := h.limit.admit(w, r)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, errTooLarge()
-	}
-	if err != nil {
-		return nil, badRequest("the body cannot be read: %v", err)
-	}
 	review, err := decode(body)
 	if err != nil {
 		return nil, err
