@@ -172,12 +172,14 @@ func (i *Injector) Run(ctx context.Context) error {
 	for _, task := range i.tasks() {
 		tasks.Go(func() { task(behind) })
 	}
-	var enforcing sync.WaitGroup
-	if i.enforcer != nil {
-		enforcing.Go(func() { i.enforcer.Run(ctx) })
-	}
 	serving, stop := context.WithCancelCause(behind)
 	defer stop(nil)
+	enforced, release := context.WithCancel(ctx)
+	defer release()
+	var enforcing sync.WaitGroup
+	if i.enforcer != nil {
+		enforcing.Go(func() { i.enforcer.Run(enforced) })
+	}
 	var servers sync.WaitGroup
 	servers.Go(func() { i.serve(stop, i.server.Serve(serving, i.listener)) })
 	if i.status != nil {
@@ -188,12 +190,14 @@ func (i *Injector) Run(ctx context.Context) error {
 	}
 	select {
 	case <-ctx.Done():
-		i.server.Drain()
-		enforcing.Wait()
-		i.drain(serving)
-		stop(nil)
-	case <-serving.Done():
+	case <-serving.Done(): // A listener has failed.
 	}
+	i.server.Drain()
+	release()
+	enforcing.Wait()
+	i.leave(behind)
+	i.drain(serving)
+	stop(nil)
 	servers.Wait()
 	if cause := context.Cause(serving); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -229,14 +233,22 @@ func (i *Injector) tasks() []func(context.Context) {
 // leaveTimeout is how long it may take to leave the other replicas.
 const leaveTimeout = 20 * time.Second
 
-// drain leaves the other replicas, and waits until API servers send no more reviews.
+// leave leaves the other replicas.
+func (i *Injector) leave(ctx context.Context) {
+	if i.enforcer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	if last, err := i.enforcer.Leave(ctx); err != nil {
+		i.options.Logger.Error("failurePolicy cannot be set back; it stays as it is", "last", last, "error", err)
+	}
+}
+
+// drain waits until API servers send no more reviews, or until ctx ends since there is no listener any more.
 func (i *Injector) drain(ctx context.Context) {
-	if i.enforcer != nil {
-		leaving, cancel := context.WithTimeout(ctx, leaveTimeout)
-		if last, err := i.enforcer.Leave(leaving); err != nil {
-			i.options.Logger.Error("failurePolicy cannot be set back; it stays as it is", "last", last, "error", err)
-		}
-		cancel()
+	if ctx.Err() != nil {
+		return
 	}
 	i.options.Logger.Info("stopping: the webhook drains", "for", time.Duration(i.options.Config.DrainTimeout).String())
 	timer := time.NewTimer(time.Duration(i.options.Config.DrainTimeout))
