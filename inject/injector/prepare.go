@@ -1,6 +1,9 @@
 package injector
 
 import (
+	"fmt"
+	"os"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -75,8 +78,12 @@ func (i *Injector) register() error {
 	if err != nil {
 		return err
 	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("enforce: the name of this host, which names its Lease: %w", err)
+	}
 	i.enforcer = registration.NewEnforcer(registration.EnforcerOptions{
-		Registration: i.registration, Replicas: registration.NewReplicas(leases, service), Pods: pods,
+		Registration: i.registration, Replicas: registration.NewReplicas(leases, service, host), Pods: pods,
 		Canary: registration.Canary{Namespace: config.Enforce.Namespace, Labels: config.Enforce.Labels},
 		Ready:  i.Ready, Meter: i.options.Meter, Logger: i.options.Logger,
 	})

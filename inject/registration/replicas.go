@@ -2,7 +2,6 @@ package registration
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -30,19 +29,29 @@ const (
 // Replicas counts the replicas of the injector: each keeps a Lease of its own, which it removes when it stops. A Lease
 // works for replicas outside the cluster, too, and unlike an EndpointSlice it does not change while a replica is slow.
 type Replicas struct {
-	client          rest.Interface
-	namespace, of   string
-	name            string
-	cleaned, exists bool
+	client        rest.Interface
+	namespace, of string
+	name          string
+	cleaned       bool
 }
 
-// NewReplicas returns the replicas of a Service, among which this one is new. The client is that of
-// coordination.k8s.io/v1. Its methods are called one after the other.
-func NewReplicas(client rest.Interface, service Service) *Replicas {
+// NewReplicas returns the replicas of a Service. The client is that of coordination.k8s.io/v1. The host is the name of
+// the host of this replica, which in a cluster is that of its pod: a container that is started again takes over the Lease
+// of the one before. Replicas on the same host are one. Its methods are called one after the other.
+func NewReplicas(client rest.Interface, service Service, host string) *Replicas {
 	return &Replicas{
-		client: client, namespace: service.Namespace, of: service.Name,
-		name: service.Name + "-" + strings.ToLower(rand.Text()[:10]),
+		client: client, namespace: service.Namespace, of: service.Name, name: service.Name + "-" + label(host),
 	}
+}
+
+// label returns the name of a host as a part of the name of an object.
+func label(host string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(host)), "-")
 }
 
 // Renew creates or renews the Lease of this replica.
@@ -50,30 +59,22 @@ func (r *Replicas) Renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now, seconds := metav1.NowMicro(), int32(leaseDuration/time.Second)
-	var err error
-	if r.exists {
-		patch, encodeErr := json.Marshal(map[string]any{"spec": map[string]any{"renewTime": now}})
-		if encodeErr != nil {
-			return encodeErr
-		}
-		err = r.client.Patch(types.MergePatchType).Namespace(r.namespace).Resource(leases).Name(r.name).Body(patch).
-			MaxRetries(0).Do(ctx).Error()
+	labels := map[string]string{ReplicaLabel: r.of}
+	spec := coordinationv1.LeaseSpec{HolderIdentity: &r.name, RenewTime: &now, LeaseDurationSeconds: &seconds}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}, "spec": spec})
+	if err != nil {
+		return err
 	}
-	if !r.exists || apierrors.IsNotFound(err) {
+	err = r.client.Patch(types.MergePatchType).Namespace(r.namespace).Resource(leases).Name(r.name).Body(patch).
+		MaxRetries(0).Do(ctx).Error()
+	if apierrors.IsNotFound(err) {
 		err = r.client.Post().Namespace(r.namespace).Resource(leases).Body(&coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: r.namespace, Name: r.name, Labels: map[string]string{ReplicaLabel: r.of},
-			},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: &r.name, RenewTime: &now, LeaseDurationSeconds: &seconds},
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.name, Labels: labels}, Spec: spec,
 		}).MaxRetries(0).Do(ctx).Error()
-		if apierrors.IsAlreadyExists(err) {
-			err = nil // An answer was lost; the next renewal changes it.
-		}
 	}
 	if err != nil {
 		return fmt.Errorf("lease %s/%s: %w", r.namespace, r.name, err)
 	}
-	r.exists = true
 	if !r.cleaned {
 		r.cleaned = true
 		r.clean(ctx)
@@ -87,7 +88,6 @@ func (r *Replicas) Remove(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("lease %s/%s: %w", r.namespace, r.name, err)
 	}
-	r.exists = false
 	return nil
 }
 
