@@ -17,6 +17,9 @@ import (
 // maxFile is the size of the largest file, in bytes.
 const maxFile = 4 << 20
 
+// attempts is how often files are loaded that change meanwhile.
+const attempts = 3
+
 // Files are a file or the files of a directory. A mounted ConfigMap is one: its files are links that are replaced
 // together.
 type Files[T any] struct {
@@ -32,7 +35,8 @@ func NewFiles[T any](path string, load func(path string) (T, error), logger tele
 	return &Files[T]{path: path, load: load, logger: logger}
 }
 
-// Read loads the configuration if a file has changed. It is called by one goroutine at a time.
+// Read loads the configuration if a file has changed. Files that change again and again while they are read are left
+// for the next call: changed is false then. It is called by one goroutine at a time.
 func (f *Files[T]) Read() (configuration T, changed bool, err error) {
 	digest, err := digestOf(f.path)
 	if err != nil {
@@ -42,17 +46,26 @@ func (f *Files[T]) Read() (configuration T, changed bool, err error) {
 	if f.read && digest == f.digest {
 		return configuration, false, nil
 	}
-	configuration, err = f.load(f.path)
-	if err != nil {
-		return configuration, false, err
+	for range attempts {
+		configuration, err = f.load(f.path)
+		again, digestErr := digestOf(f.path)
+		switch {
+		case digestErr != nil:
+			f.read = false
+			var none T
+			return none, false, digestErr
+		case again != digest: // Files were replaced meanwhile: what was read may be of two generations.
+			digest = again
+			continue
+		case err != nil:
+			return configuration, false, err
+		}
+		f.digest, f.read = digest, true
+		return configuration, true, nil
 	}
-	// A file that was replaced while it was read is read again.
-	again, err := digestOf(f.path)
-	if err != nil {
-		return configuration, false, err
-	}
-	f.digest, f.read = digest, again == digest
-	return configuration, true, nil
+	f.read = false
+	var none T
+	return none, false, nil
 }
 
 // digestOf returns a digest of the content of a file, or of the files in a directory whose names do not begin with a

@@ -16,6 +16,8 @@ import (
 const (
 	// gather is how long changes are collected, since those of one edit come one after the other.
 	gather = 100 * time.Millisecond
+	// maxGather is how long they are collected at most, such as those of other files in a busy directory.
+	maxGather = time.Second
 	// lookInterval is how often the configuration is compared at least, for file systems that report no changes.
 	lookInterval = 10 * time.Second
 )
@@ -115,13 +117,21 @@ func (s *Source[T]) Run(ctx context.Context) {
 	})
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var first time.Time // of the changes that are collected; zero without any
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.notify:
-			timer.Reset(gather)
+			if first.IsZero() {
+				first = time.Now()
+			}
+			// At the limit, the timer ends as it was set.
+			if left := maxGather - time.Since(first); left > 0 {
+				timer.Reset(min(gather, left))
+			}
 		case <-timer.C:
+			first = time.Time{}
 			_ = s.Load() // It is logged.
 			timer.Reset(lookInterval)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -148,4 +149,80 @@ func (o *origin) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.reads
+}
+
+// busy is a configuration in a directory in which something changes all the time.
+type busy struct{ origin }
+
+func (b *busy) Run(ctx context.Context, notify func()) {
+	every := time.NewTicker(20 * time.Millisecond)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+			notify()
+		}
+	}
+}
+
+// TestBusyDirectoryDoesNotPostpone wants a change to be in use in time, however many notices there are.
+func TestBusyDirectoryDoesNotPostpone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from := &busy{origin{text: "first"}}
+		s := source.New(from, &counter{make(chan bool, 1000)}, telemetry.Discard{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { s.Run(ctx) })
+		for _, text := range []string{"second", "third"} {
+			from.set(text, nil)
+			timer := time.NewTimer(1500 * time.Millisecond)
+			<-timer.C
+			synctest.Wait()
+			if got, _ := s.Current(); got != text {
+				t.Errorf("%q is in use, want %q", got, text)
+			}
+		}
+		if reads := from.count(); reads > 5 {
+			t.Errorf("%d reads in 3 s", reads)
+		}
+		cancel()
+		running.Wait()
+	})
+}
+
+// TestFilesThatChangeWhileTheyAreRead wants no mixture of two generations, and no mistake of one either.
+func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		changes int
+		want    string
+		changed bool
+	}{"once": {1, "b1", true}, "always": {100, "", false}} {
+		t.Run(name, func(t *testing.T) {
+			directory := t.TempDir()
+			put := func(text string) {
+				if err := os.WriteFile(filepath.Join(directory, "config"), []byte(text), 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+			put("b0")
+			loads := 0
+			files := source.NewFiles(directory, func(path string) (string, error) {
+				text, err := read(path)
+				if loads++; loads <= test.changes {
+					put("b" + strconv.Itoa(loads))
+					err = errMistake // As of a template that lacks its values.
+				}
+				return text, err
+			}, telemetry.Discard{})
+			if text, changed, err := files.Read(); text != test.want || changed != test.changed || err != nil {
+				t.Errorf("%q %v %v", text, changed, err)
+			}
+			test.changes = 0
+			if text, changed, err := files.Read(); changed == test.changed || err != nil {
+				t.Errorf("afterwards: %q %v %v", text, changed, err)
+			}
+		})
+	}
 }
