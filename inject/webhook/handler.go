@@ -1,14 +1,17 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -89,14 +92,27 @@ type Handler struct {
 	options Options
 	limit   *limiter
 	counts  counts
+	// refusals limits the lines about refused requests; unlogged counts those without one since the last line.
+	refusals *rate.Limiter
+	unlogged atomic.Int64
 }
+
+const (
+	// refusalsLogged is the number of lines about refused requests in a second, and at once.
+	refusalsLogged = 3
+	// maxLogged is the size of what is logged of a request or an error, in bytes: senders are not authenticated.
+	maxLogged = 253
+)
 
 // NewHandler returns a handler.
 func NewHandler(options Options) *Handler {
 	if options.MaxConcurrent <= 0 {
 		options.MaxConcurrent = defaultConcurrent
 	}
-	return &Handler{options: options, limit: newLimiter(options.MaxConcurrent)}
+	return &Handler{
+		options: options, limit: newLimiter(options.MaxConcurrent),
+		refusals: rate.NewLimiter(refusalsLogged, refusalsLogged),
+	}
 }
 
 // ServeHTTP answers one review. Requests that are none are answered with an HTTP error, upon which the API server does
@@ -107,7 +123,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status := statusOf(err)
 		h.options.Meter.Refused(status)
 		h.counts.refuse()
-		h.options.Logger.Warn("a request to the webhook is refused", "status", status, "from", r.RemoteAddr, "error", err)
+		h.logRefusal(status, r.RemoteAddr, err)
 		switch status {
 		case http.StatusMethodNotAllowed:
 			w.Header().Set("Allow", http.MethodPost)
@@ -121,12 +137,22 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer) // The API server may have given up.
 }
 
+// logRefusal logs a refused request, unless there are too many.
+func (h *Handler) logRefusal(status int, from string, err error) {
+	if !h.refusals.Allow() {
+		h.unlogged.Add(1)
+		return
+	}
+	h.options.Logger.Warn("a request to the webhook is refused", "status", status, "from", from, "error",
+		printable(err.Error(), maxLogged), "notLoggedBefore", h.unlogged.Swap(0))
+}
+
 // serve returns the answer to a request. A panic is an error.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (answer []byte, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			h.options.Logger.Error("answering a review has panicked", "cause", fmt.Sprint(cause), "stack",
-				string(debug.Stack()))
+			h.options.Logger.Error("answering a review has panicked", "cause", printable(fmt.Sprint(cause), maxLogged),
+				"stack", string(debug.Stack()))
 			answer, err = nil, errors.New("internal error")
 		}
 	}()
@@ -217,8 +243,9 @@ func (h *Handler) review(request *admissionv1.AdmissionRequest, variables []inje
 // failed returns the answer for a pod about which the injector has failed.
 func (h *Handler) failed(request *admissionv1.AdmissionRequest, err error) *admissionv1.AdmissionResponse {
 	h.counts.fail()
-	h.options.Logger.Error("a pod is not injected because of an error", "namespace", request.Namespace,
-		"pod", podName(request), "admitted", h.options.OnError != Deny, "error", err)
+	h.options.Logger.Error("a pod is not injected because of an error", "namespace",
+		printable(request.Namespace, maxLogged), "pod", podName(request), "admitted", h.options.OnError != Deny, "error",
+		printable(err.Error(), maxLogged))
 	text := "sluice injector: " + err.Error()
 	if h.options.OnError == Deny {
 		return &admissionv1.AdmissionResponse{Result: &metav1.Status{
@@ -237,11 +264,11 @@ func (h *Handler) note(request *admissionv1.AdmissionRequest, decided inject.Res
 	if decided.Injected {
 		h.counts.inject()
 	} else {
-		h.counts.skip(request.Namespace, string(decided.Reason.Code))
+		h.counts.skip(printable(request.Namespace, maxLogged), string(decided.Reason.Code))
 		h.options.Meter.Skipped(string(decided.Reason.Code))
 	}
-	h.options.Logger.Debug("a pod was reviewed", "namespace", request.Namespace, "pod", podName(request), "injected",
-		decided.Injected, "reason", string(decided.Reason.Code), "templates", decided.Templates, "dryRun", dryRun(request))
+	h.options.Logger.Debug("a pod was reviewed", "namespace", printable(request.Namespace, maxLogged), "pod",
+		podName(request), "injected", decided.Injected, "reason", string(decided.Reason.Code), "templates", decided.Templates, "dryRun", dryRun(request))
 	if h.options.Events == nil || dryRun(request) {
 		return
 	}
@@ -262,16 +289,14 @@ func dryRun(request *admissionv1.AdmissionRequest) bool {
 	return request.DryRun != nil && *request.DryRun
 }
 
-// podName returns the name of a pod, or what its name begins with.
+// podName returns the name of a pod, or what its name begins with, for logs.
 func podName(request *admissionv1.AdmissionRequest) string {
 	if request.Name != "" {
-		return request.Name
+		return printable(request.Name, maxLogged)
 	}
 	var pod struct {
 		Metadata struct{ Name, GenerateName string }
 	}
-	if json.Unmarshal(request.Object.Raw, &pod) != nil || pod.Metadata.Name != "" {
-		return pod.Metadata.Name
-	}
-	return pod.Metadata.GenerateName
+	_ = json.Unmarshal(request.Object.Raw, &pod) // One that does not parse has no name.
+	return printable(cmp.Or(pod.Metadata.Name, pod.Metadata.GenerateName), maxLogged)
 }
