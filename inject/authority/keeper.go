@@ -95,11 +95,24 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return k.leaf.certificate, nil
 }
 
-// Bundle returns the authorities that clients must trust, as PEM; nil until the Secret has been read.
-func (k *Keeper) Bundle() []byte {
+// Bundle returns the authorities that clients must trust, as PEM. It reads the Secret, and returns nil when that fails
+// or has others, so that a replica that does not know of a change does not undo it.
+func (k *Keeper) Bundle(ctx context.Context) []byte {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.bundle
+	bundle := k.bundle
+	k.mu.Unlock()
+	if bundle == nil {
+		return nil
+	}
+	content, err := k.read(ctx)
+	if err != nil {
+		return nil
+	}
+	if parsed, wrong := Parse(content.Data); len(wrong) > 0 || !bytes.Equal(Bundle(parsed), bundle) {
+		notify(k.changed)
+		return nil
+	}
+	return bundle
 }
 
 // BundleChanged receives when Bundle returns another one.
@@ -292,13 +305,13 @@ func (k *Keeper) present(now time.Time) {
 		signer.Certificate.Subject.CommonName)
 }
 
-// maySwitch reports whether a leaf of a new authority may be presented: its bundle is published, or the leaf that is
-// presented is of no use any more. The caller holds mu.
+// maySwitch reports whether a leaf of a new authority may be presented: the bundle of the Secret is published as it is
+// now, or the leaf that is presented is of no use any more. The caller holds mu.
 func (k *Keeper) maySwitch(now time.Time) bool {
 	if !k.options.Confirmed || !valid(&k.leaf.signer, now) || k.leaf.signer.Key == nil {
 		return true
 	}
-	return bundleHas(k.published, k.signer.Certificate) && time.Since(k.since) >= publishDelay
+	return !k.failing && bytes.Equal(k.published, k.bundle) && time.Since(k.since) >= publishDelay
 }
 
 // wait returns how long nothing is due.

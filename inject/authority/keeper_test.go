@@ -165,7 +165,7 @@ func (r *rig) register(ctx context.Context, keeper *authority.Keeper) {
 		case <-changed:
 		case <-look.C:
 		}
-		bundle := keeper.Bundle()
+		bundle := keeper.Bundle(ctx)
 		if bundle == nil {
 			continue
 		}
@@ -348,6 +348,89 @@ func TestOutage(t *testing.T) {
 		r.verify("with it again")
 		if _, writes := r.secret.now(); writes != 1 {
 			t.Errorf("the Secret was written %d times", writes)
+		}
+	})
+}
+
+// TestBundleIsThatOfTheSecret wants no bundle from a replica that cannot read the Secret, or has not seen its change.
+func TestBundleIsThatOfTheSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, secret: &secret{}}
+		defer r.end()
+		keeper := r.start()
+		if keeper.Bundle(t.Context()) != nil {
+			t.Error("there is a bundle before there is a Secret")
+		}
+		settled()
+		if keeper.Bundle(t.Context()) == nil {
+			t.Error("there is no bundle")
+		}
+		r.secret.mu.Lock()
+		r.secret.down = true
+		r.secret.mu.Unlock()
+		if keeper.Bundle(t.Context()) != nil {
+			t.Error("there is a bundle though the Secret cannot be read")
+		}
+		r.secret.mu.Lock()
+		r.secret.down = false
+		r.secret.data = nil // Without a notice.
+		r.secret.version++
+		r.secret.mu.Unlock()
+		if keeper.Bundle(t.Context()) != nil {
+			t.Error("there is a bundle that the Secret does not have")
+		}
+		settled()
+		if keeper.Bundle(t.Context()) == nil {
+			t.Error("there is no bundle after the change was seen")
+		}
+	})
+}
+
+// TestSwitchNeedsTheCurrentBundle publishes another bundle with the new authority first.
+func TestSwitchNeedsTheCurrentBundle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := func(age time.Duration) authority.Authority {
+			one, err := authority.New(time.Now().Add(-age))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return one
+		}
+		old, younger := made(2*time.Hour), made(time.Hour)
+		encode := func(all ...authority.Authority) map[string][]byte {
+			data, err := authority.Encode(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return data
+		}
+		shared := &secret{data: encode(old), version: 1}
+		keeper := authority.NewKeeper(authority.Options{
+			Store: shared.replica(), Names: []string{host}, Confirmed: true, Meter: &repairs{}, Logger: telemetry.Discard{},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { keeper.Run(ctx) })
+		defer running.Wait()
+		defer cancel()
+		settled()
+		keeper.Published(keeper.Bundle(ctx))
+		shared.set(encode(old, younger))
+		signer := func() string {
+			settled()
+			certificate, err := keeper.GetCertificate(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return certificate.Leaf.Issuer.CommonName
+		}
+		keeper.Published(authority.Bundle([]authority.Authority{younger}))
+		if got := signer(); got != old.Certificate.Subject.CommonName {
+			t.Errorf("%s signs before the bundle is published", got)
+		}
+		keeper.Published(keeper.Bundle(ctx))
+		if got := signer(); got != younger.Certificate.Subject.CommonName {
+			t.Errorf("%s signs afterwards", got)
 		}
 	})
 }

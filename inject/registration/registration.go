@@ -45,8 +45,8 @@ const (
 
 // Bundles are the authorities that clients must trust; *authority.Keeper has them.
 type Bundles interface {
-	// Bundle returns them as PEM; nil when they are not known yet.
-	Bundle() []byte
+	// Bundle returns them as PEM; nil when it is not known what they are now.
+	Bundle(ctx context.Context) []byte
 	// BundleChanged receives when they have changed.
 	BundleChanged() <-chan struct{}
 	// Published reports that every webhook has a bundle, or that there is none to publish to.
@@ -165,8 +165,11 @@ func (r *Registration) step(ctx context.Context) time.Duration {
 	if r.options.Bundles == nil {
 		return lookInterval
 	}
-	bundle := r.options.Bundles.Bundle()
-	if bundle == nil || !r.synced() {
+	if !r.synced() {
+		return retryInterval
+	}
+	bundle := r.options.Bundles.Bundle(ctx)
+	if bundle == nil {
 		return retryInterval
 	}
 	object, webhooks, problem := r.Webhooks()
