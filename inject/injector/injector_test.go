@@ -214,7 +214,8 @@ func (a *api) start(ctx context.Context, t *testing.T) (one *injector.Injector, 
 	}
 	config.Enforce = &static.InjectorEnforce{Namespace: "injected"}
 	one, err = injector.New(injector.Options{
-		Config: config, Cluster: client.Options{Transport: a}, Namespace: "sluice", Meter: meter{}, Logger: telemetry.Discard{},
+		Config: config, Cluster: client.Options{Transport: a}, Namespace: "sluice", Meter: meter{},
+		Logger: telemetry.Discard{},
 	})
 	if err != nil {
 		t.Fatal(err)

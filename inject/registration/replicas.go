@@ -36,8 +36,8 @@ type Replicas struct {
 }
 
 // NewReplicas returns the replicas of a Service. The client is that of coordination.k8s.io/v1. The host is the name of
-// the host of this replica, which in a cluster is that of its pod: a container that is started again takes over the Lease
-// of the one before. Replicas on the same host are one. Its methods are called one after the other.
+// the host of this replica, which in a cluster is that of its pod: a container that is started again takes over the
+// Lease of the one before. Replicas on the same host are one. Its methods are called one after the other.
 func NewReplicas(client rest.Interface, service Service, host string) *Replicas {
 	return &Replicas{
 		client: client, namespace: service.Namespace, of: service.Name, name: service.Name + "-" + label(host),

@@ -268,7 +268,8 @@ func (h *Handler) note(request *admissionv1.AdmissionRequest, decided inject.Res
 		h.options.Meter.Skipped(string(decided.Reason.Code))
 	}
 	h.options.Logger.Debug("a pod was reviewed", "namespace", printable(request.Namespace, maxLogged), "pod",
-		podName(request), "injected", decided.Injected, "reason", string(decided.Reason.Code), "templates", decided.Templates, "dryRun", dryRun(request))
+		podName(request), "injected", decided.Injected, "reason", string(decided.Reason.Code), "templates",
+		decided.Templates, "dryRun", dryRun(request))
 	if h.options.Events == nil || dryRun(request) {
 		return
 	}
