@@ -76,6 +76,9 @@ type Policy struct {
 	AllowOnlyParameters bool
 	// Encoded is the set of characters that may be percent-encoded (encodedCharacters, default all).
 	Encoded EncodedCharacters
+	// PlainOnly refuses targets in absolute form with https: a forward proxy that has no tunnels would send them without
+	// TLS.
+	PlainOnly bool
 	// EncodeQuerySemicolons replaces ";" by "%3B" in the query (encodeQuerySemicolons, default false).
 	EncodeQuerySemicolons bool
 }

@@ -46,7 +46,7 @@ func decode(escaped string) string {
 // other readers of the target. The error is an [*Error], and r must then not be served.
 func (p Policy) Normalize(r *http.Request) (Target, error) {
 	u := r.URL
-	absolute, err := checkForm(r)
+	absolute, err := p.checkForm(r)
 	if err != nil {
 		return Target{}, err
 	}
@@ -80,7 +80,7 @@ func (p Policy) Normalize(r *http.Request) (Target, error) {
 }
 
 // checkForm refuses unsupported forms of request targets, and reports whether it is in absolute form.
-func checkForm(r *http.Request) (absolute bool, err error) {
+func (p Policy) checkForm(r *http.Request) (absolute bool, err error) {
 	u := r.URL
 	if r.Method == http.MethodConnect {
 		return false, &Error{Status: http.StatusNotImplemented, Reason: "this proxy opens no tunnels"}
@@ -97,6 +97,9 @@ func checkForm(r *http.Request) (absolute bool, err error) {
 	}
 	if !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") || u.Opaque != "" || u.Host == "" {
 		return false, refuse("the absolute target is not http://host or https://host")
+	}
+	if p.PlainOnly && !strings.EqualFold(u.Scheme, "http") {
+		return false, &Error{Status: http.StatusNotImplemented, Reason: "this proxy forwards http only"}
 	}
 	r.Host = u.Host
 	return true, nil

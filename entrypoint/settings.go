@@ -59,6 +59,7 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 			MaxEncoderHeaderTableSize: c.HTTP2.MaxEncoderHeaderTableSize,
 		},
 	}
+	s.policy.PlainOnly = c.ForwardProxy != nil
 	if s.read > 0 {
 		s.opening = min(s.opening, s.read)
 	}

@@ -66,7 +66,8 @@ func (d *Direct) Close() {
 	}
 }
 
-// rewrite makes the request to the host. The headers of other proxies are passed on as they are.
+// rewrite makes the request to the host. The headers of other proxies are passed on as they are; default headers are
+// not sent to hosts that are no Services.
 func (d *Direct) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", r.In.Host, r.In.Host
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // The library drops parts that it cannot parse.
@@ -76,6 +77,10 @@ func (d *Direct) rewrite(r *httputil.ProxyRequest) {
 		if values := r.In.Header[name]; len(values) > 0 {
 			r.Out.Header[name] = values
 		}
+	}
+	added, _ := r.In.Context().Value(addedKey{}).([]string)
+	for _, name := range added {
+		r.Out.Header.Del(name)
 	}
 	r.Out.Header.Add("Via", d.via)
 }

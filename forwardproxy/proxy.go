@@ -23,7 +23,8 @@ type Proxy struct {
 // header is one of the option defaultHeaders.
 type header struct{ name, value string }
 
-// New returns a handler that adds the default headers to requests and passes them on to next.
+// New returns a handler that adds the default headers to requests and passes them on to next. Direct removes them
+// again: they are for the Services that routers lead to.
 func New(config *static.ForwardProxy, next http.Handler) *Proxy {
 	p := &Proxy{
 		next: next, quiet: time.Duration(config.ShutdownQuiet), timeout: time.Duration(config.ShutdownTimeout),
@@ -41,13 +42,21 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.last.Store(time.Now().UnixNano())
 		p.active.Add(-1)
 	}()
+	var added []string
 	for _, one := range p.headers {
 		if len(r.Header[one.name]) == 0 {
 			r.Header[one.name] = []string{one.value}
+			added = append(added, one.name)
 		}
+	}
+	if len(added) > 0 {
+		r = r.WithContext(context.WithValue(r.Context(), addedKey{}, added))
 	}
 	p.next.ServeHTTP(w, r)
 }
+
+// addedKey is the key of the names of the default headers that a request got.
+type addedKey struct{}
 
 // pollInterval is how often AwaitQuiet looks.
 const pollInterval = 50 * time.Millisecond

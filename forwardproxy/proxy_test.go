@@ -91,32 +91,65 @@ func request(t *testing.T, method, address, body string) *http.Request {
 	return r
 }
 
-// TestOtherHostsAreReached requests a host that no router has. The endpoint gets the request as it was, with the
-// default headers that it had not.
+// TestOtherHostsAreReached requests a host that no router has. The endpoint gets the request as it was, without the
+// default headers, which are for Services.
 func TestOtherHostsAreReached(t *testing.T) {
 	host := endpoint(t)
 	client := serve(t, &static.ForwardProxy{DefaultHeaders: map[string]string{"x-virtual-env": "dev.a", "X-Kept": "no"}})
-	r := request(t, http.MethodPost, "http://"+host+"/a%20b?c=d", "text")
+	r := request(t, http.MethodPost, "http://"+host+"/a%20b?c=d;e=%", "text")
 	r.Header.Set("X-Kept", "yes")
 	r.Header.Set("X-Forwarded-For", "192.0.2.7")
 	r.Header.Set("X-Forwarded-Proto", "https")
 	r.Header.Set("User-Agent", "app")
 	status, body := answer(t, client, r)
-	if first, _, _ := strings.Cut(body, "\n"); status != http.StatusOK || first != "POST "+host+" /a%20b?c=d text" {
+	if first, _, _ := strings.Cut(body, "\n"); status != http.StatusOK || first != "POST "+host+" /a%20b?c=d;e=% text" {
 		t.Errorf("%d %q", status, first)
 	}
 	for _, want := range []string{
-		"X-Virtual-Env: dev.a\r", "X-Kept: yes\r", "X-Forwarded-For: 192.0.2.7\r", "X-Forwarded-Proto: https\r",
+		"X-Kept: yes\r", "X-Forwarded-For: 192.0.2.7\r", "X-Forwarded-Proto: https\r",
 		"User-Agent: app\r", "Via: 1.1 sluice-",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%q is missing of %s", want, body)
 		}
 	}
-	for _, name := range []string{"X-Real-Ip", "X-Forwarded-Host", "X-Forwarded-Server", "Proxy-Connection"} {
+	for _, name := range []string{
+		"X-Real-Ip", "X-Forwarded-Host", "X-Forwarded-Server", "Proxy-Connection", "X-Virtual-Env",
+	} {
 		if strings.Contains(body, name) {
 			t.Errorf("%s was added: %s", name, body)
 		}
+	}
+}
+
+// TestRoutersGetDefaultHeaders looks at requests where routers get them.
+func TestRoutersGetDefaultHeaders(t *testing.T) {
+	var got http.Header
+	options := &static.ForwardProxy{DefaultHeaders: map[string]string{"x-virtual-env": "dev.a", "X-Kept": "no"}}
+	p := forwardproxy.New(options, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header }))
+	r := request(t, http.MethodGet, "http://other/", "")
+	r.Header.Set("X-Kept", "yes")
+	p.ServeHTTP(httptest.NewRecorder(), r)
+	if got.Get("X-Virtual-Env") != "dev.a" || got.Get("X-Kept") != "yes" || len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestHTTPSIsRefused sends a target with https without a tunnel: it would go on without TLS.
+func TestHTTPSIsRefused(t *testing.T) {
+	client := serve(t, &static.ForwardProxy{})
+	transport, _ := client.Transport.(*http.Transport)
+	proxy, _ := transport.Proxy(nil)
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", proxy.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	host := endpoint(t)
+	_, _ = fmt.Fprintf(connection, "GET https://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n", host, host)
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil || response.StatusCode != http.StatusNotImplemented {
+		t.Errorf("%v %v", response, err)
 	}
 }
 

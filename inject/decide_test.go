@@ -156,10 +156,10 @@ func TestOwner(t *testing.T) {
 			"apiVersion: v1, uid: a}, {apiVersion: some/v1, controller: true, uid: b, kind: " + kind + ", name: " + owner +
 			"}]}\nspec: {containers: [{name: app, image: x}]}"
 	}
-	const nobody = "\nspec: {containers: [{name: app, image: x}]}"
+	const unowned = "\nspec: {containers: [{name: app, image: x}]}"
 	for _, test := range []struct{ pod, want string }{
 		{pod("", ""), "v1 Pod a"},
-		{"metadata: {generateName: web-}" + nobody, "v1 Pod web"},
+		{"metadata: {generateName: web-}" + unowned, "v1 Pod web"},
 		{owned("", "pod-template-hash: 5d5", "ReplicaSet", "web-5d5"), "apps/v1 Deployment web"},
 		{owned("", "pod-template-hash: 5d6", "ReplicaSet", "web-5d5"), "some/v1 ReplicaSet web-5d5"},
 		{owned("", "rollouts-pod-template-hash: 5d5", "ReplicaSet", "web-5d5"), "argoproj.io/v1alpha1 Rollout web"},

@@ -18,8 +18,9 @@ import (
 type ActiveTable struct {
 	serving atomic.Pointer[serving]
 	tracer  Tracer
-	// discovery is nil where all hosts are known.
-	discovery Discovery
+	// discovery is nil where all hosts are known; discovering are the entrypoints that it is for.
+	discovery   Discovery
+	discovering map[string]bool
 	// views recycles the rules' view of requests.
 	views sync.Pool
 }
@@ -122,7 +123,7 @@ func (h routingHandler) match(r *http.Request) match {
 func (h routingHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found := h.match(r)
 	var reason error
-	if found.route == nil && h.target.discovery != nil {
+	if found.route == nil && h.target.discovering[h.name] {
 		found, reason = h.discover(r, found)
 	}
 	record := telemetry.RecordFrom(r.Context())

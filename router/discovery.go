@@ -23,8 +23,14 @@ type Discovery interface {
 	Discover(ctx context.Context, host string, port uint16) (known bool, err error)
 }
 
-// Discover sets how the configuration of unknown hosts is found. It is called before the first request.
-func (t *ActiveTable) Discover(discovery Discovery) { t.discovery = discovery }
+// Discover sets how the configuration of unknown hosts is found, and for which entrypoints: those to which it attaches
+// routers. It is called before the first request.
+func (t *ActiveTable) Discover(discovery Discovery, entrypoints []string) {
+	t.discovery, t.discovering = discovery, map[string]bool{}
+	for _, name := range entrypoints {
+		t.discovering[name] = true
+	}
+}
 
 // discover waits for the configuration of a host that no router has, and returns the match with the table that has it.
 func (h routingHandler) discover(r *http.Request, unmatched match) (match, error) {

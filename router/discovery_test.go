@@ -29,10 +29,15 @@ func (d *discovering) Discover(_ context.Context, host string, port uint16) (boo
 
 // request sends a request through a table, and returns the response with the code of the record.
 func request(b *bench, target string) (*httptest.ResponseRecorder, telemetry.Code) {
+	return requestOn(b, "web", target)
+}
+
+// requestOn sends it to an entrypoint.
+func requestOn(b *bench, entrypoint, target string) (*httptest.ResponseRecorder, telemetry.Code) {
 	record := &telemetry.Record{}
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(b.t.Context(), record), http.MethodGet, target, http.NoBody)
 	response := httptest.NewRecorder()
-	b.target.Handler("web").ServeHTTP(response, r)
+	b.target.Handler(entrypoint).ServeHTTP(response, r)
 	return response, record.Code
 }
 
@@ -58,7 +63,7 @@ func TestUnknownHostsAreDiscovered(t *testing.T) {
 			}
 			return false, nil
 		}}
-		b.target.Discover(source)
+		b.target.Discover(source, []string{"web"})
 		for _, test := range []struct {
 			target string
 			status int
@@ -75,6 +80,9 @@ func TestUnknownHostsAreDiscovered(t *testing.T) {
 			if response.Code != test.status || code != test.code {
 				t.Errorf("%s: %d %s, want %d %s", test.target, response.Code, code, test.status, test.code)
 			}
+		}
+		if answer, code := requestOn(b, "websecure", "http://elsewhere.test/"); code != telemetry.CodeNoRouter {
+			t.Errorf("on an entrypoint without discovered routers: %d %s", answer.Code, code)
 		}
 		want := "[other.test:80 away.test:80 never.test:80 later.test:8080]"
 		if got := fmt.Sprint(source.calls); got != want {

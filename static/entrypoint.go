@@ -68,7 +68,7 @@ func (f *ForwardedHeaders) SetDefaults() {
 
 // ForwardProxy makes an entrypoint an explicit forward proxy for the applications of the same pod or machine.
 type ForwardProxy struct {
-	DefaultHeaders  map[string]string `json:"defaultHeaders" description:"Headers that requests get unless they have one of the name." secret:"true"`
+	DefaultHeaders  map[string]string `json:"defaultHeaders" description:"Headers that requests to routers get unless they have one of the name." secret:"true"`
 	ShutdownQuiet   Duration          `json:"shutdownQuiet" description:"After SIGTERM, requests are accepted until none has come for this time; 0 stops at once." range:"0.."`
 	ShutdownTimeout Duration          `json:"shutdownTimeout" description:"Longest time for shutdownQuiet." range:"0.."`
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -32,7 +33,9 @@ type owner struct {
 type entry struct {
 	// content is nil until it is set.
 	content *anypb.Any
-	owners  []owner
+	// assignment is the EDS resource of a cluster; empty for others.
+	assignment string
+	owners     []owner
 	// leaving are former owners: those who see the resource for them still do until the time.
 	leaving map[owner]time.Time
 }
@@ -140,6 +143,9 @@ func (c *catalog) set(key resourceKey, message proto.Message) {
 		return
 	}
 	one.content = &anypb.Any{TypeUrl: key.kind.typeURL(), Value: value}
+	if cluster, ok := message.(*clusterv3.Cluster); ok {
+		one.assignment = cluster.GetEdsClusterConfig().GetServiceName()
+	}
 	c.dirty[key] = struct{}{}
 }
 
@@ -177,7 +183,11 @@ func (c *catalog) flush(noticed time.Time) (counts [kinds]int) {
 	for _, seen := range c.views {
 		changes := make([]change, 0, len(c.dirty))
 		for key := range c.dirty {
-			changes = append(changes, change{key, c.visible(seen, key)})
+			one := change{key: key, content: c.visible(seen, key)}
+			if one.content != nil {
+				one.assignment = c.entries[key].assignment
+			}
+			changes = append(changes, one)
 		}
 		for of, count := range seen.apply(changes, noticed) {
 			counts[of] += count

@@ -6,7 +6,6 @@ import (
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // delta is the incremental protocol.
@@ -15,22 +14,10 @@ type delta struct{}
 // name implements protocol.
 func (delta) name() string { return "delta" }
 
-// receiveDelta takes an incremental request and sends what is due.
-func (s *stream) receiveDelta(request *discoveryv3.DeltaDiscoveryRequest) error {
-	s.view.mu.Lock()
-	err := s.takeDelta(request)
-	sends := err == nil && s.ready()
-	s.view.mu.Unlock()
-	if sends {
-		s.flush()
-	}
-	return err
-}
-
-// takeDelta takes a request: its names count whether or not it answers the last response. The caller holds the lock of
-// the view.
-func (s *stream) takeDelta(request *discoveryv3.DeltaDiscoveryRequest) error {
-	one, isNew, err := s.subscriptionOf(request.GetNode(), request.GetTypeUrl())
+// takeDelta takes an incremental request: its names count whether or not it answers the last response. The caller holds
+// the lock of the view.
+func (s *stream) takeDelta(request *discoveryv3.DeltaDiscoveryRequest, typeURL string) error {
+	one, isNew, err := s.subscriptionOf(request.GetNode(), typeURL)
 	if one == nil {
 		return err
 	}
@@ -69,7 +56,7 @@ func (delta) compose(s *subscription, version, nonce string, removals bool) (pro
 		switch {
 		case one.content != nil:
 			response.Resources = append(response.Resources, &discoveryv3.Resource{
-				Name: one.name, Version: resourceVersion(one.content), Resource: one.content,
+				Name: one.name, Version: one.contentVersion(), Resource: one.content,
 			})
 			size += len(one.content.GetValue())
 		case !removals:
@@ -88,9 +75,12 @@ func (delta) compose(s *subscription, version, nonce string, removals bool) (pro
 	return response, size
 }
 
-// resourceVersion returns the version of a resource in the incremental protocol. It depends on the content alone, so
-// that a client which connects again gets only what has changed.
-func resourceVersion(content *anypb.Any) string {
-	sum := sha256.Sum256(content.GetValue())
-	return hex.EncodeToString(sum[:16])
+// contentVersion returns the version of a resource in the incremental protocol. It depends on the content alone, so
+// that a client which connects again gets only what has changed. It is computed once for all clients.
+func (r *record) contentVersion() string {
+	if r.version == "" {
+		sum := sha256.Sum256(r.content.GetValue())
+		r.version = hex.EncodeToString(sum[:16])
+	}
+	return r.version
 }

@@ -283,3 +283,26 @@ type nothing struct{}
 func (nothing) Authenticate(context.Context) (identity string, namespaces []string, err error) {
 	return "someone", []string{}, nil
 }
+
+// TestEndpointsFollowAClusterThatChanges changes how a cluster is balanced: its endpoints come again after it, although
+// they are the same, since Envoy waits for them.
+func TestEndpointsFollowAClusterThatChanges(t *testing.T) {
+	one := startBackend(t)
+	w := start(t, xds.ServerOptions{})
+	w.services(map[string]*dynamic.Service{"web@file": servers("wrr", one)})
+	s := w.stream()
+	s.request(resource.ClusterType, "web@file")
+	s.receive()
+	s.request(resource.ClusterType, "web@file")
+	s.request(resource.EndpointType, "web@file")
+	if got := s.receive(); got.GetTypeUrl() != resource.EndpointType || len(got.GetResources()) != 1 {
+		t.Fatalf("%v, want the endpoints", got)
+	}
+	s.request(resource.EndpointType, "web@file")
+	w.services(map[string]*dynamic.Service{"web@file": servers("leastrequest", one)})
+	for _, typeURL := range []string{resource.ClusterType, resource.EndpointType} {
+		if got := s.receive(); got.GetTypeUrl() != typeURL || len(got.GetResources()) != 1 {
+			t.Errorf("%v, want a response of type %s", got, typeURL)
+		}
+	}
+}

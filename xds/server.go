@@ -38,6 +38,8 @@ const (
 	// connectionAge is about how long a connection lasts, so that connections spread over replicas and certificates are
 	// checked again; its streams end connectionGrace later.
 	connectionAge, connectionGrace = 30 * time.Minute, 5 * time.Minute
+	// connectionIdle is how long a connection without streams is kept.
+	connectionIdle = 5 * time.Minute
 	// connectTimeout is how long a connection may take to begin.
 	connectTimeout = 10 * time.Second
 	// drainTimeout is how long connections may take to end when the server stops.
@@ -95,6 +97,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: pingInterval, Timeout: pingTimeout, MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace,
+			MaxConnectionIdle: connectionIdle,
 		}),
 		grpc.ConnectionTimeout(connectTimeout),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
@@ -339,33 +342,32 @@ type (
 
 // serveWorld serves a state-of-the-world stream of one type, or of all for resource.AnyType.
 func (s *Server) serveWorld(inner worldStream, typeURL string) error {
-	one := streamOf(inner)
-	for {
-		request, err := inner.Recv()
-		if err != nil {
-			return ending(inner.Context(), err)
-		}
-		if request.TypeUrl, err = typeOf(request.GetTypeUrl(), typeURL); err == nil {
-			err = one.receiveWorld(request)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return receive(inner, typeURL, streamOf(inner).takeWorld)
 }
 
 // serveDelta serves an incremental stream.
 func (s *Server) serveDelta(inner deltaStream, typeURL string) error {
+	return receive(inner, typeURL, streamOf(inner).takeDelta)
+}
+
+// receive passes the requests of a stream on with their types, and sends what is due then, until the stream ends.
+func receive[Request interface{ GetTypeUrl() string }](
+	inner interface {
+		grpc.ServerStream
+		Recv() (Request, error)
+	}, served string, take func(request Request, typeURL string) error,
+) error {
 	one := streamOf(inner)
 	for {
 		request, err := inner.Recv()
 		if err != nil {
 			return ending(inner.Context(), err)
 		}
-		if request.TypeUrl, err = typeOf(request.GetTypeUrl(), typeURL); err == nil {
-			err = one.receiveDelta(request)
-		}
+		typeURL, err := typeOf(request.GetTypeUrl(), served)
 		if err != nil {
+			return err
+		}
+		if err := one.handle(func() error { return take(request, typeURL) }); err != nil {
 			return err
 		}
 	}

@@ -108,16 +108,45 @@ func (s *stream) next() (proto.Message, sent) {
 		}
 		version, nonce := s.view.version(kind(of)), strconv.FormatUint(s.nonces+1, 10)
 		notice := one.firstNotice()
+		assignments := one.markedAssignments()
 		response, size := s.protocol.compose(one, version, nonce, !s.removes(kind(of)+1))
 		if response == nil {
 			continue
 		}
+		s.repeat(assignments)
 		s.nonces++
 		cause := one.responded(version, nonce, notice)
 		return response, sent{kind: kind(of), cause: cause, bytes: size}
 	}
 	s.sending = false
 	return nil, sent{}
+}
+
+// markedAssignments returns the EDS resources of the clusters that are to be sent since they have changed.
+func (s *subscription) markedAssignments() (names []string) {
+	if s.collection.kind != clusters || s.requests {
+		return nil
+	}
+	for one := range s.marked {
+		if one.assignment != "" {
+			names = append(names, one.assignment)
+		}
+	}
+	return names
+}
+
+// repeat has subscribed EDS resources sent again: Envoy uses a cluster that has changed when it has received endpoints
+// after it, also if these are the same.
+func (s *stream) repeat(assignments []string) {
+	subscribed := s.types[endpoints]
+	if subscribed == nil {
+		return
+	}
+	for _, name := range assignments {
+		if one := subscribed.collection.records[name]; one != nil && one.content != nil && subscribed.covers(one) {
+			subscribed.mark(one)
+		}
+	}
 }
 
 // removes reports whether removals of a kind or of a later one are to be sent.
@@ -223,6 +252,18 @@ func (s *stream) addUnknown(typeURL string) error {
 	s.publisher.options.Logger.Debug("an xDS client wants a type that is not published",
 		"type", printable(typeURL), "node", s.nodeID(), "address", s.address)
 	return nil
+}
+
+// handle takes a request and sends what is due then.
+func (s *stream) handle(take func() error) error {
+	s.view.mu.Lock()
+	err := take()
+	sends := err == nil && s.ready()
+	s.view.mu.Unlock()
+	if sends {
+		s.flush()
+	}
+	return err
 }
 
 // ready reports whether something is due, and begins to send it. The caller holds the lock of the view.

@@ -241,7 +241,7 @@ func (s *subscription) known(versions map[string]string) {
 		one := s.collection.records[name]
 		switch {
 		case one != nil && one.content != nil:
-			if resourceVersion(one.content) == version {
+			if one.contentVersion() == version {
 				delete(s.marked, one)
 			}
 		case s.wildcard:

@@ -36,6 +36,10 @@ type record struct {
 	name string
 	// content is nil for a resource that does not exist.
 	content *anypb.Any
+	// version is that of the content in the incremental protocol; empty until it is used.
+	version string
+	// assignment is the EDS resource of a cluster; empty for others.
+	assignment string
 	// noticed is when the source noticed the last change; zero if unknown.
 	noticed     time.Time
 	subscribers map[*subscription]struct{} // by name
@@ -45,6 +49,8 @@ type record struct {
 type change struct {
 	key     resourceKey
 	content *anypb.Any
+	// assignment is the EDS resource of a cluster; empty for others.
+	assignment string
 }
 
 // newView returns a view of namespaces. Versions begin with prefix.
@@ -78,7 +84,7 @@ func (v *view) apply(changes []change, noticed time.Time) (counts [kinds]int) {
 	v.mu.Lock()
 	for _, one := range changes {
 		c := &v.collections[one.key.kind]
-		changed := c.set(one.key.name, one.content, noticed)
+		changed := c.set(one, noticed)
 		if changed == nil {
 			continue
 		}
@@ -95,15 +101,15 @@ func (v *view) apply(changes []change, noticed time.Time) (counts [kinds]int) {
 }
 
 // set gives a resource its content and returns it if that is a change.
-func (c *collection) set(name string, content *anypb.Any, noticed time.Time) *record {
-	one := c.records[name]
+func (c *collection) set(to change, noticed time.Time) *record {
+	one := c.records[to.key.name]
 	switch {
-	case one == nil && content == nil, one != nil && one.content == content:
+	case one == nil && to.content == nil, one != nil && one.content == to.content:
 		return nil
 	case one == nil:
-		one = c.record(name)
+		one = c.record(to.key.name)
 	}
-	one.content, one.noticed = content, noticed
+	one.content, one.version, one.assignment, one.noticed = to.content, "", to.assignment, noticed
 	c.drop(one)
 	return one
 }

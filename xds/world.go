@@ -12,22 +12,10 @@ type world struct{}
 // name implements protocol.
 func (world) name() string { return "sotw" }
 
-// receiveWorld takes a state-of-the-world request and sends what is due. A request that does not answer the last
-// response is expired: the client will send another one.
-func (s *stream) receiveWorld(request *discoveryv3.DiscoveryRequest) error {
-	s.view.mu.Lock()
-	err := s.takeWorld(request)
-	sends := err == nil && s.ready()
-	s.view.mu.Unlock()
-	if sends {
-		s.flush()
-	}
-	return err
-}
-
-// takeWorld takes a request. The caller holds the lock of the view.
-func (s *stream) takeWorld(request *discoveryv3.DiscoveryRequest) error {
-	one, isNew, err := s.subscriptionOf(request.GetNode(), request.GetTypeUrl())
+// takeWorld takes a state-of-the-world request. One that does not answer the last response is expired: the client will
+// send another one. The caller holds the lock of the view.
+func (s *stream) takeWorld(request *discoveryv3.DiscoveryRequest, typeURL string) error {
+	one, isNew, err := s.subscriptionOf(request.GetNode(), typeURL)
 	if one == nil {
 		return err
 	}

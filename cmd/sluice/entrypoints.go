@@ -55,6 +55,20 @@ func routerEntryPoints(config *static.Configuration) ([]router.EntryPoint, error
 	return found, nil
 }
 
+// discovering returns the entrypoints to which routers of discovered hosts are attached.
+func discovering(config *static.Configuration, entrypoints []router.EntryPoint) []string {
+	if names := config.Providers.XDS.EntryPoints; len(names) > 0 {
+		return names
+	}
+	var names []string
+	for i := range entrypoints {
+		if entrypoints[i].Default {
+			names = append(names, entrypoints[i].Name)
+		}
+	}
+	return names
+}
+
 // trustsMost reports whether a list of trusted peers includes half of all addresses or more.
 func trustsMost(trusted []forwarded.Range) bool { return forwarded.TrustOf(trusted).CoversMost() }
 

@@ -11,6 +11,7 @@ func sidecarPresets() []string {
 	return []string{
 		"--entryPoints.proxy.address=127.0.0.1:15001",
 		"--entryPoints.proxy.forwardProxy=true",
+		"--entryPoints.proxy.http.sanitizePath=false",
 		"--entryPoints.ping.address=:15021",
 		"--entryPoints.ping.asDefault=false",
 		"--entryPoints.proxy.asDefault=true",

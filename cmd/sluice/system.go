@@ -80,7 +80,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logs.For(log.SubsystemMiddleware)})
 	s.target = router.NewActiveTable(entrypoints)
 	if s.sources.xds != nil {
-		s.target.Discover(s.sources.xds)
+		s.target.Discover(s.sources.xds, discovering(config, entrypoints))
 	}
 	internal := map[string]http.Handler{} // Filled below, before the first table is compiled.
 	s.compiler = router.NewCompiler(router.Options{

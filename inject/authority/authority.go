@@ -196,10 +196,13 @@ func contains(all []Authority, certificate *x509.Certificate) bool {
 
 // same reports whether two public keys are equal.
 func same(a, b crypto.PublicKey) bool {
-	comparable, ok := a.(interface {
-		Equal(other crypto.PublicKey) bool
-	})
-	return ok && comparable.Equal(b)
+	key, ok := a.(publicKey)
+	return ok && key.Equal(b)
+}
+
+// publicKey is what all public keys of the standard library can do beside crypto.PublicKey.
+type publicKey interface {
+	Equal(other crypto.PublicKey) bool
 }
 
 // sortByAge puts the oldest first, so that all replicas have the same order.

@@ -29,8 +29,8 @@ type Template struct {
 	text    string
 	options Options
 	limit   atomic.Int64 // of work
-	// idle has the runs that nobody uses. The meter of a run is a part of its functions, so that each goroutine needs its
-	// own.
+	// idle has the runs that are not in use. The meter of a run is a part of its functions, so that each goroutine needs
+	// its own.
 	idle chan *run
 }
 
@@ -137,7 +137,7 @@ func (t *Template) Execute(ctx context.Context, data any, limit int64) (text []b
 	return out.Bytes(), nil
 }
 
-// take returns a run that nobody else uses.
+// take returns a run that is not in use.
 func (t *Template) take() (*run, error) {
 	select {
 	case one := <-t.idle:
