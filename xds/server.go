@@ -342,22 +342,28 @@ type (
 
 // serveWorld serves a state-of-the-world stream of one type, or of all for resource.AnyType.
 func (s *Server) serveWorld(inner worldStream, typeURL string) error {
-	return receive(inner, typeURL, streamOf(inner).takeWorld)
+	return receive(inner, typeURL, streamOf(inner.Context()).takeWorld)
 }
 
 // serveDelta serves an incremental stream.
 func (s *Server) serveDelta(inner deltaStream, typeURL string) error {
-	return receive(inner, typeURL, streamOf(inner).takeDelta)
+	return receive(inner, typeURL, streamOf(inner.Context()).takeDelta)
+}
+
+// typed is a request of either protocol.
+type typed interface{ GetTypeUrl() string }
+
+// requests is the receiving side of a stream.
+type requests[Request typed] interface {
+	Context() context.Context
+	Recv() (Request, error)
 }
 
 // receive passes the requests of a stream on with their types, and sends what is due then, until the stream ends.
-func receive[Request interface{ GetTypeUrl() string }](
-	inner interface {
-		grpc.ServerStream
-		Recv() (Request, error)
-	}, served string, take func(request Request, typeURL string) error,
+func receive[Request typed](
+	inner requests[Request], served string, take func(request Request, typeURL string) error,
 ) error {
-	one := streamOf(inner)
+	one := streamOf(inner.Context())
 	for {
 		request, err := inner.Recv()
 		if err != nil {
@@ -374,8 +380,8 @@ func receive[Request interface{ GetTypeUrl() string }](
 }
 
 // streamOf returns the state of a stream.
-func streamOf(inner grpc.ServerStream) *stream {
-	one, _ := inner.Context().Value(streamKey{}).(*stream)
+func streamOf(ctx context.Context) *stream {
+	one, _ := ctx.Value(streamKey{}).(*stream)
 	return one
 }
 
