@@ -17,6 +17,8 @@ type Service struct {
 	Mirroring *Mirroring `json:"mirroring,omitempty"`
 	// Failover uses a second service while the first one is down.
 	Failover *Failover `json:"failover,omitempty"`
+	// Environment sends each request to the subset of its environment, by a tag in a header.
+	Environment *Environment `json:"environment,omitempty"`
 	// Middlewares are names of middlewares (name or name@provider) for all requests to this service, whichever router they
 	// come from. They run after those of the router.
 	Middlewares []string `json:"middlewares,omitempty"`

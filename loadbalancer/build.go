@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
@@ -61,6 +62,7 @@ func (p *Pool) publish(now time.Duration, zone string) {
 		counting: p.policies.Limits.set() || p.policies.Strategy.CountsPool(),
 		timed:    p.policies.Strategy.UsesLatency(),
 		up:       up,
+		present:  slices.ContainsFunc(p.servers, func(s *server) bool { return s.set == nil || !s.set.deleted }),
 	}
 	s.candidates, s.serving = divide(p.servers, serves)
 	p.buildPickers(s, now, zone)

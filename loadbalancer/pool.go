@@ -82,6 +82,10 @@ func (p *Pool) Timed() bool { return p.snapshot.Load().timed }
 // Up reports whether the pool has an endpoint that is not known to be unhealthy.
 func (p *Pool) Up() bool { return p.snapshot.Load().up }
 
+// Present reports whether a source of endpoints still declares the service: it has a server with an address, or an
+// endpoint set that is not deleted, with endpoints or without.
+func (p *Pool) Present() bool { return p.snapshot.Load().present }
+
 // Budget returns the retry budget. It survives every change of the pool except a change of its percentage.
 func (p *Pool) Budget() *retry.Budget { return p.budget.Load() }
 

@@ -24,6 +24,7 @@ type Snapshot struct {
 	// timed is set when the time to the response head must be measured.
 	timed    bool
 	up       bool
+	present  bool
 	policies *Policies
 	cookies  cookies
 }

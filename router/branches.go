@@ -16,6 +16,8 @@ const (
 	roleMain     = "main"
 	roleFallback = "fallback"
 	roleMirror   = "mirror"
+	roleSubset   = "subset"
+	roleAny      = "any"
 )
 
 // branch is a child of a service of services.
@@ -27,11 +29,15 @@ type branch struct {
 	role    string
 	weight  int
 	percent int
+	// tag is the tag of a subset.
+	tag string
 }
 
 // child returns the branch as its parent's handler takes it.
 func (b *branch) child() service.Child {
-	return service.Child{Name: b.name, Handler: b.node.handler, Weight: b.weight, Up: b.node.up}
+	return service.Child{
+		Name: b.name, Handler: b.node.handler, Weight: b.weight, Up: b.node.up, Present: b.node.present,
+	}
 }
 
 // adopt compiles a child and puts it below node. The option is where node lists it.

@@ -49,6 +49,9 @@ type Explanation struct {
 	// Middlewares are applied in this order.
 	Middlewares []string       `json:"middlewares,omitempty"`
 	Service     *ServiceStatus `json:"service,omitempty"`
+	// Environments are the choices of environment services by the header of the request, from the service of the router
+	// on. They end at a service of another kind, whose choice does not depend on the request alone.
+	Environments []EnvironmentChoice `json:"environments,omitempty"`
 	// Next are the routers that came next, and why they do not answer: those that are tried, in order, when a router
 	// answers, and then the ones whose rules share most with the request.
 	Next []Candidate `json:"next,omitempty"`
@@ -191,12 +194,16 @@ func (r *Route) explain(answer *Explanation, request *http.Request) {
 		return
 	}
 	answer.Middlewares = r.steps
-	if r.rewriteTarget(answer, request); answer.Status != 0 {
+	if request = r.rewriteTarget(answer, request); answer.Status != 0 {
 		return
 	}
 	status := r.service.status()
 	answer.Service = &status
-	if !status.answers() {
+	chosen := r.service.chooseEnvironments(answer, request.Header)
+	switch last := len(answer.Environments) - 1; {
+	case chosen == nil:
+		answer.Status, answer.Reason = http.StatusServiceUnavailable, answer.Environments[last].missing()
+	case !chosen.answers():
 		answer.Status, answer.Reason = http.StatusServiceUnavailable, "no endpoint can answer"
 	}
 }

@@ -25,8 +25,8 @@ func targetRewriters(names []string, steps []middleware.Middleware) []targetRewr
 }
 
 // rewriteTarget calls the target rewriters of the router one after the other, and records the answer of the one that
-// answers, or the path that they leave.
-func (r *Route) rewriteTarget(answer *Explanation, request *http.Request) {
+// answers, or the path that they leave. It returns the request as they leave it.
+func (r *Route) rewriteTarget(answer *Explanation, request *http.Request) *http.Request {
 	before, _ := canonical.EscapedPath(request)
 	for _, rewriter := range r.rewriters {
 		response := &responseHead{header: http.Header{}}
@@ -42,11 +42,12 @@ func (r *Route) rewriteTarget(answer *Explanation, request *http.Request) {
 		if answer.Location != "" {
 			answer.Reason = "middleware " + rewriter.name + " redirects to " + answer.Location
 		}
-		return
+		return request
 	}
 	if after, _ := canonical.EscapedPath(request); after != before {
 		answer.ForwardedPath = after
 	}
+	return request
 }
 
 // responseHead is a ResponseWriter that keeps status and header.

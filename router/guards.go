@@ -83,6 +83,12 @@ func (w *guardWalk) service(ref dynamic.Ref, object *dynamic.Service) {
 	if failover := object.Failover; failover != nil {
 		w.names(dynamic.KindService, ref, failover.Service, failover.Fallback)
 	}
+	if environment := object.Environment; environment != nil {
+		w.names(dynamic.KindService, ref, environment.Service)
+		for _, subset := range environment.Subsets {
+			w.names(dynamic.KindService, ref, subset.Service)
+		}
+	}
 }
 
 // options notes TLS options that require client certificates.

@@ -43,7 +43,7 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 	}
 	c.countSets(node, 1)
 	node.pool = c.pools.take(spec)
-	node.up = node.pool.Up
+	node.up, node.present = node.pool.Up, node.pool.Present
 	options := forward.Options{
 		Service: node.name, PassHostHeader: true, FlushInterval: time.Duration(dynamic.DefaultFlushInterval), Retry: again,
 		Transport: transport.dialer,

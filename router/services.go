@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/router/service"
 )
 
 // serviceNode is a compiled service.
@@ -17,8 +18,12 @@ type serviceNode struct {
 	handler http.Handler
 	pool    *loadbalancer.Pool
 	// up reports whether an endpoint may answer now; nil means always.
-	up       func() bool
+	up func() bool
+	// present reports whether the endpoint sets of a pool still exist; nil means always.
+	present  func() bool
 	children []branch
+	// environments selects among the children; nil for other kinds.
+	environments *service.Environment
 	// cookies are the keys of the sticky cookies of the service and those below it.
 	cookies []cookieKey
 	// access says whether it, or a service below it, shows the configuration, and what middlewares on the way there do
@@ -82,6 +87,8 @@ func (c *Compiler) buildService(ref dynamic.Ref) *serviceNode {
 		node.err = c.mirroring(node, definition.Mirroring)
 	case definition.Failover != nil:
 		node.err = c.failover(node, definition.Failover)
+	case definition.Environment != nil:
+		node.err = c.environment(node, definition.Environment)
 	}
 	if node.err == nil {
 		c.around(ref, node, definition.Middlewares)
@@ -106,7 +113,8 @@ func (c *Compiler) around(ref dynamic.Ref, node *serviceNode, names []string) {
 func kindOf(definition *dynamic.Service) (string, error) {
 	switch kinds := definition.Kinds(); len(kinds) {
 	case 0:
-		return "", errors.New("no kind is set: one of loadBalancer, weighted, mirroring, failover, highestRandomWeight")
+		return "", errors.New("no kind is set: one of loadBalancer, weighted, mirroring, failover, " +
+			"highestRandomWeight, environment")
 	case 1:
 		return kinds[0], nil
 	default:

@@ -5,8 +5,11 @@ type ServiceStatus struct {
 	Name        string   `json:"name"`
 	Kind        string   `json:"kind"`
 	Middlewares []string `json:"middlewares,omitempty"`
-	// Role is what the service is there for below a failover (main, fallback) or mirroring service (main, mirror).
+	// Role is what the service is there for below a failover (main, fallback), mirroring (main, mirror) or environment
+	// service (subset, any).
 	Role string `json:"role,omitempty"`
+	// Tag is the tag of a subset of an environment service.
+	Tag string `json:"tag,omitempty"`
 	// Weight is the share among the branches of a service that splits by weight.
 	Weight int `json:"weight,omitempty"`
 	// Percent is the share of requests that a mirror gets copies of.
@@ -36,7 +39,7 @@ func (n *serviceNode) status() ServiceStatus {
 	status := ServiceStatus{Name: n.name, Kind: n.kind, Middlewares: n.steps, Up: n.up == nil || n.up()}
 	for _, child := range n.children {
 		branch := child.node.status()
-		branch.Role, branch.Weight, branch.Percent = child.role, child.weight, child.percent
+		branch.Role, branch.Tag, branch.Weight, branch.Percent = child.role, child.tag, child.weight, child.percent
 		status.Services = append(status.Services, branch)
 	}
 	if n.pool == nil {
@@ -76,5 +79,5 @@ func (s *ServiceStatus) answers() bool {
 
 // receivesRequests reports whether clients can get an answer of the branch.
 func (s *ServiceStatus) receivesRequests() bool {
-	return s.Weight > 0 || s.Role == roleMain || s.Role == roleFallback
+	return s.Weight > 0 || s.Role != "" && s.Role != roleMirror
 }

@@ -31,6 +31,8 @@ const (
 	CodeClientLeft Code = "client_left"
 	// CodeNoEndpoint means that the service has no endpoint that is available (503).
 	CodeNoEndpoint Code = "no_endpoint"
+	// CodeNoEnvironment means that an environment service has no subset for the tag of the request (503).
+	CodeNoEnvironment Code = "no_environment"
 	// CodeSaturated means that the limits of the service are reached (503).
 	CodeSaturated Code = "saturated"
 	// CodeUnreachable means that no connection to the endpoint could be made (502).

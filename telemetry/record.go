@@ -35,6 +35,10 @@ type Record struct {
 	Router     string
 	Service    string
 	Endpoint   string
+	// Environment is the tag of the subset of an environment service that answered, and EnvironmentReason why it was
+	// selected: exact, ancestor, default, any or none. Both are empty without such a service.
+	Environment       string
+	EnvironmentReason string
 	// Ingress is the object of Kubernetes that the router was made of; nil where it is none. It is shared and not changed.
 	Ingress *Ingress
 	// EndpointURL is scheme://host:port of the endpoint; empty where Endpoint is, or without an observer.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/sluiceproxy/sluice/environment"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
@@ -69,6 +70,9 @@ func printExplanation(out io.Writer, answer router.Explanation) {
 	if answer.ForwardedPath != "" {
 		say(out, "path        %s, as the service receives it\n", plainly(answer.ForwardedPath))
 	}
+	for _, choice := range answer.Environments {
+		printEnvironment(out, choice)
+	}
 	if answer.Service != nil {
 		printService(out, *answer.Service, "")
 	}
@@ -110,9 +114,34 @@ func printWhy(out io.Writer, label string, reasons []string) {
 	}
 }
 
+func printEnvironment(out io.Writer, choice router.EnvironmentChoice) {
+	asked := "no " + choice.Header
+	if choice.Tag != "" {
+		asked = choice.Header + ": " + plainly(choice.Tag)
+	}
+	say(out, "environment %s: %s\n", asked, describeChoice(choice))
+}
+
+// describeChoice says what answers a tag, and why.
+func describeChoice(choice router.EnvironmentChoice) string {
+	switch choice.Reason {
+	case environment.Exact:
+		return "subset " + choice.Subset
+	case environment.Ancestor:
+		return "subset " + choice.Subset + ", the nearest ancestor"
+	case environment.Default:
+		return "subset " + choice.Subset + ", the default"
+	case environment.Any:
+		return "any endpoint"
+	}
+	return "no subset"
+}
+
 func printService(out io.Writer, service router.ServiceStatus, indent string) {
 	say(out, "service     %s%s (%s)", indent, service.Name, service.Kind)
 	switch {
+	case service.Tag != "":
+		say(out, ", subset %s", service.Tag)
 	case service.Percent > 0:
 		say(out, ", %s of %d %%", service.Role, service.Percent)
 	case service.Role != "":

@@ -37,6 +37,8 @@ var leaves = map[string][]string{
 	"immutable": {"redact"},
 	"redact":    {}, // It reads struct tags, and imports no model.
 	"canonical": {},
+	// Requests and routes of xDS select by the same rules.
+	"environment": {"dynamic"},
 	"forwarded": {},
 	"document":  {},
 	"httpio":    {},
@@ -140,7 +142,7 @@ var libraries = []struct {
 	{"github.com/coder/websocket", []string{"cmd"}, "whoami echoes; the proxy passes WebSockets on without looking"},
 	{
 		"golang.org/x/net/http/httpguts",
-		[]string{"middleware", "entrypoint", "forward", "http1", "canonical"},
+		[]string{"middleware", "entrypoint", "forward", "http1", "canonical", "environment"},
 		"what a header may hold",
 	},
 	{

@@ -19,6 +19,9 @@ type Child struct {
 	// Up reports whether an endpoint behind the child is available; nil means always. It takes no lock and does
 	// not allocate.
 	Up func() bool
+	// Present reports whether the source of the child's endpoints still declares it, with endpoints or without; nil
+	// means always. It takes no lock and does not allocate.
+	Present func() bool
 }
 
 func (c *Child) up() bool { return c.Up == nil || c.Up() }

@@ -90,6 +90,7 @@ func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 	record.Service, record.Endpoint, record.Code, record.Reason = before.Service, before.Endpoint, before.Code,
 		before.Reason
 	record.EndpointURL, record.OriginStatus, record.OriginBytes, record.OriginHeader = "", 0, 0, nil
+	record.Environment, record.EnvironmentReason = before.Environment, before.EnvironmentReason
 	record.Status, record.Released = before.Status, false
 	f.fall(w, r, s)
 	record.Released = record.Released && released

@@ -23,6 +23,8 @@ const (
 	keepDownstreamContentSize
 	keepDownstreamStatus
 	keepDuration
+	keepEnvironment
+	keepEnvironmentReason
 	keepErrorCode
 	keepErrorReason
 	keepGzipRatio
@@ -66,7 +68,7 @@ func fieldNames() []string {
 	return []string{
 		"ClientAddr", "ClientHost", "ClientPort", "ClientUsername",
 		"ConfigGeneration", "DownstreamContentSize", "DownstreamStatus", "Duration",
-		"ErrorCode", "ErrorReason", "GzipRatio", "KubernetesIngressName",
+		"Environment", "EnvironmentReason", "ErrorCode", "ErrorReason", "GzipRatio", "KubernetesIngressName",
 		"KubernetesIngressNamespace", "KubernetesServiceName", "KubernetesServicePort", "OriginContentSize",
 		"OriginDuration", "OriginStatus", "Overhead", "RequestAddr",
 		"RequestContentSize", "RequestCount", "RequestHost", "RequestId",
@@ -117,6 +119,12 @@ func (e *encoder) appendClient(b []byte, r *request) []byte {
 	}
 	if kept&keepDuration != 0 {
 		b = strconv.AppendInt(append(b, `,"Duration":`...), int64(record.Duration), 10)
+	}
+	if kept&keepEnvironment != 0 && record.Environment != "" {
+		b = appendJSON(append(b, `,"Environment":`...), record.Environment)
+	}
+	if kept&keepEnvironmentReason != 0 && record.EnvironmentReason != "" {
+		b = appendJSON(append(b, `,"EnvironmentReason":`...), record.EnvironmentReason)
 	}
 	if kept&keepErrorCode != 0 && record.Code != "" {
 		b = appendJSON(append(b, `,"ErrorCode":`...), string(record.Code))
