@@ -10,7 +10,8 @@ import (
 // Three states are distinguished: a set without endpoints (Deleted false) is an existing service without endpoints; a
 // deleted set belongs to a removed service; a key without a set is not known yet.
 type EndpointSet struct {
-	// Key is source/namespace/service:port, or dns/name:port for a server given by name.
+	// Key is source/namespace/service:port, dns/name:port for a server given by name, or
+	// source/namespace/service:port#tag for the endpoints of one environment of a Service.
 	Key string
 	// Version grows from one delivered set to the next, over all keys, for the lifetime of the process. The hub
 	// assigns it; providers leave it 0.
@@ -19,6 +20,9 @@ type EndpointSet struct {
 	Endpoints []Endpoint
 	// Deleted is set if the source has removed the key.
 	Deleted bool
+	// Environment is how the set is divided into environments; nil if it is not. The services of its subsets, and that of
+	// all endpoints, are keys of endpoint sets. It is not changed.
+	Environment *Environment
 	// Noticed is when the provider received the change; zero if unknown. It is used for measurements only.
 	Noticed time.Time
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/endpoint"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingress"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/report"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/virtualenvironment"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -31,19 +32,24 @@ type cluster struct {
 
 	// readers are the names of the providers that read its objects. Custom and ingresses are nil where custom resources or
 	// Ingresses are not read, addresses where Ingresses show none.
-	readers   []string
-	custom    *crd.Provider
-	ingresses *ingress.Provider
-	addresses *report.Addresses
-	reporter  *report.Reporter
+	readers      []string
+	environments *endpoint.Environments
+	policies     *virtualenvironment.Provider
+	custom       *crd.Provider
+	ingresses    *ingress.Provider
+	addresses    *report.Addresses
+	reporter     *report.Reporter
 }
 
 func connect(options client.Options, number int, logger telemetry.Logger) (*cluster, error) {
-	connected, err := client.Connect(options, numbered(source, number), logger, v1alpha1.AddToScheme)
+	connected, err := client.Connect(options, numbered(source, number), logger, v1alpha1.AddToScheme,
+		virtualenvironment.AddToScheme)
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{Cluster: connected, number: number, named: options.Endpoint != ""}, nil
+	return &cluster{
+		Cluster: connected, number: number, named: options.Endpoint != "", environments: endpoint.NewEnvironments(),
+	}, nil
 }
 
 // numbered returns the name for the first cluster, and the name with the number for every other.
@@ -70,16 +76,19 @@ func (c *cluster) endpoints(metrics Metrics) provider.Entry {
 		c.namespaces = slices.Compact(c.namespaces)
 		scope.Namespaces = c.namespaces
 	}
+	c.policies = virtualenvironment.New(c.Cluster, scope)
 	return provider.Entry{
-		Name: numbered(endpoint.Name, c.number), Provider: endpoint.New(c.Cluster, scope, metrics), Required: true,
+		Name:     numbered(endpoint.Name, c.number),
+		Provider: endpoint.New(c.Cluster, scope, c.policies, c.environments, metrics), Required: true,
 	}
 }
 
 // addReporter makes the reporter of the cluster.
 func (c *cluster) addReporter(options Options) (err error) {
 	reporting := report.Options{
-		Clients: c.Cluster, Logger: options.Logger, Providers: c.readers, Metrics: options.Metrics, Addresses: c.addresses,
-		State: func() provider.State { return options.State().Of(c.readers) }, Exists: c.exists,
+		Clients: c.Cluster, Logger: options.Logger, Metrics: options.Metrics, Addresses: c.addresses,
+		Providers: append(slices.Clone(c.readers), numbered(endpoint.Name, c.number)),
+		State:     func() provider.State { return options.State().Of(c.readers) }, Exists: c.exists,
 	}
 	if c.custom != nil {
 		reporting.Objects = c.custom
@@ -90,5 +99,6 @@ func (c *cluster) addReporter(options Options) (err error) {
 
 // exists reports whether one of the providers reads an object.
 func (c *cluster) exists(resource *dynamic.Resource) bool {
-	return c.custom != nil && c.custom.Exists(resource) || c.ingresses != nil && c.ingresses.Exists(resource)
+	return c.custom != nil && c.custom.Exists(resource) || c.ingresses != nil && c.ingresses.Exists(resource) ||
+		c.policies.Exists(resource)
 }

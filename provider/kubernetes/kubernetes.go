@@ -153,7 +153,8 @@ func (c *Clusters) addCustom() error {
 	if err != nil {
 		return err
 	}
-	if where.custom, err = crd.New(*config, where.Cluster, c.options.Metrics, c.options.CheckRule); err != nil {
+	where.custom, err = crd.New(*config, where.Cluster, where.environments, c.options.Metrics, c.options.CheckRule)
+	if err != nil {
 		return err
 	}
 	where.readers = append(where.readers, crd.Name)
@@ -172,7 +173,7 @@ func (c *Clusters) addIngress() error {
 	if err != nil {
 		return err
 	}
-	ingresses, err := ingress.New(where.Cluster, *config, c.options.Metrics)
+	ingresses, err := ingress.New(where.Cluster, *config, where.environments, c.options.Metrics)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,8 @@ type target struct {
 	namespace string // Empty for all.
 	fields    string
 	labels    string
+	// metadata says that the API server sends metadata alone.
+	metadata bool
 }
 
 // String returns the resource as RBAC rules and messages name it: ingressroutes.traefik.io in namespace shop.
@@ -111,7 +113,7 @@ type stream struct {
 }
 
 func (i *informer) newStream(ctx context.Context) (*stream, error) {
-	client, err := i.cluster.REST(i.target.version)
+	client, err := i.cluster.restFor(i.target)
 	if err != nil {
 		return nil, err
 	}

@@ -69,8 +69,12 @@ func (r *requests) ListWithContext(ctx context.Context, options metav1.ListOptio
 	options.FieldSelector, options.LabelSelector = of.fields, of.labels
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	err := r.client.Get().Namespace(of.namespace).Resource(of.resource).
-		VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(list)
+	request := r.client.Get().Namespace(of.namespace).Resource(of.resource).
+		VersionedParams(&options, metav1.ParameterCodec)
+	if of.metadata {
+		request = listMetadata(request)
+	}
+	err := request.Do(ctx).Into(list)
 	if apierrors.IsForbidden(err) {
 		r.refused = append(r.refused, "list")
 	}

@@ -30,6 +30,9 @@ type Resource[T Object] struct {
 	// Strip clears unused fields; nil keeps everything except managedFields. It may be called several times for one
 	// object. It must be the same for all watches of one resource.
 	Strip func(T)
+	// Metadata is set if the API server is to send the metadata of objects alone; T is then a
+	// *metav1.PartialObjectMetadata. It is for resources of the core API.
+	Metadata bool
 	// FieldSelector leaves objects out at the API server; empty leaves out none.
 	FieldSelector string
 	// LabelSelector leaves objects out at the API server, beside the Scope's one; empty leaves out none.

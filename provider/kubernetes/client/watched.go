@@ -53,7 +53,7 @@ func Watch[T Object](c *Cluster, resource Resource[T], scope Scope) *Watched[T] 
 			cluster: c,
 			target: target{
 				version: resource.GroupVersion, resource: resource.Name, namespace: namespace,
-				fields: resource.FieldSelector, labels: selector,
+				fields: resource.FieldSelector, labels: selector, metadata: resource.Metadata,
 			},
 			sample:  sample[T](),
 			newList: resource.NewList,

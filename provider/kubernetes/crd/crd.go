@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 	"github.com/sluiceproxy/sluice/static"
@@ -36,10 +37,13 @@ type Provider struct {
 // v1alpha1 (v1alpha1.AddToScheme), and starts watching them when the cluster runs. Counters may be nil. It fails for a
 // label selector that cannot be understood.
 //
+// Environments says which Services are divided into environments; nil divides none.
+//
 // With a check, a route whose rule becomes invalid keeps the name of its router; without one, the name always follows
 // from the rule.
 func New(
-	options static.KubernetesCRD, cluster *client.Cluster, counters translation.Counters, check CheckRule,
+	options static.KubernetesCRD, cluster *client.Cluster, environments backend.EnvironmentWatch, counters translation.Counters,
+	check CheckRule,
 ) (*Provider, error) {
 	if _, err := labels.Parse(options.LabelSelector); err != nil {
 		return nil, fmt.Errorf("providers.kubernetesCRD.labelSelector: %w", err)
@@ -60,13 +64,24 @@ func New(
 		p.translator.last = &lastNames{check: check, bySource: map[translation.Source]routerNames{}}
 	}
 	p.watchKinds(cluster, client.Scope{Namespaces: options.Namespaces, LabelSelector: options.LabelSelector})
-	cluster.OnStatus(func() {
-		select {
-		case p.statusChanged <- struct{}{}:
-		default:
-		}
-	})
+	cluster.OnStatus(p.wake)
+	if environments != nil {
+		p.translator.environments = environments
+		p.others = append(p.others, environments)
+		environments.OnStatus(p.wake)
+		environments.Notify(func(namespace, service string) {
+			p.memory.Touch(translation.Source{Kind: backend.KindEnvironment, Namespace: namespace, Name: service})
+		})
+	}
 	return p, nil
+}
+
+// wake notes that the status of a watch may have changed. It returns at once.
+func (p *Provider) wake() {
+	select {
+	case p.statusChanged <- struct{}{}:
+	default:
+	}
 }
 
 // references is the Lookup of a provider: its watches. Its nodes are nil when nodes are not read.

@@ -44,7 +44,7 @@ func newRig(t *testing.T, options static.KubernetesCRD, prepare func(*clienttest
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.provider, err = New(options, cluster, nil, checkRule); err != nil {
+	if r.provider, err = New(options, cluster, nil, nil, checkRule); err != nil {
 		t.Fatal(err)
 	}
 	r.start(cluster.Run)
@@ -212,7 +212,7 @@ func TestNewRefusesABadLabelSelector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = New(static.KubernetesCRD{LabelSelector: "a in ("}, cluster, nil, nil)
+	_, err = New(static.KubernetesCRD{LabelSelector: "a in ("}, cluster, nil, nil, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "providers.kubernetesCRD.labelSelector: ") {
 		t.Errorf("New = %v, want an error that names the option", err)
 	}

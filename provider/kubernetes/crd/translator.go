@@ -32,6 +32,8 @@ type translator struct {
 	// source is the first part of endpoint keys.
 	source  string
 	objects Lookup
+	// environments says which Services are divided; nil divides none.
+	environments backend.Environments
 	// values caches the layouts of types, and pairs what was read of Secrets in this round.
 	values document.Decoder
 	pairs  backend.Pairs
@@ -118,6 +120,7 @@ func (t *translator) result(source translation.Source, object metav1.Object) (re
 	case *v1alpha1.ServersTransportTCP:
 		unread(&result, dynamic.KindTCPServersTransport, objectName(source.Namespace, source.Name))
 	}
+	backend.Divide(&result, t.environments)
 	return result, true
 }
 

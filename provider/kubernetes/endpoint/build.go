@@ -17,19 +17,30 @@ func serves(service *corev1.Service) bool {
 	return service != nil && service.Spec.Type != corev1.ServiceTypeExternalName
 }
 
-// build returns the endpoints of each TCP port of the Service.
-func (e *entry) build() []sent {
+// build returns the endpoints of each TCP port of the Service, and those of each of its environments.
+func (c *sliceCache) build(e *entry) []sent {
 	if !serves(e.service) {
 		return nil
 	}
-	ports := make([]sent, 0, len(e.service.Spec.Ports))
+	tags := c.pods.tags(e)
+	sets := make([]sent, 0, len(e.service.Spec.Ports)*(1+len(tags)))
 	for i := range e.service.Spec.Ports {
 		port := &e.service.Spec.Ports[i]
-		if port.Protocol == corev1.ProtocolTCP || port.Protocol == "" {
-			ports = append(ports, sent{port: port.Port, endpoints: e.endpoints(e.nameOf(port))})
+		if port.Protocol != corev1.ProtocolTCP && port.Protocol != "" {
+			continue
+		}
+		all := e.endpoints(e.nameOf(port))
+		if len(tags) == 0 {
+			sets = append(sets, sent{port: port.Port, endpoints: all})
+			continue
+		}
+		sets = append(sets, sent{port: port.Port, endpoints: all, division: c.divide(e, port.Port, tags)})
+		byTag := c.pods.byTag(e, all)
+		for _, tag := range tags {
+			sets = append(sets, sent{port: port.Port, tag: tag, endpoints: byTag[tag]})
 		}
 	}
-	return ports
+	return sets
 }
 
 // endpoints returns the endpoints of the port of that name, sorted by address and free of duplicates.

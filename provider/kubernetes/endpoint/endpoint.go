@@ -1,7 +1,8 @@
 // Package endpoint publishes the endpoint sets of the Services of a Kubernetes cluster.
 //
 // In flow Services and EndpointSlices, and legacy Endpoints where a Service has no slices; out flow
-// dynamic.EndpointSets, one for every TCP port of every Service, under the keys that package backend gives them. Only
+// dynamic.EndpointSets, one for every TCP port of every Service, under the keys that package backend gives them. Where
+// a policy divides the Services of a namespace into environments, there is a set for each environment too. Only
 // what has changed is sent, and at once: what happens while a message waits for its receiver goes into the next one.
 //
 // The package never looks at routes, never holds a change back, and does no work for one Service because another one
@@ -10,11 +11,13 @@ package endpoint
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
@@ -28,7 +31,8 @@ const Name = "kubernetesendpoints"
 // of a new Service arrive a moment after it.
 const bareTime = 5 * time.Second
 
-// Provider sends the endpoints of one cluster. It sends no configuration.
+// Provider sends the endpoints of one cluster. Its configuration declares nothing, and has the verdicts on the objects
+// that divide Services.
 type Provider struct {
 	cluster  *client.Cluster
 	scope    client.Scope
@@ -38,26 +42,60 @@ type Provider struct {
 	// wake holds a value when the cache has changed, or the status of a watch.
 	wake chan struct{}
 
+	policies     Policies
+	environments *Environments
+
 	mu     sync.Mutex
 	legacy *client.Watched[*client.Endpoints] // Nil until a Service needs it.
+	// pods are the watches of pods, by the label that has their tags.
+	pods map[string]*client.Watched[*metav1.PartialObjectMetadata]
 }
 
 // New returns the provider of the endpoints in a scope of the cluster, and has their watches run with the cluster. It
 // counts under the provider Name: events by the kind of the object, and builds, pushes and drops by the kind of the
-// last event that led to them. Counters may be nil.
-func New(cluster *client.Cluster, scope client.Scope, counters translation.Counters) *Provider {
+// last event that led to them. Counters may be nil. Policies, which may be nil, divide Services into environments; which
+// ones is kept in the environments, which may be nil then.
+func New(
+	cluster *client.Cluster, scope client.Scope, policies Policies, environments *Environments,
+	counters translation.Counters,
+) *Provider {
 	if counters == nil {
 		counters = uncounted{}
 	}
 	scope.LabelSelector = "" // It selects routes, not endpoints.
-	p := &Provider{cluster: cluster, scope: scope, wake: make(chan struct{}, 1)}
-	p.cache = newSliceCache(cluster.Source(), counters, p.changed)
+	if policies == nil {
+		policies = undivided{}
+	}
+	if environments == nil {
+		environments = NewEnvironments()
+	}
+	p := &Provider{
+		cluster: cluster, scope: scope, wake: make(chan struct{}, 1), policies: policies, environments: environments,
+		pods: map[string]*client.Watched[*metav1.PartialObjectMetadata]{},
+	}
+	p.cache = newSliceCache(cluster.Source(), policies, counters, p.changed)
 	p.services = client.Watch(cluster, client.Services(), scope)
 	p.slices = client.Watch(cluster, client.EndpointSlices(), scope)
 	p.services.Notify(p.cache.service)
 	p.slices.Notify(p.cache.slice)
 	cluster.OnStatus(p.changed)
+	policies.Notify(func(namespace string) {
+		if label := p.cache.policy(namespace); label != "" {
+			p.watchPods(label)
+		}
+	})
 	return p
+}
+
+// watchPods watches the pods with a label, once.
+func (p *Provider) watchPods(label string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pods[label] != nil {
+		return
+	}
+	p.pods[label] = client.Watch(p.cluster, client.LabelledPods(label), p.scope)
+	p.pods[label].Notify(func(before, after *metav1.PartialObjectMetadata) { p.cache.pod(label, before, after) })
 }
 
 // uncounted counts nothing.
@@ -80,16 +118,23 @@ func (p *Provider) changed() {
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
 	p.cache.again()
 	sent := status{state: dynamic.StatePending}
+	var judged []dynamic.Verdict
 	patience := time.NewTimer(bareTime)
 	defer patience.Stop()
 	patience.Stop()
 	for waiting := false; ; {
 		now := p.status(sent)
 		message := p.message(sent, now)
-		if now != sent || len(message.Endpoints) > 0 {
+		if verdicts := p.policies.Verdicts(); now.begun && !slices.Equal(verdicts, judged) {
+			message.Configuration = &dynamic.Configuration{Verdicts: verdicts}
+		}
+		if now != sent || len(message.Endpoints) > 0 || message.Configuration != nil {
 			select {
 			case messages <- message:
 				sent = now
+				if message.Configuration != nil {
+					judged = message.Configuration.Verdicts
+				}
 			case <-ctx.Done():
 				p.cache.undelivered(message.Endpoints)
 				return nil
@@ -120,6 +165,8 @@ func (p *Provider) message(sent, now status) dynamic.Message {
 	}
 	if now.begun {
 		message.Endpoints = p.cache.collect()
+		p.environments.set(p.cache.divisions())
+		p.environments.begin()
 	}
 	return message
 }

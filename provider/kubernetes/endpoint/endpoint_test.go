@@ -60,7 +60,7 @@ func start(t *testing.T, server *clienttest.Server) *endpoint.Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider := endpoint.New(cluster, client.Scope{LabelSelector: "routes=mine"}, nil)
+	provider := endpoint.New(cluster, client.Scope{LabelSelector: "routes=mine"}, nil, nil, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -8,11 +8,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/virtualenvironment"
 )
 
 // The kinds of objects that are counted.
@@ -20,6 +22,9 @@ const (
 	kindService   = "Service"
 	kindSlice     = "EndpointSlice"
 	kindEndpoints = "Endpoints"
+	kindPod       = "Pod"
+	// kindEnvironment is for the VirtualEnvironment of a namespace.
+	kindEnvironment = virtualenvironment.Kind
 )
 
 // reference names a Service.
@@ -38,6 +43,8 @@ type sliceCache struct {
 	bare    map[reference]struct{} // Services without slices
 	whole   bool                   // everything is to be sent, changed or not
 	lost    []string               // keys whose deletion could not be delivered
+	pods    *podTags
+	divided map[servicePort]*dynamic.Environment // since the last call of divisions
 	synced  bool
 }
 
@@ -47,21 +54,26 @@ type entry struct {
 	slices  []*discoveryv1.EndpointSlice // sorted by name
 	legacy  *client.Endpoints
 	former  []former
+	pods    []types.UID // behind the Service; empty in a namespace without environments
 	sent    []sent
 	of      reference
 	kind    string    // of the last event that has not been collected; empty when all have been
 	noticed time.Time // the first event that has not been collected
 }
 
-// sent is what was last sent of one port of a Service.
+// sent is what was last sent of one port of a Service, or of one of its environments.
 type sent struct {
-	port      int32
+	port int32
+	// tag is that of an environment; empty for all endpoints.
+	tag       string
 	endpoints []dynamic.Endpoint
+	// division is how the port is divided into environments.
+	division division
 }
 
-func newSliceCache(source string, counters translation.Counters, changed func()) *sliceCache {
+func newSliceCache(source string, policies Policies, counters translation.Counters, changed func()) *sliceCache {
 	return &sliceCache{
-		source: source, counters: counters, changed: changed,
+		source: source, pods: newPodTags(policies), counters: counters, changed: changed,
 		entries: map[reference]*entry{}, bare: map[reference]struct{}{},
 	}
 }
@@ -124,6 +136,9 @@ func (c *sliceCache) note(of reference, kind string, change func(*entry)) {
 		c.entries[of] = one
 	}
 	change(one)
+	if kind == kindSlice {
+		c.pods.follow(one)
+	}
 	c.touch(one, kind)
 	if one.bare() {
 		c.bare[of] = struct{}{}
@@ -226,6 +241,7 @@ func (c *sliceCache) collect() []dynamic.EndpointSet {
 			c.counters.CountProvider(translation.Drops, Name, kind, 1)
 		}
 		if one.service == nil && one.legacy == nil && len(one.slices) == 0 {
+			c.pods.follow(one)
 			delete(c.entries, one.of)
 		}
 	}
@@ -236,26 +252,96 @@ func (c *sliceCache) collect() []dynamic.EndpointSet {
 	return sets
 }
 
+// divisions returns the ports of Services that collect found divided in another way than before, each with nil if it is
+// not divided any more, since it was last called.
+func (c *sliceCache) divisions() map[servicePort]*dynamic.Environment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	divided := c.divided
+	c.divided = nil
+	return divided
+}
+
+// redivide notes that a port is divided in another way. The caller holds mu.
+func (c *sliceCache) redivide(one *entry, port int32, environment *dynamic.Environment) {
+	if c.divided == nil {
+		c.divided = map[servicePort]*dynamic.Environment{}
+	}
+	c.divided[servicePort{one.of, port}] = environment
+}
+
 // update appends the sets of one Service that differ from what has been sent, and records them.
 func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.EndpointSet {
-	now := one.build()
+	now := c.build(one)
+	// Both lists have the same order, unless ports were reordered: the search begins behind the last find.
+	next := 0
 	for i := range now {
-		before := slices.IndexFunc(one.sent, func(s sent) bool { return s.port == now[i].port })
-		if before >= 0 && same(one.sent[before].endpoints, now[i].endpoints) {
-			now[i].endpoints = one.sent[before].endpoints
-			if !c.whole {
-				continue
-			}
+		before := find(one.sent, next, now[i].port, now[i].tag)
+		if before != nil {
+			next = before.index + 1
 		}
-		sets = append(sets, dynamic.EndpointSet{Key: c.key(one, now[i].port), Endpoints: now[i].endpoints})
+		reused, redivided := now[i].reuse(before)
+		if redivided {
+			c.redivide(one, now[i].port, now[i].division.environment)
+		}
+		if reused && !redivided && !c.whole {
+			continue
+		}
+		sets = append(sets, dynamic.EndpointSet{
+			Key: c.keyOf(one, &now[i]), Endpoints: now[i].endpoints, Environment: now[i].division.environment,
+		})
 	}
-	for _, before := range one.sent {
-		if !slices.ContainsFunc(now, func(s sent) bool { return s.port == before.port }) {
-			sets = append(sets, dynamic.EndpointSet{Key: c.key(one, before.port), Deleted: true})
+	next = 0
+	for i := range one.sent {
+		gone := &one.sent[i]
+		if still := find(now, next, gone.port, gone.tag); still != nil {
+			next = still.index + 1
+			continue
 		}
+		if gone.division.environment != nil {
+			c.redivide(one, gone.port, nil)
+		}
+		sets = append(sets, dynamic.EndpointSet{Key: c.keyOf(one, gone), Deleted: true})
 	}
 	one.sent = now
 	return sets
+}
+
+// found is a set in a list.
+type found struct {
+	*sent
+	index int
+}
+
+// find returns the set of a port and a tag in a list, beginning at an index; nil if there is none.
+func find(list []sent, from int, port int32, tag string) *found {
+	for i := range list {
+		if at := (from + i) % len(list); list[at].port == port && list[at].tag == tag {
+			return &found{&list[at], at}
+		}
+	}
+	return nil
+}
+
+// reuse takes over endpoints that are equal to those that were sent before. It reports whether they are, and whether the
+// port is divided in another way.
+func (s *sent) reuse(before *found) (reused, redivided bool) {
+	if before == nil {
+		return false, s.division.environment != nil
+	}
+	if reused = same(before.endpoints, s.endpoints); reused {
+		s.endpoints = before.endpoints
+	}
+	return reused, before.division.environment != s.division.environment
+}
+
+// keyOf returns the key of a set.
+func (c *sliceCache) keyOf(one *entry, of *sent) string {
+	key := c.key(one, of.port)
+	if of.tag == "" {
+		return key
+	}
+	return subsetKey(key, of.tag)
 }
 
 // key returns the key of one port of a Service.

@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -19,9 +21,10 @@ type status struct {
 // not be read at the start, it is forbidden. Once everything has been read, that is only a reason: what has been read
 // stays good.
 func (p *Provider) status(sent status) status {
-	services, slices := p.services.Status(), p.slices.Status()
-	now := status{state: sent.state, begun: sent.begun, reason: reasons(services, slices)}
-	pending := services.State == dynamic.StatePending || slices.State == dynamic.StatePending
+	services, parts := p.services.Status(), p.slices.Status()
+	now := status{state: sent.state, begun: sent.begun, reason: reasons(services, parts)}
+	pending := services.State == dynamic.StatePending || parts.State == dynamic.StatePending ||
+		p.policies.Status().State == dynamic.StatePending
 	if pending && !p.cache.trusted() {
 		return now
 	}
@@ -30,21 +33,41 @@ func (p *Provider) status(sent status) status {
 	}
 	if legacy := p.watchedLegacy(); legacy != nil {
 		endpoints := legacy.Status()
-		now.reason = reasons(services, slices, endpoints)
+		now.reason = reasons(services, parts, endpoints)
 		if endpoints.State == dynamic.StatePending && !sent.begun {
 			return now
 		}
+	}
+	pods := p.podStatuses()
+	for _, one := range pods {
+		if one.State == dynamic.StatePending && !sent.begun {
+			return now
+		}
+	}
+	if missing := reasons(pods...); missing != "" {
+		now.reason = strings.Trim(now.reason+"; "+missing, "; ")
 	}
 	now.begun, now.state = true, dynamic.StateSynced
 	if p.cache.trusted() {
 		return now
 	}
-	if services.State == dynamic.StateForbidden || slices.State == dynamic.StateForbidden {
+	if services.State == dynamic.StateForbidden || parts.State == dynamic.StateForbidden {
 		now.state = dynamic.StateForbidden
 		return now
 	}
 	p.cache.trust()
 	return now
+}
+
+// podStatuses returns the statuses of the watches of pods.
+func (p *Provider) podStatuses() []client.Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []client.Status
+	for _, label := range slices.Sorted(maps.Keys(p.pods)) {
+		all = append(all, p.pods[label].Status())
+	}
+	return all
 }
 
 // reasons joins what keeps watches from what they should read.

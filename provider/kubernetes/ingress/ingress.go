@@ -52,7 +52,9 @@ type Provider struct {
 	source   string
 	watches  watches
 	selector selector
-	memory   *translation.Memory
+	// environments says which Services are divided; nil divides none.
+	environments backend.EnvironmentWatch
+	memory       *translation.Memory
 	// status holds a value when the status of a watch may have changed.
 	status chan struct{}
 	// trusted is set if everything has been read, and nothing of it dropped since; it is used by Provide.
@@ -63,8 +65,11 @@ type Provider struct {
 }
 
 // New returns the provider of the Ingresses of a cluster. Config is providers.kubernetesIngress; a labelSelector that
-// is none is an error. Counters may be nil. The watches are registered with the cluster, whose Run feeds them.
-func New(cluster *client.Cluster, config static.KubernetesIngress, counters translation.Counters) (*Provider, error) {
+// is none is an error. Environments says which Services are divided into environments; nil divides none. Counters may be
+// nil. The watches are registered with the cluster, whose Run feeds them.
+func New(
+	cluster *client.Cluster, config static.KubernetesIngress, environments backend.EnvironmentWatch, counters translation.Counters,
+) (*Provider, error) {
 	if _, err := labels.Parse(config.LabelSelector); err != nil {
 		return nil, fmt.Errorf("labelSelector: %w", err)
 	}
@@ -83,6 +88,13 @@ func New(cluster *client.Cluster, config static.KubernetesIngress, counters tran
 	}
 	p := assemble(cluster.Source(), config, all, counters)
 	cluster.OnStatus(p.statusChanged)
+	if environments != nil {
+		p.environments = environments
+		environments.OnStatus(p.statusChanged)
+		environments.Notify(func(namespace, service string) {
+			p.memory.Touch(translation.Source{Kind: backend.KindEnvironment, Namespace: namespace, Name: service})
+		})
+	}
 	return p, nil
 }
 

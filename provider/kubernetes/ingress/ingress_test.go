@@ -20,7 +20,7 @@ func TestNewRefusesWhatIsNoSelector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(cluster, static.KubernetesIngress{LabelSelector: "a in"}, nil); err == nil ||
+	if _, err := New(cluster, static.KubernetesIngress{LabelSelector: "a in"}, nil, nil); err == nil ||
 		!strings.HasPrefix(err.Error(), "labelSelector: ") {
 		t.Errorf("got the error %v", err)
 	}

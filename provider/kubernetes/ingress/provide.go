@@ -98,6 +98,9 @@ func (p *Provider) update() (configuration *dynamic.Configuration, changed bool)
 func (p *Provider) state() (dynamic.ProviderState, string) {
 	required := []client.Status{p.watches.ingresses.Status(), p.watches.services.Status()}
 	others := []client.Status{p.watches.secrets.Status()}
+	if p.environments != nil {
+		others = append(others, p.environments.Status())
+	}
 	if p.watches.classes != nil {
 		others = append(others, p.watches.classes.Status())
 	}

@@ -67,6 +67,7 @@ func (p *Provider) translate(source translation.Source) (translation.Result, boo
 	d.addRules()
 	d.nameRoutes()
 	d.addDefaultBackend()
+	backend.Divide(&d.result, p.environments)
 	return d.result, true
 }
 

@@ -1,0 +1,92 @@
+package backend
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// KindEnvironment is the kind of the source that is touched when a Service is divided into environments in another way.
+// Its name is that of the Service.
+const KindEnvironment = "Environment"
+
+// Environments finds how Services are divided into environments.
+type Environments interface {
+	// Environment returns how a port of a Service is divided; nil if it is not. The services of its subsets, and that of
+	// all endpoints, are keys of endpoint sets.
+	Environment(namespace, service string, port int32) *dynamic.Environment
+}
+
+// EnvironmentWatch is Environments that change; *endpoint.Environments is one.
+type EnvironmentWatch interface {
+	Environments
+	// Notify has the function called with each Service that is divided in another way.
+	Notify(handle func(namespace, service string))
+	// OnStatus has the function called when the status changes.
+	OnStatus(handle func())
+	// Status is pending until the division of all Services is known.
+	Status() client.Status
+}
+
+// Divide puts an environment service in the place of each load balancer of a result whose Service is divided. The
+// subsets have the options of the load balancer, and its name with .env.TAG; the service of all endpoints has its name
+// with .any. Names of other services have no dots.
+func Divide(result *translation.Result, environments Environments) {
+	if environments == nil {
+		return
+	}
+	// Ranging over the map itself would come to what is added.
+	for ref, object := range maps.Clone(result.Objects) {
+		service, ok := object.(*dynamic.Service)
+		if !ok || service.LoadBalancer == nil {
+			continue
+		}
+		namespace, name, port, ok := splitKey(service.LoadBalancer.EndpointSet)
+		if !ok {
+			continue
+		}
+		result.AddNeed(KindEnvironment, namespace, name)
+		if found := environments.Environment(namespace, name, port); found != nil {
+			divide(result, ref, service, found)
+		}
+	}
+}
+
+// splitKey takes the key of a Service's endpoint set apart.
+func splitKey(key string) (namespace, service string, port int32, ok bool) {
+	parts := strings.Split(key, "/")
+	if len(parts) != 3 {
+		return "", "", 0, false
+	}
+	service, text, _ := strings.Cut(parts[2], ":")
+	number, err := strconv.ParseInt(text, 10, 32)
+	return parts[1], service, int32(number), err == nil
+}
+
+// divide puts an environment service in the place of a load balancer.
+func divide(result *translation.Result, ref dynamic.Ref, service *dynamic.Service, found *dynamic.Environment) {
+	environment := *found
+	environment.Subsets = slices.Clone(found.Subsets)
+	child := func(suffix, set string) string {
+		balancer := *service.LoadBalancer
+		balancer.EndpointSet = set
+		name := ref.Name + suffix
+		result.Put(dynamic.Ref{Kind: dynamic.KindService, Name: name}, &dynamic.Service{LoadBalancer: &balancer})
+		return name
+	}
+	for i := range environment.Subsets {
+		subset := &environment.Subsets[i]
+		subset.Service = child(".env."+subset.Tag, subset.Service)
+	}
+	if environment.Fallback == dynamic.FallbackAny {
+		environment.Service = child(".any", environment.Service)
+	} else {
+		environment.Service = ""
+	}
+	result.Put(ref, &dynamic.Service{Environment: &environment, Middlewares: service.Middlewares})
+}

@@ -1,0 +1,194 @@
+// Package virtualenvironment reads the VirtualEnvironments of a cluster (env.alibaba.com/v1alpha2, the API of KT-env):
+// how the Services of a namespace are divided into environments by a label of their pods.
+//
+// Input are the objects; output is one Policy for each namespace that has any, and verdicts on the objects. The oldest
+// valid object of a namespace applies, and the others are reported; none is ever changed. Package endpoint divides
+// Services by the policies.
+package virtualenvironment
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// Provider reads the VirtualEnvironments of one cluster. Its methods may be called from any goroutine.
+type Provider struct {
+	watched *client.Watched[*VirtualEnvironment]
+
+	mu       sync.Mutex
+	objects  map[string]map[string]*VirtualEnvironment // by namespace and name
+	policies map[string]*applied
+	handlers []func(namespace string)
+}
+
+// applied is the policy of a namespace with the name of its object, and the verdicts on all of the namespace's objects.
+type applied struct {
+	policy   *Policy
+	name     string
+	verdicts []dynamic.Verdict
+}
+
+// New returns the provider of a scope of the cluster, and watches with the cluster. The cluster must have the types of
+// AddToScheme.
+func New(cluster *client.Cluster, scope client.Scope) *Provider {
+	scope.LabelSelector = "" // It selects routes.
+	p := &Provider{
+		objects: map[string]map[string]*VirtualEnvironment{}, policies: map[string]*applied{},
+	}
+	p.watched = client.Watch(cluster, client.Resource[*VirtualEnvironment]{
+		GroupVersion: GroupVersion(), Name: Resource, Kind: Kind, Namespaced: true,
+		NewList: func() runtime.Object { return &VirtualEnvironmentList{} },
+		Strip: func(object *VirtualEnvironment) {
+			object.SetAnnotations(nil)
+			object.SetLabels(nil)
+			object.SetOwnerReferences(nil)
+			object.SetFinalizers(nil)
+		},
+	}, scope)
+	p.watched.Notify(p.change)
+	return p
+}
+
+// Policy returns the policy of a namespace; nil if it has none.
+func (p *Provider) Policy(namespace string) *Policy {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.policies[namespace]; one != nil {
+		return one.policy
+	}
+	return nil
+}
+
+// Notify has the function called with each namespace whose policy or verdicts change, and with those that have some now.
+// It must return at once.
+func (p *Provider) Notify(handle func(namespace string)) {
+	p.mu.Lock()
+	p.handlers = append(p.handlers, handle)
+	namespaces := slices.Collect(maps.Keys(p.policies))
+	p.mu.Unlock()
+	for _, namespace := range namespaces {
+		handle(namespace)
+	}
+}
+
+// Status returns the status of the watch. An API that the cluster does not serve is no reason to wait.
+func (p *Provider) Status() client.Status { return p.watched.Status() }
+
+// change takes a change of an object.
+func (p *Provider) change(before, after *VirtualEnvironment) {
+	object := cmp.Or(after, before)
+	namespace := object.Namespace
+	p.mu.Lock()
+	if after != nil {
+		if p.objects[namespace] == nil {
+			p.objects[namespace] = map[string]*VirtualEnvironment{}
+		}
+		p.objects[namespace][after.Name] = after
+	} else if delete(p.objects[namespace], before.Name); len(p.objects[namespace]) == 0 {
+		delete(p.objects, namespace)
+	}
+	last, now := p.policies[namespace], p.apply(namespace)
+	handlers := p.handlers
+	p.mu.Unlock()
+	if (last == nil) != (now == nil) || last != nil && !last.equal(now) {
+		for _, handle := range handlers {
+			handle(namespace)
+		}
+	}
+}
+
+// apply applies the objects of a namespace. An invalid object keeps its place with the last valid policy that it had.
+// The caller holds mu.
+func (p *Provider) apply(namespace string) *applied {
+	objects := slices.SortedFunc(maps.Values(p.objects[namespace]), older)
+	last := p.policies[namespace]
+	if len(objects) == 0 {
+		delete(p.policies, namespace)
+		return nil
+	}
+	now := &applied{}
+	for _, object := range objects {
+		policy, ignored, err := policyOf(&object.Spec)
+		switch {
+		case now.policy != nil:
+			now.judge(object, dynamic.Quarantined, dynamic.CodeConflictingName,
+				"is not applied, since "+Kind+" "+namespace+"/"+now.name+" of the same namespace is older")
+			continue
+		case err != nil && last != nil && last.name == object.Name && last.policy != nil:
+			now.judge(object, dynamic.Degraded, dynamic.CodeInvalidOption, err.Error()+"; the last valid one is in use")
+			now.policy, now.name = last.policy, object.Name
+			continue
+		case err != nil:
+			now.judge(object, dynamic.Quarantined, dynamic.CodeInvalidOption, err.Error())
+			continue
+		}
+		for _, reason := range ignored {
+			now.judge(object, dynamic.Degraded, dynamic.CodeInvalidOption, reason)
+		}
+		now.policy, now.name = policy, object.Name
+		if last != nil && last.policy != nil && last.policy.equal(policy) {
+			now.policy = last.policy
+		}
+	}
+	p.policies[namespace] = now
+	return now
+}
+
+// equal reports whether the objects of a namespace come to the same.
+func (a *applied) equal(other *applied) bool {
+	return a.policy == other.policy && slices.Equal(a.verdicts, other.verdicts)
+}
+
+// equal reports whether two policies say the same.
+func (p *Policy) equal(other *Policy) bool {
+	return p.Label == other.Label && dynamic.Equal(p.Environment, other.Environment)
+}
+
+// older orders objects by their creation, and those of the same second by name.
+func older(a, b *VirtualEnvironment) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// judge adds a verdict on an object.
+func (a *applied) judge(object *VirtualEnvironment, status dynamic.Status, code dynamic.Code, reason string) {
+	source := translation.Source{Kind: Kind + "." + Group, Namespace: object.Namespace, Name: object.Name}
+	a.verdicts = append(a.verdicts, dynamic.Verdict{
+		Ref: source.Ref(), Status: status, Code: code, Reason: reason,
+		Origin: dynamic.Origin{Object: Kind + " " + object.Namespace + "/" + object.Name, Resource: resourceOf(object)},
+	})
+}
+
+func resourceOf(object *VirtualEnvironment) *dynamic.Resource {
+	return &dynamic.Resource{
+		APIVersion: GroupVersion().String(), Kind: Kind, Namespace: object.Namespace, Name: object.Name,
+		UID: string(object.UID), Generation: object.Generation,
+	}
+}
+
+// Exists reports whether the cluster has an object with its uid.
+func (p *Provider) Exists(resource *dynamic.Resource) bool {
+	if resource.Kind != Kind || resource.APIVersion != GroupVersion().String() {
+		return false
+	}
+	object, ok := p.watched.Get(resource.Namespace, resource.Name)
+	return ok && string(object.UID) == resource.UID
+}
+
+// Verdicts returns the verdicts on all objects, in their order.
+func (p *Provider) Verdicts() []dynamic.Verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []dynamic.Verdict
+	for _, namespace := range slices.Sorted(maps.Keys(p.policies)) {
+		all = append(all, p.policies[namespace].verdicts...)
+	}
+	return all
+}
