@@ -1,0 +1,3 @@
+module github.com/sluiceproxy/sluice/sdk/propagate
+
+go 1.22
