@@ -1,4 +1,5 @@
-// Command testsummary runs every test of the module and ends with one line: "N passed, N failed, N skipped".
+// Command testsummary runs every test of the module, and of those below sdk, and ends with one line:
+// "N passed, N failed, N skipped".
 //
 // Unit tests run under the race detector, those of integration/ without it. It prints the output of failures, the
 // reasons of skips, and the summary; the exit code is 1 if anything failed. Every test and subtest counts as one; a
@@ -68,6 +69,7 @@ func execute(ctx context.Context, phase phase, tally *tally, stderr io.Writer) e
 	}
 	args := append([]string{"test", "-json"}, phase.flags...)
 	command := exec.CommandContext(ctx, "go", append(args, phase.packages...)...)
+	command.Dir = phase.dir
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.Stderr = stderr
 	events, err := command.StdoutPipe()

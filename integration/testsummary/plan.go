@@ -5,21 +5,24 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
 // phase is one call of go test.
 type phase struct {
 	name     string
+	dir      string // that of the module; empty is the current one
 	flags    []string
 	packages []string
 	lacks    string // the tool without which the phase runs in a weaker way, as a skip's reason
 }
 
-// plan divides the module's packages into the unit tests and the integration tests. The integration tests are not
-// cached and run one package at a time: they start the built binary, and some of them measure.
+// plan divides the packages of the module, which is in the current folder, into the unit tests and the integration
+// tests. The integration tests are not cached and run one package at a time: they start the built binary, and some of
+// them measure. The unit tests of each module below sdk are a phase of their own.
 func plan(ctx context.Context, only string, compiler bool) ([]phase, error) {
-	packages, err := list(ctx)
+	packages, err := list(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -37,20 +40,46 @@ func plan(ctx context.Context, only string, compiler bool) ([]phase, error) {
 			unit.packages = append(unit.packages, name)
 		}
 	}
+	libraries, err := sdk(ctx, unit.flags)
+	if err != nil {
+		return nil, err
+	}
+	units := append([]phase{unit}, libraries...)
 	switch only {
 	case "":
-		return []phase{unit, whole}, nil
+		return append(units, whole), nil
 	case "unit":
-		return []phase{unit}, nil
+		return units, nil
 	case "integration":
 		return []phase{whole}, nil
 	}
 	return nil, fmt.Errorf("unknown phase %q: unit or integration", only)
 }
 
-// list returns the import paths of the module's packages.
-func list(ctx context.Context) ([]string, error) {
+// sdk returns a phase for each module below sdk: libraries for applications, which ./... does not match.
+func sdk(ctx context.Context, flags []string) ([]phase, error) {
+	var phases []phase
+	for _, pattern := range []string{"sdk/*/go.mod", "sdk/*/*/go.mod"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range found {
+			dir := filepath.Dir(name)
+			packages, err := list(ctx, dir)
+			if err != nil {
+				return nil, err
+			}
+			phases = append(phases, phase{name: "unit tests of " + dir, dir: dir, flags: flags, packages: packages})
+		}
+	}
+	return phases, nil
+}
+
+// list returns the import paths of the packages of the module in a folder.
+func list(ctx context.Context, dir string) ([]string, error) {
 	command := exec.CommandContext(ctx, "go", "list", "./...")
+	command.Dir = dir
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {
