@@ -22,6 +22,8 @@ PARTS       :=
 # The commit goes into the binary wherever git can name it (a tarball or a foreign checkout has none).
 VCS         := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
+# The modules that are linted: this one, and the libraries for applications.
+MODULES     := . $(dir $(wildcard sdk/*/go.mod sdk/*/*/go.mod))
 SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && TEST_SLUICE=$(CURDIR)/dist/sluice exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
@@ -49,12 +51,11 @@ integration: build ## Run the integration tests alone
 
 lint: ## Run the linters and check that go.mod is tidy
 	@.ci/tools lint
-	@.cache/bin/golangci-lint run ./...
-	@$(GO) mod tidy -diff
+	@for module in $(MODULES); do (cd $$module; $(CURDIR)/.cache/bin/golangci-lint run ./...; $(GO) mod tidy -diff); done
 
 fmt: ## Format the Go files as the linters want them
 	@.ci/tools lint
-	@.cache/bin/golangci-lint fmt ./...
+	@for module in $(MODULES); do (cd $$module; $(CURDIR)/.cache/bin/golangci-lint fmt ./...); done
 
 generate: ## Make the CRDs and rules (in deploy and the chart), deep copies and the reference pages from the Go types
 	@.ci/tools generate
