@@ -24,6 +24,8 @@ var layers = map[string][]string{
 	"http1":        {},
 	"provider":     {},
 	"inject":       {"provider/gotemplate", "provider/kubernetes/client"}, // Templates run within limits there.
+	// Modules of their own, which applications import.
+	"sdk": {},
 }
 
 // leaves may be imported by all; the value is what they may import.
@@ -103,7 +105,11 @@ var libraries = []struct {
 	{"github.com/prometheus/common", []string{"telemetry/metrics"}, "the page of metrics is written there"},
 	{"go.opentelemetry.io", []string{"telemetry"}, "other packages trace through telemetry's interfaces"},
 	{"google.golang.org/protobuf", []string{"telemetry", "xds"}, "what collectors and xDS clients get is written there"},
-	{"google.golang.org/grpc", []string{"telemetry", "xds"}, "collectors of OpenTelemetry and xDS clients speak it"},
+	{
+		"google.golang.org/grpc",
+		[]string{"telemetry", "xds", "sdk/propagate/propagategrpc"},
+		"collectors of OpenTelemetry, xDS clients and applications speak it",
+	},
 	{"google.golang.org/genproto", []string{"xds"}, "the status in which an xDS client rejects a response"},
 	{
 		"github.com/envoyproxy/go-control-plane",
