@@ -12,7 +12,8 @@
 // for any number of lines. Commands that readers do not need are in a comment that begins with "<!-- sh run".
 //
 // Blocks of YAML and TOML with the word static or dynamic are files. The path may follow; without one it is that of
-// the default folder, /etc/sluice. Each dynamic file must pass `sluice check`. Other files are blocks `text file PATH`.
+// the default folder, /etc/sluice. Each dynamic file must pass `sluice check`. Other files are blocks such as
+// `text file PATH`.
 //
 // A page has namespaces of its own: a network in which 10.0.0.0/24 and 192.0.2.0/24 are local addresses, processes that
 // end with the page, and private copies of /etc, /var/log, /srv and /run, so that pages use the real paths and ports.

@@ -29,7 +29,7 @@ func (b block) command() bool {
 
 // file returns the path of the file that the block shows, or "".
 func (b block) file() string {
-	if len(b.info) == 3 && b.is("text", "file") {
+	if len(b.info) == 3 && b.info[1] == "file" {
 		return b.info[2]
 	}
 	if len(b.info) < 2 || b.info[0] != "yaml" && b.info[0] != "toml" {
@@ -185,13 +185,14 @@ func TestAnswersAreCompared(t *testing.T) {
 // TestBlocks reads a page with each kind of block.
 func TestBlocks(t *testing.T) {
 	page := "# Page\n\n<!-- sh run\ncd /srv\n-->\n```yaml static\nping: {}\n```\n```yaml dynamic /etc/x.yaml\nhttp: {}\n```\n" +
-		"```sh start\nsluice\n```\n```yaml other\na: b\n```\n"
+		"```sh start\nsluice\n```\n```yaml other\na: b\n```\n```js file /srv/x.js\nx\n```\n"
 	var got []string
 	for _, one := range blocks(page) {
 		got = append(got, fmt.Sprintf("%d %v %q", one.line, one.command(), one.file()))
 	}
 	want := []string{
 		`3 true ""`, `6 false "/etc/sluice/sluice.yaml"`, `9 false "/etc/x.yaml"`, `12 true ""`, `15 false ""`,
+		`18 false "/srv/x.js"`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
