@@ -74,13 +74,18 @@ func TestUnavailableUntilReady(t *testing.T) {
 // served opens a stream with a subscription. If it returns nil, the stream is open until ctx ends.
 func (w *world) served(ctx context.Context) error {
 	w.t.Helper()
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(w.raw()).StreamAggregatedResources(ctx)
+	channel := w.raw()
+	context.AfterFunc(ctx, func() { _ = channel.Close() })
+	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(channel).StreamAggregatedResources(ctx)
 	if err != nil {
+		_ = channel.Close()
 		return err
 	}
 	// A stream that is refused may end before it is written to; Recv has the reason.
 	_ = stream.Send(&discoveryv3.DiscoveryRequest{TypeUrl: resource.ListenerType, ResourceNames: []string{probe}})
-	_, err = stream.Recv()
+	if _, err = stream.Recv(); err != nil {
+		_ = channel.Close() // Connections are bounded too.
+	}
 	return err
 }
 

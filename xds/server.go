@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -30,8 +31,6 @@ import (
 )
 
 const (
-	// sendTimeout is how long a client may take to make room for a response.
-	sendTimeout = 20 * time.Second
 	// pingInterval is the silence on a connection after which a ping is sent, and pingTimeout how long its answer may
 	// take.
 	pingInterval, pingTimeout = 30 * time.Second, 10 * time.Second
@@ -68,7 +67,8 @@ type ServerOptions struct {
 	TLS *tls.Config
 	// Authenticator is nil where every client may see everything.
 	Authenticator Authenticator
-	// MaxStreams bounds the streams of all clients, and half of it those of one identity; at least 1.
+	// MaxStreams bounds the streams of all clients, and half of it those of one identity; at least 1. There are at most
+	// twice as many connections, or 100 if that is more.
 	MaxStreams int
 }
 
@@ -105,6 +105,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		grpc.MaxConcurrentStreams(streamsPerConnection),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.InTapHandle(cancelable),
+		grpc.ForceServerCodecV2(newCodec()),
 		// Most connections are silent most of the time, and messages are small: windows of a fixed size need no measurement
 		// of the bandwidth.
 		grpc.ReadBufferSize(bufferBytes),
@@ -131,7 +132,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		defer force.Stop()
 		server.GracefulStop()
 	})
-	if err := server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+	if err := server.Serve(s.bounded(listener)); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("xds: %w", err)
 	}
 	return nil
@@ -145,25 +146,6 @@ func (s *Server) register(server *grpc.Server) {
 	clusterv3.RegisterClusterDiscoveryServiceServer(server, service)
 	endpointv3.RegisterEndpointDiscoveryServiceServer(server, service)
 	statusv3.RegisterClientStatusDiscoveryServiceServer(server, service)
-}
-
-// endOverdue ends the streams whose clients do not read, until ctx ends.
-func (s *Server) endOverdue(ctx context.Context) {
-	ticker := time.NewTicker(sendTimeout / 4)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		for _, one := range s.snapshot() {
-			if one.overdue() {
-				s.publisher.options.Meter.Overdue()
-				one.cancel(status.Error(codes.DeadlineExceeded, "the client does not read"))
-			}
-		}
-	}
 }
 
 // stop ends all streams; later ones are refused.
@@ -203,7 +185,7 @@ func (s *Server) admit(ctx context.Context) (*stream, error) {
 		one.cancel = cancel
 	}
 	if from, ok := peer.FromContext(ctx); ok {
-		one.address = from.Addr.String()
+		one.address, one.connection = from.Addr.String(), connectionOf(ctx)
 	}
 	if s.options.Authenticator == nil {
 		return one, nil
@@ -256,7 +238,8 @@ func (s *Server) intercept(
 	if err != nil {
 		return err
 	}
-	one.send, one.protocol = func(response proto.Message) error { return inner.SendMsg(response) }, world{}
+	one.send = func(message proto.Message) error { return inner.SendMsg(&response{message, &one.deliveries}) }
+	one.protocol = world{}
 	if strings.Contains(info.FullMethod, "/Delta") {
 		one.protocol = delta{}
 	}
@@ -264,6 +247,10 @@ func (s *Server) intercept(
 		return err
 	}
 	defer s.end(one)
+	// Without compression, gRPC holds what codec has made until it is written, and no response is compressed for each client.
+	if err := grpc.SetSendCompressor(inner.Context(), encoding.Identity); err != nil {
+		return err
+	}
 	// A client that has not subscribed to anything yet gets to know that it is admitted.
 	if err := inner.SendHeader(metadata.MD{}); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -28,7 +27,9 @@ type stream struct {
 	view      *view
 	id        uint64
 	address   string
-	identity  string
+	// connection is closed if the client does not read; nil if it is not known.
+	connection *connection
+	identity   string
 	// namespaces are those that the client may see; nil for all.
 	namespaces []string
 	since      time.Time
@@ -37,8 +38,8 @@ type stream struct {
 	// protocol has the requests and responses of one of the two protocols, and send sends a response.
 	protocol protocol
 	send     func(proto.Message) error
-	// sendingSince is when the response began that is being sent, in nanoseconds since 1970; 0 for none.
-	sendingSince atomic.Int64
+	// deliveries are the responses that the client has not read yet.
+	deliveries deliveries
 	// sends are the goroutines that send.
 	sends sync.WaitGroup
 
@@ -80,10 +81,7 @@ func (s *stream) flush() {
 			return
 		}
 		s.publisher.options.Meter.Sent(sent.kind.String(), sent.cause, sent.bytes)
-		s.sendingSince.Store(time.Now().UnixNano())
-		err := s.send(response)
-		s.sendingSince.Store(0)
-		if err != nil {
+		if err := s.send(response); err != nil {
 			s.cancel(err) // The stream is broken; begin is not successful any more.
 			return
 		}
@@ -278,12 +276,6 @@ func (s *stream) ready() bool {
 
 // nodeID returns the id of the client's node. The caller holds the lock of the view.
 func (s *stream) nodeID() string { return s.node.GetId() }
-
-// overdue reports whether a response has been waiting for the client for longer than sendTimeout.
-func (s *stream) overdue() bool {
-	since := s.sendingSince.Load()
-	return since != 0 && time.Since(time.Unix(0, since)) > sendTimeout
-}
 
 // end ends the subscriptions, and waits for what is being sent. The context of the stream has ended.
 func (s *stream) end() {
