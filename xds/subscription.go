@@ -23,6 +23,10 @@ type subscription struct {
 	// wildcard is set while all resources are subscribed, beside names. It is implied until the client names one.
 	wildcard, implied bool
 
+	// forgone are the names that a request has left out which does not count, forgoneAll is set for all resources.
+	forgone    map[*record]struct{}
+	forgoneAll bool
+
 	// marked are the resources that have changed since they were sent, and those that were not sent yet.
 	marked map[*record]struct{}
 	// unanswered is set while the client waits for a response, also for an empty one.
@@ -87,6 +91,7 @@ func (s *subscription) covers(one *record) bool {
 
 // setNames takes the names of a state-of-the-world request, which are all names of the type.
 func (s *subscription) setNames(names []string) error {
+	defer s.resume()
 	if s.named(names) {
 		return nil // An acknowledgement repeats the names.
 	}
@@ -129,6 +134,54 @@ func (s *subscription) named(names []string) bool {
 	})
 }
 
+// forgo takes the names of a request that does not count, since it answers an earlier response than the last one. The
+// client has dropped the resources of the names that it leaves out.
+func (s *subscription) forgo(names []string) {
+	if s.named(names) || s.implied && len(names) == 0 {
+		return
+	}
+	given := setOf(names)
+	s.forgoneAll = s.forgoneAll || s.wildcard && !given[wildcard]
+	for _, one := range s.names {
+		if given[one.name] {
+			continue
+		}
+		if s.forgone == nil {
+			s.forgone = map[*record]struct{}{}
+		}
+		s.forgone[one] = struct{}{}
+	}
+}
+
+// resume has the resources sent again that the client has dropped and that are subscribed all the same: it has named
+// them again.
+func (s *subscription) resume() {
+	again := s.forgoneAll && s.wildcard
+	if again {
+		s.markAll()
+	}
+	for one := range s.forgone {
+		if s.covers(one) {
+			s.mark(one)
+			again = true
+		}
+	}
+	if again {
+		s.requests = true
+		s.unanswered = s.unanswered || s.collection.kind.sentInFull()
+	}
+	s.forgone, s.forgoneAll = nil, false
+}
+
+// markAll notes all resources.
+func (s *subscription) markAll() {
+	for _, one := range s.collection.records {
+		if one.content != nil {
+			s.mark(one)
+		}
+	}
+}
+
 // add subscribes to a name. A type that is sent in full gets a response also if the resource does not exist.
 func (s *subscription) add(one *record) {
 	if _, known := one.subscribers[s]; known {
@@ -161,11 +214,7 @@ func (s *subscription) setWildcard(all bool) {
 	case all && !s.wildcard:
 		s.requests = true
 		s.collection.wildcards[s] = struct{}{}
-		for _, one := range s.collection.records {
-			if one.content != nil {
-				s.mark(one)
-			}
-		}
+		s.markAll()
 	case !all && s.wildcard:
 		delete(s.collection.wildcards, s)
 		maps.DeleteFunc(s.marked, func(one *record, _ struct{}) bool {

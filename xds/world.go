@@ -13,7 +13,7 @@ type world struct{}
 func (world) name() string { return "sotw" }
 
 // takeWorld takes a state-of-the-world request. One that does not answer the last response is expired: the client will
-// send another one. The caller holds the lock of the view.
+// send another one. Only what it leaves out is noted. The caller holds the lock of the view.
 func (s *stream) takeWorld(request *discoveryv3.DiscoveryRequest, typeURL string) error {
 	one, isNew, err := s.subscriptionOf(request.GetNode(), typeURL)
 	if one == nil {
@@ -24,6 +24,7 @@ func (s *stream) takeWorld(request *discoveryv3.DiscoveryRequest, typeURL string
 		s.publisher.options.Meter.Expired(one.collection.kind.String())
 	}
 	if one.awaits && nonce != one.nonce {
+		one.forgo(request.GetResourceNames())
 		return nil
 	}
 	one.unanswered = one.unanswered || isNew
