@@ -144,6 +144,38 @@ func TestAnAcknowledgementHasTheVersion(t *testing.T) {
 	until(t, "the acknowledgement is known", func() bool { return w.subscribed("cds").Status == xds.StatusSynced })
 }
 
+// TestARejectionOfTheVersionThatWasAcceptedStands rejects a response with more names, which has the version of the one
+// before. The client changes its names then, with the version that it has accepted last, as gRPC and Envoy do: the
+// rejection stays until a response is accepted.
+func TestARejectionOfTheVersionThatWasAcceptedStands(t *testing.T) {
+	w := start(t, xds.ServerOptions{})
+	w.set("k/a/one:80", address)
+	w.set("k/a/two:80", address)
+	w.ready()
+	s := w.stream()
+	s.request(resource.ClusterType, "one.a:80")
+	version := s.receive().GetVersionInfo()
+	s.request(resource.ClusterType, "one.a:80", "two.a:80")
+	if got := s.receive().GetVersionInfo(); got != version {
+		t.Fatalf("version %s, want %s, since nothing has changed", got, version)
+	}
+	names := []string{"one.a:80", "two.a:80"}
+	s.send(&discoveryv3.DiscoveryRequest{
+		TypeUrl: resource.ClusterType, ResourceNames: names, VersionInfo: version, ResponseNonce: s.last.GetNonce(),
+		ErrorDetail: &rpcstatus.Status{Message: "no"},
+	})
+	until(t, "a verdict", func() bool { return len(w.publisher.Verdicts()) == 1 })
+	names = append(names, "absent.a:80")
+	s.request(resource.ClusterType, names...)
+	s.receive()
+	if got := w.subscribed("cds"); got.Status != xds.StatusRejected || len(w.publisher.Verdicts()) != 1 {
+		t.Errorf("%+v, want the rejection to stay", got)
+	}
+	s.request(resource.ClusterType, names...)
+	until(t, "the acknowledgement is known", func() bool { return w.subscribed("cds").Status == xds.StatusSynced })
+	until(t, "the verdict is gone", func() bool { return len(w.publisher.Verdicts()) == 0 })
+}
+
 // TestARequestWithoutNonceIsExpired sends names without the nonce of the response before, which changes nothing, and
 // then with it.
 func TestARequestWithoutNonceIsExpired(t *testing.T) {

@@ -35,12 +35,19 @@ func (s *stream) takeWorld(request *discoveryv3.DiscoveryRequest, typeURL string
 	case nonce == "" || nonce != one.nonce:
 	case request.GetErrorDetail() != nil:
 		one.answered(false, request.GetErrorDetail().GetMessage())
-	case request.GetVersionInfo() == one.sent:
+	case request.GetVersionInfo() == one.sent && !one.rejectionStands(nonce):
 		one.answered(true, "")
 	default:
 		one.awaits = false // The names have changed with the version that was accepted before.
 	}
 	return nil
+}
+
+// rejectionStands reports whether the client has rejected the response of a nonce, which has the version that it had
+// accepted before: a request with the version of both says which one it has, and is no acknowledgement. A response with
+// more names has the version of the one before, unless something has changed.
+func (s *subscription) rejectionStands(nonce string) bool {
+	return s.refused == nonce && s.acked == s.sent
 }
 
 // compose implements protocol. A removed resource is missing from a response that has all subscribed ones; for the
