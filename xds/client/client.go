@@ -160,7 +160,7 @@ func (c *Client) connect() (*grpc.ClientConn, error) {
 			return nil, err
 		}
 		if config != nil {
-			secured = credentials.NewTLS(config)
+			secured = alerting{credentials.NewTLS(config)}
 		}
 	}
 	return grpc.NewClient(c.options.Address,
