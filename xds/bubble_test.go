@@ -62,31 +62,35 @@ func (m *meter) Overdue() {
 // inBubble runs a test with a complete and empty state, and sets of one endpoint at these keys.
 func inBubble(t *testing.T, keys []string, test func(t *testing.T, b *bubble)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		state := &pipeline.State{State: provider.State{Changed: make(chan struct{})}, Ready: true}
-		b := &bubble{t: t, listener: &counted{Listener: bufconn.Listen(1 << 16)}, meter: &meter{}}
-		b.publisher = xds.NewPublisher(xds.Options{
-			State: func() *pipeline.State { return state }, Logger: telemetry.Discard{}, Meter: b.meter, Started: time.Now(),
-		})
-		b.server = xds.NewServer(b.publisher, xds.ServerOptions{MaxStreams: 100})
-		for _, key := range keys {
-			b.set(key, address)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { b.publisher.Run(ctx) })
-		running.Go(func() {
-			if err := b.server.Serve(ctx, b.listener); err != nil {
-				t.Error(err)
-			}
-		})
-		t.Cleanup(func() {
-			cancel()
-			running.Wait()
-		})
-		synctest.Wait()
-		test(t, b)
+	synctest.Test(t, func(t *testing.T) { test(t, bubbleOf(t, keys, xds.ServerOptions{MaxStreams: 100})) })
+}
+
+// bubbleOf starts a server in a bubble, which the caller is in.
+func bubbleOf(t *testing.T, keys []string, options xds.ServerOptions) *bubble {
+	t.Helper()
+	state := &pipeline.State{State: provider.State{Changed: make(chan struct{})}, Ready: true}
+	b := &bubble{t: t, listener: &counted{Listener: bufconn.Listen(1 << 16)}, meter: &meter{}}
+	b.publisher = xds.NewPublisher(xds.Options{
+		State: func() *pipeline.State { return state }, Logger: telemetry.Discard{}, Meter: b.meter, Started: time.Now(),
 	})
+	b.server = xds.NewServer(b.publisher, options)
+	for _, key := range keys {
+		b.set(key, address)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { b.publisher.Run(ctx) })
+	running.Go(func() {
+		if err := b.server.Serve(ctx, b.listener); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	synctest.Wait()
+	return b
 }
 
 func (b *bubble) set(key string, addresses ...netip.AddrPort) {
