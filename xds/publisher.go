@@ -68,15 +68,16 @@ func NewPublisher(options Options) *Publisher {
 		options.Meter = noMeter{}
 	}
 	prefix := strconv.FormatInt(options.Started.UnixNano(), 36) + "-"
+	absent := &absence{}
 	p := &Publisher{
-		options: options, all: newView(nil, prefix), bound: map[string]*view{},
+		options: options, all: newView(nil, prefix, absent), bound: map[string]*view{},
 		ready: make(chan struct{}), wake: make(chan struct{}, 1),
 		pending:    map[string]dynamic.EndpointSet{},
 		rejections: map[rejectedType]dynamic.Verdict{}, news: make(chan struct{}, 1),
 	}
 	for _, namespaces := range options.Views {
 		if key := viewKey(namespaces); p.bound[key] == nil {
-			p.bound[key] = newView(setOf(namespaces), prefix)
+			p.bound[key] = newView(setOf(namespaces), prefix, absent)
 		}
 	}
 	return p

@@ -102,7 +102,7 @@ func (s *subscription) setNames(names []string) error {
 		s.setWildcard(true)
 		return nil
 	}
-	before := s.names
+	before, absent := s.names, false
 	s.names = make([]*record, 0, len(names))
 	kept, all := make(map[*record]struct{}, len(names)), false
 	for _, name := range names {
@@ -116,7 +116,7 @@ func (s *subscription) setNames(names []string) error {
 		}
 		kept[one] = struct{}{}
 		s.names = append(s.names, one)
-		s.add(one)
+		absent = s.add(one) || absent
 	}
 	for _, one := range before {
 		if _, ok := kept[one]; !ok {
@@ -124,6 +124,9 @@ func (s *subscription) setNames(names []string) error {
 		}
 	}
 	s.setWildcard(all)
+	if absent {
+		return s.collection.absent.check()
+	}
 	return nil
 }
 
@@ -182,11 +185,13 @@ func (s *subscription) markAll() {
 	}
 }
 
-// add subscribes to a name. A type that is sent in full gets a response also if the resource does not exist.
-func (s *subscription) add(one *record) {
+// add subscribes to a name, and reports whether that is a new one that does not exist. A type that is sent in full gets a
+// response also then.
+func (s *subscription) add(one *record) (absent bool) {
 	if _, known := one.subscribers[s]; known {
-		return
+		return false
 	}
+	absent = one.content == nil && len(one.subscribers) == 0
 	if one.subscribers == nil {
 		one.subscribers = map[*subscription]struct{}{}
 	}
@@ -196,6 +201,7 @@ func (s *subscription) add(one *record) {
 	if s.collection.kind.sentInFull() {
 		s.unanswered = true
 	}
+	return absent
 }
 
 // leave ends the subscription to a name.
@@ -233,6 +239,7 @@ func (s *subscription) changeNames(added, removed []string) error {
 	} else {
 		s.implied = false
 	}
+	absent := false
 	for _, name := range added {
 		if name == wildcard {
 			s.setWildcard(true)
@@ -242,12 +249,17 @@ func (s *subscription) changeNames(added, removed []string) error {
 		if _, again := one.subscribers[s]; !again {
 			s.names = append(s.names, one)
 			s.nameBytes += len(name)
-			s.add(one)
+			absent = s.add(one) || absent
 		}
 		s.mark(one)
 	}
 	if s.nameBytes > maxNameBytes || len(s.names) > maxNames {
 		return tooManyNames()
+	}
+	if absent {
+		if err := s.collection.absent.check(); err != nil {
+			return err
+		}
 	}
 	left := map[*record]struct{}{}
 	for _, name := range removed {

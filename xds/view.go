@@ -27,6 +27,8 @@ type collection struct {
 	records map[string]*record
 	// updates counts the changes, which are applied together; it is the number in versions.
 	updates uint64
+	// absent counts the records without a resource, with those of other collections.
+	absent *absence
 	// wildcards are the subscriptions to all resources.
 	wildcards map[*subscription]struct{}
 }
@@ -54,11 +56,11 @@ type change struct {
 }
 
 // newView returns a view of namespaces. Versions begin with prefix.
-func newView(namespaces map[string]bool, prefix string) *view {
+func newView(namespaces map[string]bool, prefix string, absent *absence) *view {
 	v := &view{namespaces: namespaces, prefix: prefix}
 	for of := range kinds {
 		v.collections[of] = collection{
-			kind: of, records: map[string]*record{}, wildcards: map[*subscription]struct{}{},
+			kind: of, records: map[string]*record{}, absent: absent, wildcards: map[*subscription]struct{}{},
 		}
 	}
 	return v
@@ -109,6 +111,12 @@ func (c *collection) set(to change, noticed time.Time) *record {
 	case one == nil:
 		one = c.record(to.key.name)
 	}
+	if one.content == nil {
+		c.absent.add(one.name, -1)
+	}
+	if to.content == nil {
+		c.absent.add(one.name, 1)
+	}
 	one.content, one.version, one.assignment, one.noticed = to.content, "", to.assignment, noticed
 	c.drop(one)
 	return one
@@ -132,14 +140,16 @@ func (c *collection) record(name string) *record {
 	if one == nil {
 		one = &record{name: name}
 		c.records[name] = one
+		c.absent.add(name, 1)
 	}
 	return one
 }
 
 // drop removes a record that has neither a resource nor subscriptions.
 func (c *collection) drop(one *record) {
-	if one.content == nil && len(one.subscribers) == 0 {
+	if one.content == nil && len(one.subscribers) == 0 && c.records[one.name] == one {
 		delete(c.records, one.name)
+		c.absent.add(one.name, -1)
 	}
 }
 
