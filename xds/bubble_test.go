@@ -122,8 +122,8 @@ func (b *bubble) client() discoveryv3.AggregatedDiscoveryServiceClient {
 	return discoveryv3.NewAggregatedDiscoveryServiceClient(channel)
 }
 
-// TestAClientThatDoesNotReadIsEnded has a client that leaves large responses unread: its stream ends and is counted, its
-// connection is closed, and another client is served meanwhile.
+// TestAClientThatDoesNotReadIsEnded has a client that leaves large responses unread: its stream ends and is counted,
+// its connection is closed, and another client is served meanwhile.
 func TestAClientThatDoesNotReadIsEnded(t *testing.T) {
 	keys := many()
 	inBubble(t, keys, func(t *testing.T, b *bubble) {

@@ -66,7 +66,7 @@ func (s *fullStream) expect(when string, want ...string) {
 // way, so that both requests are expired: it has dropped the resource, and gets it again.
 func TestANameThatIsGivenUpForAMomentIsSentAgain(t *testing.T) {
 	const one, two = "k/a/one:80", "k/a/two:80"
-	inBubble(t, []string{one, two}, func(t *testing.T, b *bubble) {
+	inBubble(t, []string{one, two}, func(_ *testing.T, b *bubble) {
 		for i, test := range []struct {
 			name      string
 			all, left []string
@@ -99,7 +99,7 @@ func TestANameThatIsGivenUpForAMomentIsSentAgain(t *testing.T) {
 
 // TestAListenerThatIsGivenUpForAMomentIsSentAgain does the same with a type that is sent in full.
 func TestAListenerThatIsGivenUpForAMomentIsSentAgain(t *testing.T) {
-	inBubble(t, []string{"k/a/one:80", "k/a/two:80"}, func(t *testing.T, b *bubble) {
+	inBubble(t, []string{"k/a/one:80", "k/a/two:80"}, func(_ *testing.T, b *bubble) {
 		s := b.full()
 		s.request(resource.ListenerType, "one.a:80", "two.a:80")
 		s.expect("both", "one.a:80", "two.a:80")

@@ -247,7 +247,7 @@ func (s *Server) intercept(
 		return err
 	}
 	defer s.end(one)
-	// Without compression, gRPC holds what codec has made until it is written, and no response is compressed for each client.
+	// Without compression, gRPC holds what codec has made until it is written.
 	if err := grpc.SetSendCompressor(inner.Context(), encoding.Identity); err != nil {
 		return err
 	}

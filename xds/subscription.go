@@ -185,8 +185,8 @@ func (s *subscription) markAll() {
 	}
 }
 
-// add subscribes to a name, and reports whether that is a new one that does not exist. A type that is sent in full gets a
-// response also then.
+// add subscribes to a name, and reports whether that is a new one that does not exist. A type that is sent in full gets
+// a response also then.
 func (s *subscription) add(one *record) (absent bool) {
 	if _, known := one.subscribers[s]; known {
 		return false

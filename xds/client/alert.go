@@ -59,24 +59,18 @@ func (c *alertedConn) Write(content []byte) (int, error) {
 	if err == nil || c.answered.Load() {
 		return written, err
 	}
-	if alert := c.alert(); alert != nil {
-		err = alert
-	}
-	return written, err
+	return written, c.cause(err)
 }
 
-// alert reads until the alert of the server, and returns it; nil if there is none. The connection is not usable any
-// more.
-func (c *alertedConn) alert() error {
-	if err := c.SetReadDeadline(time.Now().Add(alertTimeout)); err != nil {
-		return nil
-	}
-	var err error
+// cause reads until the alert of the server, and returns it, or the error of writing if there is none. The connection
+// is not usable any more.
+func (c *alertedConn) cause(failed error) error {
+	err := c.SetReadDeadline(time.Now().Add(alertTimeout))
 	for dropped := make([]byte, 4<<10); err == nil; {
 		_, err = c.Conn.Read(dropped)
 	}
-	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "remote error" {
+	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" {
 		return err
 	}
-	return nil
+	return failed
 }
