@@ -11,7 +11,8 @@ import (
 
 // readable is what Sluice reads in a namespace, by group.
 var readable = map[string][]string{
-	"":                    {"configmaps", "endpoints", "secrets", "services"},
+	"":                    {"configmaps", "endpoints", "pods", "secrets", "services"},
+	"env.alibaba.com":     {"virtualenvironments"},
 	"discovery.k8s.io":    {"endpointslices"},
 	"networking.k8s.io":   {"ingresses"},
 	"traefik.io":          kinds,

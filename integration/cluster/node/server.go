@@ -60,7 +60,9 @@ func serve(place place) (*server, error) {
 }
 
 // ServeHTTP answers with the pod's name in the body and in X-Pod. Query parameters: wait=100ms before the response,
-// status=503, size=1000 bytes after the name. Calls of gRPC's test service are answered with the name, too.
+// status=503, size=1000 bytes after the name; pass=NAME shows a header of the request behind the pod's name, and with
+// next=HOST,HOST and via=ADDRESS the pod requests the first host with that header and the rest of the hosts, at the
+// address, and appends what it gets. Calls of gRPC's test service are answered with the name, too.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isGRPC(r) && !s.hangs.Load() {
 		s.grpc().ServeHTTP(w, r)
@@ -83,7 +85,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Node", s.place.Node)
 	header.Set("Content-Type", "text/plain")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, s.place.Pod+"\n")
+	_, _ = io.WriteString(w, s.place.Pod)
+	if name := r.URL.Query().Get("pass"); name != "" {
+		_, _ = io.WriteString(w, " "+r.Header.Get(name))
+	}
+	_, _ = io.WriteString(w, "\n")
+	if r.URL.Query().Has("next") {
+		_, _ = io.WriteString(w, callNext(r))
+	}
 	if size > 0 {
 		_, _ = io.CopyN(w, zeros{}, size)
 	}

@@ -44,6 +44,9 @@ func (p *Provider) status(sent status) status {
 			return now
 		}
 	}
+	if policies := p.policies.Status(); policies.State == dynamic.StateForbidden {
+		pods = append(pods, policies)
+	}
 	if missing := reasons(pods...); missing != "" {
 		now.reason = strings.Trim(now.reason+"; "+missing, "; ")
 	}

@@ -24,11 +24,11 @@ func TestNewRefusesWhatIsNoSelector(t *testing.T) {
 		!strings.HasPrefix(err.Error(), "labelSelector: ") {
 		t.Errorf("got the error %v", err)
 	}
-	p, err := New(cluster, static.KubernetesIngress{LabelSelector: "a in (b)", DisableClusterScopeResources: true}, nil)
+	p, err := New(cluster, static.KubernetesIngress{LabelSelector: "a in (b)", DisableClusterScopeResources: true}, nil, nil)
 	if err != nil || p.watches.nodes != nil || p.watches.classes != nil || p.selector.lookup != nil {
 		t.Errorf("got %+v, %v", p, err)
 	}
-	p, err = New(cluster, static.KubernetesIngress{DisableIngressClassLookup: true}, nil)
+	p, err = New(cluster, static.KubernetesIngress{DisableIngressClassLookup: true}, nil, nil)
 	if err != nil || p.watches.nodes == nil || p.watches.classes != nil {
 		t.Errorf("got %+v, %v", p, err)
 	}

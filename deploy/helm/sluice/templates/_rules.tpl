@@ -50,6 +50,20 @@
     - list
     - watch
 - apiGroups:
+    - env.alibaba.com
+  resources:
+    - virtualenvironments
+  verbs:
+    - list
+    - watch
+- apiGroups:
+    - ""
+  resources:
+    - pods
+  verbs:
+    - list
+    - watch
+- apiGroups:
     - networking.k8s.io
   resources:
     - ingresses
