@@ -48,7 +48,7 @@ func TestAcceptanceOfKTEnv(t *testing.T) {
 	} {
 		response := f.get("app-js/?"+query, tag)
 		var got []string
-		for line := range strings.Lines(string(response.Body)) {
+		for line := range strings.Lines(response.Text) {
 			pod, carried, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 			if got = append(got, workload(pod)); carried != tag {
 				t.Errorf("with %q: %s got the header %q", tag, pod, carried)
