@@ -15,7 +15,7 @@ import (
 // only Endpoints, as in old clusters.
 func controllers() []string {
 	return []string{
-		names.DeploymentController, names.ReplicaSetController, names.DaemonSetController,
+		names.DeploymentController, names.ReplicaSetController, names.DaemonSetController, names.StatefulSetController,
 		names.EndpointSliceController, names.EndpointsController,
 		names.NamespaceController, names.GarbageCollectorController,
 		names.ServiceAccountController, names.ServiceAccountTokenController, names.RootCACertificatePublisherController,

@@ -95,7 +95,8 @@ func (p *Provider) change(before, after *VirtualEnvironment) {
 	} else if delete(p.objects[namespace], before.Name); len(p.objects[namespace]) == 0 {
 		delete(p.objects, namespace)
 	}
-	last, now := p.policies[namespace], p.apply(namespace)
+	last := p.policies[namespace]
+	now := p.apply(namespace)
 	handlers := p.handlers
 	p.mu.Unlock()
 	if (last == nil) != (now == nil) || last != nil && !last.equal(now) {

@@ -1,0 +1,208 @@
+package endpoint_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client/clienttest"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/endpoint"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/virtualenvironment"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+var (
+	podKind         = corev1.SchemeGroupVersion.WithResource("pods")
+	environmentKind = virtualenvironment.GroupVersion().WithResource(virtualenvironment.Resource)
+)
+
+// podOf is a whole pod, as a server sends it that does not know metadata alone.
+func podOf(name, tag string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID(name), Labels: map[string]string{"virtual-env": tag, "app": "web"},
+		},
+		Spec: corev1.PodSpec{NodeName: "n"},
+	}
+}
+
+// withPods is a slice of pods, by name, with addresses that count.
+func withPods(pods ...string) *discoveryv1.EndpointSlice {
+	slice := sliceOf("web", "192.0.2.1", "192.0.2.2", "192.0.2.3")
+	slice.Endpoints = slice.Endpoints[:len(pods)]
+	for i, name := range pods {
+		slice.Endpoints[i].TargetRef = &corev1.ObjectReference{Kind: "Pod", Name: name, UID: types.UID(name)}
+	}
+	return slice
+}
+
+// object is a VirtualEnvironment; created orders several.
+func object(name string, created int64, spec virtualenvironment.Spec) *virtualenvironment.VirtualEnvironment {
+	return &virtualenvironment.VirtualEnvironment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID(name), CreationTimestamp: metav1.Unix(created, 0),
+		},
+		Spec: spec,
+	}
+}
+
+// divided is a cluster whose Services are divided, and what is sent of it.
+type divided struct {
+	t            *testing.T
+	server       *clienttest.Server
+	environments *endpoint.Environments
+
+	mu       sync.Mutex
+	sets     map[string]string
+	verdicts []dynamic.Verdict
+}
+
+func divide(t *testing.T, server *clienttest.Server) *divided {
+	t.Helper()
+	cluster, err := client.Connect(client.Options{Endpoint: server.URL()}, "k", telemetry.Discard{},
+		virtualenvironment.AddToScheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &divided{t: t, server: server, environments: endpoint.NewEnvironments(), sets: map[string]string{}}
+	provider := endpoint.New(cluster, client.Scope{}, virtualenvironment.New(cluster, client.Scope{}), d.environments, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := cluster.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	messages := make(chan dynamic.Message)
+	running.Go(func() { _ = provider.Provide(ctx, messages) })
+	running.Go(func() {
+		for {
+			select {
+			case message := <-messages:
+				d.take(message)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return d
+}
+
+func (d *divided) take(message dynamic.Message) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if message.Configuration != nil {
+		d.verdicts = message.Configuration.Verdicts
+	}
+	for _, set := range message.Endpoints {
+		if delete(d.sets, set.Key); set.Deleted {
+			continue
+		}
+		var pods []string
+		for _, one := range set.Endpoints {
+			pods = append(pods, one.UID)
+		}
+		d.sets[set.Key] = strings.Join(pods, " ")
+	}
+}
+
+// until waits for what holds of the sets, the verdicts and the division of the Service web.
+func (d *divided) until(what string, holds func(sets map[string]string, tags []string, verdicts []dynamic.Verdict) bool) {
+	d.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		var tags []string
+		if found := d.environments.Environment("shop", "web", 80); found != nil {
+			for _, subset := range found.Subsets {
+				tags = append(tags, subset.Tag)
+			}
+		}
+		d.mu.Lock()
+		ok := holds(d.sets, tags, d.verdicts)
+		text, verdicts := d.sets, d.verdicts
+		d.mu.Unlock()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("%s: not within 20 s; sets %v, tags %v, verdicts %v", what, text, tags, verdicts)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// TestVirtualEnvironmentsDivideServices goes from the objects of an API server to endpoint sets.
+func TestVirtualEnvironmentsDivideServices(t *testing.T) {
+	t.Parallel()
+	server := clienttest.New(t)
+	server.Serve(podKind, "Pod")
+	server.Put(services, service("web"))
+	server.Put(sliceKind, withPods("p1", "p2"))
+	server.Put(podKind, podOf("p1", "dev"), podOf("p2", "dev.a"))
+	d := divide(t, server)
+	d.until("a Service without a VirtualEnvironment", func(sets map[string]string, tags []string, _ []dynamic.Verdict) bool {
+		return sets["k/shop/web:80"] == "p1 p2" && len(sets) == 1 && tags == nil
+	})
+	server.Serve(environmentKind, virtualenvironment.Kind)
+	server.Put(environmentKind, object("demo", 1, virtualenvironment.Spec{}))
+	d.until("divided", func(sets map[string]string, tags []string, _ []dynamic.Verdict) bool {
+		return sets["k/shop/web:80#dev"] == "p1" && sets["k/shop/web:80#dev.a"] == "p2" &&
+			slices.Equal(tags, []string{"dev", "dev.a"})
+	})
+	server.Put(podKind, podOf("p3", "dev.b"))
+	server.Put(sliceKind, withPods("p1", "p2", "p3"))
+	d.until("a third environment", func(sets map[string]string, tags []string, _ []dynamic.Verdict) bool {
+		return sets["k/shop/web:80#dev.b"] == "p3" && len(tags) == 3
+	})
+	server.Put(environmentKind, object("later", 2, virtualenvironment.Spec{}))
+	d.until("a second object is reported", func(_ map[string]string, _ []string, verdicts []dynamic.Verdict) bool {
+		return len(verdicts) == 1 && verdicts[0].Origin.Resource.Name == "later" &&
+			verdicts[0].Code == dynamic.CodeConflictingName && strings.Contains(verdicts[0].Reason, "shop/demo")
+	})
+	server.Delete(environmentKind, "shop", "demo")
+	d.until("the second one applies", func(_ map[string]string, tags []string, verdicts []dynamic.Verdict) bool {
+		return len(verdicts) == 0 && len(tags) == 3
+	})
+	server.Delete(environmentKind, "shop", "later")
+	d.until("plain again", func(sets map[string]string, tags []string, _ []dynamic.Verdict) bool {
+		return len(sets) == 1 && tags == nil
+	})
+}
+
+// TestAnInvalidVirtualEnvironmentKeepsItsLastPolicy also with what is left out of one.
+func TestAnInvalidVirtualEnvironmentKeepsItsLastPolicy(t *testing.T) {
+	t.Parallel()
+	server := clienttest.New(t)
+	server.Serve(podKind, "Pod")
+	server.Serve(environmentKind, virtualenvironment.Kind)
+	server.Put(services, service("web"))
+	server.Put(sliceKind, withPods("p1"))
+	server.Put(podKind, podOf("p1", "dev"))
+	server.Put(environmentKind, object("demo", 1, virtualenvironment.Spec{EnvHeader: virtualenvironment.EnvHeader{
+		Name: "x-mine", Aliases: []virtualenvironment.Alias{{Name: "cookie", Pattern: "["}, {Name: "x-alias"}},
+	}}))
+	d := divide(t, server)
+	d.until("an alias is left out", func(_ map[string]string, tags []string, verdicts []dynamic.Verdict) bool {
+		return len(tags) == 1 && len(verdicts) == 1 && verdicts[0].Status == dynamic.Degraded &&
+			strings.HasPrefix(verdicts[0].Reason, "spec.envHeader.aliases[0] is left out: pattern")
+	})
+	server.Put(environmentKind, object("demo", 1, virtualenvironment.Spec{EnvHeader: virtualenvironment.EnvHeader{Name: "a b"}}))
+	d.until("the object is invalid", func(_ map[string]string, tags []string, verdicts []dynamic.Verdict) bool {
+		return len(tags) == 1 && len(verdicts) == 1 && strings.Contains(verdicts[0].Reason, "the last valid one is in use")
+	})
+	found := d.environments.Environment("shop", "web", 80)
+	if found.Header != "x-mine" || len(found.Aliases) != 1 || found.Fallback != dynamic.FallbackAny {
+		t.Errorf("the policy in use is %+v", found)
+	}
+}
