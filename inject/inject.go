@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -157,7 +156,7 @@ func (i *injection) compare(final map[string]any, reason Reason, removed bool) e
 	case removed:
 		reason = Reason{CodeRemoved, "the templates add nothing to this pod any more"}
 	}
-	patch, err := json.Marshal(operations)
+	patch, err := jsonpatch.Marshal(operations)
 	if err != nil {
 		return err
 	}

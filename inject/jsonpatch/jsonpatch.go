@@ -7,7 +7,6 @@ package jsonpatch
 
 import (
 	"encoding/json"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -23,12 +22,31 @@ type Operation struct {
 	Value any
 }
 
-// MarshalJSON writes the members of the operation; remove has no value.
-func (o Operation) MarshalJSON() ([]byte, error) {
-	if o.Op == opRemove {
-		return json.Marshal(map[string]any{"op": o.Op, "path": o.Path})
+// members are those of an operation as JSON; remove has no value, and that of the others may be null.
+type members struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value *any   `json:"value,omitempty"`
+}
+
+func (o *Operation) members() members {
+	out := members{Op: o.Op, Path: o.Path}
+	if o.Op != opRemove {
+		out.Value = &o.Value
 	}
-	return json.Marshal(map[string]any{"op": o.Op, "path": o.Path, "value": o.Value})
+	return out
+}
+
+// MarshalJSON writes the members of the operation; remove has no value.
+func (o Operation) MarshalJSON() ([]byte, error) { return json.Marshal(o.members()) }
+
+// Marshal returns a patch as JSON: what json.Marshal returns, without encoding each operation by itself.
+func Marshal(operations []Operation) ([]byte, error) {
+	all := make([]members, len(operations))
+	for i := range operations {
+		all[i] = operations[i].members()
+	}
+	return json.Marshal(all)
 }
 
 const opAdd, opRemove, opReplace = "add", "remove", "replace"
@@ -40,26 +58,30 @@ const maxMatrix = 250_000
 // applied. It returns nil for equal values.
 func Difference(from, to any) []Operation {
 	d := differ{}
-	d.compare("", from, to)
+	d.compare(from, to)
 	return d.operations
 }
 
-type differ struct{ operations []Operation }
-
-func (d *differ) emit(op, path string, value any) {
-	d.operations = append(d.operations, Operation{op, path, value})
+// differ compares values. Most values of two objects are equal, so that a path becomes a string only where they are not.
+type differ struct {
+	path       []byte // of the values that are compared
+	operations []Operation
 }
 
-func (d *differ) compare(path string, from, to any) {
+func (d *differ) emit(op string, value any) {
+	d.operations = append(d.operations, Operation{op, string(d.path), value})
+}
+
+func (d *differ) compare(from, to any) {
 	switch from := from.(type) {
 	case map[string]any:
 		if to, ok := to.(map[string]any); ok {
-			d.maps(path, from, to)
+			d.maps(from, to)
 			return
 		}
 	case []any:
 		if to, ok := to.([]any); ok {
-			d.lists(path, from, to)
+			d.lists(from, to)
 			return
 		}
 	default:
@@ -67,30 +89,44 @@ func (d *differ) compare(path string, from, to any) {
 			return
 		}
 	}
-	d.emit(opReplace, path, to)
+	d.emit(opReplace, to)
 }
 
-func (d *differ) maps(path string, from, to map[string]any) {
-	keys := slices.Sorted(maps.Keys(from))
+func (d *differ) maps(from, to map[string]any) {
+	var keys []string
+	for key, before := range from {
+		if after, has := to[key]; !has || !sameText(before, after) {
+			keys = append(keys, key)
+		}
+	}
 	for key := range to {
-		if _, ok := from[key]; !ok {
+		if _, had := from[key]; !had {
 			keys = append(keys, key)
 		}
 	}
 	slices.Sort(keys)
+	length := len(d.path)
 	for _, key := range keys {
 		before, had := from[key]
 		after, has := to[key]
-		below := path + "/" + escapePointer(key)
+		d.path = append(append(d.path, '/'), escapePointer(key)...)
 		switch {
 		case !has:
-			d.emit(opRemove, below, nil)
+			d.emit(opRemove, nil)
 		case !had:
-			d.emit(opAdd, below, after)
+			d.emit(opAdd, after)
 		default:
-			d.compare(below, before, after)
+			d.compare(before, after)
 		}
+		d.path = d.path[:length]
 	}
+}
+
+// sameText reports whether two values are the same string.
+func sameText(one, other any) bool {
+	a, ok := one.(string)
+	b, both := other.(string)
+	return ok && both && a == b
 }
 
 // escapePointer escapes a key for a JSON pointer (RFC 6901).
@@ -100,26 +136,36 @@ func escapePointer(key string) string {
 
 // lists compares elements: those that both lists have, in the same order, are compared in place, the others are removed
 // and added.
-func (d *differ) lists(path string, from, to []any) {
+func (d *differ) lists(from, to []any) {
 	pairs, ok := Pairs(from, to)
 	if !ok {
-		d.emit(opReplace, path, to)
+		d.emit(opReplace, to)
 		return
 	}
 	i, at := 0, 0 // at is the position in the list as it has become, and in to.
+	length := len(d.path)
 	for _, pair := range append(pairs, Pair{len(from), len(to)}) {
 		for ; i < pair.From; i++ {
-			d.emit(opRemove, index(path, at), nil)
+			d.index(at)
+			d.emit(opRemove, nil)
+			d.path = d.path[:length]
 		}
 		for ; at < pair.To; at++ {
-			d.emit(opAdd, index(path, at), to[at])
+			d.index(at)
+			d.emit(opAdd, to[at])
+			d.path = d.path[:length]
 		}
 		if i < len(from) {
-			d.compare(index(path, at), from[i], to[at])
+			d.index(at)
+			d.compare(from[i], to[at])
+			d.path = d.path[:length]
 			i, at = i+1, at+1
 		}
 	}
 }
+
+// index extends the path by the position of an element.
+func (d *differ) index(at int) { d.path = strconv.AppendInt(append(d.path, '/'), int64(at), 10) }
 
 // Pair has the indexes of an element that two lists share.
 type Pair struct{ From, To int }
@@ -140,7 +186,10 @@ func Pairs(from, to []any) (pairs []Pair, ok bool) {
 	if len(before)*len(after) > maxMatrix {
 		return nil, false
 	}
-	length := commonLengths(before, after)
+	var length [][]int
+	if len(before) > 0 && len(after) > 0 {
+		length = commonLengths(before, after)
+	}
 	for i, j := 0, 0; i < len(before) && j < len(after); {
 		switch {
 		case same(before[i], after[j]):
@@ -186,7 +235,7 @@ func same(one, other any) bool {
 	}
 	for _, key := range []string{"name", "mountPath", "containerPort"} {
 		if value, ok := a[key]; ok {
-			return reflect.DeepEqual(b[key], value)
+			return sameText(b[key], value) || reflect.DeepEqual(b[key], value)
 		}
 	}
 	if kind, ok := a["kind"].(string); ok {
@@ -209,5 +258,3 @@ func identity(object map[string]any) [3]string {
 	}
 	return out
 }
-
-func index(path string, at int) string { return path + "/" + strconv.Itoa(at) }
