@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sluiceproxy/sluice/inject/jsonpatch"
@@ -59,6 +60,8 @@ type Result struct {
 	Templates []string
 	// Owner is the workload that the pod belongs to, or the pod itself.
 	Owner Owner
+	// Metadata is that of the pod as it was received.
+	Metadata *metav1.ObjectMeta
 }
 
 // Inject decides whether a pod is injected, and returns the patch. It fails for JSON that is no pod, for annotations
@@ -79,7 +82,7 @@ func (c *Configuration) Inject(input Input) (Result, error) {
 		pod.Namespace = input.Namespace
 	}
 	i := injection{config: c, input: input, received: received, pod: pod}
-	i.result.Owner = ownerOf(pod)
+	i.result.Owner, i.result.Metadata = ownerOf(pod), &pod.ObjectMeta
 	if input.Owner != nil {
 		i.result.Owner = *input.Owner
 	}

@@ -2,16 +2,13 @@ package webhook
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
 	"net/http"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -92,14 +89,14 @@ type Handler struct {
 	options Options
 	limit   *limiter
 	counts  counts
-	// refusals limits the lines about refused requests; unlogged counts those without one since the last line.
-	refusals *rate.Limiter
-	unlogged atomic.Int64
+	// refusals limits the lines about refused requests, failures those about pods that are not injected because of an
+	// error.
+	refusals, failures *lineLimit
 }
 
 const (
-	// refusalsLogged is the number of lines about refused requests in a second, and at once.
-	refusalsLogged = 3
+	// linesLogged is the number of lines about refused requests in a second, and at once, and of those about failures.
+	linesLogged = 3
 	// maxLogged is the size of what is logged of a request or an error, in bytes: senders are not authenticated.
 	maxLogged = 253
 )
@@ -111,7 +108,7 @@ func NewHandler(options Options) *Handler {
 	}
 	return &Handler{
 		options: options, limit: newLimiter(options.MaxConcurrent),
-		refusals: rate.NewLimiter(refusalsLogged, refusalsLogged),
+		refusals: newLineLimit(linesLogged), failures: newLineLimit(linesLogged),
 	}
 }
 
@@ -139,12 +136,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // logRefusal logs a refused request, unless there are too many.
 func (h *Handler) logRefusal(status int, from string, err error) {
-	if !h.refusals.Allow() {
-		h.unlogged.Add(1)
+	before, ok := h.refusals.allow()
+	if !ok {
 		return
 	}
 	h.options.Logger.Warn("a request to the webhook is refused", "status", status, "from", from, "error",
-		printable(err.Error(), maxLogged), "notLoggedBefore", h.unlogged.Swap(0))
+		printable(err.Error(), maxLogged), "notLoggedBefore", before)
 }
 
 // serve returns the answer to a request. A panic is an error.
@@ -243,9 +240,11 @@ func (h *Handler) review(request *admissionv1.AdmissionRequest, variables []inje
 // failed returns the answer for a pod about which the injector has failed.
 func (h *Handler) failed(request *admissionv1.AdmissionRequest, err error) *admissionv1.AdmissionResponse {
 	h.counts.fail()
-	h.options.Logger.Error("a pod is not injected because of an error", "namespace",
-		printable(request.Namespace, maxLogged), "pod", podName(request), "admitted", h.options.OnError != Deny, "error",
-		printable(err.Error(), maxLogged))
+	if before, ok := h.failures.allow(); ok {
+		h.options.Logger.Error("a pod is not injected because of an error", "namespace",
+			printable(request.Namespace, maxLogged), "pod", podName{request}, "admitted", h.options.OnError != Deny, "error",
+			printable(err.Error(), maxLogged), "notLoggedBefore", before)
+	}
 	text := "sluice injector: " + err.Error()
 	if h.options.OnError == Deny {
 		return &admissionv1.AdmissionResponse{Result: &metav1.Status{
@@ -268,36 +267,21 @@ func (h *Handler) note(request *admissionv1.AdmissionRequest, decided inject.Res
 		h.options.Meter.Skipped(string(decided.Reason.Code))
 	}
 	h.options.Logger.Debug("a pod was reviewed", "namespace", printable(request.Namespace, maxLogged), "pod",
-		podName(request), "injected", decided.Injected, "reason", string(decided.Reason.Code), "templates",
+		podName{request}, "injected", decided.Injected, "reason", string(decided.Reason.Code), "templates",
 		decided.Templates, "dryRun", dryRun(request))
 	if h.options.Events == nil || dryRun(request) {
 		return
 	}
-	var pod metav1.PartialObjectMetadata
-	if err := json.Unmarshal(request.Object.Raw, &pod); err != nil {
-		return // The injector has read it, so this does not happen; an Event is not worth a failure.
+	var pod metav1.ObjectMeta
+	if decided.Metadata != nil {
+		pod = *decided.Metadata
 	}
-	if pod.Name == "" {
-		pod.Name = request.Name
-	}
-	pod.Namespace = request.Namespace
+	pod.Name, pod.Namespace = cmp.Or(pod.Name, request.Name), request.Namespace
 	h.options.Events.Record(Decision{
-		Pod: pod.ObjectMeta, Injected: decided.Injected, Reason: decided.Reason, Templates: decided.Templates,
+		Pod: pod, Injected: decided.Injected, Reason: decided.Reason, Templates: decided.Templates,
 	})
 }
 
 func dryRun(request *admissionv1.AdmissionRequest) bool {
 	return request.DryRun != nil && *request.DryRun
-}
-
-// podName returns the name of a pod, or what its name begins with, for logs.
-func podName(request *admissionv1.AdmissionRequest) string {
-	if request.Name != "" {
-		return printable(request.Name, maxLogged)
-	}
-	var pod struct {
-		Metadata struct{ Name, GenerateName string }
-	}
-	_ = json.Unmarshal(request.Object.Raw, &pod) // One that does not parse has no name.
-	return printable(cmp.Or(pod.Metadata.Name, pod.Metadata.GenerateName), maxLogged)
 }

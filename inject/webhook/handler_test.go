@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluiceproxy/sluice/inject"
 	"github.com/sluiceproxy/sluice/inject/webhook"
@@ -26,7 +27,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // injector answers by a function.
 type injector func(inject.Input) (inject.Result, error)
 
-func (i injector) Inject(input inject.Input) (inject.Result, error) { return i(input) }
+func (i injector) Inject(input inject.Input) (inject.Result, error) {
+	result, err := i(input)
+	if err == nil && result.Metadata == nil {
+		var pod metav1.PartialObjectMetadata
+		if err := json.Unmarshal(input.Pod, &pod); err != nil {
+			return result, err
+		}
+		result.Metadata = &pod.ObjectMeta
+	}
+	return result, err
+}
 
 // fixed injects every pod.
 func fixed(inject.Input) (inject.Result, error) {

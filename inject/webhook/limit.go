@@ -75,8 +75,10 @@ func (l *limiter) read(w http.ResponseWriter, r *http.Request) (body []byte, lea
 		return nil, leave, err
 	}
 	from := http.MaxBytesReader(w, r.Body, maxBody)
-	body, err = io.ReadAll(io.LimitReader(from, smallBody+1))
-	if err == nil && len(body) > smallBody {
+	// The buffer need not grow for a body of the announced size.
+	small := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), smallBody)+bytes.MinRead))
+	_, err = small.ReadFrom(io.LimitReader(from, smallBody+1))
+	if body = small.Bytes(); err == nil && len(body) > smallBody {
 		ctx, cancel := context.WithDeadline(r.Context(), until)
 		defer cancel()
 		if l.large.Acquire(ctx, 1) != nil {
@@ -111,6 +113,16 @@ func readError(err error) error {
 // acquire waits for the turn of a review with a body of that size, in bytes. The caller must call release.
 func (l *limiter) acquire(ctx context.Context, size int64) (release func(), err error) {
 	needs := max(size*memoryFactor, leastMemory)
+	release = func() {
+		l.turns.Release(1)
+		l.memory.Release(needs)
+	}
+	if l.memory.TryAcquire(needs) {
+		if l.turns.TryAcquire(1) {
+			return release, nil
+		}
+		l.memory.Release(needs)
+	}
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	if l.memory.Acquire(ctx, needs) != nil {
@@ -120,10 +132,7 @@ func (l *limiter) acquire(ctx context.Context, size int64) (release func(), err 
 		l.memory.Release(needs)
 		return nil, errOverload()
 	}
-	return func() {
-		l.turns.Release(1)
-		l.memory.Release(needs)
-	}, nil
+	return release, nil
 }
 
 func errOverload() error {

@@ -64,3 +64,30 @@ func TestLogsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestLogsOfFailuresAreBounded wants few lines about pods that fail, with the number of those without one.
+func TestLogsOfFailuresAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &lines{}
+		h, count := handler(func(inject.Input) (inject.Result, error) {
+			return inject.Result{}, errors.New("a template fails")
+		}, func(o *webhook.Options) { o.Logger = log })
+		for range 500 {
+			post(h, "/inject", review())
+		}
+		if len(log.all) != 3 || strings.Count(count.all(), "reviewed failed") != 500 {
+			t.Errorf("%d lines about 500 pods", len(log.all))
+		}
+		post(h, "/inject", "{")
+		if last := log.all[len(log.all)-1]; !strings.Contains(last, "is refused") {
+			t.Errorf("a refusal after failures is not logged: %s", last)
+		}
+		timer := time.NewTimer(time.Second)
+		<-timer.C
+		post(h, "/inject", review())
+		last := log.all[len(log.all)-1]
+		if !strings.Contains(last, "notLoggedBefore 497") || !strings.Contains(last, "pod web") {
+			t.Error(last)
+		}
+	})
+}
