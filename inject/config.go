@@ -173,7 +173,7 @@ func (p *parser) compile(root *document.Node) (*Configuration, error) {
 		policy: policy(strings.ToLower(p.given.Policy)), istioKeys: p.given.IstioKeys,
 		hostNetwork: p.given.InjectHostNetwork, revision: p.given.Revision, ignored: map[string]bool{},
 		annotations: p.given.InjectedAnnotations, templates: map[string]*compiled{}, defaults: p.given.DefaultTemplates,
-		aliases: p.given.Aliases, values: map[string]any{},
+		aliases: p.given.Aliases, values: map[string]any{}, results: newResults(p.source.data, p.valuesSource.data),
 	}
 	if values, ok := plain(p.values).(map[string]any); ok {
 		c.values = values

@@ -3,8 +3,10 @@ package inject_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -119,7 +121,7 @@ func FuzzConfiguration(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, config, values []byte) { _, _ = inject.Parse(config, values) })
 }
 
-// BenchmarkInject is one pod with the sidecar.
+// BenchmarkInject is one pod with the sidecar, of another name each time.
 func BenchmarkInject(b *testing.B) {
 	config := parse(b, "policy: enabled\ndefaultTemplates: [sidecar]\n")
 	data, err := os.ReadFile("testdata/pods/plain.yaml")
@@ -127,8 +129,12 @@ func BenchmarkInject(b *testing.B) {
 		b.Fatal(err)
 	}
 	in := input(b, string(data))
+	pod := string(in.Pod)
+	number := 0
 	b.ReportAllocs()
 	for b.Loop() {
+		number++
+		in.Pod = []byte(strings.Replace(pod, `"metadata":{`, fmt.Sprintf(`"metadata":{"uid":"%d",`, number), 1))
 		if _, err := config.Inject(in); err != nil {
 			b.Fatal(err)
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/inject/jsonpatch"
 )
 
-// Configuration is a compiled, immutable configuration. It is safe for concurrent use.
+// Configuration is a compiled, immutable configuration, with its results for the last pods. It is safe for concurrent
+// use.
 type Configuration struct {
 	policy        policy
 	istioKeys     bool
@@ -24,6 +25,7 @@ type Configuration struct {
 	defaults      []string
 	aliases       map[string][]string
 	values        map[string]any
+	results       *results
 }
 
 // Input is a pod with what is known about its request.
@@ -67,6 +69,20 @@ type Result struct {
 // Inject decides whether a pod is injected, and returns the patch. It fails for JSON that is no pod, for annotations
 // with malformed values, for an unknown template, and when a template fails on this pod or renders what is no pod.
 func (c *Configuration) Inject(input Input) (Result, error) {
+	key, keeps := c.results.key(&input)
+	if keeps {
+		if known, ok := c.results.get(key); ok {
+			return known, nil
+		}
+	}
+	result, err := c.inject(input)
+	if keeps && err == nil {
+		c.results.add(key, result, c.opaque(result.Templates))
+	}
+	return result, err
+}
+
+func (c *Configuration) inject(input Input) (Result, error) {
 	received, err := decodeObject(input.Pod)
 	if err != nil {
 		return Result{}, fmt.Errorf("the pod cannot be read: %w", err)

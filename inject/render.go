@@ -56,7 +56,9 @@ type compiled struct {
 	*gotemplate.Template
 	// changes is whether a function of the template may change the values.
 	changes bool
-	texts   parsedTexts
+	// ships is whether it is one of those that ship.
+	ships bool
+	texts parsedTexts
 }
 
 // changing matches the functions of sprig that change their first argument.
@@ -74,7 +76,7 @@ func compileTemplate(text string) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &compiled{template, changing.MatchString(text), newParsedTexts()}, nil
+	return &compiled{Template: template, changes: changing.MatchString(text), texts: newParsedTexts()}, nil
 }
 
 // fragment is what a template has rendered: a part of a pod.

@@ -40,6 +40,7 @@ func (c *Configuration) addShipped(name string, values *document.Node) []fault {
 	if c.templates[name], err = compileTemplate(string(text)); err != nil {
 		return []fault{{reason: fmt.Sprintf("template %q: %v", name, err)}}
 	}
+	c.templates[name].ships = true
 	defaults, err := fs.ReadFile(shipped, "templates/values.yaml")
 	if err != nil {
 		return []fault{{reason: err.Error()}}
