@@ -63,7 +63,8 @@ type api struct {
 
 	mu       sync.Mutex
 	policies []string
-	proven   chan struct{} // receives when the policy is Fail
+	replicas map[string]bool // the names of the Leases
+	proven   chan struct{}   // receives when the policy is Fail
 }
 
 func newAPI(t *testing.T) *api {
@@ -78,7 +79,7 @@ func newAPI(t *testing.T) *api {
 	}
 	a := &api{
 		Server: clienttest.New(t), next: transport, codecs: serializer.NewCodecFactory(types),
-		proven: make(chan struct{}, 1),
+		replicas: map[string]bool{}, proven: make(chan struct{}, 1),
 	}
 	a.Serve(webhooks, "MutatingWebhookConfiguration")
 	a.Serve(leases, "Lease")
@@ -100,6 +101,9 @@ func (a *api) set(policy admissionv1.FailurePolicyType) {
 
 // lease puts a Lease that was renewed just now.
 func (a *api) lease(of string) {
+	a.mu.Lock()
+	a.replicas[of] = true
+	a.mu.Unlock()
 	now, seconds := metav1.NowMicro(), int32(60)
 	a.Put(leases, &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
@@ -107,6 +111,20 @@ func (a *api) lease(of string) {
 		},
 		Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: &seconds},
 	})
+}
+
+// hasLease reports whether there is a Lease, and remove removes it.
+func (a *api) hasLease(of string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.replicas[of]
+}
+
+func (a *api) remove(of string) {
+	a.mu.Lock()
+	delete(a.replicas, of)
+	a.mu.Unlock()
+	a.Delete(leases, "sluice", of)
 }
 
 // written returns the policies that were written, in their order.
@@ -157,9 +175,22 @@ func (a *api) write(w http.ResponseWriter, method, at string, body []byte) error
 		pod.Annotations[webhook.CanaryResultAnnotation] = pod.Annotations[webhook.CanaryAnnotation]
 		return json.NewEncoder(w).Encode(pod)
 	case method == http.MethodPatch && strings.Contains(at, "/leases/"):
-		a.lease(of) // There is one, or it is created: a patch of none is no concern here.
+		if !a.hasLease(of) {
+			w.WriteHeader(http.StatusNotFound)
+			return json.NewEncoder(w).Encode(metav1.Status{
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+				Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound,
+			})
+		}
+		a.lease(of)
+	case method == http.MethodPost && of == "leases":
+		object, _, err := a.codecs.UniversalDeserializer().Decode(body, nil, nil)
+		if err != nil {
+			return err
+		}
+		a.lease(object.(*coordinationv1.Lease).Name) //nolint:forcetypeassert // Nothing else is posted there.
 	case method == http.MethodDelete && strings.Contains(at, "/leases/"):
-		a.Delete(leases, "sluice", of)
+		a.remove(of)
 	case method == http.MethodPatch && of == name:
 		var patch admissionv1.MutatingWebhookConfiguration
 		if err := json.Unmarshal(body, &patch); err != nil {
@@ -242,18 +273,22 @@ func TestListenerFailureSetsThePolicyBack(t *testing.T) {
 	}
 }
 
+// own is the Lease of the injector of a test.
+const own = name + "-web-0-u-1"
+
+// setPod sets what the downward API tells of the pod.
+func setPod(t *testing.T) {
+	t.Helper()
+	t.Setenv("POD_NAME", "web.0")
+	t.Setenv("POD_UID", "U-1")
+}
+
 // TestLeases has Leases of other processes when the injector stops: that of the same pod before it was started again
-// does not count, and that of another pod does.
+// does not count, and that of another pod does, also of one with the same name.
 func TestLeases(t *testing.T) {
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for of, want := range map[string]string{
-		name + "-" + strings.ToLower(host): "Fail Ignore",
-		name + "-another":                  "Fail",
-	} {
-		t.Run(want, func(t *testing.T) {
+	setPod(t)
+	for of, want := range map[string]string{own: "Fail Ignore", name + "-web-0-u-2": "Fail"} {
+		t.Run(of, func(t *testing.T) {
 			a := newAPI(t)
 			a.lease(of)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -265,6 +300,29 @@ func TestLeases(t *testing.T) {
 			if got := a.written(); got != want {
 				t.Errorf("the policies are %s", got)
 			}
+			if a.hasLease(own) {
+				t.Error("its own Lease is left")
+			}
 		})
+	}
+}
+
+// TestLeaseIsCreatedAgain wants a Lease when there is none: at the start, and when something has removed it.
+func TestLeaseIsCreatedAgain(t *testing.T) {
+	setPod(t)
+	a := newAPI(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, ended := a.start(ctx, t)
+	for _, when := range []string{"at the start", "after it was removed"} {
+		if !a.hasLease(own) {
+			t.Errorf("there is no Lease %s", when)
+		}
+		a.remove(own)
+		a.set(admissionv1.Ignore) // The injector sees that, and renews its Lease before it writes the policy.
+		<-a.proven
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

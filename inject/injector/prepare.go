@@ -2,7 +2,6 @@ package injector
 
 import (
 	"fmt"
-	"os"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -78,12 +77,12 @@ func (i *Injector) register() error {
 	if err != nil {
 		return err
 	}
-	host, err := os.Hostname()
+	identity, err := registration.Identity()
 	if err != nil {
-		return fmt.Errorf("enforce: the name of this host, which names its Lease: %w", err)
+		return fmt.Errorf("enforce: the name of the Lease of this replica: %w", err)
 	}
 	i.enforcer = registration.NewEnforcer(registration.EnforcerOptions{
-		Registration: i.registration, Replicas: registration.NewReplicas(leases, service, host), Pods: pods,
+		Registration: i.registration, Replicas: registration.NewReplicas(leases, service, identity), Pods: pods,
 		Canary: registration.Canary{Namespace: config.Enforce.Namespace, Labels: config.Enforce.Labels},
 		Ready:  i.Ready, Meter: i.options.Meter, Logger: i.options.Logger,
 	})

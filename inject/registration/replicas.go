@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -35,23 +34,12 @@ type Replicas struct {
 	cleaned       bool
 }
 
-// NewReplicas returns the replicas of a Service. The client is that of coordination.k8s.io/v1. The host is the name of
-// the host of this replica, which in a cluster is that of its pod: a container that is started again takes over the
-// Lease of the one before. Replicas on the same host are one. Its methods are called one after the other.
-func NewReplicas(client rest.Interface, service Service, host string) *Replicas {
+// NewReplicas returns the replicas of a Service. The client is that of coordination.k8s.io/v1, the identity that of this
+// process (see Identity). Its methods are called one after the other.
+func NewReplicas(client rest.Interface, service Service, identity string) *Replicas {
 	return &Replicas{
-		client: client, namespace: service.Namespace, of: service.Name, name: service.Name + "-" + label(host),
+		client: client, namespace: service.Namespace, of: service.Name, name: service.Name + "-" + identity,
 	}
-}
-
-// label returns the name of a host as a part of the name of an object.
-func label(host string) string {
-	return strings.Trim(strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(host)), "-")
 }
 
 // Renew creates or renews the Lease of this replica.
@@ -97,7 +85,8 @@ func (r *Replicas) remove(ctx context.Context, name string) error {
 	return r.client.Delete().Namespace(r.namespace).Resource(leases).Name(name).MaxRetries(0).Do(ctx).Error()
 }
 
-// Others returns the number of other replicas that have renewed their Lease in time.
+// Others returns the number of other replicas that have renewed their Lease in time. One that has crashed counts until
+// its Lease ends, a minute after it was renewed.
 func (r *Replicas) Others(ctx context.Context) (int, error) {
 	all, err := r.list(ctx)
 	if err != nil {
