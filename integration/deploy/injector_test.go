@@ -24,11 +24,14 @@ func injectorOf(all objects) objects {
 // in a file there, and in flags here.
 func TestChartInjectorMatchesTheManifests(t *testing.T) {
 	t.Parallel()
-	chart := injectorOf(plain(t, render(t, `injector.enabled=true`)))
+	chart := injectorOf(plain(t, render(t, `injector={"enabled":true,"networkPolicy":{"enabled":true}}`)))
 	delete(chart, "ConfigMap sluice/sluice-injector-options")
 	manifests := objects{}
-	for _, file := range []string{"serviceaccount", "rbac", "configuration", "service", "deployment", "webhook"} {
-		for key, one := range parse(t, file, read(t, "../../deploy/kubernetes/injector/"+file+".yaml")) {
+	for _, file := range []string{
+		"injector/serviceaccount", "injector/rbac", "injector/configuration", "injector/service", "injector/deployment",
+		"injector/webhook", "injector-networkpolicy/networkpolicy",
+	} {
+		for key, one := range parse(t, file, read(t, "../../deploy/kubernetes/"+file+".yaml")) {
 			manifests[key] = one
 		}
 	}
@@ -126,6 +129,19 @@ func TestChartInjector(t *testing.T) {
 				return said(webhook.at("webhooks", 0, "namespaceSelector", "matchLabels", "inject"),
 					webhook.at("webhooks", 0, "namespaceSelector", "matchExpressions", 0, "values"))
 			}, "yes [sluice kube-system kube-public kube-node-lease]",
+		},
+		"no NetworkPolicy": {
+			[]string{`injector.enabled=true`},
+			func(_ *testing.T, all objects) any { return all["NetworkPolicy sluice/sluice-injector"] == nil }, true,
+		},
+		"peers": {
+			[]string{`injector={"enabled":true,"networkPolicy":{"enabled":true,"from":[{"ipBlock":{"cidr":"10.0.0.1/32"}}],` +
+				`"metricsFrom":[{"podSelector":{}}]}}`},
+			func(_ *testing.T, all objects) any {
+				policy := all["NetworkPolicy sluice/sluice-injector"]
+				return said(policy.at("spec", "ingress", 0, "ports", 0, "port"), policy.at("spec", "ingress", 0, "from"),
+					policy.at("spec", "ingress", 1, "ports", 0, "port"), policy.at("spec", "ingress", 1, "from"))
+			}, "https [map[ipBlock:map[cidr:10.0.0.1/32]]] status [map[podSelector:map[]]]",
 		},
 		"another namespace": {
 			[]string{`injector.enabled=true`, `namespaceOverride="other"`},
