@@ -24,10 +24,18 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// BenchmarkReviews sends reviews of new pods over TLS, 50 a second on few connections, as an API server does, to an
-// injector with the configuration that ships, and reports the latency and the CPU time of the process for a pod. Run
-// it with -benchtime=500x for 10 s.
+// BenchmarkReviews sends reviews of new pods over TLS and HTTP/1.1, 50 a second on few connections, as an API server does,
+// to an injector with the configuration that ships, and reports the latency and the CPU time of the process for a pod.
+// The pods are of one workload and differ in the name of the volume with their token, or each is of its own workload.
+// Run it with -benchtime=500x for 10 s.
 func BenchmarkReviews(b *testing.B) {
+	b.Run("workload", func(b *testing.B) { benchmarkReviews(b, "abcde") })
+	b.Run("workloads", func(b *testing.B) { benchmarkReviews(b, "6d4cf") })
+}
+
+// benchmarkReviews sends reviews that differ in five characters.
+func benchmarkReviews(b *testing.B, differs string) {
+	b.Helper()
 	config := filepath.Join(b.TempDir(), "config")
 	if err := os.WriteFile(config, []byte("policy: enabled\ndefaultTemplates: [sidecar]\n"), 0o600); err != nil {
 		b.Fatal(err)
@@ -43,14 +51,18 @@ func BenchmarkReviews(b *testing.B) {
 		func() string { return "the injector is not ready" })
 	place := "https://" + address + "/inject"
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12},
-		ForceAttemptHTTP2: true,
+		TLSClientConfig:     &tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12},
+		MaxIdleConnsPerHost: 25,
 	}
 	b.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport, Timeout: timeout}
-	body := reviewOf(b, largePod())
+	text, number := string(reviewOf(b, largePod())), 0
+	body := func() []byte {
+		number++
+		return []byte(strings.ReplaceAll(text, differs, fmt.Sprintf("%05d", number)))
+	}
 	for range 50 { // The first ones open the connection, and load what is needed once.
-		if err := review(b, client, place, body); err != nil {
+		if err := review(b, client, place, body()); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -63,9 +75,9 @@ func BenchmarkReviews(b *testing.B) {
 	before := processorTime(b, injector.PID())
 	for b.Loop() {
 		<-ticker.C
-		began := time.Now()
+		began, one := time.Now(), body()
 		pending.Go(func() {
-			err := review(b, client, place, body)
+			err := review(b, client, place, one)
 			mu.Lock()
 			defer mu.Unlock()
 			took = append(took, time.Since(began))
