@@ -48,7 +48,7 @@ type Input struct {
 // KeyValue is a variable.
 type KeyValue struct{ Key, Value string }
 
-// Result is what becomes of a pod.
+// Result is what becomes of a pod. Templates and Metadata may be shared with other results and must not be changed.
 type Result struct {
 	// Injected is whether Patch changes the pod.
 	Injected bool

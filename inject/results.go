@@ -21,8 +21,8 @@ const (
 	placeholder = "\x00"
 )
 
-// results keeps the results for the last pods: those of a workload are the same until its templates change. An injection
-// depends on its input and the configuration alone, and templates cannot read the time, random numbers or the
+// results keeps the results for the last pods: those of a workload are the same until its pod template changes. An
+// injection depends on its input and the configuration alone, and templates cannot read the time, random numbers or the
 // environment. It is safe for concurrent use.
 type results struct {
 	kept *lru.Cache
@@ -79,7 +79,8 @@ func volumeIn(pod []byte) string {
 			return ""
 		}
 		found := string(rest[at:end])
-		if name != "" && found != name || strings.Trim(found[len(tokenVolume):], "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		other := strings.Trim(found[len(tokenVolume):], "abcdefghijklmnopqrstuvwxyz0123456789")
+		if name != "" && found != name || other != "" {
 			return ""
 		}
 		name, rest = found, rest[end:]

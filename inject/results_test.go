@@ -40,7 +40,7 @@ func TestKeptResults(t *testing.T) {
 				strings.ReplaceAll(podWithToken, "abcde", "ABCDE"),
 				strings.ReplaceAll(podWithToken, "kube-api-access-abcde", "x"),
 				strings.ReplaceAll(podWithToken, `"app":"web"`, `"name":"kube-api-access-abcde"`),
-				strings.ReplaceAll(strings.ReplaceAll(podWithToken, `"app":"web"`, `"name":"kube-api-access-abcde"`), "abcde", "vwxyz"),
+				strings.NewReplacer(`"app":"web"`, `"name":"kube-api-access-vwxyz"`, "abcde", "vwxyz").Replace(podWithToken),
 				strings.ReplaceAll(podWithToken, `"app":"web"`, `"virtual-env":"kube-api-access-abcde"`),
 			} {
 				for _, in := range []inject.Input{

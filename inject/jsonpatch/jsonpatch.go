@@ -62,7 +62,7 @@ func Difference(from, to any) []Operation {
 	return d.operations
 }
 
-// differ compares values. Most values of two objects are equal, so that a path becomes a string only where they are not.
+// differ compares values. Most values of two objects are equal: a path becomes a string only where they are not.
 type differ struct {
 	path       []byte // of the values that are compared
 	operations []Operation

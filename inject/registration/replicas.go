@@ -34,8 +34,8 @@ type Replicas struct {
 	cleaned       bool
 }
 
-// NewReplicas returns the replicas of a Service. The client is that of coordination.k8s.io/v1, the identity that of this
-// process (see Identity). Its methods are called one after the other.
+// NewReplicas returns the replicas of a Service. The client is that of coordination.k8s.io/v1, the identity that of
+// this process (see Identity). Its methods are called one after the other.
 func NewReplicas(client rest.Interface, service Service, identity string) *Replicas {
 	return &Replicas{
 		client: client, namespace: service.Namespace, of: service.Name, name: service.Name + "-" + identity,

@@ -24,10 +24,10 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// BenchmarkReviews sends reviews of new pods over TLS and HTTP/1.1, 50 a second on few connections, as an API server does,
-// to an injector with the configuration that ships, and reports the latency and the CPU time of the process for a pod.
-// The pods are of one workload and differ in the name of the volume with their token, or each is of its own workload.
-// Run it with -benchtime=500x for 10 s.
+// BenchmarkReviews sends reviews of new pods over TLS and HTTP/1.1, 50 a second on few connections, as an API server
+// does, to an injector with the configuration that ships, and reports the latency and the CPU time of the process for a
+// pod. The pods are of one workload and differ in the name of the volume with their token, or each is of its own
+// workload. Run it with -benchtime=500x for 10 s.
 func BenchmarkReviews(b *testing.B) {
 	b.Run("workload", func(b *testing.B) { benchmarkReviews(b, "abcde") })
 	b.Run("workloads", func(b *testing.B) { benchmarkReviews(b, "6d4cf") })
