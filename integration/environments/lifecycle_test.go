@@ -123,10 +123,8 @@ func TestTwoObjects(t *testing.T) {
 		deployment("web", "dev.a", "1"))
 	f.Deployed("shop/web-dev-x")
 	f.becomes("web", "dev.a", "web-dev-a")
-	f.Until("VirtualEnvironment", "shop/demo", "older than a second", func(one *unstructured.Unstructured) bool {
-		probe := f.clock()
-		return probe > one.GetCreationTimestamp().Unix()
-	})
+	created := f.Get("VirtualEnvironment", "shop/demo").GetCreationTimestamp().Unix()
+	f.until("the next second", func() bool { return f.clock() > created })
 	f.Apply(other)
 	f.warned("another", "is not applied, since VirtualEnvironment shop/demo of the same namespace is older")
 	f.expect("web", "dev.a", "web-dev-a")
