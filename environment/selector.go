@@ -54,6 +54,8 @@ type Selector struct {
 	// subsets are the indexes by tag, and longest is the length of the longest of these.
 	subsets map[string]int
 	longest int
+	// lengths has the lengths of these tags: a part of another length needs no lookup.
+	lengths [MaxTag + 1]bool
 	// standard is the index of the default subset, or NoSubset.
 	standard int
 	fallback string
@@ -116,6 +118,7 @@ func (s *Selector) index(config *dynamic.Environment) error {
 		}
 		s.subsets[tag] = i
 		s.longest = max(s.longest, len(tag))
+		s.lengths[len(tag)] = true
 	}
 	if place, ok := s.subsets[config.Default]; ok {
 		s.standard = place
@@ -216,8 +219,10 @@ func (s *Selector) nearest(tag string, subsets Existence) Choice {
 		tag, reason = up(tag[:s.longest+1], s.splitter), Ancestor
 	}
 	for tag != "" {
-		if place, ok := s.subsets[tag]; ok && subsets.Exists(place) {
-			return Choice{Subset: place, Reason: reason}
+		if s.lengths[len(tag)] {
+			if place, ok := s.subsets[tag]; ok && subsets.Exists(place) {
+				return Choice{Subset: place, Reason: reason}
+			}
 		}
 		tag, reason = up(tag, s.splitter), Ancestor
 	}

@@ -35,9 +35,8 @@ func (c *sliceCache) build(e *entry) []sent {
 			continue
 		}
 		sets = append(sets, sent{port: port.Port, endpoints: all, division: c.divide(e, port.Port, tags)})
-		byTag := c.pods.byTag(e, all)
-		for _, tag := range tags {
-			sets = append(sets, sent{port: port.Port, tag: tag, endpoints: byTag[tag]})
+		for i, endpoints := range c.pods.byTag(e, tags, all) {
+			sets = append(sets, sent{port: port.Port, tag: tags[i], endpoints: endpoints})
 		}
 	}
 	return sets

@@ -136,6 +136,10 @@ func (c *sliceCache) touchAll(namespace, kind string) {
 
 // follow notes which pods are behind a Service now.
 func (p *podTags) follow(one *entry) {
+	pods := p.behind(one)
+	if slices.Equal(pods, one.pods) {
+		return
+	}
 	for _, uid := range one.pods {
 		users := p.users[uid]
 		if at := slices.Index(users, one); at >= 0 {
@@ -145,21 +149,27 @@ func (p *podTags) follow(one *entry) {
 			delete(p.users, uid)
 		}
 	}
-	one.pods = nil
-	if p.namespaces[one.of.namespace] == nil {
-		return
+	one.pods = pods
+	for _, uid := range pods {
+		p.users[uid] = append(p.users[uid], one)
 	}
-	seen := map[types.UID]struct{}{}
+}
+
+// behind returns the pods of a Service in a namespace with a policy, in the order of its slices. A pod that is in two
+// slices is there twice.
+func (p *podTags) behind(one *entry) []types.UID {
+	if p.namespaces[one.of.namespace] == nil {
+		return nil
+	}
+	pods := make([]types.UID, 0, len(one.pods)+1)
 	for _, slice := range one.slices {
 		for i := range slice.Endpoints {
-			uid := types.UID(podUID(slice.Endpoints[i].TargetRef))
-			if _, again := seen[uid]; uid != "" && !again {
-				seen[uid] = struct{}{}
-				one.pods = append(one.pods, uid)
-				p.users[uid] = append(p.users[uid], one)
+			if uid := types.UID(podUID(slice.Endpoints[i].TargetRef)); uid != "" {
+				pods = append(pods, uid)
 			}
 		}
 	}
+	return pods
 }
 
 // tags returns the tags of the pods behind a Service that are not terminating, ready or not, sorted.
@@ -168,26 +178,41 @@ func (p *podTags) tags(one *entry) []string {
 	if policy == nil || len(one.pods) == 0 {
 		return nil
 	}
-	byPod, found := p.byLabel[policy.Label], map[string]struct{}{}
+	byPod, found := p.byLabel[policy.Label], make([]string, 0, len(one.pods))
 	for _, slice := range one.slices {
 		for i := range slice.Endpoints {
 			endpoint := &slice.Endpoints[i]
 			tag := byPod[types.UID(podUID(endpoint.TargetRef))].tag
 			if tag != "" && !is(endpoint.Conditions.Terminating) {
-				found[tag] = struct{}{}
+				found = append(found, tag)
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
-// byTag divides endpoints by the tags of their pods. Those whose pod is not known, or has no tag, are left out.
-func (p *podTags) byTag(one *entry, all []dynamic.Endpoint) map[string][]dynamic.Endpoint {
+// byTag divides endpoints by the tags of their pods, in the order of the tags. Those whose pod has none of them, or is not
+// known, are left out.
+func (p *podTags) byTag(one *entry, tags []string, all []dynamic.Endpoint) [][]dynamic.Endpoint {
 	byPod := p.byLabel[p.namespaces[one.of.namespace].Label]
-	divided := map[string][]dynamic.Endpoint{}
+	places, counts := make([]int, len(all)), make([]int, len(tags))
 	for i := range all {
+		places[i] = -1
 		if tag := byPod[types.UID(all[i].UID)].tag; tag != "" && all[i].UID != "" {
-			divided[tag] = append(divided[tag], all[i])
+			if place, ok := slices.BinarySearch(tags, tag); ok {
+				places[i] = place
+				counts[place]++
+			}
+		}
+	}
+	memory, divided := make([]dynamic.Endpoint, len(all)), make([][]dynamic.Endpoint, len(tags))
+	for place, count := range counts {
+		divided[place], memory = memory[:0:count], memory[count:]
+	}
+	for i, place := range places {
+		if place >= 0 {
+			divided[place] = append(divided[place], all[i])
 		}
 	}
 	return divided
@@ -200,8 +225,8 @@ func (c *sliceCache) divide(one *entry, port int32, tags []string) division {
 	if policy.Environment.Strict {
 		now.known = slices.Sorted(maps.Keys(c.pods.known[scope{one.of.namespace, policy.Label}]))
 	}
-	if before := find(one.sent, 0, port, ""); before != nil && before.division.equal(now) {
-		return before.division
+	if before := find(one.sent, 0, port, ""); before >= 0 && one.sent[before].division.equal(now) {
+		return one.sent[before].division
 	}
 	environment, key := *policy.Environment, c.key(one, port)
 	environment.Service, environment.Tags = key, now.known

@@ -276,9 +276,9 @@ func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.En
 	// Both lists have the same order, unless ports were reordered: the search begins behind the last find.
 	next := 0
 	for i := range now {
-		before := find(one.sent, next, now[i].port, now[i].tag)
-		if before != nil {
-			next = before.index + 1
+		var before *sent
+		if at := find(one.sent, next, now[i].port, now[i].tag); at >= 0 {
+			before, next = &one.sent[at], at+1
 		}
 		reused, redivided := now[i].reuse(before)
 		if redivided {
@@ -294,8 +294,8 @@ func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.En
 	next = 0
 	for i := range one.sent {
 		gone := &one.sent[i]
-		if still := find(now, next, gone.port, gone.tag); still != nil {
-			next = still.index + 1
+		if still := find(now, next, gone.port, gone.tag); still >= 0 {
+			next = still + 1
 			continue
 		}
 		if gone.division.environment != nil {
@@ -307,25 +307,19 @@ func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.En
 	return sets
 }
 
-// found is a set in a list.
-type found struct {
-	*sent
-	index int
-}
-
-// find returns the set of a port and a tag in a list, beginning at an index; nil if there is none.
-func find(list []sent, from int, port int32, tag string) *found {
+// find returns the index of the set of a port and a tag in a list, beginning at an index; -1 if there is none.
+func find(list []sent, from int, port int32, tag string) int {
 	for i := range list {
 		if at := (from + i) % len(list); list[at].port == port && list[at].tag == tag {
-			return &found{&list[at], at}
+			return at
 		}
 	}
-	return nil
+	return -1
 }
 
 // reuse takes over endpoints that are equal to those that were sent before. It reports whether they are, and whether the
 // port is divided in another way.
-func (s *sent) reuse(before *found) (reused, redivided bool) {
+func (s *sent) reuse(before *sent) (reused, redivided bool) {
 	if before == nil {
 		return false, s.division.environment != nil
 	}
