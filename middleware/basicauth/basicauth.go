@@ -91,6 +91,7 @@ func (b *BasicAuth) Counts() map[string]uint64 {
 func (b *BasicAuth) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user := b.admit(w, r); user != nil {
+			telemetry.RecordFrom(r.Context()).Authenticated = true
 			b.identity.Set(r, user.name)
 			next.ServeHTTP(w, r)
 		}

@@ -88,6 +88,7 @@ func (d *DigestAuth) Counts() map[string]uint64 {
 func (d *DigestAuth) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user := d.admit(w, r); user != nil {
+			telemetry.RecordFrom(r.Context()).Authenticated = true
 			d.identity.Set(r, user.name)
 			next.ServeHTTP(w, r)
 		}

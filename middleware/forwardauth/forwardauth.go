@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/guard"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // ForwardAuth is one configured forwardAuth.
@@ -89,6 +90,7 @@ func (f *ForwardAuth) Wrap(next http.Handler) http.Handler {
 			return
 		}
 		f.counts.passed.Add(1)
+		telemetry.RecordFrom(r.Context()).Authenticated = true
 		f.settings.identity.apply(r, granted)
 		f.settings.cookies.serve(w, r, next, granted)
 	})

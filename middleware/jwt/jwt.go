@@ -165,6 +165,7 @@ func (j *JWT) Wrap(next http.Handler) http.Handler {
 			j.refuse(w, r, refused)
 			return
 		}
+		telemetry.RecordFrom(r.Context()).Authenticated = true
 		j.extractors.clean(r, token)
 		j.headers.set(r, found.values)
 		next.ServeHTTP(w, r)

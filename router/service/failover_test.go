@@ -438,6 +438,7 @@ func TestTheRecordIsTheFallbacks(t *testing.T) {
 				record := telemetry.RecordFrom(r.Context())
 				record.Service, record.Endpoint, record.Reason, record.Released = "main", "192.0.2.1:80", "refused", released.main
 				record.Tries++
+				record.Authenticated = true // by a middleware of the main service alone
 				record.Status = http.StatusBadGateway
 				w.WriteHeader(http.StatusBadGateway)
 			}),

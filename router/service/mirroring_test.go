@@ -134,7 +134,7 @@ func TestAMirrorGetsTheRequestAsItCame(t *testing.T) {
 			r.Header.Del("User-Agent")
 			ctx := telemetry.WithRecord(r.Context(), &telemetry.Record{
 				Client: "192.0.2.7", Method: "POST", Router: "r@file",
-				Tries: 3,
+				Tries: 3, Authenticated: true,
 			})
 			m.ServeHTTP(w, r.WithContext(forwarded.KeepForwardedFor(ctx)))
 		}))
@@ -160,7 +160,7 @@ func TestAMirrorGetsTheRequestAsItCame(t *testing.T) {
 		want := seen{
 			Method: "POST", Host: "x.test", URI: "/path?q=1", Body: "question", Length: 8,
 			Header: http.Header{"Accept": {"text/plain"}, "Accept-Encoding": {"x"}},
-			Record: telemetry.Record{Client: "192.0.2.7", Method: "POST", Router: "r@file"}, Limited: true,
+			Record: telemetry.Record{Client: "192.0.2.7", Method: "POST", Router: "r@file", Authenticated: true}, Limited: true,
 			KeepsForwardedFor: true,
 		}
 		if chunked {

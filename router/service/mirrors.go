@@ -113,6 +113,7 @@ func newOriginal(r *http.Request) *original {
 		record: telemetry.Record{
 			Method: seen.Method, Host: seen.Host, Path: seen.Path, Client: seen.Client, Protocol: seen.Protocol,
 			Entrypoint: seen.Entrypoint, Router: seen.Router, Generation: seen.Generation,
+			Authenticated: seen.Authenticated,
 		},
 	}
 	o.request.Body, o.request.ContentLength, o.request.TransferEncoding = http.NoBody, 0, nil
