@@ -95,8 +95,10 @@ func TestVerify(t *testing.T) {
 		{"a changed signature", header, string(flipped), mine, before, environment.ErrSignature},
 		{"an expiry with a sign", header, parts[0] + "~+1800000000~" + parts[2], mine, before, environment.ErrMalformed},
 		{"an expiry with a zero", header, parts[0] + "~01800000000~" + parts[2], mine, before, environment.ErrMalformed},
-		{"an expiry beyond int64", header, parts[0] + "~9999999999999999999~" + parts[2], mine, before,
-			environment.ErrMalformed},
+		{
+			"an expiry beyond int64", header, parts[0] + "~9999999999999999999~" + parts[2], mine, before,
+			environment.ErrMalformed,
+		},
 		{"no expiry", header, parts[0] + "~~" + parts[2], mine, before, environment.ErrMalformed},
 		{"a negative expiry", header, parts[0] + "~-1~" + parts[2], mine, before, environment.ErrMalformed},
 		{"no signature", header, parts[0] + "~" + parts[1] + "~", mine, before, environment.ErrMalformed},
