@@ -18,6 +18,9 @@ const (
 	ExistsReady = "ready"
 )
 
+// DefaultEnvironmentHeader is the header with the tag by default.
+const DefaultEnvironmentHeader = "X-Virtual-Env"
+
 // DefaultEnvironmentPlaceholder is the text that stands for the tag in the pattern of an alias.
 const DefaultEnvironmentPlaceholder = "(@)"
 
@@ -73,7 +76,7 @@ type EnvironmentAlias struct {
 
 // SetDefaults sets the header X-Virtual-Env, the splitter ".", the fallback default and the existence by pods.
 func (e *Environment) SetDefaults() {
-	e.Header, e.Splitter, e.Fallback, e.Exists = "X-Virtual-Env", ".", FallbackDefault, ExistsPods
+	e.Header, e.Splitter, e.Fallback, e.Exists = DefaultEnvironmentHeader, ".", FallbackDefault, ExistsPods
 }
 
 // SetDefaults sets the placeholder (@).

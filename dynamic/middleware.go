@@ -2,34 +2,35 @@ package dynamic
 
 // Middleware changes or decides on requests on their way (http.middlewares.<name>). Exactly one kind is set.
 type Middleware struct {
-	AddPrefix         *AddPrefix         `json:"addPrefix,omitempty"`
-	StripPrefix       *StripPrefix       `json:"stripPrefix,omitempty"`
-	StripPrefixRegex  *StripPrefixRegex  `json:"stripPrefixRegex,omitempty"`
-	ReplacePath       *ReplacePath       `json:"replacePath,omitempty"`
-	ReplacePathRegex  *ReplacePathRegex  `json:"replacePathRegex,omitempty"`
-	Chain             *Chain             `json:"chain,omitempty"`
-	IPWhiteList       *IPWhiteList       `json:"ipWhiteList,omitempty"`
-	IPAllowList       *IPAllowList       `json:"ipAllowList,omitempty"`
-	Headers           *Headers           `json:"headers,omitempty"`
-	Errors            *ErrorPage         `json:"errors,omitempty"`
-	RateLimit         *RateLimit         `json:"rateLimit,omitempty"`
-	RedirectRegex     *RedirectRegex     `json:"redirectRegex,omitempty"`
-	RedirectScheme    *RedirectScheme    `json:"redirectScheme,omitempty"`
-	BasicAuth         *BasicAuth         `json:"basicAuth,omitempty"`
-	DigestAuth        *DigestAuth        `json:"digestAuth,omitempty"`
-	ForwardAuth       *ForwardAuth       `json:"forwardAuth,omitempty"`
-	InFlightReq       *InFlightReq       `json:"inFlightReq,omitempty"`
-	Buffering         *Buffering         `json:"buffering,omitempty"`
-	CircuitBreaker    *CircuitBreaker    `json:"circuitBreaker,omitempty"`
-	Compress          *Compress          `json:"compress,omitempty" label:"allowEmpty"`
-	PassTLSClientCert *PassTLSClientCert `json:"passTLSClientCert,omitempty"`
-	Retry             *Retry             `json:"retry,omitempty"`
-	ContentType       *ContentType       `json:"contentType,omitempty" label:"allowEmpty"`
-	GrpcWeb           *GrpcWeb           `json:"grpcWeb,omitempty"`
-	EncodedCharacters *EncodedCharacters `json:"encodedCharacters,omitempty" label:"allowEmpty"`
-	JWT               *JWT               `json:"jwt,omitempty"`
-	BodyLimit         *BodyLimit         `json:"bodyLimit,omitempty"`
-	Timeout           *Timeout           `json:"timeout,omitempty"`
+	AddPrefix         *AddPrefix             `json:"addPrefix,omitempty"`
+	StripPrefix       *StripPrefix           `json:"stripPrefix,omitempty"`
+	StripPrefixRegex  *StripPrefixRegex      `json:"stripPrefixRegex,omitempty"`
+	ReplacePath       *ReplacePath           `json:"replacePath,omitempty"`
+	ReplacePathRegex  *ReplacePathRegex      `json:"replacePathRegex,omitempty"`
+	Chain             *Chain                 `json:"chain,omitempty"`
+	IPWhiteList       *IPWhiteList           `json:"ipWhiteList,omitempty"`
+	IPAllowList       *IPAllowList           `json:"ipAllowList,omitempty"`
+	Headers           *Headers               `json:"headers,omitempty"`
+	Errors            *ErrorPage             `json:"errors,omitempty"`
+	RateLimit         *RateLimit             `json:"rateLimit,omitempty"`
+	RedirectRegex     *RedirectRegex         `json:"redirectRegex,omitempty"`
+	RedirectScheme    *RedirectScheme        `json:"redirectScheme,omitempty"`
+	BasicAuth         *BasicAuth             `json:"basicAuth,omitempty"`
+	DigestAuth        *DigestAuth            `json:"digestAuth,omitempty"`
+	ForwardAuth       *ForwardAuth           `json:"forwardAuth,omitempty"`
+	InFlightReq       *InFlightReq           `json:"inFlightReq,omitempty"`
+	Buffering         *Buffering             `json:"buffering,omitempty"`
+	CircuitBreaker    *CircuitBreaker        `json:"circuitBreaker,omitempty"`
+	Compress          *Compress              `json:"compress,omitempty" label:"allowEmpty"`
+	PassTLSClientCert *PassTLSClientCert     `json:"passTLSClientCert,omitempty"`
+	Retry             *Retry                 `json:"retry,omitempty"`
+	ContentType       *ContentType           `json:"contentType,omitempty" label:"allowEmpty"`
+	GrpcWeb           *GrpcWeb               `json:"grpcWeb,omitempty"`
+	EncodedCharacters *EncodedCharacters     `json:"encodedCharacters,omitempty" label:"allowEmpty"`
+	JWT               *JWT                   `json:"jwt,omitempty"`
+	BodyLimit         *BodyLimit             `json:"bodyLimit,omitempty"`
+	Timeout           *Timeout               `json:"timeout,omitempty"`
+	Environment       *EnvironmentMiddleware `json:"environment,omitempty" label:"allowEmpty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
 	Plugin map[string]map[string]any `json:"plugin,omitempty" secret:"true"`
 }

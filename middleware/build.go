@@ -52,8 +52,8 @@ func (b *Builder) Close() { b.redis.Close() }
 // Services returns the handler of a service by the name in a definition.
 type Services func(name string) (http.Handler, error)
 
-// environment holds the dependencies of one middleware.
-type environment struct {
+// dependencies are what one middleware is built from, beside its options.
+type dependencies struct {
 	logger   telemetry.Logger
 	redis    *redis.Clients
 	hashes   *basicauth.HashSemaphore
@@ -78,8 +78,8 @@ func (b *Builder) Build(name string, config *dynamic.Middleware, services Servic
 	if !served {
 		return nil, &UnsupportedError{Option: set}
 	}
-	e := environment{logger: b.logger, redis: b.redis, hashes: b.hashes, services: services, readFile: reads.ReadFile}
-	return kind.build(name, reflect.ValueOf(config).Elem().Field(kind.field).Interface(), e)
+	d := dependencies{logger: b.logger, redis: b.redis, hashes: b.hashes, services: services, readFile: reads.ReadFile}
+	return kind.build(name, reflect.ValueOf(config).Elem().Field(kind.field).Interface(), d)
 }
 
 // KindOf returns the name of the one kind that a definition sets.

@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/contenttype"
 	"github.com/sluiceproxy/sluice/middleware/digestauth"
 	"github.com/sluiceproxy/sluice/middleware/encodedcharacters"
+	"github.com/sluiceproxy/sluice/middleware/environment"
 	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
 	"github.com/sluiceproxy/sluice/middleware/forwardauth"
 	"github.com/sluiceproxy/sluice/middleware/grpcweb"
@@ -39,35 +40,38 @@ import (
 func Kinds() []Kind {
 	return []Kind{
 		plain(addprefix.New),
-		kind(func(name string, config dynamic.BasicAuth, e environment) (*basicauth.BasicAuth, error) {
-			return basicauth.New(name, config, basicauth.Options{ReadFile: e.readFile, Semaphore: e.hashes})
+		kind(func(name string, config dynamic.BasicAuth, d dependencies) (*basicauth.BasicAuth, error) {
+			return basicauth.New(name, config, basicauth.Options{ReadFile: d.readFile, Semaphore: d.hashes})
 		}),
 		plain(bodylimit.New),
 		plain(buffering.New),
-		kind(func(name string, config dynamic.CircuitBreaker, e environment) (*circuitbreaker.CircuitBreaker, error) {
-			return circuitbreaker.New(name, config, circuitbreaker.Options{Logger: e.logger})
+		kind(func(name string, config dynamic.CircuitBreaker, d dependencies) (*circuitbreaker.CircuitBreaker, error) {
+			return circuitbreaker.New(name, config, circuitbreaker.Options{Logger: d.logger})
 		}),
 		plain(compress.New),
 		plain(contenttype.New),
-		kind(func(name string, config dynamic.DigestAuth, e environment) (*digestauth.DigestAuth, error) {
-			return digestauth.New(name, config, digestauth.Options{ReadFile: e.readFile})
+		kind(func(name string, config dynamic.DigestAuth, d dependencies) (*digestauth.DigestAuth, error) {
+			return digestauth.New(name, config, digestauth.Options{ReadFile: d.readFile})
 		}),
 		plain(encodedcharacters.New),
+		kind(func(name string, config dynamic.EnvironmentMiddleware, d dependencies) (*environment.Environment, error) {
+			return environment.New(name, config, environment.Options{ReadFile: d.readFile})
+		}),
 		kind(errorPages),
-		kind(func(name string, config dynamic.ForwardAuth, e environment) (*forwardauth.ForwardAuth, error) {
-			return forwardauth.New(name, config, forwardauth.Options{ReadFile: e.readFile})
+		kind(func(name string, config dynamic.ForwardAuth, d dependencies) (*forwardauth.ForwardAuth, error) {
+			return forwardauth.New(name, config, forwardauth.Options{ReadFile: d.readFile})
 		}),
 		plain(grpcweb.New),
 		plain(headers.New),
 		plain(inflightreq.New),
 		plain(ipallowlist.New),
 		plain(ipallowlist.NewWhiteList),
-		kind(func(name string, config dynamic.JWT, e environment) (*jwt.JWT, error) {
-			return jwt.New(name, config, jwt.Options{ReadFile: e.readFile, Logger: e.logger})
+		kind(func(name string, config dynamic.JWT, d dependencies) (*jwt.JWT, error) {
+			return jwt.New(name, config, jwt.Options{ReadFile: d.readFile, Logger: d.logger})
 		}),
 		plain(passtlsclientcert.New),
-		kind(func(name string, config dynamic.RateLimit, e environment) (*ratelimit.RateLimit, error) {
-			return ratelimit.New(name, config, ratelimit.Options{Clients: e.redis, ReadFile: e.readFile})
+		kind(func(name string, config dynamic.RateLimit, d dependencies) (*ratelimit.RateLimit, error) {
+			return ratelimit.New(name, config, ratelimit.Options{Clients: d.redis, ReadFile: d.readFile})
 		}),
 		plain(redirectregex.New),
 		plain(redirectscheme.New),
@@ -81,11 +85,11 @@ func Kinds() []Kind {
 }
 
 // errorPages builds the error pages, which need a service.
-func errorPages(name string, config dynamic.ErrorPage, e environment) (*errorpages.ErrorPages, error) {
+func errorPages(name string, config dynamic.ErrorPage, d dependencies) (*errorpages.ErrorPages, error) {
 	var pages http.Handler
 	if config.Service != "" {
 		var err error
-		if pages, err = e.services(config.Service); err != nil {
+		if pages, err = d.services(config.Service); err != nil {
 			return nil, err
 		}
 	}
@@ -102,19 +106,19 @@ type Kind struct {
 	// field is the index of the options in dynamic.Middleware.
 	field int
 	// build builds a middleware from its options, a non-nil pointer.
-	build func(name string, options any, e environment) (Middleware, error)
+	build func(name string, options any, d dependencies) (Middleware, error)
 }
 
 // plain is a kind without dependencies.
 func plain[C any, M Middleware](create func(name string, config C) (M, error)) Kind {
-	return kind(func(name string, config C, _ environment) (M, error) { return create(name, config) })
+	return kind(func(name string, config C, _ dependencies) (M, error) { return create(name, config) })
 }
 
 // kind is a kind with dependencies.
-func kind[C any, M Middleware](create func(name string, config C, e environment) (M, error)) Kind {
+func kind[C any, M Middleware](create func(name string, config C, d dependencies) (M, error)) Kind {
 	k := Kind{
-		build: func(name string, options any, e environment) (Middleware, error) {
-			built, err := create(name, *options.(*C), e)
+		build: func(name string, options any, d dependencies) (Middleware, error) {
+			built, err := create(name, *options.(*C), d)
 			if err != nil {
 				return nil, err // without a typed nil
 			}

@@ -47,8 +47,9 @@ type Guard interface {
 	Guards() guard.Access
 }
 
-// TargetRewriter is a Middleware that does nothing but redirect a request or change its path. Its handler depends on
-// the request alone and has no other effect, so that a request can be explained by calling it.
+// TargetRewriter is a Middleware that does nothing but redirect a request, refuse it, or change its path, query or
+// headers, which select the target. Its handler depends on the request and its telemetry record alone and has no other
+// effect, so that a request can be explained by calling it. Such a request has no record.
 type TargetRewriter interface {
 	// RewritesTarget does nothing.
 	RewritesTarget()

@@ -98,6 +98,58 @@ func TestExplainFollowsRedirectionsAndRewrites(t *testing.T) {
 	}
 }
 
+func TestExplainAppliesTheEnvironmentMiddleware(t *testing.T) {
+	b := newBench(t)
+	for name, untrusted := range map[string]string{"env@file": "remove", "strict@file": "forbid"} {
+		options := new(dynamic.EnvironmentMiddleware)
+		options.SetDefaults()
+		options.Untrusted = untrusted
+		options.Sources = &dynamic.EnvironmentSources{Query: "env", Path: "/env/{tag}"}
+		options.Trust = &dynamic.EnvironmentTrust{SourceRange: []string{"192.0.2.0/24"}}
+		b.middleware(name, &dynamic.Middleware{Environment: options})
+	}
+	shop := new(dynamic.Environment)
+	shop.SetDefaults()
+	shop.Default = "prod"
+	shop.Subsets = []dynamic.EnvironmentSubset{{Tag: "prod", Service: "a@internal"}, {Tag: "dev", Service: "a@internal"}}
+	b.service("shop@file", &dynamic.Service{Environment: shop})
+	b.router("shop@file", "Host(`shop.test`)", "shop@file", "env")
+	b.router("strict@file", "Host(`strict.test`)", "shop@file", "strict")
+	b.all()
+	for _, test := range []struct {
+		url, client, header  string
+		status               int
+		tag, reason, forward string
+	}{
+		{url: "http://shop.test/", client: "192.0.2.1", reason: "default"},
+		{url: "http://shop.test/", client: "192.0.2.1", header: "dev.one", tag: "dev.one", reason: "ancestor"},
+		{url: "http://shop.test/?env=dev", client: "192.0.2.1", tag: "dev", reason: "exact"},
+		{url: "http://shop.test/env/dev/a", client: "192.0.2.1", tag: "dev", reason: "exact", forward: "/a"},
+		{url: "http://shop.test/env/dev/a", client: "198.51.100.1", reason: "default", forward: "/a"},
+		{url: "http://shop.test/", client: "198.51.100.1", header: "dev", reason: "default"},
+		{url: "http://strict.test/", client: "198.51.100.1", header: "dev", status: http.StatusForbidden},
+	} {
+		question := Question{Method: http.MethodGet, URL: test.url, Client: test.client, Header: http.Header{}}
+		if test.header != "" {
+			question.Header.Set("X-Virtual-Env", test.header)
+		}
+		answer, err := b.target.Table().Explain(question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Status != test.status || answer.ForwardedPath != test.forward {
+			t.Errorf("%+v: status %d, %s, path %q", test, answer.Status, answer.Reason, answer.ForwardedPath)
+		}
+		var choice EnvironmentChoice
+		if len(answer.Environments) > 0 {
+			choice = answer.Environments[0]
+		}
+		if choice.Tag != test.tag || string(choice.Reason) != test.reason {
+			t.Errorf("%+v: the choice is %+v", test, choice)
+		}
+	}
+}
+
 func TestExplainSaysWhyAnEntrypointIsGuessed(t *testing.T) {
 	b := newBench(t)
 	b.router("a@file", "Host(`a.test`)", "a@internal")

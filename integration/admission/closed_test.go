@@ -30,6 +30,7 @@ http:
     broken-range: {rule: "Host(@broken-range.test@)", service: one, middlewares: [broken-range]}
     broken-token: {rule: "Host(@broken-token.test@)", service: one, middlewares: [broken-token]}
     broken-option: {rule: "Host(@broken-option.test@)", service: one, middlewares: [broken-option]}
+    broken-signing: {rule: "Host(@broken-signing.test@)", service: one, middlewares: [broken-signing]}
     broken-chain: {rule: "Host(@broken-chain.test@)", service: one, middlewares: [broken-chain]}
     behind: {rule: "Host(@broken-service.test@)", service: guarded}
     below: {rule: "PathPrefix(@/@)", priority: 1, service: one}
@@ -48,6 +49,7 @@ http:
     broken-range: {ipAllowList: {sourceRange: ["10.0.0.0/33"]}}
     broken-token: {jwt: {signingSecret: short}}
     broken-option: {basicAuth: {users: ["BASIC"], remveHeader: true}}
+    broken-signing: {environment: {trust: {signed: {key: short}}}}
     broken-chain: {chain: {middlewares: [broken-users]}}
   services:
     one: {loadBalancer: {servers: [{url: "http://${ONE}"}]}}
@@ -112,7 +114,7 @@ func TestFailClosed(t *testing.T) {
 		"token-garbage": {503, 10 * time.Second}, "token-closing": {503, 10 * time.Second},
 		"broken-users": {503, time.Second}, "broken-digests": {503, time.Second}, "broken-address": {503, time.Second},
 		"broken-range": {503, time.Second}, "broken-token": {503, time.Second}, "broken-option": {503, time.Second},
-		"broken-chain": {503, time.Second}, "broken-service": {503, time.Second},
+		"broken-signing": {503, time.Second}, "broken-chain": {503, time.Second}, "broken-service": {503, time.Second},
 	} {
 		if strings.HasPrefix(host, "broken") && !strings.Contains(checked.Stdout, "middleware "+host+"@file: ") &&
 			host != "broken-service" && host != "broken-chain" {

@@ -44,6 +44,11 @@ func kinds() []kind {
 			"301 https://HOST:8443/x",
 		},
 		{"encodedCharacters", `{"allowEncodedSemicolon": true}`, []string{"GET /a%2Fb"}, "", "400 Bad Request"},
+		{
+			"environment", `{"sources": {"query": "env", "path": "/env/{tag}"}}`,
+			[]string{"GET /env/dev/x?a=b&env=dev"},
+			"", "200 GET /x?a=b",
+		},
 		{"headers", `{"customResponseHeaders": {"X-Told": "yes"}}`, []string{"GET /x"}, "X-Told", "200 yes"},
 		{"contentType", `{}`, []string{"GET /untyped"}, "Content-Type", "200 text/html; charset=utf-8"},
 		{
