@@ -114,6 +114,8 @@ func (r *reading) resolve(ref reference, into any, errorService string) {
 		r.clientTLS(ref, into)
 	case *dynamic.JWT:
 		r.signingSecret(ref, into)
+	case *dynamic.EnvironmentSigning:
+		r.signingKey(ref, into)
 	case *dynamic.Redis:
 		r.login(ref, into)
 	case *dynamic.Chain:
@@ -145,6 +147,22 @@ func (r *reading) signingSecret(ref reference, into *dynamic.JWT) {
 	if secret := r.secret(ref.option(), ref.name()); secret != nil {
 		if into.SigningSecret = string(secret.Data[keySigning]); into.SigningSecret == "" {
 			r.unusable(ref.option(), backend.KindSecret, ref.name(), errors.New("holds no "+keySigning))
+		}
+	}
+}
+
+// keyOfTags is the key of a Secret with what tags of environments are signed with.
+const keyOfTags = "signingKey"
+
+// signingKey reads the Secret that tags of environments are signed with. It is required: without a key, the middleware
+// is refused.
+func (r *reading) signingKey(ref reference, into *dynamic.EnvironmentSigning) {
+	if ref.name() == "" {
+		return
+	}
+	if secret := r.secret(ref.option(), ref.name()); secret != nil {
+		if into.Key = string(secret.Data[keyOfTags]); into.Key == "" {
+			r.unusable(ref.option(), backend.KindSecret, ref.name(), errors.New("holds no "+keyOfTags))
 		}
 	}
 }

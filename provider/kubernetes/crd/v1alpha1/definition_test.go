@@ -171,7 +171,7 @@ func withoutNativeMiddlewares(t *testing.T, name string, findings []string, obje
 		return findings
 	}
 	for _, option := range []string{
-		"jwt", "bodyLimit", "timeout", "circuitBreaker.shared", "inFlightReq.shared", "rateLimit.shared",
+		"jwt", "bodyLimit", "timeout", "environment", "circuitBreaker.shared", "inFlightReq.shared", "rateLimit.shared",
 	} {
 		at := slices.Index(findings, "spec."+option+": is unknown")
 		if at < 0 {

@@ -124,6 +124,9 @@ type MiddlewareSpec struct {
 	// Timeout bounds how long requests may take.
 	// +optional
 	Timeout *Timeout `json:"timeout,omitempty"`
+	// Environment sets the header with the tag of the environment and decides who may choose it.
+	// +optional
+	Environment *EnvironmentMiddleware `json:"environment,omitempty"`
 	// Plugin holds the configuration of plugins by their names.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields

@@ -59,6 +59,7 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"+rateLimit.redis.tls.caSecret", "+rateLimit.redis.tls.certSecret",
 			"-jwt.jwksFile", "-jwt.publicKeyFile", "-jwt.signingSecret", "-jwt.signingSecretFile", "+jwt.secret",
 			"-jwt.tls.ca", "-jwt.tls.cert", "-jwt.tls.key", "-jwt.tls.caOptional", "+jwt.tls.caSecret", "+jwt.tls.certSecret",
+			"-environment.trust.signed.key", "-environment.trust.signed.keyFile", "+environment.trust.signed.secret",
 		}},
 		"transport": {dynamic.ServersTransport{}, v1alpha1.ServersTransportSpec{}, []string{
 			"-rootCAs", "+rootCAs.secret", "+rootCAs.configMap", "+rootCAsSecrets",

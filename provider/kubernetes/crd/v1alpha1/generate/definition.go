@@ -104,7 +104,7 @@ func native() map[string][]string {
 			"retry", "limits",
 		},
 		"unhealthyInterval": {"rise", "fall", "jitter"},
-		"addPrefix":         {"jwt", "bodyLimit", "timeout"},
+		"addPrefix":         {"jwt", "bodyLimit", "timeout", "environment"},
 		"average":           {"shared"},
 		"amount":            {"shared"},
 		"fallbackDuration":  {"shared"},
