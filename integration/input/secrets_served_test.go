@@ -254,8 +254,8 @@ func expectDifferences(t *testing.T, said map[string]string) {
 		}
 	}
 	for _, path := range []string{
-		"basicAuth.users[0]", "digestAuth.users[0]", "jwt.signingSecret", "jwt.jwks", "rateLimit.redis.password",
-		"rateLimit.redis.username",
+		"basicAuth.users[0]", "digestAuth.users[0]", "jwt.signingSecret", "jwt.jwks", "environment.trust.signed.key",
+		"rateLimit.redis.password", "rateLimit.redis.username",
 		"headers.customRequestHeaders.Authorization", "plugin.demo.token", "loadBalancer.healthCheck.headers.Authorization",
 	} {
 		if !hidden[path] {

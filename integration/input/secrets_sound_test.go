@@ -65,6 +65,8 @@ func (v *vault) key(t *testing.T) (certificate, key string) {
 const (
 	password = "passw0rdOfAnn"
 	signing  = "s1gningSecretOfTheOperatorWhichIsLong"
+	// environments is the key of signed tags.
+	environments = "s1gningKeyOfTheEnvironmentsWhichIsLong"
 )
 
 // users returns ann with the hash of her password, as htpasswd and htdigest write her.
@@ -124,6 +126,12 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 		"pages": {Errors: &dynamic.ErrorPage{
 			Status: []string{"502"}, Service: "dead", Query: "/{status}.html?token=" + value,
 		}},
+		"environment": {Environment: &dynamic.EnvironmentMiddleware{Trust: &dynamic.EnvironmentTrust{
+			Signed: &dynamic.EnvironmentSigning{Key: v.keep(environments)},
+		}}},
+		"environment-file": {Environment: &dynamic.EnvironmentMiddleware{Trust: &dynamic.EnvironmentTrust{
+			Signed: &dynamic.EnvironmentSigning{KeyFile: v.file(t, "environments", environments)},
+		}}},
 		"plugin": {Plugin: map[string]map[string]any{"demo": {"token": value}}},
 	}
 	server := func(address string) *dynamic.ServersLoadBalancer {
