@@ -108,7 +108,7 @@ func (s *sources) cleanQuery(r *http.Request) {
 		}
 	}
 	query := strings.Join(pairs, "&")
-	r.URL.RawQuery, r.URL.ForceQuery = query, false
+	r.URL.RawQuery = query
 	if target, _, has := strings.Cut(r.RequestURI, "?"); has {
 		if query != "" {
 			target += "?" + query
