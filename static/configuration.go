@@ -27,6 +27,7 @@ type Configuration struct {
 	Spiffe                *Spiffe                         `json:"spiffe" description:"The SPIFFE workload API." support:"refuse" why:"the identity of endpoints would not be checked"`
 	XDS                   *XDS                            `json:"xds" description:"Publication of services and endpoints to xDS clients."`
 	Injector              *Injector                       `json:"injector" description:"The admission webhook that injects into pods."`
+	Inspector             *Inspector                      `json:"inspector" description:"The interface for the inspector of KT-env."`
 	Zone                  string                          `json:"zone" description:"Zone that Sluice runs in, whose endpoints are preferred; without it, and with access to a cluster, that of the node NODE_NAME."`
 	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP stapling." support:"warn" why:"certificates are served without a stapled response"`
 }

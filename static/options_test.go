@@ -163,6 +163,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"injector.tls.keyFile",
 		"injector.webhookConfiguration",
 		"injector.webhooks",
+		"inspector.address",
 		"log.levels.<name>",
 		"providers.dns.maxTTL",
 		"providers.dns.minTTL",

@@ -25,6 +25,7 @@ func (l *loader) validate() {
 	l.xds()
 	l.xdsProvider()
 	l.injector()
+	l.inspector()
 }
 
 // core checks the syntax of rules.

@@ -81,7 +81,7 @@ func start(ctx context.Context, loaded static.Loaded, logs *log.Log) error {
 	if s.observability.tracer != nil {
 		s.target.Trace(s.observability.tracer)
 	}
-	return s.run(ctx, logs.Reopen)
+	return s.run(ctx, logs.Reopen, logs.SetLevel)
 }
 
 // openLog opens the configured log.
@@ -109,8 +109,8 @@ func (l libraryLog) Write(line []byte) (int, error) {
 }
 
 // run listens, and runs everything until ctx ends and the entrypoints have drained. The pipeline goes on while they do.
-// reopen opens the log file anew.
-func (s *system) run(ctx context.Context, reopen func() error) error {
+// reopen opens the log file anew, and setLevel sets its level.
+func (s *system) run(ctx context.Context, reopen func() error, setLevel func(string) error) error {
 	entrypoints, err := s.listen(ctx)
 	if err != nil {
 		return err
@@ -120,6 +120,10 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 		return err
 	}
 	injected, err := s.inject(ctx)
+	if err != nil {
+		return err
+	}
+	inspected, err := s.listenInspector(ctx, setLevel)
 	if err != nil {
 		return err
 	}
@@ -141,6 +145,7 @@ func (s *system) run(ctx context.Context, reopen func() error) error {
 		behind.Go(func() { task(background) })
 	}
 	behind.Go(func() { published(background) })
+	behind.Go(func() { inspected(background) })
 	access := s.observability.access
 	if access != nil {
 		behind.Go(func() { _ = access.Run(background) }) // It has logged what it could not write.

@@ -41,9 +41,9 @@ var leaves = map[string][]string{
 	"canonical": {},
 	// Requests and routes of xDS select by the same rules.
 	"environment": {"dynamic"},
-	"forwarded": {},
-	"document":  {},
-	"httpio":    {},
+	"forwarded":   {},
+	"document":    {},
+	"httpio":      {},
 }
 
 // islands are folders whose subfolders never import one another: each is one provider, one middleware, or one side of

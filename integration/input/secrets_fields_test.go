@@ -108,6 +108,10 @@ func fieldsOfServices() map[string]string {
 		"weighted.sticky.cookie.name": answered, "weighted.sticky.cookie.sameSite": chosen,
 		"weighted.sticky.cookie.path":   answered,
 		"weighted.sticky.cookie.domain": answered, "mirroring.service": named, "mirroring.mirrors[].name": named,
+		"environment.header": named, "environment.aliases[].name": named, "environment.aliases[].pattern": chosen,
+		"environment.aliases[].placeholder": chosen, "environment.splitter": chosen, "environment.default": named,
+		"environment.fallback": chosen, "environment.exists": chosen, "environment.tags[]": named,
+		"environment.service": named, "environment.subsets[].tag": named, "environment.subsets[].service": named,
 		"failover.service":  named,
 		"failover.fallback": named, "failover.errors.status[]": chosen, "middlewares[]": named,
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -33,6 +34,8 @@ type Options struct {
 type Log struct {
 	logger *logrus.Logger
 	levels levels
+	// override is one more than the level of SetLevel; 0 before its first call.
+	override atomic.Uint32
 	file   *logfile.File
 	writer *writer
 	export export
@@ -68,6 +71,24 @@ func New(config static.Log, options Options) (*Log, error) {
 // For returns the logger of a subsystem.
 func (l *Log) For(subsystem string) telemetry.Logger {
 	return &logger{log: l, name: subsystem, level: l.levels.of(subsystem)}
+}
+
+// SetLevel replaces the levels of all subsystems until the process ends: debug, info, warn or error, in any case.
+func (l *Log) SetLevel(name string) error {
+	level, err := parseLevel("log level", name)
+	if err != nil {
+		return err
+	}
+	l.override.Store(uint32(level) + 1)
+	return nil
+}
+
+// limit returns the level of a subsystem, whose own one is given.
+func (l *Log) limit(own logrus.Level) logrus.Level {
+	if override := l.override.Load(); override > 0 {
+		return logrus.Level(override - 1)
+	}
+	return own
 }
 
 // Export sends every line to an OpenTelemetry collector too, until Close. It is called at most once, and the

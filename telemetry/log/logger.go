@@ -43,7 +43,7 @@ func (s *logger) Error(message string, keysAndValues ...any) {
 }
 
 func (s *logger) write(level logrus.Level, message string, keysAndValues []any) {
-	if level > s.level {
+	if level > s.log.limit(s.level) {
 		return
 	}
 	fields := make(logrus.Fields, len(keysAndValues)/2+1)

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -63,6 +64,21 @@ func (e *Environments) Environment(namespace, service string, port int32) *dynam
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.services[servicePort{reference{namespace, service}, port}]
+}
+
+// Divided returns the ports of Services that are divided, as namespace/service:port, with their tags.
+func (e *Environments) Divided() map[string][]string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	all := make(map[string][]string, len(e.services))
+	for of, environment := range e.services {
+		tags := make([]string, 0, len(environment.Subsets))
+		for _, subset := range environment.Subsets {
+			tags = append(tags, subset.Tag)
+		}
+		all[fmt.Sprintf("%s/%s:%d", of.namespace, of.name, of.port)] = tags
+	}
+	return all
 }
 
 // Notify has the function called with each Service whose division changes. It must return at once.

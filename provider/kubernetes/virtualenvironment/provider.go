@@ -67,6 +67,19 @@ func (p *Provider) Policy(namespace string) *Policy {
 	return nil
 }
 
+// Applied returns the names of the objects that apply, as namespace/name, in order.
+func (p *Provider) Applied() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var names []string
+	for _, namespace := range slices.Sorted(maps.Keys(p.policies)) {
+		if one := p.policies[namespace]; one.policy != nil {
+			names = append(names, namespace+"/"+one.name)
+		}
+	}
+	return names
+}
+
 // Notify has the function called with each namespace whose policy or verdicts change, and with those that have some now.
 // It must return at once.
 func (p *Provider) Notify(handle func(namespace string)) {

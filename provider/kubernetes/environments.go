@@ -1,0 +1,21 @@
+package kubernetes
+
+import "maps"
+
+// Environments is how the Services of all clusters are divided.
+type Environments struct {
+	// Objects are the VirtualEnvironments that apply, as namespace/name.
+	Objects []string
+	// Services are the ports that are divided, as namespace/service:port, with the tags of their environments.
+	Services map[string][]string
+}
+
+// Environments returns how Services are divided now.
+func (c *Clusters) Environments() Environments {
+	all := Environments{Services: map[string][]string{}}
+	for _, one := range c.order {
+		all.Objects = append(all.Objects, one.policies.Applied()...)
+		maps.Copy(all.Services, one.environments.Divided())
+	}
+	return all
+}
