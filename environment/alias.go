@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,11 +14,11 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// tagPattern is the value of a Kubernetes label, as a regular expression.
-const tagPattern = `[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?`
+// TagPattern is the form of a tag in the pattern of an alias: the value of a Kubernetes label, as a regular expression.
+const TagPattern = `[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?`
 
-// tagGroup is the name of the group that captures the tag. The groups of the pattern may have any other name.
-const tagGroup = "sluicetag"
+// TagGroup is the name of the group that captures the tag. The groups of the pattern may have any other name.
+const TagGroup = "sluicetag"
 
 // alias is a compiled dynamic.EnvironmentAlias.
 type alias struct {
@@ -34,23 +35,32 @@ func newAlias(config *dynamic.EnvironmentAlias) (*alias, error) {
 	if config.Pattern == "" {
 		return compiled, nil
 	}
-	placeholder := config.Placeholder
-	if placeholder == "" {
-		placeholder = dynamic.DefaultEnvironmentPlaceholder
+	before, after, err := SplitPattern(config)
+	if err != nil {
+		return nil, err
 	}
-	before, after, ok := strings.Cut(config.Pattern, placeholder)
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("pattern %q does not have the placeholder %q", config.Pattern, placeholder)
-	case strings.Contains(after, placeholder):
-		return nil, fmt.Errorf("pattern %q has the placeholder %q more than once", config.Pattern, placeholder)
-	}
-	var err error // Always of package syntax.
-	compiled.pattern, err = regexp.Compile(`^(?:` + before + `(?P<` + tagGroup + `>` + tagPattern + `)` + after + `)$`)
+	// The error is always of package syntax.
+	compiled.pattern, err = regexp.Compile(`^(?:` + before + `(?P<` + TagGroup + `>` + TagPattern + `)` + after + `)$`)
 	if invalid, ok := errors.AsType[*syntax.Error](err); ok {
 		return nil, fmt.Errorf("pattern %q: %s", config.Pattern, invalid.Code)
 	}
+	if compiled.pattern.SubexpIndex(TagGroup) < 0 {
+		return nil, fmt.Errorf("pattern %q has the placeholder where no group can be", config.Pattern)
+	}
 	return compiled, nil
+}
+
+// SplitPattern returns the parts of an alias's pattern before and after the placeholder.
+func SplitPattern(config *dynamic.EnvironmentAlias) (before, after string, err error) {
+	placeholder := cmp.Or(config.Placeholder, dynamic.DefaultEnvironmentPlaceholder)
+	before, after, ok := strings.Cut(config.Pattern, placeholder)
+	switch {
+	case !ok:
+		return "", "", fmt.Errorf("pattern %q does not have the placeholder %q", config.Pattern, placeholder)
+	case strings.Contains(after, placeholder):
+		return "", "", fmt.Errorf("pattern %q has the placeholder %q more than once", config.Pattern, placeholder)
+	}
+	return before, after, nil
 }
 
 // tag returns the tag in a value of the header; empty if there is none.
@@ -62,6 +72,9 @@ func (a *alias) tag(value string) string {
 	if found == nil {
 		return ""
 	}
-	place := 2 * a.pattern.SubexpIndex(tagGroup)
+	place := 2 * a.pattern.SubexpIndex(TagGroup)
+	if found[place] < 0 { // The part with the placeholder may be left out.
+		return ""
+	}
 	return value[found[place]:found[place+1]]
 }

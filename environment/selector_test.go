@@ -208,6 +208,7 @@ func TestTag(t *testing.T) {
 		{Name: "cookie", Pattern: ".*env=(@);.*"},
 		{Name: "x-branch"},
 		{Name: "baggage", Pattern: "(?:.*,)? *virtual-env=<tag>(?:[;,].*)?", Placeholder: "<tag>"},
+		{Name: "x-optional", Pattern: "(?:env=(@);)?x"},
 	}
 	s := selector(t, config)
 	for _, test := range []struct {
@@ -232,6 +233,8 @@ func TestTag(t *testing.T) {
 			"next alias after one without a tag", http.Header{"Cookie": {"a=1"}, "X-Branch": {"dev.b"}},
 			environment.Tag{Value: "dev.b", Aliased: true},
 		},
+		{"the placeholder is left out", http.Header{"X-Optional": {"x"}}, environment.Tag{}},
+		{"an optional placeholder", http.Header{"X-Optional": {"env=a;x"}}, environment.Tag{Value: "a", Aliased: true}},
 		{
 			"baggage", http.Header{"Baggage": {"user=7, virtual-env=dev.d;ttl=1,x=y"}},
 			environment.Tag{Value: "dev.d", Aliased: true},
@@ -266,6 +269,7 @@ func TestNewRefuses(t *testing.T) {
 		`aliases[0].pattern "x" does not have`:       alias("cookie", "x"),
 		`aliases[0].pattern "(@)(@)" has the`:        alias("cookie", "(@)(@)"),
 		`aliases[0].pattern "(@)[": missing closing`: alias("cookie", "(@)["),
+		`aliases[0].pattern "\\Qe(@)\\E" has the`:    alias("cookie", `\Qe(@)\E`),
 	} {
 		config := options("dev", "dev.a")
 		change(config)
@@ -285,6 +289,7 @@ func FuzzAlias(f *testing.F) {
 	f.Add("(?:.*,)? *virtual-env=(@)(?:[;,].*)?", "", "virtual-env=a")
 	f.Add("(?P<sluicetag>(@))", "(@)", "a")
 	f.Add(")(@)(", "(@)", "a")
+	f.Add("(?:(@);)?x", "(@)", "x")
 	f.Fuzz(func(t *testing.T, pattern, placeholder, value string) {
 		config := options("dev")
 		config.Aliases = []dynamic.EnvironmentAlias{{Name: "X-Alias", Pattern: pattern, Placeholder: placeholder}}
