@@ -149,8 +149,8 @@ func (t *Tree) follow(names []string, clusters, assignments map[string]bool) {
 	}
 }
 
-// Missing returns the first resource that a listener leads to and that is not there; nil when it is complete. It is
-// not ok for a listener that does not exist.
+// Missing returns the first resource that a listener leads to and that is not there, or not in the version that belongs
+// to the others; nil when it is complete. It is not ok for a listener that does not exist.
 func (t *Tree) Missing(listener string) (missing *Key, ok bool) {
 	route, known := t.Listeners[listener]
 	switch {
@@ -165,6 +165,9 @@ func (t *Tree) Missing(listener string) (missing *Key, ok bool) {
 		if missing := t.missingOf(name); missing != nil {
 			return missing, true
 		}
+	}
+	if name := t.Routes[route].Outdated(t.Clusters); name != "" {
+		return &Key{typeurl.ClusterType, name}, true
 	}
 	return nil, true
 }

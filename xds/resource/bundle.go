@@ -54,18 +54,38 @@ func OfSet(key string) Bundle {
 func OfService(
 	name string, service *dynamic.Service, lookup func(string) *dynamic.Service,
 ) (Bundle, []string, error) {
-	t := &translator{
-		lookup: lookup, names: map[string]bool{}, targets: map[string]*target{}, clusters: map[string]*cluster{},
-	}
+	t := newTranslator(lookup)
 	to, err := t.target(name, service)
 	delete(t.names, name) // It is there when it refers to itself.
 	names := slices.Sorted(maps.Keys(t.names))
 	if err != nil {
 		return Bundle{}, names, err
 	}
-	bundle := Bundle{
-		Listeners: []*listenerv3.Listener{listener(name, name)},
-		Routes:    []*routev3.RouteConfiguration{routeConfiguration(name, to)},
+	return t.bundle(name, []string{name}, to), names, nil
+}
+
+// OfDividedSet returns what OfSet does for the endpoint set of a Kubernetes Service that is divided into environments,
+// whose services are keys of endpoint sets. There is a cluster for each subset, and with the fallback any that of the
+// whole Service. The error says why the Service is not published; the bundle is then empty.
+func OfDividedSet(key string, by *dynamic.Environment) (Bundle, error) {
+	names := ListenerNames(key)
+	if names == nil {
+		return Bundle{}, nil
+	}
+	t, name := newTranslator(nil), names[0]
+	to, err := t.divided(name, by)
+	if err != nil {
+		return Bundle{}, err
+	}
+	slices.Sort(names)
+	return t.bundle(name, names, to), nil
+}
+
+// bundle returns the resources of a target, whose listeners have these names.
+func (t *translator) bundle(name string, names []string, to *target) Bundle {
+	bundle := Bundle{Routes: []*routev3.RouteConfiguration{routeConfiguration(name, to)}}
+	for _, each := range names {
+		bundle.Listeners = append(bundle.Listeners, listener(each, name))
 	}
 	for _, used := range t.used(to) {
 		one := t.clusters[used]
@@ -74,5 +94,5 @@ func OfService(
 			bundle.Assignments = append(bundle.Assignments, *one.mixed)
 		}
 	}
-	return bundle, names, nil
+	return bundle
 }

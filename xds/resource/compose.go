@@ -160,7 +160,17 @@ func (t *translator) failover(name string, config *dynamic.Failover) (*target, e
 		if to.hashing, err = join(to.hashing, child.hashing); err != nil {
 			return nil, err
 		}
-		used := child.splits[0].cluster
+		members = append(members, child.splits[0].cluster)
+	}
+	t.addAggregate(name, members)
+	return to, nil
+}
+
+// addAggregate adds an aggregate cluster. Those among its members that are aggregate clusters themselves are replaced by
+// their members.
+func (t *translator) addAggregate(name string, of []string) {
+	var members []string
+	for _, used := range of {
 		if nested := t.clusters[used].members; nested != nil {
 			members = append(members, nested...)
 		} else {
@@ -173,7 +183,6 @@ func (t *translator) failover(name string, config *dynamic.Failover) (*target, e
 	}
 	published.policy.applyAggregate(published.Cluster)
 	t.clusters[name] = published
-	return to, nil
 }
 
 // single translates a service that must be one cluster.

@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/xds/resource"
 )
 
@@ -104,6 +106,45 @@ svc: {highestRandomWeight: {services: [{name: a, weight: 2}, {name: b}, {name: c
 a: {loadBalancer: {servers: [{url: "http://192.0.2.1", weight: 1}, {url: "http://a.example", weight: 2}]}}
 b: {loadBalancer: {servers: [{url: "http://192.0.2.2", weight: 5}, {url: "http://192.0.2.3", weight: 0}]}}
 d: {loadBalancer: {servers: []}}`,
+	"environment": `
+svc:
+  environment:
+    header: X-Env
+    aliases: [{name: X-Branch}, {name: baggage, pattern: "(?:.*,)? *virtual-env=(@)(?:[;,].*)?"}]
+    default: dev
+    subsets: [{tag: dev, service: a}, {tag: dev.proj1, service: b}, {tag: dev.proj1.feature1, service: set@kubernetes}]
+a: ` + servers + `
+b: {weighted: {services: [{name: a}, {name: c, weight: 2}]}}
+c: {loadBalancer: {strategy: hrw, servers: [{url: "http://c.example"}]}}`,
+	"environment-strict": `
+svc:
+  environment:
+    strict: true
+    tags: [dev.proj2, dev.a-b, test, dev]
+    splitter: "-"
+    default: dev
+    fallback: reject
+    aliases: [{name: x-env, pattern: "env=(@);"}]
+    subsets: [{tag: dev, service: a}, {tag: dev.a, service: b}]
+a: ` + servers + `
+b: {mirroring: {service: a, mirrors: [{name: c, percent: 100}]}}
+c: {loadBalancer: {strategy: hrw, servers: [{url: "http://c.example"}]}}`,
+	"environment-any": `
+svc: {environment: {fallback: any, service: all, default: none, subsets: [{tag: dev, service: a}]}}
+a: ` + servers + `
+all: {loadBalancer: {strategy: hrw, servers: [{url: "http://c.example"}]}}`,
+	"environment-ready": `
+svc:
+  environment:
+    exists: ready
+    default: dev
+    fallback: any
+    service: all
+    subsets: [{tag: dev, service: a}, {tag: dev.b, service: b}, {tag: dev.b.c, service: c}, {tag: test, service: a}]
+a: ` + servers + `
+b: {failover: {service: c, fallback: all}}
+c: {loadBalancer: {servers: [{url: "http://c.example"}]}}
+all: {loadBalancer: {strategy: hrw, servers: [{url: "http://a.example"}]}}`,
 }
 
 // goldenBundle is the form of a golden file: the name of a resource's list to the resources.
@@ -186,6 +227,45 @@ func TestSetsArePublished(t *testing.T) {
 	for _, key := range []string{"dns/example.org:80", "east/shop"} {
 		if diff := cmp.Diff(resource.Bundle{}, resource.OfSet(key)); diff != "" {
 			t.Errorf("%s: %s", key, diff)
+		}
+		if divided, err := resource.OfDividedSet(key, divisionOf(key, "dev")); err != nil || len(divided.Listeners) > 0 {
+			t.Errorf("%s: %v, %v", key, divided, err)
+		}
+	}
+}
+
+// divisionOf returns how an endpoint set is divided into environments.
+func divisionOf(key string, tags ...string) *dynamic.Environment {
+	by := &dynamic.Environment{Default: "dev", Service: key}
+	by.SetDefaults()
+	for _, tag := range tags {
+		by.Subsets = append(by.Subsets, dynamic.EnvironmentSubset{Tag: tag, Service: key + "#" + tag})
+	}
+	return by
+}
+
+// divisions are endpoint sets of Kubernetes Services that are divided into environments, each with a golden file.
+func divisions() map[string]*dynamic.Environment {
+	const key = "east/shop/cart:80"
+	simple, all, ready := divisionOf(key, "dev", "dev.a"), divisionOf(key, "dev.a"), divisionOf(key, "dev", "dev.a")
+	all.Fallback = dynamic.FallbackAny
+	ready.Exists = dynamic.ExistsReady
+	return map[string]*dynamic.Environment{"set-divided": simple, "set-divided-any": all, "set-divided-ready": ready}
+}
+
+func TestDividedSetsArePublished(t *testing.T) {
+	for name, by := range divisions() {
+		bundle, err := resource.OfDividedSet("east/shop/cart:80", by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, message := range resources(bundle) {
+			valid(t, message)
+		}
+		golden(t, name, bundle, nil)
+		plain := resource.OfSet("east/shop/cart:80")
+		if diff := cmp.Diff(plain.Listeners, bundle.Listeners, protocmp.Transform()); diff != "" {
+			t.Errorf("%s: the listeners (-whole +divided):\n%s", name, diff)
 		}
 	}
 }

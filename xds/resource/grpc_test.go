@@ -14,6 +14,7 @@ import (
 	"time"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	aggregatev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/aggregate/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
@@ -206,13 +207,10 @@ func TestClientsOfGRPCAccept(t *testing.T) {
 		if len(rejections) > 0 {
 			t.Errorf("rejected: %q", rejections)
 		}
-		mirrors := map[string]bool{}
-		for _, one := range bundle.Routes[0].GetVirtualHosts()[0].GetRoutes()[0].GetRoute().GetRequestMirrorPolicies() {
-			mirrors[one.GetCluster()] = true
-		}
+		routed := routedClusters(t, bundle)
 		var want []string
 		for _, one := range bundle.Clusters {
-			if name := one.GetName(); !mirrors[name] || slices.Contains(asked, name) {
+			if name := one.GetName(); routed[name] || slices.Contains(asked, name) {
 				want = append(want, name)
 			}
 		}
@@ -230,6 +228,40 @@ func TestClientsOfGRPCAccept(t *testing.T) {
 		})
 	}
 	t.Run("set", func(t *testing.T) { use(t, resource.OfSet("east/shop/cart:80")) })
+	for name, by := range divisions() {
+		t.Run(name, func(t *testing.T) {
+			bundle, err := resource.OfDividedSet("east/shop/cart:80", by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			use(t, bundle)
+		})
+	}
+}
+
+// routedClusters returns the clusters that routes lead to. Those that only get mirrored requests, or are named in
+// metadata, are not among them.
+func routedClusters(t *testing.T, bundle resource.Bundle) map[string]bool {
+	t.Helper()
+	routed := map[string]bool{}
+	for _, one := range bundle.Routes[0].GetVirtualHosts()[0].GetRoutes() {
+		routed[one.GetRoute().GetCluster()] = true
+		for _, part := range one.GetRoute().GetWeightedClusters().GetClusters() {
+			routed[part.GetName()] = true
+		}
+	}
+	for _, one := range bundle.Clusters {
+		if routed[one.GetName()] && one.GetClusterType() != nil {
+			config := &aggregatev3.ClusterConfig{}
+			if err := one.GetClusterType().GetTypedConfig().UnmarshalTo(config); err != nil {
+				t.Fatal(err)
+			}
+			for _, member := range config.GetClusters() {
+				routed[member] = true
+			}
+		}
+	}
+	return routed
 }
 
 // TestClientsOfGRPCFollowWeights sends requests to two servers with weights, with every policy that has some.

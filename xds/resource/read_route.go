@@ -12,6 +12,9 @@ import (
 
 // Routing is what a published RouteConfiguration says.
 type Routing struct {
+	// Environment is how the requests to an environment service are divided; nil for others. The other fields are then
+	// empty.
+	Environment *EnvironmentRouting
 	// Splits are the clusters that get the requests, with their weights.
 	Splits []Split
 	// Mirrors get copies of a percentage of the requests.
@@ -39,16 +42,41 @@ func (r *Routing) Clusters() []string {
 	for _, one := range r.Mirrors {
 		names = append(names, one.Name)
 	}
+	if r.Environment != nil {
+		names = append(names, r.Environment.clusters()...)
+	}
 	return unique(names)
 }
 
-// ReadRoute returns what a published RouteConfiguration says. It fails for one that OfSet and OfService do not publish.
+// ReadRoute returns what a published RouteConfiguration says. It fails for one that OfSet, OfDividedSet and OfService
+// do not publish.
 func ReadRoute(from *routev3.RouteConfiguration) (*Routing, error) {
 	hosts := from.GetVirtualHosts()
-	if len(hosts) != 1 || len(hosts[0].GetRoutes()) != 1 || hosts[0].GetRoutes()[0].GetRoute() == nil {
-		return nil, errors.New("it has not a single virtual host with a single route to clusters")
+	if len(hosts) != 1 {
+		return nil, errRoutes
 	}
-	action := hosts[0].GetRoutes()[0].GetRoute()
+	options, err := optionsOf(hosts[0].GetMetadata())
+	if err != nil {
+		return nil, err
+	}
+	if options != nil {
+		return readEnvironment(from, options)
+	}
+	if len(hosts[0].GetRoutes()) != 1 || hosts[0].GetRoutes()[0].GetRoute() == nil {
+		return nil, errRoutes
+	}
+	routing, to, err := readAction(hosts[0].GetRoutes()[0].GetRoute())
+	if err != nil {
+		return nil, err
+	}
+	return routing, same(routeConfiguration(from.GetName(), to), from)
+}
+
+// errRoutes is for a RouteConfiguration of another form.
+var errRoutes = errors.New("it has not a single virtual host with a single route to clusters")
+
+// readAction reads the action of a route, and returns the target that would be published for it too.
+func readAction(action *routev3.RouteAction) (*Routing, *target, error) {
 	routing, to := &Routing{}, &target{}
 	if name := action.GetCluster(); name != "" {
 		routing.Splits = []Split{{Cluster: name, Weight: 1}}
@@ -58,12 +86,12 @@ func ReadRoute(from *routev3.RouteConfiguration) (*Routing, error) {
 	}
 	for _, one := range routing.Splits {
 		if one.Cluster == "" || one.Weight < 1 {
-			return nil, errors.New("a cluster has no name or no weight")
+			return nil, nil, errors.New("a cluster has no name or no weight")
 		}
 		to.splits = append(to.splits, split{one.Cluster, big.NewRat(int64(one.Weight), 1)})
 	}
 	if len(to.splits) == 0 {
-		return nil, errors.New("it names no cluster")
+		return nil, nil, errors.New("it names no cluster")
 	}
 	for _, one := range action.GetRequestMirrorPolicies() {
 		mirror := dynamic.MirrorService{
@@ -73,10 +101,8 @@ func ReadRoute(from *routev3.RouteConfiguration) (*Routing, error) {
 		to.mirrors = append(to.mirrors, mirrorPolicy(mirror.Name, mirror.Percent))
 	}
 	var err error
-	if to.hashing, err = routing.readHashing(action.GetHashPolicy()); err != nil {
-		return nil, err
-	}
-	return routing, same(routeConfiguration(from.GetName(), to), from)
+	to.hashing, err = routing.readHashing(action.GetHashPolicy())
+	return routing, to, err
 }
 
 // readHashing reads the hash policies of a route, and returns those that would be published for them.

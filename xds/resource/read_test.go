@@ -2,6 +2,7 @@ package resource_test
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -43,6 +45,18 @@ func TestWhatIsPublishedIsRead(t *testing.T) {
 			for _, used := range routing.Clusters() {
 				if clusters[used] == nil {
 					t.Errorf("the cluster %s is not in the bundle", used)
+				}
+			}
+			if outdated := routing.Outdated(clusters); outdated != "" {
+				t.Errorf("the cluster %s belongs to another route", outdated)
+			}
+			for name, one := range clusters {
+				if strings.HasPrefix(name, "svc@file/") {
+					slices.Reverse(one.Members)
+					if outdated := routing.Outdated(clusters); outdated != name {
+						t.Errorf("with other members of %s, that of another route is %q", name, outdated)
+					}
+					slices.Reverse(one.Members)
 				}
 			}
 			for _, one := range bundle.Assignments {
@@ -175,6 +189,87 @@ func TestOthersAreRefused(t *testing.T) {
 		{LbEndpoints: []*endpointv3.LbEndpoint{{}}},
 	}})
 	refused("no address", "has the address", err)
+}
+
+// TestOtherEnvironmentsAreRefused reads RouteConfigurations of environment services whose metadata and routes differ.
+func TestOtherEnvironmentsAreRefused(t *testing.T) {
+	const key = "sluice.dev/environment"
+	text := structpb.NewStringValue
+	fields := func(from *routev3.RouteConfiguration) map[string]*structpb.Value {
+		return from.GetVirtualHosts()[0].GetMetadata().GetFilterMetadata()[key].GetFields()
+	}
+	subset := func(from *routev3.RouteConfiguration) map[string]*structpb.Value {
+		return fields(from)["subsets"].GetListValue().GetValues()[0].GetStructValue().GetFields()
+	}
+	for _, test := range []struct {
+		name, of, reason string
+		change           func(*routev3.RouteConfiguration)
+	}{
+		{"another splitter", "environment", "virtual_hosts", func(from *routev3.RouteConfiguration) {
+			fields(from)["splitter"] = text("-")
+		}},
+		{"no header", "environment", "environment.header", func(from *routev3.RouteConfiguration) {
+			delete(fields(from), "header")
+		}},
+		{"an unknown option", "environment", "virtual_hosts", func(from *routev3.RouteConfiguration) {
+			fields(from)["more"] = text("x")
+		}},
+		{"another type", "environment", "a field of another type", func(from *routev3.RouteConfiguration) {
+			fields(from)["header"] = structpb.NewNumberValue(1)
+		}},
+		{"tags without strict", "environment", "tags without strict", func(from *routev3.RouteConfiguration) {
+			fields(from)["tags"] = structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{text("x")}})
+		}},
+		{"one route less", "environment", "other routes than", func(from *routev3.RouteConfiguration) {
+			host := from.GetVirtualHosts()[0]
+			host.Routes = host.GetRoutes()[1:]
+		}},
+		{"another order", "environment", "virtual_hosts", func(from *routev3.RouteConfiguration) {
+			slices.Reverse(from.GetVirtualHosts()[0].GetRoutes()[:3])
+		}},
+		{"another cluster of one route", "environment", "virtual_hosts", func(from *routev3.RouteConfiguration) {
+			to := &routev3.RouteAction_Cluster{Cluster: "x"}
+			from.GetVirtualHosts()[0].GetRoutes()[2].GetRoute().ClusterSpecifier = to
+		}},
+		{"another default", "environment", "virtual_hosts", func(from *routev3.RouteConfiguration) {
+			to := &routev3.RouteAction_Cluster{Cluster: "x"}
+			from.GetVirtualHosts()[0].GetRoutes()[0].GetRoute().ClusterSpecifier = to
+		}},
+		{"a subset without clusters", "environment-strict", "a subset has no route", func(from *routev3.RouteConfiguration) {
+			for _, one := range from.GetVirtualHosts()[0].GetRoutes() {
+				if one.GetDirectResponse() == nil && one.GetMatch().GetHeaders() != nil {
+					one.Action = &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}}
+				}
+			}
+		}},
+		{"a cluster of a subset", "environment", "names the cluster of a subset", func(from *routev3.RouteConfiguration) {
+			subset(from)["service"] = text("x")
+		}},
+		{"no cluster of a ready subset", "environment-ready", "names the cluster", func(from *routev3.RouteConfiguration) {
+			delete(subset(from), "service")
+		}},
+		{"a cluster of all", "environment", "without the fallback any", func(from *routev3.RouteConfiguration) {
+			fields(from)["service"] = text("x")
+		}},
+		{"another cluster of all", "environment-any", "virtual_hosts", func(from *routev3.RouteConfiguration) {
+			fields(from)["service"] = text("x")
+		}},
+		{"other metadata", "environment", "virtual_hosts", func(from *routev3.RouteConfiguration) {
+			from.GetVirtualHosts()[0].GetMetadata().GetFilterMetadata()["x"] = &structpb.Struct{}
+		}},
+		{"no metadata", "environment", "a single virtual host", func(from *routev3.RouteConfiguration) {
+			from.GetVirtualHosts()[0].Metadata = nil
+		}},
+	} {
+		bundle, _, err := parse(t, published[test.of]).translate("svc@file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		test.change(bundle.Routes[0])
+		if _, err := resource.ReadRoute(bundle.Routes[0]); err == nil || !strings.Contains(err.Error(), test.reason) {
+			t.Errorf("%s: got %v, want %q", test.name, err, test.reason)
+		}
+	}
 }
 
 // FuzzRead reads any bytes as each type; what is read must not panic.

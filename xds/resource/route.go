@@ -3,6 +3,8 @@ package resource
 import (
 	"math"
 	"math/big"
+	"net/http"
+	"slices"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -46,7 +48,7 @@ func listener(name, routes string) *listenerv3.Listener {
 	return &listenerv3.Listener{Name: name, ApiListener: &listenerv3.ApiListener{ApiListener: pack(manager)}}
 }
 
-// target is where the requests to a service go.
+// target is where the requests to a service go. Without clusters and choice they are answered with an error.
 type target struct {
 	// splits are the clusters, each once, with their shares of the requests; their order is that of the configuration.
 	splits []split
@@ -54,6 +56,16 @@ type target struct {
 	mirrors []*routev3.RouteAction_RequestMirrorPolicy
 	// hashing is how RING_HASH clusters hash a request; empty when there are none.
 	hashing []*routev3.RouteAction_HashPolicy
+	// choice is how the requests to an environment service are divided; nil for others. The other fields are then empty.
+	choice *choice
+}
+
+// all returns the targets among which requests are divided.
+func (t *target) all() []*target {
+	if t.choice == nil {
+		return []*target{t}
+	}
+	return append(slices.Clone(t.choice.subsets), t.choice.standard)
 }
 
 // split is the share of the requests that a cluster gets.
@@ -62,28 +74,45 @@ type split struct {
 	share   *big.Rat
 }
 
-// routeConfiguration returns the RouteConfiguration of a name, which routes all requests to one target.
+// routeConfiguration returns the RouteConfiguration of a name: one route to a target, or those of an environment
+// service.
 func routeConfiguration(name string, to *target) *routev3.RouteConfiguration {
+	host := &routev3.VirtualHost{Name: name, Domains: []string{"*"}}
+	if to.choice == nil {
+		host.Routes = []*routev3.Route{route(rule{to: to})}
+	} else {
+		host.Metadata = to.choice.metadata()
+		for _, one := range to.choice.rules() {
+			host.Routes = append(host.Routes, route(one))
+		}
+	}
+	return &routev3.RouteConfiguration{Name: name, VirtualHosts: []*routev3.VirtualHost{host}}
+}
+
+// route returns the route of a rule. Where nothing answers, Envoy responds with 503. To gRPC clients that is an action
+// which they do not support, so that calls fail with UNAVAILABLE (gRFC A28).
+func route(of rule) *routev3.Route {
+	made := &routev3.Route{Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: ""}}}
+	if of.matcher != nil {
+		made.Match.Headers = []*routev3.HeaderMatcher{of.matcher}
+	}
+	if len(of.to.splits) == 0 {
+		made.Action = &routev3.Route_DirectResponse{
+			DirectResponse: &routev3.DirectResponseAction{Status: http.StatusServiceUnavailable},
+		}
+		return made
+	}
 	action := &routev3.RouteAction{
-		HashPolicy: to.hashing, RequestMirrorPolicies: to.mirrors,
+		HashPolicy: of.to.hashing, RequestMirrorPolicies: of.to.mirrors,
 		Timeout: durationpb.New(0), // Without it Envoy ends responses after 15 s.
 	}
-	if len(to.splits) == 1 {
-		action.ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: to.splits[0].cluster}
+	if len(of.to.splits) == 1 {
+		action.ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: of.to.splits[0].cluster}
 	} else {
-		action.ClusterSpecifier = &routev3.RouteAction_WeightedClusters{WeightedClusters: weightedClusters(to.splits)}
+		action.ClusterSpecifier = &routev3.RouteAction_WeightedClusters{WeightedClusters: weightedClusters(of.to.splits)}
 	}
-	return &routev3.RouteConfiguration{
-		Name: name,
-		VirtualHosts: []*routev3.VirtualHost{{
-			Name:    name,
-			Domains: []string{"*"},
-			Routes: []*routev3.Route{{
-				Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: ""}},
-				Action: &routev3.Route_Route{Route: action},
-			}},
-		}},
-	}
+	made.Action = &routev3.Route_Route{Route: action}
+	return made
 }
 
 func weightedClusters(splits []split) *routev3.WeightedCluster {

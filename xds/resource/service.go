@@ -22,6 +22,12 @@ type translator struct {
 	clusters map[string]*cluster
 }
 
+func newTranslator(lookup func(string) *dynamic.Service) *translator {
+	return &translator{
+		lookup: lookup, names: map[string]bool{}, targets: map[string]*target{}, clusters: map[string]*cluster{},
+	}
+}
+
 // target translates a service.
 func (t *translator) target(name string, service *dynamic.Service) (*target, error) {
 	if to := t.targets[name]; to != nil {
@@ -44,6 +50,8 @@ func (t *translator) target(name string, service *dynamic.Service) (*target, err
 		to, err = t.mirroring(name, service.Mirroring)
 	case service.Failover != nil:
 		to, err = t.failover(name, service.Failover)
+	case service.Environment != nil:
+		to, err = t.environment(name, service.Environment)
 	}
 	if err != nil {
 		return nil, err
@@ -94,6 +102,9 @@ func (t *translator) child(parent, reference string) (*target, error) {
 		return nil, err
 	}
 	to, err := t.target(name, service)
+	if err == nil && to.choice != nil {
+		err = errors.New("it is an environment service, and clients choose by a header only for the service that they ask for")
+	}
 	if err != nil {
 		return nil, of(name, err)
 	}
@@ -113,11 +124,18 @@ func (t *translator) used(to *target) []string {
 		names = append(names, name)
 		names = append(names, t.clusters[name].members...)
 	}
-	for _, one := range to.splits {
-		add(one.cluster)
+	for _, one := range to.all() {
+		for _, part := range one.splits {
+			add(part.cluster)
+		}
+		for _, mirror := range one.mirrors {
+			add(mirror.GetCluster())
+		}
 	}
-	for _, one := range to.mirrors {
-		add(one.GetCluster())
+	if to.choice != nil {
+		for _, own := range to.choice.named() {
+			add(own)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -1,6 +1,7 @@
 package resource_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -84,6 +85,64 @@ b: {failover: {service: a, fallback: a}}` + leaf, `service "b@file": it is no lo
 			"ring of schemes", `
 svc: {highestRandomWeight: {services: [{name: a}, {name: set@kubernetes}]}}` + leaf,
 			"the schemes http and h2c", "a@file set@kubernetes",
+		},
+		{
+			"environment of nothing", `svc: {environment: {subsets: []}}`, "environment.subsets is empty", "",
+		},
+		{
+			"environment without a tag", "svc: {environment: {subsets: [{service: a}]}}" + leaf,
+			"environment.subsets[0].tag is empty", "",
+		},
+		{
+			"environment below a split", `
+svc: {weighted: {services: [{name: b}]}}
+b: {environment: {subsets: [{tag: dev, service: a}]}}` + leaf,
+			`service "b@file": it is an environment service`, "a@file b@file",
+		},
+		{
+			"environment below a failover", `
+svc: {failover: {service: a, fallback: b}}
+b: {environment: {subsets: [{tag: dev, service: a}]}}` + leaf,
+			`service "b@file": it is an environment service`, "a@file b@file",
+		},
+		{
+			"environment below a mirroring", `
+svc: {mirroring: {service: b, mirrors: []}}
+b: {environment: {subsets: [{tag: dev, service: a}]}}` + leaf,
+			`service "b@file": it is an environment service`, "a@file b@file",
+		},
+		{
+			"environment of environments", `
+svc: {environment: {subsets: [{tag: dev, service: b}]}}
+b: {environment: {subsets: [{tag: dev, service: a}]}}` + leaf,
+			`service "b@file": it is an environment service`, "a@file b@file",
+		},
+		{
+			"ready splits", `
+svc: {environment: {exists: ready, subsets: [{tag: dev, service: b}]}}
+b: {weighted: {services: [{name: a}, {name: set@kubernetes}]}}` + leaf,
+			`service "b@file" is not a single cluster`, "a@file b@file set@kubernetes",
+		},
+		{
+			"a split of all environments", `
+svc: {environment: {fallback: any, service: b, subsets: [{tag: dev, service: a}]}}
+b: {weighted: {services: [{name: a}, {name: set@kubernetes}]}}` + leaf,
+			`service "b@file" is not a single cluster`, "a@file b@file set@kubernetes",
+		},
+		{
+			"ready keys", `
+svc: {environment: {exists: ready, default: dev, subsets: [{tag: dev, service: b}, {tag: dev.a, service: c}]}}
+b: {loadBalancer: {strategy: hrw, servers: []}}
+c: {loadBalancer: {strategy: hash, hash: {source: header, name: x}, servers: []}}`,
+			"by different keys", "b@file c@file",
+		},
+		{
+			"binary header", "svc: {environment: {header: x-env-bin, subsets: [{tag: dev, service: a}]}}" + leaf,
+			`do not route by the header "x-env-bin"`, "",
+		},
+		{
+			"header of gRPC", "svc: {environment: {aliases: [{name: User-Agent}], subsets: [{tag: dev, service: a}]}}" + leaf,
+			`do not route by the header "User-Agent"`, "",
 		},
 		{
 			"ring of itself", `svc: {highestRandomWeight: {services: [{name: svc}]}}`,
@@ -188,4 +247,29 @@ func FuzzServers(f *testing.F) {
 			wire(t, one.Assignment(func(string) (dynamic.EndpointSet, bool) { return dynamic.EndpointSet{}, false }))
 		}
 	})
+}
+
+// TestRoutesAreBounded wants no route table that is larger than a limit.
+func TestRoutesAreBounded(t *testing.T) {
+	config := &dynamic.Environment{Strict: true, Subsets: []dynamic.EnvironmentSubset{{Tag: "dev", Service: "a@file"}}}
+	config.SetDefaults()
+	for i := range 9996 {
+		config.Tags = append(config.Tags, fmt.Sprintf("dev.%d", i))
+	}
+	all := services{"svc@file": {Environment: config}, "a@file": leaf()}
+	bundle, _, err := all.translate("svc@file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count := len(bundle.Routes[0].GetVirtualHosts()[0].GetRoutes()); count != 10_000 {
+		t.Errorf("%d routes", count)
+	}
+	config.Tags = append(config.Tags, "dev.x")
+	if _, _, err := all.translate("svc@file"); err == nil || !strings.Contains(err.Error(), "make 10001 routes") {
+		t.Errorf("one more: %v", err)
+	}
+	config.Tags = []string{"a\xff"}
+	if _, _, err := all.translate("svc@file"); err == nil || !strings.Contains(err.Error(), "is not text") {
+		t.Errorf("a tag that is not text: %v", err)
+	}
 }
