@@ -164,15 +164,17 @@ func originNamespace(state *pipeline.State, name string) string {
 	return origin.Resource.Namespace
 }
 
-// verdicts returns a verdict on each service that is not published, in order.
-func (l *loop) verdicts() []dynamic.Verdict { return verdicts(l.reasons) }
+// verdicts returns a verdict on each service and each host of a Kubernetes Service that is not published, in order.
+func (l *loop) verdicts() []dynamic.Verdict {
+	return slices.Concat(verdicts(l.reasons, dynamic.KindService, ""), verdicts(l.divisions.reasons, dynamic.KindSource, "xds "))
+}
 
-// verdicts returns a verdict on each service that is not published, in order, from the reasons.
-func verdicts(reasons map[string]string) []dynamic.Verdict {
+// verdicts returns a verdict on each object that is not published, in order, from the reasons.
+func verdicts(reasons map[string]string, kind dynamic.Kind, prefix string) []dynamic.Verdict {
 	var all []dynamic.Verdict
 	for _, name := range slices.Sorted(maps.Keys(reasons)) {
 		all = append(all, dynamic.Verdict{
-			Ref: dynamic.Ref{Kind: dynamic.KindService, Name: name}, Status: dynamic.Degraded,
+			Ref: dynamic.Ref{Kind: kind, Name: prefix + name}, Status: dynamic.Degraded,
 			Code: dynamic.CodeNotPublished, Reason: "it is not published over xDS: " + reasons[name],
 		})
 	}
@@ -194,7 +196,7 @@ func Unpublished(state *pipeline.State) []dynamic.Verdict {
 			}
 		}
 	}
-	all := verdicts(reasons)
+	all := verdicts(reasons, dynamic.KindService, "")
 	for i := range all {
 		all[i].Origin = originOf(state, all[i].Ref.Name)
 	}

@@ -29,6 +29,7 @@ type loop struct {
 	users         map[string]map[string]bool // services by the service that they refer to
 	composed      map[string]*composition    // EDS resources of several sets and addresses, by name
 	parts         map[string]map[string]bool // their names by the set that is a part of them
+	divisions     divisions
 	started       bool
 }
 
@@ -58,7 +59,7 @@ func newLoop(p *Publisher) *loop {
 		sets: map[string]dynamic.EndpointSet{}, hosts: map[string][]string{},
 		configuration: &dynamic.Configuration{}, unusable: map[string]bool{}, services: map[string]*service{},
 		reasons: map[string]string{}, users: map[string]map[string]bool{}, composed: map[string]*composition{},
-		parts: map[string]map[string]bool{},
+		parts: map[string]map[string]bool{}, divisions: newDivisions(),
 	}
 }
 
@@ -66,8 +67,12 @@ func newLoop(p *Publisher) *loop {
 // something new. Nothing is published before the first complete state, so that no client sees a part of it.
 func (l *loop) step(now time.Time, state *pipeline.State) (next time.Time) {
 	sets := l.publisher.take()
-	for key, set := range sets {
-		l.applySet(key, set, now)
+	for _, key := range inOrder(sets) {
+		l.applySet(key, sets[key], now)
+	}
+	if !l.divisions.told {
+		l.divisions.told = true
+		l.publisher.refuse(l.verdicts())
 	}
 	if state.Configuration != nil {
 		l.applyState(state, now)
@@ -102,18 +107,25 @@ func earliestNotice(sets map[string]dynamic.EndpointSet) time.Time {
 
 // applySet takes a new version of an endpoint set.
 func (l *loop) applySet(key string, set dynamic.EndpointSet, now time.Time) {
-	_, known := l.sets[key]
+	before, known := l.sets[key]
 	if set.Deleted {
 		delete(l.sets, key)
 	} else {
 		l.sets[key] = set
 	}
-	succeeded := false
-	if names := translation.ListenerNames(key); len(names) > 0 && known == set.Deleted {
+	whole := wholeOf(key)
+	succeeded := set.Deleted && whole != ""
+	switch names := translation.ListenerNames(key); {
+	case len(names) > 0 && known == set.Deleted:
 		l.elect(names[0], key, set.Deleted, now)
 		succeeded = set.Deleted && len(l.hosts[names[0]]) > 0
+	case len(names) > 0 && before.Environment != set.Environment && first(l.hosts[names[0]]) == key:
+		l.publishSet(key, now)
+	case l.divisions.awaited[whole]:
+		l.publishSet(whole, now)
 	}
-	// Clients use the endpoints of a set whose host has gone to another set until they have the cluster of that one.
+	// Clients use the endpoints of a set whose host has gone to another set, or that is no environment any more, until
+	// they have the route and the cluster of the other one.
 	if own := (resourceKey{endpoints, key}); !succeeded || l.catalog.owned(own) {
 		l.catalog.set(own, translation.Assignment(key, set.Endpoints))
 	}
@@ -136,15 +148,16 @@ func (l *loop) elect(host, key string, deleted bool, now time.Time) {
 	after := first(keys)
 	if after == "" {
 		delete(l.hosts, host)
+		l.divisions.explain(host, "")
 	}
 	if before == after {
 		return
 	}
 	if after != "" {
-		l.publish(translation.OfSet(after), owner{name: after, namespace: namespaceOf(after)}, now)
+		l.publishSet(after, now)
 	}
 	if before != "" {
-		l.withdraw(publishedOf(translation.OfSet(before)).keys, nil, before, now)
+		l.withdrawSet(before, now)
 	}
 }
 
