@@ -2,6 +2,8 @@ package xds
 
 import (
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -17,9 +19,8 @@ func setKey(assignment string) string { return keyPrefix + assignment }
 
 // assembly makes the router and the services of one listener whose resources are complete.
 type assembly struct {
-	tree    *client.Tree
-	routing *resource.Routing
-	built   built
+	tree  *client.Tree
+	built built
 }
 
 // objectsOf returns what a listener leads to. It is complete if the result is present.
@@ -34,8 +35,12 @@ func (l *loop) objectsOf(listener string) (built, result) {
 		return built{}, result{status: pending}
 	}
 	route := l.tree.Listeners[listener]
-	a := assembly{tree: l.tree, routing: l.tree.Routes[route], built: built{objects: map[dynamic.Ref]any{}}}
-	a.target(route)
+	a := assembly{tree: l.tree, built: built{objects: map[dynamic.Ref]any{}}}
+	if routing := l.tree.Routes[route]; routing.Environment != nil {
+		a.environment(route, routing.Environment)
+	} else {
+		a.target(route, routing)
+	}
 	if host, port, ok := hostOf(listener); ok {
 		a.put(dynamic.KindRouter, listener, &dynamic.Router{
 			EntryPoints: l.provider.config.EntryPoints, Service: objectName(route),
@@ -62,15 +67,33 @@ func (a *assembly) put(kind dynamic.Kind, name string, object any) {
 	a.built.objects[dynamic.Ref{Kind: kind, Name: objectName(name)}] = object
 }
 
-// target makes the service of the route.
-func (a *assembly) target(service string) {
-	main, splits := service, a.routing.Splits
-	if len(a.routing.Mirrors) > 0 {
+// environment makes an environment service, and the services of its subsets.
+func (a *assembly) environment(service string, from *resource.EnvironmentRouting) {
+	options := *from.Options
+	options.Subsets = make([]dynamic.EnvironmentSubset, 0, len(from.Subsets))
+	for i, one := range from.Options.Subsets {
+		// A tag may hold characters of names of services, and those that names cannot hold.
+		child := service + "/tag/" + url.QueryEscape(one.Tag)
+		a.target(child, from.Subsets[i])
+		options.Subsets = append(options.Subsets, dynamic.EnvironmentSubset{Tag: one.Tag, Service: objectName(child)})
+	}
+	if from.Any != nil {
+		child := service + "/any"
+		a.target(child, from.Any)
+		options.Service = objectName(child)
+	}
+	a.put(dynamic.KindService, service, &dynamic.Service{Environment: &options})
+}
+
+// target makes the service of a route.
+func (a *assembly) target(service string, routing *resource.Routing) {
+	main, splits := service, routing.Splits
+	if len(routing.Mirrors) > 0 {
 		main = service + "/main"
-		mirrors := make([]dynamic.MirrorService, 0, len(a.routing.Mirrors))
-		for _, one := range a.routing.Mirrors {
+		mirrors := make([]dynamic.MirrorService, 0, len(routing.Mirrors))
+		for _, one := range routing.Mirrors {
 			child := service + "/mirror/" + one.Name
-			a.cluster(child, one.Name)
+			a.cluster(child, one.Name, routing)
 			mirrors = append(mirrors, dynamic.MirrorService{Name: objectName(child), Percent: one.Percent})
 		}
 		mirroring := &dynamic.Mirroring{Service: objectName(main), Mirrors: mirrors}
@@ -78,36 +101,36 @@ func (a *assembly) target(service string) {
 		a.put(dynamic.KindService, service, &dynamic.Service{Mirroring: mirroring})
 	}
 	if len(splits) == 1 {
-		a.cluster(main, splits[0].Cluster)
+		a.cluster(main, splits[0].Cluster, routing)
 		return
 	}
 	weighted := &dynamic.WeightedRoundRobin{}
 	for _, one := range splits {
 		child, weight := service+"/"+one.Cluster, one.Weight
-		a.cluster(child, one.Cluster)
+		a.cluster(child, one.Cluster, routing)
 		weighted.Services = append(weighted.Services, dynamic.WeightedService{Name: objectName(child), Weight: &weight})
 	}
 	a.put(dynamic.KindService, main, &dynamic.Service{Weighted: weighted})
 }
 
-// cluster makes the service of a cluster.
-func (a *assembly) cluster(service, name string) {
+// cluster makes the service of a cluster of a route.
+func (a *assembly) cluster(service, name string, routing *resource.Routing) {
 	if one := a.tree.Clusters[name]; one.Members != nil {
-		a.failover(service, one.Members)
+		a.failover(service, one.Members, routing)
 	} else {
-		a.loadBalancer(service, one)
+		a.loadBalancer(service, one, routing)
 	}
 }
 
 // failover makes the service of the clusters of an aggregate cluster, in order.
-func (a *assembly) failover(service string, members []string) {
+func (a *assembly) failover(service string, members []string, routing *resource.Routing) {
 	if len(members) == 1 {
-		a.cluster(service, members[0])
+		a.cluster(service, members[0], routing)
 		return
 	}
 	first, rest := service+"/"+members[0], service+"/fallback"
-	a.cluster(first, members[0])
-	a.failover(rest, members[1:])
+	a.cluster(first, members[0], routing)
+	a.failover(rest, members[1:], routing)
 	a.put(dynamic.KindService, service, &dynamic.Service{
 		Failover: &dynamic.Failover{Service: objectName(first), Fallback: objectName(rest)},
 	})
@@ -115,12 +138,12 @@ func (a *assembly) failover(service string, members []string) {
 
 // loadBalancer makes the service of an EDS cluster: of an endpoint set, or of servers with weights, whose EDS resource
 // has the name of the cluster.
-func (a *assembly) loadBalancer(service string, one *resource.Cluster) {
+func (a *assembly) loadBalancer(service string, one *resource.Cluster, routing *resource.Routing) {
 	key, servers := setKey(one.Assignment), []dynamic.Server(nil)
 	if one.Assignment == one.Name {
 		key, servers = "", a.tree.Endpoints[one.Assignment].Servers(one.Scheme())
-	} else {
+	} else if !slices.Contains(a.built.keys, key) {
 		a.built.keys = append(a.built.keys, key)
 	}
-	a.put(dynamic.KindService, service, &dynamic.Service{LoadBalancer: one.Service(a.routing, key, servers)})
+	a.put(dynamic.KindService, service, &dynamic.Service{LoadBalancer: one.Service(routing, key, servers)})
 }
