@@ -226,17 +226,20 @@ func TestTag(t *testing.T) {
 		{"cookie that does not match", http.Header{"Cookie": {"a=1; env=dev.c"}}, environment.Tag{}},
 		{"a dot is not any character", http.Header{"Cookie": {"env=dev/c;"}}, environment.Tag{}},
 		{
-			"first alias wins", http.Header{"Cookie": {"env=dev.c;"}, "X-Branch": {"dev.b"}},
+			"first alias wins",
+			http.Header{"Cookie": {"env=dev.c;"}, "X-Branch": {"dev.b"}},
 			environment.Tag{Value: "dev.c", Aliased: true},
 		},
 		{
-			"next alias after one without a tag", http.Header{"Cookie": {"a=1"}, "X-Branch": {"dev.b"}},
+			"next alias after one without a tag",
+			http.Header{"Cookie": {"a=1"}, "X-Branch": {"dev.b"}},
 			environment.Tag{Value: "dev.b", Aliased: true},
 		},
 		{"the placeholder is left out", http.Header{"X-Optional": {"x"}}, environment.Tag{}},
 		{"an optional placeholder", http.Header{"X-Optional": {"env=a;x"}}, environment.Tag{Value: "a", Aliased: true}},
 		{
-			"baggage", http.Header{"Baggage": {"user=7, virtual-env=dev.d;ttl=1,x=y"}},
+			"baggage",
+			http.Header{"Baggage": {"user=7, virtual-env=dev.d;ttl=1,x=y"}},
 			environment.Tag{Value: "dev.d", Aliased: true},
 		},
 	} {
@@ -252,19 +255,21 @@ func TestTag(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*dynamic.Environment){
-		`header "" is not the name of a header`:      func(e *dynamic.Environment) { e.Header = "" },
-		`header "a b" is not the name`:               func(e *dynamic.Environment) { e.Header = "a b" },
-		`splitter ".." is not one visible`:           func(e *dynamic.Environment) { e.Splitter = ".." },
-		`splitter "" is not one visible`:             func(e *dynamic.Environment) { e.Splitter = "" },
-		`splitter "," is not one visible`:            func(e *dynamic.Environment) { e.Splitter = "," },
-		`fallback "all" is none of`:                  func(e *dynamic.Environment) { e.Fallback = "all" },
-		`exists "yes" is none of`:                    func(e *dynamic.Environment) { e.Exists = "yes" },
-		`service is empty, and the fallback any`:     func(e *dynamic.Environment) { e.Fallback = "any" },
-		`subsets[1].tag "dev" is that of`:            func(e *dynamic.Environment) { e.Subsets[1].Tag = "dev" },
-		`subsets[1].tag is empty`:                    func(e *dynamic.Environment) { e.Subsets[1].Tag = "" },
-		`subsets[1].tag "dev." ends with the`:        func(e *dynamic.Environment) { e.Subsets[1].Tag = "dev." },
-		`subsets[1].tag "a,b" cannot be`:             func(e *dynamic.Environment) { e.Subsets[1].Tag = "a,b" },
-		`subsets[1].tag has 254 bytes`:               func(e *dynamic.Environment) { e.Subsets[1].Tag = strings.Repeat("a", 254) },
+		`header "" is not the name of a header`:  func(e *dynamic.Environment) { e.Header = "" },
+		`header "a b" is not the name`:           func(e *dynamic.Environment) { e.Header = "a b" },
+		`splitter ".." is not one visible`:       func(e *dynamic.Environment) { e.Splitter = ".." },
+		`splitter "" is not one visible`:         func(e *dynamic.Environment) { e.Splitter = "" },
+		`splitter "," is not one visible`:        func(e *dynamic.Environment) { e.Splitter = "," },
+		`fallback "all" is none of`:              func(e *dynamic.Environment) { e.Fallback = "all" },
+		`exists "yes" is none of`:                func(e *dynamic.Environment) { e.Exists = "yes" },
+		`service is empty, and the fallback any`: func(e *dynamic.Environment) { e.Fallback = "any" },
+		`subsets[1].tag "dev" is that of`:        func(e *dynamic.Environment) { e.Subsets[1].Tag = "dev" },
+		`subsets[1].tag is empty`:                func(e *dynamic.Environment) { e.Subsets[1].Tag = "" },
+		`subsets[1].tag "dev." ends with the`:    func(e *dynamic.Environment) { e.Subsets[1].Tag = "dev." },
+		`subsets[1].tag "a,b" cannot be`:         func(e *dynamic.Environment) { e.Subsets[1].Tag = "a,b" },
+		`subsets[1].tag has 254 bytes`: func(e *dynamic.Environment) {
+			e.Subsets[1].Tag = strings.Repeat("a", 254)
+		},
 		`aliases[0].name "" is not the name`:         alias("", ""),
 		`aliases[0].pattern "x" does not have`:       alias("cookie", "x"),
 		`aliases[0].pattern "(@)(@)" has the`:        alias("cookie", "(@)(@)"),

@@ -34,7 +34,9 @@ func (d *divisions) explain(host, reason string) {
 }
 
 func newDivisions() divisions {
-	return divisions{published: map[string]published{}, awaited: map[string]bool{}, reasons: map[string]string{}, told: true}
+	return divisions{
+		published: map[string]published{}, awaited: map[string]bool{}, reasons: map[string]string{}, told: true,
+	}
 }
 
 // wholeOf returns the key of the set of which another one has an environment; "" for the key of a whole set.

@@ -66,13 +66,14 @@ func routeOf(t *testing.T, response *discoveryv3.DeltaDiscoveryResponse) *routev
 	return route.GetVirtualHosts()[0]
 }
 
-// TestASetIsDivided divides a set, changes its environments, and undoes it: routes change at once, and what they have led
-// to stays for a while.
+// TestASetIsDivided divides a set, changes its environments, and undoes it: routes change at once, and what they have
+// led to stays for a while.
 func TestASetIsDivided(t *testing.T) {
 	inBubble(t, []string{dividedKey}, func(t *testing.T, b *bubble) {
 		client := b.delta()
 		client.subscribe(resource.RouteType, "web.shop:80")
-		if got := routeOf(t, client.expect([]string{"web.shop:80"}, nil)); len(got.GetRoutes()) != 1 || got.GetMetadata() != nil {
+		got := routeOf(t, client.expect([]string{"web.shop:80"}, nil))
+		if len(got.GetRoutes()) != 1 || got.GetMetadata() != nil {
 			t.Errorf("%v, want one route", got)
 		}
 		b.divide(division("dev"))
@@ -116,7 +117,7 @@ func TestASetIsDivided(t *testing.T) {
 
 // TestADividedSetIsRemoved deletes a divided set: nothing stays of it.
 func TestADividedSetIsRemoved(t *testing.T) {
-	inBubble(t, []string{dividedKey + "#dev"}, func(t *testing.T, b *bubble) {
+	inBubble(t, []string{dividedKey + "#dev"}, func(_ *testing.T, b *bubble) {
 		by := division("dev")
 		by.Fallback = dynamic.FallbackAny
 		b.divide(by)
@@ -132,8 +133,8 @@ func TestADividedSetIsRemoved(t *testing.T) {
 	})
 }
 
-// TestADivisionIsNotPublished divides a set by a header that clients do not route by: the host goes, with a reason, until
-// the division changes.
+// TestADivisionIsNotPublished divides a set by a header that clients do not route by: the host goes, with a reason,
+// until the division changes.
 func TestADivisionIsNotPublished(t *testing.T) {
 	inBubble(t, []string{dividedKey, dividedKey + "#dev"}, func(t *testing.T, b *bubble) {
 		b.expect("whole", "rds", "web.shop:80")
@@ -160,7 +161,7 @@ func TestADivisionIsNotPublished(t *testing.T) {
 
 // TestAnotherClusterHasADividedSet has two clusters with a Service, of which one divides it.
 func TestAnotherClusterHasADividedSet(t *testing.T) {
-	inBubble(t, []string{"l/shop/web:80", dividedKey + "#dev"}, func(t *testing.T, b *bubble) {
+	inBubble(t, []string{"l/shop/web:80", dividedKey + "#dev"}, func(_ *testing.T, b *bubble) {
 		b.expect("alone", "eds", "l/shop/web:80")
 		b.divide(division("dev"))
 		b.expect("both", "cds", "web.shop:80", "web.shop:80#dev")

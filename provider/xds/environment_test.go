@@ -12,10 +12,10 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// TestEnvironmentsComeBack reads environment services of the other Sluice: the options are the same, and the services of
-// the subsets lead to the same servers.
+// TestEnvironmentsComeBack reads environment services of the other Sluice: the options are the same, and the services
+// of the subsets lead to the same servers.
 func TestEnvironmentsComeBack(t *testing.T) {
-	plain, ready, strict := options3("default"), options3("any"), options3("reject")
+	plain, ready, strict := threeSubsets("default"), threeSubsets("any"), threeSubsets("reject")
 	ready.Exists, ready.Service = dynamic.ExistsReady, "all@file"
 	strict.Strict, strict.Tags = true, []string{"dev.a.x"}
 	strict.Aliases = []dynamic.EnvironmentAlias{{Name: "Cookie", Pattern: "env=<tag>;", Placeholder: "<tag>"}}
@@ -29,10 +29,13 @@ func TestEnvironmentsComeBack(t *testing.T) {
 		config.Names = []string{"plain@file", "ready@file", "strict@file"}
 	})
 	got := r.synced()
-	for name, want := range map[string]*dynamic.Environment{"plain.file": plain, "ready.file": ready, "strict.file": strict} {
+	for name, want := range map[string]*dynamic.Environment{
+		"plain.file": plain, "ready.file": ready, "strict.file": strict,
+	} {
 		expected := *want
 		expected.Subsets = []dynamic.EnvironmentSubset{
-			{Tag: "dev", Service: name + "/tag/dev"}, {Tag: "dev.a", Service: name + "/tag/dev.a"},
+			{Tag: "dev", Service: name + "/tag/dev"},
+			{Tag: "dev.a", Service: name + "/tag/dev.a"},
 			{Tag: "@/x", Service: name + "/tag/%40%2Fx"},
 		}
 		if expected.Service = ""; want == ready {
@@ -62,8 +65,8 @@ func TestEnvironmentsComeBack(t *testing.T) {
 	}
 }
 
-// options3 returns the options of an environment service with three subsets.
-func options3(fallback string) *dynamic.Environment {
+// threeSubsets returns the options of an environment service.
+func threeSubsets(fallback string) *dynamic.Environment {
 	config := &dynamic.Environment{}
 	config.SetDefaults()
 	config.Fallback, config.Default = fallback, "dev"
@@ -73,8 +76,8 @@ func options3(fallback string) *dynamic.Environment {
 	return config
 }
 
-// TestDividedServicesAreDiscovered requests a host of a Kubernetes Service that is divided into environments, and follows
-// its environments.
+// TestDividedServicesAreDiscovered requests a host of a Kubernetes Service that is divided into environments, and
+// follows its environments.
 func TestDividedServicesAreDiscovered(t *testing.T) {
 	const key = "k/shop/web:80"
 	divide := func(tags ...string) dynamic.EndpointSet {

@@ -166,8 +166,8 @@ func (t *translator) failover(name string, config *dynamic.Failover) (*target, e
 	return to, nil
 }
 
-// addAggregate adds an aggregate cluster. Those among its members that are aggregate clusters themselves are replaced by
-// their members.
+// addAggregate adds an aggregate cluster. Those among its members that are aggregate clusters themselves are replaced
+// by their members.
 func (t *translator) addAggregate(name string, of []string) {
 	var members []string
 	for _, used := range of {

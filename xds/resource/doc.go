@@ -13,10 +13,13 @@
 //   - failover: an aggregate cluster of its services, in order.
 //   - mirroring: the route of its service with request mirror policies. gRPC clients ignore them.
 //   - highestRandomWeight: one RING_HASH cluster of all servers below it, by the address of the client.
+//   - environment: a route for each tag and header, the deepest tags first, and its options as metadata of the virtual
+//     host, which another Sluice reads. OfDividedSet does the same for Services that are divided into environments.
 //
 // Clients connect to the endpoints directly. A service is not published, with an error, if they would bypass what
 // protects or changes its requests: middlewares, TLS, a path (preservePath), another Host header, sticky cookies of
-// weighted services, status codes that cause a failover, keys that no client can hash.
+// weighted services, status codes that cause a failover, keys that no client can hash. Nor is one published that has an
+// environment service below it, or an alias of which clients could find another tag than the router.
 //
 // Options that clients have in a form of their own, or not at all, are left out and the service is published without
 // them: healthCheck, slowStart, zoneAware, drainTimeout, retry, limits other than maxPoolConnections,

@@ -104,7 +104,8 @@ func assignmentOf(bundle resource.Bundle, name string) *endpointv3.ClusterLoadAs
 	return resource.Assignment(name, []dynamic.Endpoint{})
 }
 
-// answering makes a call with metadata, and returns the name of the server that has counted it, or the code of the error.
+// answering makes a call with metadata, and returns the name of the server that has counted it, or the code of the
+// error.
 func answering(
 	t *testing.T, client grpc_health_v1.HealthClient, with, names []string, calls []atomic.Int64,
 ) string {

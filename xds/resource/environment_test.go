@@ -164,7 +164,8 @@ func randomOptions(random *rand.Rand) (*dynamic.Environment, []int) {
 		tag := strings.Trim(randomTag(random, config.Splitter), config.Splitter)
 		if tag != "" && !seen[tag] {
 			seen[tag] = true
-			config.Subsets = append(config.Subsets, dynamic.EnvironmentSubset{Tag: tag, Service: fmt.Sprintf("s%d@file", len(seen))})
+			service := fmt.Sprintf("s%d@file", len(seen))
+			config.Subsets = append(config.Subsets, dynamic.EnvironmentSubset{Tag: tag, Service: service})
 		}
 	}
 	for range random.IntN(4) {

@@ -109,8 +109,8 @@ func checkRead(options *dynamic.Environment) error {
 	return nil
 }
 
-// readActions reads the first route of each subset, and that of requests without a tag. Which these are follows from the
-// options.
+// readActions reads the first route of each subset, and that of requests without a tag. Which these are follows from
+// the options.
 func (r *environmentReader) readActions() error {
 	r.standard = &target{}
 	for range r.options.Subsets {

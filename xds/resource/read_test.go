@@ -191,6 +191,24 @@ func TestOthersAreRefused(t *testing.T) {
 	refused("no address", "has the address", err)
 }
 
+// TestEnvironmentsAreDescribed wants the text of an environment service to name the clusters.
+func TestEnvironmentsAreDescribed(t *testing.T) {
+	for name, want := range map[string]string{
+		"environment": "by the header X-Env: dev to a@file; dev.proj1 to a@file 33.33%, c@file 66.67%; " +
+			"dev.proj1.feature1 to set@kubernetes; otherwise to a@file",
+		"environment-strict": "by the header X-Virtual-Env: dev to a@file; dev.a to a@file, mirrored to c@file 100%; " +
+			"otherwise to a@file",
+	} {
+		bundle, _, err := parse(t, published[name]).translate("svc@file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if routing, err := resource.ReadRoute(bundle.Routes[0]); err != nil || routing.String() != want {
+			t.Errorf("%s: %v, %v, want %s", name, routing, err, want)
+		}
+	}
+}
+
 // TestOtherEnvironmentsAreRefused reads RouteConfigurations of environment services whose metadata and routes differ.
 func TestOtherEnvironmentsAreRefused(t *testing.T) {
 	const key = "sluice.dev/environment"
