@@ -77,6 +77,7 @@ func (l *loop) publishSet(key string, now time.Time) {
 		}
 	}
 	l.divisions.explain(host, reason)
+	l.forget(before.composed, key)
 	after := l.publish(bundle, owner{name: key, namespace: namespaceOf(key)}, now)
 	delete(l.divisions.published, key)
 	if by != nil {
@@ -87,7 +88,9 @@ func (l *loop) publishSet(key string, now time.Time) {
 
 // withdrawSet removes what is published for a set. The host may be that of another one by now.
 func (l *loop) withdrawSet(key string, now time.Time) {
-	l.withdraw(l.publishedSet(key).keys, nil, key, now)
+	before := l.publishedSet(key)
+	l.forget(before.composed, key)
+	l.withdraw(before.keys, nil, key, now)
 	delete(l.divisions.published, key)
 	delete(l.divisions.awaited, key)
 }

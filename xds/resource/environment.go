@@ -124,7 +124,8 @@ func (t *translator) divided(name string, by *dynamic.Environment) (*target, err
 // choose returns the target that divides requests among those of the subsets, and the one with the endpoints of all
 // environments, which is nil without the fallback any.
 func (t *translator) choose(name string, config *dynamic.Environment, subsets []*target, all *target) (*target, error) {
-	made := &choice{options: publishedOptions(config), subsets: subsets}
+	made := newChoice(name, publishedOptions(config), subsets)
+	t.clusters[noneOf(name)] = pool{}.cluster(noneOf(name), policy{})
 	if all != nil {
 		made.options.Service = all.splits[0].cluster
 	}
@@ -161,7 +162,7 @@ func (c *choice) standardOf(all *target) (*target, error) {
 	case !ok && all != nil:
 		return all, nil
 	case !ok:
-		return &target{}, nil
+		return c.none, nil
 	case all == nil:
 		return c.subsets[i], nil
 	}
@@ -245,7 +246,7 @@ func (t *translator) aggregate(
 ) (*target, error) {
 	cluster, members := c.chained(name, subset, places)
 	if cluster == "" {
-		return &target{}, nil
+		return c.none, nil
 	}
 	to := &target{splits: []split{{cluster, unit()}}}
 	for _, i := range c.chain(subset, places) {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
@@ -116,7 +115,7 @@ func answering(
 	}
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), with...), 10*time.Second)
 	defer cancel()
-	if _, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true)); err != nil {
+	if _, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{}); err != nil {
 		if status.Code(err) != codes.Unavailable {
 			t.Error(err)
 		}

@@ -17,9 +17,28 @@ type choice struct {
 	// options are those of the environment service. Its services are names of clusters, as far as readers need them.
 	options *dynamic.Environment
 	// subsets answer the tags of the subsets, in the order of the options, and standard answers requests without a tag,
-	// and those of which no subset answers the tag. A target without clusters answers with an error.
+	// and those of which no subset answers the tag.
 	subsets  []*target
 	standard *target
+	// none is where requests go that nothing answers.
+	none *target
+}
+
+// noneOf returns the name of a cluster without endpoints for requests that nothing answers: calls of gRPC fail with
+// UNAVAILABLE, and Envoy responds with 503. Some gRPC clients reject the routes of an action that is none to clusters.
+// No other cluster has the name, since tags hold no comma.
+func noneOf(name string) string { return name + ",none" }
+
+func newChoice(name string, options *dynamic.Environment, subsets []*target) *choice {
+	return &choice{options: options, subsets: subsets, none: &target{splits: []split{{noneOf(name), unit()}}}}
+}
+
+// missing returns what answers a tag that no subset answers.
+func (c *choice) missing() *target {
+	if c.options.Fallback == dynamic.FallbackReject {
+		return c.none
+	}
+	return c.standard
 }
 
 // rule sends the requests that a matcher matches to a target.
@@ -44,10 +63,6 @@ type tagSource struct {
 // have is left for later rules.
 func (c *choice) rules() []rule {
 	sources := sourcesOf(c.options)
-	missing := c.standard // For a tag that no subset answers.
-	if c.options.Fallback == dynamic.FallbackReject {
-		missing = &target{}
-	}
 	all := []rule{{exactly(sources[0].header, ""), c.standard}}
 	order, known := c.deepestFirst(), c.known()
 	for _, from := range sources {
@@ -57,7 +72,7 @@ func (c *choice) rules() []rule {
 		for _, one := range known {
 			all = append(all, from.rules(one.tag, c.options.Splitter, false, c.subsets[one.subset])...)
 		}
-		all = append(all, rule{from.tagged(), missing})
+		all = append(all, rule{from.tagged(), c.missing()})
 	}
 	return append(all, rule{nil, c.standard})
 }

@@ -18,7 +18,7 @@ type EnvironmentRouting struct {
 	// Any is where requests go that no subset answers; nil without the fallback any.
 	Any *Routing
 
-	// standard is the route of requests without a tag; nil if they are answered with an error.
+	// standard is the route of requests without a tag; nil if nothing answers them.
 	standard *Routing
 	// used are the clusters of all routes, and chains are what aggregate clusters among them are made of.
 	used   []string
@@ -77,7 +77,7 @@ func readEnvironment(from *routev3.RouteConfiguration, options *dynamic.Environm
 		return nil, err
 	}
 	r := &environmentReader{
-		choice: &choice{options: options}, name: from.GetName(), routes: from.GetVirtualHosts()[0].GetRoutes(),
+		choice: newChoice(from.GetName(), options, nil), name: from.GetName(), routes: from.GetVirtualHosts()[0].GetRoutes(),
 		read:    &EnvironmentRouting{Options: publishedOptions(options), chains: map[string][]string{}},
 		actions: map[*target]*Routing{}, targets: map[*target]*target{},
 	}
@@ -137,9 +137,9 @@ func (r *environmentReader) readActions() error {
 // restore makes the choice that was published from the options and the actions.
 func (r *environmentReader) restore() error {
 	places, ready := r.places(), r.options.Exists == dynamic.ExistsReady
-	hashing, routing := []*routev3.RouteAction_HashPolicy(nil), r.actions[r.standard]
-	if routing != nil {
-		hashing, r.read.standard = r.targets[r.standard].hashing, routing
+	hashing, standard := []*routev3.RouteAction_HashPolicy(nil), r.actions[r.standard]
+	if standard != nil {
+		hashing = r.targets[r.standard].hashing
 	}
 	for i, published := range r.subsets {
 		routing, to := r.actions[published], r.targets[published]
@@ -153,18 +153,21 @@ func (r *environmentReader) restore() error {
 	}
 	var all *target
 	if r.options.Fallback == dynamic.FallbackAny {
-		if routing == nil {
+		if standard == nil {
 			return errors.New("requests without a tag have no route to clusters")
 		}
-		r.read.Any = routing.at(r.options.Service)
+		r.read.Any = standard.at(r.options.Service)
 		all = &target{splits: []split{{r.options.Service, unit()}}, hashing: hashing}
 	}
+	var err error
 	if ready {
 		r.standard = r.aggregated(noSubset, places, hashing)
-		return nil
+	} else {
+		r.standard, err = r.standardOf(all)
 	}
-	var err error
-	r.standard, err = r.standardOf(all)
+	if r.standard != r.none {
+		r.read.standard = standard
+	}
 	return err
 }
 
@@ -174,7 +177,7 @@ func (r *environmentReader) aggregated(
 ) *target {
 	cluster, members := r.chained(r.name, subset, places)
 	if cluster == "" {
-		return &target{}
+		return r.none
 	}
 	if len(members) > 1 {
 		r.read.chains[cluster] = members

@@ -255,7 +255,7 @@ func TestOtherEnvironmentsAreRefused(t *testing.T) {
 		}},
 		{"a subset without clusters", "environment-strict", "a subset has no route", func(from *routev3.RouteConfiguration) {
 			for _, one := range from.GetVirtualHosts()[0].GetRoutes() {
-				if one.GetDirectResponse() == nil && one.GetMatch().GetHeaders() != nil {
+				if one.GetMatch().GetHeaders() != nil {
 					one.Action = &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}}
 				}
 			}

@@ -3,7 +3,6 @@ package resource
 import (
 	"math"
 	"math/big"
-	"net/http"
 	"slices"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -48,7 +47,7 @@ func listener(name, routes string) *listenerv3.Listener {
 	return &listenerv3.Listener{Name: name, ApiListener: &listenerv3.ApiListener{ApiListener: pack(manager)}}
 }
 
-// target is where the requests to a service go. Without clusters and choice they are answered with an error.
+// target is where the requests to a service go.
 type target struct {
 	// splits are the clusters, each once, with their shares of the requests; their order is that of the configuration.
 	splits []split
@@ -65,7 +64,7 @@ func (t *target) all() []*target {
 	if t.choice == nil {
 		return []*target{t}
 	}
-	return append(slices.Clone(t.choice.subsets), t.choice.standard)
+	return append(slices.Clone(t.choice.subsets), t.choice.standard, t.choice.missing())
 }
 
 // split is the share of the requests that a cluster gets.
@@ -89,18 +88,11 @@ func routeConfiguration(name string, to *target) *routev3.RouteConfiguration {
 	return &routev3.RouteConfiguration{Name: name, VirtualHosts: []*routev3.VirtualHost{host}}
 }
 
-// route returns the route of a rule. Where nothing answers, Envoy responds with 503. To gRPC clients that is an action
-// which they do not support, so that calls fail with UNAVAILABLE (gRFC A28).
+// route returns the route of a rule.
 func route(of rule) *routev3.Route {
 	made := &routev3.Route{Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: ""}}}
 	if of.matcher != nil {
 		made.Match.Headers = []*routev3.HeaderMatcher{of.matcher}
-	}
-	if len(of.to.splits) == 0 {
-		made.Action = &routev3.Route_DirectResponse{
-			DirectResponse: &routev3.DirectResponseAction{Status: http.StatusServiceUnavailable},
-		}
-		return made
 	}
 	action := &routev3.RouteAction{
 		HashPolicy: of.to.hashing, RequestMirrorPolicies: of.to.mirrors,
