@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
@@ -130,6 +131,36 @@ func TestADividedSetIsRemoved(t *testing.T) {
 		pass(11 * time.Second)
 		b.expect("later", "cds")
 		b.expect("later", "eds")
+	})
+}
+
+// TestNothingAnswers divides a set so that nothing answers some tags: clients get a cluster without endpoints for
+// these, as long as there are such tags.
+func TestNothingAnswers(t *testing.T) {
+	inBubble(t, []string{dividedKey + "#dev"}, func(t *testing.T, b *bubble) {
+		by := division("dev")
+		by.Fallback = dynamic.FallbackReject
+		b.divide(by)
+		b.expect("reject", "cds", "web.shop:80#dev", "web.shop:80,none")
+		client := b.delta()
+		client.subscribe(resource.EndpointType, "web.shop:80,none")
+		response := client.expect([]string{"web.shop:80,none"}, nil)
+		assignment := &endpointv3.ClusterLoadAssignment{}
+		if err := response.GetResources()[0].GetResource().UnmarshalTo(assignment); err != nil {
+			t.Fatal(err)
+		}
+		if len(assignment.GetEndpoints()) != 0 {
+			t.Errorf("the endpoints are %v, want none", assignment.GetEndpoints())
+		}
+		b.divide(division("dev"))
+		pass(11 * time.Second)
+		b.expect("default", "cds", "web.shop:80#dev")
+		b.expect("default", "eds", dividedKey+"#dev")
+		b.divide(by)
+		b.expect("reject again", "eds", dividedKey+"#dev", "web.shop:80,none")
+		b.remove(dividedKey)
+		pass(11 * time.Second)
+		b.expect("removed", "eds")
 	})
 }
 
