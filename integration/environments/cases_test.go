@@ -1,9 +1,20 @@
 package environments
 
 import (
+	"cmp"
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/xds"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
 // applications are those of KT-env's acceptance tests, with the tags of their workloads.
@@ -27,6 +38,85 @@ func applications() string {
 // TestAcceptanceOfKTEnv runs the cases of KT-env's acceptance test: app-js calls app-go, and that app-java, each through
 // the edge with the header that it got. Seven workloads have five tags.
 func TestAcceptanceOfKTEnv(t *testing.T) {
+	f := acceptance(t)
+	query := url.Values{"pass": {header}, "next": {"app-go,app-java"}, "via": {f.sluice.Addr("web")}}.Encode()
+	cases := chains()
+	cases["dev.proj1.feature9"] = []string{"dev.proj1", "dev", "dev.proj1"}
+	cases["dev.proj1-abc"] = []string{"dev", "dev", "dev"}
+	for tag, want := range cases {
+		carried := []string{tag, tag, tag}
+		f.chain("app-js/?"+query, tag, want, carried)
+	}
+}
+
+// TestAcceptanceOfKTEnvThroughSidecars runs the same cases with calls through sidecars, which add the tag of their pod to
+// requests without one.
+func TestAcceptanceOfKTEnvThroughSidecars(t *testing.T) {
+	f := acceptance(t)
+	harness.Start(t, harness.Setup{NotReady: true, Args: []string{
+		"sidecar", "--providers.xds.address=" + publisher, "--providers.xds.namespace=shop",
+		"--entryPoints.proxy.forwardProxy.defaultHeaders." + header + "=dev", "--log.level=DEBUG",
+	}})
+	query := url.Values{"pass": {header}, "next": {"app-go,app-java"}, "proxy": {proxy}}.Encode()
+	f.until("the sidecar answers", func() bool {
+		return strings.Count(f.get("app-js/?"+query, "dev").Text, "\n") == 3
+	})
+	for tag, want := range chains() {
+		carried := []string{tag, cmp.Or(tag, "dev"), cmp.Or(tag, "dev")}
+		f.chain("app-js/?"+query, tag, want, carried)
+	}
+}
+
+// TestAcceptanceOfKTEnvByGRPC selects the same pods by gRPC over xDS, with the tag in the metadata of the calls.
+func TestAcceptanceOfKTEnvByGRPC(t *testing.T) {
+	acceptance(t)
+	for i, app := range []string{"app-js", "app-go", "app-java"} {
+		service := dialXDS(t, app+".shop:80")
+		for tag, want := range chains() {
+			ctx := t.Context()
+			if tag != "" {
+				ctx = metadata.AppendToOutgoingContext(ctx, header, tag)
+			}
+			answer, err := service.UnaryCall(ctx, &grpc_testing.SimpleRequest{}, grpc.WaitForReady(true))
+			if got := workload(answer.GetServerId()); err != nil || got != name(app, want[i]) {
+				t.Errorf("%s with %q is answered by %s (%v), want %s", app, tag, got, err, name(app, want[i]))
+			}
+		}
+	}
+}
+
+// dialXDS returns a channel of grpc-go to a listener.
+func dialXDS(t *testing.T, listener string) grpc_testing.TestServiceClient {
+	t.Helper()
+	config := fmt.Sprintf(`{"xds_servers":[{"server_uri":%q,"channel_creds":[{"type":"insecure"}],`+
+		`"server_features":["xds_v3"]}],"node":{"id":"go"}}`, publisher)
+	resolver, err := xds.NewXDSResolverWithConfigForTesting([]byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	channel, err := grpc.NewClient("xds:///"+listener, grpc.WithResolvers(resolver), grpc.WithNoProxy(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = channel.Close() })
+	return grpc_testing.NewTestServiceClient(channel)
+}
+
+// chains are the tags of the cases with the environments that answer, of app-js, app-go and app-java.
+func chains() map[string][]string {
+	return map[string][]string{
+		"dev.proj1":          {"dev.proj1", "dev", "dev.proj1"},
+		"dev.proj1.feature1": {"dev.proj1", "dev", "dev.proj1.feature1"},
+		"dev.proj2":          {"dev", "dev.proj2", "dev"},
+		"dev":                {"dev", "dev", "dev"},
+		"":                   {"dev", "dev", "dev"},
+	}
+}
+
+// acceptance starts the seven workloads and waits until each environment answers.
+func acceptance(t *testing.T) *field {
+	t.Helper()
 	f := prepare(t, true, namespace, virtualEnvironment("demo", likeKT), applications())
 	for _, path := range []string{"app-js-dev-x", "app-js-dev-proj1-x", "app-java-dev-x", "app-java-dev-proj1-x",
 		"app-java-dev-proj1-feature1-x"} {
@@ -36,30 +126,21 @@ func TestAcceptanceOfKTEnv(t *testing.T) {
 	f.becomes("app-java", "dev.proj1.feature1", "app-java-dev-proj1-feature1")
 	f.becomes("app-go", "dev.proj2", "app-go-dev-proj2")
 	f.becomes("app-js", "dev.proj1", "app-js-dev-proj1")
-	query := url.Values{"pass": {header}, "next": {"app-go,app-java"}, "via": {f.sluice.Addr("web")}}.Encode()
-	for tag, want := range map[string][]string{
-		"dev.proj1":          {"dev.proj1", "dev", "dev.proj1"},
-		"dev.proj1.feature1": {"dev.proj1", "dev", "dev.proj1.feature1"},
-		"dev.proj2":          {"dev", "dev.proj2", "dev"},
-		"dev":                {"dev", "dev", "dev"},
-		"":                   {"dev", "dev", "dev"},
-		"dev.proj1.feature9": {"dev.proj1", "dev", "dev.proj1"},
-		"dev.proj1-abc":      {"dev", "dev", "dev"},
-	} {
-		response := f.get("app-js/?"+query, tag)
-		var got []string
-		for line := range strings.Lines(response.Text) {
-			pod, carried, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-			if got = append(got, workload(pod)); carried != tag {
-				t.Errorf("with %q: %s got the header %q", tag, pod, carried)
-			}
-		}
-		apps := []string{"app-js", "app-go", "app-java"}
-		for i := range want {
-			want[i] = name(apps[i], want[i])
-		}
-		if strings.Join(got, " ") != strings.Join(want, " ") {
-			t.Errorf("%q is answered by %q, want %q", tag, got, want)
-		}
+	return f
+}
+
+// chain requests the first application, and demands which workloads answer and which tags they get.
+func (f *field) chain(where, tag string, environments, carried []string) {
+	f.t.Helper()
+	var got, want []string
+	for line := range strings.Lines(f.get(where, tag).Text) {
+		pod, tag, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		got = append(got, workload(pod)+" <-"+tag)
+	}
+	for i, app := range []string{"app-js", "app-go", "app-java"} {
+		want = append(want, name(app, environments[i])+" <-"+carried[i])
+	}
+	if !slices.Equal(got, want) {
+		f.t.Errorf("%q is answered by %q, want %q", tag, got, want)
 	}
 }

@@ -25,7 +25,14 @@ api: {}
 log: {level: DEBUG}
 accessLog: {format: json, filePath: "${FOLDER}/access.log"}
 providers: {kubernetesCRD: {}, kubernetesIngress: {}}
+xds: {address: "` + publisher + `"}
 `
+
+// publisher is the address of the xDS server, and proxy that of the sidecar.
+const (
+	publisher = "127.0.0.1:18000"
+	proxy     = "127.0.0.1:15001"
+)
 
 // header is the header of KT-env's acceptance tests.
 const header = "ali-env-mark"

@@ -15,7 +15,12 @@ func callNext(r *http.Request) string {
 	if more {
 		query.Set("next", rest)
 	}
+	transport := &http.Transport{DisableKeepAlives: true}
 	target := url.URL{Scheme: "http", Host: query.Get("via"), Path: "/", RawQuery: query.Encode()}
+	if proxy := query.Get("proxy"); proxy != "" {
+		target.Host = host
+		transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: proxy})
+	}
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, target.String(), http.NoBody)
 	if err != nil {
 		return err.Error() + "\n"
@@ -24,7 +29,6 @@ func callNext(r *http.Request) string {
 	if name := query.Get("pass"); r.Header.Get(name) != "" {
 		request.Header.Set(name, r.Header.Get(name))
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return err.Error() + "\n"
