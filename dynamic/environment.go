@@ -24,8 +24,8 @@ const DefaultEnvironmentHeader = "X-Virtual-Env"
 // DefaultEnvironmentPlaceholder is the text that stands for the tag in the pattern of an alias.
 const DefaultEnvironmentPlaceholder = "(@)"
 
-// Environment sends each request to the subset of its environment. The environment is a tag in a header, in levels such as
-// dev.proj1.feature1. If that tag has no subset, the nearest ancestor with one answers: dev.proj1, then dev.
+// Environment sends each request to the subset of its environment. The environment is a tag in a header, in levels
+// such as dev.proj1.feature1. If that tag has no subset, the nearest ancestor with one answers: dev.proj1, then dev.
 type Environment struct {
 	// Header is the name of the request header with the tag. It is passed on unchanged.
 	Header string `json:"header,omitempty"`

@@ -89,8 +89,8 @@ func (e *EnvironmentChoice) missing() string {
 	return fmt.Sprintf("service %s has no subset for the environment %q", e.Service, e.Tag)
 }
 
-// chooseEnvironments records the choices of environment services, and returns the service behind the last one; nil if it
-// has no subset for the request.
+// chooseEnvironments records the choices of environment services, and returns the service behind the last one; nil if
+// it has no subset for the request.
 func (n *serviceNode) chooseEnvironments(answer *Explanation, header http.Header) *ServiceStatus {
 	for n.environments != nil {
 		tag, choice := n.environments.Choose(header)

@@ -2,7 +2,8 @@
 // environments at 127.0.0.1:8000, so that it works with Sluice too.
 //
 // GET /status has the VirtualEnvironments that apply and how Services are divided, GET /version the version, and GET
-// /log?level=ERROR|INFO|DEBUG sets the level of the log. There is no authentication: the listener has a loopback address.
+// /log?level=ERROR|INFO|DEBUG sets the level of the log. There is no authentication: the listener has a loopback
+// address.
 package inspector
 
 import (

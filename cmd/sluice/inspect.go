@@ -52,9 +52,11 @@ func (i inspection) SetLevel(level string) error {
 	return nil
 }
 
-// listenInspector listens for the inspector of KT-env and returns what answers it until its context ends; it does nothing
-// without the option inspector. It fails when it cannot listen.
-func (s *system) listenInspector(ctx context.Context, setLevel func(string) error) (serve func(context.Context), err error) {
+// listenInspector listens for the inspector of KT-env and returns what answers it until its context ends; it does
+// nothing without the option inspector. It fails when it cannot listen.
+func (s *system) listenInspector(
+	ctx context.Context, setLevel func(string) error,
+) (serve func(context.Context), err error) {
 	if s.config.Inspector == nil {
 		return func(context.Context) {}, nil
 	}

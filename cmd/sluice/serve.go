@@ -108,6 +108,20 @@ func (l libraryLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
+// listenBeside listens for what is served beside the entrypoints: xDS clients, the inspector of KT-env and reviews.
+func (s *system) listenBeside(ctx context.Context, setLevel func(string) error) (
+	published, inspected func(context.Context), injected func(context.Context) error, err error,
+) {
+	if published, err = s.publish(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	if inspected, err = s.listenInspector(ctx, setLevel); err != nil {
+		return nil, nil, nil, err
+	}
+	injected, err = s.inject(ctx)
+	return published, inspected, injected, err
+}
+
 // run listens, and runs everything until ctx ends and the entrypoints have drained. The pipeline goes on while they do.
 // reopen opens the log file anew, and setLevel sets its level.
 func (s *system) run(ctx context.Context, reopen func() error, setLevel func(string) error) error {
@@ -115,15 +129,7 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 	if err != nil {
 		return err
 	}
-	published, err := s.publish(ctx)
-	if err != nil {
-		return err
-	}
-	injected, err := s.inject(ctx)
-	if err != nil {
-		return err
-	}
-	inspected, err := s.listenInspector(ctx, setLevel)
+	published, inspected, injected, err := s.listenBeside(ctx, setLevel)
 	if err != nil {
 		return err
 	}

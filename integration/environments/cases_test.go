@@ -21,7 +21,8 @@ import (
 func applications() string {
 	var all strings.Builder
 	for app, tags := range map[string][]string{
-		"app-js": {"dev", "dev.proj1"}, "app-go": {"dev", "dev.proj2"}, "app-java": {"dev", "dev.proj1", "dev.proj1.feature1"},
+		"app-js": {"dev", "dev.proj1"}, "app-go": {"dev", "dev.proj2"},
+		"app-java": {"dev", "dev.proj1", "dev.proj1.feature1"},
 	} {
 		all.WriteString(service(app))
 		for _, tag := range tags {
@@ -35,8 +36,8 @@ func applications() string {
 	return all.String()
 }
 
-// TestAcceptanceOfKTEnv runs the cases of KT-env's acceptance test: app-js calls app-go, and that app-java, each through
-// the edge with the header that it got. Seven workloads have five tags.
+// TestAcceptanceOfKTEnv runs the cases of KT-env's acceptance test: app-js calls app-go, and that app-java, each
+// through the edge with the header that it got. Seven workloads have five tags.
 func TestAcceptanceOfKTEnv(t *testing.T) {
 	f := acceptance(t)
 	query := url.Values{"pass": {header}, "next": {"app-go,app-java"}, "via": {f.sluice.Addr("web")}}.Encode()
@@ -49,8 +50,8 @@ func TestAcceptanceOfKTEnv(t *testing.T) {
 	}
 }
 
-// TestAcceptanceOfKTEnvThroughSidecars runs the same cases with calls through sidecars, which add the tag of their pod to
-// requests without one.
+// TestAcceptanceOfKTEnvThroughSidecars runs the same cases with calls through sidecars, which add the tag of their pod
+// to requests without one.
 func TestAcceptanceOfKTEnvThroughSidecars(t *testing.T) {
 	f := acceptance(t)
 	harness.Start(t, harness.Setup{NotReady: true, Args: []string{
@@ -118,8 +119,10 @@ func chains() map[string][]string {
 func acceptance(t *testing.T) *field {
 	t.Helper()
 	f := prepare(t, true, namespace, virtualEnvironment("demo", likeKT), applications())
-	for _, path := range []string{"app-js-dev-x", "app-js-dev-proj1-x", "app-java-dev-x", "app-java-dev-proj1-x",
-		"app-java-dev-proj1-feature1-x"} {
+	for _, path := range []string{
+		"app-js-dev-x", "app-js-dev-proj1-x", "app-java-dev-x", "app-java-dev-proj1-x",
+		"app-java-dev-proj1-feature1-x",
+	} {
 		f.Deployed("shop/" + path)
 	}
 	f.Endpoints("shop/app-go", 2)

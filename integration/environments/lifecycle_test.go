@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestAnEnvironmentComesAndGoes creates, rolls, scales and deletes an environment while requests with its tag go on: each
-// is answered, by it or by its nearest ancestor.
+// TestAnEnvironmentComesAndGoes creates, rolls, scales and deletes an environment while requests with its tag go on:
+// each is answered, by it or by its nearest ancestor.
 func TestAnEnvironmentComesAndGoes(t *testing.T) {
 	f := prepare(t, true, namespace, virtualEnvironment("demo", likeKT), service("web"), deployment("web", "dev", "1"),
 		deployment("web", "dev.a", "2"))
@@ -82,7 +82,8 @@ func TestWhatIsNotDivided(t *testing.T) {
 	f.expect("web", "other", "503 Service Unavailable")
 	f.Apply(deployment("web", "dev", "1"))
 	f.becomes("web", "other", "web-dev")
-	f.Apply(virtualEnvironment("demo", `{envHeader: {name: ali-env-mark}, envLabel: {name: virtual-env}, fallback: reject}`))
+	f.Apply(virtualEnvironment("demo",
+		`{envHeader: {name: ali-env-mark}, envLabel: {name: virtual-env}, fallback: reject}`))
 	f.becomes("web", "other", "503 Service Unavailable")
 	f.becomes("web", "dev.a.x", "web-dev-a")
 }
@@ -91,7 +92,8 @@ func TestWhatIsNotDivided(t *testing.T) {
 func TestExistence(t *testing.T) {
 	broken := strings.Replace(deployment("web", "dev.a", "1"), "{test.sluice.dev/drain: 1s}",
 		`{test.sluice.dev/ready: "false"}`, 1)
-	f := prepare(t, true, namespace, virtualEnvironment("demo", likeKT), service("web"), deployment("web", "dev", "1"), broken)
+	f := prepare(t, true, namespace, virtualEnvironment("demo", likeKT), service("web"), deployment("web", "dev", "1"),
+		broken)
 	f.Deployed("shop/web-dev-x")
 	f.becomes("web", "dev", "web-dev")
 	f.becomes("web", "dev.a", "503 Service Unavailable")
@@ -118,7 +120,8 @@ func TestStrict(t *testing.T) {
 
 // TestTwoObjects: the oldest VirtualEnvironment of a namespace applies, and the other one stays as it is.
 func TestTwoObjects(t *testing.T) {
-	other := virtualEnvironment("another", `{envHeader: {name: x-other}, envLabel: {name: virtual-env, defaultSubset: dev}}`)
+	other := virtualEnvironment("another",
+		`{envHeader: {name: x-other}, envLabel: {name: virtual-env, defaultSubset: dev}}`)
 	f := prepare(t, true, namespace, virtualEnvironment("demo", likeKT), service("web"), deployment("web", "dev", "1"),
 		deployment("web", "dev.a", "1"))
 	f.Deployed("shop/web-dev-x")

@@ -75,7 +75,7 @@ func prepare(t *testing.T, withDefinition bool, manifests ...string) *field {
 }
 
 // definition is the file of the definition of VirtualEnvironments.
-const definition = "crds/env.alibaba.com/virtualenvironments"
+const definition = "kubernetes/environments/virtualenvironments"
 
 func file(t *testing.T, name string) string {
 	t.Helper()
@@ -155,8 +155,8 @@ func virtualEnvironment(name, spec string) string {
 const likeKT = `{envHeader: {name: ali-env-mark, autoInject: true}, envLabel: {name: virtual-env, splitter: ".", ` +
 	`defaultSubset: dev}}`
 
-// service is the manifest of a Service of the pods with the label app, and of the IngressRoute of its host, which is its
-// name.
+// service is the manifest of a Service of the pods with the label app, and of the IngressRoute of its host, which is
+// its name.
 func service(name string) string {
 	return strings.NewReplacer("NAME", name, "TICK", "`").Replace(`
 ---

@@ -146,7 +146,8 @@ func BenchmarkEnvironment(b *testing.B) {
 	config := environments(tags...)
 	options := service.EnvironmentOptions{Name: "e@file", Selector: selectorOf(b, config)}
 	for _, tag := range tags {
-		options.Subsets = append(options.Subsets, service.Child{Name: tag, Handler: nothing, Present: func() bool { return true }})
+		child := service.Child{Name: tag, Handler: nothing, Present: func() bool { return true }}
+		options.Subsets = append(options.Subsets, child)
 	}
 	for name, tag := range map[string]string{
 		"exact": tags[753], "ancestor of the first level": "dev.team3.project53.none", "default": "other.a.b.c", "no tag": "",

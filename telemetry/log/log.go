@@ -36,9 +36,9 @@ type Log struct {
 	levels levels
 	// override is one more than the level of SetLevel; 0 before its first call.
 	override atomic.Uint32
-	file   *logfile.File
-	writer *writer
-	export export
+	file     *logfile.File
+	writer   *writer
+	export   export
 }
 
 // New returns the log for the static section log. The error names the option that is wrong.

@@ -62,7 +62,8 @@ func serve(place place) (*server, error) {
 // ServeHTTP answers with the pod's name in the body and in X-Pod. Query parameters: wait=100ms before the response,
 // status=503, size=1000 bytes after the name; pass=NAME shows a header of the request behind the pod's name, and with
 // next=HOST,HOST and via=ADDRESS the pod requests the first host with that header and the rest of the hosts, at the
-// address, or with proxy=ADDRESS through the forward proxy there, and appends what it gets. Calls of gRPC's test service are answered with the name, too.
+// address, or with proxy=ADDRESS through the forward proxy there, and appends what it gets. Calls of gRPC's test
+// service are answered with the name, too.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isGRPC(r) && !s.hangs.Load() {
 		s.grpc().ServeHTTP(w, r)

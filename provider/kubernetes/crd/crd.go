@@ -42,8 +42,8 @@ type Provider struct {
 // With a check, a route whose rule becomes invalid keeps the name of its router; without one, the name always follows
 // from the rule.
 func New(
-	options static.KubernetesCRD, cluster *client.Cluster, environments backend.EnvironmentWatch, counters translation.Counters,
-	check CheckRule,
+	options static.KubernetesCRD, cluster *client.Cluster, environments backend.EnvironmentWatch,
+	counters translation.Counters, check CheckRule,
 ) (*Provider, error) {
 	if _, err := labels.Parse(options.LabelSelector); err != nil {
 		return nil, fmt.Errorf("providers.kubernetesCRD.labelSelector: %w", err)

@@ -53,8 +53,8 @@ type Provider struct {
 
 // New returns the provider of the endpoints in a scope of the cluster, and has their watches run with the cluster. It
 // counts under the provider Name: events by the kind of the object, and builds, pushes and drops by the kind of the
-// last event that led to them. Counters may be nil. Policies, which may be nil, divide Services into environments; which
-// ones is kept in the environments, which may be nil then.
+// last event that led to them. Counters may be nil. Policies, which may be nil, divide Services into environments;
+// which ones is kept in the environments, which may be nil then.
 func New(
 	cluster *client.Cluster, scope client.Scope, policies Policies, environments *Environments,
 	counters translation.Counters,

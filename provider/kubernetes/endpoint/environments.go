@@ -58,8 +58,8 @@ func NewEnvironments() *Environments {
 	return &Environments{services: map[servicePort]*dynamic.Environment{}}
 }
 
-// Environment returns how a port of a Service is divided; nil if it is not. The services of the subsets, and that of all
-// endpoints, are keys of endpoint sets. The result must not be changed.
+// Environment returns how a port of a Service is divided; nil if it is not. The services of the subsets, and that of
+// all endpoints, are keys of endpoint sets. The result must not be changed.
 func (e *Environments) Environment(namespace, service string, port int32) *dynamic.Environment {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

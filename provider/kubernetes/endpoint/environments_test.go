@@ -118,9 +118,12 @@ func (d *divided) take(message dynamic.Message) {
 }
 
 // until waits for what holds of the sets, the verdicts and the division of the Service web.
-func (d *divided) until(what string, holds func(sets map[string]string, tags []string, verdicts []dynamic.Verdict) bool) {
+func (d *divided) until(
+	what string, holds func(sets map[string]string, tags []string, verdicts []dynamic.Verdict) bool,
+) {
 	d.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	ticker, deadline := time.NewTicker(2*time.Millisecond), time.Now().Add(20*time.Second)
+	defer ticker.Stop()
 	for {
 		var tags []string
 		if found := d.environments.Environment("shop", "web", 80); found != nil {
@@ -138,7 +141,7 @@ func (d *divided) until(what string, holds func(sets map[string]string, tags []s
 		if time.Now().After(deadline) {
 			d.t.Fatalf("%s: not within 20 s; sets %v, tags %v, verdicts %v", what, text, tags, verdicts)
 		}
-		time.Sleep(2 * time.Millisecond)
+		<-ticker.C
 	}
 }
 
@@ -151,7 +154,7 @@ func TestVirtualEnvironmentsDivideServices(t *testing.T) {
 	server.Put(sliceKind, withPods("p1", "p2"))
 	server.Put(podKind, podOf("p1", "dev"), podOf("p2", "dev.a"))
 	d := divide(t, server)
-	d.until("a Service without a VirtualEnvironment", func(sets map[string]string, tags []string, _ []dynamic.Verdict) bool {
+	d.until("no VirtualEnvironment", func(sets map[string]string, tags []string, _ []dynamic.Verdict) bool {
 		return sets["k/shop/web:80"] == "p1 p2" && len(sets) == 1 && tags == nil
 	})
 	server.Serve(environmentKind, virtualenvironment.Kind)
@@ -197,7 +200,8 @@ func TestAnInvalidVirtualEnvironmentKeepsItsLastPolicy(t *testing.T) {
 		return len(tags) == 1 && len(verdicts) == 1 && verdicts[0].Status == dynamic.Degraded &&
 			strings.HasPrefix(verdicts[0].Reason, "spec.envHeader.aliases[0] is left out: pattern")
 	})
-	server.Put(environmentKind, object("demo", 1, virtualenvironment.Spec{EnvHeader: virtualenvironment.EnvHeader{Name: "a b"}}))
+	server.Put(environmentKind, object("demo", 1,
+		virtualenvironment.Spec{EnvHeader: virtualenvironment.EnvHeader{Name: "a b"}}))
 	d.until("the object is invalid", func(_ map[string]string, tags []string, verdicts []dynamic.Verdict) bool {
 		return len(tags) == 1 && len(verdicts) == 1 && strings.Contains(verdicts[0].Reason, "the last valid one is in use")
 	})

@@ -192,8 +192,8 @@ func (p *podTags) tags(one *entry) []string {
 	return slices.Compact(found)
 }
 
-// byTag divides endpoints by the tags of their pods, in the order of the tags. Those whose pod has none of them, or is not
-// known, are left out.
+// byTag divides endpoints by the tags of their pods, in the order of the tags. Those whose pod has none of them, or is
+// not known, are left out.
 func (p *podTags) byTag(one *entry, tags []string, all []dynamic.Endpoint) [][]dynamic.Endpoint {
 	byPod := p.byLabel[p.namespaces[one.of.namespace].Label]
 	places, counts := make([]int, len(all)), make([]int, len(tags))

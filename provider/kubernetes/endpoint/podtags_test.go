@@ -92,9 +92,9 @@ func TestServicesAreDividedByTheLabelsOfTheirPods(t *testing.T) {
 		{name: "pods with the label", change: func() {
 			cache.pod("env", nil, tagged("u1", "dev"))
 			cache.pod("env", nil, tagged("u2", "dev.a"))
-		}, sets: []string{all, "k/shop/web:80#dev: 192.0.2.1:80 u1", "k/shop/web:80#dev.a: 192.0.2.2:80 u2"}, divided: []string{
-			"web:80: dev dev.a",
-		}},
+		}, sets: []string{
+			all, "k/shop/web:80#dev: 192.0.2.1:80 u1", "k/shop/web:80#dev.a: 192.0.2.2:80 u2",
+		}, divided: []string{"web:80: dev dev.a"}},
 		{name: "a pod that is behind no Service", change: func() {
 			cache.pod("env", nil, tagged("u9", "dev.z"))
 		}, sets: []string{}, divided: []string{}},
@@ -179,7 +179,8 @@ func TestEnvironmentsAreForgotten(t *testing.T) {
 	if diff := cmp.Diff(want, show(cache.collect())); diff != "" {
 		t.Errorf("sets (-want +got):\n%s", diff)
 	}
-	if left := len(cache.entries) + len(cache.pods.users) + len(cache.pods.known) + len(cache.pods.byLabel["env"]); left > 0 {
+	left := len(cache.entries) + len(cache.pods.users) + len(cache.pods.known) + len(cache.pods.byLabel["env"])
+	if left > 0 {
 		t.Errorf("%d things are left", left)
 	}
 }

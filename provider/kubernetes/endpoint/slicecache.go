@@ -317,8 +317,8 @@ func find(list []sent, from int, port int32, tag string) int {
 	return -1
 }
 
-// reuse takes over endpoints that are equal to those that were sent before. It reports whether they are, and whether the
-// port is divided in another way.
+// reuse takes over endpoints that are equal to those that were sent before. It reports whether they are, and whether
+// the port is divided in another way.
 func (s *sent) reuse(before *sent) (reused, redivided bool) {
 	if before == nil {
 		return false, s.division.environment != nil

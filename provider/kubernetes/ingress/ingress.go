@@ -65,10 +65,11 @@ type Provider struct {
 }
 
 // New returns the provider of the Ingresses of a cluster. Config is providers.kubernetesIngress; a labelSelector that
-// is none is an error. Environments says which Services are divided into environments; nil divides none. Counters may be
-// nil. The watches are registered with the cluster, whose Run feeds them.
+// is none is an error. Environments says which Services are divided into environments; nil divides none. Counters may
+// be nil. The watches are registered with the cluster, whose Run feeds them.
 func New(
-	cluster *client.Cluster, config static.KubernetesIngress, environments backend.EnvironmentWatch, counters translation.Counters,
+	cluster *client.Cluster, config static.KubernetesIngress, environments backend.EnvironmentWatch,
+	counters translation.Counters,
 ) (*Provider, error) {
 	if _, err := labels.Parse(config.LabelSelector); err != nil {
 		return nil, fmt.Errorf("labelSelector: %w", err)

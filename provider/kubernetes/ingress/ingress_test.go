@@ -24,7 +24,8 @@ func TestNewRefusesWhatIsNoSelector(t *testing.T) {
 		!strings.HasPrefix(err.Error(), "labelSelector: ") {
 		t.Errorf("got the error %v", err)
 	}
-	p, err := New(cluster, static.KubernetesIngress{LabelSelector: "a in (b)", DisableClusterScopeResources: true}, nil, nil)
+	options := static.KubernetesIngress{LabelSelector: "a in (b)", DisableClusterScopeResources: true}
+	p, err := New(cluster, options, nil, nil)
 	if err != nil || p.watches.nodes != nil || p.watches.classes != nil || p.selector.lookup != nil {
 		t.Errorf("got %+v, %v", p, err)
 	}

@@ -45,7 +45,7 @@ func New(cluster *client.Cluster, scope client.Scope) *Provider {
 	}
 	p.watched = client.Watch(cluster, client.Resource[*VirtualEnvironment]{
 		GroupVersion: GroupVersion(), Name: Resource, Kind: Kind, Namespaced: true,
-		NewList: func() runtime.Object { return &VirtualEnvironmentList{} },
+		NewList: func() runtime.Object { return &List{} },
 		Strip: func(object *VirtualEnvironment) {
 			object.SetAnnotations(nil)
 			object.SetLabels(nil)
@@ -80,8 +80,8 @@ func (p *Provider) Applied() []string {
 	return names
 }
 
-// Notify has the function called with each namespace whose policy or verdicts change, and with those that have some now.
-// It must return at once.
+// Notify has the function called with each namespace whose policy or verdicts change, and with those that have some
+// now. It must return at once.
 func (p *Provider) Notify(handle func(namespace string)) {
 	p.mu.Lock()
 	p.handlers = append(p.handlers, handle)

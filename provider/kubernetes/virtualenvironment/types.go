@@ -19,7 +19,8 @@ func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Grou
 
 // AddToScheme registers the types of the API.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion(), &VirtualEnvironment{}, &VirtualEnvironmentList{})
+	scheme.AddKnownTypes(GroupVersion(), &VirtualEnvironment{})
+	scheme.AddKnownTypeWithName(GroupVersion().WithKind(Kind+"List"), &List{})
 	metav1.AddToGroupVersion(scheme, GroupVersion())
 	return nil
 }
@@ -34,8 +35,8 @@ type VirtualEnvironment struct {
 	Spec Spec `json:"spec"`
 }
 
-// VirtualEnvironmentList is a list of VirtualEnvironments.
-type VirtualEnvironmentList struct {
+// List is a list of VirtualEnvironments, of the kind VirtualEnvironmentList.
+type List struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 
@@ -52,7 +53,8 @@ type Spec struct {
 	// Fallback is what answers a tag without a subset: default, any or reject. Default: default with a default subset,
 	// and any without one, as in KT-env.
 	Fallback string `json:"fallback,omitempty"`
-	// Exists says which environments exist: those with pods, ready or not (pods, the default), or with a ready one (ready).
+	// Exists says which environments exist: those with pods, ready or not (pods, the default), or with a ready one
+	// (ready).
 	Exists string `json:"exists,omitempty"`
 	// Strict sends requests with a tag that no pod of the namespace has to the default subset, as KT-env does, instead
 	// of to that of an ancestor.
@@ -99,7 +101,7 @@ func (v *VirtualEnvironment) DeepCopyObject() runtime.Object {
 }
 
 // DeepCopyObject implements runtime.Object.
-func (l *VirtualEnvironmentList) DeepCopyObject() runtime.Object {
+func (l *List) DeepCopyObject() runtime.Object {
 	out := *l
 	l.ListMeta.DeepCopyInto(&out.ListMeta)
 	out.Items = make([]VirtualEnvironment, len(l.Items))
