@@ -195,7 +195,7 @@ func (c *Compiler) Compile(input Input) Compiled {
 	for ref := range dirty {
 		c.resolve(ref)
 	}
-	c.table = c.rebuild(dirty, input.Final)
+	c.table = c.listEnvironments(c.rebuild(dirty, input.Final), dirty)
 	for ref := range dirty {
 		c.judge(ref)
 	}

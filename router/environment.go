@@ -10,6 +10,12 @@ import (
 	"github.com/sluiceproxy/sluice/router/service"
 )
 
+// environments is the handler of an environment service with its definition.
+type environments struct {
+	*service.Environment
+	declared *dynamic.Environment
+}
+
 // environment compiles a service that selects by the environment of a request.
 func (c *Compiler) environment(node *serviceNode, config *dynamic.Environment) error {
 	selector, err := environment.New(config)
@@ -38,7 +44,7 @@ func (c *Compiler) environment(node *serviceNode, config *dynamic.Environment) e
 		}
 		options.Any = node.children[len(node.children)-1].child()
 	}
-	node.environments = service.NewEnvironment(options)
+	node.environments = &environments{Environment: service.NewEnvironment(options), declared: config}
 	node.serve(node.environments)
 	return nil
 }

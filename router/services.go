@@ -8,7 +8,6 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer"
-	"github.com/sluiceproxy/sluice/router/service"
 )
 
 // serviceNode is a compiled service.
@@ -23,7 +22,7 @@ type serviceNode struct {
 	present  func() bool
 	children []branch
 	// environments selects among the children; nil for other kinds.
-	environments *service.Environment
+	environments *environments
 	// cookies are the keys of the sticky cookies of the service and those below it.
 	cookies []cookieKey
 	// access says whether it, or a service below it, shows the configuration, and what middlewares on the way there do

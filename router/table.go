@@ -13,6 +13,8 @@ import (
 // Table is the immutable answer to "which route?" for all entrypoints.
 type Table struct {
 	entries map[string]*entry
+	// environments are the environment services, by name.
+	environments []*serviceNode
 	// uncovered is the verdict on hosts without a certificate; its reason is empty when there is none.
 	uncovered dynamic.Verdict
 }
@@ -52,7 +54,9 @@ func (t *Table) with(changes map[indexKey]*change, objects *tlsObjects) *Table {
 	if len(changes) == 0 && !objects.changed && !objects.renewed {
 		return t
 	}
-	next := &Table{entries: make(map[string]*entry, len(t.entries)), uncovered: t.uncovered}
+	next := &Table{
+		entries: make(map[string]*entry, len(t.entries)), environments: t.environments, uncovered: t.uncovered,
+	}
 	same := true
 	for name, old := range t.entries {
 		updated := *old
