@@ -26,6 +26,14 @@ type State struct {
 	Configuration *dynamic.Configuration
 	// Generations holds the last MaxGenerations generations, the oldest first; it must not be changed.
 	Generations []Generation
+
+	origins origins
+}
+
+// Origin returns where the object of a qualified name was declared; empty where no provider says so.
+func (s *State) Origin(ref dynamic.Ref) dynamic.Origin {
+	origin, _ := s.origins.of(ref)
+	return origin
 }
 
 // publishState makes the State that readers see from now on.
@@ -40,6 +48,7 @@ func (p *Pipeline) publishState() {
 		Providers:     p.update.States,
 		Configuration: p.active.configuration,
 		Generations:   p.generations,
+		origins:       p.active.origins,
 	}
 	told, news := p.news, state.brings(p.state.Load())
 	if news {

@@ -8,6 +8,25 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
+// TestOriginsOfTheState wants where an object is declared now, also after it has only moved.
+func TestOriginsOfTheState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "file")
+		r.run(t)
+		for line := 1; line <= 2; line++ {
+			r.send("file", declared(line, oneRouter{name: "a", rule: "1"}))
+			pass(time.Second)
+			ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: "a@file"}
+			if got, want := r.State().Origin(ref), (dynamic.Origin{File: "f.yaml", Line: line}); got != want {
+				t.Errorf("a@file is at %s, want %s", got, want)
+			}
+			if got := r.State().Origin(dynamic.Ref{Kind: dynamic.KindRouter, Name: "b@file"}); got != (dynamic.Origin{}) {
+				t.Errorf("what is not declared is at %s", got)
+			}
+		}
+	})
+}
+
 func TestNewsOfWhatOthersWantToKnow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "file", "docker")
