@@ -99,19 +99,24 @@ type protocol struct {
 	Middlewares *statusCounts `json:"middlewares,omitempty"`
 }
 
-// features names the configured tracing, metrics and access log, and reports whether xDS is served and pods are
-// injected.
+// features names the configured tracing, metrics and access log, and reports whether xDS is served, pods are injected,
+// and an environment service is declared.
 type features struct {
-	Tracing   string `json:"tracing"`
-	Metrics   string `json:"metrics"`
-	AccessLog bool   `json:"accessLog"`
-	XDS       bool   `json:"xds,omitempty"`
-	Injector  bool   `json:"injector,omitempty"`
+	Tracing      string `json:"tracing"`
+	Metrics      string `json:"metrics"`
+	AccessLog    bool   `json:"accessLog"`
+	XDS          bool   `json:"xds,omitempty"`
+	Injector     bool   `json:"injector,omitempty"`
+	Environments bool   `json:"environments,omitempty"`
 }
 
 // overview returns the numbers of objects by status.
 func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 	v := h.view()
+	found := featuresOf(h.options.Static)
+	found.Environments = slices.ContainsFunc(v.services.rows, func(r *serviceRow) bool {
+		return r.service.Environment != nil
+	})
 	h.write(w, http.StatusOK, struct {
 		HTTP         protocol      `json:"http"`
 		TCP          protocol      `json:"tcp"`
@@ -134,7 +139,7 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 			Services: v.unsupported[dynamic.KindUDPService].statusCounts(),
 		},
 		Certificates: countCertificates(h.certificates()),
-		Features:     featuresOf(h.options.Static),
+		Features:     found,
 		Providers:    configured(reflect.ValueOf(h.options.Static.Providers)),
 	})
 }

@@ -11,8 +11,10 @@ import (
 	"github.com/sluiceproxy/sluice/api/bundle"
 	"github.com/sluiceproxy/sluice/api/dashboard"
 	"github.com/sluiceproxy/sluice/api/discovery"
+	"github.com/sluiceproxy/sluice/api/environments"
 	"github.com/sluiceproxy/sluice/api/injection"
 	"github.com/sluiceproxy/sluice/api/live"
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry/log"
@@ -57,6 +59,10 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 	parts := []api.Part{m.live, bundle.New(bundle.Options{
 		State: s.pipeline, Static: config, Metrics: metrics.Handler(), Logger: logger,
 	})}
+	parts = append(parts, environments.New(environments.Options{
+		Table: s.target.Table, Logger: logger,
+		Origin: func(ref dynamic.Ref) dynamic.Origin { return s.pipeline.State().Origin(ref) },
+	}))
 	if s.publication != nil {
 		parts = append(parts, discovery.New(s.publication.server, logger))
 	}
