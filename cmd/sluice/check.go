@@ -70,10 +70,13 @@ func (p *process) checkCommand() *cobra.Command {
 	return command
 }
 
+// errFilesAndAPI is the error of a command that is given files and a running Sluice.
+var errFilesAndAPI = errors.New("--api and files exclude each other")
+
 // check returns the report on a configuration. The error says that there is none to report on.
 func check(address string, offline bool, given arguments, environ []string) (*report, error) {
 	if address != "" && len(given.positional) > 0 {
-		return nil, errors.New("--api and files exclude each other")
+		return nil, errFilesAndAPI
 	}
 	in, err := readInputs(given.positional, os.Stdin)
 	if err != nil {
@@ -121,18 +124,24 @@ func placed(verdicts []dynamic.Verdict, in *inputs) []dynamic.Verdict {
 	verdicts = slices.Clone(verdicts)
 	lines := positions{roots: map[string]*document.Node{}}
 	for i := range verdicts {
-		origin := &verdicts[i].Origin
-		origin.Line = lines.line(verdicts[i])
-		switch {
-		case in.temporary != "" && origin.File == in.temporary:
-			origin.File = in.shown(origin.File)
-		case in.manifests != nil && origin.Resource != nil:
-			origin.File, origin.Line = in.manifests.Find(origin.Resource)
-		case in.containers != nil && origin.File == "":
-			origin.File, origin.Line = in.containers.Find(verdicts[i])
-		}
+		verdicts[i].Origin.Line = lines.line(verdicts[i])
+		verdicts[i].Origin = in.locate(verdicts[i])
 	}
 	return verdicts
+}
+
+// locate returns the origin of a verdict, with the file of an object that comes from the inputs.
+func (in *inputs) locate(verdict dynamic.Verdict) dynamic.Origin {
+	origin := verdict.Origin
+	switch {
+	case in.temporary != "" && origin.File == in.temporary:
+		origin.File = in.shown(origin.File)
+	case in.manifests != nil && origin.Resource != nil:
+		origin.File, origin.Line = in.manifests.Find(origin.Resource)
+	case in.containers != nil && origin.File == "":
+		origin.File, origin.Line = in.containers.Find(verdict)
+	}
+	return origin
 }
 
 // completeFiles leaves the completion of files to the shell.

@@ -7,23 +7,34 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/static"
 )
 
 // settled is a system that has compiled a configuration once, with the findings on it.
 type settled struct {
 	*system
+	state    *pipeline.State
 	verdicts []dynamic.Verdict
 }
 
 // settleSource compiles the configuration as run would. Objects that are quarantined do not keep it from answering, but
 // a provider of which nothing is known does: the answer would be another one with it.
 func settleSource(from source, stderr io.Writer) (*settled, error) {
+	return settleInputs(from, &inputs{}, stderr)
+}
+
+// settleInputs is settleSource with files that were given as arguments. With manifests or containers among them,
+// providers are left out that would need a connection.
+func settleInputs(from source, in *inputs, stderr io.Writer) (*settled, error) {
 	if static.HasErrors(from.findings) {
 		printFindings(stderr, from.findings)
 		return nil, errStatic
 	}
-	s, state, err := settle(from.loaded, &inputs{})
+	if in.manifests != nil || in.containers != nil {
+		withoutConnections(from.loaded.Configuration, in)
+	}
+	s, state, err := settle(from.loaded, in)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +43,7 @@ func settleSource(from source, stderr io.Writer) (*settled, error) {
 		status := state.Providers[missing[0]]
 		return nil, fmt.Errorf("nothing could be read of the provider %s: %s: %s", missing[0], status.State, status.Reason)
 	}
-	return &settled{s, state.Verdicts}, nil
+	return &settled{s, state, state.Verdicts}, nil
 }
 
 // printConcerned writes the findings on the named objects and on sources, and how many others there are.

@@ -32,10 +32,18 @@ func printRoutes(out io.Writer, listings []router.Listing, width int) {
 			listing.Name, strings.Join(listing.EntryPoints, ","), secure, strconv.Itoa(listing.Priority), listing.Rule,
 			cmp.Or(strings.Join(listing.Middlewares, ","), "-"), cmp.Or(listing.Service, "-"), status,
 		}
+		rows = append(rows, row)
+	}
+	printFitted(out, rows, width)
+}
+
+// printFitted writes a table with columns shortened to fit the width, if that is not 0. Where they do not fit, it is
+// stacked.
+func printFitted(out io.Writer, rows [][]string, width int) {
+	for _, row := range rows {
 		for i := range row {
 			row[i] = onOneLine(row[i])
 		}
-		rows = append(rows, row)
 	}
 	if !fit(rows, width) {
 		printStacked(out, rows, width)
@@ -48,7 +56,7 @@ func printRoutes(out io.Writer, listings []router.Listing, width int) {
 	_ = table.Flush()
 }
 
-// printStacked writes each router as its name and one line for each other column that is not empty.
+// printStacked writes each row as its first column and one line for each other column that is not empty.
 func printStacked(out io.Writer, rows [][]string, width int) {
 	label := 0
 	for _, name := range rows[0][1:] {

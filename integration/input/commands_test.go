@@ -19,8 +19,8 @@ func TestCommandLine(t *testing.T) {
 			"unlike any command",
 			[]string{"frobnicate"},
 			2, "",
-			"sluice: unknown command \"frobnicate\"; one of bundle, check, completion, explain, healthcheck, help, inject, " +
-				"injector, routes, run, sidecar, version, whoami, xds\n",
+			"sluice: unknown command \"frobnicate\"; one of bundle, check, completion, environments, explain, healthcheck, help, " +
+				"inject, injector, routes, run, sidecar, version, whoami, xds\n",
 		},
 		{
 			"misspelt name of the file",
@@ -100,7 +100,7 @@ func TestHelp(t *testing.T) {
 		t.Errorf("help on no option: exit code %d, %s%s", result.Code, result.Stdout, result.Stderr)
 	}
 	for _, command := range []string{
-		"check", "explain", "routes", "healthcheck", "whoami", "version", "run", "bundle", "inject", "injector",
+		"check", "explain", "routes", "environments", "healthcheck", "whoami", "version", "run", "bundle", "inject", "injector",
 		"sidecar", "completion",
 		"help",
 	} {
