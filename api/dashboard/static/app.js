@@ -25,6 +25,7 @@ import { unmatched } from './view/unmatched.js';
 import { resources } from './view/resources.js';
 import { xds } from './view/xds.js';
 import { injector } from './view/injector.js';
+import { environments } from './view/environments.js';
 import { client } from './view/client.js';
 
 const views = {
@@ -34,7 +35,7 @@ const views = {
   middlewares: (context) => (context.name ? middleware : middlewares)(context),
   xds: (context) => (context.name ? client : xds)(context),
   'xds-resources': resources,
-  injector,
+  injector, environments,
 };
 
 const frame = shell();

@@ -18,6 +18,9 @@ export async function opens({ open, check, eventually, environment }) {
   check(!(await page.locator('nav a', { hasText: 'Injector' }).isVisible()), 'there is a tab of the injector, which is not configured');
   await page.evaluate(() => { location.hash = '#/injector'; });
   await page.locator('main [role="alert"]', { hasText: 'The injector is off' }).waitFor();
+  check(!(await page.locator('nav a', { hasText: 'Environments' }).isVisible()), 'there is a tab of environments, without an environment service');
+  await page.evaluate(() => { location.hash = '#/environments'; });
+  await page.locator('main [role="alert"]', { hasText: 'There is no environment service' }).waitFor();
   await page.locator('nav a', { hasText: 'Overview' }).click();
   await page.locator('.state.bad h1', { hasText: 'disabled' }).waitFor();
   await eventually('requests a second of the entrypoint web', async () => Number(await page.locator('.lane', { hasText: 'web' }).first().locator('figcaption b').first().innerText()) > 1);

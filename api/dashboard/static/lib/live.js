@@ -21,12 +21,14 @@ class Live extends EventTarget {
   /** ready is the response of api/ready; undefined before the first. */
   ready = undefined;
   version = undefined;
-  /** features are those of api/overview: which optional parts are configured. */
+  /** features are those of api/overview: which optional parts there are. */
   features = {};
   /** lost is the time (milliseconds) since which there is no connection to the API; 0 while there is. */
   lost = 0;
   /** generation is the last known one. */
   generation = undefined;
+  /** featured is the generation of the features. */
+  #featured = undefined;
   #source = undefined;
   #tries = 0;
   #away = false;
@@ -98,9 +100,11 @@ class Live extends EventTarget {
   async refresh() {
     try {
       const ready = await ask('ready', { also: [503] });
-      if (!this.version || this.lost) {
-        this.version = await ask('version').catch(() => undefined);
-        this.features = (await ask('overview').catch(() => undefined))?.features ?? this.features;
+      if (!this.version || this.lost) this.version = await ask('version').catch(() => undefined);
+      // Environment services come and go with the configuration.
+      if (this.lost || this.#featured !== ready.generation) {
+        const features = (await ask('overview').catch(() => undefined))?.features;
+        if (features) [this.features, this.#featured] = [features, ready.generation];
       }
       this.ready = ready;
       this.readyAt = Date.now();

@@ -47,8 +47,8 @@ export function linked(kind, name, attributes = {}, shown = name) {
 }
 
 /** origin shows where an object was declared. */
-export function origin(text) {
-  return text ? el('span', { class: 'where' }, el('code', { title: text }, tail(text)), copying(text, 'the location')) : null;
+export function origin(text, most) {
+  return text ? el('span', { class: 'where' }, el('code', { title: text }, tail(text, most)), copying(text, 'the location')) : null;
 }
 
 /** finding shows one problem and its object. Similar ones may follow: {others, total}. */
