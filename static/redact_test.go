@@ -50,6 +50,7 @@ func openOptions() map[string]bool {
 		"entryPoints.address":                        true, // Clients see the address.
 		"xds.address":                                true, // Likewise.
 		"injector.address":                           true,
+		"inspector.address":                          true,
 		"injector.statusAddress":                     true,
 		"injector.secret":                            true, // The name of a Secret.
 		"providers.xds.address":                      true,
