@@ -67,8 +67,8 @@ func (p *Part) Mount(root *mux.Router, prefix string) {
 	api.Get(root, prefix+"/api/environments", p.list)
 }
 
-// list returns a page of the services. The filters are search, in the name, and service, the whole name. With tag, which
-// may repeat, each service says what answers that tag.
+// list returns a page of the services. The filters are search, in the name, and service, the whole name. With tag,
+// which may repeat, each service says what answers that tag.
 func (p *Part) list(w http.ResponseWriter, r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

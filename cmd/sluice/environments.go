@@ -79,11 +79,13 @@ func (p *process) environments(tag *string, address string, look tableLook, give
 
 // answered reports whether a service answers a tag.
 func answered(service environments.Service) bool {
-	return slices.ContainsFunc(service.Answers, func(a router.EnvironmentAnswer) bool { return a.Reason != environment.None })
+	return slices.ContainsFunc(service.Answers, func(answer router.EnvironmentAnswer) bool {
+		return answer.Reason != environment.None
+	})
 }
 
-// readEnvironments returns all environment services with what answers the tag, or each tag if it is nil. What it answers
-// from is the first line of stderr.
+// readEnvironments returns all environment services with what answers the tag, or each tag if it is nil. What it
+// answers from is the first line of stderr.
 func (p *process) readEnvironments(tag *string, address string, given arguments) (environments.List, error) {
 	if address != "" && len(given.positional) > 0 {
 		return environments.List{}, errFilesAndAPI
@@ -143,7 +145,7 @@ func concernedServices(list environments.List) []string {
 	return names
 }
 
-// matrixRows are the rows of a table with what answers each tag: the tag of the subset, the default, any, or - for none.
+// matrixRows are the rows of a table with what answers each tag: the tag of the subset, default, any, or - for none.
 func matrixRows(list environments.List) [][]string {
 	rows := [][]string{append([]string{"SERVICE"}, list.Tags...)}
 	for _, service := range list.Services {

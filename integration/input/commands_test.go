@@ -100,8 +100,8 @@ func TestHelp(t *testing.T) {
 		t.Errorf("help on no option: exit code %d, %s%s", result.Code, result.Stdout, result.Stderr)
 	}
 	for _, command := range []string{
-		"check", "explain", "routes", "environments", "healthcheck", "whoami", "version", "run", "bundle", "inject", "injector",
-		"sidecar", "completion",
+		"check", "explain", "routes", "environments", "healthcheck", "whoami", "version", "run", "bundle", "inject",
+		"injector", "sidecar", "completion",
 		"help",
 	} {
 		result := harness.Run(t, t.TempDir(), nil, command, "--help")

@@ -21,7 +21,8 @@ const divided = `http:
     shop:
       environment: {default: dev, subsets: [{tag: dev, service: one}, {tag: dev.a, service: two}]}
     orders:
-      environment: {fallback: reject, exists: ready, subsets: [{tag: dev.a.b, service: one}, {tag: test, service: none}]}
+      environment:
+        {fallback: reject, exists: ready, subsets: [{tag: dev.a.b, service: one}, {tag: test, service: none}]}
     one: {loadBalancer: {servers: [{url: "http://127.0.0.1:1"}]}}
     two: {loadBalancer: {servers: [{url: "http://127.0.0.1:1"}, {url: "http://127.0.0.1:2"}]}}
     none: {loadBalancer: {servers: []}}
@@ -41,7 +42,9 @@ spec: {selector: {app: web}, ports: [{port: 80}]}
 apiVersion: traefik.io/v1alpha1
 kind: IngressRoute
 metadata: {name: web, namespace: shop}
-spec: {entryPoints: [web], routes: [{kind: Rule, match: "Host(` + "`shop.test`" + `)", services: [{name: web, port: 80}]}]}
+spec:
+  entryPoints: [web]
+  routes: [{kind: Rule, match: "Host(` + "`shop.test`" + `)", services: [{name: web, port: 80}]}]
 ---
 apiVersion: v1
 kind: Pod

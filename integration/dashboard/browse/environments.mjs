@@ -61,6 +61,8 @@ export async function divides({ open, check, eventually, require, environment })
 
   await page.goBack();
   await matrix.waitFor();
+  write(environment, 'environments.yaml', 'http:\n  services:\n    shop: {environment: {default: dev, subsets: [{tag: dev, service: one}]}}\n    one: {loadBalancer: {servers: [{url: http://127.0.0.1:1}], healthCheck: {path: /, interval: 100ms}}}\n');
+  await eventually('the subset that is down', async () => (await exact('shop')) === 'down: dev');
   write(environment, 'environments.yaml', 'http: {}\n');
   await eventually('no tab without an environment service', async () => !(await page.locator('nav a', { hasText: 'Environments' }).isVisible()));
   await page.locator('main [role="alert"]', { hasText: 'There is no environment service' }).waitFor();
