@@ -33,6 +33,7 @@ http:
     shop: {loadBalancer: {servers: [{url: "http://${A}"}, {url: "http://${BACKEND}"}],
       healthCheck: {path: /, interval: 50ms}, sticky: {cookie: {name: kept}}}}
     split: {weighted: {services: [{name: shop, weight: 3}]}}
+    divided: {environment: {default: dev, fallback: any, service: split, subsets: [{tag: dev, service: shop}]}}
 tcp:
   routers: {db: {rule: "HostSNI(` + "`*`" + `)", service: db, entryPoints: [web]}}
   services: {db: {loadBalancer: {servers: [{address: "127.0.0.1:1"}]}}}
