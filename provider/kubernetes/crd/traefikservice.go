@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,9 @@ func (t *translator) traefikService(
 	if spec.Failover != nil {
 		declared.Failover = t.failover(result, name, source.Namespace, spec.Failover)
 	}
+	if spec.Environment != nil {
+		declared.Environment = t.environment(result, name, source.Namespace, spec.Environment)
+	}
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
 	result.Put(ref, declared)
 	switch kinds := declared.Kinds(); {
@@ -39,7 +43,7 @@ func (t *translator) traefikService(
 		result.Quarantine(ref, dynamic.CodeInvalidSource, malformed(spec.Malformed), false)
 	case len(kinds) == 0:
 		result.Quarantine(ref, dynamic.CodeInvalidOption,
-			"has no kind, and exactly one of weighted, mirroring, highestRandomWeight and failover is needed", false)
+			"has no kind, and exactly one of weighted, mirroring, highestRandomWeight, failover and environment is needed", false)
 	case len(kinds) > 1:
 		result.Quarantine(ref, dynamic.CodeInvalidOption,
 			"has "+strconv.Itoa(len(kinds))+" kinds, "+strings.Join(kinds, " and ")+"; exactly one is allowed", false)
@@ -121,6 +125,35 @@ func (t *translator) failover(
 		}
 	}
 	return failover
+}
+
+// environment translates a service of environments. Whether the options are valid is found out where they are applied.
+func (t *translator) environment(
+	result *translation.Result, name, namespace string, spec *v1alpha1.Environment,
+) *dynamic.Environment {
+	environment := &dynamic.Environment{}
+	environment.SetDefaults()
+	environment.Header = cmp.Or(spec.Header, environment.Header)
+	environment.Splitter = cmp.Or(spec.Splitter, environment.Splitter)
+	environment.Fallback = cmp.Or(spec.Fallback, environment.Fallback)
+	environment.Exists = cmp.Or(spec.Exists, environment.Exists)
+	environment.Default, environment.Strict, environment.Tags = spec.Default, spec.Strict, slices.Clone(spec.Tags)
+	for _, one := range spec.Aliases {
+		environment.Aliases = append(environment.Aliases, dynamic.EnvironmentAlias{
+			Name: one.Name, Pattern: one.Pattern,
+			Placeholder: cmp.Or(one.Placeholder, dynamic.DefaultEnvironmentPlaceholder),
+		})
+	}
+	if spec.Service != nil {
+		environment.Service = t.child(result, name, namespace, &spec.Service.LoadBalancerSpec)
+	}
+	for i := range spec.Subsets {
+		one := &spec.Subsets[i]
+		environment.Subsets = append(environment.Subsets, dynamic.EnvironmentSubset{
+			Tag: one.Tag, Service: t.child(result, name, namespace, &one.Service.LoadBalancerSpec),
+		})
+	}
+	return environment
 }
 
 // copied returns a pointer of its own to the same value, since objects of the cluster are not ours.

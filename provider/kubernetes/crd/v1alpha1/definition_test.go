@@ -146,7 +146,7 @@ func withoutNative(t *testing.T, name string, findings []string, object any) []s
 		native[head] = true
 	}
 	clear(missing)
-	findings = withoutNativeMiddlewares(t, name, findings, object)
+	findings = withoutNativeKinds(t, name, findings, object)
 	rest := slices.DeleteFunc(findings, func(finding string) bool {
 		path, unknown := strings.CutSuffix(finding, ": is unknown")
 		option := path[strings.LastIndexByte(path, '.')+1:]
@@ -163,16 +163,20 @@ func withoutNative(t *testing.T, name string, findings []string, object any) []s
 	return rest
 }
 
-// withoutNativeMiddlewares removes the options of middlewares that only our group has, and demands that the schema
-// lacks them all.
-func withoutNativeMiddlewares(t *testing.T, name string, findings []string, object any) []string {
+// withoutNativeKinds removes the options of middlewares and services that only our group has, and demands that the
+// schema lacks them all.
+func withoutNativeKinds(t *testing.T, name string, findings []string, object any) []string {
 	t.Helper()
-	if _, ok := object.(*v1alpha1.Middleware); !ok {
-		return findings
+	var native []string
+	switch object.(type) {
+	case *v1alpha1.Middleware:
+		native = []string{
+			"jwt", "bodyLimit", "timeout", "environment", "circuitBreaker.shared", "inFlightReq.shared", "rateLimit.shared",
+		}
+	case *v1alpha1.TraefikService:
+		native = []string{"environment"}
 	}
-	for _, option := range []string{
-		"jwt", "bodyLimit", "timeout", "environment", "circuitBreaker.shared", "inFlightReq.shared", "rateLimit.shared",
-	} {
+	for _, option := range native {
 		at := slices.Index(findings, "spec."+option+": is unknown")
 		if at < 0 {
 			t.Errorf("%s: has %s, which only the first group should", name, option)

@@ -77,8 +77,9 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"-servers.url", "-servers.weight", "-servers.preservePath",
 			"+name", "+namespace", "+kind", "+port", "+scheme", "+weight", "+middlewares", "+nativeLB", "+nodePortLB",
 		}},
-		"failover": {dynamic.FailoverErrors{}, v1alpha1.FailoverErrors{}, nil},
-		"route":    {dynamic.RouterObservability{}, v1alpha1.Observability{}, nil},
+		"failover":         {dynamic.FailoverErrors{}, v1alpha1.FailoverErrors{}, nil},
+		"environmentAlias": {dynamic.EnvironmentAlias{}, v1alpha1.EnvironmentAlias{}, nil},
+		"route":            {dynamic.RouterObservability{}, v1alpha1.Observability{}, nil},
 	}
 	for name, test := range tests {
 		inFile, inManifest := map[string]bool{}, map[string]bool{}

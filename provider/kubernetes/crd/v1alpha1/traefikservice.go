@@ -49,6 +49,9 @@ type TraefikServiceSpec struct {
 	// Failover answers with a fallback when the service is down.
 	// +optional
 	Failover *Failover `json:"failover,omitempty"`
+	// Environment sends each request to the subset of its environment, by a tag in a header.
+	// +optional
+	Environment *Environment `json:"environment,omitempty"`
 }
 
 // WeightedRoundRobin splits requests over services by weight.

@@ -103,11 +103,12 @@ func native() map[string][]string {
 			"hash", "outlierDetection", "panicThreshold", "slowStart", "zoneAware", "drainTimeout",
 			"retry", "limits",
 		},
-		"unhealthyInterval": {"rise", "fall", "jitter"},
-		"addPrefix":         {"jwt", "bodyLimit", "timeout", "environment"},
-		"average":           {"shared"},
-		"amount":            {"shared"},
-		"fallbackDuration":  {"shared"},
+		"highestRandomWeight": {"environment"},
+		"unhealthyInterval":   {"rise", "fall", "jitter"},
+		"addPrefix":           {"jwt", "bodyLimit", "timeout", "environment"},
+		"average":             {"shared"},
+		"amount":              {"shared"},
+		"fallbackDuration":    {"shared"},
 	}
 }
 
