@@ -37,8 +37,8 @@ type Environment struct {
 	// Default is the tag whose subset answers requests without a tag, and those whose tag has no subset. Empty means
 	// that there is none.
 	Default string `json:"default,omitempty"`
-	// Fallback is what answers requests whose tag has no subset: default, the subset of the tag Default; any, the same,
-	// and Service if that has no subset either; or reject, nothing (503).
+	// Fallback is what answers requests whose tag has no subset. With default it is the subset of the tag Default. With
+	// any it is that subset too, or Service if there is none. With reject such requests get 503.
 	Fallback string `json:"fallback,omitempty"`
 	// Exists says which subsets count: pods, all of them, or ready, those with an endpoint that may answer. With pods a
 	// subset without such an endpoint answers 503; with ready the nearest ancestor answers instead.
@@ -48,11 +48,15 @@ type Environment struct {
 	Strict bool `json:"strict,omitempty"`
 	// Tags are further tags that exist, in other services. They matter only with Strict.
 	Tags []string `json:"tags,omitempty"`
-	// Service is the name of the service with the endpoints of all environments (name or name@provider). It is used and
-	// required with the fallback any alone.
+	// Service is the name of the service with the endpoints of all environments (name or name@provider). The fallback any
+	// needs it. It also answers while the endpoint sets of all subsets are deleted.
 	Service string `json:"service,omitempty"`
 	// Subsets are the environments of this service.
 	Subsets []EnvironmentSubset `json:"subsets,omitempty"`
+
+	// EndpointSet is the key of the endpoint set that is divided; empty for a service that is declared as one of
+	// environments.
+	EndpointSet string `json:"-" label:"-"`
 }
 
 // EnvironmentSubset is one environment of a service.

@@ -38,7 +38,7 @@ func (c *Compiler) environment(node *serviceNode, config *dynamic.Environment) e
 		child.Name = subset.Tag
 		options.Subsets = append(options.Subsets, child)
 	}
-	if config.Fallback == dynamic.FallbackAny {
+	if config.Service != "" {
 		if err := c.adopt(node, "environment.service", branch{name: config.Service, role: roleAny}); err != nil {
 			return err
 		}
@@ -55,9 +55,6 @@ func environmentWarnings(config *dynamic.Environment) []string {
 	if config.Default != "" && !hasSubset(config, config.Default) && config.Fallback == dynamic.FallbackDefault {
 		warnings = append(warnings, fmt.Sprintf("environment.default: no subset has the tag %q, so that requests without a "+
 			"subset get 503", config.Default))
-	}
-	if config.Service != "" && config.Fallback != dynamic.FallbackAny {
-		warnings = append(warnings, "environment.service has no effect without the fallback any")
 	}
 	if len(config.Tags) > 0 && !config.Strict {
 		warnings = append(warnings, "environment.tags has no effect without strict")
@@ -100,6 +97,10 @@ func (e *EnvironmentChoice) missing() string {
 func (n *serviceNode) chooseEnvironments(answer *Explanation, header http.Header) *ServiceStatus {
 	for n.environments != nil {
 		tag, choice := n.environments.Choose(header)
+		if tag.Aliased { // The request has it in the header from here on.
+			header = header.Clone()
+			header.Set(n.environments.Header(), tag.Value)
+		}
 		made := EnvironmentChoice{
 			Service: n.name, Header: n.environments.Header(), Tag: tag.Value, Reason: choice.Reason,
 		}

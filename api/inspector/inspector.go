@@ -71,10 +71,12 @@ func local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
-			host = r.Host
+			host = strings.Trim(r.Host, "[]")
 		}
 		ip, err := netip.ParseAddr(host)
-		if host != "localhost" && (err != nil || !ip.IsLoopback()) || r.Header.Get("Origin") != "" {
+		site := r.Header.Get("Sec-Fetch-Site")
+		if host != "localhost" && (err != nil || !ip.IsLoopback()) || r.Header.Get("Origin") != "" ||
+			site != "" && site != "none" && site != "same-origin" {
 			http.Error(w, "only requests from this host are answered", http.StatusForbidden)
 			return
 		}

@@ -31,6 +31,7 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		target, host, origin string
+		site                 string
 		status               int
 		want, level          string
 	}{
@@ -44,6 +45,9 @@ func TestAnswers(t *testing.T) {
 		{target: "/status", host: "evil.test", status: 403},
 		{target: "/log?level=DEBUG", host: "127.0.0.1.evil.test:8000", origin: "http://evil.test", status: 403},
 		{target: "/status", host: "127.0.0.1.evil.test:8000", status: 403},
+		{target: "/log?level=DEBUG", site: "cross-site", status: 403},
+		{target: "/status", site: "none", status: 200, want: "shop/demo"},
+		{target: "/status", host: "[::1]", status: 200, want: "shop/demo"},
 		{target: "/status", host: "[::1]:8000", status: 200, want: "shop/demo"},
 		{target: "/status", host: "localhost:8000", status: 200, want: "shop/demo"},
 	} {
@@ -51,6 +55,9 @@ func TestAnswers(t *testing.T) {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.target, http.NoBody)
 		if request.Host = "127.0.0.1:8000"; test.host != "" {
 			request.Host = test.host
+		}
+		if test.site != "" {
+			request.Header.Set("Sec-Fetch-Site", test.site)
 		}
 		if test.origin != "" {
 			request.Header.Set("Origin", test.origin)

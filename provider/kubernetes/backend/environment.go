@@ -83,10 +83,7 @@ func divide(result *translation.Result, ref dynamic.Ref, service *dynamic.Servic
 		subset := &environment.Subsets[i]
 		subset.Service = child(".env."+subset.Tag, subset.Service)
 	}
-	if environment.Fallback == dynamic.FallbackAny {
-		environment.Service = child(".any", environment.Service)
-	} else {
-		environment.Service = ""
-	}
+	environment.EndpointSet = environment.Service
+	environment.Service = child(".any", environment.Service)
 	result.Put(ref, &dynamic.Service{Environment: &environment, Middlewares: service.Middlewares})
 }

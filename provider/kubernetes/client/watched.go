@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"iter"
 	"maps"
 	"slices"
@@ -14,6 +15,10 @@ import (
 type Watched[T Object] struct {
 	resource  Resource[T]
 	informers []*informer
+	cluster   *Cluster
+	key       string
+	// stop ends the goroutines of the current run; it is guarded by the cluster's mu.
+	stop context.CancelFunc
 
 	// delivery is held while an object is replaced and listeners are called, so that all get the same order of changes.
 	delivery sync.Mutex
@@ -42,7 +47,7 @@ func Watch[T Object](c *Cluster, resource Resource[T], scope Scope) *Watched[T] 
 	if known, ok := c.watches[key].(*Watched[T]); ok {
 		return known
 	}
-	watched := &Watched[T]{resource: resource, objects: map[objectKey]T{}}
+	watched := &Watched[T]{resource: resource, cluster: c, key: key, objects: map[objectKey]T{}}
 	selector := scope.LabelSelector
 	if resource.LabelSelector != "" && selector != "" {
 		selector += ","
@@ -69,9 +74,28 @@ func Watch[T Object](c *Cluster, resource Resource[T], scope Scope) *Watched[T] 
 }
 
 func (w *Watched[T]) start(current *running) {
+	ctx, cancel := context.WithCancel(current.ctx)
+	w.stop = cancel
 	for _, one := range w.informers {
-		current.jobs.Go(func() { one.run(current.ctx) })
+		current.jobs.Go(func() { one.run(ctx) })
 	}
+}
+
+// Close ends the watch for all that share it. Its listeners get no further changes, and a new Watch of the same resource
+// reads it anew.
+func (w *Watched[T]) Close() {
+	w.cluster.mu.Lock()
+	if w.cluster.watches[w.key] == watcher(w) {
+		delete(w.cluster.watches, w.key)
+	}
+	w.cluster.order = slices.DeleteFunc(w.cluster.order, func(one watcher) bool { return one == watcher(w) })
+	if w.stop != nil {
+		w.stop()
+	}
+	w.cluster.mu.Unlock()
+	w.delivery.Lock()
+	w.handlers = nil
+	w.delivery.Unlock()
 }
 
 // Get returns the object of that name; the namespace is empty for resources without one. It is false when there is

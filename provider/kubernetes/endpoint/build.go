@@ -22,7 +22,7 @@ func (c *sliceCache) build(e *entry) []sent {
 	if !serves(e.service) {
 		return nil
 	}
-	tags := c.pods.tags(e)
+	tags := c.pods.tagsOf(e)
 	sets := make([]sent, 0, len(e.service.Spec.Ports)*(1+len(tags)))
 	for i := range e.service.Spec.Ports {
 		port := &e.service.Spec.Ports[i]

@@ -13,6 +13,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,10 @@ const Name = "kubernetesendpoints"
 // of a new Service arrive a moment after it.
 const bareTime = 5 * time.Second
 
+// policyTime is how long the start waits for policies, and for the pods that they need, before Services are published
+// without them.
+const policyTime = 10 * time.Second
+
 // Provider sends the endpoints of one cluster. Its configuration declares nothing, and has the verdicts on the objects
 // that divide Services.
 type Provider struct {
@@ -44,11 +49,15 @@ type Provider struct {
 
 	policies     Policies
 	environments *Environments
+	// patient is set while the start waits for policies and the pods that they need.
+	patient atomic.Bool
 
 	mu     sync.Mutex
 	legacy *client.Watched[*client.Endpoints] // Nil until a Service needs it.
-	// pods are the watches of pods, by the label that has their tags.
-	pods map[string]*client.Watched[*metav1.PartialObjectMetadata]
+	// pods are the watches of pods, by what has their tags.
+	pods map[podScope]*client.Watched[*metav1.PartialObjectMetadata]
+	// applied is what has the tags of the pods of each namespace whose policy is applied.
+	applied map[string]podScope
 }
 
 // New returns the provider of the endpoints in a scope of the cluster, and has their watches run with the cluster. It
@@ -71,31 +80,16 @@ func New(
 	}
 	p := &Provider{
 		cluster: cluster, scope: scope, wake: make(chan struct{}, 1), policies: policies, environments: environments,
-		pods: map[string]*client.Watched[*metav1.PartialObjectMetadata]{},
+		pods: map[podScope]*client.Watched[*metav1.PartialObjectMetadata]{}, applied: map[string]podScope{},
 	}
-	p.cache = newSliceCache(cluster.Source(), policies, counters, p.changed)
+	p.cache = newSliceCache(cluster.Source(), counters, p.changed)
 	p.services = client.Watch(cluster, client.Services(), scope)
 	p.slices = client.Watch(cluster, client.EndpointSlices(), scope)
 	p.services.Notify(p.cache.service)
 	p.slices.Notify(p.cache.slice)
 	cluster.OnStatus(p.changed)
-	policies.Notify(func(namespace string) {
-		if label := p.cache.policy(namespace); label != "" {
-			p.watchPods(label)
-		}
-	})
+	policies.Notify(func(string) { p.changed() })
 	return p
-}
-
-// watchPods watches the pods with a label, once.
-func (p *Provider) watchPods(label string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.pods[label] != nil {
-		return
-	}
-	p.pods[label] = client.Watch(p.cluster, client.LabelledPods(label), p.scope)
-	p.pods[label].Notify(func(before, after *metav1.PartialObjectMetadata) { p.cache.pod(label, before, after) })
 }
 
 // uncounted counts nothing.
@@ -117,15 +111,21 @@ func (p *Provider) changed() {
 // returns nil when ctx ends.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
 	p.cache.again()
+	p.patient.Store(!p.cache.trusted())
 	sent := status{state: dynamic.StatePending}
 	var judged []dynamic.Verdict
 	patience := time.NewTimer(bareTime)
 	defer patience.Stop()
 	patience.Stop()
+	defer time.AfterFunc(policyTime, func() {
+		p.patient.Store(false)
+		p.changed()
+	}).Stop()
 	for waiting := false; ; {
+		unread := p.followPolicies()
 		now := p.status(sent)
 		message := p.message(sent, now)
-		if verdicts := p.policies.Verdicts(); now.begun && !slices.Equal(verdicts, judged) {
+		if verdicts := p.policies.Verdicts(unread); now.begun && !slices.Equal(verdicts, judged) {
 			message.Configuration = &dynamic.Configuration{Verdicts: verdicts}
 		}
 		if now != sent || len(message.Endpoints) > 0 || message.Configuration != nil {

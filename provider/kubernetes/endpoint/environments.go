@@ -15,8 +15,11 @@ type Policies interface {
 	Policy(namespace string) *virtualenvironment.Policy
 	// Notify has the function called with each namespace whose policy or verdicts change.
 	Notify(handle func(namespace string))
-	// Verdicts returns the verdicts on the objects that declare the policies, in their order.
-	Verdicts() []dynamic.Verdict
+	// Namespaces returns the namespaces with a policy.
+	Namespaces() []string
+	// Verdicts returns the verdicts on the objects that declare the policies, in their order. Unread says for namespaces
+	// why the labels of their pods are not known.
+	Verdicts(unread map[string]string) []dynamic.Verdict
 	// Status is pending until the policies have been read.
 	Status() client.Status
 }
@@ -30,8 +33,11 @@ func (undivided) Policy(string) *virtualenvironment.Policy { return nil }
 // Notify does nothing.
 func (undivided) Notify(func(string)) {}
 
+// Namespaces returns none.
+func (undivided) Namespaces() []string { return nil }
+
 // Verdicts returns none.
-func (undivided) Verdicts() []dynamic.Verdict { return nil }
+func (undivided) Verdicts(map[string]string) []dynamic.Verdict { return nil }
 
 // Status is synced.
 func (undivided) Status() client.Status { return client.Status{State: dynamic.StateSynced} }

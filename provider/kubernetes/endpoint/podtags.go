@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -14,114 +13,108 @@ import (
 
 // podTags holds the tags of pods, and which Services have which pods. It is used under the lock of the cache.
 type podTags struct {
-	policies Policies
-	// byLabel holds the tags of the pods that have a label, by the key of the label and the uid of the pod.
-	byLabel map[string]map[types.UID]podTag
-	// known counts the pods of each tag.
-	known map[scope]map[string]int
+	// tags are those of the pods with the label of a namespace, by their uid.
+	tags map[podScope]map[types.UID]string
+	// counts are the numbers of pods with each tag.
+	counts map[podScope]map[string]int
 	// users are the Services behind which a pod is, in namespaces with a policy.
 	users map[types.UID][]*entry
-	// namespaces are those with a policy.
-	namespaces map[string]*virtualenvironment.Policy
+	// policies are those that are applied, by namespace.
+	policies map[string]*virtualenvironment.Policy
 }
 
-// podTag is the tag of a pod.
-type podTag struct{ namespace, tag string }
+// podScope is a namespace and the key of the label that holds the tags of its pods.
+type podScope struct{ namespace, label string }
 
-// scope is a namespace and the key of the label that holds the tags of its pods.
-type scope struct{ namespace, label string }
-
-func newPodTags(policies Policies) *podTags {
+func newPodTags() *podTags {
 	return &podTags{
-		policies: policies, byLabel: map[string]map[types.UID]podTag{}, known: map[scope]map[string]int{},
-		users: map[types.UID][]*entry{}, namespaces: map[string]*virtualenvironment.Policy{},
+		tags: map[podScope]map[types.UID]string{}, counts: map[podScope]map[string]int{},
+		users: map[types.UID][]*entry{}, policies: map[string]*virtualenvironment.Policy{},
 	}
 }
 
 // pod notes a change of a pod with a label, and marks the Services that it concerns.
-func (c *sliceCache) pod(label string, before, after *metav1.PartialObjectMetadata) {
-	uid := cmp.Or(after, before).UID
+func (c *sliceCache) pod(in podScope, before, after *metav1.PartialObjectMetadata) {
 	c.mu.Lock()
-	if before != nil && before.UID != uid {
-		c.retag(label, before.UID, podTag{})
+	if before != nil && (after == nil || before.UID != after.UID) {
+		c.retag(in, before.UID, "")
 	}
-	now := podTag{}
 	if after != nil {
-		now = podTag{after.Namespace, after.Labels[label]}
+		c.retag(in, after.UID, after.Labels[in.label])
 	}
-	c.retag(label, uid, now)
 	c.mu.Unlock()
 	c.count(kindPod)
 	c.changed()
 }
 
 // retag gives a pod another tag; an empty one takes it out. The caller holds mu.
-func (c *sliceCache) retag(label string, uid types.UID, now podTag) {
-	tags := c.pods.byLabel[label]
+func (c *sliceCache) retag(in podScope, uid types.UID, tag string) {
+	tags := c.pods.tags[in]
 	before := tags[uid]
-	if before == now {
+	if before == tag {
 		return
 	}
-	if now.tag == "" {
+	if tags == nil {
+		tags = map[types.UID]string{}
+		c.pods.tags[in] = tags
+	}
+	if tags[uid] = tag; tag == "" {
 		delete(tags, uid)
-	} else {
-		tags[uid] = now
 	}
 	for _, one := range c.pods.users[uid] {
 		c.touch(one, kindPod)
 	}
-	for _, namespace := range slices.Compact([]string{before.namespace, now.namespace}) {
-		if c.pods.recount(scope{namespace, label}, before, now) && c.pods.strict(namespace, label) {
-			c.touchAll(namespace, kindPod)
-		}
+	if c.pods.recount(in, before, tag) && c.pods.strict(in) {
+		c.touchAll(in.namespace, kindPod)
 	}
 }
 
 // recount counts a change of a pod's tag, and reports whether the tags of the namespace have changed.
-func (p *podTags) recount(in scope, before, now podTag) (changed bool) {
-	counts := p.known[in]
-	if before.namespace == in.namespace && before.tag != "" {
-		if counts[before.tag]--; counts[before.tag] == 0 {
-			delete(counts, before.tag)
+func (p *podTags) recount(in podScope, before, tag string) (changed bool) {
+	counts := p.counts[in]
+	if counts == nil {
+		counts = map[string]int{}
+		p.counts[in] = counts
+	}
+	if before != "" {
+		if counts[before]--; counts[before] == 0 {
+			delete(counts, before)
 			changed = true
 		}
 	}
-	if now.namespace == in.namespace && now.tag != "" {
-		if counts == nil {
-			counts = map[string]int{}
-			p.known[in] = counts
-		}
-		counts[now.tag]++
-		changed = changed || counts[now.tag] == 1
-	}
-	if len(counts) == 0 {
-		delete(p.known, in)
+	if tag != "" {
+		counts[tag]++
+		changed = changed || counts[tag] == 1
 	}
 	return changed
 }
 
 // strict reports whether all tags of a namespace matter to each of its Services.
-func (p *podTags) strict(namespace, label string) bool {
-	policy := p.namespaces[namespace]
-	return policy != nil && policy.Environment.Strict && policy.Label == label
+func (p *podTags) strict(in podScope) bool {
+	policy := p.policies[in.namespace]
+	return policy != nil && policy.Environment.Strict && policy.Label == in.label
 }
 
-// policy notes a change of the policy of a namespace, and returns the label that it needs; empty if it has none.
-func (c *sliceCache) policy(namespace string) (label string) {
-	policy := c.pods.policies.Policy(namespace)
+// policy applies the policy of a namespace; nil divides none of its Services.
+func (c *sliceCache) policy(namespace string, policy *virtualenvironment.Policy) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if policy == nil {
-		delete(c.pods.namespaces, namespace)
-	} else {
-		label, c.pods.namespaces[namespace] = policy.Label, policy
-		if c.pods.byLabel[label] == nil {
-			c.pods.byLabel[label] = map[types.UID]podTag{}
-		}
+	if c.pods.policies[namespace] == policy {
+		return
+	}
+	if c.pods.policies[namespace] = policy; policy == nil {
+		delete(c.pods.policies, namespace)
 	}
 	c.touchAll(namespace, kindEnvironment)
 	c.changed()
-	return label
+}
+
+// forget drops the pods with a label of a namespace.
+func (c *sliceCache) forget(in podScope) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pods.tags, in)
+	delete(c.pods.counts, in)
 }
 
 // touchAll has all Services of a namespace looked at. The caller holds mu.
@@ -158,7 +151,7 @@ func (p *podTags) follow(one *entry) {
 // behind returns the pods of a Service in a namespace with a policy, in the order of its slices. A pod that is in two
 // slices is there twice.
 func (p *podTags) behind(one *entry) []types.UID {
-	if p.namespaces[one.of.namespace] == nil {
+	if p.policies[one.of.namespace] == nil {
 		return nil
 	}
 	pods := make([]types.UID, 0, len(one.pods)+1)
@@ -172,17 +165,17 @@ func (p *podTags) behind(one *entry) []types.UID {
 	return pods
 }
 
-// tags returns the tags of the pods behind a Service that are not terminating, ready or not, sorted.
-func (p *podTags) tags(one *entry) []string {
-	policy := p.namespaces[one.of.namespace]
+// tagsOf returns the tags of the endpoints of a Service that are not terminating, ready or not, sorted.
+func (p *podTags) tagsOf(one *entry) []string {
+	policy := p.policies[one.of.namespace]
 	if policy == nil || len(one.pods) == 0 {
 		return nil
 	}
-	byPod, found := p.byLabel[policy.Label], make([]string, 0, len(one.pods))
+	byPod, found := p.tags[podScope{one.of.namespace, policy.Label}], make([]string, 0, len(one.pods))
 	for _, slice := range one.slices {
 		for i := range slice.Endpoints {
 			endpoint := &slice.Endpoints[i]
-			tag := byPod[types.UID(podUID(endpoint.TargetRef))].tag
+			tag := byPod[types.UID(podUID(endpoint.TargetRef))]
 			if tag != "" && !is(endpoint.Conditions.Terminating) {
 				found = append(found, tag)
 			}
@@ -195,11 +188,11 @@ func (p *podTags) tags(one *entry) []string {
 // byTag divides endpoints by the tags of their pods, in the order of the tags. Those whose pod has none of them, or is
 // not known, are left out.
 func (p *podTags) byTag(one *entry, tags []string, all []dynamic.Endpoint) [][]dynamic.Endpoint {
-	byPod := p.byLabel[p.namespaces[one.of.namespace].Label]
+	byPod := p.tags[podScope{one.of.namespace, p.policies[one.of.namespace].Label}]
 	places, counts := make([]int, len(all)), make([]int, len(tags))
 	for i := range all {
 		places[i] = -1
-		if tag := byPod[types.UID(all[i].UID)].tag; tag != "" && all[i].UID != "" {
+		if tag := byPod[types.UID(all[i].UID)]; tag != "" && all[i].UID != "" {
 			if place, ok := slices.BinarySearch(tags, tag); ok {
 				places[i] = place
 				counts[place]++
@@ -220,10 +213,10 @@ func (p *podTags) byTag(one *entry, tags []string, all []dynamic.Endpoint) [][]d
 
 // divide returns how a port is divided by the tags, which are not empty: the same as before if nothing has changed.
 func (c *sliceCache) divide(one *entry, port int32, tags []string) division {
-	policy := c.pods.namespaces[one.of.namespace]
+	policy := c.pods.policies[one.of.namespace]
 	now := division{policy: policy, tags: tags}
 	if policy.Environment.Strict {
-		now.known = slices.Sorted(maps.Keys(c.pods.known[scope{one.of.namespace, policy.Label}]))
+		now.known = slices.Sorted(maps.Keys(c.pods.counts[podScope{one.of.namespace, policy.Label}]))
 	}
 	if before := find(one.sent, 0, port, ""); before >= 0 && one.sent[before].division.equal(now) {
 		return one.sent[before].division

@@ -14,18 +14,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/virtualenvironment"
 )
 
-// policies divide the namespace shop by the label env.
-type policies struct {
-	undivided
-	policy *virtualenvironment.Policy
-}
-
-func (p *policies) Policy(namespace string) *virtualenvironment.Policy {
-	if namespace != "shop" {
-		return nil
-	}
-	return p.policy
-}
+// tagScope is where the pods of the tests have their tags.
+func tagScope() podScope { return podScope{"shop", "env"} }
 
 func policy(strict bool) *virtualenvironment.Policy {
 	options := &dynamic.Environment{}
@@ -63,8 +53,7 @@ func divisionsOf(cache *sliceCache) []string {
 // TestServicesAreDividedByTheLabelsOfTheirPods goes through the life of a Service in a namespace with a policy: what is
 // sent, and how the Service is divided.
 func TestServicesAreDividedByTheLabelsOfTheirPods(t *testing.T) {
-	shop := &policies{}
-	cache := newSliceCache("k", shop, counts{}, func() {})
+	cache := newSliceCache("k", counts{}, func() {})
 	notReady, terminating := conditions("nn-"), conditions("nyy")
 	slices := []*discoveryv1.EndpointSlice{
 		sliceOf("a", map[string]int32{"http": 80}, at("192.0.2.1", pod("u1")), at("192.0.2.2", pod("u2")), at("192.0.2.3")),
@@ -86,17 +75,16 @@ func TestServicesAreDividedByTheLabelsOfTheirPods(t *testing.T) {
 			cache.slice(nil, slices[0])
 		}, sets: []string{all}, divided: []string{}},
 		{name: "a policy, and no pod is known", change: func() {
-			shop.policy = policy(false)
-			cache.policy("shop")
+			cache.policy("shop", policy(false))
 		}, sets: []string{}, divided: []string{}},
 		{name: "pods with the label", change: func() {
-			cache.pod("env", nil, tagged("u1", "dev"))
-			cache.pod("env", nil, tagged("u2", "dev.a"))
+			cache.pod(tagScope(), nil, tagged("u1", "dev"))
+			cache.pod(tagScope(), nil, tagged("u2", "dev.a"))
 		}, sets: []string{
 			all, "k/shop/web:80#dev: 192.0.2.1:80 u1", "k/shop/web:80#dev.a: 192.0.2.2:80 u2",
 		}, divided: []string{"web:80: dev dev.a"}},
 		{name: "a pod that is behind no Service", change: func() {
-			cache.pod("env", nil, tagged("u9", "dev.z"))
+			cache.pod(tagScope(), nil, tagged("u9", "dev.z"))
 		}, sets: []string{}, divided: []string{}},
 		{
 			name: "a pod that is not ready keeps its environment", change: func() { cache.slice(slices[0], slices[1]) },
@@ -113,38 +101,36 @@ func TestServicesAreDividedByTheLabelsOfTheirPods(t *testing.T) {
 			sets: []string{"k/shop/web:80: 192.0.2.1:80 u1, 192.0.2.3:80"}, divided: []string{},
 		},
 		{name: "another tag", change: func() {
-			cache.pod("env", tagged("u1", "dev"), tagged("u1", "dev.b"))
+			cache.pod(tagScope(), tagged("u1", "dev"), tagged("u1", "dev.b"))
 		}, sets: []string{
 			"k/shop/web:80: 192.0.2.1:80 u1, 192.0.2.3:80", "k/shop/web:80#dev: deleted", "k/shop/web:80#dev.b: 192.0.2.1:80 u1",
 		}, divided: []string{"web:80: dev.b"}},
 		{name: "a strict policy names the tags of the namespace", change: func() {
-			shop.policy = policy(true)
-			cache.policy("shop")
+			cache.policy("shop", policy(true))
 		}, sets: []string{"k/shop/web:80: 192.0.2.1:80 u1, 192.0.2.3:80"}, divided: []string{
 			"web:80: dev.b (dev.a dev.b dev.z)",
 		}},
 		{name: "a tag that is new in the namespace", change: func() {
-			cache.pod("env", nil, tagged("u10", "dev.y"))
-			cache.pod("env", nil, tagged("u11", "dev.y"))
+			cache.pod(tagScope(), nil, tagged("u10", "dev.y"))
+			cache.pod(tagScope(), nil, tagged("u11", "dev.y"))
 		}, sets: []string{"k/shop/web:80: 192.0.2.1:80 u1, 192.0.2.3:80"}, divided: []string{
 			"web:80: dev.b (dev.a dev.b dev.y dev.z)",
 		}},
 		{name: "one of its pods goes", change: func() {
-			cache.pod("env", tagged("u11", "dev.y"), nil)
+			cache.pod(tagScope(), tagged("u11", "dev.y"), nil)
 		}, sets: []string{}, divided: []string{}},
 		{name: "the label is taken away", change: func() {
-			cache.pod("env", tagged("u1", "dev.b"), nil)
+			cache.pod(tagScope(), tagged("u1", "dev.b"), nil)
 		}, sets: []string{
 			"k/shop/web:80: 192.0.2.1:80 u1, 192.0.2.3:80", "k/shop/web:80#dev.b: deleted",
 		}, divided: []string{"web:80: plain"}},
 		{name: "and comes back", change: func() {
-			cache.pod("env", nil, tagged("u1", "dev"))
+			cache.pod(tagScope(), nil, tagged("u1", "dev"))
 		}, sets: []string{
 			"k/shop/web:80: 192.0.2.1:80 u1, 192.0.2.3:80", "k/shop/web:80#dev: 192.0.2.1:80 u1",
 		}, divided: []string{"web:80: dev (dev dev.a dev.y dev.z)"}},
 		{name: "the policy goes", change: func() {
-			shop.policy = nil
-			cache.policy("shop")
+			cache.policy("shop", nil)
 		}, sets: []string{
 			"k/shop/web:80: 192.0.2.1:80 u1, 192.0.2.3:80", "k/shop/web:80#dev: deleted",
 		}, divided: []string{"web:80: plain"}},
@@ -164,22 +150,24 @@ func TestServicesAreDividedByTheLabelsOfTheirPods(t *testing.T) {
 
 // TestEnvironmentsAreForgotten proves that nothing is kept of pods and Services that are gone.
 func TestEnvironmentsAreForgotten(t *testing.T) {
-	shop := &policies{policy: policy(true)}
-	cache := newSliceCache("k", shop, counts{}, func() {})
-	cache.policy("shop")
+	cache := newSliceCache("k", counts{}, func() {})
+	cache.policy("shop", policy(true))
 	slice := sliceOf("a", map[string]int32{"http": 80}, at("192.0.2.1", pod("u1")))
 	cache.service(nil, web(port("http", 80)))
 	cache.slice(nil, slice)
-	cache.pod("env", nil, tagged("u1", "dev"))
+	cache.pod(tagScope(), nil, tagged("u1", "dev"))
 	cache.collect()
 	cache.slice(slice, nil)
 	cache.service(web(port("http", 80)), nil)
-	cache.pod("env", tagged("u1", "dev"), nil)
+	cache.pod(tagScope(), tagged("u1", "dev"), nil)
 	want := []string{"k/shop/web:80: deleted", "k/shop/web:80#dev: deleted"}
 	if diff := cmp.Diff(want, show(cache.collect())); diff != "" {
 		t.Errorf("sets (-want +got):\n%s", diff)
 	}
-	left := len(cache.entries) + len(cache.pods.users) + len(cache.pods.known) + len(cache.pods.byLabel["env"])
+	cache.policy("shop", nil)
+	cache.forget(tagScope())
+	left := len(cache.entries) + len(cache.pods.users) + len(cache.pods.counts) + len(cache.pods.tags) +
+		len(cache.pods.policies)
 	if left > 0 {
 		t.Errorf("%d things are left", left)
 	}
@@ -191,12 +179,10 @@ func BenchmarkChangeInEnvironments(b *testing.B) {
 	const services, pods, tags = 50, 100, 500
 	for _, divided := range []bool{false, true} {
 		b.Run(fmt.Sprintf("divided=%t", divided), func(b *testing.B) {
-			shop := &policies{}
+			cache := newSliceCache("k", counts{}, func() {})
 			if divided {
-				shop.policy = policy(false)
+				cache.policy("shop", policy(false))
 			}
-			cache := newSliceCache("k", shop, counts{}, func() {})
-			cache.policy("shop")
 			var last *discoveryv1.EndpointSlice
 			for i := range services {
 				service := web(port("http", 80))
@@ -207,7 +193,7 @@ func BenchmarkChangeInEnvironments(b *testing.B) {
 					uid := fmt.Sprint("u", i*pods+j)
 					last.Endpoints = append(last.Endpoints, at(fmt.Sprintf("192.0.%d.%d", i, j), pod(uid)))
 					if divided {
-						cache.pod("env", nil, tagged(uid, fmt.Sprint("dev.t", (i*pods+j)%tags)))
+						cache.pod(tagScope(), nil, tagged(uid, fmt.Sprint("dev.t", (i*pods+j)%tags)))
 					}
 				}
 				cache.service(nil, service)

@@ -15,7 +15,7 @@ import (
 func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changed atomic.Int64
-		cache := newSliceCache("k", undivided{}, counts{}, func() { changed.Add(1) })
+		cache := newSliceCache("k", counts{}, func() { changed.Add(1) })
 		services := []*corev1.Service{
 			web(port("http", 80)), web(port("web", 80)), web(port("api", 80), port("new", 81)), web(port("odd", 80)),
 		}

@@ -71,9 +71,9 @@ type sent struct {
 	division division
 }
 
-func newSliceCache(source string, policies Policies, counters translation.Counters, changed func()) *sliceCache {
+func newSliceCache(source string, counters translation.Counters, changed func()) *sliceCache {
 	return &sliceCache{
-		source: source, pods: newPodTags(policies), counters: counters, changed: changed,
+		source: source, pods: newPodTags(), counters: counters, changed: changed,
 		entries: map[reference]*entry{}, bare: map[reference]struct{}{},
 	}
 }

@@ -108,7 +108,7 @@ type counts map[string]int
 
 func (c counts) CountProvider(what, provider, kind string, n int) { c[what+" "+provider+" "+kind] += n }
 
-func blank() *sliceCache { return newSliceCache("k", undivided{}, counts{}, func() {}) }
+func blank() *sliceCache { return newSliceCache("k", counts{}, func() {}) }
 
 func TestSlicesBecomeSets(t *testing.T) {
 	for _, test := range slices.Concat(portTests(), endpointTests()) {

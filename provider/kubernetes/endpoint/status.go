@@ -1,8 +1,6 @@
 package endpoint
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -23,8 +21,7 @@ type status struct {
 func (p *Provider) status(sent status) status {
 	services, parts := p.services.Status(), p.slices.Status()
 	now := status{state: sent.state, begun: sent.begun, reason: reasons(services, parts)}
-	pending := services.State == dynamic.StatePending || parts.State == dynamic.StatePending ||
-		p.policies.Status().State == dynamic.StatePending
+	pending := services.State == dynamic.StatePending || parts.State == dynamic.StatePending
 	if pending && !p.cache.trusted() {
 		return now
 	}
@@ -38,17 +35,12 @@ func (p *Provider) status(sent status) status {
 			return now
 		}
 	}
-	pods := p.podStatuses()
-	for _, one := range pods {
-		if one.State == dynamic.StatePending && !sent.begun {
-			return now
-		}
+	policies := p.policies.Status()
+	if p.patient.Load() && (policies.State == dynamic.StatePending || p.awaitsPods()) {
+		return now
 	}
-	if policies := p.policies.Status(); policies.State == dynamic.StateForbidden {
-		pods = append(pods, policies)
-	}
-	if missing := reasons(pods...); missing != "" {
-		now.reason = strings.Trim(now.reason+"; "+missing, "; ")
+	if policies.State == dynamic.StateForbidden {
+		now.reason = strings.TrimPrefix(now.reason+"; "+policies.Reason, "; ")
 	}
 	now.begun, now.state = true, dynamic.StateSynced
 	if p.cache.trusted() {
@@ -60,17 +52,6 @@ func (p *Provider) status(sent status) status {
 	}
 	p.cache.trust()
 	return now
-}
-
-// podStatuses returns the statuses of the watches of pods.
-func (p *Provider) podStatuses() []client.Status {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var all []client.Status
-	for _, label := range slices.Sorted(maps.Keys(p.pods)) {
-		all = append(all, p.pods[label].Status())
-	}
-	return all
 }
 
 // reasons joins what keeps watches from what they should read.

@@ -57,8 +57,13 @@ func unusable(ref dynamic.Ref, first, other declaration) bool {
 
 // endpointSet returns the key of the endpoint set that a service names; empty for everything else.
 func endpointSet(object any) string {
-	if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil {
+	service, ok := object.(*dynamic.Service)
+	switch {
+	case !ok:
+	case service.LoadBalancer != nil:
 		return service.LoadBalancer.EndpointSet
+	case service.Environment != nil:
+		return service.Environment.EndpointSet
 	}
 	return ""
 }

@@ -24,15 +24,21 @@ type Provider struct {
 	watched *client.Watched[*VirtualEnvironment]
 
 	mu       sync.Mutex
-	objects  map[string]map[string]*VirtualEnvironment // by namespace and name
+	objects  map[string]map[string]*declared // by namespace and name
 	policies map[string]*applied
 	handlers []func(namespace string)
 }
 
-// applied is the policy of a namespace with the name of its object, and the verdicts on all of the namespace's objects.
+// declared is an object with what names it in verdicts, which stays the same as long as the object does.
+type declared struct {
+	*VirtualEnvironment
+	resource *dynamic.Resource
+}
+
+// applied is the policy of a namespace with its object, and the verdicts on all of the namespace's objects.
 type applied struct {
 	policy   *Policy
-	name     string
+	object   *declared
 	verdicts []dynamic.Verdict
 }
 
@@ -41,7 +47,7 @@ type applied struct {
 func New(cluster *client.Cluster, scope client.Scope) *Provider {
 	scope.LabelSelector = "" // It selects routes.
 	p := &Provider{
-		objects: map[string]map[string]*VirtualEnvironment{}, policies: map[string]*applied{},
+		objects: map[string]map[string]*declared{}, policies: map[string]*applied{},
 	}
 	p.watched = client.Watch(cluster, client.Resource[*VirtualEnvironment]{
 		GroupVersion: GroupVersion(), Name: Resource, Kind: Kind, Namespaced: true,
@@ -67,6 +73,13 @@ func (p *Provider) Policy(namespace string) *Policy {
 	return nil
 }
 
+// Namespaces returns the namespaces with an object, in order.
+func (p *Provider) Namespaces() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.policies))
+}
+
 // Applied returns the names of the objects that apply, as namespace/name, in order.
 func (p *Provider) Applied() []string {
 	p.mu.Lock()
@@ -74,7 +87,7 @@ func (p *Provider) Applied() []string {
 	var names []string
 	for _, namespace := range slices.Sorted(maps.Keys(p.policies)) {
 		if one := p.policies[namespace]; one.policy != nil {
-			names = append(names, namespace+"/"+one.name)
+			names = append(names, namespace+"/"+one.object.Name)
 		}
 	}
 	return names
@@ -102,9 +115,9 @@ func (p *Provider) change(before, after *VirtualEnvironment) {
 	p.mu.Lock()
 	if after != nil {
 		if p.objects[namespace] == nil {
-			p.objects[namespace] = map[string]*VirtualEnvironment{}
+			p.objects[namespace] = map[string]*declared{}
 		}
-		p.objects[namespace][after.Name] = after
+		p.objects[namespace][after.Name] = &declared{after, resourceOf(after)}
 	} else if delete(p.objects[namespace], before.Name); len(p.objects[namespace]) == 0 {
 		delete(p.objects, namespace)
 	}
@@ -134,11 +147,11 @@ func (p *Provider) apply(namespace string) *applied {
 		switch {
 		case now.policy != nil:
 			now.judge(object, dynamic.Quarantined, dynamic.CodeConflictingName,
-				"is not applied, since "+Kind+" "+namespace+"/"+now.name+" of the same namespace is older")
+				"is not applied, since "+Kind+" "+namespace+"/"+now.object.Name+" of the same namespace is older")
 			continue
-		case err != nil && last != nil && last.name == object.Name && last.policy != nil:
+		case err != nil && last != nil && last.object != nil && last.object.Name == object.Name:
 			now.judge(object, dynamic.Degraded, dynamic.CodeInvalidOption, err.Error()+"; the last valid one is in use")
-			now.policy, now.name = last.policy, object.Name
+			now.policy, now.object = last.policy, object
 			continue
 		case err != nil:
 			now.judge(object, dynamic.Quarantined, dynamic.CodeInvalidOption, err.Error())
@@ -147,7 +160,7 @@ func (p *Provider) apply(namespace string) *applied {
 		for _, reason := range ignored {
 			now.judge(object, dynamic.Degraded, dynamic.CodeInvalidOption, reason)
 		}
-		now.policy, now.name = policy, object.Name
+		now.policy, now.object = policy, object
 		if last != nil && last.policy != nil && last.policy.equal(policy) {
 			now.policy = last.policy
 		}
@@ -167,17 +180,23 @@ func (p *Policy) equal(other *Policy) bool {
 }
 
 // older orders objects by their creation, and those of the same second by name.
-func older(a, b *VirtualEnvironment) int {
+func older(a, b *declared) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
 // judge adds a verdict on an object.
-func (a *applied) judge(object *VirtualEnvironment, status dynamic.Status, code dynamic.Code, reason string) {
+func (a *applied) judge(object *declared, status dynamic.Status, code dynamic.Code, reason string) {
+	a.verdicts = append(a.verdicts, verdictOn(object, status, code, reason))
+}
+
+func verdictOn(
+	object *declared, status dynamic.Status, code dynamic.Code, reason string,
+) dynamic.Verdict {
 	source := translation.Source{Kind: Kind + "." + Group, Namespace: object.Namespace, Name: object.Name}
-	a.verdicts = append(a.verdicts, dynamic.Verdict{
+	return dynamic.Verdict{
 		Ref: source.Ref(), Status: status, Code: code, Reason: reason,
-		Origin: dynamic.Origin{Object: Kind + " " + object.Namespace + "/" + object.Name, Resource: resourceOf(object)},
-	})
+		Origin: dynamic.Origin{Object: Kind + " " + object.Namespace + "/" + object.Name, Resource: object.resource},
+	}
 }
 
 func resourceOf(object *VirtualEnvironment) *dynamic.Resource {
@@ -196,13 +215,19 @@ func (p *Provider) Exists(resource *dynamic.Resource) bool {
 	return ok && string(object.UID) == resource.UID
 }
 
-// Verdicts returns the verdicts on all objects, in their order.
-func (p *Provider) Verdicts() []dynamic.Verdict {
+// Verdicts returns the verdicts on all objects, in their order. Unread says for namespaces why the labels of their pods
+// are not known, which is a verdict on the object that applies.
+func (p *Provider) Verdicts(unread map[string]string) []dynamic.Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []dynamic.Verdict
 	for _, namespace := range slices.Sorted(maps.Keys(p.policies)) {
-		all = append(all, p.policies[namespace].verdicts...)
+		one := p.policies[namespace]
+		all = append(all, one.verdicts...)
+		if reason := unread[namespace]; reason != "" && one.object != nil {
+			all = append(all, verdictOn(one.object, dynamic.Degraded, dynamic.CodeMissingReference,
+				"the labels of pods are not known, so that no further Service is divided: "+reason))
+		}
 	}
 	return all
 }
