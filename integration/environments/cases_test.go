@@ -78,10 +78,14 @@ func TestAcceptanceOfKTEnvByGRPC(t *testing.T) {
 			if tag != "" {
 				ctx = metadata.AppendToOutgoingContext(ctx, header, tag)
 			}
-			answer, err := service.UnaryCall(ctx, &grpc_testing.SimpleRequest{}, grpc.WaitForReady(true))
-			if got := workload(answer.GetServerId()); err != nil || got != name(app, want[i]) {
-				t.Errorf("%s with %q is answered by %s (%v), want %s", app, tag, got, err, name(app, want[i]))
-			}
+			var got string
+			harness.Eventually(t, timeout, func() bool { // Without waiting for ready: a call keeps the cluster that it has.
+				answer, err := service.UnaryCall(ctx, &grpc_testing.SimpleRequest{})
+				got = cmp.Or(workload(answer.GetServerId()), fmt.Sprint(err))
+				return got == name(app, want[i])
+			}, func() string {
+				return fmt.Sprintf("%s with %q is answered by %s, want %s", app, tag, got, name(app, want[i]))
+			})
 		}
 	}
 }
@@ -126,24 +130,30 @@ func acceptance(t *testing.T) *field {
 		f.Deployed("shop/" + path)
 	}
 	f.Endpoints("shop/app-go", 2)
+	for _, app := range []string{"app-js", "app-go", "app-java"} {
+		f.becomes(app, "dev", name(app, "dev"))
+	}
+	f.becomes("app-java", "dev.proj1", "app-java-dev-proj1")
 	f.becomes("app-java", "dev.proj1.feature1", "app-java-dev-proj1-feature1")
 	f.becomes("app-go", "dev.proj2", "app-go-dev-proj2")
 	f.becomes("app-js", "dev.proj1", "app-js-dev-proj1")
 	return f
 }
 
-// chain requests the first application, and demands which workloads answer and which tags they get.
+// chain requests the first application until the workloads that answer, and the tags that they get, are those that are
+// wanted.
 func (f *field) chain(where, tag string, environments, carried []string) {
 	f.t.Helper()
 	var got, want []string
-	for line := range strings.Lines(f.get(where, tag).Text) {
-		pod, tag, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		got = append(got, workload(pod)+" <-"+tag)
-	}
 	for i, app := range []string{"app-js", "app-go", "app-java"} {
 		want = append(want, name(app, environments[i])+" <-"+carried[i])
 	}
-	if !slices.Equal(got, want) {
-		f.t.Errorf("%q is answered by %q, want %q", tag, got, want)
-	}
+	harness.Eventually(f.t, timeout, func() bool {
+		got = nil
+		for line := range strings.Lines(f.get(where, tag).Text) {
+			pod, tag, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			got = append(got, workload(pod)+" <-"+tag)
+		}
+		return slices.Equal(got, want)
+	}, func() string { return fmt.Sprintf("%q is answered by %q, want %q", tag, got, want) })
 }

@@ -17,26 +17,7 @@ func TestAnEnvironmentComesAndGoes(t *testing.T) {
 		deployment("web", "dev.a", "2"))
 	f.Deployed("shop/web-dev-a-x")
 	f.becomes("web", "dev.a.b", "web-dev-a")
-	var failed, sent atomic.Int64
-	stop, load := make(chan struct{}), sync.WaitGroup{}
-	client := f.web.For(t)
-	load.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			request := client.Request("GET", "/", nil)
-			request.Host = "web"
-			request.Header.Set(header, "dev.a.b")
-			response, err := client.Try(request)
-			if sent.Add(1); err != nil || response.StatusCode != 200 {
-				failed.Add(1)
-				t.Errorf("%+v, %v", response, err)
-			}
-		}
-	})
+	end := f.load("dev.a.b")
 	feature := deployment("web", "dev.a.b", "1")
 	f.Apply(feature)
 	f.becomes("web", "dev.a.b", "web-dev-a-b")
@@ -50,13 +31,64 @@ func TestAnEnvironmentComesAndGoes(t *testing.T) {
 	f.becomes("web", "dev.a.b", "web-dev-a-b")
 	f.Delete(feature)
 	f.becomes("web", "dev.a.b", "web-dev-a")
-	close(stop)
-	load.Wait()
-	if failed.Load() > 0 || sent.Load() < 100 {
-		t.Errorf("%d of %d requests failed", failed.Load(), sent.Load())
-	}
+	end()
 	f.recorded("dev.a", "ancestor")
 	f.recorded("dev.a.b", "exact")
+}
+
+// load requests the host web with a tag until the returned function is called, and demands that each request is answered.
+func (f *field) load(tag string) (end func()) {
+	var failed, sent atomic.Int64
+	stop, sending := make(chan struct{}), sync.WaitGroup{}
+	client := f.web.For(f.t)
+	sending.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			request := client.Request("GET", "/", nil)
+			request.Host = "web"
+			request.Header.Set(header, tag)
+			response, err := client.Try(request)
+			if sent.Add(1); err != nil || response.StatusCode != 200 {
+				failed.Add(1)
+				f.t.Errorf("%+v, %v", response, err)
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		sending.Wait()
+		if failed.Load() > 0 || sent.Load() < 100 {
+			f.t.Errorf("%d of %d requests failed", failed.Load(), sent.Load())
+		}
+	}
+}
+
+// TestADivisionComesAndGoes deletes and creates the VirtualEnvironment while requests go on: each is answered.
+func TestADivisionComesAndGoes(t *testing.T) {
+	f := prepare(t, true, namespace, virtualEnvironment("demo", likeKT), service("web"), deployment("web", "dev", "1"),
+		deployment("web", "dev.a", "1"))
+	f.Deployed("shop/web-dev-x")
+	f.Deployed("shop/web-dev-a-x")
+	f.becomes("web", "dev.a", "web-dev-a")
+	f.becomes("web", "other", "web-dev")
+	end := f.load("other")
+	for range 3 {
+		f.Delete(virtualEnvironment("demo", likeKT))
+		f.until("all pods answer", func() bool { return f.answers("web", "other") == "web-dev-a" })
+		f.Apply(virtualEnvironment("demo", likeKT))
+		same := 0
+		f.until("the default alone answers", func() bool {
+			if same++; f.answers("web", "other") != "web-dev" {
+				same = 0
+			}
+			return same >= 10
+		})
+	}
+	end()
 }
 
 // recorded demands a line of the access log with a subset and the reason for it.
@@ -180,9 +212,11 @@ func TestWrongObjects(t *testing.T) {
 	if got := workload(f.web.Send(request).Header.Get("X-Pod")); got != "web-dev-a" {
 		t.Errorf("the alias that is right leads to %s", got)
 	}
-	f.Apply(virtualEnvironment("demo", `{envHeader: {name: x-new}, envLabel: {name: "not a label", defaultSubset: dev}}`))
-	f.warned("demo", "is not the key of a label")
-	f.expect("web", "dev.a", "web-dev-a")
+	for _, spec := range []string{`{envLabel: {name: "not a label"}}`, `{envHeader: {name: "a b"}}`} {
+		if _, err := f.TryApply(virtualEnvironment("names", spec)); err == nil {
+			t.Errorf("the API server accepts %s", spec)
+		}
+	}
 	f.Apply(virtualEnvironment("demo", likeKT))
 	f.until("no verdict is left", func() bool { return len(f.sluice.Readiness().Verdicts) == 0 })
 }

@@ -123,6 +123,41 @@ func TestWhichSubsetsCount(t *testing.T) {
 	}
 }
 
+// TestAllEndpointsAnswerWhileADivisionEnds: the endpoint sets of the subsets are deleted before the definition of the
+// service follows.
+func TestAllEndpointsAnswerWhileADivisionEnds(t *testing.T) {
+	for _, fallback := range []string{dynamic.FallbackDefault, dynamic.FallbackReject} {
+		config := environments("dev", "dev.a")
+		config.Fallback, config.Service = fallback, "all"
+		dev, a, whole := &named{name: "dev"}, &named{name: "a"}, &named{name: "all"}
+		var present atomic.Bool
+		subsets := []service.Child{dev.child(0), a.child(0)}
+		for i := range subsets {
+			subsets[i].Present = present.Load
+		}
+		e := service.NewEnvironment(service.EnvironmentOptions{
+			Name: "e@file", Selector: selectorOf(t, config), Subsets: subsets, Any: whole.child(0),
+		})
+		for _, tag := range []string{"dev.a", "other"} {
+			if response, record := ask(t, e, "X-Virtual-Env", tag); response.StatusCode != http.StatusOK ||
+				record.EnvironmentReason != "any" {
+				t.Errorf("%s, %s: %d, record %+v", fallback, tag, response.StatusCode, record)
+			}
+		}
+		whole.down.Store(true)
+		if e.Up() {
+			t.Errorf("%s: the service is up while all endpoints are down", fallback)
+		}
+		present.Store(true)
+		if _, record := ask(t, e, "X-Virtual-Env", "dev.a"); record.Environment != "a" {
+			t.Errorf("%s: a subset that is present does not answer: %+v", fallback, record)
+		}
+		if dev.down.Store(true); e.Up() {
+			t.Errorf("%s: the service is up while the default subset is down", fallback)
+		}
+	}
+}
+
 func TestEnvironmentFallsBackToAnyEndpoint(t *testing.T) {
 	config := environments("dev.a")
 	config.Default, config.Fallback, config.Service = "", dynamic.FallbackAny, "all"

@@ -91,7 +91,7 @@ func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 		before.Reason
 	record.EndpointURL, record.OriginStatus, record.OriginBytes, record.OriginHeader = "", 0, 0, nil
 	record.Environment, record.EnvironmentReason = before.Environment, before.EnvironmentReason
-	record.Authenticated = before.Authenticated // A middleware of the main service does not vouch to the fallback.
+	record.Authenticated = before.Authenticated // A middleware of the main service does not count for the fallback.
 	record.Status, record.Released = before.Status, false
 	f.fall(w, r, s)
 	record.Released = record.Released && released

@@ -65,6 +65,8 @@ type divided struct {
 	mu       sync.Mutex
 	sets     map[string]string
 	verdicts []dynamic.Verdict
+	// undivided counts messages in which the Service web is not divided.
+	undivided int
 }
 
 func divide(t *testing.T, server *clienttest.Server) *divided {
@@ -114,6 +116,9 @@ func (d *divided) take(message dynamic.Message) {
 			pods = append(pods, one.UID)
 		}
 		d.sets[set.Key] = strings.Join(pods, " ")
+		if set.Key == "k/shop/web:80" && set.Environment == nil {
+			d.undivided++
+		}
 	}
 }
 
@@ -209,4 +214,59 @@ func TestAnInvalidVirtualEnvironmentKeepsItsLastPolicy(t *testing.T) {
 	if found.Header != "x-mine" || len(found.Aliases) != 1 || found.Fallback != dynamic.FallbackAny {
 		t.Errorf("the policy in use is %+v", found)
 	}
+}
+
+// TestAnotherLabel demands that a Service stays divided by the old label until the pods with the new one are known.
+func TestAnotherLabel(t *testing.T) {
+	t.Parallel()
+	server := clienttest.New(t)
+	server.Serve(podKind, "Pod")
+	server.Serve(environmentKind, virtualenvironment.Kind)
+	server.Put(services, service("web"))
+	server.Put(sliceKind, withPods("p1", "p2"))
+	one, two := podOf("p1", "dev"), podOf("p2", "dev.a")
+	one.Labels["other"], two.Labels["other"] = "test", "test.b"
+	server.Put(podKind, one, two)
+	server.Put(environmentKind, object("demo", 1, virtualenvironment.Spec{}))
+	d := divide(t, server)
+	d.until("divided", func(_ map[string]string, tags []string, _ []dynamic.Verdict) bool { return len(tags) == 2 })
+	d.mu.Lock()
+	before := d.undivided
+	d.mu.Unlock()
+	server.Put(environmentKind, object("demo", 1, virtualenvironment.Spec{
+		EnvLabel: virtualenvironment.EnvLabel{Name: "other"},
+	}))
+	d.until("divided by the other label", func(sets map[string]string, tags []string, _ []dynamic.Verdict) bool {
+		return slices.Equal(tags, []string{"test", "test.b"}) && sets["k/shop/web:80#test"] == "p1" && len(sets) == 3
+	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.undivided != before {
+		t.Errorf("the Service was not divided for %d messages", d.undivided-before)
+	}
+}
+
+// TestWithoutRightsToPods demands a verdict on the object whose Services cannot be divided, and that the rights are used
+// once they are granted.
+func TestWithoutRightsToPods(t *testing.T) {
+	t.Parallel()
+	server := clienttest.New(t)
+	server.Serve(podKind, "Pod")
+	server.Serve(environmentKind, virtualenvironment.Kind)
+	server.Put(services, service("web"))
+	server.Put(sliceKind, withPods("p1"))
+	server.Put(podKind, podOf("p1", "dev"))
+	server.Put(environmentKind, object("demo", 1, virtualenvironment.Spec{}))
+	server.Refuse("list", "pods")
+	server.Refuse("watch", "pods")
+	d := divide(t, server)
+	d.until("a verdict on the object", func(sets map[string]string, _ []string, verdicts []dynamic.Verdict) bool {
+		return sets["k/shop/web:80"] == "p1" && len(verdicts) == 1 && verdicts[0].Origin.Resource.Name == "demo" &&
+			strings.Contains(verdicts[0].Reason, "no further Service is divided: may not list and watch pods")
+	})
+	server.Grant("list", "pods")
+	server.Grant("watch", "pods")
+	d.until("divided", func(_ map[string]string, tags []string, verdicts []dynamic.Verdict) bool {
+		return len(tags) == 1 && len(verdicts) == 0
+	})
 }
