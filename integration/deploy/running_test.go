@@ -59,7 +59,8 @@ func TestTheClusterTakesTheChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := cluster.Start(t)
-	c.Apply(string(read(t, manifests+"/base/namespace.yaml")), definitions, all(t, examples), others)
+	c.Apply(string(read(t, manifests+"/base/namespace.yaml")), definitions,
+		string(read(t, manifests+"/environments/virtualenvironments.yaml")), all(t, examples), others)
 	c.Deployed("shop/whoami")
 	leader := []string{
 		"create leases.coordination.k8s.io", "get leases.coordination.k8s.io sluice",

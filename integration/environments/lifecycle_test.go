@@ -36,7 +36,8 @@ func TestAnEnvironmentComesAndGoes(t *testing.T) {
 	f.recorded("dev.a.b", "exact")
 }
 
-// load requests the host web with a tag until the returned function is called, and demands that each request is answered.
+// load requests the host web with a tag until the returned function is called, and demands that each request is
+// answered.
 func (f *field) load(tag string) (end func()) {
 	var failed, sent atomic.Int64
 	stop, sending := make(chan struct{}), sync.WaitGroup{}

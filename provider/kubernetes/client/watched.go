@@ -81,8 +81,8 @@ func (w *Watched[T]) start(current *running) {
 	}
 }
 
-// Close ends the watch for all that share it. Its listeners get no further changes, and a new Watch of the same resource
-// reads it anew.
+// Close ends the watch for all that share it. Its listeners get no further changes, and a new Watch of the same
+// resource reads it anew.
 func (w *Watched[T]) Close() {
 	w.cluster.mu.Lock()
 	if w.cluster.watches[w.key] == watcher(w) {

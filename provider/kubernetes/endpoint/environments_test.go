@@ -246,8 +246,8 @@ func TestAnotherLabel(t *testing.T) {
 	}
 }
 
-// TestWithoutRightsToPods demands a verdict on the object whose Services cannot be divided, and that the rights are used
-// once they are granted.
+// TestWithoutRightsToPods demands a verdict on the object whose Services cannot be divided, and that the rights are
+// used once they are granted.
 func TestWithoutRightsToPods(t *testing.T) {
 	t.Parallel()
 	server := clienttest.New(t)
