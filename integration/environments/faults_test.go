@@ -73,7 +73,7 @@ func (f *field) anyPort(t *testing.T) {
 	f.Apply(strings.Replace(strings.Replace(service("odd"), "name: http, port: 80", "name: tcp-odd, port: 80", 1),
 		"selector: {app: odd}", "selector: {app: web}", 1))
 	f.becomes("odd", "dev-a", "web-devha")
-	f.expect("odd", "none", "web-dev")
+	f.becomes("odd", "none", "web-dev")
 }
 
 // barePods: KT-env knows Deployments and StatefulSets.
@@ -136,7 +136,7 @@ func (f *field) lastPod(t *testing.T) {
 	f = f.on(t)
 	f.Apply(service("solo"), deployment("solo", "dev.a", "1"), deployment("solo", "", "1"))
 	f.becomes("solo", "dev.a", "solo-dev-a")
-	f.expect("solo", "none", "503 Service Unavailable")
+	f.becomes("solo", "none", "503 Service Unavailable")
 	f.Scale("shop/solo-dev-a-x", 0)
 	f.becomes("solo", "none", "solo")
 	f.expect("solo", "dev.a", "solo")

@@ -111,8 +111,8 @@ func TestWhatIsNotDivided(t *testing.T) {
 	f.becomes("plain", "dev.a", "plain")
 	f.becomes("web", "dev.a", "web-dev-a")
 	// There is a default tag, and no pod has it. The pod without the label is in no environment.
-	f.expect("web", "", "503 Service Unavailable")
-	f.expect("web", "other", "503 Service Unavailable")
+	f.becomes("web", "", "503 Service Unavailable")
+	f.becomes("web", "other", "503 Service Unavailable")
 	f.Apply(deployment("web", "dev", "1"))
 	f.becomes("web", "other", "web-dev")
 	f.Apply(virtualEnvironment("demo",

@@ -123,11 +123,20 @@ func workload(pod string) string {
 	return name
 }
 
-// becomes polls a host with a tag for an answer.
+// becomes polls a host with a tag until five answers in a row are the wanted one, which a Service that is not divided
+// never gives.
 func (f *field) becomes(host, tag, want string) {
 	f.t.Helper()
 	var got string
-	harness.Eventually(f.t, timeout, func() bool { got = f.answers(host, tag); return got == want }, func() string {
+	same := 0
+	harness.Eventually(f.t, timeout, func() bool {
+		if got = f.answers(host, tag); got != want {
+			same = 0
+			return false
+		}
+		same++
+		return same >= 5
+	}, func() string {
 		text := f.sluice.Log.String()
 		return host + " with " + tag + " is answered by " + got + ", want " + want + "; the log ends\n" +
 			text[max(0, len(text)-4000):]
