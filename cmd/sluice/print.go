@@ -115,11 +115,11 @@ func printWhy(out io.Writer, label string, reasons []string) {
 }
 
 func printEnvironment(out io.Writer, choice router.EnvironmentChoice) {
-	asked := "no " + choice.Header
+	wanted := "no " + choice.Header
 	if choice.Tag != "" {
-		asked = choice.Header + ": " + plainly(choice.Tag)
+		wanted = choice.Header + ": " + plainly(choice.Tag)
 	}
-	say(out, "environment %s: %s\n", asked, describeChoice(choice))
+	say(out, "environment %s: %s\n", wanted, describeChoice(choice))
 }
 
 // describeChoice says what answers a tag, and why.

@@ -10,9 +10,9 @@ import (
 // maxPodName is how much of the name of a pod is in the name of its Lease, which has 253 characters at most.
 const maxPodName = 128
 
-// Identity returns what tells this process from the other replicas: name and UID of its pod, which the environment
-// variables POD_NAME and POD_UID have, so that a container that is started again is the same replica. Without them it
-// is the name of the host, which several pods in the network of a node share, and the process id.
+// Identity returns what distinguishes this process from the other replicas: name and UID of its pod, which the
+// environment variables POD_NAME and POD_UID have, so that a container that is started again is the same replica.
+// Without them it is the name of the host, which several pods in the network of a node share, and the process id.
 func Identity() (string, error) {
 	pod, uid := os.Getenv("POD_NAME"), os.Getenv("POD_UID")
 	if uid != "" {

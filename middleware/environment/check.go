@@ -121,10 +121,10 @@ func effects(config *dynamic.EnvironmentMiddleware) (forbid bool, stamp string, 
 func warnings(config *dynamic.EnvironmentMiddleware) []string {
 	var found []string
 	t := config.Trust
-	nobody := t == nil || !t.Anyone && !t.Authenticated && len(t.SourceRange) == 0 && t.Signed == nil
-	if nobody && config.Sources != nil {
+	untrusting := t == nil || !t.Anyone && !t.Authenticated && len(t.SourceRange) == 0 && t.Signed == nil
+	if untrusting && config.Sources != nil {
 		found = append(found, "environment.sources is without effect, since environment.trust lets no client choose")
-	} else if nobody && t != nil {
+	} else if untrusting && t != nil {
 		found = append(found, "environment.trust is empty: no client may choose")
 	}
 	if t != nil {
