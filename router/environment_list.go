@@ -29,7 +29,7 @@ type EnvironmentStatus struct {
 	Strict   bool   `json:"strict"`
 	// Subsets are in the order of their declaration, and never nil.
 	Subsets []SubsetStatus `json:"subsets"`
-	// Any is the service of all endpoints; nil without the fallback any.
+	// Any is the service of all endpoints; nil if none is declared.
 	Any *SubsetStatus `json:"any,omitempty"`
 	// Answers say what answers the requested tags, in the order of the request.
 	Answers []EnvironmentAnswer `json:"answers,omitempty"`
@@ -100,7 +100,7 @@ func (s EnvironmentService) Status(tags []string) EnvironmentStatus {
 		status.Subsets[i] = s.node.children[i].subset()
 		status.Subsets[i].Selectable = s.node.environments.Exists(i)
 	}
-	if declared.Fallback == dynamic.FallbackAny {
+	if declared.Service != "" {
 		anyOf := s.node.children[len(declared.Subsets)].subset()
 		anyOf.Selectable = true
 		status.Any = &anyOf

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -155,5 +156,26 @@ func TestListedAnswersAreServed(t *testing.T) {
 		if service != answer.Service || (code != http.StatusOK) != (answer.Reason == "none") {
 			t.Errorf("%q: %s, and the request gets %d from %q", answer.Tag, fmt.Sprint(answer), code, service)
 		}
+	}
+}
+
+// TestAServiceWhoseDivisionEndsIsListed: all endpoints answer while the endpoint sets of the subsets are deleted, also
+// with another fallback than any.
+func TestAServiceWhoseDivisionEndsIsListed(t *testing.T) {
+	b := newBench(t)
+	one, _ := endpointServer(t, "one")
+	b.service("all@file", balancer(one))
+	b.service("dev@file", &dynamic.Service{
+		LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: "kubernetes/default/web:80#dev", Scheme: "http"},
+	})
+	b.service("shop@file", environmentOf(func(e *dynamic.Environment) { e.Service = "all" }, "dev"))
+	b.all()
+	registry := b.compiler.options.Registry
+	registry.Apply(dynamic.EndpointSet{Key: "kubernetes/default/web:80#dev", Version: 1, Deleted: true})
+	for next := registry.Flush(time.Now()); !next.IsZero(); next = registry.Flush(next) {
+	}
+	answers := b.listed("dev.a")["shop@file"].Answers
+	if len(answers) != 1 || answers[0].Reason != environment.Any || answers[0].Service != "all@file" {
+		t.Errorf("answered by %+v, want all endpoints", answers)
 	}
 }

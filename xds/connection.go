@@ -103,9 +103,14 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
+// lingerer is a connection whose SO_LINGER can be set, such as *net.TCPConn.
+type lingerer interface {
+	SetLinger(seconds int) error
+}
+
 // abort closes the connection without waiting for the client to take what was written to it.
 func (c *connection) abort() {
-	if lingers, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
+	if lingers, ok := c.Conn.(lingerer); ok {
 		_ = lingers.SetLinger(0) // If it fails, the kernel keeps what was written for a while.
 	}
 	_ = c.Close()

@@ -8,6 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/environment"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/middleware/cookies"
 )
 
 // The places that a tag can come from, in their order of precedence: what is written in the URL precedes what a browser
@@ -140,26 +141,8 @@ func (s *sources) cutPath(r *http.Request) (tag string, err error) {
 
 // inCookie returns the first value of the cookie, and how often it is there.
 func (s *sources) inCookie(r *http.Request) (value string, n int) {
-	for _, line := range r.Header["Cookie"] {
-		for pair := range strings.SplitSeq(line, ";") {
-			if name, found := cutCookie(pair); name == s.cookie {
-				if n++; n == 1 {
-					value = found
-				}
-			}
-		}
-	}
+	value, _, n = cookies.Find(r.Header, s.cookie)
 	return value, n
-}
-
-// cutCookie returns the name and the value of a pair (RFC 6265 section 4.1.1).
-func cutCookie(pair string) (name, value string) {
-	name, value, _ = strings.Cut(pair, "=")
-	value = strings.Trim(value, " \t")
-	if len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"' {
-		value = value[1 : len(value)-1]
-	}
-	return strings.Trim(name, " \t"), value
 }
 
 // removeCookie removes the cookie, every time that it is there, and leaves the others in their order.
@@ -167,24 +150,7 @@ func (s *sources) removeCookie(r *http.Request) {
 	if s.cookie == "" {
 		return
 	}
-	if _, n := s.inCookie(r); n == 0 {
-		return
+	if _, n := s.inCookie(r); n > 0 {
+		cookies.Remove(r.Header, s.cookie)
 	}
-	var kept []string
-	for _, line := range r.Header["Cookie"] {
-		var pairs []string
-		for pair := range strings.SplitSeq(line, ";") {
-			if name, _ := cutCookie(pair); name != s.cookie {
-				pairs = append(pairs, pair)
-			}
-		}
-		if line = strings.Trim(strings.Join(pairs, ";"), " \t;"); line != "" {
-			kept = append(kept, line)
-		}
-	}
-	if len(kept) == 0 {
-		delete(r.Header, "Cookie")
-		return
-	}
-	r.Header["Cookie"] = kept
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/middleware/cookies"
 )
 
 // authorization is the header whose tokens have a scheme before them.
@@ -118,29 +119,11 @@ func cutBearer(line string) (token string, ok bool) {
 }
 
 func (p *tokenExtractors) inCookie(r *http.Request) (string, int) {
-	token, n := "", 0
 	if p.cookie == "" {
 		return "", 0
 	}
-	for _, line := range r.Header["Cookie"] {
-		for pair := range strings.SplitSeq(line, ";") {
-			if name, value := cutCookie(pair); name == p.cookie {
-				token = value
-				n++
-			}
-		}
-	}
+	_, token, n := cookies.Find(r.Header, p.cookie)
 	return token, n
-}
-
-// cutCookie returns the name and the value of a pair (RFC 6265 section 4.1.1).
-func cutCookie(pair string) (name, value string) {
-	name, value, _ = strings.Cut(pair, "=")
-	value = strings.Trim(value, " \t")
-	if len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"' {
-		value = value[1 : len(value)-1]
-	}
-	return strings.Trim(name, " \t"), value
 }
 
 func (p *tokenExtractors) inQuery(r *http.Request) (string, int) {
@@ -179,7 +162,7 @@ func (p *tokenExtractors) clean(r *http.Request, token string) {
 		forwarded.RemoveTrailers(r, p.header)
 	}
 	if other, n := p.inCookie(r); p.goes(other, n, token) {
-		p.cleanCookies(r)
+		cookies.Remove(r.Header, p.cookie)
 	}
 	if other, n := p.inQuery(r); p.goes(other, n, token) {
 		p.cleanQuery(r)
@@ -205,26 +188,6 @@ func (p *tokenExtractors) cleanHeader(r *http.Request) {
 		return
 	}
 	forwarded.RemoveHeader(r.Header, p.header)
-}
-
-func (p *tokenExtractors) cleanCookies(r *http.Request) {
-	var kept []string
-	for _, line := range r.Header["Cookie"] {
-		var pairs []string
-		for pair := range strings.SplitSeq(line, ";") {
-			if name, _ := cutCookie(pair); name != p.cookie {
-				pairs = append(pairs, pair)
-			}
-		}
-		if line = strings.Trim(strings.Join(pairs, ";"), " \t;"); line != "" {
-			kept = append(kept, line)
-		}
-	}
-	if len(kept) == 0 {
-		delete(r.Header, "Cookie")
-		return
-	}
-	r.Header["Cookie"] = kept
 }
 
 // cleanQuery leaves all other pairs as they are, byte for byte.

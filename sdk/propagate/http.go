@@ -46,9 +46,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.base.RoundTrip(r)
 }
 
+// idleCloser is a RoundTripper that can close the connections that are idle.
+type idleCloser interface{ CloseIdleConnections() }
+
 // CloseIdleConnections closes those of the base, for http.Client.CloseIdleConnections.
 func (t *transport) CloseIdleConnections() {
-	if closer, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+	if closer, ok := t.base.(idleCloser); ok {
 		closer.CloseIdleConnections()
 	}
 }
