@@ -77,6 +77,8 @@ const (
 	CodeMissingSecret Code = "MissingSecret"
 	// CodeMissingCertificate is for the default TLS store when no certificate covers a host of a router with TLS.
 	CodeMissingCertificate Code = "MissingCertificate"
+	// CodeCertificatePending is for routers whose certificate a resolver has not obtained or renewed.
+	CodeCertificatePending Code = "CertificatePending"
 	// CodeMissingReference is for anything else that does not exist.
 	CodeMissingReference Code = "MissingReference"
 )

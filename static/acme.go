@@ -32,6 +32,8 @@ type ACME struct {
 	DNSChallenge                *DNSChallenge  `json:"dnsChallenge"`
 	HTTPChallenge               *HTTPChallenge `json:"httpChallenge"`
 	TLSChallenge                *TLSChallenge  `json:"tlsChallenge"`
+	StagingCAServer             string         `json:"stagingCAServer" secret:"host"`
+	OnDemand                    *OnDemand      `json:"onDemand"`
 }
 
 // SetDefaults obtains RSA certificates of 90 days from Let's Encrypt.
@@ -78,3 +80,13 @@ type HTTPChallenge struct {
 type TLSChallenge struct {
 	Delay Duration `json:"delay"`
 }
+
+// OnDemand obtains certificates for names that clients ask for.
+type OnDemand struct {
+	Ask      string   `json:"ask" secret:"url"`
+	Patterns []string `json:"patterns"`
+	Timeout  Duration `json:"timeout"`
+}
+
+// SetDefaults lets handshakes wait for 20 seconds.
+func (o *OnDemand) SetDefaults() { o.Timeout = Duration(20 * time.Second) }

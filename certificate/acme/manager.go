@@ -1,0 +1,202 @@
+package acme
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mholt/acmez/v3"
+
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/certificate/storage"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// ProviderSuffix is behind the name of a resolver in the name of the provider of its certificates, as in Traefik.
+const ProviderSuffix = ".acme"
+
+// reopenInterval is how long to wait before a storage that failed is used again.
+const reopenInterval = 2 * time.Second
+
+// verdictInterval is the shortest time between two changes of the verdicts.
+const verdictInterval = time.Second
+
+// Metrics counts what resolvers do; metrics.Metrics does.
+type Metrics interface {
+	// Ordered counts an order that ended: issued or failed.
+	Ordered(resolver, result string)
+}
+
+// Options are what a Manager needs.
+type Options struct {
+	// Resolvers are the entries of certificatesResolvers that use ACME, by name.
+	Resolvers map[string]*static.ACME
+	// Open opens the storage of the option storage. Its errors do not have passwords.
+	Open func(option string) (storage.Store, error)
+	// DNS returns the solver of DNS-01 challenges for the option dnsChallenge.
+	DNS func(config static.DNSChallenge) (acmez.Solver, error)
+	// Logger and Metrics are needed.
+	Logger  telemetry.Logger
+	Metrics Metrics
+	// Transport takes the place of the network between Sluice and the authorities; nil means the network.
+	Transport http.RoundTripper
+}
+
+// Manager obtains and renews the certificates of all resolvers.
+type Manager struct {
+	resolvers map[string]*resolver
+	// broken are the resolvers that cannot work as they are configured.
+	broken   map[string]error
+	storages []*sharedStorage
+	logger   telemetry.Logger
+	asks     *asker
+	changed  chan struct{}
+
+	mutex   sync.Mutex
+	demands map[string][]certificate.Demand
+}
+
+// sharedStorage is a storage with the resolvers that use it.
+type sharedStorage struct {
+	store     storage.Store
+	resolvers map[string]*resolver
+	logger    telemetry.Logger
+}
+
+// New returns a Manager. Resolvers that cannot work as they are configured have verdicts on the routers that name them,
+// and do not keep others from working.
+func New(options Options) *Manager {
+	m := &Manager{
+		resolvers: map[string]*resolver{}, broken: map[string]error{}, logger: options.Logger,
+		changed: make(chan struct{}, 1),
+	}
+	byOption := map[string]*sharedStorage{}
+	for _, name := range slices.Sorted(maps.Keys(options.Resolvers)) {
+		config := options.Resolvers[name]
+		shared, err := m.open(byOption, config.Storage, options)
+		if err == nil {
+			var r *resolver
+			if r, err = newResolver(name, config, shared.store, options); err == nil {
+				m.resolvers[name], shared.resolvers[name] = r, r
+				continue
+			}
+		}
+		m.broken[name] = err
+		m.logger.Error("a certificate resolver cannot be used", "resolver", name, "error", err)
+	}
+	m.asks = newAsker(m)
+	return m
+}
+
+// open returns the storage of an option, which resolvers with the same option share.
+func (m *Manager) open(known map[string]*sharedStorage, option string, options Options) (*sharedStorage, error) {
+	if shared := known[option]; shared != nil {
+		return shared, nil
+	}
+	store, err := options.Open(option)
+	if err != nil {
+		return nil, fmt.Errorf("storage: %w", err)
+	}
+	shared := &sharedStorage{store: store, resolvers: map[string]*resolver{}, logger: options.Logger}
+	known[option] = shared
+	m.storages = append(m.storages, shared)
+	return shared, nil
+}
+
+// Run watches the storages and orders certificates until ctx ends.
+func (m *Manager) Run(ctx context.Context) {
+	var tasks sync.WaitGroup
+	for _, shared := range m.storages {
+		tasks.Go(func() { shared.watch(ctx) })
+		tasks.Go(func() { shared.lead(ctx) })
+	}
+	for _, r := range m.resolvers {
+		tasks.Go(func() { m.forward(ctx, r) })
+	}
+	tasks.Wait()
+}
+
+// forward reports the changes of a resolver as those of the Manager.
+func (m *Manager) forward(ctx context.Context, r *resolver) {
+	for {
+		next := r.changed.wait()
+		m.notify()
+		if wait(ctx, verdictInterval) != nil {
+			return
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (m *Manager) notify() {
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// watch keeps the states of the resolvers up to date.
+func (s *sharedStorage) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		all := true
+		err := s.store.Watch(ctx, func(changes []storage.Change) {
+			byResolver := map[string][]storage.Change{}
+			for _, change := range changes {
+				byResolver[change.Key.Resolver] = append(byResolver[change.Key.Resolver], change)
+			}
+			for name, r := range s.resolvers {
+				if own := byResolver[name]; all || len(own) > 0 {
+					r.receive(own, all)
+				}
+			}
+			all = false
+		})
+		if err != nil {
+			for _, r := range s.resolvers {
+				r.setFault(fmt.Errorf("storage: %w", err))
+			}
+			s.logger.Error("the storage of certificates cannot be used; nothing is ordered", "error", err)
+			_ = wait(ctx, reopenInterval)
+		}
+	}
+}
+
+// lead orders certificates while this replica is elected.
+func (s *sharedStorage) lead(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := s.store.Lead(ctx, func(term context.Context) {
+			var terms sync.WaitGroup
+			for _, r := range s.resolvers {
+				terms.Go(func() { r.lead(term) })
+			}
+			terms.Wait()
+		})
+		if err != nil {
+			s.logger.Warn("no replica can be elected to order certificates", "error", err)
+			_ = wait(ctx, reopenInterval)
+		}
+	}
+}
+
+// Want says which names routers need, and which of those a certificate of another source than a resolver covers. It
+// replaces what was wanted before. Demands on resolvers that do not exist are left out.
+func (m *Manager) Want(demands []certificate.Demand, covered func(host, resolver string) bool) {
+	byResolver := map[string][]certificate.Demand{}
+	for _, demand := range demands {
+		byResolver[demand.Resolver] = append(byResolver[demand.Resolver], demand)
+	}
+	m.asks.want(byResolver)
+	for name, r := range m.resolvers {
+		r.want(byResolver[name], func(host string) bool { return covered(host, name) })
+	}
+	m.judge(byResolver)
+}

@@ -1,0 +1,235 @@
+package acme
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/certificate/storage"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+const (
+	// maxWaiting bounds the handshakes that wait for a certificate; further ones get the default one.
+	maxWaiting = 1000
+	// maxQuestions bounds the requests to the service of onDemand.ask at a time, and askTimeout each of them.
+	maxQuestions = 16
+	askTimeout   = 5 * time.Second
+	// refusedLife is how long a refusal counts, and maxRefused how many are kept.
+	refusedLife = time.Minute
+	maxRefused  = 10_000
+)
+
+var errRefused = errors.New("the name is not allowed")
+
+// asker decides which names that clients ask for get a certificate (the option onDemand).
+type asker struct {
+	manager   *Manager
+	client    *http.Client
+	waiting   chan struct{}
+	questions chan struct{}
+
+	mutex   sync.Mutex
+	needed  map[string]bool // Whether a router names the resolver.
+	refused map[string]time.Time
+	asking  map[string]*question
+}
+
+// question is a decision that is being made.
+type question struct {
+	done chan struct{}
+	err  error
+}
+
+func newAsker(m *Manager) *asker {
+	return &asker{
+		manager: m, client: &http.Client{Timeout: askTimeout, CheckRedirect: noRedirect},
+		waiting: make(chan struct{}, maxWaiting), questions: make(chan struct{}, maxQuestions),
+		refused: map[string]time.Time{}, asking: map[string]*question{},
+	}
+}
+
+// noRedirect keeps a redirect from being followed: only 2xx allows a name.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// want takes which resolvers routers name.
+func (a *asker) want(byResolver map[string][]certificate.Demand) {
+	needed := map[string]bool{}
+	for name, demands := range byResolver {
+		needed[name] = len(demands) > 0
+	}
+	a.mutex.Lock()
+	a.needed = needed
+	a.mutex.Unlock()
+}
+
+// Get returns a certificate for a name that none covers: it notes that a client has asked for it, and where the option
+// onDemand allows the name, it orders one and waits for it. It returns nil if there is none in time.
+func (m *Manager) Get(hello *tls.ClientHelloInfo) *tls.Certificate {
+	name, err := normalizeName(hello.ServerName)
+	if err != nil || strings.HasPrefix(name, "*") {
+		return nil
+	}
+	for _, resolver := range sortedKeys(m.resolvers) {
+		r := m.resolvers[resolver]
+		if r.config.OnDemand == nil || !m.asks.isNeeded(resolver) {
+			if r.needs(name) {
+				r.ask(name)
+			}
+			continue
+		}
+		if found := m.asks.obtain(hello.Context(), r, name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func (a *asker) isNeeded(resolver string) bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.needed[resolver]
+}
+
+// needs reports whether a router needs a certificate for a name.
+func (r *resolver) needs(name string) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.wanted.names[name] || r.wanted.names[wildcardOf(name)]
+}
+
+// obtain orders a certificate for a name that is allowed, and waits for it.
+func (a *asker) obtain(ctx context.Context, r *resolver, name string) *tls.Certificate {
+	select {
+	case a.waiting <- struct{}{}:
+		defer func() { <-a.waiting }()
+	default:
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.config.OnDemand.Timeout))
+	defer cancel()
+	if found := r.pair(name); found != nil {
+		return found
+	}
+	if !r.needs(name) && !r.state.demanded(name) {
+		if err := a.allowed(ctx, r, name); err != nil {
+			return nil
+		}
+		demanded := demand{Time: time.Now().Round(0)}
+		if err := r.put(ctx, storage.KindDemand, name, demanded); err != nil {
+			r.logger.Warn("a name that a client asks for cannot be stored", "resolver", r.name, "name", name, "error", err)
+			return nil
+		}
+	}
+	r.ask(name)
+	r.notify()
+	for {
+		next := r.changed.wait()
+		if found := r.pair(name); found != nil {
+			return found
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// pair returns a valid certificate for a name.
+func (r *resolver) pair(name string) *tls.Certificate {
+	c := r.state.find(name, time.Now())
+	if c == nil {
+		return nil
+	}
+	pair, err := tls.X509KeyPair([]byte(c.record.Chain), []byte(c.record.Key))
+	if err != nil {
+		return nil
+	}
+	return &pair
+}
+
+// allowed decides once for all handshakes that ask for a name at a time.
+func (a *asker) allowed(ctx context.Context, r *resolver, name string) error {
+	key := r.name + "\x00" + name
+	a.mutex.Lock()
+	if until, known := a.refused[key]; known && time.Now().Before(until) {
+		a.mutex.Unlock()
+		return errRefused
+	}
+	q, underWay := a.asking[key]
+	if !underWay {
+		q = &question{done: make(chan struct{})}
+		a.asking[key] = q
+	}
+	a.mutex.Unlock()
+	if underWay {
+		select {
+		case <-q.done:
+			return q.err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	q.err = a.decide(ctx, r.config.OnDemand, name)
+	a.mutex.Lock()
+	delete(a.asking, key)
+	if q.err != nil {
+		if len(a.refused) >= maxRefused {
+			clear(a.refused)
+		}
+		a.refused[key] = time.Now().Add(refusedLife)
+	}
+	a.mutex.Unlock()
+	close(q.done)
+	if q.err != nil {
+		r.logger.Debug("no certificate on demand", "resolver", r.name, "name", name, "error", q.err)
+	}
+	return q.err
+}
+
+// decide reports whether a name is allowed, by a pattern or by the service of the option ask.
+func (a *asker) decide(ctx context.Context, config *static.OnDemand, name string) error {
+	for _, pattern := range config.Patterns {
+		if ok, err := path.Match(strings.ToLower(pattern), name); err == nil && ok {
+			return nil
+		}
+	}
+	if config.Ask == "" {
+		return errRefused
+	}
+	select {
+	case a.questions <- struct{}{}:
+		defer func() { <-a.questions }()
+	default:
+		return errors.New("too many questions at a time")
+	}
+	target, err := url.Parse(config.Ask)
+	if err != nil {
+		return fmt.Errorf("onDemand.ask: %w", err)
+	}
+	query := target.Query()
+	query.Set("domain", name)
+	target.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return fmt.Errorf("onDemand.ask: %w", err)
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("onDemand.ask: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return fmt.Errorf("%w: onDemand.ask answered %d", errRefused, response.StatusCode)
+	}
+	return nil
+}
