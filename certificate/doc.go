@@ -2,5 +2,5 @@
 //
 // A Set is an immutable choice of certificates, read from the section tls of the dynamic configuration (paths or inline
 // PEM). Options yield the *tls.Config of a handshake. Tickets hold the keys of session tickets. Connection stores the
-// options under which a client was accepted. Certificates are not obtained by ACME or other means.
+// options under which a client was accepted. Package acme obtains certificates.
 package certificate

@@ -25,18 +25,22 @@ type Options struct {
 	full         [sha256.Size]byte
 	config       *tls.Config
 	certificates func() *Set
+	obtain       Obtain
 	strict       bool
 	tickets      *Tickets
 	applied      atomic.Uint64
 }
 
+// Obtain returns a certificate for a client whose SNI no certificate names, or nil. It may wait for one to be issued.
+type Obtain func(hello *tls.ClientHelloInfo) *tls.Certificate
+
 // NewOptions checks options and reads the certificate authorities for clients; nil means the defaults. certificates
-// returns the current Set for each handshake; without tickets (nil), sessions are not resumed. The error names the
+// returns the current Set for each handshake, and obtain, unless it is nil, what the Set has not; without tickets (nil), sessions are not resumed. The error names the
 // option and, for an unknown value, the nearest known one. An unreadable certificate authority is an error: such
 // options must not be used.
-func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *Set, tickets *Tickets) (*Options,
-	error,
-) {
+func NewOptions(
+	name string, options *dynamic.TLSOptions, certificates func() *Set, obtain Obtain, tickets *Tickets,
+) (*Options, error) {
 	if options == nil {
 		options = &dynamic.TLSOptions{}
 		options.SetDefaults()
@@ -52,7 +56,7 @@ func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *S
 	config.SessionTicketsDisabled = options.DisableSessionTickets || tickets == nil
 	o := &Options{
 		Name: name, Fingerprint: shorten(full), full: full, config: config,
-		certificates: certificates, strict: options.SNIStrict, tickets: tickets,
+		certificates: certificates, obtain: obtain, strict: options.SNIStrict, tickets: tickets,
 	}
 	o.choose("")
 	return o, nil
@@ -63,7 +67,7 @@ func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *S
 func (o *Options) On(entryPoint string) *Options {
 	on := &Options{
 		Name: o.Name, Fingerprint: o.Fingerprint, config: o.config.Clone(),
-		certificates: o.certificates, strict: o.strict, tickets: o.tickets,
+		certificates: o.certificates, obtain: o.obtain, strict: o.strict, tickets: o.tickets,
 	}
 	on.full = sha256.Sum256(append(o.full[:], entryPoint...))
 	on.choose(entryPoint)
@@ -72,14 +76,23 @@ func (o *Options) On(entryPoint string) *Options {
 
 // choose makes handshakes choose among the certificates of an entrypoint.
 func (o *Options) choose(entryPoint string) {
-	config, certificates, strict := o.config, o.certificates, o.strict
+	config, certificates, obtain, strict := o.config, o.certificates, o.obtain, o.strict
 	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		set := certificates()
 		if set == nil {
 			return nil, nil
 		}
+		on := set.On(entryPoint)
+		if found := on.Get(hello, true); found != nil {
+			return found, nil
+		}
+		if obtain != nil && hello.ServerName != "" {
+			if found := obtain(hello); found != nil {
+				return found, nil
+			}
+		}
 		// Without a certificate, crypto/tls refuses the handshake with unrecognized_name (RFC 6066, section 3).
-		return set.On(entryPoint).Get(hello, strict), nil
+		return on.Get(hello, strict), nil
 	}
 	if !strict {
 		return

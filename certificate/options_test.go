@@ -25,7 +25,7 @@ func newOptions(
 	t *testing.T, options *dynamic.TLSOptions, certificates func() *certificate.Set, tickets *certificate.Tickets,
 ) *certificate.Options {
 	t.Helper()
-	o, err := certificate.NewOptions("test@file", options, certificates, tickets)
+	o, err := certificate.NewOptions("test@file", options, certificates, nil, tickets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestNewOptionsNamesWhatIsWrong(t *testing.T) {
 		{"long protocol", dynamic.TLSOptions{ALPNProtocols: []string{"h2", strings.Repeat("x", 256)}}, "alpnProtocols[1]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := certificate.NewOptions("strict@file", &test.options, newSet(t, "a"), nil)
+			_, err := certificate.NewOptions("strict@file", &test.options, newSet(t, "a"), nil, nil)
 			if err == nil || !strings.HasPrefix(err.Error(), `tls options "strict@file": `) || !strings.Contains(err.Error(),
 				test.want) {
 				t.Errorf("error %v, want %q", err, test.want)

@@ -24,9 +24,21 @@ type Entry struct {
 	Default bool
 	// EntryPoints are the names of the entrypoints to which the certificate belongs; none means all of them.
 	EntryPoints []string
+	// Resolver is the name of the resolver that has obtained the certificate; empty for a configured one.
+	Resolver string
+	// Obtained, in place of Certificate, makes the default certificate of one that a resolver has obtained, if there is one
+	// among the entries.
+	Obtained *Obtained
 	// FilesRevision identifies the contents of the files that Certificate names: with the same one the files are not read
 	// again. 0 means that it is not known.
 	FilesRevision uint64
+}
+
+// Obtained names a certificate that a resolver obtains (tls.stores.default.defaultGeneratedCert).
+type Obtained struct {
+	Resolver string
+	// Names are all names that it has to have.
+	Names []string
 }
 
 // Problem is an error of one entry.
@@ -51,6 +63,8 @@ type Set struct {
 	defaults  []*tls.Certificate
 	generated *tls.Certificate
 	loaded    map[digest]*tls.Certificate
+	// resolvers holds the resolver of each certificate that one has obtained.
+	resolvers map[*tls.Certificate]string
 	// read holds the certificates that were read from files with a known revision.
 	read map[fileVersion]digest
 }
@@ -65,6 +79,7 @@ func emptySet(shared *Set) *Set {
 	return &Set{
 		exact: map[string][]*tls.Certificate{}, wildcard: map[string][]*tls.Certificate{},
 		shared: shared, own: map[string]*Set{}, loaded: map[digest]*tls.Certificate{}, read: map[fileVersion]digest{},
+		resolvers: map[*tls.Certificate]string{},
 	}
 }
 
@@ -74,7 +89,14 @@ func NewSet(entries []Entry, previous *Set) (*Set, []Problem) {
 	now := time.Now()
 	b := builder{set: emptySet(nil), previous: previous, now: now}
 	for i, entry := range entries {
-		b.add(i, entry)
+		if entry.Obtained == nil {
+			b.add(i, entry)
+		}
+	}
+	for _, entry := range entries {
+		if entry.Obtained != nil {
+			b.addObtained(entry.Obtained)
+		}
 	}
 	b.generate()
 	b.sort(b.set)
@@ -113,6 +135,18 @@ func (s *Set) Get(hello *tls.ClientHelloInfo, strict bool) *tls.Certificate {
 
 // Covers reports whether a certificate names a host, which may be a wildcard of one label, such as *.example.com.
 func (s *Set) Covers(host string) bool { return len(s.lookup(host)) > 0 }
+
+// Configures reports whether a configured certificate, rather than one that a resolver has obtained, names a host, on all
+// entrypoints, and is valid.
+func (s *Set) Configures(host string) bool {
+	now := time.Now()
+	for _, c := range s.lookup(host) {
+		if _, obtained := s.resolvers[c]; !obtained && now.Before(c.Leaf.NotAfter) {
+			return true
+		}
+	}
+	return false
+}
 
 // lookup returns the certificates that name serverName.
 func (s *Set) lookup(serverName string) []*tls.Certificate {
@@ -180,6 +214,9 @@ func (b *builder) add(index int, entry Entry) {
 		b.problem(index, entry.Name, true, fmt.Errorf("the certificate is valid from %s on",
 			pair.Leaf.NotBefore.UTC().Format(time.DateTime)))
 	}
+	if entry.Resolver != "" {
+		b.set.resolvers[pair] = entry.Resolver
+	}
 	if entry.Default {
 		b.set.defaults = append(b.set.defaults, pair)
 	}
@@ -197,6 +234,23 @@ func (b *builder) add(index int, entry Entry) {
 			}
 			b.set.own[entryPoint].index(name, pair)
 		}
+	}
+}
+
+// addObtained adds the certificate of a resolver with some names to the default ones, the one that ends last.
+func (b *builder) addObtained(wanted *Obtained) {
+	var best *tls.Certificate
+	for pair, resolver := range b.set.resolvers {
+		if resolver != wanted.Resolver || b.now.After(pair.Leaf.NotAfter) ||
+			slices.ContainsFunc(wanted.Names, func(name string) bool { return !slices.Contains(namesOf(pair.Leaf), name) }) {
+			continue
+		}
+		if best == nil || b.compare(pair, best) < 0 {
+			best = pair
+		}
+	}
+	if best != nil {
+		b.set.defaults = append(b.set.defaults, best)
 	}
 }
 

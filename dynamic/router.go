@@ -47,9 +47,11 @@ func (r *Router) RuleText() string {
 type RouterTLS struct {
 	// Options is the name of the TLS options for the hosts of the rule. Default: those named default.
 	Options string `json:"options,omitempty"`
-	// CertResolver is the name of a certificate resolver. Not supported yet: it has no effect, with a warning.
+	// CertResolver is the name of the resolver that obtains certificates (certificatesResolvers of the static
+	// configuration).
 	CertResolver string `json:"certResolver,omitempty"`
-	// Domains are the names for which the resolver obtains certificates. Without a resolver they have no effect.
+	// Domains are the names of the certificates that the resolver obtains, one for each entry. Default: one certificate for
+	// the hosts of the rule. Without a resolver they have no effect.
 	Domains []Domain `json:"domains,omitempty"`
 }
 

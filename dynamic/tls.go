@@ -86,8 +86,7 @@ type TLSStore struct {
 	// DefaultCertificate is presented when no certificate has the requested name. Default: a self-signed certificate that
 	// is generated at the start.
 	DefaultCertificate *Certificate `json:"defaultCertificate,omitempty"`
-	// DefaultGeneratedCert obtains the default certificate from a resolver. Not supported yet: it has no effect, with a
-	// warning.
+	// DefaultGeneratedCert obtains the default certificate from a resolver. It has no effect beside DefaultCertificate.
 	DefaultGeneratedCert *GeneratedCert `json:"defaultGeneratedCert,omitempty"`
 
 	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one

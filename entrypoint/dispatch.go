@@ -100,7 +100,7 @@ func (e *Entrypoint) prepareTLS(ctx context.Context, c *connection) (ready net.C
 		if err != nil {
 			return nil, "", fmt.Errorf("ClientHello: %w", err)
 		}
-		if protocol = pass.PassTLS(hello); protocol != "" {
+		if protocol = pass.PassTLS(hello); protocol != "" && !e.isChallenge(hello.Protocols) {
 			if !e.serves(protocol) {
 				return nil, "", fmt.Errorf("no server for the protocol %q", protocol)
 			}
@@ -199,7 +199,10 @@ func (e *Entrypoint) shakeHands(ctx context.Context, c *connection) (ready net.C
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return nil, "", fmt.Errorf("TLS handshake: %w", err)
 	}
-	if protocol = secure.ConnectionState().NegotiatedProtocol; !e.serves(protocol) {
+	if protocol = secure.ConnectionState().NegotiatedProtocol; e.isChallenge([]string{protocol}) {
+		return nil, "", errValidated
+	}
+	if !e.serves(protocol) {
 		protocol = protocolHTTP1
 	}
 	return secure, protocol, c.Conn.SetDeadline(time.Time{})
@@ -207,6 +210,9 @@ func (e *Entrypoint) shakeHands(ctx context.Context, c *connection) (ready net.C
 
 // configForClient selects the options for a ClientHello and notes them in the connection.
 func (e *Entrypoint) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	if e.isChallenge(hello.SupportedProtos) {
+		return e.deps.Challenges.ChallengeConfig(), nil
+	}
 	name := serverName(hello)
 	options, ok := e.selector.SelectTLS(name)
 	if !ok || options == nil {

@@ -56,6 +56,8 @@ type Dependencies struct {
 	Sinks []Sink
 	// Protocols are served beside HTTP/1.1 and HTTP/2.
 	Protocols []Protocol
+	// Challenges answers the handshakes that validate names; nil treats them like all others.
+	Challenges Challenges
 	// Passthrough chooses connections with TLS that go to one of Protocols; nil ends all TLS here.
 	Passthrough Passthrough
 	// Packets serves the UDP port of the same number; nil opens none.

@@ -26,6 +26,8 @@ const (
 	ServiceAPI = "api@internal"
 	// ServiceDashboard answers /dashboard, and what the page requests.
 	ServiceDashboard = "dashboard@internal"
+	// ServiceACME answers HTTP-01 challenges.
+	ServiceACME = "acme-http@internal"
 	// ServiceNoop answers 418; it stands behind routers whose middlewares always answer.
 	ServiceNoop = "noop@internal"
 )
@@ -43,6 +45,7 @@ func Internal(configuration *static.Configuration) *dynamic.Configuration {
 	for _, name := range slices.Sorted(maps.Keys(configuration.EntryPoints)) {
 		redirect(out, configuration, name)
 	}
+	challenges(out, configuration)
 	if ping := configuration.Ping; ping != nil && !ping.ManualRouting {
 		route(out, "ping", "ping", ping.EntryPoint, "PathPrefix(`/ping`)", ServicePing, priorityProbe)
 		route(out, "ready", "ping", ping.EntryPoint, "Path(`/ready`)", ServicePing, priorityProbe)
@@ -55,6 +58,31 @@ func Internal(configuration *static.Configuration) *dynamic.Configuration {
 		manage(out, api)
 	}
 	return out
+}
+
+// challenges adds the routers of HTTP-01 challenges (RFC 8555, section 8.3) on the entrypoints of the resolvers. With
+// allowACMEByPass, routers of users with longer rules come before them.
+func challenges(out *dynamic.Configuration, configuration *static.Configuration) {
+	const rule = "PathPrefix(`/.well-known/acme-challenge/`)"
+	added := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(configuration.CertificatesResolvers)) {
+		resolver := configuration.CertificatesResolvers[name]
+		if resolver == nil || resolver.ACME == nil || resolver.ACME.HTTPChallenge == nil {
+			continue
+		}
+		at := resolver.ACME.HTTPChallenge.EntryPoint
+		entryPoint := configuration.EntryPoints[at]
+		if entryPoint == nil || added[at] {
+			continue
+		}
+		added[at] = true
+		priority := priorityProbe
+		if entryPoint.AllowACMEByPass {
+			priority = len(rule)
+		}
+		router := unused(out.HTTP.Routers, "acme-http-"+normalize(at))
+		route(out, router, "certificatesResolvers."+name+".acme.httpChallenge", at, rule, ServiceACME, priority)
+	}
 }
 
 // manage adds the routers to the API and what goes with it.

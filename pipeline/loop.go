@@ -107,9 +107,9 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	if p.options.Files != nil {
 		files = p.options.Files.Changed()
 	}
-	var verdicts <-chan struct{}
-	if p.options.Verdicts != nil {
-		verdicts = p.options.Verdicts.Changed()
+	verdicts := make(chan struct{}, 1)
+	for _, consumer := range p.options.Verdicts {
+		source.Go(func() { pass(ctx, consumer.Changed(), verdicts) })
 	}
 	for {
 		select {

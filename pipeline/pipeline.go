@@ -110,8 +110,8 @@ type Options struct {
 	Files Files
 	// Sinks get every verdict.
 	Sinks []VerdictSink
-	// Verdicts may be nil.
-	Verdicts VerdictSource
+	// Verdicts are consumers with verdicts of their own.
+	Verdicts []VerdictSource
 	// Metrics may be nil.
 	Metrics Metrics
 	// Precedence is the option providers.precedence: where only one provider can define an object, the one that is named

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -83,17 +84,32 @@ func combine(configuration *dynamic.Configuration, from origins, compiled []dyna
 	return sortedVerdicts(all)
 }
 
-// combine returns everything that is known to be wrong, with the verdicts of the consumer Options.Verdicts.
+// pass passes the values of one channel on to another that has room for one, until ctx ends.
+func pass(ctx context.Context, from <-chan struct{}, to chan<- struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-from:
+			select {
+			case to <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// combine returns everything that is known to be wrong, with the verdicts of the consumers Options.Verdicts.
 func (p *Pipeline) combine(
 	configuration *dynamic.Configuration, from origins, compiled []dynamic.Verdict,
 ) []dynamic.Verdict {
-	if p.options.Verdicts != nil {
-		compiled = slices.Concat(compiled, p.options.Verdicts.Verdicts())
+	for _, consumer := range p.options.Verdicts {
+		compiled = slices.Concat(compiled, consumer.Verdicts())
 	}
 	return combine(configuration, from, compiled)
 }
 
-// judge takes the verdicts of the consumer Options.Verdicts, which have changed.
+// judge takes the verdicts of the consumers Options.Verdicts, which have changed.
 func (p *Pipeline) judge() {
 	latest := p.latest()
 	if latest.configuration == nil {

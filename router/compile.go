@@ -34,6 +34,12 @@ type Options struct {
 	Transport *dynamic.ServersTransport
 	// Tickets holds the keys of TLS session tickets across reloads; nil means that no session is resumed.
 	Tickets *certificate.Tickets
+	// Resolvers are the names of the resolvers that obtain certificates (certificatesResolvers).
+	Resolvers []string
+	// Obtain returns certificates for clients whose SNI no certificate names; nil means that there are none.
+	Obtain certificate.Obtain
+	// Demands takes what routers need of resolvers; nil means that nothing does.
+	Demands Demands
 	// Mirrors carries out requests to the mirrors of mirroring services; nil means that the compiler makes its own, whose
 	// requests end by themselves.
 	Mirrors *service.Mirrors
@@ -46,6 +52,16 @@ type Options struct {
 	RequireAuth bool
 	// Middlewares makes the middlewares; nil means that the compiler makes its own builder, which logs nothing.
 	Middlewares *middleware.Builder
+}
+
+// ResolverSuffix is behind the name of a resolver in the name of the provider of its certificates, as in Traefik.
+const ResolverSuffix = ".acme"
+
+// Demands takes what routers need of the resolvers that obtain certificates.
+type Demands interface {
+	// Want replaces what was needed before. covered reports whether a configured certificate names a host. It must not
+	// block; the list is not changed.
+	Want(demands []certificate.Demand, covered func(host string) bool)
 }
 
 // EntryPoint is what a router inherits from an entrypoint (entryPoints.<name>.http).
@@ -135,6 +151,9 @@ type Compiler struct {
 	// services that name them.
 	faults map[dynamic.Ref]dynamic.Verdict
 	sets   map[string]int
+	// needed is what routers needed of resolvers at the last activation; it is collected anew if demandsChanged.
+	needed         []certificate.Demand
+	demandsChanged bool
 	// setsBefore holds, for each endpoint set that the compilation under way has counted, whether it was named before.
 	setsBefore map[string]bool
 }
@@ -169,7 +188,7 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 		transports:  map[string]*transportNode{},
 		services:    map[string]*serviceNode{},
 		routers:     map[string]*routerNode{},
-		tls:         newTLSObjects(options.Tickets, options.EntryPoints),
+		tls:         newTLSObjects(options),
 		pools:       newPools(options.Registry),
 		retry:       defaultRetry,
 		rotations:   map[string]*service.State{},
@@ -191,7 +210,8 @@ func (c *Compiler) Compile(input Input) Compiled {
 	for ref := range dirty {
 		c.forget(ref)
 	}
-	c.tls.update(c.source, dirty)
+	c.tls.update(c.source, dirty, c.options.Resolvers)
+	c.demandsChanged = c.demandsChanged || c.tls.renewed // The default certificate may be another one.
 	for ref := range dirty {
 		c.resolve(ref)
 	}
@@ -212,6 +232,7 @@ func (c *Compiler) Compile(input Input) Compiled {
 			c.instances.activate()
 			c.tls.activate()
 			c.target.store(table, generation)
+			c.demand()
 			if len(c.waiting) == 0 { // Routers that serve as they last did may still use what is gone.
 				c.instances.retire()
 			}

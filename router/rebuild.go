@@ -46,7 +46,11 @@ func (c *Compiler) rebuild(dirty map[dynamic.Ref]struct{}, final bool) *Table {
 		if after == nil {
 			delete(c.routers, ref.Name)
 			c.instances.drop(ref)
+			c.demandsChanged = c.demandsChanged || before != nil && len(before.demands) > 0
 			continue
+		}
+		if before == nil && len(after.demands) > 0 || before != nil && !sameDemands(before.demands, after.demands) {
+			c.demandsChanged = true
 		}
 		c.routers[ref.Name] = after
 	}

@@ -33,6 +33,8 @@ type routerNode struct {
 	err         error
 	// late is why the router would not serve, while it goes on as it last did because the configuration is not settled.
 	late error
+	// demands is what the router needs of resolvers that obtain certificates.
+	demands []certificate.Demand
 }
 
 // placed is a route on an entrypoint, among those for TLS connections or for plain ones.
@@ -71,9 +73,6 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 		for _, place := range node.routes {
 			place.route.Value.disable(node.err)
 		}
-	}
-	if definition.TLS != nil && definition.TLS.CertResolver != "" {
-		node.warn(dynamic.CodeUnsupportedOption, "tls.certResolver is not supported yet and has no effect")
 	}
 	return node
 }
@@ -193,6 +192,7 @@ func (c *Compiler) secure(
 		c.graph.depend(ref, on)
 	}
 	route.domains, route.certResolver = parsed.Domains(), config.CertResolver != ""
+	c.need(ref, config, route.domains, node)
 	options, err := c.tls.options(c.source, on)
 	switch {
 	case err != nil && on.Name != name:

@@ -20,6 +20,7 @@ import (
 // an atomic pointer, so that new certificates need no new options.
 type tlsObjects struct {
 	tickets     *certificate.Tickets
+	obtain      certificate.Obtain
 	entryPoints []EntryPoint
 	set         atomic.Pointer[certificate.Set]
 	next        *certificate.Set
@@ -34,6 +35,8 @@ type tlsObjects struct {
 	bound map[boundOptions]*certificate.Options
 	// hasDefault says that a default certificate is configured.
 	hasDefault bool
+	// generated is the default certificate that a resolver is to obtain; nil for none.
+	generated *certificate.Demand
 	// changed is set when options were built anew in this compilation, renewed when certificates were read.
 	changed, renewed bool
 }
@@ -48,8 +51,10 @@ type optionsNode struct {
 	err     error
 }
 
-func newTLSObjects(tickets *certificate.Tickets, entryPoints []EntryPoint) *tlsObjects {
-	return &tlsObjects{tickets: tickets, entryPoints: entryPoints, memory: map[string]*optionsNode{}}
+func newTLSObjects(options Options) *tlsObjects {
+	return &tlsObjects{
+		tickets: options.Tickets, obtain: options.Obtain, entryPoints: options.EntryPoints, memory: map[string]*optionsNode{},
+	}
 }
 
 // defaultTLSOptions are the options of hosts, on entrypoints without default options of their own, whose routers name
@@ -247,7 +252,7 @@ func tlsOptionsName(name, provider string) string {
 }
 
 // update reads certificates anew if one changed, and drops the options that changed.
-func (t *tlsObjects) update(from source, dirty map[dynamic.Ref]struct{}) {
+func (t *tlsObjects) update(from source, dirty map[dynamic.Ref]struct{}, resolvers []string) {
 	t.changed = false
 	certificates := t.next == nil
 	for ref := range dirty {
@@ -260,7 +265,7 @@ func (t *tlsObjects) update(from source, dirty map[dynamic.Ref]struct{}) {
 		}
 	}
 	if t.renewed = certificates; certificates {
-		t.readCertificates(from)
+		t.readCertificates(from, resolvers)
 	}
 	if t.fallbacks == nil || t.changed {
 		t.chooseFallbacks(from)
@@ -279,7 +284,44 @@ func (t *tlsObjects) chooseFallbacks(from source) {
 	}
 }
 
-func (t *tlsObjects) readCertificates(from source) {
+// resolverOf returns the resolver that has obtained a certificate, by the qualified name of that; empty for another one.
+func resolverOf(name string) string {
+	resolver, _ := strings.CutSuffix(providerOf(name), ResolverSuffix)
+	if resolver == providerOf(name) {
+		return ""
+	}
+	return resolver
+}
+
+// generate takes the default certificate that a resolver is to obtain.
+func (t *tlsObjects) generate(definition *dynamic.TLSStore, store dynamic.Ref, resolvers []string) {
+	wanted := definition.DefaultGeneratedCert
+	switch {
+	case wanted == nil:
+	case definition.DefaultCertificate != nil:
+		t.report(store, dynamic.Degraded, dynamic.CodeIneffectiveOption,
+			"defaultGeneratedCert has no effect beside defaultCertificate")
+	case wanted.Domain == nil || wanted.Domain.Main == "":
+		t.report(store, dynamic.Degraded, dynamic.CodeInvalidOption, "defaultGeneratedCert.domain.main is missing")
+	case !slices.Contains(resolvers, wanted.Resolver):
+		t.report(store, dynamic.Degraded, dynamic.CodeMissingReference,
+			"defaultGeneratedCert: "+missingResolver(wanted.Resolver, resolvers))
+	default:
+		names := append([]string{wanted.Domain.Main}, wanted.Domain.SANs...)
+		t.generated, t.hasDefault = &certificate.Demand{Resolver: wanted.Resolver, Names: [][]string{names}}, true
+	}
+}
+
+// missingResolver says that a resolver does not exist.
+func missingResolver(name string, resolvers []string) string {
+	reason := fmt.Sprintf("there is no certificate resolver %q in certificatesResolvers of the static configuration", name)
+	if nearest, ok := document.Nearest(name, resolvers); ok {
+		reason += fmt.Sprintf(", did you mean %q?", nearest)
+	}
+	return reason
+}
+
+func (t *tlsObjects) readCertificates(from source, resolvers []string) {
 	var entries []certificate.Entry
 	var refs []dynamic.Ref
 	t.problems = nil
@@ -299,7 +341,7 @@ func (t *tlsObjects) readCertificates(from source) {
 			}
 			entries = append(entries, certificate.Entry{
 				Name: entry.Name, Certificate: entry.Certificate, EntryPoints: entryPoints,
-				FilesRevision: entry.FilesRevision,
+				FilesRevision: entry.FilesRevision, Resolver: resolverOf(entry.Name),
 			})
 			refs = append(refs, ref)
 			if slices.ContainsFunc(entry.Stores, func(name string) bool { return name != dynamic.DefaultTLSName }) {
@@ -318,6 +360,7 @@ func (t *tlsObjects) readCertificates(from source) {
 	store := dynamic.Ref{Kind: dynamic.KindTLSStore, Name: dynamic.DefaultTLSName}
 	definition := from.tlsStore(dynamic.DefaultTLSName)
 	t.hasDefault = definition != nil && definition.DefaultCertificate != nil
+	t.generated = nil
 	if definition != nil && from.refused(store) == nil {
 		if definition.DefaultCertificate != nil {
 			entries = append(entries, certificate.Entry{
@@ -326,9 +369,12 @@ func (t *tlsObjects) readCertificates(from source) {
 			})
 			refs = append(refs, store)
 		}
-		if definition.DefaultGeneratedCert != nil {
-			t.report(store, dynamic.Degraded, dynamic.CodeUnsupportedOption,
-				"defaultGeneratedCert is not supported yet and has no effect")
+		t.generate(definition, store, resolvers)
+		if t.generated != nil {
+			entries = append(entries, certificate.Entry{
+				Name: store.Name, Obtained: &certificate.Obtained{Resolver: t.generated.Resolver, Names: t.generated.Names[0]},
+			})
+			refs = append(refs, store)
 		}
 	}
 	if !maps.Equal(own, t.own) {
@@ -388,7 +434,7 @@ func (t *tlsObjects) options(from source, ref dynamic.Ref) (*certificate.Options
 		node.err = errMissing
 	default:
 		if node.err = cmp.Or(from.refused(ref), t.misplaced(ref.Name, definition)); node.err == nil {
-			node.options, node.err = certificate.NewOptions(ref.Name, definition, t.set.Load, t.tickets)
+			node.options, node.err = certificate.NewOptions(ref.Name, definition, t.set.Load, t.obtain, t.tickets)
 			if inner := errors.Unwrap(node.err); inner != nil {
 				node.err = inner // The verdict names the object.
 			}

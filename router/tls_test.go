@@ -80,7 +80,7 @@ func TestConflictingTLSOptionsAreReportedAndRefused(t *testing.T) {
 	b.config.HTTP.Routers.Get("second@file").TLS.CertResolver = "later"
 	b.all()
 	b.wantVerdict(ref(dynamic.KindRouter, "second@file"), dynamic.Degraded, "421")
-	b.wantVerdict(ref(dynamic.KindRouter, "second@file"), dynamic.Degraded, "tls.certResolver")
+	b.wantVerdict(ref(dynamic.KindRouter, "second@file"), dynamic.Degraded, `there is no certificate resolver "later"`)
 	if recorder := b.getTLS("x.test", "https://x.test/longer"); recorder.Code != http.StatusOK {
 		t.Errorf("the first router answers %d, want 200", recorder.Code)
 	}

@@ -24,7 +24,7 @@ func (c *Compiler) Validate(ref dynamic.Ref, object any) dynamic.Verdict {
 		trial.tls.claims = trial.tls.claimed(trial.source)
 		_, err = trial.tls.options(trial.source, ref)
 	case dynamic.KindTLSStore, dynamic.KindCertificate:
-		trial.tls.readCertificates(trial.source)
+		trial.tls.readCertificates(trial.source, trial.options.Resolvers)
 		for _, problem := range trial.tls.problems {
 			if problem.Ref == ref && problem.Status == dynamic.Quarantined {
 				return problem

@@ -21,7 +21,7 @@ type Configuration struct {
 	AccessLog             *AccessLog                      `json:"accessLog" description:"The log of requests."`
 	Tracing               *Tracing                        `json:"tracing" description:"Traces of requests."`
 	HostResolver          *HostResolver                   `json:"hostResolver" description:"CNAME flattening of the request's host." support:"warn" why:"rules see the host as the client sent it"`
-	CertificatesResolvers map[string]*CertificateResolver `json:"certificatesResolvers" description:"Certificates that are obtained automatically." support:"refuse" why:"routers would be served with a certificate that no client trusts; give certificates in the dynamic configuration"`
+	CertificatesResolvers map[string]*CertificateResolver `json:"certificatesResolvers" description:"Certificates that are obtained automatically."`
 	Experimental          *Experimental                   `json:"experimental" description:"Switches for features of Traefik that were once experimental." support:"inert"`
 	Core                  *Core                           `json:"core" description:"Deprecated options of the rule language."`
 	Spiffe                *Spiffe                         `json:"spiffe" description:"The SPIFFE workload API." support:"refuse" why:"the identity of endpoints would not be checked"`

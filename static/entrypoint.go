@@ -15,7 +15,7 @@ const InternalEntryPoint = "traefik"
 // EntryPoint is one address on which traffic comes in.
 type EntryPoint struct {
 	Address          string              `json:"address" description:"Where to listen, as [host]:port[/tcp|/udp]."`
-	AllowACMEByPass  bool                `json:"allowACMEByPass" description:"Let routers of the user answer ACME challenges on this entrypoint." support:"warn" why:"Sluice answers no ACME challenge, and only a redirection of the whole entrypoint keeps one from a router"`
+	AllowACMEByPass  bool                `json:"allowACMEByPass" description:"Let routers of the user answer ACME challenges on this entrypoint."`
 	AsDefault        bool                `json:"asDefault" description:"Attach routers that name no entrypoint to this one."`
 	ReusePort        bool                `json:"reusePort" description:"Listen with SO_REUSEPORT, so that several processes share the port."`
 	Transport        Transport           `json:"transport" description:"Limits in time and number of the connections."`

@@ -64,8 +64,8 @@ func (r *RedirectEntryPoint) SetDefaults() {
 // TLS is the TLS configuration that routers of an entrypoint inherit.
 type TLS struct {
 	Options      string   `json:"options" description:"Name of the TLS options."`
-	CertResolver string   `json:"certResolver" description:"Name of the resolver that obtains certificates." support:"refuse" why:"routers would be served with a certificate that no client trusts; give certificates in the dynamic configuration"`
-	Domains      []Domain `json:"domains" description:"Domains for which a resolver obtains certificates." support:"warn" why:"no certificates are obtained"`
+	CertResolver string   `json:"certResolver" description:"Name of the resolver that obtains certificates."`
+	Domains      []Domain `json:"domains" description:"Domains for which a resolver obtains certificates."`
 }
 
 // Domain is a name with the alternative names that share its certificate.

@@ -26,6 +26,7 @@ func (l *loader) validate() {
 	l.xdsProvider()
 	l.injector()
 	l.inspector()
+	l.resolvers()
 }
 
 // core checks the syntax of rules.

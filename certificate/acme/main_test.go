@@ -300,8 +300,10 @@ func (r *replicas) start(resolvers map[string]*static.ACME) *replica {
 	ctx, cancel := context.WithCancel(context.Background())
 	one.cancel = cancel
 	messages := make(chan dynamic.Message)
+	ready := make(chan struct{})
+	close(ready)
 	var tasks sync.WaitGroup
-	tasks.Go(func() { one.Run(ctx) })
+	tasks.Go(func() { one.Run(ctx, ready) })
 	for name := range resolvers {
 		if provider := one.Provider(name); provider != nil {
 			tasks.Go(func() { _ = provider.Provide(ctx, messages) })
@@ -377,7 +379,7 @@ func want(resolver string, names ...string) []certificate.Demand {
 }
 
 // uncovered says that no other source has a certificate.
-func uncovered(string, string) bool { return false }
+func uncovered(string) bool { return false }
 
 type noMetrics struct{}
 

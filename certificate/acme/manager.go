@@ -23,6 +23,9 @@ const ProviderSuffix = ".acme"
 // reopenInterval is how long to wait before a storage that failed is used again.
 const reopenInterval = 2 * time.Second
 
+// longestReady is how long orders wait for providers at most.
+const longestReady = time.Minute
+
 // verdictInterval is the shortest time between two changes of the verdicts.
 const verdictInterval = time.Second
 
@@ -58,6 +61,7 @@ type Manager struct {
 	changed  chan struct{}
 
 	mutex   sync.Mutex
+	needed  []certificate.Demand
 	demands map[string][]certificate.Demand
 }
 
@@ -108,12 +112,22 @@ func (m *Manager) open(known map[string]*sharedStorage, option string, options O
 	return shared, nil
 }
 
-// Run watches the storages and orders certificates until ctx ends.
-func (m *Manager) Run(ctx context.Context) {
+// Run watches the storages until ctx ends, and orders certificates once ready is closed: before all providers are known,
+// names may seem to lack a certificate. A provider that fails does not delay orders for more than a minute.
+func (m *Manager) Run(ctx context.Context, ready <-chan struct{}) {
 	var tasks sync.WaitGroup
 	for _, shared := range m.storages {
 		tasks.Go(func() { shared.watch(ctx) })
-		tasks.Go(func() { shared.lead(ctx) })
+		tasks.Go(func() {
+			timer := time.NewTimer(longestReady)
+			defer timer.Stop()
+			select {
+			case <-ready:
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			shared.lead(ctx)
+		})
 	}
 	for _, r := range m.resolvers {
 		tasks.Go(func() { m.forward(ctx, r) })
@@ -187,16 +201,26 @@ func (s *sharedStorage) lead(ctx context.Context) {
 	}
 }
 
-// Want says which names routers need, and which of those a certificate of another source than a resolver covers. It
-// replaces what was wanted before. Demands on resolvers that do not exist are left out.
-func (m *Manager) Want(demands []certificate.Demand, covered func(host, resolver string) bool) {
+// Want says which names routers need, and which of those a configured certificate covers. It replaces what was wanted
+// before; a list that is the same as before is not read again. Demands on resolvers that do not exist are left out.
+func (m *Manager) Want(demands []certificate.Demand, covered func(host string) bool) {
+	m.mutex.Lock()
+	same := m.needed != nil && len(demands) == len(m.needed) && (len(demands) == 0 || &demands[0] == &m.needed[0])
+	m.needed = demands
+	m.mutex.Unlock()
+	if same {
+		for _, r := range m.resolvers {
+			r.cover(covered)
+		}
+		return
+	}
 	byResolver := map[string][]certificate.Demand{}
 	for _, demand := range demands {
 		byResolver[demand.Resolver] = append(byResolver[demand.Resolver], demand)
 	}
 	m.asks.want(byResolver)
 	for name, r := range m.resolvers {
-		r.want(byResolver[name], func(host string) bool { return covered(host, name) })
+		r.want(byResolver[name], covered)
 	}
 	m.judge(byResolver)
 }

@@ -199,6 +199,14 @@ func (r *resolver) want(demands []certificate.Demand, covered func(name string) 
 	r.notify()
 }
 
+// cover takes which names configured certificates cover.
+func (r *resolver) cover(covered func(name string) bool) {
+	r.mutex.Lock()
+	r.wanted.covered = covered
+	r.mutex.Unlock()
+	r.notify()
+}
+
 // ask notes that a client has asked for a name that no certificate covers, so that it is ordered before others.
 func (r *resolver) ask(name string) {
 	r.mutex.Lock()

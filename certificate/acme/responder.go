@@ -62,10 +62,10 @@ func (m *Manager) find(ctx context.Context, id string) (*presented, bool) {
 	return nil, false
 }
 
-// IsChallenge reports whether a handshake validates a name by TLS-ALPN-01 (RFC 8737, section 3): its only protocol is
-// acme-tls/1. It is false without a resolver that uses that challenge.
-func (m *Manager) IsChallenge(hello *tls.ClientHelloInfo) bool {
-	if len(hello.SupportedProtos) != 1 || hello.SupportedProtos[0] != acmeTLS {
+// Validates reports whether a handshake that offers these protocols validates a name by TLS-ALPN-01 (RFC 8737, section
+// 3): acme-tls/1 is the only one. It is false without a resolver that uses that challenge.
+func (m *Manager) Validates(protocols []string) bool {
+	if len(protocols) != 1 || protocols[0] != acmeTLS {
 		return false
 	}
 	for _, r := range m.resolvers {

@@ -94,8 +94,11 @@ func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
 		if address, err := config.ListenAddress(); err != nil || address.Network != "tcp" {
 			continue
 		}
-		opened, err := entrypoint.New(name, &config, s.handler(name, &config), s.target.TLS(name),
-			s.observability.dependencies(name, &config))
+		deps := s.observability.dependencies(name, &config)
+		if s.certificates != nil && !config.AllowACMEByPass {
+			deps.Challenges = s.certificates
+		}
+		opened, err := entrypoint.New(name, &config, s.handler(name, &config), s.target.TLS(name), deps)
 		if err == nil {
 			err = opened.Listen(ctx)
 		}

@@ -50,6 +50,9 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 	if config.Ping != nil {
 		services[pipeline.ServicePing] = m.ping
 	}
+	if s.certificates != nil {
+		services[pipeline.ServiceACME] = s.certificates
+	}
 	if config.Metrics != nil && config.Metrics.Prometheus != nil {
 		services[pipeline.ServicePrometheus] = metrics.Handler()
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/certificate/acme"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/inject/injector"
@@ -42,6 +43,7 @@ type system struct {
 	publication   *publication // nil without the option xds
 	proxies       []*forwardproxy.Proxy
 	injection     *injector.Injector // nil without the option injector
+	certificates  *acme.Manager      // nil without the option certificatesResolvers
 }
 
 // loggers are the loggers of the subsystems; log.Log is.
@@ -83,7 +85,10 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		s.target.Discover(s.sources.xds, discovering(config, entrypoints))
 	}
 	internal := map[string]http.Handler{} // Filled below, before the first table is compiled.
-	s.compiler = router.NewCompiler(router.Options{
+	if err := s.newCertificates(serves); err != nil {
+		return nil, err
+	}
+	compiled := router.Options{
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,
 		RuleSyntax:  ruleSyntax(config),
@@ -97,7 +102,12 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Watched:     watched(config),
 		Internals:   internals(config),
 		RequireAuth: config.API != nil && config.API.RequireAuth,
-	}, s.target)
+		Resolvers:   resolverNames(config),
+	}
+	if s.certificates != nil {
+		compiled.Demands, compiled.Obtain = s.certificates, s.certificates.Get
+	}
+	s.compiler = router.NewCompiler(compiled, s.target)
 	state := func() *pipeline.State { return s.pipeline.State() }
 	if s.publication, err = newPublication(config, state, metrics, logs.For(log.SubsystemXDS), serves); err != nil {
 		return nil, err
@@ -123,7 +133,10 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	}
 	if s.publication != nil {
 		options.EndpointSinks = []pipeline.EndpointSink{s.publication.publisher}
-		options.Verdicts = s.publication.publisher
+		options.Verdicts = append(options.Verdicts, s.publication.publisher)
+	}
+	if s.certificates != nil {
+		options.Verdicts = append(options.Verdicts, s.certificates)
 	}
 	s.pipeline = pipeline.New(options)
 	s.management = newManagement(s, internal)

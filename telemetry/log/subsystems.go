@@ -42,6 +42,8 @@ const (
 	SubsystemXDS = "xds"
 	// SubsystemInjector is for the admission webhook that injects into pods.
 	SubsystemInjector = "injector"
+	// SubsystemCertificates is for the resolvers that obtain certificates.
+	SubsystemCertificates = "certificates"
 	// SubsystemAPI is for the API and the dashboard.
 	SubsystemAPI = "api"
 	// SubsystemTelemetry is for access log, metrics and traces themselves.
@@ -55,8 +57,8 @@ func Subsystems() []string {
 	return []string{
 		SubsystemMain, SubsystemEntrypoint, SubsystemRequests, SubsystemMiddleware,
 		SubsystemLoadBalancer, SubsystemPipeline, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemKubernetes,
-		SubsystemDNS, SubsystemXDSProvider, SubsystemXDS, SubsystemInjector, SubsystemAPI, SubsystemTelemetry,
-		SubsystemLibrary,
+		SubsystemDNS, SubsystemXDSProvider, SubsystemXDS, SubsystemInjector, SubsystemCertificates, SubsystemAPI,
+		SubsystemTelemetry, SubsystemLibrary,
 	}
 }
 

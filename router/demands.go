@@ -1,0 +1,61 @@
+package router
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// need notes what a router needs of a resolver: a certificate for each of tls.domains, or else one for the hosts of its
+// rule.
+func (c *Compiler) need(ref dynamic.Ref, config *dynamic.RouterTLS, hosts []string, node *routerNode) {
+	if config.CertResolver == "" {
+		return
+	}
+	if !slices.Contains(c.options.Resolvers, config.CertResolver) {
+		node.warn(dynamic.CodeMissingReference, "tls.certResolver: "+missingResolver(config.CertResolver, c.options.Resolvers))
+		return
+	}
+	demand := certificate.Demand{Router: ref.Name, Resolver: config.CertResolver}
+	for _, domain := range config.Domains {
+		if names := append([]string{domain.Main}, domain.SANs...); domain.Main != "" {
+			demand.Names = append(demand.Names, names)
+		}
+	}
+	if len(config.Domains) == 0 && len(hosts) > 0 {
+		demand.Names = [][]string{hosts}
+	}
+	if !slices.ContainsFunc(node.demands, func(known certificate.Demand) bool { return equalDemands(known, demand) }) {
+		node.demands = append(node.demands, demand)
+	}
+}
+
+func equalDemands(a, b certificate.Demand) bool {
+	return a.Router == b.Router && a.Resolver == b.Resolver && slices.EqualFunc(a.Names, b.Names, slices.Equal)
+}
+
+func sameDemands(a, b []certificate.Demand) bool { return slices.EqualFunc(a, b, equalDemands) }
+
+// demand passes on what routers need, if it or the certificates have changed.
+func (c *Compiler) demand() {
+	if c.options.Demands == nil {
+		return
+	}
+	if !c.demandsChanged && c.needed != nil {
+		return
+	}
+	c.demandsChanged = false
+	needed := []certificate.Demand{}
+	for _, name := range slices.Sorted(maps.Keys(c.routers)) {
+		needed = append(needed, c.routers[name].demands...)
+	}
+	if c.tls.generated != nil {
+		needed = append(needed, *c.tls.generated)
+	}
+	if c.needed == nil || !sameDemands(needed, c.needed) {
+		c.needed = needed
+	}
+	c.options.Demands.Want(c.needed, c.tls.next.Configures)
+}
