@@ -116,7 +116,7 @@ func TestGetPrefersWhatTheClientSupports(t *testing.T) {
 		newECDSA(t), nil)
 	old := issue(t, x509.Certificate{DNSNames: []string{"a.example.com"}}, newRSA(t), nil)
 	set, _ := certificate.NewSet([]certificate.Entry{{Certificate: modern.inline()}, {Certificate: old.inline()}}, nil)
-	options, err := certificate.NewOptions("default", nil, func() *certificate.Set { return set }, nil)
+	options, err := certificate.NewOptions("default", nil, func() *certificate.Set { return set }, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,7 +144,7 @@ func newTLS(t *testing.T, options *dynamic.TLSOptions, tickets *certificate.Tick
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	o, err := certificate.NewOptions("default", options, func() *certificate.Set { return set }, tickets)
+	o, err := certificate.NewOptions("default", options, func() *certificate.Set { return set }, nil, tickets)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ func TestHelpOnOptions(t *testing.T) {
 		{"log.level", "--log.level string", "--log.format"},
 		{"entrypoints", "--entryPoints.<name>.address string", "--log.level"},
 		{"entryPoints.web.http.redirections", "--entryPoints.<name>.http.redirections.entryPoint.to", ".address string"},
-		{"certificatesResolvers", "does not start with it", "Known, and without effect"},
+		{"certificatesResolvers", "--certificatesResolvers.<name>.acme.email string", "--log"},
 		{"ocsp", "--ocsp", "--log"},
 	}
 	for _, test := range tests {

@@ -364,15 +364,10 @@ func TestMessages(t *testing.T) {
 			},
 			want: []string{
 				"error: flag --certificatesResolvers: option certificatesResolvers: expected a map, got a single value",
-				"error: flag --certificatesResolvers: option certificatesResolvers: is not supported yet, and Sluice does not " +
-					"start with it: " +
-					"routers would be served with a certificate that no client trusts; give certificates in the dynamic configuration",
 				"error: flag --entryPoints.a.http.tls.domains: option entryPoints.a.address: is missing, expected " +
 					"[host]:port[/tcp|/udp]",
 				"error: flag --entryPoints.a.http.tls.domains: option entryPoints.a.http.tls.domains: expected a list, got a " +
 					"single value",
-				"warning: flag --entryPoints.a.http.tls.domains: option entryPoints.a.http.tls.domains: is not supported yet " +
-					"and is ignored: no certificates are obtained",
 				`error: flag --global: option global: expected a map, got a single value`,
 				`error: flag --providers.file: option providers.file: expected a map, true or false, got "maybe"`,
 			},
@@ -381,8 +376,6 @@ func TestMessages(t *testing.T) {
 			name: "a gap in a list",
 			args: []string{"--entryPoints.a.address=:80", "--entryPoints.a.http.tls.domains[1].main=a"},
 			want: []string{
-				"warning: flag --entryPoints.a.http.tls.domains[1].main: option entryPoints.a.http.tls.domains: is not " +
-					"supported yet and is ignored: no certificates are obtained",
 				"error: flag --entryPoints.a.http.tls.domains[1].main: option entryPoints.a.http.tls.domains[0]: has no value",
 			},
 		},

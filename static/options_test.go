@@ -136,6 +136,10 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 	want := []string{
 		"accessLog.forwardRequestID", "api.liveRequests",
 		"api.requireAuth",
+		"certificatesResolvers.<name>.acme.onDemand.ask",
+		"certificatesResolvers.<name>.acme.onDemand.patterns",
+		"certificatesResolvers.<name>.acme.onDemand.timeout",
+		"certificatesResolvers.<name>.acme.stagingCAServer",
 		"entryPoints.<name>.forwardProxy.defaultHeaders.<name>",
 		"entryPoints.<name>.forwardProxy.shutdownQuiet",
 		"entryPoints.<name>.forwardProxy.shutdownTimeout",
