@@ -12,6 +12,7 @@ import (
 
 	"github.com/mholt/acmez/v3"
 	"github.com/mholt/acmez/v3/acme"
+	"golang.org/x/sync/errgroup"
 )
 
 // preferredTypes are the types of challenges, in the order in which they are tried where several are configured.
@@ -40,12 +41,15 @@ type authorization struct {
 
 // authorize has the names of an order validated that are not yet. failed is amended.
 func (r *resolver) authorize(ctx context.Context, s *session, order acme.Order, failed failedTypes) error {
+	all := make([]acme.Authorization, len(order.Authorizations))
+	if err := each(len(all), func(i int) (err error) {
+		all[i], err = s.client.GetAuthorization(ctx, s.account, order.Authorizations[i])
+		return err
+	}); err != nil {
+		return fmt.Errorf("authorization: %w", err)
+	}
 	var pending []*authorization
-	for _, url := range order.Authorizations {
-		found, err := s.client.GetAuthorization(ctx, s.account, url)
-		if err != nil {
-			return fmt.Errorf("authorization: %w", err)
-		}
+	for _, found := range all {
 		switch found.Status {
 		case acme.StatusValid:
 		case acme.StatusPending:
@@ -62,10 +66,13 @@ func (r *resolver) authorize(ctx context.Context, s *session, order acme.Order, 
 	if err := r.present(ctx, pending); err != nil {
 		return err
 	}
-	for _, one := range pending {
-		if _, err := s.client.InitiateChallenge(ctx, s.account, one.challenge); err != nil {
-			return fmt.Errorf("%s: %w", one.IdentifierValue(), err)
+	if err := each(len(pending), func(i int) error {
+		if _, err := s.client.InitiateChallenge(ctx, s.account, pending[i].challenge); err != nil {
+			return fmt.Errorf("%s: %w", pending[i].IdentifierValue(), err)
 		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	return r.await(ctx, s, pending, failed)
 }
@@ -115,15 +122,20 @@ func (r *resolver) present(ctx context.Context, pending []*authorization) error 
 
 // await waits until the authority has validated all names. The error names each name that failed.
 func (r *resolver) await(ctx context.Context, s *session, pending []*authorization, failed failedTypes) error {
+	results := make([]error, len(pending))
+	_ = each(len(pending), func(i int) error {
+		_, results[i] = s.client.PollAuthorization(ctx, s.account, pending[i].Authorization)
+		return nil
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	var faults []error
 	remains := true
-	for _, one := range pending {
-		_, err := s.client.PollAuthorization(ctx, s.account, one.Authorization)
+	for i, one := range pending {
+		err := results[i]
 		if err == nil {
 			continue
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
 		}
 		name := one.IdentifierValue()
 		faults = append(faults, fmt.Errorf("%s: %s: %w", name, one.challenge.Type, err))
@@ -191,6 +203,19 @@ func topIssuer(chain []byte) (string, error) {
 		return "", errors.New("no certificate")
 	}
 	return last.Issuer.CommonName, nil
+}
+
+// maxRequests is how many requests about the names of one order are under way at a time.
+const maxRequests = 8
+
+// each calls do for the numbers below n, some at a time, and returns the first error.
+func each(n int, do func(i int) error) error {
+	var group errgroup.Group
+	group.SetLimit(maxRequests)
+	for i := range n {
+		group.Go(func() error { return do(i) })
+	}
+	return group.Wait()
 }
 
 // wait waits for a duration.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -53,6 +54,8 @@ type authority struct {
 	orders []string
 	// requests counts the requests by their path.
 	requests map[string]int
+	// replaced are the certificates that orders replace.
+	replaced []string
 	// intercept answers a request in place of Pebble if it returns true.
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 }
@@ -106,6 +109,8 @@ func (a *authority) serve(handler http.Handler, w http.ResponseWriter, r *http.R
 		handler.ServeHTTP(w, r)
 		return
 	}
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, r)
 	if recorder.Code == http.StatusCreated {
@@ -119,6 +124,9 @@ func (a *authority) serve(handler http.Handler, w http.ResponseWriter, r *http.R
 		}
 		a.mutex.Lock()
 		a.orders = append(a.orders, strings.Join(names, ","))
+		if id := replacedBy(body); id != "" {
+			a.replaced = append(a.replaced, id)
+		}
 		a.mutex.Unlock()
 	}
 	for name, values := range recorder.Header() {
@@ -126,6 +134,16 @@ func (a *authority) serve(handler http.Handler, w http.ResponseWriter, r *http.R
 	}
 	w.WriteHeader(recorder.Code)
 	_, _ = w.Write(recorder.Body.Bytes())
+}
+
+// replacedBy returns which certificate an order replaces.
+func replacedBy(body []byte) string {
+	var signed struct{ Payload string }
+	_ = json.Unmarshal(body, &signed)
+	payload, _ := base64.RawURLEncoding.DecodeString(signed.Payload)
+	var order struct{ Replaces string }
+	_ = json.Unmarshal(payload, &order)
+	return order.Replaces
 }
 
 // accepted returns the names of the orders that were accepted so far.
@@ -149,6 +167,35 @@ func (a *authority) count(path string) int {
 	return a.requests[path]
 }
 
+// root returns the common name of one of its roots.
+func (a *authority) root(n int) string {
+	a.t.Helper()
+	recorder := httptest.NewRecorder()
+	a.wfe.ManagementHandler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, fmt.Sprintf("/roots/%d", n), nil))
+	block, _ := pem.Decode(recorder.Body.Bytes())
+	if block == nil {
+		a.t.Fatalf("no root %d: %d %s", n, recorder.Code, recorder.Body)
+	}
+	root, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return root.Subject.CommonName
+}
+
+// bothTransports sends requests to the authority that they are for.
+type bothTransports []*authority
+
+// RoundTrip implements http.RoundTripper.
+func (b bothTransports) RoundTrip(request *http.Request) (*http.Response, error) {
+	for _, one := range b {
+		if strings.HasPrefix(request.URL.String(), one.URL+"/") {
+			return one.Client().Transport.RoundTrip(request)
+		}
+	}
+	return nil, fmt.Errorf("no authority for %s", request.URL)
+}
+
 // config returns the options of a resolver that uses the authority.
 func (a *authority) config() *static.ACME {
 	config := &static.ACME{}
@@ -168,6 +215,7 @@ func (a *authority) suggest(leaf *x509.Certificate, window string) {
 	})
 	recorder := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodPost, "/set-renewal-info/", bytes.NewReader(body))
+	request.Header.Set("User-Agent", "test")
 	a.wfe.ManagementHandler().ServeHTTP(recorder, request)
 	if recorder.Code != http.StatusOK {
 		a.t.Fatalf("set-renewal-info: %d %s", recorder.Code, recorder.Body)
@@ -215,6 +263,7 @@ type replicas struct {
 	t        *testing.T
 	storage  storage.Store
 	options  acme.Options
+	leading  *replica
 	http     *httptest.Server
 	tls      net.Listener
 	mutex    sync.Mutex
@@ -293,10 +342,9 @@ func (r *replicas) start(resolvers map[string]*static.ACME) *replica {
 	if options.Metrics == nil {
 		options.Metrics = noMetrics{}
 	}
-	options.Open = func(string) (storage.Store, error) { return r.storage, nil }
-	one := &replica{
-		Manager: acme.New(options), done: make(chan struct{}), certificates: map[string][]*dynamic.CertificateEntry{},
-	}
+	one := &replica{done: make(chan struct{}), certificates: map[string][]*dynamic.CertificateEntry{}}
+	options.Open = func(string) (storage.Store, error) { return observedLead{r.storage, r, one}, nil }
+	one.Manager = acme.New(options)
 	ctx, cancel := context.WithCancel(context.Background())
 	one.cancel = cancel
 	messages := make(chan dynamic.Message)
@@ -327,6 +375,86 @@ func (r *replicas) start(resolvers map[string]*static.ACME) *replica {
 	r.mutex.Unlock()
 	r.t.Cleanup(func() { r.stop(one) })
 	return one
+}
+
+// observedLead notes which replica leads.
+type observedLead struct {
+	storage.Store
+	group *replicas
+	one   *replica
+}
+
+// Lead implements storage.Elector.
+func (o observedLead) Lead(ctx context.Context, lead func(context.Context)) error {
+	return o.Store.Lead(ctx, func(term context.Context) {
+		o.group.mutex.Lock()
+		o.group.leading = o.one
+		o.group.mutex.Unlock()
+		lead(term)
+	})
+}
+
+// leader returns the replica that leads.
+func (r *replicas) leader() *replica {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.leading
+}
+
+// running returns the replicas that run.
+func (r *replicas) running() []*replica {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.Clone(r.managers)
+}
+
+// memory returns the storage.
+func (r *replicas) memory() *storagetest.Memory { return r.storage.(*storagetest.Memory) }
+
+// amend changes the stored schedules while nothing runs.
+func (r *replicas) amend(t *testing.T, change func(schedule map[string]any)) {
+	t.Helper()
+	for _, key := range r.memory().Keys(storage.KindSchedule) {
+		value, err := r.memory().Get(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schedule map[string]any
+		if err := json.Unmarshal(value, &schedule); err != nil {
+			t.Fatal(err)
+		}
+		change(schedule)
+		value, _ = json.Marshal(schedule)
+		if err := r.memory().Put(t.Context(), key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// expireRechecks makes the renewal information of all certificates due.
+func (r *replicas) expireRechecks(t *testing.T) {
+	t.Helper()
+	r.amend(t, func(schedule map[string]any) { delete(schedule, "recheck") })
+}
+
+// expireAttempts makes the next attempt of all orders due.
+func (r *replicas) expireAttempts(t *testing.T) {
+	t.Helper()
+	r.amend(t, func(schedule map[string]any) { delete(schedule, "next") })
+}
+
+// topIssuer returns the issuer of the last certificate of the only chain of a resolver.
+func (r *replica) topIssuer(resolver string) string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	var issuer string
+	text := []byte(r.certificates[resolver+acme.ProviderSuffix][0].CertFile)
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if parsed, err := x509.ParseCertificate(block.Bytes); err == nil {
+			issuer = parsed.Issuer.CommonName
+		}
+	}
+	return issuer
 }
 
 // stop ends a replica.

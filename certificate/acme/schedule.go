@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mholt/acmez/v3/acme"
@@ -178,6 +179,14 @@ func durationLead(duration time.Duration) time.Duration {
 	return 20 * time.Minute
 }
 
+// shortContext returns what is said before a problem document without the URL and the number of the attempt, which acmez
+// adds.
+func shortContext(text string) string {
+	text, _, _ = strings.Cut(text, "attempt ")
+	text, _, _ = strings.Cut(text, "https://")
+	return text
+}
+
 // newFailure describes an error of an order.
 func newFailure(now time.Time, err error) *Failure {
 	failure := &Failure{Time: now.Round(0), Detail: err.Error()}
@@ -185,9 +194,9 @@ func newFailure(now time.Time, err error) *Failure {
 	if !errors.As(err, &problem) {
 		return failure
 	}
-	failure.Type, failure.Detail = problemType(problem), problem.Detail
-	if failure.Detail == "" {
-		failure.Detail = err.Error()
+	failure.Type = problemType(problem)
+	if context, _, found := strings.Cut(err.Error(), problem.Error()); found && problem.Detail != "" {
+		failure.Detail = shortContext(context) + problem.Detail
 	}
 	for _, sub := range problem.Subproblems {
 		if failure.Names == nil {

@@ -1,0 +1,326 @@
+package acme_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/letsencrypt/pebble/v2/ca"
+
+	"github.com/sluiceproxy/sluice/certificate/storage"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// one starts one replica with one resolver named le.
+func (r *replicas) one(config *static.ACME) *replica {
+	return r.start(map[string]*static.ACME{"le": config})
+}
+
+func TestRejectedNoncesAreOvercome(t *testing.T) {
+	for _, percent := range []int{0, 50} {
+		t.Run(fmt.Sprint(percent), func(t *testing.T) {
+			group := newReplicas(t)
+			authority := newAuthority(t, group, authorityOptions{rejectedNonces: percent})
+			replica := group.one(authority.config())
+			replica.Want(want("le", "a.example.com"), uncovered)
+			replica.await(t, "le", "a.example.com")
+		})
+	}
+}
+
+func TestKeyTypes(t *testing.T) {
+	for kind, check := range map[string]func(key any) bool{
+		"EC256":   func(key any) bool { k, ok := key.(*ecdsa.PublicKey); return ok && k.Curve.Params().BitSize == 256 },
+		"EC384":   func(key any) bool { k, ok := key.(*ecdsa.PublicKey); return ok && k.Curve.Params().BitSize == 384 },
+		"RSA2048": func(key any) bool { k, ok := key.(*rsa.PublicKey); return ok && k.N.BitLen() == 2048 },
+		"RSA4096": func(key any) bool { k, ok := key.(*rsa.PublicKey); return ok && k.N.BitLen() == 4096 },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			group := newReplicas(t)
+			authority := newAuthority(t, group, authorityOptions{})
+			config := authority.config()
+			config.KeyType = kind
+			replica := group.one(config)
+			replica.Want(want("le", "a.example.com"), uncovered)
+			if leaf := replica.await(t, "le", "a.example.com"); !check(leaf.PublicKey) {
+				t.Errorf("the key is a %T", leaf.PublicKey)
+			}
+		})
+	}
+}
+
+func TestOneHundredNamesAreInOneCertificate(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, authorityOptions{
+		profiles: map[string]ca.Profile{"named": {ValidityPeriod: 90 * 24 * 3600, PromoteCommonName: true}},
+	})
+	replica := group.one(authority.config())
+	var names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprintf("n%02d.example.com", i))
+	}
+	replica.Want(want("le", names...), uncovered)
+	leaf := replica.await(t, "le", "n99.example.com")
+	if len(leaf.DNSNames) != 100 || len(authority.accepted()) != 1 {
+		t.Errorf("%d names, %d orders", len(leaf.DNSNames), len(authority.accepted()))
+	}
+	if leaf.Subject.CommonName != "n00.example.com" {
+		t.Errorf("common name %q", leaf.Subject.CommonName)
+	}
+}
+
+// macKey is the key of an external account.
+const macKey = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W"
+
+func TestExternalAccountBinding(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, authorityOptions{requireEAB: true})
+	if err := authority.db.AddExternalAccountKeyByID("kid-1", macKey); err != nil {
+		t.Fatal(err)
+	}
+	config := authority.config()
+	replica := group.one(config)
+	replica.Want(want("le", "a.example.com"), uncovered)
+	eventually(t, func() bool {
+		verdicts := replica.Verdicts()
+		return len(verdicts) == 1 && strings.Contains(verdicts[0].Reason, "externalAccountRequired")
+	}, func() string { return fmt.Sprint(replica.Verdicts()) })
+	group.stop(replica)
+
+	group.expireAttempts(t)
+	bound := *config
+	bound.EAB = &static.EAB{Kid: "kid-1", HmacEncoded: macKey}
+	second := group.one(&bound)
+	second.Want(want("le", "a.example.com"), uncovered)
+	second.await(t, "le", "a.example.com")
+}
+
+func TestProfilesAndChains(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, authorityOptions{
+		alternateRoots: 2,
+		profiles: map[string]ca.Profile{
+			"short": {ValidityPeriod: 3600}, "long": {ValidityPeriod: 90 * 24 * 3600},
+		},
+	})
+	var issuers []string
+	for i := range 3 {
+		issuers = append(issuers, authority.root(i))
+	}
+	config := authority.config()
+	config.Profile, config.PreferredChain, config.DisableCommonName = "short", issuers[2], true
+	config.EmailAddresses = []string{"admin@example.com"}
+	replica := group.one(config)
+	replica.Want(want("le", "a.example.com"), uncovered)
+	leaf := replica.await(t, "le", "a.example.com")
+	if life := leaf.NotAfter.Sub(leaf.NotBefore); life > 2*time.Hour {
+		t.Errorf("the certificate lives %v", life)
+	}
+	if leaf.Subject.CommonName != "" {
+		t.Errorf("common name %q", leaf.Subject.CommonName)
+	}
+	if got := replica.topIssuer("le"); got != issuers[2] {
+		t.Errorf("the chain ends at %q, want %q", got, issuers[2])
+	}
+}
+
+// A certificate that is due by the authority's suggestion is renewed, once, and the order says what it replaces.
+func TestRenewalByTheAuthoritysSuggestion(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, authorityOptions{})
+	replica := group.one(authority.config())
+	replica.Want(want("le", "a.example.com"), uncovered)
+	first := replica.await(t, "le", "a.example.com")
+	past := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	before := time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)
+	authority.suggest(first, fmt.Sprintf(`{"suggestedWindow":{"start":%q,"end":%q}}`, before, past))
+	group.stop(replica)
+	group.expireRechecks(t)
+
+	second := group.one(authority.config())
+	second.Want(want("le", "a.example.com"), uncovered)
+	eventually(t, func() bool {
+		leaf := second.leaf("le", "a.example.com")
+		return leaf != nil && leaf.SerialNumber.Cmp(first.SerialNumber) != 0
+	}, func() string { return fmt.Sprintf("%+v", second.Status()) })
+	authority.mutex.Lock()
+	defer authority.mutex.Unlock()
+	if len(authority.replaced) != 1 {
+		t.Errorf("orders that replace a certificate: %q", authority.replaced)
+	}
+}
+
+// A limit of the authority is a verdict with its time, and nothing is asked before.
+func TestRetryAfterIsObeyed(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, authorityOptions{})
+	authority.fail(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/order-plz" {
+			return false
+		}
+		w.Header().Set("Retry-After", "7200")
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Replay-Nonce", "unused")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"type":"urn:ietf:params:acme:error:rateLimited","detail":"too many orders, see the documentation"}`)
+		return true
+	})
+	replica := group.one(authority.config())
+	replica.Want(want("le", "a.example.com"), uncovered)
+	eventually(t, func() bool {
+		for _, one := range replica.Status()[0].Certificates {
+			return one.State == "failing" && time.Until(one.Next) > 110*time.Minute
+		}
+		return false
+	}, func() string { return fmt.Sprintf("%+v", replica.Status()) })
+	reasons := fmt.Sprint(replica.Verdicts())
+	for _, part := range []string{"a.example.com", "rateLimited", "too many orders", "next attempt at"} {
+		if !strings.Contains(reasons, part) {
+			t.Errorf("the verdict lacks %q: %s", part, reasons)
+		}
+	}
+	if n := authority.count("/order-plz"); n != 1 {
+		t.Errorf("%d orders were sent", n)
+	}
+}
+
+// After a failure, names are validated at the staging directory first, and the authority itself gets no order.
+func TestStagingComesFirstAfterAFailure(t *testing.T) {
+	group := newReplicas(t)
+	production := newAuthority(t, group, authorityOptions{})
+	staging := newAuthority(t, group, authorityOptions{})
+	group.options.Transport = bothTransports{production, staging}
+	_ = production.db.AddBlockedDomain("blocked.example.com")
+	_ = staging.db.AddBlockedDomain("blocked.example.com")
+	config := production.config()
+	config.StagingCAServer = staging.config().CAServer
+	replica := group.one(config)
+	replica.Want(want("le", "blocked.example.com"), uncovered)
+	failing := func(failures int) func() bool {
+		return func() bool {
+			list := replica.Status()[0].Certificates
+			return len(list) == 1 && list[0].Failures == failures
+		}
+	}
+	state := func() string { return fmt.Sprintf("%+v", replica.Status()) }
+	eventually(t, failing(1), state)
+	if production.count("/order-plz") != 1 || staging.count("/order-plz") != 0 {
+		t.Errorf("orders: %d and %d", production.count("/order-plz"), staging.count("/order-plz"))
+	}
+	group.stop(replica)
+	group.expireAttempts(t)
+	replica = group.one(config)
+	replica.Want(want("le", "blocked.example.com"), uncovered)
+	eventually(t, failing(2), state)
+	if production.count("/order-plz") != 1 || staging.count("/order-plz") != 1 {
+		t.Errorf("orders: %d and %d", production.count("/order-plz"), staging.count("/order-plz"))
+	}
+	if reasons := fmt.Sprint(replica.Verdicts()); !strings.Contains(reasons, "staging") {
+		t.Error(reasons)
+	}
+}
+
+// Restarts order nothing, whatever the state was.
+func TestRestartsCostNoOrder(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, authorityOptions{})
+	_ = authority.db.AddBlockedDomain("blocked.example.com")
+	demands := slices.Concat(want("le", "a.example.com"), want("le", "blocked.example.com"))
+	replica := group.one(authority.config())
+	replica.Want(demands, uncovered)
+	replica.await(t, "le", "a.example.com")
+	eventually(t, func() bool {
+		return slices.ContainsFunc(replica.Verdicts(), func(v dynamic.Verdict) bool { return strings.Contains(v.Reason, "rejectedIdentifier") })
+	}, func() string { return fmt.Sprint(replica.Verdicts()) })
+	group.stop(replica)
+	before := authority.count("/order-plz")
+	for range 1000 {
+		replica := group.one(authority.config())
+		replica.Want(demands, uncovered)
+		eventually(t, func() bool { return replica.leaf("le", "a.example.com") != nil }, func() string { return "no certificate" })
+		group.stop(replica)
+	}
+	if after := authority.count("/order-plz"); after != before {
+		t.Errorf("%d orders were sent by restarts", after-before)
+	}
+}
+
+// A storage that refuses writes loses no certificate, and nothing is ordered that could not be stored.
+func TestStorageThatRefusesWrites(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, authorityOptions{})
+	replica := group.one(authority.config())
+	memory := group.memory()
+	replica.Want(want("le", "a.example.com"), uncovered)
+	replica.await(t, "le", "a.example.com")
+
+	full := fmt.Errorf("no space left on device")
+	authority.fail(func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/finalize-order/") {
+			memory.Refuse(full)
+		}
+		return false
+	})
+	replica.Want(slices.Concat(want("le", "a.example.com"), want("le", "b.example.com")), uncovered)
+	replica.await(t, "le", "b.example.com")
+	if n := len(memory.Keys(storage.KindCertificate)); n != 1 {
+		t.Errorf("%d certificates are stored", n)
+	}
+	replica.Want(slices.Concat(want("le", "a.example.com"), want("le", "c.example.com")), uncovered)
+	eventually(t, func() bool {
+		return strings.Contains(fmt.Sprint(replica.Verdicts()), "no space left on device")
+	}, func() string { return fmt.Sprint(replica.Verdicts()) })
+	if orders := authority.accepted(); slices.Contains(orders, "c.example.com") {
+		t.Errorf("orders %q", orders)
+	}
+	group.stop(replica)
+	memory.Refuse(nil)
+	authority.fail(nil)
+	// The order of b is open in the storage, so that its certificate is downloaded and not ordered again.
+	next := group.one(authority.config())
+	next.Want(want("le", "b.example.com"), uncovered)
+	next.await(t, "le", "b.example.com")
+	if n := len(authority.accepted()); n != 2 {
+		t.Errorf("%d orders: %q", n, authority.accepted())
+	}
+}
+
+// The leader may end between the order and its completion: the next one goes on with the same order.
+func TestOpenOrdersSurviveTheLeader(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, authorityOptions{})
+	reached, release := make(chan struct{}, 100), make(chan struct{})
+	authority.fail(func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/finalize-order/") {
+			reached <- struct{}{}
+			select {
+			case <-release:
+			case <-r.Context().Done():
+				return true
+			}
+		}
+		return false
+	})
+	resolvers := map[string]*static.ACME{"le": authority.config()}
+	first := group.start(resolvers)
+	others := []*replica{group.start(resolvers), group.start(resolvers)}
+	for _, one := range append(others, first) {
+		one.Want(want("le", "a.example.com", "b.example.com"), uncovered)
+	}
+	<-reached
+	group.stop(group.leader())
+	close(release)
+	for _, one := range group.running() {
+		one.await(t, "le", "b.example.com")
+	}
+	if orders := authority.accepted(); len(orders) != 1 {
+		t.Errorf("orders %q", orders)
+	}
+}
