@@ -33,7 +33,8 @@ func newPodTags() *podTags {
 	}
 }
 
-// pod notes a change of a pod with a label, and marks the Services that it concerns.
+// pod notes a change of a pod with a label, and marks the Services that it concerns. Most changes concern none: pods
+// are written far more often than their labels.
 func (c *sliceCache) pod(in podScope, before, after *metav1.PartialObjectMetadata) {
 	c.mu.Lock()
 	if before != nil && (after == nil || before.UID != after.UID) {
@@ -42,9 +43,12 @@ func (c *sliceCache) pod(in podScope, before, after *metav1.PartialObjectMetadat
 	if after != nil {
 		c.retag(in, after.UID, after.Labels[in.label])
 	}
+	concerned := len(c.dirty) > 0
 	c.mu.Unlock()
 	c.count(kindPod)
-	c.changed()
+	if concerned {
+		c.changed()
+	}
 }
 
 // retag gives a pod another tag; an empty one takes it out. The caller holds mu.
@@ -212,14 +216,16 @@ func (p *podTags) byTag(one *entry, tags []string, all []dynamic.Endpoint) [][]d
 }
 
 // divide returns how a port is divided by the tags, which are not empty: the same as before if nothing has changed.
-func (c *sliceCache) divide(one *entry, port int32, tags []string) division {
+func (c *sliceCache) divide(one *entry, port int32, tags []string) *division {
 	policy := c.pods.policies[one.of.namespace]
-	now := division{policy: policy, tags: tags}
+	now := &division{policy: policy, tags: tags}
 	if policy.Environment.Strict {
 		now.known = slices.Sorted(maps.Keys(c.pods.counts[podScope{one.of.namespace, policy.Label}]))
 	}
-	if before := find(one.sent, 0, port, ""); before >= 0 && one.sent[before].division.equal(now) {
-		return one.sent[before].division
+	if at := find(one.sent, 0, port, ""); at >= 0 {
+		if before := one.sent[at].division; before != nil && before.equal(now) {
+			return before
+		}
 	}
 	environment, key := *policy.Environment, c.key(one, port)
 	environment.Service, environment.Tags = key, now.known
@@ -231,16 +237,23 @@ func (c *sliceCache) divide(one *entry, port int32, tags []string) division {
 	return now
 }
 
-// division is how a port of a Service is divided, and what that was made of. Its zero value is that of a port that is
-// not divided.
+// division is how a port of a Service is divided, and what that was made of. It does not change.
 type division struct {
 	environment *dynamic.Environment
 	policy      *virtualenvironment.Policy
 	tags, known []string
 }
 
+// get returns what providers and the pipeline use of the division; nil if there is none.
+func (d *division) get() *dynamic.Environment {
+	if d == nil {
+		return nil
+	}
+	return d.environment
+}
+
 // equal reports whether two divisions are made of the same.
-func (d division) equal(other division) bool {
+func (d *division) equal(other *division) bool {
 	return d.policy == other.policy && slices.Equal(d.tags, other.tags) && slices.Equal(d.known, other.known)
 }
 

@@ -148,6 +148,32 @@ func TestServicesAreDividedByTheLabelsOfTheirPods(t *testing.T) {
 	}
 }
 
+// TestPodsWithoutANewTagWakeNothing: a pod's status is written far more often than its labels.
+func TestPodsWithoutANewTagWakeNothing(t *testing.T) {
+	woken := 0
+	cache := newSliceCache("k", counts{}, func() { woken++ })
+	cache.policy("shop", policy(false))
+	cache.service(nil, web(port("http", 80)))
+	cache.slice(nil, sliceOf("a", map[string]int32{"http": 80}, at("192.0.2.1", pod("u1"))))
+	for _, step := range []struct {
+		name          string
+		before, after *metav1.PartialObjectMetadata
+		want          int
+	}{
+		{"a new pod", nil, tagged("u1", "dev"), 1},
+		{"its status", tagged("u1", "dev"), tagged("u1", "dev"), 0},
+		{"another tag", tagged("u1", "dev"), tagged("u1", "dev.a"), 1},
+		{"a pod that is behind no Service", nil, tagged("u9", "dev"), 0},
+		{"gone", tagged("u1", "dev.a"), nil, 1},
+	} {
+		cache.collect()
+		woken = 0
+		if cache.pod(tagScope(), step.before, step.after); woken != step.want {
+			t.Errorf("%s: woken %d times, want %d", step.name, woken, step.want)
+		}
+	}
+}
+
 // TestEnvironmentsAreForgotten proves that nothing is kept of pods and Services that are gone.
 func TestEnvironmentsAreForgotten(t *testing.T) {
 	cache := newSliceCache("k", counts{}, func() {})

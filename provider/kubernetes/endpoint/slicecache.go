@@ -67,8 +67,8 @@ type sent struct {
 	// tag is that of an environment; empty for all endpoints.
 	tag       string
 	endpoints []dynamic.Endpoint
-	// division is how the port is divided into environments.
-	division division
+	// division is how the port is divided into environments; nil if it is not.
+	division *division
 }
 
 func newSliceCache(source string, counters translation.Counters, changed func()) *sliceCache {
@@ -282,13 +282,13 @@ func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.En
 		}
 		reused, redivided := now[i].reuse(before)
 		if redivided {
-			c.redivide(one, now[i].port, now[i].division.environment)
+			c.redivide(one, now[i].port, now[i].division.get())
 		}
 		if reused && !redivided && !c.whole {
 			continue
 		}
 		sets = append(sets, dynamic.EndpointSet{
-			Key: c.keyOf(one, &now[i]), Endpoints: now[i].endpoints, Environment: now[i].division.environment,
+			Key: c.keyOf(one, &now[i]), Endpoints: now[i].endpoints, Environment: now[i].division.get(),
 		})
 	}
 	next = 0
@@ -298,7 +298,7 @@ func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.En
 			next = still + 1
 			continue
 		}
-		if gone.division.environment != nil {
+		if gone.division != nil {
 			c.redivide(one, gone.port, nil)
 		}
 		sets = append(sets, dynamic.EndpointSet{Key: c.keyOf(one, gone), Deleted: true})
@@ -321,12 +321,12 @@ func find(list []sent, from int, port int32, tag string) int {
 // the port is divided in another way.
 func (s *sent) reuse(before *sent) (reused, redivided bool) {
 	if before == nil {
-		return false, s.division.environment != nil
+		return false, s.division != nil
 	}
 	if reused = same(before.endpoints, s.endpoints); reused {
 		s.endpoints = before.endpoints
 	}
-	return reused, before.division.environment != s.division.environment
+	return reused, before.division != s.division
 }
 
 // keyOf returns the key of a set.
