@@ -63,4 +63,8 @@ func measure(b *testing.B, w *world, r *results, asked *settings, size int) {
 		s.Stop()
 		measureXDS(b, w, r)
 	}
+	if asked.parts.MatchString("environments") && size == judged(asked.sizes) {
+		s.Stop()
+		measureEnvironments(b, w, r)
+	}
 }

@@ -28,33 +28,13 @@ const (
 	tail = 2 * time.Second
 )
 
-// moved is one endpoint change as observed by a client.
-type moved struct {
-	version                  string
-	asked, answered, arrived time.Time
-	err                      error
-}
-
 // follow moves a service and polls it, from before the move, until the new endpoint answers.
 func (s *subject) follow(ctx context.Context, p *probe, i int) moved {
 	if _, err := p.until(ctx, host(i), path, colourIs(s.world.colours[i])); err != nil {
 		return moved{err: err}
 	}
 	wanted := colourIs(s.world.colours[i].other())
-	m := moved{asked: time.Now()}
-	arrived := make(chan error, 1)
-	go func() {
-		var err error
-		m.arrived, err = p.until(ctx, host(i), path, wanted)
-		arrived <- err
-	}()
-	var err error
-	m.version, err = s.world.move(ctx, i)
-	m.answered = time.Now()
-	if m.err = <-arrived; err != nil {
-		m.err = err
-	}
-	return m
+	return p.during(ctx, host(i), wanted, func(ctx context.Context) (string, error) { return s.world.move(ctx, i) })
 }
 
 // followLater moves a service and polls it only after the API server has answered; all of them together send as many

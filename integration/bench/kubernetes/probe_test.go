@@ -15,6 +15,7 @@ type probe struct {
 	conn   net.Conn
 	reader *bufio.Reader
 	every  time.Duration // between two questions
+	fields string        // further lines of the head, each with its line break
 }
 
 const (
@@ -40,7 +41,7 @@ func (p *probe) ask(host, path string) (status int, text string, err error) {
 	if err := p.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return 0, "", err
 	}
-	if _, err := fmt.Fprintf(p.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
+	if _, err := fmt.Fprintf(p.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", path, host, p.fields); err != nil {
 		return 0, "", err
 	}
 	response, err := http.ReadResponse(p.reader, nil)
@@ -74,6 +75,34 @@ func (p *probe) until(ctx context.Context, host, path string, wanted func(status
 			return time.Time{}, fmt.Errorf("%s: still %d %q after %v", host, status, text, timeout)
 		}
 	}
+}
+
+// moved is one change as observed by a client.
+type moved struct {
+	version                  string
+	asked, answered, arrived time.Time
+	err                      error
+}
+
+// during makes a change, which returns the version of the object, and repeats a request from before that until the
+// response is as wanted.
+func (p *probe) during(
+	ctx context.Context, host string, wanted func(int, string) bool, change func(context.Context) (string, error),
+) moved {
+	m := moved{asked: time.Now()}
+	arrived := make(chan error, 1)
+	go func() {
+		var err error
+		m.arrived, err = p.until(ctx, host, path, wanted)
+		arrived <- err
+	}()
+	var err error
+	m.version, err = change(ctx)
+	m.answered = time.Now()
+	if m.err = <-arrived; err != nil {
+		m.err = err
+	}
+	return m
 }
 
 // colourIs waits for an answer of that colour.

@@ -45,6 +45,14 @@ func rows() []row {
 		{"xds-alone", "CPU per endpoint change with xDS, without streams", "ms", 1.5, 0.5, ""},
 		{"xds-stream", "memory per xDS stream with 20 services", "KiB", 60, 40, ""},
 		{"xds-edge", "latency of requests with 2,000 streams, in relation to none", "times", 1.1, 1, ""},
+		{"ready-ratio", "a pod of 5,000 with 500 tags becomes ready, to its first request, in relation to no environments, " +
+			"median of 200", "times", 1.1, 1, ""},
+		{"unready-ratio", "the same, it becomes not ready, to the first request without it", "times", 1.1, 1, ""},
+		{"ready-divided", "a pod of 5,000 with 500 tags becomes ready, to its first request, median of 200", "ms", 0, 0, ""},
+		{"ready-plain", "the same without environments", "ms", 0, 0, ""},
+		{"pod-divided", "CPU per change of a pod of 5,000 with 500 tags", "ms", 0, 0, ""},
+		{"pod-plain", "the same without environments", "ms", 0, 0, ""},
+		{"tag", "first pod of a new tag to its first request, median of 50", "ms", 0, 0, ""},
 		{"moved-answered", "endpoint change to traffic, from the API server's answer, median of 100", "ms", 0, 0, ""},
 		{"moved-answered-worst", "the same, worst of 100", "ms", 0, 0, ""},
 		{

@@ -34,23 +34,13 @@ func (s *subject) measureRoutes(tb testing.TB) {
 		pause(tb.Context(), lull)
 		s.world.made++
 		i, name, host := next(), fmt.Sprintf("new-%05d", s.world.made), fmt.Sprintf("new-%05d.example.com", s.world.made)
-		asked := time.Now()
-		arrived := make(chan error, 1)
-		var when time.Time
-		go func() {
-			var err error
-			when, err = p.until(tb.Context(), host, path, ok)
-			arrived <- err
-		}()
-		err := s.world.create(tb.Context(), i, name, host)
-		answered := time.Now()
-		if later := <-arrived; err == nil {
-			err = later
+		m := p.during(tb.Context(), host, ok, func(ctx context.Context) (string, error) {
+			return "", s.world.create(ctx, i, name, host)
+		})
+		if m.err != nil {
+			tb.Fatal(m.err)
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
-		fromAsked, fromAnswered = append(fromAsked, when.Sub(asked)), append(fromAnswered, when.Sub(answered))
+		fromAsked, fromAnswered = append(fromAsked, m.arrived.Sub(m.asked)), append(fromAnswered, m.arrived.Sub(m.answered))
 		undo = append(undo, func() error {
 			return s.world.Dynamic.Resource(resource()).Namespace(namespace(i)).Delete(tb.Context(), name,
 				metav1.DeleteOptions{})
