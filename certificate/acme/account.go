@@ -2,6 +2,7 @@ package acme
 
 import (
 	"context"
+	"crypto"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,17 +41,43 @@ func (r *resolver) session(ctx context.Context) (*session, error) {
 			return opened, nil
 		}
 	}
-	account, kept, err := register(ctx, r.config, opened.client, stored)
+	key, err := r.accountKey(ctx, stored)
 	if err != nil {
-		return nil, fmt.Errorf("account: %w", err)
+		return nil, &localError{err}
+	}
+	account, kept, err := register(ctx, r.config, opened.client, key)
+	if err != nil {
+		return nil, &accountError{fmt.Errorf("account: %w", err)}
 	}
 	if err := r.put(ctx, storage.KindAccount, "", kept); err != nil {
-		return nil, &localError{fmt.Errorf("the account cannot be stored, so no certificate is ordered: %w", err)}
+		return nil, &localError{errors.Join(errStorage, err)}
 	}
 	r.logger.Info("an account was registered", "resolver", r.name, "account", account.Location)
 	opened.account = account
 	r.opened = opened
 	return opened, nil
+}
+
+// accountKey returns the key of a stored account that is not registered, or stores a new one: a registration whose
+// response is lost is repeated with the same key.
+func (r *resolver) accountKey(ctx context.Context, stored *storage.Account) (crypto.Signer, error) {
+	if stored != nil && stored.URI == "" {
+		if key, err := decodeKey(stored.Key); err == nil {
+			return key, nil
+		}
+	}
+	key, err := newKey(accountKeyType)
+	if err != nil {
+		return nil, err
+	}
+	text, err := encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.put(ctx, storage.KindAccount, "", storage.Account{Email: r.config.Email, Key: text}); err != nil {
+		return nil, errors.Join(errStorage, err)
+	}
+	return key, nil
 }
 
 // usable returns a stored account, or nil if it belongs to another authority or was never registered.
@@ -92,22 +119,13 @@ func sameHost(a, b string) bool {
 	return err == nil && first.Hostname() == second.Hostname()
 }
 
-// register registers an account (RFC 8555, section 7.3), with the key of known if it has one for this authority.
+// register registers an account (RFC 8555, section 7.3). The authority knows the account of a key that was registered.
 func register(
-	ctx context.Context, config *static.ACME, client *acme.Client, known *storage.Account,
+	ctx context.Context, config *static.ACME, client *acme.Client, key crypto.Signer,
 ) (acme.Account, storage.Account, error) {
-	account := acme.Account{TermsOfServiceAgreed: true}
+	account := acme.Account{TermsOfServiceAgreed: true, PrivateKey: key}
 	if config.Email != "" {
 		account.Contact = []string{"mailto:" + config.Email}
-	}
-	var err error
-	if known != nil && known.URI == "" {
-		account.PrivateKey, _ = decodeKey(known.Key)
-	}
-	if account.PrivateKey == nil {
-		if account.PrivateKey, err = newKey("RSA4096"); err != nil {
-			return account, storage.Account{}, err
-		}
 	}
 	if config.EAB != nil {
 		eab := acme.EAB{KeyID: config.EAB.Kid, MACKey: config.EAB.HmacEncoded}
@@ -115,7 +133,8 @@ func register(
 			return account, storage.Account{}, fmt.Errorf("eab: %w", err)
 		}
 	}
-	if account, err = client.NewAccount(ctx, account); err != nil {
+	account, err := client.NewAccount(ctx, account)
+	if err != nil {
 		return account, storage.Account{}, err
 	}
 	if account.Status != "" && account.Status != acme.StatusValid {
@@ -138,7 +157,11 @@ func (r *resolver) rehearsal(ctx context.Context) (*session, error) {
 		return r.staging, nil
 	}
 	opened := &session{client: newClient(r.config, stagingOf(r.config), r.client)}
-	account, _, err := register(ctx, r.config, opened.client, nil)
+	key, err := newKey("EC256")
+	if err != nil {
+		return nil, err
+	}
+	account, _, err := register(ctx, r.config, opened.client, key)
 	if err != nil {
 		return nil, err
 	}

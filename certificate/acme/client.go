@@ -182,6 +182,10 @@ func isProblem(err error, types ...string) bool {
 // blamesAuthority reports whether an error says nothing about the names of an order: the authority is not reachable, or
 // refuses the account.
 func blamesAuthority(err error) bool {
+	var account *accountError
+	if errors.As(err, &account) {
+		return true
+	}
 	var problem acme.Problem
 	if !errors.As(err, &problem) {
 		var local *localError
@@ -195,6 +199,15 @@ func blamesAuthority(err error) bool {
 	}
 	return problem.Status >= http.StatusInternalServerError
 }
+
+// accountError is an error of the account, without which nothing can be ordered.
+type accountError struct{ err error }
+
+// Error returns the text.
+func (e *accountError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *accountError) Unwrap() error { return e.err }
 
 // localError is an error of what Sluice does for an order, such as a DNS provider that fails.
 type localError struct{ err error }

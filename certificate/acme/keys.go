@@ -15,8 +15,8 @@ import (
 	"net/netip"
 )
 
-// accountKeyBits is the size of account keys, which are RSA keys as in Traefik, whose acme.json has no others.
-const accountKeyBits = 4096
+// accountKeyType is the type of account keys, as in Traefik, whose acme.json has no others.
+const accountKeyType = "RSA4096"
 
 // newKey makes the private key of a certificate. Unknown types stand for RSA4096, as in Traefik.
 func newKey(keyType string) (crypto.Signer, error) {

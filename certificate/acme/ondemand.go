@@ -196,10 +196,13 @@ func (a *asker) allowed(ctx context.Context, r *resolver, name string) error {
 	return q.err
 }
 
+func asPath(name string) string { return strings.ReplaceAll(name, ".", "/") }
+
 // decide reports whether a name is allowed, by a pattern or by the service of the option ask.
 func (a *asker) decide(ctx context.Context, config *static.OnDemand, name string) error {
 	for _, pattern := range config.Patterns {
-		if ok, err := path.Match(strings.ToLower(pattern), name); err == nil && ok {
+		// path.Match has the rules for labels if slashes separate them.
+		if ok, err := path.Match(asPath(strings.ToLower(pattern)), asPath(name)); err == nil && ok {
 			return nil
 		}
 	}

@@ -1,0 +1,139 @@
+package acme_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	stdlog "log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/letsencrypt/pebble/v2/ca"
+	"github.com/letsencrypt/pebble/v2/db"
+	"github.com/letsencrypt/pebble/v2/va"
+	"github.com/letsencrypt/pebble/v2/wfe"
+
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/certificate/acme"
+	"github.com/sluiceproxy/sluice/certificate/storage"
+	"github.com/sluiceproxy/sluice/certificate/storage/storagetest"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// direct hands requests to a handler without a network, so that the clock of the test counts. It fails while away.
+type direct struct {
+	handler  http.Handler
+	away     atomic.Bool
+	requests atomic.Int64
+}
+
+var errAway = errors.New("connection refused")
+
+// RoundTrip implements http.RoundTripper.
+func (d *direct) RoundTrip(request *http.Request) (*http.Response, error) {
+	d.requests.Add(1)
+	if d.away.Load() {
+		return nil, errAway
+	}
+	served := request.Clone(request.Context())
+	served.RequestURI, served.RemoteAddr = request.URL.RequestURI(), "192.0.2.1:1234"
+	served.TLS = &tls.ConnectionState{}
+	if served.Body == nil {
+		served.Body = http.NoBody
+	}
+	recorder := httptest.NewRecorder()
+	d.handler.ServeHTTP(recorder, served)
+	response := recorder.Result()
+	response.Request = request
+	return response, nil
+}
+
+// newDirect returns Pebble without a network, which finds all names valid.
+func newDirect(t *testing.T, life time.Duration) *direct {
+	t.Helper()
+	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
+	t.Setenv("PEBBLE_VA_ALWAYS_VALID", "1")
+	t.Setenv("PEBBLE_WFE_NONCEREJECT", "0")
+	t.Setenv("PEBBLE_AUTHZREUSE", "0")
+	logger, store := stdlog.New(io.Discard, "", 0), db.NewMemoryStore()
+	authority := ca.New(logger, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"only": {ValidityPeriod: uint64(life.Seconds())}})
+	front := wfe.New(logger, store, va.New(logger, 80, 443, false, "", store), authority, nil, false, false, 0, 0)
+	return &direct{handler: front.Handler()}
+}
+
+// An authority that is away for a day is asked ever less often, and the operator sees it. When it is back, certificates
+// are renewed before they end, in good time, and the authority's window is not needed for it.
+func TestAuthorityAwayForADay(t *testing.T) {
+	authority := newDirect(t, 6*24*time.Hour)
+	synctest.Test(t, func(t *testing.T) {
+		config := &static.ACME{}
+		config.SetDefaults()
+		config.CAServer, config.KeyType = "https://ca.example/dir", "EC256"
+		config.HTTPChallenge = &static.HTTPChallenge{EntryPoint: "web"}
+		memory := storagetest.NewMemory()
+		manager := acme.New(acme.Options{
+			Resolvers: map[string]*static.ACME{"le": config}, Transport: authority, Logger: testLogger{t}, Metrics: noMetrics{},
+			Open: func(string) (storage.Store, error) { return memory, nil },
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ready, ended := make(chan struct{}), make(chan struct{})
+		close(ready)
+		go func() { manager.Run(ctx, ready); close(ended) }()
+		var demands []certificate.Demand
+		for i := range 20 {
+			demands = append(demands, certificate.Demand{
+				Router: fmt.Sprintf("r%d@file", i), Resolver: "le", Names: [][]string{{fmt.Sprintf("n%d.example.com", i)}},
+			})
+		}
+		manager.Want(demands, uncovered)
+		time.Sleep(time.Minute)
+		states(t, manager, map[string]int{"valid": 20})
+
+		// It goes away before the renewals are due, and stays away for a day when they are.
+		time.Sleep(4*24*time.Hour - time.Hour)
+		authority.away.Store(true)
+		before := authority.requests.Load()
+		time.Sleep(24 * time.Hour)
+		if asked := authority.requests.Load() - before; asked > 150 {
+			t.Errorf("%d requests in a day", asked)
+		}
+		reasons := fmt.Sprint(manager.Verdicts())
+		for _, part := range []string{"n7.example.com", "connection refused", "is not renewed, and ends on", "next attempt at"} {
+			if !strings.Contains(reasons, part) {
+				t.Errorf("the verdicts lack %q: %.300s", part, reasons)
+			}
+		}
+		for _, one := range manager.Status()[0].Certificates {
+			if !one.NotAfter.After(time.Now()) {
+				t.Errorf("%v has ended", one.Names)
+			}
+		}
+		authority.away.Store(false)
+		time.Sleep(7 * time.Hour)
+		states(t, manager, map[string]int{"valid": 20})
+		if n := len(manager.Verdicts()); n > 0 {
+			t.Errorf("%d verdicts", n)
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// states checks how many certificates are in each state.
+func states(t *testing.T, manager *acme.Manager, want map[string]int) {
+	t.Helper()
+	got := map[string]int{}
+	for _, one := range manager.Status()[0].Certificates {
+		got[one.State]++
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("states %v, want %v: %+v", got, want, manager.Status())
+	}
+}
