@@ -3,6 +3,9 @@ package acme_test
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
@@ -286,6 +289,7 @@ type replica struct {
 func newReplicas(t *testing.T) *replicas {
 	t.Helper()
 	r := &replicas{t: t, storage: storagetest.NewMemory(), validated: map[*replica]int{}}
+	r.seed()
 	r.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if one := r.pick(); one != nil {
 			one.ServeHTTP(w, request)
@@ -311,6 +315,24 @@ func newReplicas(t *testing.T) *replicas {
 	})
 	t.Cleanup(func() { _ = r.tls.Close(); handshakes.Wait() })
 	return r
+}
+
+// seed stores the key of an account that is not registered, because RSA keys take long to make.
+func (r *replicas) seed() {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	value, _ := json.Marshal(storage.Account{
+		Key: string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})),
+	})
+	if err := r.storage.Put(r.t.Context(), storage.Key{Kind: storage.KindAccount, Resolver: "le"}, value); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // ports returns the ports for HTTP-01 and TLS-ALPN-01.

@@ -20,6 +20,8 @@ const (
 	orderTimeout = time.Hour
 	// orderLife is how long an order that was not completed is gone on with. Authorities keep orders for a week or more.
 	orderLife = 3 * 24 * time.Hour
+	// finalizePoll is how often an order is read that is being processed.
+	finalizePoll = time.Second
 	// cleanupTimeout bounds what is done after an order, also when Sluice stops.
 	cleanupTimeout = 30 * time.Second
 )
@@ -154,18 +156,16 @@ func (r *resolver) complete(
 	if err != nil {
 		return storage.Certificate{}, &localError{err}
 	}
-	if order.Status != acme.StatusValid {
-		request, err := newRequest(key, open.Names, r.config.EmailAddresses, !r.config.DisableCommonName)
-		if err != nil {
-			return storage.Certificate{}, &localError{err}
+	request, err := newRequest(key, open.Names, r.config.EmailAddresses, !r.config.DisableCommonName)
+	if err != nil {
+		return storage.Certificate{}, &localError{err}
+	}
+	if order, err = r.finalize(ctx, s, order, request); err != nil {
+		if isProblem(err, acme.ProblemTypeBadCSR, acme.ProblemTypeUnauthorized, acme.ProblemTypeCAA) ||
+			order.Status == acme.StatusInvalid {
+			r.close(ctx, open.Names)
 		}
-		if order, err = s.client.FinalizeOrder(ctx, s.account, order, request); err != nil {
-			if isProblem(err, acme.ProblemTypeBadCSR, acme.ProblemTypeUnauthorized, acme.ProblemTypeCAA) ||
-				order.Status == acme.StatusInvalid {
-				r.close(ctx, open.Names)
-			}
-			return storage.Certificate{}, fmt.Errorf("finalizing the order: %w", err)
-		}
+		return storage.Certificate{}, fmt.Errorf("finalizing the order: %w", err)
 	}
 	chains, err := s.client.GetCertificateChain(ctx, s.account, order.Certificate)
 	if err != nil {
@@ -177,6 +177,48 @@ func (r *resolver) complete(
 	}
 	return storage.Certificate{Main: open.Names[0], SANs: open.Names[1:], Chain: chain, Key: open.Key},
 		checkPair(chain, open.Key, open.Names)
+}
+
+// finalize has the certificate of an order issued, which an earlier leader may have begun.
+func (r *resolver) finalize(ctx context.Context, s *session, order acme.Order, request []byte) (acme.Order, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(r.config.CertificateTimeout),
+		errors.New("the authority has not issued the certificate within certificateTimeout"))
+	defer cancel()
+	sent := false
+	for {
+		switch order.Status {
+		case acme.StatusValid:
+			return order, nil
+		case acme.StatusInvalid:
+			if order.Error != nil {
+				return order, *order.Error
+			}
+			return order, errors.New("the order is invalid")
+		case acme.StatusReady:
+			if sent {
+				break
+			}
+			sent = true
+			next, err := s.client.FinalizeOrder(ctx, s.account, order, request)
+			if err == nil {
+				return next, nil
+			}
+			// What was begun before, or whose response was lost, goes on.
+			current, getErr := s.client.GetOrder(ctx, s.account, order)
+			if getErr != nil || current.Status == acme.StatusReady {
+				return next, err
+			}
+			order = current
+			continue
+		}
+		if wait(ctx, finalizePoll) != nil {
+			return order, context.Cause(ctx)
+		}
+		var err error
+		if order, err = s.client.GetOrder(ctx, s.account, order); err != nil {
+			return order, err
+		}
+	}
 }
 
 // checkPair reports what is wrong with a certificate that the authority has issued.

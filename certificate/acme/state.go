@@ -83,6 +83,7 @@ func newState() *state {
 // load takes everything that the storage has.
 func (s *state) load(all []storage.Change) {
 	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	s.account = nil
 	clear(s.certificates)
 	clear(s.orders)
@@ -96,9 +97,10 @@ func (s *state) load(all []storage.Change) {
 			s.certificates[id] = c
 		}
 	}
+	for _, change := range all {
+		s.apply(change.Key, change.Value)
+	}
 	s.loaded = true
-	s.mutex.Unlock()
-	s.receive(all)
 }
 
 // receive takes changes of the storage.
