@@ -57,9 +57,9 @@ fmt: ## Format the Go files as the linters want them
 	@.ci/tools lint
 	@for module in $(MODULES); do (cd $$module; $(CURDIR)/.cache/bin/golangci-lint fmt ./...); done
 
-generate: ## Make the CRDs and rules (in deploy and the chart), deep copies and the reference pages from the Go types
+generate: ## Make the CRDs and rules (in deploy and the chart), deep copies, the DNS providers and the reference pages from Go code
 	@.ci/tools generate
-	@$(GO) run ./provider/kubernetes/crd/v1alpha1/generate && $(GO) test ./middleware ./static ./integration/reference ./provider/gotemplate -run 'Documentation|Reference' -update >/dev/null
+	@$(GO) run ./provider/kubernetes/crd/v1alpha1/generate && $(GO) run ./certificate/dnsprovider/generate && $(GO) test ./middleware ./static ./integration/reference ./provider/gotemplate -run 'Documentation|Reference' -update >/dev/null
 	@rm -rf deploy/helm/sluice/crds && cp -R deploy/crds deploy/helm/sluice/crds && rm deploy/helm/sluice/crds/kustomization.yaml
 	@cp deploy/prometheus/rules.yaml deploy/helm/sluice/rules.yaml
 

@@ -130,7 +130,11 @@ var libraries = []struct {
 		"there is one reader of YAML, with positions, and one writer, which keeps comments",
 	},
 	{"gopkg.in/evanphx/json-patch.v4", []string{"inject"}, "patches of pods are applied to pods in files"},
-	{"github.com/pelletier/go-toml", []string{"document"}, "there is one reader of TOML, with positions"},
+	{
+		"github.com/pelletier/go-toml",
+		[]string{"document", "certificate/dnsprovider/generate"},
+		"there is one reader of TOML, with positions; a generator reads the files of lego",
+	},
 	{"github.com/fsnotify/fsnotify", []string{"provider/file", "inject/source"}, "files are watched where they are read"},
 	{
 		"github.com/Masterminds/sprig",
@@ -139,7 +143,13 @@ var libraries = []struct {
 	},
 	{"github.com/moby/moby", []string{"provider/docker"}, "the engine is read there"},
 	{"github.com/containerd/errdefs", []string{"provider/docker"}, "the engine's client distinguishes its errors by them"},
-	{"github.com/miekg/dns", []string{"provider/dns"}, "names are resolved with their TTL there"},
+	{
+		"github.com/miekg/dns",
+		[]string{"provider/dns", "certificate/acme/dns01"},
+		"names are resolved with their TTL, and single name servers are asked",
+	},
+	{"github.com/go-acme/lego", []string{"certificate/dnsprovider"}, "its DNS providers are made there by their names"},
+	{"github.com/mholt/acmez", []string{"certificate/acme"}, "the client of ACME"},
 	{"github.com/pires/go-proxyproto", []string{"entrypoint"}, "the dispatcher alone reads what precedes a connection"},
 	{"github.com/google/go-containerregistry", []string{"deploy/image"}, "the image of a release is written there"},
 	{"github.com/coreos/go-systemd", []string{"cmd"}, "main reports its state to the service manager"},
@@ -166,6 +176,8 @@ var libraries = []struct {
 var testLibraries = []string{
 	"github.com/google/go-cmp", "go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf",
 	"github.com/oauth2-proxy/mockoidc",
+	"github.com/letsencrypt/challtestsrv",
+	"github.com/go-acme/lego", // Its providers are tested against the solver.
 	"github.com/getkin/kin-openapi",
 }
 
