@@ -14,6 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate/storage/open"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
@@ -50,7 +51,7 @@ func (s *system) newCertificates(serves bool) error {
 			}
 			return open.Open(option, logger)
 		},
-		DNS: dnsSolver, Logger: logger, Metrics: s.observability.metrics.ACME(s.acmeCertificates),
+		DNS: dnsSolvers(resolvers, logger), Logger: logger, Metrics: s.observability.metrics.ACME(s.acmeCertificates),
 	})
 	if !serves {
 		return nil
@@ -79,11 +80,28 @@ func (s *system) acmeCertificates() []metrics.ACMECertificate {
 	return all
 }
 
-// dnsSolver returns the solver of DNS-01 challenges.
-func dnsSolver(config static.DNSChallenge) (acmez.Solver, error) {
-	found, err := dnsprovider.New(config.Provider)
-	if err != nil {
-		return nil, fmt.Errorf("provider: %w", err)
+// dnsSolvers returns what makes the solvers of DNS-01 challenges. The library of the DNS providers has one log, and one
+// list of servers by which all providers find their zones.
+func dnsSolvers(
+	resolvers map[string]*static.ACME, logger telemetry.Logger,
+) func(static.DNSChallenge) (acmez.Solver, error) {
+	var servers []string
+	for _, name := range slices.Sorted(maps.Keys(resolvers)) {
+		if config := resolvers[name].DNSChallenge; config != nil && len(config.Resolvers) > 0 {
+			if addresses, err := dns01.Resolvers(*config); err == nil {
+				servers = append(servers, addresses...)
+			}
+		}
 	}
-	return dns01.New(found, config)
+	dnsprovider.SetLogger(logger)
+	if len(servers) > 0 {
+		dnsprovider.SetResolvers(servers)
+	}
+	return func(config static.DNSChallenge) (acmez.Solver, error) {
+		found, err := dnsprovider.New(config.Provider)
+		if err != nil {
+			return nil, fmt.Errorf("provider: %w", err)
+		}
+		return dns01.New(found, dns01.Options{Challenge: config, Logger: logger})
+	}
 }
