@@ -3,6 +3,7 @@ package acme_test
 import (
 	"testing"
 
+	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -11,8 +12,8 @@ func TestChallengesAreAnsweredByEveryReplica(t *testing.T) {
 	for _, kind := range []string{"http", "tls"} {
 		t.Run(kind, func(t *testing.T) {
 			group := newReplicas(t)
-			authority := newAuthority(t, group, authorityOptions{rejectedNonces: 5})
-			config := authority.config()
+			authority := newAuthority(t, group, acmetest.Options{RejectedNonces: 5})
+			config := authority.Config()
 			if kind == "tls" {
 				config.HTTPChallenge, config.TLSChallenge = nil, &static.TLSChallenge{}
 			}
@@ -27,7 +28,7 @@ func TestChallengesAreAnsweredByEveryReplica(t *testing.T) {
 					one.await(t, "le", name)
 				}
 			}
-			if got := authority.accepted(); len(got) != 1 {
+			if got := authority.Orders(); len(got) != 1 {
 				t.Errorf("%d orders: %q", len(got), got)
 			}
 			group.mutex.Lock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/letsencrypt/pebble/v2/ca"
 
+	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
 	"github.com/sluiceproxy/sluice/certificate/storage"
 	"github.com/sluiceproxy/sluice/certificate/storage/storagetest"
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -29,8 +30,8 @@ func TestRejectedNoncesAreOvercome(t *testing.T) {
 	for _, percent := range []int{0, 50} {
 		t.Run(fmt.Sprint(percent), func(t *testing.T) {
 			group := newReplicas(t)
-			authority := newAuthority(t, group, authorityOptions{rejectedNonces: percent})
-			replica := group.one(authority.config())
+			authority := newAuthority(t, group, acmetest.Options{RejectedNonces: percent})
+			replica := group.one(authority.Config())
 			replica.Want(want("le", "a.example.com"), uncovered)
 			replica.await(t, "le", "a.example.com")
 		})
@@ -46,8 +47,8 @@ func TestKeyTypes(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			group := newReplicas(t)
-			authority := newAuthority(t, group, authorityOptions{})
-			config := authority.config()
+			authority := newAuthority(t, group, acmetest.Options{})
+			config := authority.Config()
 			config.KeyType = kind
 			replica := group.one(config)
 			replica.Want(want("le", "a.example.com"), uncovered)
@@ -62,8 +63,8 @@ func TestKeyTypes(t *testing.T) {
 func TestAccountKey(t *testing.T) {
 	group := newReplicas(t)
 	group.storage = storagetest.NewMemory()
-	authority := newAuthority(t, group, authorityOptions{})
-	replica := group.one(authority.config())
+	authority := newAuthority(t, group, acmetest.Options{})
+	replica := group.one(authority.Config())
 	replica.Want(want("le", "a.example.com"), uncovered)
 	replica.await(t, "le", "a.example.com")
 	value, err := group.storage.Get(t.Context(), storage.Key{Kind: storage.KindAccount, Resolver: "le"})
@@ -82,18 +83,18 @@ func TestAccountKey(t *testing.T) {
 
 func TestOneHundredNamesAreInOneCertificate(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{
-		alwaysValid: true, profiles: map[string]ca.Profile{"named": {ValidityPeriod: 90 * 24 * 3600, PromoteCommonName: true}},
+	authority := newAuthority(t, group, acmetest.Options{
+		AlwaysValid: true, Profiles: map[string]ca.Profile{"named": {ValidityPeriod: 90 * 24 * 3600, PromoteCommonName: true}},
 	})
-	replica := group.one(authority.config())
+	replica := group.one(authority.Config())
 	var names []string
 	for i := range 100 {
 		names = append(names, fmt.Sprintf("n%02d.example.com", i))
 	}
 	replica.Want(want("le", names...), uncovered)
 	leaf := replica.await(t, "le", "n99.example.com")
-	if len(leaf.DNSNames) != 100 || len(authority.accepted()) != 1 {
-		t.Errorf("%d names, %d orders", len(leaf.DNSNames), len(authority.accepted()))
+	if len(leaf.DNSNames) != 100 || len(authority.Orders()) != 1 {
+		t.Errorf("%d names, %d orders", len(leaf.DNSNames), len(authority.Orders()))
 	}
 	if leaf.Subject.CommonName != "n00.example.com" {
 		t.Errorf("common name %q", leaf.Subject.CommonName)
@@ -105,11 +106,11 @@ const macKey = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W
 
 func TestExternalAccountBinding(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{requireEAB: true})
-	if err := authority.db.AddExternalAccountKeyByID("kid-1", macKey); err != nil {
+	authority := newAuthority(t, group, acmetest.Options{RequireEAB: true})
+	if err := authority.Database.AddExternalAccountKeyByID("kid-1", macKey); err != nil {
 		t.Fatal(err)
 	}
-	config := authority.config()
+	config := authority.Config()
 	replica := group.one(config)
 	replica.Want(want("le", "a.example.com"), uncovered)
 	eventually(t, func() bool {
@@ -128,17 +129,17 @@ func TestExternalAccountBinding(t *testing.T) {
 
 func TestProfilesAndChains(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{
-		alternateRoots: 2,
-		profiles: map[string]ca.Profile{
+	authority := newAuthority(t, group, acmetest.Options{
+		AlternateRoots: 2,
+		Profiles: map[string]ca.Profile{
 			"short": {ValidityPeriod: 3600}, "long": {ValidityPeriod: 90 * 24 * 3600},
 		},
 	})
 	var issuers []string
 	for i := range 3 {
-		issuers = append(issuers, authority.root(i))
+		issuers = append(issuers, authority.Root(i))
 	}
-	config := authority.config()
+	config := authority.Config()
 	config.Profile, config.PreferredChain, config.DisableCommonName = "short", issuers[2], true
 	config.EmailAddresses = []string{"admin@example.com"}
 	replica := group.one(config)
@@ -158,34 +159,32 @@ func TestProfilesAndChains(t *testing.T) {
 // A certificate that is due by the authority's suggestion is renewed, once, and the order says what it replaces.
 func TestRenewalByTheAuthoritysSuggestion(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{})
-	replica := group.one(authority.config())
+	authority := newAuthority(t, group, acmetest.Options{})
+	replica := group.one(authority.Config())
 	replica.Want(want("le", "a.example.com"), uncovered)
 	first := replica.await(t, "le", "a.example.com")
 	past := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 	before := time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)
-	authority.suggest(first, fmt.Sprintf(`{"suggestedWindow":{"start":%q,"end":%q}}`, before, past))
+	authority.Suggest(first, fmt.Sprintf(`{"suggestedWindow":{"start":%q,"end":%q}}`, before, past))
 	group.stop(replica)
 	group.expireRechecks(t)
 
-	second := group.one(authority.config())
+	second := group.one(authority.Config())
 	second.Want(want("le", "a.example.com"), uncovered)
 	eventually(t, func() bool {
 		leaf := second.leaf("le", "a.example.com")
 		return leaf != nil && leaf.SerialNumber.Cmp(first.SerialNumber) != 0
 	}, func() string { return fmt.Sprintf("%+v", second.Status()) })
-	authority.mutex.Lock()
-	defer authority.mutex.Unlock()
-	if len(authority.replaced) != 1 {
-		t.Errorf("orders that replace a certificate: %q", authority.replaced)
+	if replaced := authority.Replaced(); len(replaced) != 1 {
+		t.Errorf("orders that replace a certificate: %q", replaced)
 	}
 }
 
 // A limit of the authority is a verdict with its time, and nothing is asked before.
 func TestRetryAfterIsObeyed(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{})
-	authority.fail(func(w http.ResponseWriter, r *http.Request) bool {
+	authority := newAuthority(t, group, acmetest.Options{})
+	authority.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/order-plz" {
 			return false
 		}
@@ -196,7 +195,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		_, _ = io.WriteString(w, `{"type":"urn:ietf:params:acme:error:rateLimited","detail":"too many orders, see the documentation"}`)
 		return true
 	})
-	replica := group.one(authority.config())
+	replica := group.one(authority.Config())
 	replica.Want(want("le", "a.example.com"), uncovered)
 	eventually(t, func() bool {
 		for _, one := range replica.Status()[0].Certificates {
@@ -210,7 +209,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 			t.Errorf("the verdict lacks %q: %s", part, reasons)
 		}
 	}
-	if n := authority.count("/order-plz"); n != 1 {
+	if n := authority.Requests("/order-plz"); n != 1 {
 		t.Errorf("%d orders were sent", n)
 	}
 }
@@ -218,13 +217,13 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 // After a failure, names are validated at the staging directory first, and the authority itself gets no order.
 func TestStagingComesFirstAfterAFailure(t *testing.T) {
 	group := newReplicas(t)
-	production := newAuthority(t, group, authorityOptions{})
-	staging := newAuthority(t, group, authorityOptions{})
-	group.options.Transport = bothTransports{production, staging}
-	_ = production.db.AddBlockedDomain("blocked.example.com")
-	_ = staging.db.AddBlockedDomain("blocked.example.com")
-	config := production.config()
-	config.StagingCAServer = staging.config().CAServer
+	production := newAuthority(t, group, acmetest.Options{})
+	staging := newAuthority(t, group, acmetest.Options{})
+	group.options.Transport = acmetest.Transports{production, staging}
+	_ = production.Database.AddBlockedDomain("blocked.example.com")
+	_ = staging.Database.AddBlockedDomain("blocked.example.com")
+	config := production.Config()
+	config.StagingCAServer = staging.Config().CAServer
 	replica := group.one(config)
 	replica.Want(want("le", "blocked.example.com"), uncovered)
 	failing := func(failures int) func() bool {
@@ -235,16 +234,16 @@ func TestStagingComesFirstAfterAFailure(t *testing.T) {
 	}
 	state := func() string { return fmt.Sprintf("%+v", replica.Status()) }
 	eventually(t, failing(1), state)
-	if production.count("/order-plz") != 1 || staging.count("/order-plz") != 0 {
-		t.Errorf("orders: %d and %d", production.count("/order-plz"), staging.count("/order-plz"))
+	if production.Requests("/order-plz") != 1 || staging.Requests("/order-plz") != 0 {
+		t.Errorf("orders: %d and %d", production.Requests("/order-plz"), staging.Requests("/order-plz"))
 	}
 	group.stop(replica)
 	group.expireAttempts(t)
 	replica = group.one(config)
 	replica.Want(want("le", "blocked.example.com"), uncovered)
 	eventually(t, failing(2), state)
-	if production.count("/order-plz") != 1 || staging.count("/order-plz") != 1 {
-		t.Errorf("orders: %d and %d", production.count("/order-plz"), staging.count("/order-plz"))
+	if production.Requests("/order-plz") != 1 || staging.Requests("/order-plz") != 1 {
+		t.Errorf("orders: %d and %d", production.Requests("/order-plz"), staging.Requests("/order-plz"))
 	}
 	if reasons := fmt.Sprint(replica.Verdicts()); !strings.Contains(reasons, "staging") {
 		t.Error(reasons)
@@ -254,10 +253,10 @@ func TestStagingComesFirstAfterAFailure(t *testing.T) {
 // Restarts order nothing, whatever the state was.
 func TestRestartsCostNoOrder(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{})
-	_ = authority.db.AddBlockedDomain("blocked.example.com")
+	authority := newAuthority(t, group, acmetest.Options{})
+	_ = authority.Database.AddBlockedDomain("blocked.example.com")
 	demands := slices.Concat(want("le", "a.example.com"), want("le", "blocked.example.com"))
-	replica := group.one(authority.config())
+	replica := group.one(authority.Config())
 	replica.Want(demands, uncovered)
 	replica.await(t, "le", "a.example.com")
 	eventually(t, func() bool {
@@ -269,14 +268,14 @@ func TestRestartsCostNoOrder(t *testing.T) {
 			schedule["next"] = time.Now().Add(time.Hour)
 		}
 	})
-	before := authority.count("/order-plz")
+	before := authority.Requests("/order-plz")
 	for range 1000 {
-		replica := group.one(authority.config())
+		replica := group.one(authority.Config())
 		replica.Want(demands, uncovered)
 		eventually(t, func() bool { return replica.leaf("le", "a.example.com") != nil }, func() string { return "no certificate" })
 		group.stop(replica)
 	}
-	if after := authority.count("/order-plz"); after != before {
+	if after := authority.Requests("/order-plz"); after != before {
 		t.Errorf("%d orders were sent by restarts", after-before)
 	}
 }
@@ -284,14 +283,14 @@ func TestRestartsCostNoOrder(t *testing.T) {
 // A storage that refuses writes loses no certificate, and nothing is ordered that could not be stored.
 func TestStorageThatRefusesWrites(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{})
-	replica := group.one(authority.config())
+	authority := newAuthority(t, group, acmetest.Options{})
+	replica := group.one(authority.Config())
 	memory := group.memory()
 	replica.Want(want("le", "a.example.com"), uncovered)
 	replica.await(t, "le", "a.example.com")
 
 	full := fmt.Errorf("no space left on device")
-	authority.fail(func(_ http.ResponseWriter, r *http.Request) bool {
+	authority.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasPrefix(r.URL.Path, "/finalize-order/") {
 			memory.Refuse(full)
 		}
@@ -306,27 +305,27 @@ func TestStorageThatRefusesWrites(t *testing.T) {
 	eventually(t, func() bool {
 		return strings.Contains(fmt.Sprint(replica.Verdicts()), "no space left on device")
 	}, func() string { return fmt.Sprint(replica.Verdicts()) })
-	if orders := authority.accepted(); slices.Contains(orders, "c.example.com") {
+	if orders := authority.Orders(); slices.Contains(orders, "c.example.com") {
 		t.Errorf("orders %q", orders)
 	}
 	group.stop(replica)
 	memory.Refuse(nil)
-	authority.fail(nil)
+	authority.Intercept(nil)
 	// The order of b is open in the storage, so that its certificate is downloaded and not ordered again.
-	next := group.one(authority.config())
+	next := group.one(authority.Config())
 	next.Want(want("le", "b.example.com"), uncovered)
 	next.await(t, "le", "b.example.com")
-	if n := len(authority.accepted()); n != 2 {
-		t.Errorf("%d orders: %q", n, authority.accepted())
+	if n := len(authority.Orders()); n != 2 {
+		t.Errorf("%d orders: %q", n, authority.Orders())
 	}
 }
 
 // The leader may end between the order and its completion: the next one goes on with the same order.
 func TestOpenOrdersSurviveTheLeader(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{})
+	authority := newAuthority(t, group, acmetest.Options{})
 	reached, release := make(chan struct{}, 100), make(chan struct{})
-	authority.fail(func(_ http.ResponseWriter, r *http.Request) bool {
+	authority.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasPrefix(r.URL.Path, "/finalize-order/") {
 			reached <- struct{}{}
 			select {
@@ -337,7 +336,7 @@ func TestOpenOrdersSurviveTheLeader(t *testing.T) {
 		}
 		return false
 	})
-	resolvers := map[string]*static.ACME{"le": authority.config()}
+	resolvers := map[string]*static.ACME{"le": authority.Config()}
 	first := group.start(resolvers)
 	others := []*replica{group.start(resolvers), group.start(resolvers)}
 	for _, one := range append(others, first) {
@@ -349,7 +348,7 @@ func TestOpenOrdersSurviveTheLeader(t *testing.T) {
 	for _, one := range group.running() {
 		one.await(t, "le", "b.example.com")
 	}
-	if orders := authority.accepted(); len(orders) != 1 {
+	if orders := authority.Orders(); len(orders) != 1 {
 		t.Errorf("orders %q", orders)
 	}
 }

@@ -1,38 +1,28 @@
 package acme_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"io"
-	stdlog "log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/letsencrypt/challtestsrv"
-	"github.com/letsencrypt/pebble/v2/ca"
-	"github.com/letsencrypt/pebble/v2/db"
-	"github.com/letsencrypt/pebble/v2/va"
-	"github.com/letsencrypt/pebble/v2/wfe"
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/certificate/acme"
+	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
 	"github.com/sluiceproxy/sluice/certificate/storage"
 	"github.com/sluiceproxy/sluice/certificate/storage/storagetest"
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -41,224 +31,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// Pebble's validation authority never ends.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/letsencrypt/pebble/v2/va.VAImpl.processTasks"))
-}
-
-// authority is a certificate authority: Pebble, behind a handler that counts and can fail.
-type authority struct {
-	*httptest.Server
-	t   *testing.T
-	dns *challtestsrv.ChallSrv
-	wfe *wfe.WebFrontEndImpl
-	db  *db.MemoryStore
-
-	mutex sync.Mutex
-	// orders are the names of the orders that were accepted.
-	orders []string
-	// requests counts the requests by their path.
-	requests map[string]int
-	// replaced are the certificates that orders replace.
-	replaced []string
-	// intercept answers a request in place of Pebble if it returns true.
-	intercept func(w http.ResponseWriter, r *http.Request) bool
-}
-
-// authorityOptions say how an authority is made.
-type authorityOptions struct {
-	alternateRoots int
-	profiles       map[string]ca.Profile
-	requireEAB     bool
-	rejectedNonces int
-	alwaysValid    bool
-}
-
-func newAuthority(t *testing.T, r *replicas, options authorityOptions) *authority {
-	t.Helper()
-	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
-	t.Setenv("PEBBLE_AUTHZREUSE", "0")
-	t.Setenv("PEBBLE_WFE_NONCEREJECT", strconv.Itoa(options.rejectedNonces))
-	t.Setenv("PEBBLE_VA_ALWAYS_VALID", strconv.FormatBool(options.alwaysValid))
-	a := &authority{t: t, db: db.NewMemoryStore(), requests: map[string]int{}}
-	dns, address := newDNS(t)
-	a.dns = dns
-	if options.profiles == nil {
-		options.profiles = map[string]ca.Profile{"default": {ValidityPeriod: 90 * 24 * 3600}}
-	}
-	logger := stdlog.New(io.Discard, "", 0)
-	authority := ca.New(logger, a.db, "", "ecdsa", options.alternateRoots, 1, options.profiles)
-	httpPort, tlsPort := r.ports()
-	validation := va.New(logger, httpPort, tlsPort, false, address, a.db)
-	front := wfe.New(logger, a.db, validation, authority, nil, false, options.requireEAB, 0, 0)
-	a.wfe = &front
-	handler := front.Handler()
-	a.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.mutex.Lock()
-		a.requests[r.URL.Path]++
-		intercept := a.intercept
-		a.mutex.Unlock()
-		if intercept != nil && intercept(w, r) {
-			return
-		}
-		a.serve(handler, w, r)
-	}))
-	t.Cleanup(a.Close)
-	r.options.Transport = a.Client().Transport
-	return a
-}
-
-// serve lets Pebble answer, and notes the orders that it accepts.
-func (a *authority) serve(handler http.Handler, w http.ResponseWriter, r *http.Request) {
-	if !strings.HasSuffix(r.URL.Path, "/order-plz") {
-		handler.ServeHTTP(w, r)
-		return
-	}
-	body, _ := io.ReadAll(r.Body)
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	recorder := httptest.NewRecorder()
-	handler.ServeHTTP(recorder, r)
-	if recorder.Code == http.StatusCreated {
-		var order struct {
-			Identifiers []struct{ Value string }
-		}
-		_ = json.Unmarshal(recorder.Body.Bytes(), &order)
-		var names []string
-		for _, identifier := range order.Identifiers {
-			names = append(names, identifier.Value)
-		}
-		a.mutex.Lock()
-		a.orders = append(a.orders, strings.Join(names, ","))
-		if id := replacedBy(body); id != "" {
-			a.replaced = append(a.replaced, id)
-		}
-		a.mutex.Unlock()
-	}
-	for name, values := range recorder.Header() {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(recorder.Code)
-	_, _ = w.Write(recorder.Body.Bytes())
-}
-
-// replacedBy returns which certificate an order replaces.
-func replacedBy(body []byte) string {
-	var signed struct{ Payload string }
-	_ = json.Unmarshal(body, &signed)
-	payload, _ := base64.RawURLEncoding.DecodeString(signed.Payload)
-	var order struct{ Replaces string }
-	_ = json.Unmarshal(payload, &order)
-	return order.Replaces
-}
-
-// accepted returns the names of the orders that were accepted so far.
-func (a *authority) accepted() []string {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	return append([]string{}, a.orders...)
-}
-
-// fail sets what answers in place of Pebble; nil lets Pebble answer again.
-func (a *authority) fail(intercept func(w http.ResponseWriter, r *http.Request) bool) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	a.intercept = intercept
-}
-
-// count returns how many requests a path got.
-func (a *authority) count(path string) int {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	return a.requests[path]
-}
-
-// root returns the common name of one of its roots.
-func (a *authority) root(n int) string {
-	a.t.Helper()
-	recorder := httptest.NewRecorder()
-	a.wfe.ManagementHandler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, fmt.Sprintf("/roots/%d", n), nil))
-	block, _ := pem.Decode(recorder.Body.Bytes())
-	if block == nil {
-		a.t.Fatalf("no root %d: %d %s", n, recorder.Code, recorder.Body)
-	}
-	root, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return root.Subject.CommonName
-}
-
-// bothTransports sends requests to the authority that they are for.
-type bothTransports []*authority
-
-// RoundTrip implements http.RoundTripper.
-func (b bothTransports) RoundTrip(request *http.Request) (*http.Response, error) {
-	for _, one := range b {
-		if strings.HasPrefix(request.URL.String(), one.URL+"/") {
-			return one.Client().Transport.RoundTrip(request)
-		}
-	}
-	return nil, fmt.Errorf("no authority for %s", request.URL)
-}
-
-// config returns the options of a resolver that uses the authority.
-func (a *authority) config() *static.ACME {
-	config := &static.ACME{}
-	config.SetDefaults()
-	config.CAServer = a.URL + wfe.DirectoryPath
-	config.Email = "operator@example.com"
-	config.KeyType = "EC256"
-	config.HTTPChallenge = &static.HTTPChallenge{EntryPoint: "web"}
-	return config
-}
-
-// suggest sets the renewal information of a certificate.
-func (a *authority) suggest(leaf *x509.Certificate, window string) {
-	a.t.Helper()
-	body, _ := json.Marshal(map[string]any{
-		"certificate": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})), "ariResponse": window,
-	})
-	recorder := httptest.NewRecorder()
-	request := httptest.NewRequest(http.MethodPost, "/set-renewal-info/", bytes.NewReader(body))
-	request.Header.Set("User-Agent", "test")
-	a.wfe.ManagementHandler().ServeHTTP(recorder, request)
-	if recorder.Code != http.StatusOK {
-		a.t.Fatalf("set-renewal-info: %d %s", recorder.Code, recorder.Body)
-	}
-}
-
-// newDNS serves all names as 127.0.0.1.
-func newDNS(t *testing.T) (*challtestsrv.ChallSrv, string) {
-	t.Helper()
-	address := freeAddress(t)
-	server, err := challtestsrv.New(challtestsrv.Config{
-		DNSAddrs: []string{address}, Log: stdlog.New(io.Discard, "", 0),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.SetDefaultDNSIPv4("127.0.0.1")
-	server.SetDefaultDNSIPv6("")
-	go server.Run()
-	t.Cleanup(server.Shutdown)
-	for range 100 {
-		if connection, err := net.Dial("tcp", address); err == nil {
-			_ = connection.Close()
-			return server, address
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("the DNS server does not listen")
-	return nil, ""
-}
-
-// freeAddress returns a loopback address with a port that was free for TCP and UDP.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(acmetest.Leak))
 }
 
 // replicas are Managers that share a storage, behind one address to which the authority sends its validations.
@@ -338,6 +111,15 @@ func (r *replicas) seed() {
 // ports returns the ports for HTTP-01 and TLS-ALPN-01.
 func (r *replicas) ports() (http, tls int) {
 	return r.http.Listener.Addr().(*net.TCPAddr).Port, r.tls.Addr().(*net.TCPAddr).Port
+}
+
+// newAuthority returns an authority that validates at the replicas, whose resolvers use it.
+func newAuthority(t *testing.T, r *replicas, options acmetest.Options) *acmetest.Authority {
+	t.Helper()
+	options.HTTPPort, options.TLSPort = r.ports()
+	authority := acmetest.New(t, options)
+	r.options.Transport = authority.Client().Transport
+	return authority
 }
 
 // pick returns the replicas in turn.

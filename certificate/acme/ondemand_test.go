@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -50,8 +51,8 @@ func TestOnDemand(t *testing.T) {
 	}))
 	defer ask.Close()
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{})
-	config := authority.config()
+	authority := newAuthority(t, group, acmetest.Options{})
+	config := authority.Config()
 	config.OnDemand = &static.OnDemand{
 		Ask: ask.URL + "/allowed?key=1", Patterns: []string{"*.tenants.example.com"}, Timeout: static.Duration(time.Minute),
 	}
@@ -77,7 +78,7 @@ func TestOnDemand(t *testing.T) {
 			t.Errorf("%s got the certificate of %q", name, got)
 		}
 	}
-	if orders := authority.accepted(); len(orders) != 2 {
+	if orders := authority.Orders(); len(orders) != 2 {
 		t.Errorf("orders %q", orders)
 	}
 	close(asked)
@@ -93,8 +94,8 @@ func TestOnDemand(t *testing.T) {
 // Without a router that names the resolver, and without an answer, nothing is ordered.
 func TestOnDemandFailsClosed(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{})
-	config := authority.config()
+	authority := newAuthority(t, group, acmetest.Options{})
+	config := authority.Config()
 	config.OnDemand = &static.OnDemand{Ask: "http://127.0.0.1:1/", Timeout: static.Duration(time.Second)}
 	one := group.one(config)
 	one.Want([]certificate.Demand{}, uncovered)
@@ -105,7 +106,7 @@ func TestOnDemandFailsClosed(t *testing.T) {
 	if got := shake(t, one, "a.example.com"); got != nil {
 		t.Errorf("without an answer: %q", got)
 	}
-	if n := authority.count("/order-plz"); n != 0 {
+	if n := authority.Requests("/order-plz"); n != 0 {
 		t.Errorf("%d orders", n)
 	}
 }
@@ -113,8 +114,8 @@ func TestOnDemandFailsClosed(t *testing.T) {
 // What is no challenge, or is requested at another host, is not found.
 func TestResponder(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{})
-	one := group.one(authority.config())
+	authority := newAuthority(t, group, acmetest.Options{})
+	one := group.one(authority.Config())
 	validating, release := make(chan string, 1), make(chan struct{})
 	group.http.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
