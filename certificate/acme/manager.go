@@ -160,6 +160,7 @@ func (m *Manager) notify() {
 
 // watch keeps the states of the resolvers up to date.
 func (s *sharedStorage) watch(ctx context.Context) {
+	logged := ""
 	for ctx.Err() == nil {
 		all := true
 		err := s.store.Watch(ctx, func(changes []storage.Change) {
@@ -178,7 +179,10 @@ func (s *sharedStorage) watch(ctx context.Context) {
 			for _, r := range s.resolvers {
 				r.setFault(fmt.Errorf("storage: %w", err))
 			}
-			s.logger.Error("the storage of certificates cannot be used; nothing is ordered", "error", err)
+			if logged != err.Error() {
+				logged = err.Error()
+				s.logger.Error("the storage of certificates cannot be used; nothing is ordered", "error", err)
+			}
 			_ = wait(ctx, reopenInterval)
 		}
 	}

@@ -1,0 +1,13 @@
+package certificates_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(harness.Main(m, goleak.IgnoreTopFunction(acmetest.Leak))) }
