@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"maps"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -10,8 +11,8 @@ import (
 // State is how everything stands at one moment. It is immutable.
 type State struct {
 	// State is what became of the providers' configurations. Its channel is closed when there is a State with a new
-	// generation, other verdicts, another readiness, or another status of a provider. A State that follows another
-	// without any of that shares its channel.
+	// generation, other verdicts, other origins, another readiness, or another status of a provider. A State that follows
+	// another without any of that shares its channel.
 	provider.State
 	// Generation counts activated tables; 0 means that none has been activated yet.
 	Generation uint64
@@ -100,8 +101,12 @@ func (s *State) SameProviders(other *State) bool {
 // brings reports whether the State differs from the one before.
 func (s *State) brings(before *State) bool {
 	return s.Generation != before.Generation || s.Ready != before.Ready || s.Settled != before.Settled ||
-		!sameList(s.Verdicts, before.Verdicts) || !sameList(s.Generations, before.Generations) || !s.SameProviders(before)
+		!sameList(s.Verdicts, before.Verdicts) || !sameList(s.Generations, before.Generations) || !s.SameProviders(before) ||
+		!maps.EqualFunc(s.Included, before.Included, sameOrigins)
 }
+
+// sameOrigins reports whether what two configurations declare comes from the same places.
+func sameOrigins(a, b *dynamic.Configuration) bool { return a == b || a.Origins.Same(b.Origins) }
 
 // sameList reports whether two lists that are replaced and never written to are one.
 func sameList[T any](a, b []T) bool {

@@ -45,6 +45,11 @@ func TestNewsOfWhatOthersWantToKnow(t *testing.T) {
 			{"a first configuration", func() { r.send("file", routers("a", "1")) }, true},
 			{"endpoints", func() { r.endpoints("file", "k") }, false},
 			{"the same configuration", func() { r.send("file", routers("a", "1")) }, false},
+			{"the same from another place", func() {
+				moved := routers("a", "1")
+				moved.Origins = moved.Origins.With(routerRef("a"), dynamic.Origin{File: "b"})
+				r.send("file", moved)
+			}, true},
 			{"another configuration", func() { r.send("file", routers("a", "2")) }, true},
 			{"a provider that becomes ready", func() { r.send("docker", routers("b", "1")); pass(time.Second) }, true},
 			{"a verdict", func() { r.send("file", routers("a", "bad")); pass(time.Second) }, true},

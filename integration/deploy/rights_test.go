@@ -73,7 +73,8 @@ func needed(cluster bool) []string {
 	for _, kind := range answered {
 		all = append(all, "patch "+kind+"/status.sluice.dev")
 	}
-	all = append(all, "patch ingresses/status.networking.k8s.io", "create events", "patch events")
+	all = append(all, "patch ingresses/status.networking.k8s.io", "patch virtualenvironments/status.env.alibaba.com",
+		"create events", "patch events")
 	slices.Sort(all)
 	return all
 }

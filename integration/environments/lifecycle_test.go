@@ -1,6 +1,7 @@
 package environments
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -163,9 +164,12 @@ func TestTwoObjects(t *testing.T) {
 	f.until("the next second", func() bool { return f.clock() > created })
 	f.Apply(other)
 	f.warned("another", "is not applied, since VirtualEnvironment shop/demo of the same namespace is older")
+	f.accepted("demo", "True Accepted")
+	f.accepted("another", "False ConflictingName")
 	f.expect("web", "dev.a", "web-dev-a")
 	f.Delete(virtualEnvironment("demo", likeKT))
 	f.becomes("web", "dev.a", "web-dev") // That header is none any more.
+	f.accepted("another", "True Accepted")
 	if f.Get("VirtualEnvironment", "shop/another") == nil {
 		t.Error("the second object is gone")
 	}
@@ -193,6 +197,45 @@ func (f *field) warned(name, message string) {
 	})
 }
 
+// accepted waits for the condition Accepted of a VirtualEnvironment with a status and a reason, about its present
+// specification.
+func (f *field) accepted(name, want string) {
+	f.t.Helper()
+	f.Until("VirtualEnvironment", "shop/"+name, "Accepted is "+want, func(object *unstructured.Unstructured) bool {
+		if object == nil {
+			return false
+		}
+		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+		if len(conditions) != 1 {
+			return false
+		}
+		one, _ := conditions[0].(map[string]any)
+		return one["type"] == "Accepted" && one["observedGeneration"] == object.GetGeneration() &&
+			fmt.Sprint(one["status"], " ", one["reason"]) == want
+	})
+}
+
+// TestTheDefinitionOfKTEnv has no status: Events and environments are the same, and nothing is told but to who looks
+// for it.
+func TestTheDefinitionOfKTEnv(t *testing.T) {
+	older, found := strings.CutSuffix(file(t, definition), "      subresources:\n        status: {}\n")
+	if !found {
+		t.Fatal("the definition does not end with its subresource")
+	}
+	f := prepare(t, false, older, namespace, virtualEnvironment("demo", likeKT), service("web"),
+		deployment("web", "dev", "1"), deployment("web", "dev.a", "1"))
+	f.Deployed("shop/web-dev-x")
+	f.becomes("web", "dev.a", "web-dev-a")
+	const alias = "aliases: [{name: x, pattern: '['}]"
+	f.Apply(virtualEnvironment("demo", strings.Replace(likeKT, "autoInject: true", alias, 1)))
+	f.warned("demo", "spec.envHeader.aliases[0] is left out")
+	const line = "the definition has no subresource status"
+	f.until("a line says why there is no status", func() bool { return strings.Contains(f.sluice.Log.String(), line) })
+	if n := strings.Count(f.sluice.Log.String(), line); n != 1 {
+		t.Errorf("%d lines say that there is no status", n)
+	}
+}
+
 // TestWrongObjects: what is wrong in an object is reported on it, and the rest applies.
 func TestWrongObjects(t *testing.T) {
 	f := prepare(t, true, namespace, virtualEnvironment("demo", likeKT), service("web"), deployment("web", "dev", "1"),
@@ -206,6 +249,7 @@ func TestWrongObjects(t *testing.T) {
 		`{name: x-alias}, {name: x-twice, pattern: "(@)(@)"}]}, envLabel: {name: virtual-env, defaultSubset: dev}}`))
 	f.warned("demo", "spec.envHeader.aliases[0] is left out")
 	f.warned("demo", "spec.envHeader.aliases[2] is left out")
+	f.accepted("demo", "True InvalidOption")
 	f.becomes("web", "dev.a", "web-dev-a")
 	request := f.web.Request("GET", "/", nil)
 	request.Host = "web"
@@ -220,6 +264,7 @@ func TestWrongObjects(t *testing.T) {
 	}
 	f.Apply(virtualEnvironment("demo", likeKT))
 	f.until("no verdict is left", func() bool { return len(f.sluice.Readiness().Verdicts) == 0 })
+	f.accepted("demo", "True Accepted")
 }
 
 // TestTheDefinitionComesLate and goes again, with its objects.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
@@ -85,16 +87,23 @@ func (c *cluster) endpoints(metrics Metrics) provider.Entry {
 
 // addReporter makes the reporter of the cluster.
 func (c *cluster) addReporter(options Options) (err error) {
-	reporting := report.Options{
-		Clients: c.Cluster, Logger: options.Logger, Metrics: options.Metrics, Addresses: c.addresses,
-		Providers: append(slices.Clone(c.readers), numbered(endpoint.Name, c.number)),
-		State:     func() provider.State { return options.State().Of(c.readers) }, Exists: c.exists,
-	}
-	if c.custom != nil {
-		reporting.Objects = c.custom
-	}
-	c.reporter, err = report.New(reporting)
+	providers := append(slices.Clone(c.readers), numbered(endpoint.Name, c.number))
+	c.reporter, err = report.New(report.Options{
+		Clients: c.Cluster, Logger: options.Logger, Metrics: options.Metrics, Addresses: c.addresses, Objects: c,
+		Providers: providers, State: func() provider.State { return options.State().Of(providers) }, Exists: c.exists,
+	})
 	return err
+}
+
+// Object implements report.Objects.
+func (c *cluster) Object(kind, namespace, name string) (metav1.Object, bool) {
+	switch {
+	case kind == virtualenvironment.Kind:
+		return c.policies.Object(namespace, name)
+	case c.custom != nil:
+		return c.custom.Object(kind, namespace, name)
+	}
+	return nil, false
 }
 
 // exists reports whether one of the providers reads an object.

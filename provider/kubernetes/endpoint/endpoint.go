@@ -36,8 +36,8 @@ const bareTime = 5 * time.Second
 // without them.
 const policyTime = 10 * time.Second
 
-// Provider sends the endpoints of one cluster. Its configuration declares nothing, and has the verdicts on the objects
-// that divide Services.
+// Provider sends the endpoints of one cluster. Its configuration declares nothing, and has the origins of the objects
+// that divide Services and the verdicts on them.
 type Provider struct {
 	cluster  *client.Cluster
 	scope    client.Scope
@@ -113,7 +113,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 	p.cache.again()
 	p.patient.Store(!p.cache.trusted())
 	sent := status{state: dynamic.StatePending}
-	var judged []dynamic.Verdict
+	judged := &dynamic.Configuration{}
 	patience := time.NewTimer(bareTime)
 	defer patience.Stop()
 	patience.Stop()
@@ -125,15 +125,15 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 		unread := p.followPolicies()
 		now := p.status(sent)
 		message := p.message(sent, now)
-		if verdicts := p.policies.Verdicts(unread); now.begun && !slices.Equal(verdicts, judged) {
-			message.Configuration = &dynamic.Configuration{Verdicts: verdicts}
+		if found := p.policies.Configuration(unread); now.begun && !sameFindings(found, judged) {
+			message.Configuration = found
 		}
 		if now != sent || len(message.Endpoints) > 0 || message.Configuration != nil {
 			select {
 			case messages <- message:
 				sent = now
 				if message.Configuration != nil {
-					judged = message.Configuration.Verdicts
+					judged = message.Configuration
 				}
 			case <-ctx.Done():
 				p.cache.undelivered(message.Endpoints)
@@ -154,6 +154,11 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 			}
 		}
 	}
+}
+
+// sameFindings reports whether two configurations that declare nothing say the same.
+func sameFindings(a, b *dynamic.Configuration) bool {
+	return slices.Equal(a.Verdicts, b.Verdicts) && a.Origins.Same(b.Origins)
 }
 
 // message returns what there is to say.

@@ -13,13 +13,13 @@ import (
 type Policies interface {
 	// Policy returns the policy of a namespace; nil if its Services are not divided.
 	Policy(namespace string) *virtualenvironment.Policy
-	// Notify has the function called with each namespace whose policy or verdicts change.
+	// Notify has the function called with each namespace whose policy, objects or verdicts change.
 	Notify(handle func(namespace string))
 	// Namespaces returns the namespaces with a policy.
 	Namespaces() []string
-	// Verdicts returns the verdicts on the objects that declare the policies, in their order. Unread says for namespaces
-	// why the labels of their pods are not known.
-	Verdicts(unread map[string]string) []dynamic.Verdict
+	// Configuration returns the origins of the objects that declare the policies, and the verdicts on them in their order.
+	// Unread says for namespaces why the labels of their pods are not known.
+	Configuration(unread map[string]string) *dynamic.Configuration
 	// Status is pending until the policies have been read.
 	Status() client.Status
 }
@@ -36,8 +36,10 @@ func (undivided) Notify(func(string)) {}
 // Namespaces returns none.
 func (undivided) Namespaces() []string { return nil }
 
-// Verdicts returns none.
-func (undivided) Verdicts(map[string]string) []dynamic.Verdict { return nil }
+// Configuration returns an empty one.
+func (undivided) Configuration(map[string]string) *dynamic.Configuration {
+	return &dynamic.Configuration{}
+}
 
 // Status is synced.
 func (undivided) Status() client.Status { return client.Status{State: dynamic.StateSynced} }

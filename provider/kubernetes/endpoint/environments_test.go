@@ -65,6 +65,9 @@ type divided struct {
 	mu       sync.Mutex
 	sets     map[string]string
 	verdicts []dynamic.Verdict
+	// origins are those of the last configuration, and configurations their number.
+	origins        map[string]dynamic.Resource
+	configurations int
 	// undivided counts messages in which the Service web is not divided.
 	undivided int
 }
@@ -105,7 +108,11 @@ func (d *divided) take(message dynamic.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if message.Configuration != nil {
-		d.verdicts = message.Configuration.Verdicts
+		d.verdicts, d.origins = message.Configuration.Verdicts, map[string]dynamic.Resource{}
+		d.configurations++
+		for ref, origin := range message.Configuration.Origins.All() {
+			d.origins[ref.Name] = *origin.Resource
+		}
 	}
 	for _, set := range message.Endpoints {
 		if delete(d.sets, set.Key); set.Deleted {
@@ -208,7 +215,15 @@ func TestAnInvalidVirtualEnvironmentKeepsItsLastPolicy(t *testing.T) {
 	server.Put(environmentKind, object("demo", 1,
 		virtualenvironment.Spec{EnvHeader: virtualenvironment.EnvHeader{Name: "a b"}}))
 	d.until("the object is invalid", func(_ map[string]string, tags []string, verdicts []dynamic.Verdict) bool {
-		return len(tags) == 1 && len(verdicts) == 1 && strings.Contains(verdicts[0].Reason, "the last valid one is in use")
+		return len(tags) == 1 && len(verdicts) == 1 && verdicts[0].Status == dynamic.Retained && !verdicts[0].Since.IsZero()
+	})
+	d.mu.Lock()
+	since := d.verdicts[0].Since
+	d.mu.Unlock()
+	server.Put(environmentKind, object("demo", 1,
+		virtualenvironment.Spec{EnvHeader: virtualenvironment.EnvHeader{Name: "c d"}}))
+	d.until("it is invalid otherwise", func(_ map[string]string, _ []string, verdicts []dynamic.Verdict) bool {
+		return len(verdicts) == 1 && strings.Contains(verdicts[0].Reason, "c d") && verdicts[0].Since.Equal(since)
 	})
 	found := d.environments.Environment("shop", "web", 80)
 	if found.Header != "x-mine" || len(found.Aliases) != 1 || found.Fallback != dynamic.FallbackAny {
@@ -269,4 +284,46 @@ func TestWithoutRightsToPods(t *testing.T) {
 	d.until("divided", func(_ map[string]string, tags []string, verdicts []dynamic.Verdict) bool {
 		return len(tags) == 1 && len(verdicts) == 0
 	})
+}
+
+// TestObjectsAreKnownByTheirOrigins also where nothing is wrong with them. A version that differs in its status alone
+// is no news, or each status that is written would lead to another look at all of them.
+func TestObjectsAreKnownByTheirOrigins(t *testing.T) {
+	t.Parallel()
+	server := clienttest.New(t)
+	server.Serve(podKind, "Pod")
+	server.Serve(environmentKind, virtualenvironment.Kind)
+	server.Put(services, service("web"))
+	server.Put(sliceKind, withPods("p1"))
+	demo := object("demo", 1, virtualenvironment.Spec{})
+	demo.Generation = 1
+	server.Put(environmentKind, demo)
+	d := divide(t, server)
+	known := func(generation int64) func(map[string]string, []string, []dynamic.Verdict) bool {
+		return func(map[string]string, []string, []dynamic.Verdict) bool {
+			of := d.origins["VirtualEnvironment.env.alibaba.com shop/demo"]
+			return len(d.origins) == 1 && of.UID == "demo" && of.Generation == generation &&
+				of.APIVersion == "env.alibaba.com/v1alpha2" && of.Kind == "VirtualEnvironment"
+		}
+	}
+	d.until("the object", known(1))
+	d.mu.Lock()
+	before := d.configurations
+	d.mu.Unlock()
+	demo.Status.ObservedGeneration = 1
+	server.Put(environmentKind, demo)
+	server.Put(podKind, podOf("p1", "dev"))
+	d.until("what comes after the status", func(_ map[string]string, tags []string, _ []dynamic.Verdict) bool {
+		return len(tags) == 1
+	})
+	demo.Generation = 2
+	server.Put(environmentKind, demo)
+	d.until("another generation", known(2))
+	d.mu.Lock()
+	if d.configurations != before+1 {
+		t.Errorf("%d configurations for a status and a generation, want one", d.configurations-before)
+	}
+	d.mu.Unlock()
+	server.Delete(environmentKind, "shop", "demo")
+	d.until("it is gone", func(map[string]string, []string, []dynamic.Verdict) bool { return len(d.origins) == 0 })
 }

@@ -2,9 +2,9 @@
 //
 // Input are verdicts and the state of the active table from the pipeline, and the Ingresses that Sluice serves. Output
 // are Kubernetes Events on every object with a verdict (events.go, event_writer.go), status conditions of the objects
-// of sluice.dev (status.go) and the load-balancer status of Ingresses (ingress_status.go). One elected instance writes
-// (leader.go); the others keep the same state and can take over at any time. Everything is written at a bounded rate,
-// and only where it differs from what the cluster has.
+// of sluice.dev and of VirtualEnvironments (status.go, status_kinds.go), and the load-balancer status of Ingresses
+// (ingress_status.go). One elected instance writes (leader.go); the others keep the same state and can take over at any
+// time. Everything is written at a bounded rate, and only where it differs from what the cluster has.
 //
 // Publish does not block. Writes without permission are logged once, retried, and affect nothing else.
 package report
@@ -32,10 +32,10 @@ type Clients interface {
 	REST(version schema.GroupVersion) (rest.Interface, error)
 }
 
-// Objects finds the objects of sluice.dev/v1alpha1 as the cluster has them now.
+// Objects finds the objects with status conditions as the cluster has them now.
 type Objects interface {
-	// Object returns a pointer to one of the types of package v1alpha1, with its status and metadata; false when it is not
-	// there. The object is shared and is not changed.
+	// Object returns a VirtualEnvironment, or a pointer to one of the types of package v1alpha1, with its status and
+	// metadata; false when it is not there. The object is shared and is not changed.
 	Object(kind, namespace, name string) (metav1.Object, bool)
 }
 

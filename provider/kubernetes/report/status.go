@@ -34,7 +34,7 @@ const (
 // reasonResolved is the reason of the condition ResolvedRefs when it is true.
 const reasonResolved = "ResolvedRefs"
 
-// status writes the status conditions of the objects of sluice.dev. It belongs to the goroutine of its run.
+// status writes the status conditions of objects. It belongs to the goroutine of its run.
 type status struct {
 	options     Options
 	permissions *permissionErrors
@@ -48,6 +48,8 @@ type status struct {
 	// refusal, since permissions are granted for those.
 	pausedUntil         time.Time
 	resourcePausedUntil map[namespacedResource]time.Time
+	// lacking are the resources whose definition has no status, each with the time to ask again.
+	lacking map[string]time.Time
 }
 
 // namespacedResource is a resource in a namespace.
@@ -64,6 +66,7 @@ func newStatus(options Options, permissions *permissionErrors) *status {
 func (s *status) run(ctx context.Context) {
 	s.last, s.judged, s.queue = provider.State{}, nil, nil
 	s.pausedUntil, s.resourcePausedUntil = time.Time{}, map[namespacedResource]time.Time{}
+	s.lacking = map[string]time.Time{}
 	compare := time.NewTicker(compareEvery)
 	defer compare.Stop()
 	timer := newAlarm()
@@ -159,8 +162,9 @@ func (s *status) write(ctx context.Context) (delay time.Duration) {
 // writeOne writes the status of one object if it differs.
 func (s *status) writeOne(ctx context.Context, wanted judgement, now time.Time) error {
 	resource := wanted.resource
-	at := namespacedResource{pluralOf(resource.Kind), resource.Namespace}
-	if at.resource == "" || now.Before(s.resourcePausedUntil[at]) {
+	kind, known := statusKindOf(&resource)
+	at := namespacedResource{kind.resource, resource.Namespace}
+	if !known || now.Before(s.resourcePausedUntil[at]) {
 		return nil
 	}
 	object, found := s.options.Objects.Object(resource.Kind, resource.Namespace, resource.Name)
@@ -171,13 +175,25 @@ func (s *status) writeOne(ctx context.Context, wanted judgement, now time.Time) 
 	if before == nil || before.ObservedGeneration > resource.Generation {
 		return nil
 	}
-	after, changed := wanted.apply(before, metav1.NewTime(now))
-	if !changed {
+	after, changed := wanted.apply(before, kind, metav1.NewTime(now))
+	if !changed || s.lacksStatus(ctx, kind, now) {
 		return nil
 	}
 	s.limit.AllowN(now, 1)
-	version := v1alpha1.GroupVersion(v1alpha1.GroupSluice)
-	client, err := s.options.Clients.REST(version)
+	err := s.patch(ctx, kind, object, after)
+	s.permissions.note("patch", at.resource+"/status."+kind.version.Group, at.namespace, err)
+	switch {
+	case apierrors.IsForbidden(err):
+		s.resourcePausedUntil[at] = now.Add(pauseAfterRefusal)
+	case apierrors.IsNotFound(err):
+		s.notFound(ctx, kind, now)
+	}
+	return err
+}
+
+// patch writes a status over the version of an object that is known.
+func (s *status) patch(ctx context.Context, kind statusKind, object metav1.Object, after v1alpha1.Status) error {
+	client, err := s.options.Clients.REST(kind.version)
 	if err != nil {
 		return err
 	}
@@ -186,15 +202,10 @@ func (s *status) writeOne(ctx context.Context, wanted judgement, now time.Time) 
 		"status":   after,
 	})
 	if err != nil {
-		return fmt.Errorf("status of %s %s/%s: %w", at.resource, at.namespace, resource.Name, err)
+		return fmt.Errorf("status of %s %s/%s: %w", kind.resource, object.GetNamespace(), object.GetName(), err)
 	}
-	err = client.Patch(types.MergePatchType).Namespace(at.namespace).Resource(at.resource).Name(resource.Name).
-		SubResource("status").Body(body).Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
-	s.permissions.note("patch", at.resource+"/status."+version.Group, at.namespace, err)
-	if apierrors.IsForbidden(err) {
-		s.resourcePausedUntil[at] = now.Add(pauseAfterRefusal)
-	}
-	return err
+	return client.Patch(types.MergePatchType).Namespace(object.GetNamespace()).Resource(kind.resource).
+		Name(object.GetName()).SubResource("status").Body(body).Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
 }
 
 // judgement is the content of the status of one object.
@@ -203,12 +214,14 @@ type judgement struct {
 	summary  summary
 }
 
-// judge returns the judgement of every object of sluice.dev in a settled state, by uid.
+// judge returns the judgement of every object with status conditions in a settled state, by uid.
 func judge(state provider.State) map[string]judgement {
-	own := v1alpha1.GroupVersion(v1alpha1.GroupSluice).String()
 	resources := map[string]*dynamic.Resource{}
 	see := func(resource *dynamic.Resource) bool {
-		if resource == nil || resource.APIVersion != own || resource.UID == "" {
+		if resource == nil || resource.UID == "" {
+			return false
+		}
+		if _, known := statusKindOf(resource); !known {
 			return false
 		}
 		if known := resources[resource.UID]; known == nil || known.Generation < resource.Generation {
@@ -234,9 +247,12 @@ func judge(state provider.State) map[string]judgement {
 	return judged
 }
 
-// apply returns the status with the conditions Accepted and ResolvedRefs, and whether it has changed. Conditions of
-// other types stay, and a condition whose status has not changed keeps its time of transition.
-func (j judgement) apply(before *v1alpha1.Status, now metav1.Time) (after v1alpha1.Status, changed bool) {
+// apply returns the status with the conditions of a kind, Accepted and, where it has references, ResolvedRefs, and
+// whether it has changed. Conditions of other types stay, and a condition whose status has not changed keeps its time
+// of transition.
+func (j judgement) apply(
+	before *v1alpha1.Status, kind statusKind, now metav1.Time,
+) (after v1alpha1.Status, changed bool) {
 	accepted := metav1.Condition{
 		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: string(j.summary.code),
 		Message: j.summary.message,
@@ -256,50 +272,15 @@ func (j judgement) apply(before *v1alpha1.Status, now metav1.Time) (after v1alph
 		Conditions:         slices.Clone(before.Conditions),
 	}
 	changed = before.ObservedGeneration != after.ObservedGeneration
-	for _, condition := range []metav1.Condition{accepted, resolved} {
+	conditions := []metav1.Condition{accepted, resolved}
+	if !kind.references {
+		conditions = conditions[:1]
+	}
+	for _, condition := range conditions {
 		condition.ObservedGeneration, condition.LastTransitionTime = j.resource.Generation, now
 		changed = meta.SetStatusCondition(&after.Conditions, condition) || changed
 	}
 	return after, changed
-}
-
-// statusOf returns the status of an object of sluice.dev; nil for anything else. Kinds that are not supported yet
-// (those for TCP and UDP) have no status subresource, only Events.
-func statusOf(object metav1.Object) *v1alpha1.Status {
-	switch typed := object.(type) {
-	case *v1alpha1.IngressRoute:
-		return &typed.Status
-	case *v1alpha1.Middleware:
-		return &typed.Status
-	case *v1alpha1.TraefikService:
-		return &typed.Status
-	case *v1alpha1.ServersTransport:
-		return &typed.Status
-	case *v1alpha1.TLSOption:
-		return &typed.Status
-	case *v1alpha1.TLSStore:
-		return &typed.Status
-	}
-	return nil
-}
-
-// pluralOf returns the resource of a kind of sluice.dev that has a status; empty for anything else.
-func pluralOf(kind string) string {
-	switch kind {
-	case v1alpha1.KindIngressRoute:
-		return v1alpha1.ResourceIngressRoutes
-	case v1alpha1.KindMiddleware:
-		return v1alpha1.ResourceMiddlewares
-	case v1alpha1.KindTraefikService:
-		return v1alpha1.ResourceTraefikServices
-	case v1alpha1.KindServersTransport:
-		return v1alpha1.ResourceServersTransports
-	case v1alpha1.KindTLSOption:
-		return v1alpha1.ResourceTLSOptions
-	case v1alpha1.KindTLSStore:
-		return v1alpha1.ResourceTLSStores
-	}
-	return ""
 }
 
 func compareResources(a, b *dynamic.Resource) int {

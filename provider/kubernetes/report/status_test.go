@@ -239,19 +239,3 @@ func TestStatusesAreWrittenAtABoundedRate(t *testing.T) {
 		}
 	})
 }
-
-// Every kind that has a status is written under its own resource.
-func TestEveryKindHasAStatus(t *testing.T) {
-	for kind, object := range map[string]metav1.Object{
-		v1alpha1.KindIngressRoute: &v1alpha1.IngressRoute{}, v1alpha1.KindMiddleware: &v1alpha1.Middleware{},
-		v1alpha1.KindTraefikService: &v1alpha1.TraefikService{}, v1alpha1.KindServersTransport: &v1alpha1.ServersTransport{},
-		v1alpha1.KindTLSOption: &v1alpha1.TLSOption{}, v1alpha1.KindTLSStore: &v1alpha1.TLSStore{},
-	} {
-		if statusOf(object) == nil || pluralOf(kind) == "" {
-			t.Errorf("%s has no status, or no resource", kind)
-		}
-	}
-	if statusOf(&v1alpha1.IngressRouteTCP{}) != nil || pluralOf(v1alpha1.KindIngressRouteTCP) != "" {
-		t.Error("a kind without the subresource has a status")
-	}
-}

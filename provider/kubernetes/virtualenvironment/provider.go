@@ -2,8 +2,8 @@
 // how the Services of a namespace are divided into environments by a label of their pods.
 //
 // Input are the objects; output is one Policy for each namespace that has any, and verdicts on the objects. The oldest
-// valid object of a namespace applies, and the others are reported; none is ever changed. Package endpoint divides
-// Services by the policies.
+// valid object of a namespace applies, and the others are reported; no specification is ever changed. Package endpoint
+// divides Services by the policies, and package report writes the verdicts to the objects.
 package virtualenvironment
 
 import (
@@ -11,10 +11,13 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
@@ -26,6 +29,8 @@ type Provider struct {
 	mu       sync.Mutex
 	objects  map[string]map[string]*declared // by namespace and name
 	policies map[string]*applied
+	// origins are those of all objects.
+	origins  immutable.Map[dynamic.Ref, dynamic.Origin]
 	handlers []func(namespace string)
 }
 
@@ -40,6 +45,8 @@ type applied struct {
 	policy   *Policy
 	object   *declared
 	verdicts []dynamic.Verdict
+	// since is when the object became invalid that applies with its last valid policy; zero if it is valid.
+	since time.Time
 }
 
 // New returns the provider of a scope of the cluster, and watches with the cluster. The cluster must have the types of
@@ -93,8 +100,8 @@ func (p *Provider) Applied() []string {
 	return names
 }
 
-// Notify has the function called with each namespace whose policy or verdicts change, and with those that have some
-// now. It must return at once.
+// Notify has the function called with each namespace whose policy, objects or verdicts change, and with those that have
+// some now. It must return at once.
 func (p *Provider) Notify(handle func(namespace string)) {
 	p.mu.Lock()
 	p.handlers = append(p.handlers, handle)
@@ -113,22 +120,40 @@ func (p *Provider) change(before, after *VirtualEnvironment) {
 	object := cmp.Or(after, before)
 	namespace := object.Namespace
 	p.mu.Lock()
-	if after != nil {
-		if p.objects[namespace] == nil {
-			p.objects[namespace] = map[string]*declared{}
-		}
-		p.objects[namespace][after.Name] = &declared{after, resourceOf(after)}
-	} else if delete(p.objects[namespace], before.Name); len(p.objects[namespace]) == 0 {
-		delete(p.objects, namespace)
-	}
-	last := p.policies[namespace]
+	origins, last := p.origins, p.policies[namespace]
+	p.put(object, after != nil)
 	now := p.apply(namespace)
-	handlers := p.handlers
+	moved, handlers := !origins.Same(p.origins), p.handlers
 	p.mu.Unlock()
-	if (last == nil) != (now == nil) || last != nil && !last.equal(now) {
+	if moved || (last == nil) != (now == nil) || last != nil && !last.equal(now) {
 		for _, handle := range handlers {
 			handle(namespace)
 		}
+	}
+}
+
+// put notes an object, or that it is gone. A version that differs in its status alone has the same resource. The caller
+// holds mu.
+func (p *Provider) put(object *VirtualEnvironment, exists bool) {
+	namespace, edit := object.Namespace, new(immutable.Edit)
+	ref := sourceOf(object).Ref()
+	if !exists {
+		p.origins.Delete(edit, ref)
+		if delete(p.objects[namespace], object.Name); len(p.objects[namespace]) == 0 {
+			delete(p.objects, namespace)
+		}
+		return
+	}
+	now := &declared{object, resourceOf(object)}
+	if before := p.objects[namespace][object.Name]; before != nil && *before.resource == *now.resource {
+		now.resource = before.resource
+	}
+	if p.objects[namespace] == nil {
+		p.objects[namespace] = map[string]*declared{}
+	}
+	p.objects[namespace][object.Name] = now
+	if origin := now.origin(); p.origins.Get(ref) != origin {
+		p.origins.Set(edit, ref, origin)
 	}
 }
 
@@ -150,8 +175,12 @@ func (p *Provider) apply(namespace string) *applied {
 				"is not applied, since "+Kind+" "+namespace+"/"+now.object.Name+" of the same namespace is older")
 			continue
 		case err != nil && last != nil && last.object != nil && last.object.Name == object.Name:
-			now.judge(object, dynamic.Degraded, dynamic.CodeInvalidOption, err.Error()+"; the last valid one is in use")
-			now.policy, now.object = last.policy, object
+			now.policy, now.object, now.since = last.policy, object, last.since
+			if now.since.IsZero() {
+				now.since = time.Now()
+			}
+			now.judge(object, dynamic.Retained, dynamic.CodeInvalidOption, err.Error())
+			now.verdicts[len(now.verdicts)-1].Since = now.since
 			continue
 		case err != nil:
 			now.judge(object, dynamic.Quarantined, dynamic.CodeInvalidOption, err.Error())
@@ -192,11 +221,17 @@ func (a *applied) judge(object *declared, status dynamic.Status, code dynamic.Co
 func verdictOn(
 	object *declared, status dynamic.Status, code dynamic.Code, reason string,
 ) dynamic.Verdict {
-	source := translation.Source{Kind: Kind + "." + Group, Namespace: object.Namespace, Name: object.Name}
 	return dynamic.Verdict{
-		Ref: source.Ref(), Status: status, Code: code, Reason: reason,
-		Origin: dynamic.Origin{Object: Kind + " " + object.Namespace + "/" + object.Name, Resource: object.resource},
+		Ref: sourceOf(object.VirtualEnvironment).Ref(), Status: status, Code: code, Reason: reason, Origin: object.origin(),
 	}
+}
+
+func (d *declared) origin() dynamic.Origin {
+	return dynamic.Origin{Object: Kind + " " + d.Namespace + "/" + d.Name, Resource: d.resource}
+}
+
+func sourceOf(object *VirtualEnvironment) translation.Source {
+	return translation.Source{Kind: Kind + "." + Group, Namespace: object.Namespace, Name: object.Name}
 }
 
 func resourceOf(object *VirtualEnvironment) *dynamic.Resource {
@@ -204,6 +239,12 @@ func resourceOf(object *VirtualEnvironment) *dynamic.Resource {
 		APIVersion: GroupVersion().String(), Kind: Kind, Namespace: object.Namespace, Name: object.Name,
 		UID: string(object.UID), Generation: object.Generation,
 	}
+}
+
+// Object returns an object as the cluster has it now, with its status; false when it is not there. The object is shared
+// and must not be changed.
+func (p *Provider) Object(namespace, name string) (metav1.Object, bool) {
+	return p.watched.Get(namespace, name)
 }
 
 // Exists reports whether the cluster has an object with its uid.
@@ -215,9 +256,9 @@ func (p *Provider) Exists(resource *dynamic.Resource) bool {
 	return ok && string(object.UID) == resource.UID
 }
 
-// Verdicts returns the verdicts on all objects, in their order. Unread says for namespaces why the labels of their pods
-// are not known, which is a verdict on the object that applies.
-func (p *Provider) Verdicts(unread map[string]string) []dynamic.Verdict {
+// Configuration returns the origins of all objects, and the verdicts on them in their order; it declares nothing.
+// Unread says for namespaces why the labels of their pods are not known, which is a verdict on the object that applies.
+func (p *Provider) Configuration(unread map[string]string) *dynamic.Configuration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []dynamic.Verdict
@@ -229,5 +270,5 @@ func (p *Provider) Verdicts(unread map[string]string) []dynamic.Verdict {
 				"the labels of pods are not known, so that no further Service is divided: "+reason))
 		}
 	}
-	return all
+	return &dynamic.Configuration{Origins: p.origins, Verdicts: all}
 }

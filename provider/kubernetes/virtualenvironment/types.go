@@ -4,6 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 )
 
 // The names of the API, which are those of KT-env.
@@ -33,6 +35,8 @@ type VirtualEnvironment struct {
 
 	// Spec is what the user declares.
 	Spec Spec `json:"spec"`
+	// Status is what became of it, with the condition Accepted. The definition of KT-env has none.
+	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
 // List is a list of VirtualEnvironments, of the kind VirtualEnvironmentList.
@@ -97,6 +101,7 @@ func (v *VirtualEnvironment) DeepCopyObject() runtime.Object {
 	out := *v
 	v.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	out.Spec.EnvHeader.Aliases = append([]Alias(nil), v.Spec.EnvHeader.Aliases...)
+	v.Status.DeepCopyInto(&out.Status)
 	return &out
 }
 

@@ -97,6 +97,12 @@
   verbs:
     - patch
 - apiGroups:
+    - env.alibaba.com
+  resources:
+    - virtualenvironments/status
+  verbs:
+    - patch
+- apiGroups:
     - ""
   resources:
     - events
