@@ -185,11 +185,17 @@ func (f *field) clock() int64 {
 // warned waits for an Event on a VirtualEnvironment.
 func (f *field) warned(name, message string) {
 	f.t.Helper()
+	f.told("VirtualEnvironment", name, message)
+}
+
+// told waits for an Event on an object of the namespace shop.
+func (f *field) told(kind, name, message string) {
+	f.t.Helper()
 	f.UntilAll("Event", "shop", "an Event on "+name+": "+message, func(events []*unstructured.Unstructured) bool {
 		for _, event := range events {
 			about, _, _ := unstructured.NestedStringMap(event.Object, "involvedObject")
 			text, _ := event.Object["message"].(string)
-			if about["kind"] == "VirtualEnvironment" && about["name"] == name && strings.Contains(text, message) {
+			if about["kind"] == kind && about["name"] == name && strings.Contains(text, message) {
 				return true
 			}
 		}
@@ -213,6 +219,17 @@ func (f *field) accepted(name, want string) {
 		return one["type"] == "Accepted" && one["observedGeneration"] == object.GetGeneration() &&
 			fmt.Sprint(one["status"], " ", one["reason"]) == want
 	})
+}
+
+// TestRulesOfServices: the annotation of KT-env on a Service is answered with an Event on it, and with another one when
+// it is gone.
+func TestRulesOfServices(t *testing.T) {
+	ruled := strings.Replace(service("web"), "metadata: {name: web, namespace: shop}",
+		`metadata: {name: web, namespace: shop, annotations: {kt-virtual-environment/rule: '{"timeout": "3s"}'}}`, 1)
+	f := prepare(t, true, namespace, virtualEnvironment("demo", likeKT), ruled, deployment("web", "dev", "1"))
+	f.told("Service", "web", "kt-virtual-environment/rule has no effect")
+	f.Apply(service("web"))
+	f.told("Service", "web", "everything that it declares is in use")
 }
 
 // TestTheDefinitionOfKTEnv has no status: Events and environments are the same, and nothing is told but to who looks

@@ -37,6 +37,7 @@ type cluster struct {
 	readers      []string
 	environments *endpoint.Environments
 	policies     *virtualenvironment.Provider
+	services     *endpoint.Provider
 	custom       *crd.Provider
 	ingresses    *ingress.Provider
 	addresses    *report.Addresses
@@ -79,10 +80,8 @@ func (c *cluster) endpoints(metrics Metrics) provider.Entry {
 		scope.Namespaces = c.namespaces
 	}
 	c.policies = virtualenvironment.New(c.Cluster, scope)
-	return provider.Entry{
-		Name:     numbered(endpoint.Name, c.number),
-		Provider: endpoint.New(c.Cluster, scope, c.policies, c.environments, metrics), Required: true,
-	}
+	c.services = endpoint.New(c.Cluster, scope, c.policies, c.environments, metrics)
+	return provider.Entry{Name: numbered(endpoint.Name, c.number), Provider: c.services, Required: true}
 }
 
 // addReporter makes the reporter of the cluster.
@@ -109,5 +108,5 @@ func (c *cluster) Object(kind, namespace, name string) (metav1.Object, bool) {
 // exists reports whether one of the providers reads an object.
 func (c *cluster) exists(resource *dynamic.Resource) bool {
 	return c.custom != nil && c.custom.Exists(resource) || c.ingresses != nil && c.ingresses.Exists(resource) ||
-		c.policies.Exists(resource)
+		c.policies.Exists(resource) || c.services.Exists(resource)
 }

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Services returns the resource of Services, with the fields for reaching them and Sluice's own annotations.
+// Services returns the resource of Services, with the fields for reaching them, Sluice's own annotations and
+// AnnotationRule.
 func Services() Resource[*corev1.Service] {
 	return Resource[*corev1.Service]{
 		GroupVersion: corev1.SchemeGroupVersion, Name: "services", Kind: "Service", Namespaced: true,

@@ -12,11 +12,21 @@ import (
 // lastApplied is the annotation in which kubectl keeps a copy of the whole object.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// stripService keeps the ports, how the Service is reached, and the annotations that configure Sluice.
+// AnnotationRule is the annotation of Services by which KT-env changed its routes. Sluice does not apply it, and says
+// so.
+const AnnotationRule = "kt-virtual-environment/rule"
+
+// stripService keeps the ports, how the Service is reached, the annotations that configure Sluice, and AnnotationRule.
 func stripService(service *corev1.Service) {
 	annotations := service.Annotations
 	stripMeta(&service.ObjectMeta)
 	service.Annotations = ownAnnotations(annotations)
+	if rule, ok := annotations[AnnotationRule]; ok {
+		if service.Annotations == nil {
+			service.Annotations = map[string]string{}
+		}
+		service.Annotations[AnnotationRule] = rule
+	}
 	service.Spec = corev1.ServiceSpec{
 		Type: service.Spec.Type, Ports: service.Spec.Ports, ExternalName: service.Spec.ExternalName,
 		ClusterIP: service.Spec.ClusterIP, ClusterIPs: service.Spec.ClusterIPs,

@@ -49,8 +49,12 @@ func TestStrip(t *testing.T) {
 	own := map[string]string{
 		lastApplied: "{}", "example.com/x": "y",
 		"traefik.ingress.kubernetes.io/service.sticky.cookie": "true", "sluice.dev/x": "1",
+		"kt-virtual-environment/rule": "{}", "kt-virtual-environment/hosts": "a",
 	}
-	ownKept := map[string]string{"traefik.ingress.kubernetes.io/service.sticky.cookie": "true", "sluice.dev/x": "1"}
+	ownKept := map[string]string{
+		"traefik.ingress.kubernetes.io/service.sticky.cookie": "true", "sluice.dev/x": "1",
+		"kt-virtual-environment/rule": "{}",
+	}
 	ports := []corev1.ServicePort{{Name: "http", Port: 80}}
 	addresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
 	zone, node, application := "z", "n", "http"

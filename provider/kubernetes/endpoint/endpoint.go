@@ -37,7 +37,7 @@ const bareTime = 5 * time.Second
 const policyTime = 10 * time.Second
 
 // Provider sends the endpoints of one cluster. Its configuration declares nothing, and has the origins of the objects
-// that divide Services and the verdicts on them.
+// that divide Services, the verdicts on them, and those on Services with a rule of KT-env.
 type Provider struct {
 	cluster  *client.Cluster
 	scope    client.Scope
@@ -125,7 +125,9 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 		unread := p.followPolicies()
 		now := p.status(sent)
 		message := p.message(sent, now)
-		if found := p.policies.Configuration(unread); now.begun && !sameFindings(found, judged) {
+		found := p.policies.Configuration(unread)
+		found.Verdicts = append(found.Verdicts, p.cache.ruleVerdicts(p.policies)...)
+		if now.begun && !sameFindings(found, judged) {
 			message.Configuration = found
 		}
 		if now != sent || len(message.Endpoints) > 0 || message.Configuration != nil {

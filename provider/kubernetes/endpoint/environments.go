@@ -17,8 +17,8 @@ type Policies interface {
 	Notify(handle func(namespace string))
 	// Namespaces returns the namespaces with a policy.
 	Namespaces() []string
-	// Configuration returns the origins of the objects that declare the policies, and the verdicts on them in their order.
-	// Unread says for namespaces why the labels of their pods are not known.
+	// Configuration returns a new one with the origins of the objects that declare the policies, and the verdicts on them
+	// in their order. Unread says for namespaces why the labels of their pods are not known.
 	Configuration(unread map[string]string) *dynamic.Configuration
 	// Status is pending until the policies have been read.
 	Status() client.Status

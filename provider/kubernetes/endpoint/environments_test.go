@@ -60,6 +60,7 @@ func object(name string, created int64, spec virtualenvironment.Spec) *virtualen
 type divided struct {
 	t            *testing.T
 	server       *clienttest.Server
+	provider     *endpoint.Provider
 	environments *endpoint.Environments
 
 	mu       sync.Mutex
@@ -80,7 +81,8 @@ func divide(t *testing.T, server *clienttest.Server) *divided {
 		t.Fatal(err)
 	}
 	d := &divided{t: t, server: server, environments: endpoint.NewEnvironments(), sets: map[string]string{}}
-	provider := endpoint.New(cluster, client.Scope{}, virtualenvironment.New(cluster, client.Scope{}), d.environments, nil)
+	d.provider = endpoint.New(cluster, client.Scope{}, virtualenvironment.New(cluster, client.Scope{}), d.environments,
+		nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -89,7 +91,7 @@ func divide(t *testing.T, server *clienttest.Server) *divided {
 		}
 	})
 	messages := make(chan dynamic.Message)
-	running.Go(func() { _ = provider.Provide(ctx, messages) })
+	running.Go(func() { _ = d.provider.Provide(ctx, messages) })
 	running.Go(func() {
 		for {
 			select {

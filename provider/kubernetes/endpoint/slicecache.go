@@ -44,6 +44,8 @@ type sliceCache struct {
 	whole   bool                   // everything is to be sent, changed or not
 	lost    []string               // keys whose deletion could not be delivered
 	pods    *podTags
+	// ruled are the Services with the annotation client.AnnotationRule, as verdicts name them.
+	ruled   map[reference]*dynamic.Resource
 	divided map[servicePort]*dynamic.Environment // since the last call of divisions
 	synced  bool
 }
@@ -74,7 +76,7 @@ type sent struct {
 func newSliceCache(source string, counters translation.Counters, changed func()) *sliceCache {
 	return &sliceCache{
 		source: source, pods: newPodTags(), counters: counters, changed: changed,
-		entries: map[reference]*entry{}, bare: map[reference]struct{}{},
+		entries: map[reference]*entry{}, bare: map[reference]struct{}{}, ruled: map[reference]*dynamic.Resource{},
 	}
 }
 
@@ -88,6 +90,7 @@ func (c *sliceCache) service(before, after *corev1.Service) {
 	c.note(of, kindService, func(one *entry) {
 		one.service = after
 		one.rename(names)
+		c.noteRule(of, after)
 	})
 	if len(names) > 0 {
 		time.AfterFunc(renameTime, func() { c.forgetNames(of) })
