@@ -21,6 +21,7 @@ func TestCheckFiles(t *testing.T) {
 		{"dynamic-json", "dynamic.yaml", "json"},
 		{"dynamic-github", "dynamic.yaml", "github"},
 		{"manifests", "manifests.yaml", "text"},
+		{"environments", "environments.yaml", "text"},
 		{"compose", "compose.yaml", "text"},
 		{"inspect", "inspect.json", "text"},
 	} {

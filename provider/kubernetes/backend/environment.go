@@ -57,6 +57,36 @@ func Divide(result *translation.Result, environments Environments) {
 	}
 }
 
+// CheckUndivided adds a verdict on the service that a valid reference has become, if requests go to the Service itself,
+// by nativeLB or nodePortLB, although it is divided: the tag has no effect on them.
+func CheckUndivided(
+	result *translation.Result, ref dynamic.Ref, reference Reference, options Options, services Services,
+	environments Environments,
+) {
+	service := services.Service(reference.Namespace, reference.Name)
+	if service == nil || environments == nil {
+		return
+	}
+	var how string
+	switch reference.targets(service, options) {
+	case clusterIP:
+		how = "nativeLB sends requests to its address"
+	case nodePorts:
+		how = "nodePortLB sends requests to its node ports"
+	case endpoints, externalName:
+		return
+	}
+	port, problem := findPort(service, reference.Port)
+	if problem != nil {
+		return
+	}
+	result.AddNeed(KindEnvironment, service.Namespace, service.Name)
+	if environments.Environment(service.Namespace, service.Name, port.Port) != nil {
+		result.Degrade(ref, dynamic.CodeIneffectiveOption, "Service "+nameOf(service)+" is divided into environments, and "+
+			how+", where any of its pods answers: the tag has no effect", false)
+	}
+}
+
 // splitKey takes the key of a Service's endpoint set apart.
 func splitKey(key string) (namespace, service string, port int32, ok bool) {
 	parts := strings.Split(key, "/")

@@ -88,25 +88,45 @@ func LoadBalancer(reference Reference, options Options, objects Objects) (*dynam
 	if problem != nil {
 		return balancer, problem
 	}
-	switch {
-	case service.Spec.Type == corev1.ServiceTypeExternalName:
+	switch reference.targets(service, options) {
+	case externalName:
 		problem = toExternalName(balancer, service, scheme, port, options)
-	case nativeLB(reference, options):
+	case clusterIP:
 		problem = toClusterIP(balancer, service, scheme, port)
-	case reference.NodePortLB && service.Spec.Type == corev1.ServiceTypeNodePort:
+	case nodePorts:
 		problem = toNodePorts(balancer, service, scheme, port, options, objects)
-	default:
+	case endpoints:
 		balancer.Scheme = scheme
 		balancer.EndpointSet = EndpointKey(options.Source, service.Namespace, service.Name, port.Port)
 	}
 	return balancer, problem
 }
 
-func nativeLB(reference Reference, options Options) bool {
-	if reference.NativeLB != nil {
-		return *reference.NativeLB
+// targets is where the requests of a reference go.
+type targets uint8
+
+const (
+	endpoints targets = iota
+	externalName
+	clusterIP
+	nodePorts
+)
+
+// targets returns where the requests of a reference to a Service go.
+func (r Reference) targets(service *corev1.Service, options Options) targets {
+	native := options.NativeLBByDefault
+	if r.NativeLB != nil {
+		native = *r.NativeLB
 	}
-	return options.NativeLBByDefault
+	switch {
+	case service.Spec.Type == corev1.ServiceTypeExternalName:
+		return externalName
+	case native:
+		return clusterIP
+	case r.NodePortLB && service.Spec.Type == corev1.ServiceTypeNodePort:
+		return nodePorts
+	}
+	return endpoints
 }
 
 // findPort finds a port of a Service by its number or its name.

@@ -47,7 +47,7 @@ func (t *translator) service(
 	if problem != nil {
 		return name, problem
 	}
-	declared, wrong := t.loadBalancer(result, namespace, spec)
+	declared, reference, wrong := t.loadBalancer(result, namespace, spec)
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
 	if before, _ := result.Objects[ref].(*dynamic.Service); before != nil {
 		if dynamic.Equal(before, declared) {
@@ -65,6 +65,8 @@ func (t *translator) service(
 	result.Put(ref, declared)
 	if wrong != nil {
 		result.Quarantine(ref, wrong.Code, wrong.Reason, wrong.Missing)
+	} else {
+		backend.CheckUndivided(result, ref, reference, t.backendOptions(), t.objects, t.environments)
 	}
 	return name, nil
 }
@@ -89,10 +91,10 @@ func (t *translator) traefikServiceName(from string, spec *v1alpha1.LoadBalancer
 // loadBalancer translates a reference to a Kubernetes Service. The service is never nil.
 func (t *translator) loadBalancer(
 	result *translation.Result, namespace string, spec *v1alpha1.LoadBalancerSpec,
-) (*dynamic.Service, *backend.Problem) {
-	declared := &dynamic.Service{}
+) (declared *dynamic.Service, reference backend.Reference, problem *backend.Problem) {
+	declared = &dynamic.Service{}
 	balancer, problem := t.balancer(namespace, spec)
-	reference := backend.Reference{
+	reference = backend.Reference{
 		Namespace: namespace, Name: spec.Name, Port: spec.Port, Scheme: spec.Scheme,
 		NativeLB: spec.NativeLB, NodePortLB: spec.NodePortLB, Balancer: balancer,
 	}
@@ -106,7 +108,7 @@ func (t *translator) loadBalancer(
 	if declared.Middlewares, denied = t.middlewares(namespace, spec.Middlewares); problem == nil {
 		problem = denied
 	}
-	return declared, problem
+	return declared, reference, problem
 }
 
 func (t *translator) backendOptions() backend.Options {

@@ -34,12 +34,13 @@ func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) 
 	service := &dynamic.Service{}
 	d.result.Put(ref, service)
 	refused := d.annotate(ref, service, &reference)
-	balancer, problem := backend.LoadBalancer(reference, backend.Options{
+	options := backend.Options{
 		Source:                    d.provider.source,
 		AllowExternalNameServices: d.provider.config.AllowExternalNameServices,
 		NativeLBByDefault:         d.provider.config.NativeLBByDefault,
 		NoNodes:                   d.provider.watches.nodes == nil,
-	}, &d.provider.watches)
+	}
+	balancer, problem := backend.LoadBalancer(reference, options, &d.provider.watches)
 	service.LoadBalancer = balancer
 	d.result.Needs = append(d.result.Needs, reference.Needs()...)
 	switch {
@@ -47,6 +48,8 @@ func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) 
 		d.result.Quarantine(ref, problem.Code, problem.Reason, problem.Missing)
 	case refused != nil:
 		d.result.Quarantine(ref, refused.Code, refused.Reason, false)
+	default:
+		backend.CheckUndivided(&d.result, ref, reference, options, &d.provider.watches, d.provider.environments)
 	}
 	return name
 }
