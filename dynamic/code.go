@@ -33,6 +33,9 @@ const (
 	CodeInvalidCertificate Code = "InvalidCertificate"
 	// CodeUnguarded is for a router that leads to the API without the authentication that api.requireAuth demands.
 	CodeUnguarded Code = "Unguarded"
+	// CodeUncoveredHeader is for a router whose middleware environment leaves a header in requests by which a service
+	// behind it selects, so that clients that may not choose can.
+	CodeUncoveredHeader Code = "UncoveredHeader"
 )
 
 // The codes of an object among others.

@@ -90,7 +90,7 @@ func managed(name string) string {
 
 func oneOf(name string, headers ...string) string {
 	for _, header := range headers {
-		if name == header || sameHeader(name, header) {
+		if name == header || SameHeader(name, header) {
 			return header
 		}
 	}
@@ -115,7 +115,7 @@ func RemoveHeader(h http.Header, names ...string) {
 	}
 	for given := range h {
 		for _, name := range names {
-			if sameHeader(given, name) {
+			if SameHeader(given, name) {
 				delete(h, given)
 				break
 			}
@@ -151,7 +151,7 @@ func disconnect(h http.Header, connection, names []string) {
 // spelling.
 func RemoveAliases(h http.Header, name string) {
 	for given := range h {
-		if given != name && sameHeader(given, name) {
+		if given != name && SameHeader(given, name) {
 			delete(h, given)
 		}
 	}
@@ -165,8 +165,8 @@ func AddHeader(h http.Header, name, value string) {
 	h[name] = append(values[:len(values):len(values)], value)
 }
 
-// sameHeader compares header names, ignoring case and "_" or "-".
-func sameHeader(a, b string) bool {
+// SameHeader reports whether header names are the same, ignoring case and "_" or "-".
+func SameHeader(a, b string) bool {
 	if len(a) != len(b) {
 		return false
 	}

@@ -55,6 +55,7 @@ func (c *Compiler) adopt(node *serviceNode, option string, child branch) error {
 	if child.node.err != nil {
 		return because(ref, child.node.err)
 	}
+	node.selects = node.selects || child.node.selects
 	if child.role != roleMirror { // Its response is discarded.
 		node.retains = node.retains || child.node.retains
 		node.access = node.access.beside(child.node.access)

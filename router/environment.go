@@ -45,6 +45,7 @@ func (c *Compiler) environment(node *serviceNode, config *dynamic.Environment) e
 		options.Any = node.children[len(node.children)-1].child()
 	}
 	node.environments = &environments{Environment: service.NewEnvironment(options), declared: config}
+	node.selects = true
 	node.serve(node.environments)
 	return nil
 }

@@ -161,6 +161,9 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 		node.err = c.guard(route, around, service, entrypoint, node)
 	}
 	if service != nil && node.err == nil {
+		if service.selects {
+			c.checkHeaders(node, c.choosers(around.names), service)
+		}
 		route.enable(around, own.resolve(around.steps), service)
 	}
 	priority := definition.Priority

@@ -23,6 +23,8 @@ type serviceNode struct {
 	children []branch
 	// environments selects among the children; nil for other kinds.
 	environments *environments
+	// selects says that it, or a service below it, selects by the environment.
+	selects bool
 	// cookies are the keys of the sticky cookies of the service and those below it.
 	cookies []cookieKey
 	// access says whether it, or a service below it, shows the configuration, and what middlewares on the way there do
