@@ -1,6 +1,6 @@
 // Package certificate holds the server side of TLS: certificates by SNI, TLS options and session tickets.
 //
-// A Set is an immutable choice of certificates, read from the section tls of the dynamic configuration (paths or inline
-// PEM). Options yield the *tls.Config of a handshake. Tickets hold the keys of session tickets. Connection stores the
-// options under which a client was accepted. Package acme obtains certificates.
+// A Set is an immutable choice of certificates, read from the section tls of the dynamic configuration (paths or
+// inline PEM). Options yield the *tls.Config of a handshake. Tickets hold the keys of session tickets. Connection
+// stores the options under which a client was accepted. Package acme obtains certificates.
 package certificate

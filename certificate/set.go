@@ -26,8 +26,8 @@ type Entry struct {
 	EntryPoints []string
 	// Resolver is the name of the resolver that has obtained the certificate; empty for a configured one.
 	Resolver string
-	// Obtained, in place of Certificate, makes the default certificate of one that a resolver has obtained, if there is one
-	// among the entries.
+	// Obtained, in place of Certificate, makes the default certificate of one that a resolver has obtained, if there is
+	// one among the entries.
 	Obtained *Obtained
 	// FilesRevision identifies the contents of the files that Certificate names: with the same one the files are not read
 	// again. 0 means that it is not known.
@@ -83,8 +83,8 @@ func emptySet(shared *Set) *Set {
 	}
 }
 
-// NewSet reads the certificates of entries. Unusable ones are reported as Problems and left out. Unchanged certificates
-// and the generated default are taken over from previous, which may be nil.
+// NewSet reads the certificates of entries. Unusable ones are reported as Problems and left out. Unchanged
+// certificates and the generated default are taken over from previous, which may be nil.
 func NewSet(entries []Entry, previous *Set) (*Set, []Problem) {
 	now := time.Now()
 	b := builder{set: emptySet(nil), previous: previous, now: now}
@@ -136,8 +136,8 @@ func (s *Set) Get(hello *tls.ClientHelloInfo, strict bool) *tls.Certificate {
 // Covers reports whether a certificate names a host, which may be a wildcard of one label, such as *.example.com.
 func (s *Set) Covers(host string) bool { return len(s.lookup(host)) > 0 }
 
-// Configures reports whether a configured certificate, rather than one that a resolver has obtained, names a host, on all
-// entrypoints, and is valid.
+// Configures reports whether a configured certificate, rather than one that a resolver has obtained, names a host, on
+// all entrypoints, and is valid.
 func (s *Set) Configures(host string) bool {
 	now := time.Now()
 	for _, c := range s.lookup(host) {

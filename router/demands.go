@@ -8,8 +8,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// need notes what a router needs of a resolver: a certificate for each of tls.domains, or else one for the hosts of its
-// rule.
+// need notes what a router needs of a resolver: a certificate for each of tls.domains, or else one for the hosts of
+// its rule.
 func (c *Compiler) need(ref dynamic.Ref, config *dynamic.RouterTLS, hosts []string, node *routerNode) {
 	if config.CertResolver == "" {
 		return

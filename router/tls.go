@@ -284,7 +284,8 @@ func (t *tlsObjects) chooseFallbacks(from source) {
 	}
 }
 
-// resolverOf returns the resolver that has obtained a certificate, by the qualified name of that; empty for another one.
+// resolverOf returns the resolver that has obtained a certificate, by the qualified name of that; empty for another
+// one.
 func resolverOf(name string) string {
 	resolver, _ := strings.CutSuffix(providerOf(name), ResolverSuffix)
 	if resolver == providerOf(name) {

@@ -121,7 +121,7 @@ func (l *loader) acme(a *ACME, at ...string) {
 	if a.Storage == "" {
 		l.fail("is missing, expected a file such as acme.json", option("storage")...)
 	}
-	if !slices.Contains(keyTypes(), a.KeyType) {
+	if a.KeyType != "" && !slices.Contains(keyTypes(), a.KeyType) {
 		l.warn(fmt.Sprintf("%s is none of %s: RSA4096 is used", shorten(a.KeyType), strings.Join(keyTypes(), ", ")),
 			option("keyType")...)
 	}

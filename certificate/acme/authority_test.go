@@ -84,7 +84,8 @@ func TestAccountKey(t *testing.T) {
 func TestOneHundredNamesAreInOneCertificate(t *testing.T) {
 	group := newReplicas(t)
 	authority := newAuthority(t, group, acmetest.Options{
-		AlwaysValid: true, Profiles: map[string]ca.Profile{"named": {ValidityPeriod: 90 * 24 * 3600, PromoteCommonName: true}},
+		AlwaysValid: true,
+		Profiles:    map[string]ca.Profile{"named": {ValidityPeriod: 90 * 24 * 3600, PromoteCommonName: true}},
 	})
 	replica := group.one(authority.Config())
 	var names []string
@@ -260,7 +261,9 @@ func TestRestartsCostNoOrder(t *testing.T) {
 	replica.Want(demands, uncovered)
 	replica.await(t, "le", "a.example.com")
 	eventually(t, func() bool {
-		return slices.ContainsFunc(replica.Verdicts(), func(v dynamic.Verdict) bool { return strings.Contains(v.Reason, "rejectedIdentifier") })
+		return slices.ContainsFunc(replica.Verdicts(), func(v dynamic.Verdict) bool {
+			return strings.Contains(v.Reason, "rejectedIdentifier")
+		})
 	}, func() string { return fmt.Sprint(replica.Verdicts()) })
 	group.stop(replica)
 	group.amend(t, func(schedule map[string]any) {
@@ -272,7 +275,7 @@ func TestRestartsCostNoOrder(t *testing.T) {
 	for range 1000 {
 		replica := group.one(authority.Config())
 		replica.Want(demands, uncovered)
-		eventually(t, func() bool { return replica.leaf("le", "a.example.com") != nil }, func() string { return "no certificate" })
+		replica.await(t, "le", "a.example.com")
 		group.stop(replica)
 	}
 	if after := authority.Requests("/order-plz"); after != before {

@@ -63,13 +63,14 @@ func newDirect(t *testing.T, life time.Duration) *direct {
 	t.Setenv("PEBBLE_WFE_NONCEREJECT", "0")
 	t.Setenv("PEBBLE_AUTHZREUSE", "0")
 	logger, store := stdlog.New(io.Discard, "", 0), db.NewMemoryStore()
-	authority := ca.New(logger, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"only": {ValidityPeriod: uint64(life.Seconds())}})
+	profiles := map[string]ca.Profile{"only": {ValidityPeriod: uint64(life.Seconds())}}
+	authority := ca.New(logger, store, "", "ecdsa", 0, 1, profiles)
 	front := wfe.New(logger, store, va.New(logger, 80, 443, false, "", store), authority, nil, false, false, 0, 0)
 	return &direct{handler: front.Handler()}
 }
 
-// An authority that is away for a day is asked ever less often, and the operator sees it. When it is back, certificates
-// are renewed before they end, in good time, and the authority's window is not needed for it.
+// An authority that is away for a day is asked ever less often, and the operator sees it. When it is back,
+// certificates are renewed before they end, in good time, and the authority's window is not needed for it.
 func TestAuthorityAwayForADay(t *testing.T) {
 	authority := newDirect(t, 6*24*time.Hour)
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +80,8 @@ func TestAuthorityAwayForADay(t *testing.T) {
 		config.HTTPChallenge = &static.HTTPChallenge{EntryPoint: "web"}
 		memory := storagetest.NewMemory()
 		manager := acme.New(acme.Options{
-			Resolvers: map[string]*static.ACME{"le": config}, Transport: authority, Logger: testLogger{t}, Metrics: noMetrics{},
+			Resolvers: map[string]*static.ACME{"le": config}, Transport: authority,
+			Logger: testLogger{t}, Metrics: noMetrics{},
 			Open: func(string) (storage.Store, error) { return memory, nil },
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -93,19 +95,21 @@ func TestAuthorityAwayForADay(t *testing.T) {
 			})
 		}
 		manager.Want(demands, uncovered)
-		time.Sleep(time.Minute)
+		pause(time.Minute)
 		states(t, manager, map[string]int{"valid": 20})
 
 		// It goes away before the renewals are due, and stays away for a day when they are.
-		time.Sleep(4*24*time.Hour - time.Hour)
+		pause(4*24*time.Hour - time.Hour)
 		authority.away.Store(true)
 		before := authority.requests.Load()
-		time.Sleep(24 * time.Hour)
+		pause(24 * time.Hour)
 		if asked := authority.requests.Load() - before; asked > 150 {
 			t.Errorf("%d requests in a day", asked)
 		}
 		reasons := fmt.Sprint(manager.Verdicts())
-		for _, part := range []string{"the certificate for n", "connection refused", "is not renewed, and ends on", "next attempt at"} {
+		for _, part := range []string{
+			"the certificate for n", "connection refused", "is not renewed, and ends on", "next attempt at",
+		} {
 			if !strings.Contains(reasons, part) {
 				t.Errorf("the verdicts lack %q: %.300s", part, reasons)
 			}
@@ -116,7 +120,7 @@ func TestAuthorityAwayForADay(t *testing.T) {
 			}
 		}
 		authority.away.Store(false)
-		time.Sleep(7 * time.Hour)
+		pause(7 * time.Hour)
 		states(t, manager, map[string]int{"valid": 20})
 		if n := len(manager.Verdicts()); n > 0 {
 			t.Errorf("%d verdicts", n)
@@ -126,8 +130,11 @@ func TestAuthorityAwayForADay(t *testing.T) {
 	})
 }
 
+// pause lets time pass in a bubble of synctest.
+func pause(d time.Duration) { <-time.NewTimer(d).C }
+
 // states checks how many certificates are in each state.
-func states(t *testing.T, manager *acme.Manager, want map[string]int) {
+func states(t *testing.T, manager *acme.Resolvers, want map[string]int) {
 	t.Helper()
 	got := map[string]int{}
 	for _, one := range manager.Status()[0].Certificates {

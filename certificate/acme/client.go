@@ -124,11 +124,7 @@ type retryAfter struct {
 
 // RoundTrip sends a request.
 func (r *retryAfter) RoundTrip(request *http.Request) (*http.Response, error) {
-	next := r.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	response, err := next.RoundTrip(request)
+	response, err := r.next.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
@@ -179,8 +175,8 @@ func isProblem(err error, types ...string) bool {
 	return false
 }
 
-// blamesAuthority reports whether an error says nothing about the names of an order: the authority is not reachable, or
-// refuses the account.
+// blamesAuthority reports whether an error says nothing about the names of an order: the authority is not reachable,
+// or refuses the account.
 func blamesAuthority(err error) bool {
 	var account *accountError
 	if errors.As(err, &account) {

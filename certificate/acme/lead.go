@@ -126,7 +126,8 @@ func (l *leader) step(ctx context.Context, now time.Time) time.Time {
 // resolverSchedule is the ID of the schedule of the resolver itself, which waits while the authority fails.
 const resolverSchedule = ""
 
-// start begins an order, unless enough are under way, the authority is being tried, or another one has one of the names.
+// start begins an order, unless enough are under way, the authority is being tried, or another one has one of the
+// names.
 func (l *leader) start(ctx context.Context, one job) bool {
 	limit := maxParallel
 	if l.state.schedule(resolverSchedule).Failures > 0 {
@@ -298,7 +299,8 @@ func (l *leader) recheck(ctx context.Context, now time.Time, p planned) time.Tim
 	return next
 }
 
-// cleanUnused deletes what is not needed: certificates that ended long ago, and schedules of names that are not wanted.
+// cleanUnused deletes what is not needed: certificates that ended long ago, and schedules of names that are not
+// wanted.
 func (l *leader) cleanUnused(ctx context.Context, now time.Time, p planned) {
 	wanted := map[string]bool{resolverSchedule: true}
 	for _, one := range p.jobs {

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(acmetest.Leak))
 }
 
-// replicas are Managers that share a storage, behind one address to which the authority sends its validations.
+// replicas have Resolvers that share a storage, behind one address to which the authority sends its validations.
 type replicas struct {
 	t        *testing.T
 	storage  storage.Store
@@ -49,9 +49,9 @@ type replicas struct {
 	validated map[*replica]int
 }
 
-// replica is a running Manager.
+// replica is one of them.
 type replica struct {
-	*acme.Manager
+	*acme.Resolvers
 	cancel context.CancelFunc
 	done   chan struct{}
 	mutex  sync.Mutex
@@ -70,7 +70,7 @@ func newReplicas(t *testing.T) *replicas {
 	}))
 	t.Cleanup(r.http.Close)
 	var err error
-	if r.tls, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if r.tls, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
 	var handshakes sync.WaitGroup
@@ -148,7 +148,7 @@ func (r *replicas) start(resolvers map[string]*static.ACME) *replica {
 	}
 	one := &replica{done: make(chan struct{}), certificates: map[string][]*dynamic.CertificateEntry{}}
 	options.Open = func(string) (storage.Store, error) { return observedLead{r.storage, r, one}, nil }
-	one.Manager = acme.New(options)
+	one.Resolvers = acme.New(options)
 	ctx, cancel := context.WithCancel(context.Background())
 	one.cancel = cancel
 	messages := make(chan dynamic.Message)
@@ -297,7 +297,9 @@ func (r *replica) await(t *testing.T, resolver, name string) *x509.Certificate {
 // eventually waits for a condition.
 func eventually(t *testing.T, condition func() bool, message func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-ticker.C {
 		if condition() {
 			return
 		}

@@ -32,7 +32,7 @@ var errRefused = errors.New("the name is not allowed")
 
 // asker decides which names that clients ask for get a certificate (the option onDemand).
 type asker struct {
-	manager   *Manager
+	manager   *Resolvers
 	client    *http.Client
 	waiting   chan struct{}
 	questions chan struct{}
@@ -49,7 +49,7 @@ type question struct {
 	err  error
 }
 
-func newAsker(m *Manager) *asker {
+func newAsker(m *Resolvers) *asker {
 	return &asker{
 		manager: m, client: &http.Client{Timeout: askTimeout, CheckRedirect: noRedirect},
 		waiting: make(chan struct{}, maxWaiting), questions: make(chan struct{}, maxQuestions),
@@ -73,7 +73,7 @@ func (a *asker) want(byResolver map[string][]certificate.Demand) {
 
 // Get returns a certificate for a name that none covers: it notes that a client has asked for it, and where the option
 // onDemand allows the name, it orders one and waits for it. It returns nil if there is none in time.
-func (m *Manager) Get(hello *tls.ClientHelloInfo) *tls.Certificate {
+func (m *Resolvers) Get(hello *tls.ClientHelloInfo) *tls.Certificate {
 	name, err := normalizeName(hello.ServerName)
 	if err != nil || strings.HasPrefix(name, "*") {
 		return nil

@@ -38,8 +38,8 @@ func shake(t *testing.T, one *replica, name string) []string {
 	return connection.ConnectionState().PeerCertificates[0].DNSNames
 }
 
-// A name that the decision allows gets its certificate in the handshake, one order for all that ask at a time, on every
-// replica; another name gets none and costs no order.
+// A name that the decision allows gets its certificate in the handshake, one order for all that ask at a time, on
+// every replica; another name gets none and costs no order.
 func TestOnDemand(t *testing.T) {
 	asked := make(chan string, 100)
 	ask := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +73,9 @@ func TestOnDemand(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	for _, name := range []string{"stranger.example.net", "a.b.tenants.example.com", "localhost", "*.tenants.example.com", "192.0.2.1"} {
+	for _, name := range []string{
+		"stranger.example.net", "a.b.tenants.example.com", "localhost", "*.tenants.example.com", "192.0.2.1",
+	} {
 		if got := shake(t, replicas[0], name); got != nil {
 			t.Errorf("%s got the certificate of %q", name, got)
 		}
@@ -129,7 +131,7 @@ func TestResponder(t *testing.T) {
 	path := <-validating
 	request := func(method, host, path string) int {
 		recorder := httptest.NewRecorder()
-		r := httptest.NewRequest(method, "http://"+host+path, nil)
+		r := httptest.NewRequestWithContext(t.Context(), method, "http://"+host+path, nil)
 		one.ServeHTTP(recorder, r)
 		return recorder.Code
 	}

@@ -54,8 +54,8 @@ func (p *pace) take(now time.Time) {
 	}
 }
 
-// limited reports whether an error is about a limit of the account, rather than of one certificate: several orders in a
-// row were refused for it.
+// limited reports whether an error is about a limit of the account, rather than of one certificate: several orders in
+// a row were refused for it.
 func (p *pace) limited(err error) bool {
 	if !isProblem(err, acme.ProblemTypeRateLimited) {
 		p.consecutive = 0

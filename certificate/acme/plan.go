@@ -60,9 +60,9 @@ type planner struct {
 }
 
 // plan decides which orders are needed. A name is ordered once: not if a certificate of another source covers it, if a
-// certificate that is not due does, or if another order has it. The certificate whose names are exactly those of a need
-// is renewed, and so is any other in use whose names are all still needed. The plan depends only on its input, so that
-// all replicas make the same one.
+// certificate that is not due does, or if another order has it. The certificate whose names are exactly those of a
+// need is renewed, and so is any other in use whose names are all still needed. The plan depends only on its input, so
+// that all replicas make the same one.
 func plan(in input) planned {
 	p := &planner{
 		input: in, out: planned{inUse: map[string]*held{}}, byID: map[string]*held{}, exact: map[string][]*held{},

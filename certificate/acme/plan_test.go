@@ -63,7 +63,10 @@ func TestPlan(t *testing.T) {
 		{"one name of two", sets(set("a.x.com", "b.x.com")), []*held{stored(0.9, "a.x.com")}, sets(set("b.x.com"))},
 		{"under a wildcard that is there", sets(set("a.x.com")), []*held{stored(0.9, "*.x.com")}, nil},
 		{"under a wildcard that is ordered", sets(set("a.x.com"), set("*.x.com")), nil, sets(set("*.x.com"))},
-		{"of another set that is ordered", sets(set("a.x.com"), set("a.x.com", "b.x.com")), nil, sets(set("a.x.com", "b.x.com"))},
+		{
+			"of another set that is ordered", sets(set("a.x.com"), set("a.x.com", "b.x.com")), nil,
+			sets(set("a.x.com", "b.x.com")),
+		},
 		{
 			"a larger one is due, and wanted", sets(set("a.x.com"), set("b.x.com")),
 			[]*held{stored(0.2, "a.x.com", "b.x.com")},
@@ -74,9 +77,15 @@ func TestPlan(t *testing.T) {
 			[]*held{stored(0.2, "a.x.com", "b.x.com")},
 			sets(set("a.x.com")),
 		},
-		{"a larger one is not due, and a name is gone", sets(set("a.x.com")), []*held{stored(0.9, "a.x.com", "b.x.com")}, nil},
+		{
+			"a larger one is not due, and a name is gone", sets(set("a.x.com")), []*held{stored(0.9, "a.x.com", "b.x.com")}, nil,
+		},
 		{"one that no router needs", nil, []*held{stored(0.2, "a.x.com")}, nil},
-		{"a wildcard does not cover two labels", sets(set("a.b.x.com")), []*held{stored(0.9, "*.x.com")}, sets(set("a.b.x.com"))},
+		{
+			"a wildcard does not cover two labels", sets(set("a.b.x.com")),
+			[]*held{stored(0.9, "*.x.com")},
+			sets(set("a.b.x.com")),
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := plan(planInput(test.needs, test.has...)).due()
@@ -87,8 +96,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Whatever is needed and whatever there is: a new order has no name that another order has, and every name that is needed
-// is covered or ordered. Once what is ordered is there, nothing more is.
+// Whatever is needed and whatever there is: a new order has no name that another order has, and every name that is
+// needed is covered or ordered. Once what is ordered is there, nothing more is.
 func TestPlanCoversEachNameOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func() []string {
@@ -112,7 +121,8 @@ func TestPlanCoversEachNameOnce(t *testing.T) {
 		}
 		var has []*held
 		for range random.IntN(5) {
-			if c := stored(random.Float64()*1.2-0.1, pick()...); !slices.ContainsFunc(has, func(o *held) bool { return o.id == c.id }) {
+			c := stored(random.Float64()*1.2-0.1, pick()...)
+			if !slices.ContainsFunc(has, func(other *held) bool { return other.id == c.id }) {
 				has = append(has, c)
 			}
 		}
@@ -125,7 +135,9 @@ func TestPlanCoversEachNameOnce(t *testing.T) {
 		after := in
 		after.certificates = slices.Clone(has)
 		for _, names := range jobs {
-			after.certificates = slices.DeleteFunc(after.certificates, func(c *held) bool { return c.id == storage.CertificateID(names) })
+			after.certificates = slices.DeleteFunc(after.certificates, func(c *held) bool {
+				return c.id == storage.CertificateID(names)
+			})
 			after.certificates = append(after.certificates, stored(1, names...))
 		}
 		if more := plan(after).due(); len(more) > 0 {
@@ -154,7 +166,8 @@ func check(t *testing.T, in input, p planned) {
 		for _, name := range n.names {
 			covered := in.covered(name) || ordered[name] > 0 || ordered[wildcardOf(name)] > 0 ||
 				slices.ContainsFunc(in.certificates, func(c *held) bool {
-					return in.now.Before(c.leaf.NotAfter) && slices.ContainsFunc(c.names, func(p string) bool { return coversName(p, name) })
+					names := func(pattern string) bool { return coversName(pattern, name) }
+					return in.now.Before(c.leaf.NotAfter) && slices.ContainsFunc(c.names, names)
 				})
 			if !covered {
 				t.Fatalf("%s is neither covered nor ordered: %q", name, jobs)

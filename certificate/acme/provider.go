@@ -21,7 +21,7 @@ const (
 type certificates struct{ *resolver }
 
 // Provider returns the provider of the certificates of a resolver, or nil if it cannot work as it is configured.
-func (m *Manager) Provider(name string) *certificates {
+func (m *Resolvers) Provider(name string) *certificates {
 	if r := m.resolvers[name]; r != nil {
 		return &certificates{r}
 	}
@@ -45,9 +45,7 @@ func (c *certificates) Provide(ctx context.Context, messages chan<- dynamic.Mess
 			case <-ctx.Done():
 				return nil
 			}
-			if wait(ctx, sendInterval) != nil {
-				return nil
-			}
+			_ = wait(ctx, sendInterval) // The end of ctx is seen below.
 		}
 		select {
 		case <-next:

@@ -17,7 +17,7 @@ const ChallengePath = "/.well-known/acme-challenge/"
 const maxToken = 128
 
 // ServeHTTP answers HTTP-01 challenges; what is none gets 404.
-func (m *Manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *Resolvers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, isChallenge := strings.CutPrefix(r.URL.Path, ChallengePath)
 	if !isChallenge || !isToken(token) || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.NotFound(w, r)
@@ -44,7 +44,7 @@ func isToken(text string) bool {
 }
 
 // find returns a challenge of any resolver.
-func (m *Manager) find(ctx context.Context, id string) (*presented, bool) {
+func (m *Resolvers) find(ctx context.Context, id string) (*presented, bool) {
 	for _, r := range m.resolvers {
 		if found, ok := r.state.challenge(id); ok {
 			return found, true
@@ -64,7 +64,7 @@ func (m *Manager) find(ctx context.Context, id string) (*presented, bool) {
 
 // Validates reports whether a handshake that offers these protocols validates a name by TLS-ALPN-01 (RFC 8737, section
 // 3): acme-tls/1 is the only one. It is false without a resolver that uses that challenge.
-func (m *Manager) Validates(protocols []string) bool {
+func (m *Resolvers) Validates(protocols []string) bool {
 	if len(protocols) != 1 || protocols[0] != acmeTLS {
 		return false
 	}
@@ -81,7 +81,7 @@ const acmeTLS = "acme-tls/1"
 
 // ChallengeConfig returns the configuration of handshakes that validate a name by TLS-ALPN-01. A handshake for a name
 // that is not being validated fails.
-func (m *Manager) ChallengeConfig() *tls.Config {
+func (m *Resolvers) ChallengeConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{acmeTLS}, SessionTicketsDisabled: true,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {

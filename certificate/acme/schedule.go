@@ -56,8 +56,8 @@ type schedule struct {
 	Serial string `json:"serial,omitempty"`
 	// Renew is when the certificate is renewed, picked once from the window that the authority suggests.
 	Renew time.Time `json:"renew,omitzero"`
-	// WindowStart and WindowEnd are that window (RFC 9773, section 4.2), Explanation is a URL that explains it, and Recheck
-	// is when it is read again.
+	// WindowStart and WindowEnd are that window (RFC 9773, section 4.2), Explanation is a URL that explains it, and
+	// Recheck is when it is read again.
 	WindowStart time.Time `json:"windowStart,omitzero"`
 	WindowEnd   time.Time `json:"windowEnd,omitzero"`
 	Explanation string    `json:"explanation,omitempty"`
@@ -103,8 +103,8 @@ func (s schedule) earliest(now time.Time) time.Time {
 	return s.Next
 }
 
-// renewal returns when a certificate is renewed: when the authority suggests it, but never later than at a twentieth of
-// its life; without a suggestion, lead before its end, spread by its serial number.
+// renewal returns when a certificate is renewed: when the authority suggests it, but never later than at a twentieth
+// of its life; without a suggestion, lead before its end, spread by its serial number.
 func (s schedule) renewal(leaf *x509.Certificate, lead time.Duration) time.Time {
 	life := leaf.NotAfter.Sub(leaf.NotBefore)
 	last := leaf.NotAfter.Add(-life / leastLife)
@@ -179,8 +179,8 @@ func durationLead(duration time.Duration) time.Duration {
 	return 20 * time.Minute
 }
 
-// shortContext returns what is said before a problem document without the URL and the number of the attempt, which acmez
-// adds.
+// shortContext returns what is said before a problem document without the URL and the number of the attempt, which
+// acmez adds.
 func shortContext(text string) string {
 	text, _, _ = strings.Cut(text, "attempt ")
 	text, _, _ = strings.Cut(text, "https://")

@@ -118,8 +118,8 @@ func (s *state) receive(changes []storage.Change) {
 	}
 }
 
-// write applies a value while store writes it to the storage. Until the storage shows it, what the storage shows of the
-// key is older. Without success the value before counts again, once the storage has been read anew.
+// write applies a value while store writes it to the storage. Until the storage shows it, what the storage shows of
+// the key is older. Without success the value before counts again, once the storage has been read anew.
 func (s *state) write(key storage.Key, value []byte, store func() error) error {
 	s.mutex.Lock()
 	s.written[key] = value

@@ -44,7 +44,8 @@ type Status struct {
 	WindowStart time.Time `json:"windowStart,omitzero"`
 	WindowEnd   time.Time `json:"windowEnd,omitzero"`
 	Explanation string    `json:"explanation,omitempty"`
-	// Failures counts the failures since the last success, Last is the last one, and Next is when the next attempt is due.
+	// Failures counts the failures since the last success, Last is the last one, and Next is when the next attempt is
+	// due.
 	Failures int       `json:"failures,omitempty"`
 	Last     *Failure  `json:"last,omitempty"`
 	Next     time.Time `json:"next,omitzero"`
@@ -66,7 +67,7 @@ type ResolverStatus struct {
 }
 
 // Status returns the state of all resolvers, by name.
-func (m *Manager) Status() []ResolverStatus {
+func (m *Resolvers) Status() []ResolverStatus {
 	all := make([]ResolverStatus, 0, len(m.resolvers)+len(m.broken))
 	for name, err := range m.broken {
 		all = append(all, ResolverStatus{Name: name, Fault: err.Error(), Certificates: []Status{}})
@@ -157,19 +158,19 @@ func routersOf(needs []need, names []string) []string {
 }
 
 // judge notes the routers that name a resolver which cannot be used.
-func (m *Manager) judge(byResolver map[string][]certificate.Demand) {
+func (m *Resolvers) judge(byResolver map[string][]certificate.Demand) {
 	m.mutex.Lock()
 	m.demands = byResolver
 	m.mutex.Unlock()
 	m.notify()
 }
 
-// Changed returns a channel that holds a value when Verdicts returns others than before. With Verdicts it makes the
-// Manager a pipeline.VerdictSource.
-func (m *Manager) Changed() <-chan struct{} { return m.changed }
+// Changed returns a channel that holds a value when Verdicts returns others than before. With Verdicts it makes
+// Resolvers a pipeline.VerdictSource.
+func (m *Resolvers) Changed() <-chan struct{} { return m.changed }
 
 // Verdicts returns a verdict on each router that waits for a certificate.
-func (m *Manager) Verdicts() []dynamic.Verdict {
+func (m *Resolvers) Verdicts() []dynamic.Verdict {
 	var verdicts []dynamic.Verdict
 	m.mutex.Lock()
 	demands := m.demands

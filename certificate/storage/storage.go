@@ -1,9 +1,9 @@
 // Package storage keeps what the replicas of Sluice share about certificates: ACME accounts, certificates with their
 // keys, open orders, challenges that are being validated, and the secret of session tickets.
 //
-// A Store holds values under Keys. Its folders are the kinds of stores: file (acme.json of Traefik), secret (Kubernetes),
-// redis and etcd. Certificates and accounts have the types of this package, since acme.json and Secrets of type
-// kubernetes.io/tls hold them in formats of their own; other values are opaque.
+// A Store holds values under Keys. Its folders are the kinds of stores: file (acme.json of Traefik), secret
+// (Kubernetes), redis and etcd. Certificates and accounts have the types of this package, since acme.json and Secrets
+// of type kubernetes.io/tls hold them in formats of their own; other values are opaque.
 package storage
 
 import (
@@ -59,9 +59,10 @@ type Store interface {
 // Reader reads values.
 type Reader interface {
 	// Watch calls receive with all present values first, in one call, also if there are none, and then with what has
-	// changed since, in order and within 2 s, whichever replica has changed it. It returns nil when ctx ends. Interruptions
-	// of the connection are overcome: after one, receive gets what has changed meanwhile. An error means that what is
-	// stored is damaged or must not be used; then nothing has been written, and the caller may call Watch again.
+	// changed since, in order and within 2 s, whichever replica has changed it. It returns nil when ctx ends.
+	// Interruptions of the connection are overcome: after one, receive gets what has changed meanwhile. An error means
+	// that what is stored is damaged or must not be used; then nothing has been written, and the caller may call Watch
+	// again.
 	Watch(ctx context.Context, receive func(changes []Change)) error
 	// Get reads the present value from where all replicas read it, without a cache. A missing value is fs.ErrNotExist.
 	Get(ctx context.Context, key Key) ([]byte, error)

@@ -43,7 +43,7 @@ type system struct {
 	publication   *publication // nil without the option xds
 	proxies       []*forwardproxy.Proxy
 	injection     *injector.Injector // nil without the option injector
-	certificates  *acme.Manager      // nil without the option certificatesResolvers
+	certificates  *acme.Resolvers    // nil without the option certificatesResolvers
 }
 
 // loggers are the loggers of the subsystems; log.Log is.

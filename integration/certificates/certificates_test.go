@@ -3,12 +3,9 @@ package certificates_test
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,7 +84,8 @@ func newFixture(t *testing.T, storage, challenge string) *fixture {
 	}
 	return &fixture{
 		t: t, authority: authority, tls: fmt.Sprintf("127.0.0.1:%d", tlsPort), setup: harness.Setup{
-			Static: strings.ReplaceAll(static, "${DIR}/ca.pem", folder+"/ca.pem"), Dynamic: map[string]string{"shop.yaml": dynamic},
+			Static:  strings.ReplaceAll(static, "${DIR}/ca.pem", folder+"/ca.pem"),
+			Dynamic: map[string]string{"shop.yaml": dynamic},
 			Vars: map[string]string{
 				"HTTP": fmt.Sprint(httpPort), "TLS": fmt.Sprint(tlsPort), "CA": authority.URL, "STORAGE": storage,
 				"CHALLENGE": challenge, "BACKEND": "http://" + backend.H1,
@@ -159,21 +157,12 @@ func TestFailureIsSeen(t *testing.T) {
 	harness.Eventually(t, time.Minute, func() bool {
 		return strings.Contains(s.Log.String(), "no certificate was issued")
 	}, s.Log.String)
-	var routers []struct {
-		Name   string
-		Error  []string
-		Status string
-	}
+	management := s.Management()
+	var body string
 	harness.Eventually(t, time.Minute, func() bool {
-		response, err := http.Get("http://" + s.Addr("traefik") + "/api/http/routers?search=shop")
-		if err != nil {
-			return false
-		}
-		defer func() { _ = response.Body.Close() }()
-		body, _ := io.ReadAll(response.Body)
-		_ = json.Unmarshal(body, &routers)
-		return strings.Contains(string(body), "rejectedIdentifier") && strings.Contains(string(body), "next attempt at")
-	}, func() string { return fmt.Sprint(routers) })
+		body = management.Get("/api/http/routers?search=shop").Text
+		return strings.Contains(body, "rejectedIdentifier") && strings.Contains(body, "next attempt at")
+	}, func() string { return body })
 }
 
 // A damaged file stops its resolver with a verdict. It is left as it is, and nothing is ordered.

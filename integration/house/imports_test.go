@@ -163,11 +163,18 @@ var libraries = []struct {
 	},
 	{
 		"golang.org/x/net",
-		[]string{"entrypoint", "forward", "http1", "canonical", "provider/dns", "middleware/forwardauth"},
+		[]string{
+			"entrypoint", "forward", "http1", "canonical", "provider/dns", "middleware/forwardauth", "certificate/acme",
+		},
 		"HTTP/2 and host names on the wire",
 	},
 	{"github.com/cespare/xxhash", []string{"loadbalancer"}, "instances must agree on the hash of a key"},
-	{"golang.org/x/time", []string{"provider/kubernetes", "inject/webhook"}, "requests to the API server have a limited rate"},
+	{
+		"golang.org/x/time", []string{"provider/kubernetes", "inject/webhook", "certificate/acme"},
+		"requests to API servers and certificate authorities have a limited rate",
+	},
+	{"golang.org/x/sync/errgroup", []string{"certificate/acme"}, "the names of an order are validated side by side"},
+	{"github.com/letsencrypt", []string{"certificate/acme/acmetest"}, "the certificate authority of tests"},
 	{"golang.org/x/sync/semaphore", []string{"inject/webhook"}, "reviews share a budget of memory"},
 	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1"}, "sockets"},
 }
@@ -176,7 +183,7 @@ var libraries = []struct {
 var testLibraries = []string{
 	"github.com/google/go-cmp", "go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf",
 	"github.com/oauth2-proxy/mockoidc",
-	"github.com/letsencrypt/challtestsrv",
+	"github.com/letsencrypt",
 	"github.com/go-acme/lego", // Its providers are tested against the solver.
 	"github.com/getkin/kin-openapi",
 }

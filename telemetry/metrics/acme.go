@@ -44,19 +44,23 @@ func (m *Metrics) ACME(certificates func() []ACMECertificate) *ACME {
 	m.Register(a.orders,
 		gauges{desc: prometheus.NewDesc("sluice_acme_certificates", "Certificates of resolvers by state.",
 			[]string{"resolver", "state"}, nil), read: states},
-		gauges{desc: prometheus.NewDesc("sluice_acme_next_attempt",
-			"Unix time in seconds of the next order of a certificate whose last one has failed.", each, nil),
+		gauges{
+			desc: prometheus.NewDesc("sluice_acme_next_attempt",
+				"Unix time in seconds of the next order of a certificate whose last one has failed.", each, nil),
 			read: times(func(c ACMECertificate) time.Time {
 				if c.Failures == 0 {
 					return time.Time{}
 				}
 				return c.Next
-			})},
+			}),
+		},
 		gauges{desc: prometheus.NewDesc("sluice_acme_renewal", "Unix time in seconds at which a certificate is renewed.", each,
 			nil), read: times(func(c ACMECertificate) time.Time { return c.Renew })},
-		gauges{desc: prometheus.NewDesc("sluice_acme_ari_window_start",
-			"Unix time in seconds from which the certificate authority suggests to renew a certificate.", each, nil),
-			read: times(func(c ACMECertificate) time.Time { return c.WindowStart })},
+		gauges{
+			desc: prometheus.NewDesc("sluice_acme_ari_window_start",
+				"Unix time in seconds from which the certificate authority suggests to renew a certificate.", each, nil),
+			read: times(func(c ACMECertificate) time.Time { return c.WindowStart }),
+		},
 	)
 	return a
 }

@@ -68,6 +68,7 @@ type Options struct {
 	AlwaysValid bool
 }
 
+// New starts an Authority, which is closed when the test ends. It sets environment variables of Pebble.
 func New(t testing.TB, options Options) *Authority {
 	t.Helper()
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
@@ -168,7 +169,9 @@ func (a *Authority) Requests(path string) int {
 func (a *Authority) Root(n int) string {
 	a.t.Helper()
 	recorder := httptest.NewRecorder()
-	a.wfe.ManagementHandler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, fmt.Sprintf("/roots/%d", n), nil))
+	path := fmt.Sprintf("/roots/%d", n)
+	request := httptest.NewRequestWithContext(a.t.Context(), http.MethodGet, path, nil)
+	a.wfe.ManagementHandler().ServeHTTP(recorder, request)
 	block, _ := pem.Decode(recorder.Body.Bytes())
 	if block == nil {
 		a.t.Fatalf("no root %d: %d %s", n, recorder.Code, recorder.Body)
@@ -211,7 +214,7 @@ func (a *Authority) Suggest(leaf *x509.Certificate, window string) {
 		"certificate": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})), "ariResponse": window,
 	})
 	recorder := httptest.NewRecorder()
-	request := httptest.NewRequest(http.MethodPost, "/set-renewal-info/", bytes.NewReader(body))
+	request := httptest.NewRequestWithContext(a.t.Context(), http.MethodPost, "/set-renewal-info/", bytes.NewReader(body))
 	request.Header.Set("User-Agent", "test")
 	a.wfe.ManagementHandler().ServeHTTP(recorder, request)
 	if recorder.Code != http.StatusOK {
@@ -233,12 +236,14 @@ func newDNS(t testing.TB) (*challtestsrv.ChallSrv, string) {
 	server.SetDefaultDNSIPv6("")
 	go server.Run()
 	t.Cleanup(server.Shutdown)
-	for range 100 {
-		if connection, err := net.Dial("tcp", address); err == nil {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for range 1000 {
+		if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
 			_ = connection.Close()
 			return server, address
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-ticker.C
 	}
 	t.Fatal("the DNS server does not listen")
 	return nil, ""
@@ -247,7 +252,7 @@ func newDNS(t testing.TB) (*challtestsrv.ChallSrv, string) {
 // freeAddress returns a loopback address with a port that was free for TCP and UDP.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

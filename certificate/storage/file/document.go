@@ -15,8 +15,8 @@ import (
 	"github.com/sluiceproxy/sluice/certificate/storage"
 )
 
-// document is acme.json of Traefik: an object for each resolver, with an account and certificates. Keys are read without
-// regard to case, as Traefik reads them; what is not known is kept.
+// document is acme.json of Traefik: an object for each resolver, with an account and certificates. Keys are read
+// without regard to case, as Traefik reads them; what is not known is kept.
 type document map[string]*section
 
 // section is what one resolver has.

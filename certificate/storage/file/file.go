@@ -1,5 +1,5 @@
-// Package file keeps accounts and certificates in a file of the format of Traefik's acme.json, so that Traefik's file can
-// be used as it is, and Traefik can use it again afterwards.
+// Package file keeps accounts and certificates in a file of the format of Traefik's acme.json, so that Traefik's file
+// can be used as it is, and Traefik can use it again afterwards.
 //
 // Everything else is in a second file beside it, FILE.state. Both have mode 0600, are replaced atomically, and may be
 // used by several processes of a machine: FILE.lock serializes their writes, and who holds FILE.leader leads.
@@ -265,6 +265,8 @@ func formatState(values map[storage.Key][]byte) ([]byte, error) {
 
 // Lead implements storage.Elector: who has locked FILE.leader leads.
 func (s *Store) Lead(ctx context.Context, lead func(context.Context)) error {
+	ticker := time.NewTicker(electionInterval)
+	defer ticker.Stop()
 	for ctx.Err() == nil {
 		file, err := os.OpenFile(s.path+leaderSuffix, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
@@ -281,7 +283,7 @@ func (s *Store) Lead(ctx context.Context, lead func(context.Context)) error {
 		_ = file.Close()
 		select {
 		case <-ctx.Done():
-		case <-time.After(electionInterval):
+		case <-ticker.C:
 		}
 	}
 	return nil

@@ -77,7 +77,8 @@ func TestFileOfTraefik(t *testing.T) {
 	if diff := cmp.Diff(want, count); diff != "" {
 		t.Error(diff)
 	}
-	key := storage.Key{Kind: storage.KindCertificate, Resolver: "other", ID: storage.CertificateID([]string{"new.example.com"})}
+	id := storage.CertificateID([]string{"new.example.com"})
+	key := storage.Key{Kind: storage.KindCertificate, Resolver: "other", ID: id}
 	added := `{"main":"new.example.com","chain":"CHAIN","key":"KEY"}`
 	if err := store.Put(t.Context(), key, []byte(added)); err != nil {
 		t.Fatal(err)
@@ -138,7 +139,8 @@ func TestUnusableFiles(t *testing.T) {
 	}
 	t.Run("mode", func(t *testing.T) {
 		path := place(t, "traefik.json", 0o644)
-		if _, err := snapshot(t, file.New(path, telemetry.Discard{})); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		_, err := snapshot(t, file.New(path, telemetry.Discard{}))
+		if err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("error %v", err)
 		}
 	})

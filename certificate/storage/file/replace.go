@@ -23,8 +23,8 @@ type version struct {
 	inode    uint64
 }
 
-// stat returns the version of a file; the zero one if it does not exist. A file that others may read is an error, as in
-// Traefik.
+// stat returns the version of a file; the zero one if it does not exist. A file that others may read is an error, as
+// in Traefik.
 func stat(path string) (version, error) {
 	info, err := os.Stat(path)
 	switch {

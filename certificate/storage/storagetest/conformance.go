@@ -143,11 +143,13 @@ func testLead(t *testing.T, open func() storage.Store) {
 			})
 		})
 	}
+	timer := time.NewTimer(3 * soon)
+	defer timer.Stop()
 	for range 3 {
 		select {
 		case i := <-terms:
 			cancels[i]()
-		case <-time.After(3 * soon):
+		case <-timer.C:
 			t.Fatal("no replica leads")
 		}
 	}
@@ -216,7 +218,9 @@ func (w *watcher) get(key storage.Key) []byte {
 // await waits until condition, which may read the values, is true.
 func (w *watcher) await(condition func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(soon); time.Now().Before(deadline); <-ticker.C {
 		w.mutex.Lock()
 		done := condition()
 		w.mutex.Unlock()

@@ -35,7 +35,7 @@ type Metrics interface {
 	Ordered(resolver, result string)
 }
 
-// Options are what a Manager needs.
+// Options are what Resolvers needs.
 type Options struct {
 	// Resolvers are the entries of certificatesResolvers that use ACME, by name.
 	Resolvers map[string]*static.ACME
@@ -50,8 +50,8 @@ type Options struct {
 	Transport http.RoundTripper
 }
 
-// Manager obtains and renews the certificates of all resolvers.
-type Manager struct {
+// Resolvers obtains and renews the certificates of all resolvers.
+type Resolvers struct {
 	resolvers map[string]*resolver
 	// broken are the resolvers that cannot work as they are configured.
 	broken   map[string]error
@@ -72,10 +72,10 @@ type sharedStorage struct {
 	logger    telemetry.Logger
 }
 
-// New returns a Manager. Resolvers that cannot work as they are configured have verdicts on the routers that name them,
-// and do not keep others from working.
-func New(options Options) *Manager {
-	m := &Manager{
+// New returns Resolvers. Resolvers that cannot work as they are configured have verdicts on the routers that name
+// them, and do not keep others from working.
+func New(options Options) *Resolvers {
+	m := &Resolvers{
 		resolvers: map[string]*resolver{}, broken: map[string]error{}, logger: options.Logger,
 		changed: make(chan struct{}, 1),
 	}
@@ -98,7 +98,7 @@ func New(options Options) *Manager {
 }
 
 // open returns the storage of an option, which resolvers with the same option share.
-func (m *Manager) open(known map[string]*sharedStorage, option string, options Options) (*sharedStorage, error) {
+func (m *Resolvers) open(known map[string]*sharedStorage, option string, options Options) (*sharedStorage, error) {
 	if shared := known[option]; shared != nil {
 		return shared, nil
 	}
@@ -112,9 +112,9 @@ func (m *Manager) open(known map[string]*sharedStorage, option string, options O
 	return shared, nil
 }
 
-// Run watches the storages until ctx ends, and orders certificates once ready is closed: before all providers are known,
-// names may seem to lack a certificate. A provider that fails does not delay orders for more than a minute.
-func (m *Manager) Run(ctx context.Context, ready <-chan struct{}) {
+// Run watches the storages until ctx ends, and orders certificates once ready is closed: before all providers are
+// known, names may seem to lack a certificate. A provider that fails does not delay orders for more than a minute.
+func (m *Resolvers) Run(ctx context.Context, ready <-chan struct{}) {
 	var tasks sync.WaitGroup
 	for _, shared := range m.storages {
 		tasks.Go(func() { shared.watch(ctx) })
@@ -135,8 +135,8 @@ func (m *Manager) Run(ctx context.Context, ready <-chan struct{}) {
 	tasks.Wait()
 }
 
-// forward reports the changes of a resolver as those of the Manager.
-func (m *Manager) forward(ctx context.Context, r *resolver) {
+// forward reports the changes of a resolver as those of Resolvers.
+func (m *Resolvers) forward(ctx context.Context, r *resolver) {
 	for {
 		next := r.changed.wait()
 		m.notify()
@@ -151,7 +151,7 @@ func (m *Manager) forward(ctx context.Context, r *resolver) {
 	}
 }
 
-func (m *Manager) notify() {
+func (m *Resolvers) notify() {
 	select {
 	case m.changed <- struct{}{}:
 	default:
@@ -207,7 +207,7 @@ func (s *sharedStorage) lead(ctx context.Context) {
 
 // Want says which names routers need, and which of those a configured certificate covers. It replaces what was wanted
 // before; a list that is the same as before is not read again. Demands on resolvers that do not exist are left out.
-func (m *Manager) Want(demands []certificate.Demand, covered func(host string) bool) {
+func (m *Resolvers) Want(demands []certificate.Demand, covered func(host string) bool) {
 	m.mutex.Lock()
 	same := m.needed != nil && len(demands) == len(m.needed) && (len(demands) == 0 || &demands[0] == &m.needed[0])
 	m.needed = demands
