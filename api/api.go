@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/sluiceproxy/sluice/certificate/acme"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
@@ -64,6 +65,8 @@ type Options struct {
 	// Certificates returns the leaf certificates that are presented to clients, in any order; they are not modified. It
 	// may be nil; /api/certificates is then empty.
 	Certificates func() []*x509.Certificate
+	// Resolvers returns the states of the certificate resolvers; it may be nil, which means none.
+	Resolvers func() []acme.ResolverStatus
 	// Version is returned by /api/version.
 	Version Version
 	// Parts are mounted in order. The first one that has a path serves it; the API's own paths take precedence.

@@ -40,6 +40,8 @@ type certificate struct {
 	PublicKeyFingerprint string    `json:"publicKeyFingerprint"`
 	// Status is enabled, warning within 30 days of expiry, and disabled when expired or not yet valid.
 	Status string `json:"status"`
+	// ACME is the state of a certificate that a resolver has obtained; nil for others.
+	ACME *obtained `json:"acme,omitempty"`
 }
 
 // newCertificate describes a certificate at the time now.
@@ -153,7 +155,8 @@ func (h *handler) listCertificates(w http.ResponseWriter, r *http.Request) {
 	if query.Get("direction") == "desc" {
 		slices.Reverse(kept)
 	}
-	answer(h, w, query, kept, func(c certificate) any { return c })
+	states := h.obtained()
+	answer(h, w, query, kept, func(c certificate) any { return states.describe(c) })
 }
 
 func (h *handler) showCertificate(w http.ResponseWriter, r *http.Request) {
@@ -163,7 +166,7 @@ func (h *handler) showCertificate(w http.ResponseWriter, r *http.Request) {
 	}
 	list := h.certificates()
 	if at := slices.IndexFunc(list, func(c certificate) bool { return c.Name == name }); at >= 0 {
-		h.write(w, http.StatusOK, list[at])
+		h.write(w, http.StatusOK, h.obtained().describe(list[at]))
 		return
 	}
 	h.write(w, http.StatusNotFound, Problem{Message: "certificate not found: " + name})

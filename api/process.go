@@ -100,14 +100,15 @@ type protocol struct {
 }
 
 // features names the configured tracing, metrics and access log, and reports whether xDS is served, pods are injected,
-// and an environment service is declared.
+// an environment service is declared, and there are certificate resolvers.
 type features struct {
-	Tracing      string `json:"tracing"`
-	Metrics      string `json:"metrics"`
-	AccessLog    bool   `json:"accessLog"`
-	XDS          bool   `json:"xds,omitempty"`
-	Injector     bool   `json:"injector,omitempty"`
-	Environments bool   `json:"environments,omitempty"`
+	Tracing               string `json:"tracing"`
+	Metrics               string `json:"metrics"`
+	AccessLog             bool   `json:"accessLog"`
+	XDS                   bool   `json:"xds,omitempty"`
+	Injector              bool   `json:"injector,omitempty"`
+	Environments          bool   `json:"environments,omitempty"`
+	CertificatesResolvers bool   `json:"certificatesResolvers,omitempty"`
 }
 
 // overview returns the numbers of objects by status.
@@ -146,7 +147,10 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 
 // featuresOf names the first sink of each kind that is configured.
 func featuresOf(config *static.Configuration) features {
-	found := features{AccessLog: config.AccessLog != nil, XDS: config.XDS != nil, Injector: config.Injector != nil}
+	found := features{
+		AccessLog: config.AccessLog != nil, XDS: config.XDS != nil, Injector: config.Injector != nil,
+		CertificatesResolvers: len(config.CertificatesResolvers) > 0,
+	}
 	if config.Metrics != nil {
 		found.Metrics = first(configured(reflect.ValueOf(*config.Metrics)))
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/sluiceproxy/sluice/api/environments"
 	"github.com/sluiceproxy/sluice/api/injection"
 	"github.com/sluiceproxy/sluice/api/live"
+	"github.com/sluiceproxy/sluice/api/resolvers"
+	"github.com/sluiceproxy/sluice/certificate/acme"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/router"
@@ -66,6 +68,7 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 		Table: s.target.Table, Logger: logger,
 		Origin: func(ref dynamic.Ref) dynamic.Origin { return s.pipeline.State().Origin(ref) },
 	}))
+	parts = append(parts, resolvers.New(resolvers.Options{Status: s.resolverStatus, Logger: logger}))
 	if s.publication != nil {
 		parts = append(parts, discovery.New(s.publication.server, logger))
 	}
@@ -86,9 +89,18 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 		},
 		Servers:      s.balancing.servers,
 		Certificates: s.compiler.Certificates,
+		Resolvers:    s.resolverStatus,
 		Rates:        metrics.Rates,
 	})
 	return m
+}
+
+// resolverStatus returns the states of the resolvers that use ACME.
+func (s *system) resolverStatus() []acme.ResolverStatus {
+	if s.certificates == nil {
+		return nil
+	}
+	return s.certificates.Status()
 }
 
 // drain ends event streams, and has ping answer that Sluice stops.

@@ -101,7 +101,7 @@ func TestEveryPath(t *testing.T) {
 		"/api/explain?url=http://nobody.test/",
 		"/api/xds/clients", "/api/xds/resources", "/api/xds/resources?node=tester",
 		"/api/xds/resources?type=cds&search=shop",
-		"/api/injector", "/api/environments?tag=dev.a&tag=",
+		"/api/injector", "/api/environments?tag=dev.a&tag=", "/api/resolvers",
 	} {
 		doc.get(t, client, path, http.StatusOK)
 	}
