@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/certificate/acme"
+	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
 	"github.com/sluiceproxy/sluice/certificate/storage"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -15,8 +16,8 @@ import (
 // A renewal on request is ordered by the replicas that run, and a failed order is tried at once.
 func TestRenewNow(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{})
-	config := authority.config()
+	authority := newAuthority(t, group, acmetest.Options{})
+	config := authority.Config()
 	resolvers := map[string]*static.ACME{"le": config}
 	one, other := group.start(resolvers), group.start(resolvers)
 	demands := want("le", "shop.example.com", "www.shop.example.com")
@@ -47,13 +48,13 @@ func TestRenewNow(t *testing.T) {
 // What the storage has describes certificates and failed orders as the replicas do, and a failed order can be tried.
 func TestStoredStates(t *testing.T) {
 	group := newReplicas(t)
-	authority := newAuthority(t, group, authorityOptions{})
-	config := authority.config()
+	authority := newAuthority(t, group, acmetest.Options{})
+	config := authority.Config()
 	resolvers := map[string]*static.ACME{"le": config}
 	one := group.start(resolvers)
 	one.Want(want("le", "good.example.com"), uncovered)
 	one.await(t, "le", "good.example.com")
-	authority.fail(func(w http.ResponseWriter, r *http.Request) bool {
+	authority.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/order-plz") {
 			return false
 		}
@@ -78,7 +79,7 @@ func TestStoredStates(t *testing.T) {
 	for _, read := range []func() []acme.ResolverStatus{one.Status, stored} {
 		eventually(t, func() bool { return failing(read()) }, func() string { return "the failure is not shown" })
 	}
-	authority.fail(nil)
+	authority.Intercept(nil)
 	if renewal, err := acme.RenewNow(t.Context(), group.storage, "le", "bad.example.com"); err != nil ||
 		!renewal.NotAfter.IsZero() || len(renewal.Names) != 1 {
 		t.Fatalf("%+v, %v", renewal, err)
