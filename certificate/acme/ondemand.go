@@ -23,9 +23,9 @@ const (
 	// maxQuestions bounds the requests to the service of onDemand.ask at a time, and askTimeout each of them.
 	maxQuestions = 16
 	askTimeout   = 5 * time.Second
-	// refusedLife is how long a refusal counts, and maxRefused how many are kept.
-	refusedLife = time.Minute
-	maxRefused  = 10_000
+	// decisionLife is how long a decision counts, and maxDecisions how many are kept.
+	decisionLife = time.Minute
+	maxDecisions = 10_000
 )
 
 var errRefused = errors.New("the name is not allowed")
@@ -37,10 +37,16 @@ type asker struct {
 	waiting   chan struct{}
 	questions chan struct{}
 
-	mutex   sync.Mutex
-	needed  map[string]bool // Whether a router names the resolver.
-	refused map[string]time.Time
-	asking  map[string]*question
+	mutex     sync.Mutex
+	needed    map[string]bool // Whether a router names the resolver.
+	decisions map[string]decision
+	asking    map[string]*question
+}
+
+// decision is whether a name is allowed: err is nil if it is.
+type decision struct {
+	err   error
+	until time.Time
 }
 
 // question is a decision that is being made.
@@ -53,7 +59,7 @@ func newAsker(m *Resolvers) *asker {
 	return &asker{
 		manager: m, client: &http.Client{Timeout: askTimeout, CheckRedirect: noRedirect},
 		waiting: make(chan struct{}, maxWaiting), questions: make(chan struct{}, maxQuestions),
-		refused: map[string]time.Time{}, asking: map[string]*question{},
+		decisions: map[string]decision{}, asking: map[string]*question{},
 	}
 }
 
@@ -161,9 +167,9 @@ func (r *resolver) pair(name string) *tls.Certificate {
 func (a *asker) allowed(ctx context.Context, r *resolver, name string) error {
 	key := r.name + "\x00" + name
 	a.mutex.Lock()
-	if until, known := a.refused[key]; known && time.Now().Before(until) {
+	if made, known := a.decisions[key]; known && time.Now().Before(made.until) {
 		a.mutex.Unlock()
-		return errRefused
+		return made.err
 	}
 	q, underWay := a.asking[key]
 	if !underWay {
@@ -182,12 +188,10 @@ func (a *asker) allowed(ctx context.Context, r *resolver, name string) error {
 	q.err = a.decide(ctx, r.config.OnDemand, name)
 	a.mutex.Lock()
 	delete(a.asking, key)
-	if q.err != nil {
-		if len(a.refused) >= maxRefused {
-			clear(a.refused)
-		}
-		a.refused[key] = time.Now().Add(refusedLife)
+	if len(a.decisions) >= maxDecisions {
+		clear(a.decisions)
 	}
+	a.decisions[key] = decision{q.err, time.Now().Add(decisionLife)}
 	a.mutex.Unlock()
 	close(q.done)
 	if q.err != nil {

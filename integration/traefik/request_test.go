@@ -67,7 +67,8 @@ func newExample(t *testing.T, one fixture) example {
 	t.Helper()
 	loaded, _ := static.Load(static.Sources{ConfigFile: one.file})
 	configuration := loaded.Configuration
-	e := example{fixture: one, alone: true, servers: map[string]string{}}
+	// With a resolver, a certificate authority is needed too; integration/certificates has one.
+	e := example{fixture: one, alone: len(configuration.CertificatesResolvers) == 0, servers: map[string]string{}}
 	e.servers["127.0.0.1:80"] = "http" // Health checks have this port.
 	for _, name := range slices.Sorted(maps.Keys(configuration.EntryPoints)) {
 		_, port, err := net.SplitHostPort(strings.TrimSuffix(configuration.EntryPoints[name].Address, "/tcp"))
