@@ -2,9 +2,9 @@ package acme
 
 import (
 	"bytes"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -27,9 +27,13 @@ type held struct {
 	revision uint64
 }
 
-// hold checks a stored certificate.
+// hold reads a stored certificate. Whether the key belongs to it is checked where it is loaded for handshakes.
 func hold(id string, record storage.Certificate) (*held, error) {
-	pair, err := tls.X509KeyPair([]byte(record.Chain), []byte(record.Key))
+	block, _ := pem.Decode([]byte(record.Chain))
+	if block == nil {
+		return nil, fmt.Errorf("the stored certificate for %s cannot be used: it is not PEM", record.Main)
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		return nil, fmt.Errorf("the stored certificate for %s cannot be used: %w", record.Main, err)
 	}
@@ -37,7 +41,7 @@ func hold(id string, record storage.Certificate) (*held, error) {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(record.Chain))
 	_, _ = hash.Write([]byte(record.Key))
-	return &held{id: id, names: names, record: record, leaf: summary(pair.Leaf), revision: max(hash.Sum64(), 1)}, nil
+	return &held{id: id, names: names, record: record, leaf: summary(leaf), revision: max(hash.Sum64(), 1)}, nil
 }
 
 // summary returns a certificate with what schedules need of it; the whole is in memory once, for handshakes.
