@@ -64,8 +64,8 @@ func RenewNow(ctx context.Context, store storage.Store, resolver, name string) (
 	return renewal, nil
 }
 
-// due returns the schedule by which the certificate for a name is due, with its ID, and the present certificate if there
-// is one. The ID is empty if nothing is known of the name.
+// due returns the schedule by which the certificate for a name is due, with its ID, and the present certificate if
+// there is one. The ID is empty if nothing is known of the name.
 func (s *state) due(name string, now time.Time) (id string, next schedule, present *held) {
 	if present = s.covering(name); present != nil {
 		next = s.schedule(present.id)

@@ -51,10 +51,15 @@ func writeManPages(root *cobra.Command, folder string, date time.Time) error {
 	header := func(title, section string) *doc.GenManHeader {
 		return &doc.GenManHeader{Title: title, Section: section, Date: &date, Source: "Sluice", Manual: "Sluice"}
 	}
-	for _, command := range append([]*cobra.Command{root}, root.Commands()...) {
-		if !command.IsAvailableCommand() && command != root {
-			continue
+	commands := []*cobra.Command{root}
+	for i := 0; i < len(commands); i++ {
+		for _, one := range commands[i].Commands() {
+			if one.IsAvailableCommand() {
+				commands = append(commands, one)
+			}
 		}
+	}
+	for _, command := range commands {
 		var page bytes.Buffer
 		name := strings.ReplaceAll(command.CommandPath(), " ", "-")
 		if err := doc.GenMan(command, header(strings.ToUpper(name), "1"), &page); err != nil {

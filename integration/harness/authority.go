@@ -62,7 +62,14 @@ type Issued struct {
 // files, and no URI.
 func (a *Authority) Issue(names ...string) Issued {
 	a.t.Helper()
+	return a.IssueUntil(time.Now().Add(24*time.Hour), names...)
+}
+
+// IssueUntil makes a certificate as Issue does, with another end.
+func (a *Authority) IssueUntil(end time.Time, names ...string) Issued {
+	a.t.Helper()
 	template := a.template(names[0])
+	template.NotAfter = end
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	for _, name := range names {

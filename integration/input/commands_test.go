@@ -19,8 +19,8 @@ func TestCommandLine(t *testing.T) {
 			"unlike any command",
 			[]string{"frobnicate"},
 			2, "",
-			"sluice: unknown command \"frobnicate\"; one of bundle, check, completion, environments, explain, healthcheck, help, " +
-				"inject, injector, routes, run, sidecar, version, whoami, xds\n",
+			"sluice: unknown command \"frobnicate\"; one of bundle, certificates, check, completion, environments, explain, " +
+				"healthcheck, help, inject, injector, routes, run, sidecar, version, whoami, xds\n",
 		},
 		{
 			"misspelt name of the file",
@@ -42,6 +42,37 @@ func TestCommandLine(t *testing.T) {
 			[]string{"run", "sluice.yaml"},
 			2, "",
 			"sluice run: unexpected argument \"sluice.yaml\"\n",
+		},
+		{
+			"unknown command on certificates",
+			[]string{"certificates", "renwe"},
+			2, "",
+			"sluice certificates: unknown command \"renwe\"; one of list, renew, import, export\n",
+		},
+		{
+			"no name to renew",
+			[]string{"certificates", "renew"},
+			2, "",
+			"sluice certificates renew: name a host name of the certificate\n",
+		},
+		{
+			"no file to import",
+			[]string{"certificates", "import", "--dry-run"},
+			2, "",
+			"sluice certificates import: name a file in the format of acme.json\n",
+		},
+		{
+			"no file to export into",
+			[]string{"certificates", "export"},
+			2, "",
+			"sluice certificates export: name the file that is written\n",
+		},
+		{
+			"no resolver",
+			[]string{"certificates", "export", "a.json", "--entryPoints.web.address=:1"},
+			2, "",
+			"configuration: environment and flags\nsluice certificates export: no certificate resolver uses ACME: there is no " +
+				"certificatesResolvers.NAME.acme\n",
 		},
 		{
 			"no ping",
@@ -100,8 +131,8 @@ func TestHelp(t *testing.T) {
 		t.Errorf("help on no option: exit code %d, %s%s", result.Code, result.Stdout, result.Stderr)
 	}
 	for _, command := range []string{
-		"check", "explain", "routes", "environments", "healthcheck", "whoami", "version", "run", "bundle", "inject",
-		"injector", "sidecar", "completion",
+		"check", "explain", "routes", "environments", "certificates", "healthcheck", "whoami", "version", "run", "bundle",
+		"inject", "injector", "sidecar", "completion",
 		"help",
 	} {
 		result := harness.Run(t, t.TempDir(), nil, command, "--help")
