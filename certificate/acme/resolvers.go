@@ -97,6 +97,9 @@ func New(options Options) *Resolvers {
 	return m
 }
 
+// Broken returns why resolvers cannot work as they are configured, by name.
+func (m *Resolvers) Broken() map[string]error { return maps.Clone(m.broken) }
+
 // open returns the storage of an option, which resolvers with the same option share.
 func (m *Resolvers) open(known map[string]*sharedStorage, option string, options Options) (*sharedStorage, error) {
 	if shared := known[option]; shared != nil {

@@ -66,6 +66,21 @@ func (s *system) newCertificates(serves bool) error {
 	return nil
 }
 
+// brokenResolvers returns a warning about each resolver that cannot work as it is configured.
+func (s *system) brokenResolvers(loaded static.Loaded) []static.Finding {
+	if s.certificates == nil {
+		return nil
+	}
+	var findings []static.Finding
+	broken := s.certificates.Broken()
+	for _, name := range slices.Sorted(maps.Keys(broken)) {
+		found := loaded.Locate("cannot be used: "+broken[name].Error(), "certificatesResolvers", name, "acme")
+		found.Severity = static.Warning
+		findings = append(findings, found)
+	}
+	return findings
+}
+
 // acmeCertificates returns what is measured of the certificates that resolvers obtain.
 func (s *system) acmeCertificates() []metrics.ACMECertificate {
 	var all []metrics.ACMECertificate

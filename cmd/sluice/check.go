@@ -107,11 +107,12 @@ func check(address string, offline bool, given arguments, environ []string) (*re
 	if offline || in.manifests != nil || in.containers != nil {
 		checked.Skipped = withoutConnections(config, in)
 	}
-	_, state, err := settle(from.loaded, in)
+	s, state, err := settle(from.loaded, in)
 	if err != nil {
 		checked.add(finding{Severity: severityError, Message: err.Error()})
 		return checked.complete(), nil
 	}
+	checked.addStatic(s.brokenResolvers(from.loaded))
 	checked.addVerdicts(placed(state.Verdicts, in))
 	checked.notGiven(in)
 	checked.addProviders(state, in)
