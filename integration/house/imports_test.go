@@ -92,7 +92,11 @@ var libraries = []struct {
 	{"github.com/vulcand/oxy", []string{"middleware"}, "a middleware is the only thing that it has to offer"},
 	{"github.com/klauspost/compress", []string{"middleware"}, "a middleware is the only one who compresses"},
 	{"github.com/andybalholm/brotli", []string{"middleware"}, "as for klauspost/compress"},
-	{"github.com/redis/go-redis", []string{"middleware"}, "a middleware is the only one who keeps something there"},
+	{
+		"github.com/redis/go-redis",
+		[]string{"middleware", "certificate/storage/redis"},
+		"rate limits and certificates are what replicas share there",
+	},
 	{"github.com/go-jose/go-jose", []string{"middleware"}, "tokens are checked where they let in"},
 	{"golang.org/x/crypto/bcrypt", []string{"middleware"}, "passwords are checked where they let in"},
 	{"github.com/gorilla/mux", []string{"api"}, "requests of users are routed by router alone"},
