@@ -13,7 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
-	clusterreport "github.com/sluiceproxy/sluice/provider/kubernetes/report"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/election"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
@@ -150,7 +150,7 @@ func newInjector(
 	})
 	var err error
 	one, err = injector.New(injector.Options{
-		Config: config.Injector, Cluster: clusterOptions(config), Namespace: clusterreport.OwnNamespace(),
+		Config: config.Injector, Cluster: clusterOptions(config), Namespace: election.OwnNamespace(),
 		Metrics: counters.Handler(), Meter: meter, Logger: logger,
 	})
 	return one, err

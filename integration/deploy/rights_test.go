@@ -87,10 +87,17 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 		"create leases.coordination.k8s.io", "get leases.coordination.k8s.io sluice",
 		"update leases.coordination.k8s.io sluice",
 	}
+	certificates := []string{
+		"create leases.coordination.k8s.io", "create secrets", "delete secrets",
+		"get leases.coordination.k8s.io sluice-certificates", "get secrets", "list secrets",
+		"update leases.coordination.k8s.io sluice-certificates", "update secrets", "watch secrets",
+	}
 	tests := []struct {
 		role object
 		want []string
 	}{
+		{build(t, manifests+"/certificates")["Role sluice/sluice-certificates"], certificates},
+		{render(t, "certificates.storage.kubernetes=true")["Role sluice/sluice-certificates"], certificates},
 		{cluster["ClusterRole /sluice"], needed(true)},
 		{cluster["Role sluice/sluice-leader"], leader},
 		{one["Role shop/sluice"], needed(false)},
@@ -104,6 +111,22 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	if len(cluster)-len(cluster.without("ClusterRole", "Role")) != 2 ||
 		len(one)-len(one.without("ClusterRole", "Role")) != 2 {
 		t.Error("there are other roles")
+	}
+}
+
+// TestChartOfCertificates compares what the chart adds with the component of kustomize.
+func TestChartOfCertificates(t *testing.T) {
+	t.Parallel()
+	added := render(t, "certificates.storage.kubernetes=true")
+	for key := range render(t) {
+		delete(added, key)
+	}
+	if diff := cmp.Diff(plain(t, build(t, manifests+"/certificates")), plain(t, added)); diff != "" {
+		t.Errorf("(-deploy/kubernetes/certificates +chart)\n%s", diff)
+	}
+	without := render(t, "certificates.storage.kubernetes=true", "rbac.create=false")
+	if without["Role sluice/sluice-certificates"] != nil {
+		t.Error("there is a Role without rbac.create")
 	}
 }
 

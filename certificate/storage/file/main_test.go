@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 
 func TestStore(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storagetest.Backend {
+		t.Parallel()
 		path := filepath.Join(t.TempDir(), "acme.json")
 		return storagetest.Backend{Open: func(*testing.T) storage.Store { return Open(path, telemetry.Discard{}) }}
 	})

@@ -37,6 +37,7 @@ func open(t *testing.T, address string) *Store {
 
 func TestStore(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storagetest.Backend {
+		t.Parallel()
 		const secret = "pass/word:@"
 		// The rights are those that the package comment lists.
 		arguments := strings.Fields("--appendonly yes --appendfsync always --user sluice on ~edge:* &edge:changes " +

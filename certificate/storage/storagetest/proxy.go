@@ -7,18 +7,35 @@ import (
 	"testing"
 )
 
-// Proxy passes TCP connections on to an address until the test ends. Cut ends all of them for good, without a word to
-// the server about what they were for.
+// Proxy passes TCP connections on to an address until the test ends, from another port of its host. Cut ends all of
+// them for good, without a word to the server about what they were for.
 func Proxy(t *testing.T, target string) (address string, cut func()) {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	p := start(t, target)
+	return p.listener.Addr().String(), p.end
+}
+
+// Gate is Proxy, with a function that ends all connections and refuses new ones (false), or accepts them again (true).
+func Gate(t *testing.T, target string) (address string, open func(bool)) {
+	t.Helper()
+	p := start(t, target)
+	return p.listener.Addr().String(), p.open
+}
+
+func start(t *testing.T, target string) *proxy {
+	t.Helper()
+	host, _, err := net.SplitHostPort(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &proxy{listener: listener, target: target}
 	p.jobs.Go(func() { p.serve(t) })
-	t.Cleanup(p.cut)
-	return listener.Addr().String(), p.cut
+	t.Cleanup(p.end)
+	return p
 }
 
 type proxy struct {
@@ -57,13 +74,21 @@ func (p *proxy) serve(t *testing.T) {
 	}
 }
 
-func (p *proxy) cut() {
+// open accepts connections, or ends all of them and those that come.
+func (p *proxy) open(open bool) {
 	p.mu.Lock()
-	p.closed = true
-	for _, conn := range p.conns {
-		_ = conn.Close()
+	defer p.mu.Unlock()
+	p.closed = !open
+	if p.closed {
+		for _, conn := range p.conns {
+			_ = conn.Close()
+		}
+		p.conns = nil
 	}
-	p.mu.Unlock()
+}
+
+func (p *proxy) end() {
+	p.open(false)
 	_ = p.listener.Close()
 	p.jobs.Wait()
 }

@@ -40,7 +40,7 @@ type Backend struct {
 	Restart func(t *testing.T)
 }
 
-// Run tests stores. Each of its tests calls backend once.
+// Run tests stores. Each of its tests calls backend once, which may have it run in parallel.
 func Run(t *testing.T, backend func(t *testing.T) Backend) {
 	for _, test := range []struct {
 		name string
@@ -57,7 +57,6 @@ func Run(t *testing.T, backend func(t *testing.T) Backend) {
 		{"server that restarts", testRestart},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
 			b := backend(t)
 			if test.name == "leader that crashes" && b.OpenFragile == nil || test.name == "server that restarts" && b.Restart == nil {
 				return
@@ -216,6 +215,12 @@ func (w *Watcher) until(what string, limit time.Duration, condition func() bool)
 
 // Await waits until the watch has passed on a value; nil waits for its deletion.
 func (w *Watcher) Await(key storage.Key, value []byte) { w.await(key, value, seen) }
+
+// AwaitLong is Await for what takes longer, such as reconnecting.
+func (w *Watcher) AwaitLong(key storage.Key, value []byte) {
+	w.t.Helper()
+	w.await(key, value, patience)
+}
 
 func (w *Watcher) await(key storage.Key, value []byte, limit time.Duration) {
 	w.t.Helper()

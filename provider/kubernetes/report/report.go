@@ -3,18 +3,14 @@
 // Input are verdicts and the state of the active table from the pipeline, and the Ingresses that Sluice serves. Output
 // are Kubernetes Events on every object with a verdict (events.go, event_writer.go), status conditions of the objects
 // of sluice.dev and of VirtualEnvironments (status.go, status_kinds.go), and the load-balancer status of Ingresses
-// (ingress_status.go). One elected instance writes (leader.go); the others keep the same state and can take over at any
-// time. Everything is written at a bounded rate, and only where it differs from what the cluster has.
+// (ingress_status.go). One elected instance writes (package election); the others keep the same state and can take over
+// at any time. Everything is written at a bounded rate, and only where it differs from what the cluster has.
 //
 // Publish does not block. Writes without permission are logged once, retried, and affect nothing else.
 package report
 
 import (
 	"context"
-	"crypto/rand"
-	"fmt"
-	"os"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +19,12 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/election"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
+
+// leaseName is the name of the Lease by which the leader is elected.
+const leaseName = "sluice"
 
 // Clients are the connections to the API groups that are written to; *client.Cluster is one.
 type Clients interface {
@@ -65,7 +65,7 @@ type Options struct {
 	Addresses *Addresses
 	// Metrics may be nil.
 	Metrics Metrics
-	// Namespace is where the Lease is, by which the leader is elected; empty means OwnNamespace.
+	// Namespace is where the Lease is, by which the leader is elected; empty means election.OwnNamespace.
 	Namespace string
 	// Identity is the name of this instance among all; empty means the host's name and something random.
 	Identity string
@@ -73,34 +73,28 @@ type Options struct {
 
 // Reporter reports verdicts to one cluster. Publish may be called from any goroutine; Run may be called once.
 type Reporter struct {
-	options Options
-	lock    *leaseLock
-	events  *events
-	status  *status
-	ingress *ingressStatus
+	options  Options
+	election *election.Election
+	events   *events
+	status   *status
+	ingress  *ingressStatus
 }
 
 // New returns a Reporter that writes nothing before Run. It fails when the clients cannot be made.
 func New(options Options) (*Reporter, error) {
-	if options.Namespace == "" {
-		options.Namespace = OwnNamespace()
-	}
-	if options.Identity == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return nil, fmt.Errorf("kubernetes: name of this host: %w", err)
-		}
-		options.Identity = host + "_" + rand.Text()
-	}
 	if options.Metrics == nil {
 		options.Metrics = uncounted{}
 	}
 	permissions := newPermissionErrors(options.Logger)
-	lock, err := newLeaseLock(options, permissions)
+	elected, err := election.New(election.Options{
+		Clients: options.Clients, Namespace: options.Namespace, Name: leaseName, Identity: options.Identity,
+		Note: permissions.note,
+	})
 	if err != nil {
 		return nil, err
 	}
-	r := &Reporter{options: options, lock: lock, events: newEvents(options, permissions)}
+	options.Identity = elected.Identity()
+	r := &Reporter{options: options, election: elected, events: newEvents(options, permissions)}
 	if options.Objects != nil {
 		r.status = newStatus(options, permissions)
 	}
@@ -115,7 +109,7 @@ func New(options Options) (*Reporter, error) {
 func (r *Reporter) Publish(verdicts []dynamic.Verdict) { r.events.note(verdicts) }
 
 // Run takes part in the election of a leader until ctx ends, and writes while this instance is the leader.
-func (r *Reporter) Run(ctx context.Context) error { return elect(ctx, r.lock, r.lead) }
+func (r *Reporter) Run(ctx context.Context) error { return r.election.Run(ctx, r.lead) }
 
 // lead writes until ctx ends.
 func (r *Reporter) lead(ctx context.Context) {
@@ -134,20 +128,3 @@ func (r *Reporter) lead(ctx context.Context) {
 type uncounted struct{}
 
 func (uncounted) DropEvent() {}
-
-// namespaceFile is where a pod finds the namespace of its service account.
-const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
-// OwnNamespace returns the namespace that Sluice runs in: that of its service account, else the one that the
-// environment variable POD_NAMESPACE names, else default.
-func OwnNamespace() string {
-	if content, err := os.ReadFile(namespaceFile); err == nil {
-		if name := strings.TrimSpace(string(content)); name != "" {
-			return name
-		}
-	}
-	if name := os.Getenv("POD_NAMESPACE"); name != "" {
-		return name
-	}
-	return metav1.NamespaceDefault
-}

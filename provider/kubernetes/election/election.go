@@ -1,9 +1,16 @@
-package report
+// Package election elects one of the instances of Sluice in a cluster, by a Lease.
+//
+// An Election takes part by client-go's library. Its leader's context ends before another instance may lead, as long as
+// clocks run equally fast, and a leader that ends gives the Lease back.
+package election
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,44 +18,94 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 )
 
 const (
-	// leaseName is the name of the Lease, and leases its resource as RBAC rules name it.
-	leaseName = "sluice"
-	leases    = "leases.coordination.k8s.io"
+	// leases is the resource of Leases as RBAC rules name it.
+	leases = "leases.coordination.k8s.io"
 	// leaseDuration is how long a Lease that is not renewed is valid.
 	leaseDuration = 15 * time.Second
 	// renewDeadline is how long a leader tries to renew before it stops leading.
 	renewDeadline = 10 * time.Second
 	// retryPeriod is the interval at which a leader renews and the other instances try to acquire the Lease.
 	retryPeriod = 2 * time.Second
+	// requestTimeout bounds one request.
+	requestTimeout = 5 * time.Second
 )
 
-// leaseLock is client-go's LeaseLock with a time limit for each request and a log line for those that are refused.
-type leaseLock struct {
-	resourcelock.LeaseLock
-	permissions *permissionErrors
+// Clients are the connections to API groups; *client.Cluster is one.
+type Clients interface {
+	// REST returns the client of one group and version.
+	REST(version schema.GroupVersion) (rest.Interface, error)
 }
 
-// newLeaseLock returns the lock that all instances share.
-func newLeaseLock(options Options, permissions *permissionErrors) (*leaseLock, error) {
+// Options say which Lease it is about.
+type Options struct {
+	// Clients are needed.
+	Clients Clients
+	// Namespace and Name are those of the Lease. An empty namespace means OwnNamespace.
+	Namespace, Name string
+	// Identity is the name of this instance among all; empty means the host's name and something random.
+	Identity string
+	// Note gets the result of each request, with verb and resource as RBAC rules name them; nil notes nothing.
+	Note func(verb, resource, namespace string, err error)
+}
+
+// Election is this instance's part in an election.
+type Election struct {
+	lock *leaseLock
+}
+
+// New returns an election in which this instance does not take part before Run. It fails when the client can't be made.
+func New(options Options) (*Election, error) {
+	if options.Namespace == "" {
+		options.Namespace = OwnNamespace()
+	}
+	if options.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("kubernetes: name of this host: %w", err)
+		}
+		options.Identity = host + "_" + rand.Text()
+	}
+	if options.Note == nil {
+		options.Note = func(string, string, string, error) {}
+	}
 	client, err := options.Clients.REST(coordinationv1.SchemeGroupVersion)
 	if err != nil {
 		return nil, fmt.Errorf("leader election: %w", err)
 	}
-	return &leaseLock{
+	return &Election{lock: &leaseLock{
 		LeaseLock: resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: options.Namespace, Name: leaseName},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: options.Namespace, Name: options.Name},
 			Client:     coordinationclient.New(client),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: options.Identity},
 		},
-		permissions: permissions,
-	}, nil
+		note: options.Note,
+	}}, nil
+}
+
+// Identity returns the name of this instance.
+func (e *Election) Identity() string { return e.lock.Identity() }
+
+// Run takes part in the election until ctx ends. It calls lead whenever this instance becomes the leader, with a
+// context that ends when it no longer is; an instance whose lead returns earlier remains the leader. When ctx ends, a
+// leader releases the Lease after lead has returned, so that another instance takes over at once.
+func (e *Election) Run(ctx context.Context, lead func(ctx context.Context)) error {
+	return elect(ctx, e.lock, lead)
+}
+
+// leaseLock is client-go's LeaseLock with a time limit for each request, whose results are noted.
+type leaseLock struct {
+	resourcelock.LeaseLock
+
+	note func(verb, resource, namespace string, err error)
 }
 
 // Get reads the Lease.
@@ -56,7 +113,7 @@ func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	record, raw, err := l.LeaseLock.Get(ctx)
-	l.permissions.note("get", leases, l.LeaseMeta.Namespace, err)
+	l.note("get", leases, l.LeaseMeta.Namespace, err)
 	return record, raw, err
 }
 
@@ -70,7 +127,7 @@ func (l *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElecti
 		// Without the namespace there is never a leader, and nothing is ever written.
 		noted = errors.New("namespace " + l.LeaseMeta.Namespace + ": " + err.Error())
 	}
-	l.permissions.note("create", leases, l.LeaseMeta.Namespace, noted)
+	l.note("create", leases, l.LeaseMeta.Namespace, noted)
 	return err
 }
 
@@ -79,13 +136,11 @@ func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElecti
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err := l.LeaseLock.Update(ctx, record)
-	l.permissions.note("update", leases, l.LeaseMeta.Namespace, err)
+	l.note("update", leases, l.LeaseMeta.Namespace, err)
 	return err
 }
 
-// elect takes part in the election until ctx ends. It calls lead whenever this instance becomes the leader, with a
-// context that ends when it no longer is. When ctx ends, a leader releases the Lease after lead has returned, so that
-// another instance takes over at once.
+// elect is Run.
 func elect(ctx context.Context, lock resourcelock.Interface, lead func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	// The lock logs failed requests, once each; the library would log every one of them.
@@ -153,4 +208,21 @@ func (t *term) end() {
 	t.over = true
 	t.mu.Unlock()
 	t.jobs.Wait()
+}
+
+// namespaceFile is where a pod finds the namespace of its service account.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// OwnNamespace returns the namespace that Sluice runs in: that of its service account, else the one that the
+// environment variable POD_NAMESPACE names, else default.
+func OwnNamespace() string {
+	if content, err := os.ReadFile(namespaceFile); err == nil {
+		if name := strings.TrimSpace(string(content)); name != "" {
+			return name
+		}
+	}
+	if name := os.Getenv("POD_NAMESPACE"); name != "" {
+		return name
+	}
+	return metav1.NamespaceDefault
 }
