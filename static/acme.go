@@ -96,8 +96,11 @@ type OnDemand struct {
 	Timeout  Duration `json:"timeout" description:"How long a handshake waits for its certificate; then it gets the default one."`
 }
 
-// SetDefaults lets handshakes wait for 20 seconds.
-func (o *OnDemand) SetDefaults() { o.Timeout = Duration(20 * time.Second) }
+// SetDefaults lets handshakes wait for 8 seconds.
+func (o *OnDemand) SetDefaults() { o.Timeout = Duration(8 * time.Second) }
+
+// longestOnDemand is the largest value of the option: handshakes end after 10 seconds.
+const longestOnDemand = Duration(9 * time.Second)
 
 // keyTypes are the values of the option keyType.
 func keyTypes() []string { return []string{"EC256", "EC384", "RSA2048", "RSA4096", "RSA8192"} }
@@ -153,6 +156,9 @@ func (l *loader) acme(a *ACME, at ...string) {
 
 // onDemand checks that there is a decision on each name: without one, anyone could have certificates ordered.
 func (l *loader) onDemand(o *OnDemand, at ...string) {
+	if o.Timeout <= 0 || o.Timeout > longestOnDemand {
+		l.fail("expected at most 9s, since handshakes end after 10s", append(slices.Clone(at), "timeout")...)
+	}
 	if o.Ask == "" && len(o.Patterns) == 0 {
 		l.fail("needs ask or patterns, which decide on the names", at...)
 	}

@@ -169,7 +169,7 @@ func (r *resolver) rehearse(ctx context.Context, names []string) error {
 	defer cancel()
 	s, err := r.rehearsal(ctx)
 	if err != nil {
-		return fmt.Errorf("staging: %w", err)
+		return &stagingError{err}
 	}
 	failed := failedTypes{}
 	for {
@@ -184,7 +184,12 @@ func (r *resolver) rehearse(ctx context.Context, names []string) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !errors.As(err, &again):
-			return fmt.Errorf("staging: %w", err)
+			if isProblem(err, acme.ProblemTypeAccountDoesNotExist) {
+				r.sessionLock.Lock()
+				r.staging = nil
+				r.sessionLock.Unlock()
+			}
+			return &stagingError{err}
 		}
 	}
 }

@@ -75,7 +75,8 @@ func filled(b *testing.B) *storagetest.Memory {
 	return memory
 }
 
-// started is what is in memory of the certificates of a resolver: its state, the configuration and the set of handshakes.
+// started is what is in memory of the certificates of a resolver: its state, the configuration and the set of
+// handshakes.
 type started struct {
 	resolvers *acme.Resolvers
 	message   dynamic.Message
@@ -112,8 +113,8 @@ func begin(b *testing.B, memory storage.Store) started {
 	return started{resolvers, message, set, func() { cancel(); <-ended; <-provided }}
 }
 
-// BenchmarkStart measures the start with 10,000 certificates (bound: 2 s), and what one takes in memory (bound: 12 KiB),
-// without the storage.
+// BenchmarkStart measures the start with 10,000 certificates (bound: 2 s), and what one takes in memory (bound: 12
+// KiB), without the storage.
 func BenchmarkStart(b *testing.B) {
 	memory := filled(b)
 	for b.Loop() {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -116,10 +117,26 @@ func authorityPool(config *static.ACME) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// retryAfter is a RoundTripper that notes until when the authority wants no more requests (RFC 8555, section 6.6).
-type retryAfter struct {
-	next  http.RoundTripper
-	until atomic.Int64
+// retryAfter is a RoundTripper that notes the header Retry-After of refusals (RFC 8555, section 6.6) for the order
+// that a request belongs to.
+type retryAfter struct{ next http.RoundTripper }
+
+// longestRetryAfter bounds the header Retry-After.
+const longestRetryAfter = 7 * 24 * time.Hour
+
+// retryAfterKey is the context key of an *atomic.Int64, a time in nanoseconds.
+type retryAfterKey struct{}
+
+// noteRetryAfter returns a context for the requests of an order, and what returns until when the authority wants no
+// more of them; the zero time if it has not said so.
+func noteRetryAfter(ctx context.Context) (context.Context, func() time.Time) {
+	noted := &atomic.Int64{}
+	return context.WithValue(ctx, retryAfterKey{}, noted), func() time.Time {
+		if until := noted.Load(); until != 0 {
+			return time.Unix(0, until)
+		}
+		return time.Time{}
+	}
 }
 
 // RoundTrip sends a request.
@@ -128,20 +145,18 @@ func (r *retryAfter) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable {
-		if until := parseRetryAfter(response.Header.Get("Retry-After"), time.Now()); !until.IsZero() {
-			r.until.Store(until.UnixNano())
+	noted, _ := request.Context().Value(retryAfterKey{}).(*atomic.Int64)
+	refused := response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable
+	if now := time.Now(); refused && noted != nil {
+		until := parseRetryAfter(response.Header.Get("Retry-After"), now)
+		if latest := now.Add(longestRetryAfter); until.After(latest) {
+			until = latest
+		}
+		if !until.IsZero() {
+			noted.Store(until.UnixNano())
 		}
 	}
 	return response, nil
-}
-
-// take returns the time that was noted last, and forgets it.
-func (r *retryAfter) take() time.Time {
-	if until := r.until.Swap(0); until != 0 {
-		return time.Unix(0, until)
-	}
-	return time.Time{}
 }
 
 // parseRetryAfter reads the header Retry-After (RFC 9110, section 10.2.3); a value that is none is the zero time.
@@ -185,7 +200,8 @@ func blamesAuthority(err error) bool {
 	var problem acme.Problem
 	if !errors.As(err, &problem) {
 		var local *localError
-		return !errors.As(err, &local) && !errors.Is(err, context.Canceled)
+		var transport *url.Error
+		return errors.As(err, &transport) && !errors.As(err, &local) && !errors.Is(err, context.Canceled)
 	}
 	switch problem.Type {
 	case acme.ProblemTypeServerInternal, acme.ProblemTypeAccountDoesNotExist, acme.ProblemTypeBadNonce,
@@ -204,6 +220,15 @@ func (e *accountError) Error() string { return e.err.Error() }
 
 // Unwrap returns the cause.
 func (e *accountError) Unwrap() error { return e.err }
+
+// stagingError is an error of an order at the staging directory.
+type stagingError struct{ err error }
+
+// Error returns the text.
+func (e *stagingError) Error() string { return "staging: " + e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *stagingError) Unwrap() error { return e.err }
 
 // localError is an error of what Sluice does for an order, such as a DNS provider that fails.
 type localError struct{ err error }

@@ -23,6 +23,8 @@ const (
 	longestIdle = 10 * time.Minute
 	// unusedLife is how long a certificate that is not needed stays in the storage after its end.
 	unusedLife = 30 * 24 * time.Hour
+	// longestLimit is how long a limit of the account makes all orders wait before one is tried.
+	longestLimit = time.Hour
 	// saveInterval is how often a certificate that the storage has refused is written again.
 	saveInterval = 30 * time.Second
 )
@@ -110,8 +112,12 @@ func (l *leader) step(ctx context.Context, now time.Time) time.Time {
 			earlier(free)
 			break
 		}
-		if !l.start(ctx, one) {
+		started, full := l.start(ctx, one)
+		if full {
 			break // The end of another order wakes the loop.
+		}
+		if !started {
+			continue
 		}
 		l.pace.take(now)
 		if l.state.schedule(resolverSchedule).Failures > 0 {
@@ -128,7 +134,7 @@ const resolverSchedule = ""
 
 // start begins an order, unless enough are under way, the authority is being tried, or another one has one of the
 // names.
-func (l *leader) start(ctx context.Context, one job) bool {
+func (l *leader) start(ctx context.Context, one job) (started, full bool) {
 	limit := maxParallel
 	if l.state.schedule(resolverSchedule).Failures > 0 {
 		limit = 1
@@ -136,20 +142,21 @@ func (l *leader) start(ctx context.Context, one job) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if len(l.running) >= limit {
-		return false
+		return false, true
 	}
 	for _, other := range l.running {
 		if slices.ContainsFunc(one.names, func(name string) bool { return slices.Contains(other.names, name) }) {
-			return true // It is planned again when the other one has ended.
+			return false, false // It is planned again when the other one has ended.
 		}
 	}
 	l.running[one.id] = one
 	l.changed.send()
 	l.orders.Go(func() {
+		ctx, until := noteRetryAfter(ctx)
 		certificate, err := l.perform(ctx, one)
-		l.done <- result{job: one, certificate: certificate, err: err, until: l.after.take()}
+		l.done <- result{job: one, certificate: certificate, err: err, until: until()}
 	})
-	return true
+	return true, false
 }
 
 // perform carries out an order. After a failure it is tried at the staging directory first, so that the limits of the
@@ -193,6 +200,7 @@ func (l *leader) finish(ctx context.Context, finished result) {
 		l.failed(ctx, now, finished)
 		return
 	}
+	l.pace.consecutive = 0
 	l.metrics.Ordered(l.name, "issued")
 	l.logger.Info("a certificate was issued", "resolver", l.name, "names", finished.names)
 	l.accept(ctx, finished.id, finished.certificate)
@@ -229,22 +237,30 @@ func (l *leader) keep(ctx context.Context, id string, next schedule) {
 func (l *leader) failed(ctx context.Context, now time.Time, finished result) {
 	l.metrics.Ordered(l.name, "failed")
 	failure := newFailure(now, finished.err)
-	if isProblem(finished.err, acme.ProblemTypeAccountDoesNotExist) {
+	var staging *stagingError
+	isStaging := errors.As(finished.err, &staging)
+	if !isStaging && isProblem(finished.err, acme.ProblemTypeAccountDoesNotExist) {
 		l.dropSession(ctx)
 	}
-	if blamesAuthority(finished.err) || l.pace.limited(finished.err) {
-		own := l.state.schedule(resolverSchedule).fail(now, finished.until, failure)
-		l.keep(ctx, resolverSchedule, own)
-		l.logger.Error("the certificate authority fails; all orders wait", "resolver", l.name, "names", finished.names,
-			"attempt", own.Failures, "next", own.Next, "error", finished.err)
-		return
-	}
+	// The order itself waits too, so that the next attempt at the authority is for another one.
 	next := l.state.schedule(finished.id)
 	next.Names = finished.names
 	next = next.fail(now, finished.until, failure)
 	l.keep(ctx, finished.id, next)
+	isLimited := l.pace.limited(finished.err)
+	if !isStaging && (blamesAuthority(finished.err) || isLimited) {
+		until := finished.until
+		if latest := now.Add(longestLimit); until.After(latest) {
+			until = latest
+		}
+		own := l.state.schedule(resolverSchedule).fail(now, until, failure)
+		l.keep(ctx, resolverSchedule, own)
+		l.logger.Error("the certificate authority fails; all orders wait", "resolver", l.name, "names", finished.names,
+			"attempt", own.Failures, "next", own.Next, "error", failure.String())
+		return
+	}
 	l.logger.Error("no certificate was issued", "resolver", l.name, "names", finished.names, "attempt", next.Failures,
-		"next", next.Next, "error", finished.err)
+		"next", next.Next, "error", failure.String())
 	if l.state.schedule(resolverSchedule).Failures > 0 { // The authority has answered.
 		l.keep(ctx, resolverSchedule, schedule{})
 	}
@@ -315,9 +331,31 @@ func (l *leader) cleanUnused(ctx context.Context, now time.Time, p planned) {
 		}
 		wanted[c.id] = true
 	}
+	for id, open := range l.state.openOrders() {
+		if !wanted[id] && now.Sub(open.Created) > orderLife {
+			_ = l.remove(ctx, storage.KindOrder, id)
+		}
+	}
+	l.cleanDemands(ctx, now)
 	for _, id := range l.state.scheduleIDs() {
 		if s := l.state.schedule(id); !wanted[id] && now.After(s.Next) && now.After(s.earliest(now)) {
 			_ = l.remove(ctx, storage.KindSchedule, id) // It is tried again in the next step.
+		}
+	}
+}
+
+// forgottenFailures is the number of failures after which a name that a client has asked for is forgotten.
+const forgottenFailures = 10
+
+// cleanDemands forgets the names that clients have asked for and that cannot be validated, or not any more.
+func (l *leader) cleanDemands(ctx context.Context, now time.Time) {
+	for _, name := range l.state.demandNames() {
+		if l.state.schedule(storage.CertificateID([]string{name})).Failures < forgottenFailures ||
+			l.state.find(name, now) != nil {
+			continue
+		}
+		if err := l.remove(ctx, storage.KindDemand, name); err == nil {
+			l.logger.Info("a name that a client has asked for is forgotten", "resolver", l.name, "name", name)
 		}
 	}
 }

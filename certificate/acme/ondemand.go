@@ -129,6 +129,9 @@ func (a *asker) obtain(ctx context.Context, r *resolver, name string) *tls.Certi
 		if err := a.allowed(ctx, r, name); err != nil {
 			return nil
 		}
+		if !r.demandRate.Allow() {
+			return nil
+		}
 		demanded := demand{Time: time.Now().Round(0)}
 		if err := r.put(ctx, storage.KindDemand, name, demanded); err != nil {
 			r.logger.Warn("a name that a client asks for cannot be stored", "resolver", r.name, "name", name, "error", err)
@@ -137,6 +140,9 @@ func (a *asker) obtain(ctx context.Context, r *resolver, name string) *tls.Certi
 	}
 	r.ask(name)
 	r.notify()
+	if deadline, _ := ctx.Deadline(); r.waitsUntil(name).After(deadline) {
+		return nil
+	}
 	for {
 		next := r.changed.wait()
 		if found := r.pair(name); found != nil {
@@ -148,6 +154,16 @@ func (a *asker) obtain(ctx context.Context, r *resolver, name string) *tls.Certi
 			return nil
 		}
 	}
+}
+
+// waitsUntil returns when a certificate for one name may be ordered at the earliest.
+func (r *resolver) waitsUntil(name string) time.Time {
+	now := time.Now()
+	at := r.state.schedule(storage.CertificateID([]string{name})).earliest(now)
+	if all := r.state.schedule(resolverSchedule).Next; all.After(at) {
+		return all
+	}
+	return at
 }
 
 // pair returns a valid certificate for a name.
@@ -191,7 +207,9 @@ func (a *asker) allowed(ctx context.Context, r *resolver, name string) error {
 	if len(a.decisions) >= maxDecisions {
 		clear(a.decisions)
 	}
-	a.decisions[key] = decision{q.err, time.Now().Add(decisionLife)}
+	if q.err == nil || errors.Is(q.err, errRefused) { // Otherwise no decision was made.
+		a.decisions[key] = decision{q.err, time.Now().Add(decisionLife)}
+	}
 	a.mutex.Unlock()
 	close(q.done)
 	if q.err != nil {

@@ -160,7 +160,7 @@ func (p *planner) renewal(c *held) time.Time {
 
 // renew adds the renewal of a certificate in use.
 func (p *planner) renew(c *held) {
-	one := p.job(c.id, c.names, c)
+	one := p.job(storage.CertificateID(c.names), c.names, c)
 	if at := p.renewal(c); at.After(one.start) {
 		one.start = at
 	}

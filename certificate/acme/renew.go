@@ -29,8 +29,8 @@ type Renewal struct {
 }
 
 // RenewNow writes to the storage of a resolver that the certificate which covers a name is due. If only orders for the
-// name have failed, the next attempt is due. The leader, which watches the storage, orders it if a router needs it. The
-// error is ErrNoCertificate if the resolver knows nothing of the name.
+// name have failed, the next attempt is due. The leader, which watches the storage, orders it if a router needs it.
+// The error is ErrNoCertificate if the resolver knows nothing of the name.
 func RenewNow(ctx context.Context, store storage.Store, resolver, name string) (Renewal, error) {
 	name, err := normalizeName(name)
 	if err != nil {

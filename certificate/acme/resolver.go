@@ -26,6 +26,9 @@ const (
 	// lookupsPerSecond limits how often challenges are looked up in the storage, lookupBurst how many at once.
 	lookupsPerSecond = 20
 	lookupBurst      = 100
+	// demandBurst is how many names that clients ask for are taken at once, and demandInterval the time until the next.
+	demandBurst    = 100
+	demandInterval = 10 * time.Second
 )
 
 // resolver is one entry of certificatesResolvers.
@@ -36,12 +39,13 @@ type resolver struct {
 	logger  telemetry.Logger
 	metrics Metrics
 	client  *http.Client
-	after   *retryAfter
 	solvers map[string]acmez.Solver
 	lookups *rate.Limiter
-	state   *state
-	wake    chan struct{} // Holds a value when there may be something to order.
-	changed *broadcast
+	// demandRate limits how many names that clients ask for are taken.
+	demandRate *rate.Limiter
+	state      *state
+	wake       chan struct{} // Holds a value when there may be something to order.
+	changed    *broadcast
 
 	sessionLock sync.Mutex
 	opened      *session
@@ -64,15 +68,15 @@ type wanted struct {
 }
 
 func newResolver(name string, config *static.ACME, store storage.Store, options Options) (*resolver, error) {
-	after := &retryAfter{}
 	client, err := newHTTPClient(config, options.Transport)
 	if err != nil {
 		return nil, err
 	}
-	after.next, client.Transport = client.Transport, after
+	client.Transport = &retryAfter{client.Transport}
 	r := &resolver{
 		name: name, config: config, store: store, logger: options.Logger, metrics: options.Metrics, client: client,
-		after: after, lookups: rate.NewLimiter(lookupsPerSecond, lookupBurst), state: newState(),
+		lookups:    rate.NewLimiter(lookupsPerSecond, lookupBurst),
+		demandRate: rate.NewLimiter(rate.Every(demandInterval), demandBurst), state: newState(),
 		wake: make(chan struct{}, 1), changed: newBroadcast(), asked: map[string]struct{}{}, running: map[string]job{},
 	}
 	if r.solvers, err = r.newSolvers(options.DNS); err != nil {

@@ -26,6 +26,9 @@ const reopenInterval = 2 * time.Second
 // longestReady is how long orders wait for providers at most.
 const longestReady = time.Minute
 
+// refreshTimeout bounds the reading of a storage.
+const refreshTimeout = 30 * time.Second
+
 // verdictInterval is the shortest time between two changes of the verdicts.
 const verdictInterval = time.Second
 
@@ -191,10 +194,32 @@ func (s *sharedStorage) watch(ctx context.Context) {
 	}
 }
 
+// refresh reads the storage anew, so that a new leader knows everything that the last one has written.
+func (s *sharedStorage) refresh(ctx context.Context) {
+	for ctx.Err() == nil {
+		reading, cancel := context.WithTimeout(ctx, refreshTimeout)
+		values, err := storage.Snapshot(reading, s.store)
+		cancel()
+		if err != nil {
+			_ = wait(ctx, reopenInterval)
+			continue
+		}
+		byResolver := map[string][]storage.Change{}
+		for key, value := range values {
+			byResolver[key.Resolver] = append(byResolver[key.Resolver], storage.Change{Key: key, Value: value})
+		}
+		for name, r := range s.resolvers {
+			r.receive(byResolver[name], true)
+		}
+		return
+	}
+}
+
 // lead orders certificates while this replica is elected.
 func (s *sharedStorage) lead(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.store.Lead(ctx, func(term context.Context) {
+			s.refresh(term)
 			var terms sync.WaitGroup
 			for _, r := range s.resolvers {
 				terms.Go(func() { r.lead(term) })

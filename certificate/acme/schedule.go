@@ -15,6 +15,8 @@ const (
 	// duplicateWindow and duplicateLimit are a limit of Let's Encrypt on certificates for exactly the same names.
 	duplicateWindow = 7 * 24 * time.Hour
 	duplicateLimit  = 5
+	// dailyLimit is how many certificates for the same names are ordered in a day, whatever the authority suggests.
+	dailyLimit = 2
 	// leastLife is the part of the lifetime at whose beginning a certificate is renewed whatever the authority suggests.
 	leastLife = 20
 	// renewalSpread is the part of the lifetime over which renewals that nothing else spreads are distributed.
@@ -93,14 +95,22 @@ func (s schedule) succeed(now time.Time, names []string) schedule {
 
 // earliest returns when an order may be made at the earliest.
 func (s schedule) earliest(now time.Time) time.Time {
-	recent := slices.DeleteFunc(slices.Clone(s.Issued), func(t time.Time) bool { return now.Sub(t) > duplicateWindow })
-	if len(recent) < duplicateLimit {
-		return s.Next
+	next := s.Next
+	if latest := now.Add(longestRetryAfter); next.After(latest) {
+		next = latest // The clock was ahead.
 	}
-	if free := recent[len(recent)-duplicateLimit].Add(duplicateWindow); free.After(s.Next) {
-		return free
+	recent := slices.DeleteFunc(slices.Clone(s.Issued), func(t time.Time) bool {
+		return now.Sub(t) > duplicateWindow || t.After(now)
+	})
+	for limit, window := range map[int]time.Duration{duplicateLimit: duplicateWindow, dailyLimit: 24 * time.Hour} {
+		if len(recent) < limit {
+			continue
+		}
+		if free := recent[len(recent)-limit].Add(window); free.After(next) {
+			next = free
+		}
 	}
-	return s.Next
+	return next
 }
 
 // renewal returns when a certificate is renewed: when the authority suggests it, but never later than at a twentieth
@@ -187,9 +197,29 @@ func shortContext(text string) string {
 	return text
 }
 
+// withoutQueries removes the queries of URLs from a text, in which DNS providers may have credentials.
+func withoutQueries(text string) string {
+	words := strings.SplitAfter(text, " ")
+	for i, word := range words {
+		at := strings.Index(word, "://")
+		if at < 0 {
+			continue
+		}
+		if query := strings.IndexByte(word[at:], '?'); query >= 0 {
+			end := strings.IndexAny(word[at+query:], "\"' ")
+			rest := ""
+			if end >= 0 {
+				rest = word[at+query+end:]
+			}
+			words[i] = word[:at+query] + "?..." + rest
+		}
+	}
+	return strings.Join(words, "")
+}
+
 // newFailure describes an error of an order.
 func newFailure(now time.Time, err error) *Failure {
-	failure := &Failure{Time: now.Round(0), Detail: err.Error()}
+	failure := &Failure{Time: now.Round(0), Detail: withoutQueries(err.Error())}
 	var problem acme.Problem
 	if !errors.As(err, &problem) {
 		return failure

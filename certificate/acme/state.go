@@ -68,87 +68,150 @@ type state struct {
 	schedules    map[string]schedule
 	challenges   map[string]*presented
 	demands      map[string]demand
-	// written holds the values that are being written, or were and have not been seen from the storage yet.
-	written map[storage.Key][]byte
-	// unsaved are certificates that the storage has refused.
+	pending      map[storage.Key]*pending
+	// unsaved are certificates that the storage has refused or lost.
 	unsaved map[string]storage.Certificate
-	faults  map[string]string
-	version uint64
+	// byName are the certificates by their names, nil if it has to be made anew.
+	byName map[string][]*held
 }
 
 func newState() *state {
 	return &state{
 		certificates: map[string]*held{}, orders: map[string]openOrder{}, schedules: map[string]schedule{},
-		challenges: map[string]*presented{}, demands: map[string]demand{}, written: map[storage.Key][]byte{},
-		unsaved: map[string]storage.Certificate{}, faults: map[string]string{},
+		challenges: map[string]*presented{}, demands: map[string]demand{}, pending: map[storage.Key]*pending{},
+		unsaved: map[string]storage.Certificate{},
 	}
 }
 
-// load takes everything that the storage has.
+// load takes everything that the storage has. Valid certificates that it has lost are kept, and written again by the
+// leader.
 func (s *state) load(all []storage.Change) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	stored := map[string]bool{}
+	for _, change := range all {
+		if change.Key.Kind == storage.KindCertificate {
+			stored[change.Key.ID] = true
+		}
+	}
+	for id, c := range s.certificates {
+		if !stored[id] {
+			s.rescue(c)
+		}
+	}
 	s.account = nil
 	clear(s.certificates)
 	clear(s.orders)
 	clear(s.schedules)
 	clear(s.challenges)
 	clear(s.demands)
-	clear(s.written)
-	clear(s.faults)
+	clear(s.pending)
+	for _, change := range all {
+		if _, unsaved := s.unsaved[change.Key.ID]; unsaved && change.Key.Kind == storage.KindCertificate {
+			continue // The storage has an older one.
+		}
+		s.apply(change.Key, change.Value)
+	}
 	for id, record := range s.unsaved {
 		if c, err := hold(id, record); err == nil {
 			s.certificates[id] = c
 		}
 	}
-	for _, change := range all {
-		s.apply(change.Key, change.Value)
-	}
+	s.changed()
 	s.loaded = true
 }
 
-// receive takes changes of the storage.
+// rescue keeps a valid certificate that the storage has lost, as one that is to be written again.
+func (s *state) rescue(c *held) {
+	if time.Now().Before(c.leaf.NotAfter) {
+		s.unsaved[c.id] = c.record
+	}
+}
+
+// receive takes changes of the storage. Until the storage shows a value that is being written, or for echoLife after,
+// what it shows of the key may be older, and is applied later.
 func (s *state) receive(changes []storage.Change) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, change := range changes {
-		if own, waiting := s.written[change.Key]; waiting {
-			if bytes.Equal(own, change.Value) {
-				delete(s.written, change.Key)
+		if p := s.pending[change.Key]; p != nil {
+			p.seen, p.isSeen = change.Value, true
+			p.isEchoed = p.isEchoed || bytes.Equal(p.value, change.Value)
+			if p.isEchoed && p.isStored {
+				delete(s.pending, change.Key)
+				s.apply(change.Key, change.Value)
 			}
-			continue // What was written later counts.
+			continue
+		}
+		if c := s.certificates[change.Key.ID]; change.Key.Kind == storage.KindCertificate && change.Value == nil && c != nil &&
+			time.Now().Before(c.leaf.NotAfter) {
+			s.rescue(c)
+			continue
 		}
 		s.apply(change.Key, change.Value)
 	}
 }
 
-// write applies a value while store writes it to the storage. Until the storage shows it, what the storage shows of
-// the key is older. Without success the value before counts again, once the storage has been read anew.
+// echoLife is how long the storage may show older values of a key after a newer one was written.
+const echoLife = 2 * time.Second
+
+// pending is a value that is being written, or was and has not been seen from the storage yet.
+type pending struct {
+	value []byte
+	// isStored says that the storage has accepted it, isEchoed that it has shown it.
+	isStored, isEchoed bool
+	// seen is what the storage has shown last.
+	seen   []byte
+	isSeen bool
+}
+
+// write applies a value while store writes it to the storage.
 func (s *state) write(key storage.Key, value []byte, store func() error) error {
+	p := &pending{value: value}
 	s.mutex.Lock()
-	s.written[key] = value
+	s.pending[key] = p
 	s.mutex.Unlock()
 	err := store()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if err != nil {
-		delete(s.written, key)
-		return err
+	current := s.pending[key] == p
+	switch {
+	case err != nil || p.isEchoed:
+		if current {
+			delete(s.pending, key)
+		}
+		if p.isSeen {
+			s.apply(key, p.seen)
+		}
+	default:
+		p.isStored = true
+		s.apply(key, value)
+		time.AfterFunc(echoLife, func() { s.settle(key, p) })
 	}
-	s.apply(key, value)
-	return nil
+	return err
+}
+
+// settle applies what the storage has shown beside a value that it has not shown.
+func (s *state) settle(key storage.Key, p *pending) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.pending[key] != p {
+		return
+	}
+	delete(s.pending, key)
+	if p.isSeen {
+		s.apply(key, p.seen)
+	}
 }
 
 // apply sets a value, or deletes it where it is nil. Values that cannot be read leave the last one.
 func (s *state) apply(key storage.Key, value []byte) {
-	s.version++
 	switch key.Kind {
 	case storage.KindAccount:
 		if s.account = nil; value != nil {
 			s.account, _ = decode[*storage.Account](value)
 		}
 	case storage.KindCertificate:
-		delete(s.unsaved, key.ID)
 		s.applyCertificate(key.ID, value)
 	case storage.KindOrder:
 		set(s.orders, key.ID, value)
@@ -165,23 +228,26 @@ func (s *state) apply(key storage.Key, value []byte) {
 	}
 }
 
-// applyCertificate sets a certificate. An unusable one is a fault and does not replace the last one.
+// applyCertificate sets a certificate. One that cannot be read does not replace the last one.
 func (s *state) applyCertificate(id string, value []byte) {
-	delete(s.faults, id)
+	s.changed()
 	if value == nil {
 		delete(s.certificates, id)
+		delete(s.unsaved, id)
 		return
 	}
 	record, err := decode[storage.Certificate](value)
-	if err == nil {
-		var c *held
-		if c, err = hold(id, record); err == nil {
-			s.certificates[id] = c
-			return
-		}
+	if err != nil {
+		return
 	}
-	s.faults[id] = err.Error()
+	if c, err := hold(id, record); err == nil {
+		s.certificates[id] = c
+		delete(s.unsaved, id)
+	}
 }
+
+// changed says that the certificates are others.
+func (s *state) changed() { s.byName = nil }
 
 func decode[T any](value []byte) (T, error) {
 	var out T
@@ -224,7 +290,6 @@ func (s *state) keepSchedule(id string, next schedule) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.schedules[id] = next
-	s.version++
 }
 
 // scheduleIDs returns the IDs of the schedules, in order.
@@ -239,7 +304,7 @@ func (s *state) keepCertificate(id string, record storage.Certificate) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.unsaved[id] = record
-	s.version++
+	s.changed()
 	if c, err := hold(id, record); err == nil {
 		s.certificates[id] = c
 	}
@@ -271,16 +336,36 @@ func (s *state) demanded(name string) bool {
 func (s *state) find(name string, now time.Time) *held {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if c := s.certificates[storage.CertificateID([]string{name})]; c != nil && now.Before(c.leaf.NotAfter) {
-		return c
+	if s.byName == nil {
+		s.byName = map[string][]*held{}
+		for _, c := range s.certificates {
+			for _, own := range c.names {
+				s.byName[own] = append(s.byName[own], c)
+			}
+		}
 	}
-	for _, id := range sortedKeys(s.certificates) {
-		c := s.certificates[id]
-		if now.Before(c.leaf.NotAfter) && slices.ContainsFunc(c.names, func(n string) bool { return coversName(n, name) }) {
-			return c
+	for _, key := range []string{name, wildcardOf(name)} {
+		for _, c := range s.byName[key] {
+			if now.Before(c.leaf.NotAfter) {
+				return c
+			}
 		}
 	}
 	return nil
+}
+
+// openOrders returns the open orders, by ID.
+func (s *state) openOrders() map[string]openOrder {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return maps.Clone(s.orders)
+}
+
+// demandNames returns the names that clients have asked for, in order.
+func (s *state) demandNames() []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return sortedKeys(s.demands)
 }
 
 // list returns the certificates, in order of their names.

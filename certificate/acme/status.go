@@ -92,6 +92,7 @@ func (r *resolver) status(now time.Time) ResolverStatus {
 	out.Failures, out.Last, out.Next = own.Failures, own.Last, own.Next
 	in := r.input(now)
 	p := plan(in)
+	routers := indexRouters(in.needs)
 	known := map[string]*Status{}
 	for _, c := range r.state.list() {
 		known[c.id] = &Status{
@@ -109,7 +110,7 @@ func (r *resolver) status(now time.Time) ResolverStatus {
 		if _, ordering := running[one.id]; ordering {
 			s.State = StateOrdering
 		}
-		s.Routers = routersOf(in.needs, one.names)
+		s.Routers = routers.of(one.names)
 	}
 	for _, id := range sortedKeys(known) {
 		out.Certificates = append(out.Certificates, *known[id])
@@ -143,21 +144,33 @@ func (s *Status) describe(one job, plan schedule, in input, authority schedule, 
 	}
 }
 
-// routersOf returns the routers that need one of some names.
-func routersOf(needs []need, names []string) []string {
-	var routers []string
+// routersByName are the routers that need a name, and those that need a name that a wildcard covers.
+type routersByName map[string][]string
+
+func indexRouters(needs []need) routersByName {
+	index := routersByName{}
 	for _, n := range needs {
-		if slices.ContainsFunc(n.names, func(name string) bool {
-			return slices.ContainsFunc(names, func(pattern string) bool { return coversName(pattern, name) })
-		}) {
-			routers = append(routers, n.routers...)
+		for _, name := range n.names {
+			index[name] = append(index[name], n.routers...)
+			if wildcard := wildcardOf(name); wildcard != "" {
+				index[wildcard] = append(index[wildcard], n.routers...)
+			}
 		}
+	}
+	return index
+}
+
+// of returns the routers that need one of some names.
+func (r routersByName) of(names []string) []string {
+	var routers []string
+	for _, name := range names {
+		routers = append(routers, r[name]...)
 	}
 	slices.Sort(routers)
 	return slices.Compact(routers)
 }
 
-// judge notes the routers that name a resolver which cannot be used.
+// judge notes which routers name which resolver.
 func (m *Resolvers) judge(byResolver map[string][]certificate.Demand) {
 	m.mutex.Lock()
 	m.demands = byResolver

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,7 +50,7 @@ func (s *system) newCertificates(serves bool) error {
 			if !serves {
 				return nil, nil
 			}
-			return open.Open(option, logger)
+			return open.Open(context.Background(), option, open.Options{Logger: logger})
 		},
 		DNS: dnsSolvers(resolvers, logger), Logger: logger, Metrics: s.observability.metrics.ACME(s.acmeCertificates),
 	})

@@ -72,7 +72,7 @@ func readAccountFile(ctx context.Context, path string) (map[storage.Key][]byte, 
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	values, err := snapshot(ctx, file.New(path, telemetry.Discard{}))
+	values, err := snapshot(ctx, file.Open(path, telemetry.Discard{}))
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func newStores(config *static.Configuration) (*stores, error) {
 		if s.opened[option] != nil {
 			continue
 		}
-		store, err := open.Open(option, s.said)
+		store, err := open.Open(context.Background(), option, open.Options{Logger: s.said})
 		if err != nil {
 			return nil, fmt.Errorf("certificatesResolvers.%s.acme.storage: %w", name, err)
 		}
