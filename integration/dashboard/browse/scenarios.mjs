@@ -8,6 +8,7 @@ import { based } from './based.mjs';
 import { measures, misses, tails } from './figures.mjs';
 import { publishes } from './xds.mjs';
 import { injects } from './injector.mjs';
+import { obtains } from './certificates.mjs';
 import { divides } from './environments.mjs';
 
-export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, measures, misses, tails, publishes, injects, divides, pictures };
+export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, measures, misses, tails, publishes, injects, divides, obtains, pictures };

@@ -1,10 +1,11 @@
-// The list of certificates, sorted by expiry.
+// The certificates: those of resolvers, and the list of those that are loaded, sorted by expiry.
 
 import { el } from '../lib/dom.js';
 import { day, span } from '../lib/format.js';
 import { chips } from './cells.js';
 import { list } from './list.js';
 import { stateIcon } from './parts.js';
+import { resolvers } from './resolvers.js';
 
 /** lasting is the remaining validity: {text, sentence}. Whether it is a warning is the status that the API gives. */
 export function lasting(one, now = Date.now()) {
@@ -15,8 +16,10 @@ export function lasting(one, now = Date.now()) {
   return { text: `${span(seconds)} left`, sentence: `Expires in ${span(seconds)}` };
 }
 
-export function certificates(context) {
+export async function certificates(context) {
+  const obtained = await resolvers(context);
   return list({
+    above: obtained ? el('div', { class: 'stack' }, obtained, el('h2', { class: 'title' }, 'Loaded certificates')) : null,
     view: 'certificates', path: 'certificates', title: 'Certificates', hint: 'Search names', empty: 'There are no certificates.',
     prepare: (all) => [...all].sort((a, b) => Date.parse(a.notAfter) - Date.parse(b.notAfter)),
     columns: [

@@ -155,7 +155,8 @@ function head(column, turn) {
   };
 }
 
-function choices(states, chosen, choose) {
+/** choices are buttons of states, one of which is chosen: {node, mark(state), count(totals)}. */
+export function choices(states, chosen, choose) {
   const numbers = new Map();
   const buttons = [['', 'All'], ...states].map(([value, title]) => {
     const number = el('small', {});

@@ -10,6 +10,7 @@ const tones = {
   enabled: 'good', warning: 'warn', disabled: 'bad',
   accepted: 'good', degraded: 'warn', retained: 'warn', quarantined: 'bad',
   serving: 'good', draining: 'warn', unhealthy: 'bad', ejected: 'bad', unreachable: 'bad', failing: 'bad',
+  valid: 'good', due: 'warn', ordering: 'warn', unused: 'idle',
   synced: 'good', absent: 'idle', idle: 'idle', pending: 'warn', rejected: 'bad', forbidden: 'bad', 'timed out': 'bad',
 };
 
