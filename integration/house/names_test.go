@@ -86,14 +86,14 @@ func literals(t *testing.T, in string, pattern *regexp.Regexp) map[string]bool {
 }
 
 // sluiceFlag matches a flag on a line that calls sluice.
-var sluiceFlag = regexp.MustCompile(`(?:^|\s)--?([A-Za-z][A-Za-z0-9.\[\]]*)`)
+var sluiceFlag = regexp.MustCompile(`(?:^|\s)--?([A-Za-z][A-Za-z0-9.\[\]-]*)`)
 
 // sluiceCall matches such a line.
 var sluiceCall = regexp.MustCompile(`(?:^|[\s/])sluice\s.*`)
 
 // TestFlagsExist demands that every flag in a command of the documentation is one of a subcommand or a static option.
 func TestFlagsExist(t *testing.T) {
-	own := literals(t, "cmd/sluice", regexp.MustCompile(`^[a-zA-Z]+$`))
+	own := literals(t, "cmd/sluice", regexp.MustCompile(`^[a-zA-Z][a-zA-Z-]*$`))
 	options := map[string]bool{"configfile": true, "help": true}
 	for _, option := range static.Options() {
 		options[strings.ToLower(option.Path)] = true
