@@ -38,6 +38,9 @@ func hold(id string, record storage.Certificate) (*held, error) {
 		return nil, fmt.Errorf("the stored certificate for %s cannot be used: %w", record.Main, err)
 	}
 	names, _ := normalizeNames(record.Names())
+	if len(names) == 0 { // A file of Traefik may have such a certificate of a private authority.
+		names = record.Names()
+	}
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(record.Chain))
 	_, _ = hash.Write([]byte(record.Key))
