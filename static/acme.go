@@ -118,6 +118,14 @@ func (l *loader) resolvers() {
 	}
 }
 
+// sessionTickets checks that there is a storage.
+func (l *loader) sessionTickets() {
+	if tickets := l.Configuration.SessionTickets; tickets != nil && tickets.Storage == "" {
+		l.fail("is missing, expected a file, kubernetes://NAMESPACE, redis://HOST:PORT/DB or etcd://HOST:PORT/PREFIX",
+			"sessionTickets", "storage")
+	}
+}
+
 // acme checks the options of one resolver.
 func (l *loader) acme(a *ACME, at ...string) {
 	option := func(names ...string) []string { return append(slices.Clone(at), names...) }

@@ -22,6 +22,7 @@ type Configuration struct {
 	Tracing               *Tracing                        `json:"tracing" description:"Traces of requests."`
 	HostResolver          *HostResolver                   `json:"hostResolver" description:"CNAME flattening of the request's host." support:"warn" why:"rules see the host as the client sent it"`
 	CertificatesResolvers map[string]*CertificateResolver `json:"certificatesResolvers" description:"Certificates that are obtained automatically."`
+	SessionTickets        *SessionTickets                 `json:"sessionTickets" description:"Session tickets that all replicas accept."`
 	Experimental          *Experimental                   `json:"experimental" description:"Switches for features of Traefik that were once experimental." support:"inert"`
 	Core                  *Core                           `json:"core" description:"Deprecated options of the rule language."`
 	Spiffe                *Spiffe                         `json:"spiffe" description:"The SPIFFE workload API." support:"refuse" why:"the identity of endpoints would not be checked"`
@@ -81,6 +82,11 @@ func (h *HostResolver) SetDefaults() {
 // Spiffe names the SPIFFE workload API.
 type Spiffe struct {
 	WorkloadAPIAddr string `json:"workloadAPIAddr" secret:"url"`
+}
+
+// SessionTickets says where the secret of session tickets is kept.
+type SessionTickets struct {
+	Storage string `json:"storage" description:"Where the secret that all replicas share is kept: a file for several processes of a machine, kubernetes://NAMESPACE, redis://HOST:PORT/DB or etcd://HOST:PORT/PREFIX. It may be that of a certificate resolver." secret:"url"`
 }
 
 // OCSP describes OCSP stapling.

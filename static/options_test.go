@@ -186,6 +186,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"providers.xds.tls.insecureSkipVerify",
 		"providers.xds.tls.key",
 		"providers.xds.tokenFile",
+		"sessionTickets.storage",
 		"xds.address",
 		"xds.allowInsecure",
 		"xds.clients[0].identity",

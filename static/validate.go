@@ -27,6 +27,7 @@ func (l *loader) validate() {
 	l.injector()
 	l.inspector()
 	l.resolvers()
+	l.sessionTickets()
 }
 
 // core checks the syntax of rules.

@@ -8,11 +8,13 @@ import (
 
 	"github.com/mholt/acmez/v3"
 
+	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/certificate/acme"
 	"github.com/sluiceproxy/sluice/certificate/acme/dns01"
 	"github.com/sluiceproxy/sluice/certificate/dnsprovider"
 	"github.com/sluiceproxy/sluice/certificate/storage"
 	"github.com/sluiceproxy/sluice/certificate/storage/open"
+	"github.com/sluiceproxy/sluice/certificate/tickets"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -50,7 +52,7 @@ func (s *system) newCertificates(serves bool) error {
 			if !serves {
 				return nil, nil
 			}
-			return open.Open(context.Background(), option, open.Options{Logger: logger})
+			return s.storages.Open(option, logger)
 		},
 		DNS: dnsSolvers(resolvers, logger), Logger: logger, Metrics: s.observability.metrics.ACME(s.acmeCertificates),
 	})
@@ -82,6 +84,20 @@ func (s *system) brokenResolvers(loaded static.Loaded) []static.Finding {
 	return findings
 }
 
+// shareTickets makes what shares the keys of session tickets with other replicas.
+func (s *system) shareTickets(keys *certificate.Tickets) error {
+	if s.config.SessionTickets == nil {
+		return nil
+	}
+	logger := s.logs.For(log.SubsystemCertificates)
+	store, err := s.storages.Open(s.config.SessionTickets.Storage, logger)
+	if err != nil {
+		return fmt.Errorf("sessionTickets.storage: %w", err)
+	}
+	s.tickets = tickets.New(store, keys, logger)
+	return nil
+}
+
 // acmeCertificates returns what is measured of the certificates that resolvers obtain.
 func (s *system) acmeCertificates() []metrics.ACMECertificate {
 	var all []metrics.ACMECertificate
@@ -94,6 +110,11 @@ func (s *system) acmeCertificates() []metrics.ACMECertificate {
 		}
 	}
 	return all
+}
+
+// openStorage opens a storage for as long as the process runs.
+func openStorage(option string, logger telemetry.Logger) (storage.Store, error) {
+	return open.Open(context.Background(), option, open.Options{Logger: logger})
 }
 
 // dnsSolvers returns what makes the solvers of DNS-01 challenges. The library of the DNS providers has one log, and one

@@ -153,6 +153,9 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 	if s.certificates != nil {
 		behind.Go(func() { s.certificates.Run(background, s.pipeline.FirstReady()) })
 	}
+	if s.tickets != nil {
+		behind.Go(func() { s.tickets.Run(background) })
+	}
 	behind.Go(func() { published(background) })
 	behind.Go(func() { inspected(background) })
 	access := s.observability.access

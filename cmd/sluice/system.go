@@ -14,6 +14,8 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/certificate/acme"
+	"github.com/sluiceproxy/sluice/certificate/storage/open"
+	"github.com/sluiceproxy/sluice/certificate/tickets"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/inject/injector"
@@ -44,6 +46,8 @@ type system struct {
 	proxies       []*forwardproxy.Proxy
 	injection     *injector.Injector // nil without the option injector
 	certificates  *acme.Resolvers    // nil without the option certificatesResolvers
+	storages      *open.Stores
+	tickets       *tickets.Sharing // nil without the option sessionTickets
 }
 
 // loggers are the loggers of the subsystems; log.Log is.
@@ -85,7 +89,12 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		s.target.Discover(s.sources.xds, discovering(config, entrypoints))
 	}
 	internal := map[string]http.Handler{} // Filled below, before the first table is compiled.
+	s.storages = open.NewStores(openStorage)
 	if err := s.newCertificates(serves); err != nil {
+		return nil, err
+	}
+	keys := certificate.NewTickets()
+	if err := s.shareTickets(keys); err != nil {
 		return nil, err
 	}
 	compiled := router.Options{
@@ -96,7 +105,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Mirrors:     s.balancing.mirrors,
 		Internal:    internal,
 		Transport:   transport,
-		Tickets:     certificate.NewTickets(),
+		Tickets:     keys,
 		Middlewares: s.middlewares,
 		Meter:       metrics,
 		Watched:     watched(config),
