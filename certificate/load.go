@@ -34,7 +34,7 @@ func readPair(c dynamic.Certificate) (certPEM, keyPEM []byte, id digest, err err
 
 // parsePair parses certificate and key and checks that they belong together.
 func parsePair(c dynamic.Certificate, certPEM, keyPEM []byte) (*tls.Certificate, error) {
-	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	pair, err := document.KeyPair(certPEM, keyPEM)
 	if err != nil {
 		return nil, fmt.Errorf("certFile %s, keyFile %s: %w", document.DescribePEM(c.CertFile),
 			document.DescribePEM(c.KeyFile), err)

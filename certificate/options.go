@@ -197,6 +197,17 @@ func fingerprint(options *dynamic.TLSOptions, authorities []byte) ([sha256.Size]
 	return [sha256.Size]byte(hash.Sum(nil)), nil
 }
 
+// Warnings returns what of the options has an effect that may not be meant.
+func (o *Options) Warnings() []string {
+	preferred := o.config.CurvePreferences
+	if len(preferred) == 0 || o.config.MaxVersion != 0 && o.config.MaxVersion < tls.VersionTLS13 ||
+		slices.ContainsFunc(preferred, postQuantum) {
+		return nil
+	}
+	return []string{"curvePreferences has no post-quantum key exchange, so that recorded connections can be decrypted " +
+		"once there are quantum computers; add X25519MLKEM768, or remove the option"}
+}
+
 // DemandsClient reports whether every client has to present a certificate that one of the authorities has signed
 // (clientAuth.clientAuthType RequireAndVerifyClientCert).
 func (o *Options) DemandsClient() bool { return o.config.ClientAuth == tls.RequireAndVerifyClientCert }

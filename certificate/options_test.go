@@ -105,6 +105,26 @@ func TestNewOptionsNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestOptionsWithoutPostQuantumKeyExchangeHaveAWarning(t *testing.T) {
+	for _, test := range []struct {
+		options dynamic.TLSOptions
+		want    bool
+	}{
+		{dynamic.TLSOptions{}, false},
+		{dynamic.TLSOptions{CurvePreferences: []string{"X25519", "CurveP256"}}, true},
+		{dynamic.TLSOptions{CurvePreferences: []string{"X25519", "X25519MLKEM768"}}, false},
+		{dynamic.TLSOptions{CurvePreferences: []string{"SecP256r1MLKEM768"}}, false},
+		{dynamic.TLSOptions{CurvePreferences: []string{"secp384r1mlkem1024"}}, false},
+		{dynamic.TLSOptions{CurvePreferences: []string{"X25519"}, MaxVersion: "VersionTLS12"}, false},
+		{dynamic.TLSOptions{CurvePreferences: []string{"X25519"}, MaxVersion: "VersionTLS13"}, true},
+	} {
+		warnings := newOptions(t, &test.options, newSet(t, "a.example.com"), nil).Warnings()
+		if got := len(warnings) > 0; got != test.want || got && !strings.Contains(warnings[0], "post-quantum") {
+			t.Errorf("%+v: warnings %q", test.options, warnings)
+		}
+	}
+}
+
 func TestOptionsInHandshakes(t *testing.T) {
 	certificates := newSet(t, "a.example.com")
 	for _, test := range []struct {

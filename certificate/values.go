@@ -73,6 +73,11 @@ func curves() []value[tls.CurveID] {
 	}
 }
 
+// postQuantum reports whether a key exchange withstands quantum computers. Those exist since TLS 1.3.
+func postQuantum(curve tls.CurveID) bool {
+	return curve == tls.X25519MLKEM768 || curve == tls.SecP256r1MLKEM768 || curve == tls.SecP384r1MLKEM1024
+}
+
 func clientAuths() []value[tls.ClientAuthType] {
 	return []value[tls.ClientAuthType]{
 		{"NoClientCert", tls.NoClientCert},

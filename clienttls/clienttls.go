@@ -87,7 +87,7 @@ func Load(option string, config *Options, readFile func(path string) ([]byte, er
 		}
 	}
 	if certificate != nil {
-		pair, err := tls.X509KeyPair(certificate, key)
+		pair, err := document.KeyPair(certificate, key)
 		if err != nil {
 			return nil, Fingerprint{}, fmt.Errorf("%s.cert and %s.key: %w", option, option, err)
 		}

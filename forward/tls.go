@@ -98,7 +98,7 @@ func clientCertificates(sources []dynamic.Certificate) ([]tls.Certificate, error
 		if err != nil {
 			return nil, err
 		}
-		pair, err := tls.X509KeyPair(certFile, keyFile)
+		pair, err := document.KeyPair(certFile, keyFile)
 		if err != nil {
 			return nil, fmt.Errorf("certificates[%d]: %s: %w", i, document.DescribePEM(source.CertFile), err)
 		}

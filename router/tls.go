@@ -447,7 +447,7 @@ func (t *tlsObjects) options(from source, ref dynamic.Ref) (*certificate.Options
 	return node.options, node.err
 }
 
-// verdicts reports certificates and options that are not accepted, also options that no router names.
+// verdicts reports certificates and options that are not accepted or have warnings, also options that no router names.
 func (t *tlsObjects) verdicts(from source) []dynamic.Verdict {
 	verdicts := append([]dynamic.Verdict(nil), t.problems...)
 	if from.config.TLS == nil {
@@ -455,8 +455,15 @@ func (t *tlsObjects) verdicts(from source) []dynamic.Verdict {
 	}
 	for name := range from.config.TLS.Options.Keys() {
 		ref := dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name}
-		if _, err := t.options(from, ref); err != nil {
+		options, err := t.options(from, ref)
+		if err != nil {
 			verdicts = append(verdicts, quarantine(ref, err))
+			continue
+		}
+		if warnings := options.Warnings(); len(warnings) > 0 {
+			verdicts = append(verdicts, dynamic.Verdict{
+				Ref: ref, Status: dynamic.Degraded, Code: dynamic.CodeDegraded, Reason: strings.Join(warnings, "; "),
+			})
 		}
 	}
 	return verdicts

@@ -92,6 +92,19 @@ func TestConflictingTLSOptionsAreReportedAndRefused(t *testing.T) {
 	}
 }
 
+func TestOptionsWithoutPostQuantumKeyExchangeAreDegraded(t *testing.T) {
+	b := newBench(t)
+	b.config.TLS.Options = b.config.TLS.Options.With("old@file", &dynamic.TLSOptions{
+		CurvePreferences: []string{"X25519"},
+	})
+	b.secure("old@file", "Host(`old.test`)", "a@internal", "old")
+	b.all()
+	b.wantVerdict(dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: "old@file"}, dynamic.Degraded, "post-quantum")
+	if recorder := b.getTLS("old.test", "https://old.test/"); recorder.Code != http.StatusOK {
+		t.Errorf("status %d", recorder.Code)
+	}
+}
+
 // TestRouterWithoutAHostBehindBrokenDefaultOptions serves hosts with options of their own, as its verdict says.
 func TestRouterWithoutAHostBehindBrokenDefaultOptions(t *testing.T) {
 	b := newBench(t)

@@ -83,7 +83,7 @@ func (c *certificates) load() (*tls.Config, [sha256.Size]byte, error) {
 	if err != nil {
 		return nil, digest, err
 	}
-	pair, err := tls.X509KeyPair(certificate, key)
+	pair, err := document.KeyPair(certificate, key)
 	if err != nil {
 		return nil, digest, fmt.Errorf("xds.tls: certFile and keyFile: %w", err)
 	}

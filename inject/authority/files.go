@@ -87,7 +87,7 @@ func (f *Files) load() (*tls.Certificate, [sha256.Size]byte, error) {
 	if err != nil {
 		return nil, digest, err
 	}
-	pair, err := tls.X509KeyPair(certificate, key)
+	pair, err := document.KeyPair(certificate, key)
 	if err != nil {
 		return nil, digest, fmt.Errorf("injector.tls: certFile and keyFile: %w", err)
 	}

@@ -1,11 +1,11 @@
 package backend
 
 import (
-	"crypto/tls"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -23,7 +23,7 @@ func keyPair(namespace, name string, secret *corev1.Secret) (dynamic.Certificate
 	case len(key) == 0:
 		return dynamic.Certificate{}, wrong(dynamic.CodeInvalidCertificate, "Secret %s/%s holds no tls.key", namespace, name)
 	}
-	if _, err := tls.X509KeyPair(certificate, key); err != nil {
+	if _, err := document.KeyPair(certificate, key); err != nil {
 		// The errors contain blocks and types, but no content.
 		return dynamic.Certificate{}, wrong(dynamic.CodeInvalidCertificate,
 			"Secret %s/%s: tls.crt and tls.key are no certificate with its key: %s",
