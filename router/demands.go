@@ -15,7 +15,8 @@ func (c *Compiler) need(ref dynamic.Ref, config *dynamic.RouterTLS, hosts []stri
 		return
 	}
 	if !slices.Contains(c.options.Resolvers, config.CertResolver) {
-		node.warn(dynamic.CodeMissingReference, "tls.certResolver: "+missingResolver(config.CertResolver, c.options.Resolvers))
+		reason := missingResolver(config.CertResolver, c.options.Resolvers)
+		node.warn(dynamic.CodeMissingReference, "tls.certResolver: "+reason)
 		return
 	}
 	demand := certificate.Demand{Router: ref.Name, Resolver: config.CertResolver}

@@ -68,7 +68,8 @@ func filled(b *testing.B) *storagetest.Memory {
 			Key:   string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})),
 		})
 		id := storage.CertificateID([]string{name})
-		if err := memory.Put(b.Context(), storage.Key{Kind: storage.KindCertificate, Resolver: "le", ID: id}, value); err != nil {
+		at := storage.Key{Kind: storage.KindCertificate, Resolver: "le", ID: id}
+		if err := memory.Put(b.Context(), at, value); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -31,7 +31,9 @@ const (
 
 // lead orders certificates until ctx ends.
 func (r *resolver) lead(ctx context.Context) {
-	l := &leader{resolver: r, done: make(chan result), pace: newPace(r.config.CAServer), rechecking: make(chan struct{}, 1)}
+	l := &leader{
+		resolver: r, done: make(chan result), pace: newPace(r.config.CAServer), rechecking: make(chan struct{}, 1),
+	}
 	defer l.stop()
 	r.logger.Info("this replica orders certificates", "resolver", r.name)
 	for {

@@ -37,7 +37,9 @@ type openOrder struct {
 }
 
 // obtain orders a certificate for names. replaces is the certificate that it renews, or nil.
-func (r *resolver) obtain(ctx context.Context, names []string, replaces *x509.Certificate) (storage.Certificate, error) {
+func (r *resolver) obtain(
+	ctx context.Context, names []string, replaces *x509.Certificate,
+) (storage.Certificate, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, orderTimeout, errors.New("the order took longer than an hour"))
 	defer cancel()
 	s, err := r.session(ctx)

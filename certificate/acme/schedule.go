@@ -152,7 +152,8 @@ func (s schedule) suggest(now time.Time, leaf *x509.Certificate, info acme.Renew
 // unsuggested returns the schedule after no suggestion could be read.
 func (s schedule) unsuggested(now time.Time, leaf *x509.Certificate) schedule {
 	if s.Serial != serialOf(leaf) {
-		s.Serial, s.Renew, s.WindowStart, s.WindowEnd, s.Explanation = serialOf(leaf), time.Time{}, time.Time{}, time.Time{}, ""
+		s.Serial, s.Explanation = serialOf(leaf), ""
+		s.Renew, s.WindowStart, s.WindowEnd = time.Time{}, time.Time{}, time.Time{}
 	}
 	s.Recheck = now.Add(defaultRecheck).Round(0)
 	return s

@@ -124,6 +124,12 @@ func (s *state) load(all []storage.Change) {
 	s.loaded = true
 }
 
+// isValid reports whether there is a certificate that has not ended.
+func (s *state) isValid(id string) bool {
+	c := s.certificates[id]
+	return c != nil && time.Now().Before(c.leaf.NotAfter)
+}
+
 // rescue keeps a valid certificate that the storage has lost, as one that is to be written again.
 func (s *state) rescue(c *held) {
 	if time.Now().Before(c.leaf.NotAfter) {
@@ -146,9 +152,8 @@ func (s *state) receive(changes []storage.Change) {
 			}
 			continue
 		}
-		if c := s.certificates[change.Key.ID]; change.Key.Kind == storage.KindCertificate && change.Value == nil && c != nil &&
-			time.Now().Before(c.leaf.NotAfter) {
-			s.rescue(c)
+		if change.Key.Kind == storage.KindCertificate && change.Value == nil && s.isValid(change.Key.ID) {
+			s.rescue(s.certificates[change.Key.ID])
 			continue
 		}
 		s.apply(change.Key, change.Value)

@@ -6,13 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/sluiceproxy/sluice/certificate/storage"
 	"github.com/sluiceproxy/sluice/certificate/storage/storagetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // silent is a storage that cannot be reached.
 type silent struct{ storage.Reader }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/mholt/acmez/v3"
 
@@ -40,7 +41,11 @@ func acmeResolvers(config *static.Configuration) map[string]*static.ACME {
 
 // newCertificates makes what obtains certificates, with a provider for each resolver. Unless it serves, the resolvers
 // are checked, and no storage is opened.
-func (s *system) newCertificates(serves bool) error {
+func (s *system) newCertificates(keys *certificate.Tickets, serves bool) error {
+	s.storages = open.NewStores(openStorage)
+	if err := s.shareTickets(keys); err != nil {
+		return err
+	}
 	resolvers := acmeResolvers(s.config)
 	if len(resolvers) == 0 {
 		return nil
@@ -110,6 +115,18 @@ func (s *system) acmeCertificates() []metrics.ACMECertificate {
 		}
 	}
 	return all
+}
+
+// runCertificates obtains certificates and shares the keys of session tickets until ctx ends.
+func (s *system) runCertificates(ctx context.Context) {
+	var tasks sync.WaitGroup
+	if s.certificates != nil {
+		tasks.Go(func() { s.certificates.Run(ctx, s.pipeline.FirstReady()) })
+	}
+	if s.tickets != nil {
+		tasks.Go(func() { s.tickets.Run(ctx) })
+	}
+	tasks.Wait()
 }
 
 // openStorage opens a storage for as long as the process runs.

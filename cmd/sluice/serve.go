@@ -150,12 +150,7 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 	} {
 		behind.Go(func() { task(background) })
 	}
-	if s.certificates != nil {
-		behind.Go(func() { s.certificates.Run(background, s.pipeline.FirstReady()) })
-	}
-	if s.tickets != nil {
-		behind.Go(func() { s.tickets.Run(background) })
-	}
+	behind.Go(func() { s.runCertificates(background) })
 	behind.Go(func() { published(background) })
 	behind.Go(func() { inspected(background) })
 	access := s.observability.access

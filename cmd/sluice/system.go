@@ -89,12 +89,8 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		s.target.Discover(s.sources.xds, discovering(config, entrypoints))
 	}
 	internal := map[string]http.Handler{} // Filled below, before the first table is compiled.
-	s.storages = open.NewStores(openStorage)
-	if err := s.newCertificates(serves); err != nil {
-		return nil, err
-	}
 	keys := certificate.NewTickets()
-	if err := s.shareTickets(keys); err != nil {
+	if err := s.newCertificates(keys, serves); err != nil {
 		return nil, err
 	}
 	compiled := router.Options{

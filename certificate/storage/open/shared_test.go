@@ -111,7 +111,9 @@ func (s *terms) Lead(ctx context.Context, lead func(context.Context)) error {
 }
 
 func TestStorageIsOpenedOnce(t *testing.T) {
-	stores := open.NewStores(open.Open)
+	stores := open.NewStores(func(option string, logger telemetry.Logger) (storage.Store, error) {
+		return open.Open(t.Context(), option, open.Options{Logger: logger})
+	})
 	one, err := stores.Open("acme.json", telemetry.Discard{})
 	if err != nil {
 		t.Fatal(err)
