@@ -46,7 +46,7 @@ func stored(t *testing.T, issued ...harness.Issued) (dir, storage string) {
 // fixture copies the acme.json of Traefik into a folder.
 func fixture(t *testing.T, dir string) {
 	t.Helper()
-	text, err := os.ReadFile("../../certificate/storage/file/testdata/traefik.json")
+	text, err := os.ReadFile("testdata/acme.json")
 	if err != nil {
 		t.Fatal(err)
 	}

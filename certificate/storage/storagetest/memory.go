@@ -1,4 +1,3 @@
-// Package storagetest has what tests need of storages.
 package storagetest
 
 import (
