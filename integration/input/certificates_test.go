@@ -91,7 +91,7 @@ func TestMovingCertificates(t *testing.T) {
 		call(t, dir, "certificates import traefik.json "+given, 2, "", says)
 	}
 	call(t, dir, "certificates import absent.json", 2, "", "absent.json: no such file or directory")
-	call(t, dir, "certificates import sluice.yaml", 2, "", "sluice.yaml: not JSON")
+	call(t, dir, "certificates import sluice.yaml", 2, "", "sluice.yaml is damaged: it is not JSON")
 
 	call(t, dir, "certificates export out.json", 0, "4 certificates and 2 accounts exported into out.json, .*", "")
 	if info, err := os.Stat(filepath.Join(dir, "out.json")); err != nil || info.Mode().Perm() != 0o600 {
@@ -139,7 +139,7 @@ func TestStoredCertificates(t *testing.T) {
 	call(t, dir, "certificates renew WWW.example.com", 0, "WWW.example.com: the certificate for shop.example.com, "+
 		"www.example.com of resolver le, which ends on .*, is due now\n.*sluice certificates list\n", "")
 	list("due")
-	if text, err := os.ReadFile(storage + ".state"); err != nil || !strings.Contains(string(text), `"renew":"`) {
+	if text, err := os.ReadFile(storage + ".state"); err != nil || !strings.Contains(string(text), `"schedule:le:`) {
 		t.Errorf("%v: %s", err, text)
 	}
 	call(t, dir, "certificates renew none.example.com", 1, "",
