@@ -88,8 +88,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	if s.sources.xds != nil {
 		s.target.Discover(s.sources.xds, discovering(config, entrypoints))
 	}
-	internal := map[string]http.Handler{} // Filled below, before the first table is compiled.
-	keys := certificate.NewTickets()
+	keys, internal := certificate.NewTickets(), map[string]http.Handler{} // Filled below, before the first compilation.
 	if err := s.newCertificates(keys, serves); err != nil {
 		return nil, err
 	}
