@@ -15,7 +15,8 @@ type Router struct {
 	Rule string `json:"rule,omitempty"`
 	// Match is the rule as a tree, in place of Rule. Providers alone set it. A router with both is refused.
 	Match *Match `json:"-" label:"-"`
-	// ParentRefs are the names of parent routers. Not supported yet: a router with it is quarantined and takes no request.
+	// ParentRefs are the names of parent routers. Not supported yet: a router with it is quarantined and takes no
+	// request.
 	ParentRefs []string `json:"parentRefs,omitempty"`
 	// RuleSyntax is the language of the rule, v3 or v2. v2 is deprecated. Default: core.defaultRuleSyntax, which is v3.
 	RuleSyntax string `json:"ruleSyntax,omitempty"`
@@ -28,8 +29,8 @@ type Router struct {
 	// Created orders routers of equal precedence, older first. The zero time is the oldest. Routers of the same time are
 	// in the order of their providers (providers.precedence) and then of their names. Providers alone set it.
 	Created time.Time `json:"-" label:"-"`
-	// TLS makes the router take requests of TLS connections only. Without this section it takes only requests without TLS,
-	// unless the entrypoint has http.tls.
+	// TLS makes the router take requests of TLS connections only. Without this section it takes only requests without
+	// TLS, unless the entrypoint has http.tls.
 	TLS *RouterTLS `json:"tls,omitempty" label:"allowEmpty"`
 	// Observability overrides what the entrypoint (http.observability in the static options) records.
 	Observability *RouterObservability `json:"observability,omitempty"`
@@ -50,8 +51,8 @@ type RouterTLS struct {
 	// CertResolver is the name of the resolver that obtains certificates (certificatesResolvers of the static
 	// configuration).
 	CertResolver string `json:"certResolver,omitempty"`
-	// Domains are the names of the certificates that the resolver obtains, one for each entry. Default: one certificate for
-	// the hosts of the rule. Without a resolver they have no effect.
+	// Domains are the names of the certificates that the resolver obtains, one for each entry. Default: one certificate
+	// for the hosts of the rule. Without a resolver they have no effect.
 	Domains []Domain `json:"domains,omitempty"`
 }
 

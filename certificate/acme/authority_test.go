@@ -193,7 +193,8 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.Header().Set("Replay-Nonce", "unused")
 		w.WriteHeader(http.StatusTooManyRequests)
-		_, _ = io.WriteString(w, `{"type":"urn:ietf:params:acme:error:rateLimited","detail":"too many orders, see the documentation"}`)
+		_, _ = io.WriteString(w, `{"type":"urn:ietf:params:acme:error:rateLimited",`+
+			`"detail":"too many orders, see the documentation"}`)
 		return true
 	})
 	replica := group.one(authority.Config())
@@ -323,7 +324,7 @@ func TestStorageThatRefusesWrites(t *testing.T) {
 	}
 }
 
-// The leader may end between the order and its completion: the next one goes on with the same order.
+// The leader may end between the order and its completion: the next one resumes the same order.
 func TestOpenOrdersSurviveTheLeader(t *testing.T) {
 	group := newReplicas(t)
 	authority := newAuthority(t, group, acmetest.Options{})
@@ -351,6 +352,36 @@ func TestOpenOrdersSurviveTheLeader(t *testing.T) {
 	for _, one := range group.running() {
 		one.await(t, "le", "b.example.com")
 	}
+	if orders := authority.Orders(); len(orders) != 1 {
+		t.Errorf("orders %q", orders)
+	}
+}
+
+// A storage that loses everything costs no order and no certificate: what is valid serves on and is written again.
+func TestStorageThatLosesEverything(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, acmetest.Options{})
+	resolvers := map[string]*static.ACME{"le": authority.Config()}
+	replicas := []*replica{group.start(resolvers), group.start(resolvers)}
+	for _, one := range replicas {
+		one.Want(want("le", "a.example.com"), uncovered)
+	}
+	for _, one := range replicas {
+		one.await(t, "le", "a.example.com")
+	}
+	memory := group.memory()
+	certificates := func() []storage.Key { return memory.Keys(storage.KindCertificate) }
+	for _, kind := range []storage.Kind{storage.KindCertificate, storage.KindSchedule, storage.KindAccount} {
+		for _, key := range memory.Keys(kind) {
+			if err := memory.Delete(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	eventually(t, func() bool { return len(certificates()) == 1 }, func() string { return "it is not written again" })
+	group.stop(group.leader())
+	last := group.running()[0]
+	last.await(t, "le", "a.example.com")
 	if orders := authority.Orders(); len(orders) != 1 {
 		t.Errorf("orders %q", orders)
 	}

@@ -73,7 +73,7 @@ type result struct {
 	job
 	certificate storage.Certificate
 	err         error
-	// until is when the authority wants the next request.
+	// until is from when the authority accepts the next request.
 	until time.Time
 }
 
@@ -195,7 +195,7 @@ func (l *leader) finish(ctx context.Context, finished result) {
 	l.mutex.Unlock()
 	defer l.changed.send()
 	if ctx.Err() != nil && finished.err != nil {
-		return // The next leader goes on with it.
+		return // The next leader resumes the order.
 	}
 	now := time.Now()
 	if finished.err != nil {
@@ -249,8 +249,7 @@ func (l *leader) failed(ctx context.Context, now time.Time, finished result) {
 	next.Names = finished.names
 	next = next.fail(now, finished.until, failure)
 	l.keep(ctx, finished.id, next)
-	isLimited := l.pace.limited(finished.err)
-	if !isStaging && (blamesAuthority(finished.err) || isLimited) {
+	if !isStaging && (l.pace.limited(finished.err) || blamesAuthority(finished.err)) {
 		until := finished.until
 		if latest := now.Add(longestLimit); until.After(latest) {
 			until = latest
@@ -289,7 +288,7 @@ func (l *leader) recheck(ctx context.Context, now time.Time, p planned) time.Tim
 	if l.state.schedule(resolverSchedule).Failures > 0 {
 		return next
 	}
-	var due []*held
+	var due []*issuedCertificate
 	for _, id := range sortedKeys(p.inUse) {
 		c, s := p.inUse[id], l.state.schedule(id)
 		switch {

@@ -20,9 +20,9 @@ import (
 const (
 	// maxWaiting bounds the handshakes that wait for a certificate; further ones get the default one.
 	maxWaiting = 1000
-	// maxQuestions bounds the requests to the service of onDemand.ask at a time, and askTimeout each of them.
-	maxQuestions = 16
-	askTimeout   = 5 * time.Second
+	// maxDeciding bounds the requests to the service of onDemand.ask at a time, and askTimeout each of them.
+	maxDeciding = 16
+	askTimeout  = 5 * time.Second
 	// decisionLife is how long a decision counts, and maxDecisions how many are kept.
 	decisionLife = time.Minute
 	maxDecisions = 10_000
@@ -30,17 +30,17 @@ const (
 
 var errRefused = errors.New("the name is not allowed")
 
-// asker decides which names that clients ask for get a certificate (the option onDemand).
-type asker struct {
-	manager   *Resolvers
-	client    *http.Client
-	waiting   chan struct{}
-	questions chan struct{}
+// onDemand decides which names that clients ask for get a certificate (the option onDemand).
+type onDemand struct {
+	manager  *Resolvers
+	client   *http.Client
+	waiting  chan struct{}
+	deciding chan struct{}
 
 	mutex     sync.Mutex
 	needed    map[string]bool // Whether a router names the resolver.
 	decisions map[string]decision
-	asking    map[string]*question
+	pending   map[string]*pendingDecision
 }
 
 // decision is whether a name is allowed: err is nil if it is.
@@ -49,17 +49,17 @@ type decision struct {
 	until time.Time
 }
 
-// question is a decision that is being made.
-type question struct {
+// pendingDecision is a decision that is being made.
+type pendingDecision struct {
 	done chan struct{}
 	err  error
 }
 
-func newAsker(m *Resolvers) *asker {
-	return &asker{
+func newOnDemand(m *Resolvers) *onDemand {
+	return &onDemand{
 		manager: m, client: &http.Client{Timeout: askTimeout, CheckRedirect: noRedirect},
-		waiting: make(chan struct{}, maxWaiting), questions: make(chan struct{}, maxQuestions),
-		decisions: map[string]decision{}, asking: map[string]*question{},
+		waiting: make(chan struct{}, maxWaiting), deciding: make(chan struct{}, maxDeciding),
+		decisions: map[string]decision{}, pending: map[string]*pendingDecision{},
 	}
 }
 
@@ -67,7 +67,7 @@ func newAsker(m *Resolvers) *asker {
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // want takes which resolvers routers name.
-func (a *asker) want(byResolver map[string][]certificate.Demand) {
+func (a *onDemand) want(byResolver map[string][]certificate.Demand) {
 	needed := map[string]bool{}
 	for name, demands := range byResolver {
 		needed[name] = len(demands) > 0
@@ -86,20 +86,20 @@ func (m *Resolvers) Get(hello *tls.ClientHelloInfo) *tls.Certificate {
 	}
 	for _, resolver := range sortedKeys(m.resolvers) {
 		r := m.resolvers[resolver]
-		if r.config.OnDemand == nil || !m.asks.isNeeded(resolver) {
+		if r.config.OnDemand == nil || !m.onDemand.isNeeded(resolver) {
 			if r.needs(name) {
 				r.ask(name)
 			}
 			continue
 		}
-		if found := m.asks.obtain(hello.Context(), r, name); found != nil {
+		if found := m.onDemand.obtain(hello.Context(), r, name); found != nil {
 			return found
 		}
 	}
 	return nil
 }
 
-func (a *asker) isNeeded(resolver string) bool {
+func (a *onDemand) isNeeded(resolver string) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	return a.needed[resolver]
@@ -113,7 +113,7 @@ func (r *resolver) needs(name string) bool {
 }
 
 // obtain orders a certificate for a name that is allowed, and waits for it.
-func (a *asker) obtain(ctx context.Context, r *resolver, name string) *tls.Certificate {
+func (a *onDemand) obtain(ctx context.Context, r *resolver, name string) *tls.Certificate {
 	select {
 	case a.waiting <- struct{}{}:
 		defer func() { <-a.waiting }()
@@ -180,17 +180,17 @@ func (r *resolver) pair(name string) *tls.Certificate {
 }
 
 // allowed decides once for all handshakes that ask for a name at a time.
-func (a *asker) allowed(ctx context.Context, r *resolver, name string) error {
+func (a *onDemand) allowed(ctx context.Context, r *resolver, name string) error {
 	key := r.name + "\x00" + name
 	a.mutex.Lock()
 	if made, known := a.decisions[key]; known && time.Now().Before(made.until) {
 		a.mutex.Unlock()
 		return made.err
 	}
-	q, underWay := a.asking[key]
+	q, underWay := a.pending[key]
 	if !underWay {
-		q = &question{done: make(chan struct{})}
-		a.asking[key] = q
+		q = &pendingDecision{done: make(chan struct{})}
+		a.pending[key] = q
 	}
 	a.mutex.Unlock()
 	if underWay {
@@ -203,7 +203,7 @@ func (a *asker) allowed(ctx context.Context, r *resolver, name string) error {
 	}
 	q.err = a.decide(ctx, r.config.OnDemand, name)
 	a.mutex.Lock()
-	delete(a.asking, key)
+	delete(a.pending, key)
 	if len(a.decisions) >= maxDecisions {
 		clear(a.decisions)
 	}
@@ -221,7 +221,7 @@ func (a *asker) allowed(ctx context.Context, r *resolver, name string) error {
 func asPath(name string) string { return strings.ReplaceAll(name, ".", "/") }
 
 // decide reports whether a name is allowed, by a pattern or by the service of the option ask.
-func (a *asker) decide(ctx context.Context, config *static.OnDemand, name string) error {
+func (a *onDemand) decide(ctx context.Context, config *static.OnDemand, name string) error {
 	for _, pattern := range config.Patterns {
 		// path.Match has the rules for labels if slashes separate them.
 		if ok, err := path.Match(asPath(strings.ToLower(pattern)), asPath(name)); err == nil && ok {
@@ -232,10 +232,10 @@ func (a *asker) decide(ctx context.Context, config *static.OnDemand, name string
 		return errRefused
 	}
 	select {
-	case a.questions <- struct{}{}:
-		defer func() { <-a.questions }()
+	case a.deciding <- struct{}{}:
+		defer func() { <-a.deciding }()
 	default:
-		return errors.New("too many questions at a time")
+		return errors.New("too many names are being decided")
 	}
 	target, err := url.Parse(config.Ask)
 	if err != nil {

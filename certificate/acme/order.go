@@ -18,7 +18,7 @@ import (
 const (
 	// orderTimeout bounds an order with all its validations. DNS records may take long to be seen everywhere.
 	orderTimeout = time.Hour
-	// orderLife is how long an order that was not completed is gone on with. Authorities keep orders for a week or more.
+	// orderLife is how long an order that was not completed is resumed. Authorities keep orders for a week or more.
 	orderLife = 3 * 24 * time.Hour
 	// finalizePoll is how often an order is read that is being processed.
 	finalizePoll = time.Second
@@ -27,7 +27,7 @@ const (
 )
 
 // openOrder is an order that was created and not completed. It is stored with the key of its certificate, so that the
-// next leader can go on with it.
+// next leader can resume it.
 type openOrder struct {
 	Names   []string  `json:"names"`
 	URL     string    `json:"url"`
@@ -61,7 +61,7 @@ func (r *resolver) obtain(
 			return r.complete(ctx, s, open, order)
 		}
 		if ctx.Err() != nil {
-			return storage.Certificate{}, context.Cause(ctx) // The next leader goes on with the order.
+			return storage.Certificate{}, context.Cause(ctx) // The next leader resumes the order.
 		}
 		r.close(ctx, names)
 		var again *otherType
@@ -81,7 +81,7 @@ func (r *resolver) open(
 			order, err := s.client.GetOrder(ctx, s.account, acme.Order{Location: open.URL})
 			switch {
 			case err == nil && order.Status != acme.StatusInvalid:
-				r.logger.Info("an open order is gone on with", "resolver", r.name, "names", names, "status", order.Status)
+				r.logger.Info("an open order is resumed", "resolver", r.name, "names", names, "status", order.Status)
 				return open, order, nil
 			case err != nil && !isGone(err) && !isProblem(err, acme.ProblemTypeMalformed, acme.ProblemTypeUnauthorized):
 				return open, order, err
@@ -205,7 +205,7 @@ func (r *resolver) finalize(ctx context.Context, s *session, order acme.Order, r
 			if err == nil {
 				return next, nil
 			}
-			// What was begun before, or whose response was lost, goes on.
+			// An earlier request, or one whose response was lost, may be under way.
 			current, getErr := s.client.GetOrder(ctx, s.account, order)
 			if getErr != nil || current.Status == acme.StatusReady {
 				return next, err
@@ -256,7 +256,7 @@ func (r *resolver) choose(chains []acme.Certificate) (string, error) {
 }
 
 // suggestion reads when the authority suggests to renew a certificate, and stores it (RFC 9773).
-func (r *resolver) suggestion(ctx context.Context, c *held) {
+func (r *resolver) suggestion(ctx context.Context, c *issuedCertificate) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	client := newClient(r.config, directoryOf(r.config.CAServer), r.client)
@@ -265,7 +265,7 @@ func (r *resolver) suggestion(ctx context.Context, c *held) {
 		return
 	}
 	now, before := time.Now(), r.state.schedule(c.id)
-	next := before.unsuggested(now, c.leaf)
+	next := before.withoutSuggestion(now, c.leaf)
 	if err == nil {
 		next = before.suggest(now, c.leaf, info)
 	} else if !errors.Is(err, acme.ErrUnsupported) {

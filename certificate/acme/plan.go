@@ -21,7 +21,7 @@ type job struct {
 	id    string
 	names []string
 	// renews is the certificate that is renewed; nil for new ones.
-	renews *held
+	renews *issuedCertificate
 	// start is when the order may be made.
 	start time.Time
 	// urgent says that no usable certificate covers the names, asked that a client has asked for one of them.
@@ -32,7 +32,7 @@ type job struct {
 type planned struct {
 	// jobs are in the order in which they are made.
 	jobs  []job
-	inUse map[string]*held
+	inUse map[string]*issuedCertificate
 }
 
 // input is what a plan is made of. It is not changed.
@@ -40,7 +40,7 @@ type input struct {
 	now time.Time
 	// needs have normalized names.
 	needs        []need
-	certificates []*held
+	certificates []*issuedCertificate
 	schedules    map[string]schedule
 	// covered reports whether a certificate of another source covers a name.
 	covered func(name string) bool
@@ -53,8 +53,8 @@ type input struct {
 type planner struct {
 	input
 	out      planned
-	byID     map[string]*held
-	exact    map[string][]*held // by name, also wildcards
+	byID     map[string]*issuedCertificate
+	exact    map[string][]*issuedCertificate // by name, also wildcards
 	wanted   map[string]bool
 	ordering map[string]bool
 }
@@ -65,7 +65,7 @@ type planner struct {
 // that all replicas make the same one.
 func plan(in input) planned {
 	p := &planner{
-		input: in, out: planned{inUse: map[string]*held{}}, byID: map[string]*held{}, exact: map[string][]*held{},
+		input: in, out: planned{inUse: map[string]*issuedCertificate{}}, byID: map[string]*issuedCertificate{}, exact: map[string][]*issuedCertificate{},
 		wanted: map[string]bool{}, ordering: map[string]bool{},
 	}
 	for _, c := range in.certificates {
@@ -133,9 +133,9 @@ func (p *planner) add(n need) {
 	p.out.jobs = append(p.out.jobs, p.job(id, missing, nil))
 }
 
-// covering returns the certificate that covers a name and ends last, of those that will go on to.
-func (p *planner) covering(name string) *held {
-	var best *held
+// covering returns the certificate that covers a name and ends last, of those that will stay valid.
+func (p *planner) covering(name string) *issuedCertificate {
+	var best *issuedCertificate
 	for _, key := range []string{name, wildcardOf(name)} {
 		for _, c := range p.exact[key] {
 			if key != "" && p.goesOn(c) && (best == nil || c.leaf.NotAfter.After(best.leaf.NotAfter)) {
@@ -147,19 +147,19 @@ func (p *planner) covering(name string) *held {
 }
 
 // goesOn reports whether a certificate is not due, or will be renewed since all its names are needed.
-func (p *planner) goesOn(c *held) bool {
+func (p *planner) goesOn(c *issuedCertificate) bool {
 	if p.now.Before(p.renewal(c)) {
 		return true
 	}
 	return !slices.ContainsFunc(c.names, func(name string) bool { return !p.wanted[name] })
 }
 
-func (p *planner) renewal(c *held) time.Time {
+func (p *planner) renewal(c *issuedCertificate) time.Time {
 	return p.schedules[c.id].renewal(c.leaf, p.lead(c.leaf))
 }
 
 // renew adds the renewal of a certificate in use.
-func (p *planner) renew(c *held) {
+func (p *planner) renew(c *issuedCertificate) {
 	one := p.job(storage.CertificateID(c.names), c.names, c)
 	if at := p.renewal(c); at.After(one.start) {
 		one.start = at
@@ -167,7 +167,7 @@ func (p *planner) renew(c *held) {
 	p.out.jobs = append(p.out.jobs, one)
 }
 
-func (p *planner) job(id string, names []string, renews *held) job {
+func (p *planner) job(id string, names []string, renews *issuedCertificate) job {
 	return job{
 		id: id, names: names, renews: renews, start: p.schedules[id].earliest(p.now),
 		urgent: renews == nil || p.now.After(renews.leaf.NotAfter), asked: slices.ContainsFunc(names, p.asked),

@@ -16,15 +16,15 @@ import (
 func planTime() time.Time { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // stored is a certificate with a part of its life left, from 0 (has ended) to 1 (is new).
-func stored(left float64, names ...string) *held {
+func stored(left float64, names ...string) *issuedCertificate {
 	life := 90 * 24 * time.Hour
 	end := planTime().Add(time.Duration(float64(life) * left))
-	return &held{id: storage.CertificateID(names), names: names, leaf: &x509.Certificate{
+	return &issuedCertificate{id: storage.CertificateID(names), names: names, leaf: &x509.Certificate{
 		SerialNumber: big.NewInt(int64(len(names)) + 1000), NotAfter: end, NotBefore: end.Add(-life),
 	}}
 }
 
-func planInput(needs [][]string, certificates ...*held) input {
+func planInput(needs [][]string, certificates ...*issuedCertificate) input {
 	in := input{
 		now: planTime(), certificates: certificates, schedules: map[string]schedule{},
 		covered: func(string) bool { return false }, asked: func(string) bool { return false },
@@ -53,15 +53,15 @@ func TestPlan(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		needs [][]string
-		has   []*held
+		has   []*issuedCertificate
 		want  [][]string
 	}{
 		{"a new one", sets(set("a.x.com", "b.x.com")), nil, sets(set("a.x.com", "b.x.com"))},
-		{"one that is there", sets(set("a.x.com")), []*held{stored(0.9, "a.x.com")}, nil},
-		{"one that is due", sets(set("a.x.com")), []*held{stored(0.2, "a.x.com")}, sets(set("a.x.com"))},
-		{"one that has ended", sets(set("a.x.com")), []*held{stored(-1, "a.x.com")}, sets(set("a.x.com"))},
-		{"one name of two", sets(set("a.x.com", "b.x.com")), []*held{stored(0.9, "a.x.com")}, sets(set("b.x.com"))},
-		{"under a wildcard that is there", sets(set("a.x.com")), []*held{stored(0.9, "*.x.com")}, nil},
+		{"one that is there", sets(set("a.x.com")), []*issuedCertificate{stored(0.9, "a.x.com")}, nil},
+		{"one that is due", sets(set("a.x.com")), []*issuedCertificate{stored(0.2, "a.x.com")}, sets(set("a.x.com"))},
+		{"one that has ended", sets(set("a.x.com")), []*issuedCertificate{stored(-1, "a.x.com")}, sets(set("a.x.com"))},
+		{"one name of two", sets(set("a.x.com", "b.x.com")), []*issuedCertificate{stored(0.9, "a.x.com")}, sets(set("b.x.com"))},
+		{"under a wildcard that is there", sets(set("a.x.com")), []*issuedCertificate{stored(0.9, "*.x.com")}, nil},
 		{"under a wildcard that is ordered", sets(set("a.x.com"), set("*.x.com")), nil, sets(set("*.x.com"))},
 		{
 			"of another set that is ordered", sets(set("a.x.com"), set("a.x.com", "b.x.com")), nil,
@@ -69,21 +69,21 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			"a larger one is due, and wanted", sets(set("a.x.com"), set("b.x.com")),
-			[]*held{stored(0.2, "a.x.com", "b.x.com")},
+			[]*issuedCertificate{stored(0.2, "a.x.com", "b.x.com")},
 			sets(set("a.x.com", "b.x.com")),
 		},
 		{
 			"a larger one is due, and a name is gone", sets(set("a.x.com")),
-			[]*held{stored(0.2, "a.x.com", "b.x.com")},
+			[]*issuedCertificate{stored(0.2, "a.x.com", "b.x.com")},
 			sets(set("a.x.com")),
 		},
 		{
-			"a larger one is not due, and a name is gone", sets(set("a.x.com")), []*held{stored(0.9, "a.x.com", "b.x.com")}, nil,
+			"a larger one is not due, and a name is gone", sets(set("a.x.com")), []*issuedCertificate{stored(0.9, "a.x.com", "b.x.com")}, nil,
 		},
-		{"one that no router needs", nil, []*held{stored(0.2, "a.x.com")}, nil},
+		{"one that no router needs", nil, []*issuedCertificate{stored(0.2, "a.x.com")}, nil},
 		{
 			"a wildcard does not cover two labels", sets(set("a.b.x.com")),
-			[]*held{stored(0.9, "*.x.com")},
+			[]*issuedCertificate{stored(0.9, "*.x.com")},
 			sets(set("a.b.x.com")),
 		},
 	} {
@@ -119,10 +119,10 @@ func TestPlanCoversEachNameOnce(t *testing.T) {
 		for range random.IntN(5) {
 			needs = append(needs, pick())
 		}
-		var has []*held
+		var has []*issuedCertificate
 		for range random.IntN(5) {
 			c := stored(random.Float64()*1.2-0.1, pick()...)
-			if !slices.ContainsFunc(has, func(other *held) bool { return other.id == c.id }) {
+			if !slices.ContainsFunc(has, func(other *issuedCertificate) bool { return other.id == c.id }) {
 				has = append(has, c)
 			}
 		}
@@ -135,7 +135,7 @@ func TestPlanCoversEachNameOnce(t *testing.T) {
 		after := in
 		after.certificates = slices.Clone(has)
 		for _, names := range jobs {
-			after.certificates = slices.DeleteFunc(after.certificates, func(c *held) bool {
+			after.certificates = slices.DeleteFunc(after.certificates, func(c *issuedCertificate) bool {
 				return c.id == storage.CertificateID(names)
 			})
 			after.certificates = append(after.certificates, stored(1, names...))
@@ -165,7 +165,7 @@ func check(t *testing.T, in input, p planned) {
 	for _, n := range in.needs {
 		for _, name := range n.names {
 			covered := in.covered(name) || ordered[name] > 0 || ordered[wildcardOf(name)] > 0 ||
-				slices.ContainsFunc(in.certificates, func(c *held) bool {
+				slices.ContainsFunc(in.certificates, func(c *issuedCertificate) bool {
 					names := func(pattern string) bool { return coversName(pattern, name) }
 					return in.now.Before(c.leaf.NotAfter) && slices.ContainsFunc(c.names, names)
 				})
@@ -176,7 +176,7 @@ func check(t *testing.T, in input, p planned) {
 	}
 }
 
-func describe(certificates []*held) []string {
+func describe(certificates []*issuedCertificate) []string {
 	var texts []string
 	for _, c := range certificates {
 		texts = append(texts, fmt.Sprint(c.names, " until ", c.leaf.NotAfter.Sub(planTime()).Round(time.Hour)))

@@ -17,19 +17,19 @@ const (
 	namesInName = 3
 )
 
-// certificates sends the certificates of a resolver. It is a provider.Provider.
-type certificates struct{ *resolver }
+// Provider sends the certificates of a resolver. It is a provider.Provider.
+type Provider struct{ *resolver }
 
 // Provider returns the provider of the certificates of a resolver, or nil if it cannot work as it is configured.
-func (m *Resolvers) Provider(name string) *certificates {
+func (m *Resolvers) Provider(name string) *Provider {
 	if r := m.resolvers[name]; r != nil {
-		return &certificates{r}
+		return &Provider{r}
 	}
 	return nil
 }
 
 // Provide sends the certificates, first as soon as the storage has been read.
-func (c *certificates) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
+func (c *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
 	var sent []*dynamic.CertificateEntry
 	entries := map[uint64]*dynamic.CertificateEntry{}
 	first := true
@@ -56,7 +56,7 @@ func (c *certificates) Provide(ctx context.Context, messages chan<- dynamic.Mess
 }
 
 // entries returns the certificates that have not ended. Known entries keep their pointers.
-func (c *certificates) entries(known map[uint64]*dynamic.CertificateEntry) ([]*dynamic.CertificateEntry, bool) {
+func (c *Provider) entries(known map[uint64]*dynamic.CertificateEntry) ([]*dynamic.CertificateEntry, bool) {
 	if !c.state.isLoaded() && !c.isFaulty() {
 		return nil, false
 	}
@@ -88,7 +88,7 @@ func (c *certificates) entries(known map[uint64]*dynamic.CertificateEntry) ([]*d
 }
 
 // entryName names a certificate by its names, and by its ID where they are many.
-func entryName(c *held) string {
+func entryName(c *issuedCertificate) string {
 	if len(c.names) <= namesInName {
 		return strings.Join(c.names, ",")
 	}

@@ -66,7 +66,7 @@ func RenewNow(ctx context.Context, store storage.Store, resolver, name string) (
 
 // due returns the schedule by which the certificate for a name is due, with its ID, and the present certificate if
 // there is one. The ID is empty if nothing is known of the name.
-func (s *state) due(name string, now time.Time) (id string, next schedule, present *held) {
+func (s *state) due(name string, now time.Time) (id string, next schedule, present *issuedCertificate) {
 	if present = s.covering(name); present != nil {
 		next = s.schedule(present.id)
 		next.Names, next.Serial, next.Renew = present.names, serialOf(present.leaf), now.Add(-renewedSince).Round(0)
@@ -86,8 +86,8 @@ func (s *state) due(name string, now time.Time) (id string, next schedule, prese
 }
 
 // covering returns the certificate for exactly a name, or the one of those that cover it which ends last.
-func (s *state) covering(name string) *held {
-	var best *held
+func (s *state) covering(name string) *issuedCertificate {
+	var best *issuedCertificate
 	for _, c := range s.list() {
 		switch {
 		case c.id == storage.CertificateID([]string{name}):

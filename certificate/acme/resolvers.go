@@ -60,7 +60,7 @@ type Resolvers struct {
 	broken   map[string]error
 	storages []*sharedStorage
 	logger   telemetry.Logger
-	asks     *asker
+	onDemand *onDemand
 	changed  chan struct{}
 
 	mutex   sync.Mutex
@@ -96,7 +96,7 @@ func New(options Options) *Resolvers {
 		m.broken[name] = err
 		m.logger.Error("a certificate resolver cannot be used", "resolver", name, "error", err)
 	}
-	m.asks = newAsker(m)
+	m.onDemand = newOnDemand(m)
 	return m
 }
 
@@ -250,7 +250,7 @@ func (m *Resolvers) Want(demands []certificate.Demand, covered func(host string)
 	for _, demand := range demands {
 		byResolver[demand.Resolver] = append(byResolver[demand.Resolver], demand)
 	}
-	m.asks.want(byResolver)
+	m.onDemand.want(byResolver)
 	for name, r := range m.resolvers {
 		r.want(byResolver[name], covered)
 	}

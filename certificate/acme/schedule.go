@@ -149,8 +149,8 @@ func (s schedule) suggest(now time.Time, leaf *x509.Certificate, info acme.Renew
 	return s
 }
 
-// unsuggested returns the schedule after no suggestion could be read.
-func (s schedule) unsuggested(now time.Time, leaf *x509.Certificate) schedule {
+// withoutSuggestion returns the schedule after no suggestion could be read.
+func (s schedule) withoutSuggestion(now time.Time, leaf *x509.Certificate) schedule {
 	if s.Serial != serialOf(leaf) {
 		s.Serial, s.Explanation = serialOf(leaf), ""
 		s.Renew, s.WindowStart, s.WindowEnd = time.Time{}, time.Time{}, time.Time{}

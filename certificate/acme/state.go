@@ -16,8 +16,8 @@ import (
 	"github.com/sluiceproxy/sluice/certificate/storage"
 )
 
-// held is a certificate that the resolver has. It is immutable.
-type held struct {
+// issuedCertificate is a certificate that the resolver has. It is immutable.
+type issuedCertificate struct {
 	id     string
 	names  []string
 	record storage.Certificate
@@ -27,8 +27,9 @@ type held struct {
 	revision uint64
 }
 
-// hold reads a stored certificate. Whether the key belongs to it is checked where it is loaded for handshakes.
-func hold(id string, record storage.Certificate) (*held, error) {
+// readCertificate reads a stored certificate. Whether the key belongs to it is checked where it is loaded for
+// handshakes.
+func readCertificate(id string, record storage.Certificate) (*issuedCertificate, error) {
 	block, _ := pem.Decode([]byte(record.Chain))
 	if block == nil {
 		return nil, fmt.Errorf("the stored certificate for %s cannot be used: it is not PEM", record.Main)
@@ -44,7 +45,7 @@ func hold(id string, record storage.Certificate) (*held, error) {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(record.Chain))
 	_, _ = hash.Write([]byte(record.Key))
-	return &held{id: id, names: names, record: record, leaf: summary(leaf), revision: max(hash.Sum64(), 1)}, nil
+	return &issuedCertificate{id: id, names: names, record: record, leaf: summary(leaf), revision: max(hash.Sum64(), 1)}, nil
 }
 
 // summary returns a certificate with what schedules need of it; the whole is in memory once, for handshakes.
@@ -66,7 +67,7 @@ type state struct {
 	mutex        sync.Mutex
 	loaded       bool
 	account      *storage.Account
-	certificates map[string]*held
+	certificates map[string]*issuedCertificate
 	orders       map[string]openOrder
 	schedules    map[string]schedule
 	challenges   map[string]*presented
@@ -75,12 +76,12 @@ type state struct {
 	// unsaved are certificates that the storage has refused or lost.
 	unsaved map[string]storage.Certificate
 	// byName are the certificates by their names, nil if it has to be made anew.
-	byName map[string][]*held
+	byName map[string][]*issuedCertificate
 }
 
 func newState() *state {
 	return &state{
-		certificates: map[string]*held{}, orders: map[string]openOrder{}, schedules: map[string]schedule{},
+		certificates: map[string]*issuedCertificate{}, orders: map[string]openOrder{}, schedules: map[string]schedule{},
 		challenges: map[string]*presented{}, demands: map[string]demand{}, pending: map[storage.Key]*pending{},
 		unsaved: map[string]storage.Certificate{},
 	}
@@ -99,7 +100,7 @@ func (s *state) load(all []storage.Change) {
 	}
 	for id, c := range s.certificates {
 		if !stored[id] {
-			s.rescue(c)
+			s.keepLost(c)
 		}
 	}
 	s.account = nil
@@ -109,16 +110,13 @@ func (s *state) load(all []storage.Change) {
 	clear(s.challenges)
 	clear(s.demands)
 	clear(s.pending)
-	for _, change := range all {
-		if _, unsaved := s.unsaved[change.Key.ID]; unsaved && change.Key.Kind == storage.KindCertificate {
-			continue // The storage has an older one.
-		}
-		s.apply(change.Key, change.Value)
-	}
 	for id, record := range s.unsaved {
-		if c, err := hold(id, record); err == nil {
+		if c, err := readCertificate(id, record); err == nil {
 			s.certificates[id] = c
 		}
+	}
+	for _, change := range all {
+		s.apply(change.Key, change.Value)
 	}
 	s.changed()
 	s.loaded = true
@@ -130,8 +128,8 @@ func (s *state) isValid(id string) bool {
 	return c != nil && time.Now().Before(c.leaf.NotAfter)
 }
 
-// rescue keeps a valid certificate that the storage has lost, as one that is to be written again.
-func (s *state) rescue(c *held) {
+// keepLost keeps a valid certificate that the storage has lost, as one that is to be written again.
+func (s *state) keepLost(c *issuedCertificate) {
 	if time.Now().Before(c.leaf.NotAfter) {
 		s.unsaved[c.id] = c.record
 	}
@@ -153,7 +151,7 @@ func (s *state) receive(changes []storage.Change) {
 			continue
 		}
 		if change.Key.Kind == storage.KindCertificate && change.Value == nil && s.isValid(change.Key.ID) {
-			s.rescue(s.certificates[change.Key.ID])
+			s.keepLost(s.certificates[change.Key.ID])
 			continue
 		}
 		s.apply(change.Key, change.Value)
@@ -236,7 +234,8 @@ func (s *state) apply(key storage.Key, value []byte) {
 	}
 }
 
-// applyCertificate sets a certificate. One that cannot be read does not replace the last one.
+// applyCertificate sets a certificate. One that cannot be read does not replace the last one, and neither does one
+// that ends earlier than an unsaved one.
 func (s *state) applyCertificate(id string, value []byte) {
 	s.changed()
 	if value == nil {
@@ -248,10 +247,15 @@ func (s *state) applyCertificate(id string, value []byte) {
 	if err != nil {
 		return
 	}
-	if c, err := hold(id, record); err == nil {
-		s.certificates[id] = c
-		delete(s.unsaved, id)
+	c, err := readCertificate(id, record)
+	if err != nil {
+		return
 	}
+	if _, unsaved := s.unsaved[id]; unsaved && c.leaf.NotAfter.Before(s.certificates[id].leaf.NotAfter) {
+		return
+	}
+	s.certificates[id] = c
+	delete(s.unsaved, id)
 }
 
 // changed says that the certificates are others.
@@ -311,10 +315,9 @@ func (s *state) scheduleIDs() []string {
 func (s *state) keepCertificate(id string, record storage.Certificate) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.unsaved[id] = record
 	s.changed()
-	if c, err := hold(id, record); err == nil {
-		s.certificates[id] = c
+	if c, err := readCertificate(id, record); err == nil {
+		s.certificates[id], s.unsaved[id] = c, record
 	}
 }
 
@@ -341,11 +344,11 @@ func (s *state) demanded(name string) bool {
 }
 
 // find returns a certificate that covers a name at a time.
-func (s *state) find(name string, now time.Time) *held {
+func (s *state) find(name string, now time.Time) *issuedCertificate {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.byName == nil {
-		s.byName = map[string][]*held{}
+		s.byName = map[string][]*issuedCertificate{}
 		for _, c := range s.certificates {
 			for _, own := range c.names {
 				s.byName[own] = append(s.byName[own], c)
@@ -377,8 +380,8 @@ func (s *state) demandNames() []string {
 }
 
 // list returns the certificates, in order of their names.
-func (s *state) list() []*held {
+func (s *state) list() []*issuedCertificate {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return slices.SortedFunc(maps.Values(s.certificates), func(a, b *held) int { return slices.Compare(a.names, b.names) })
+	return slices.SortedFunc(maps.Values(s.certificates), func(a, b *issuedCertificate) int { return slices.Compare(a.names, b.names) })
 }

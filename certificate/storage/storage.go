@@ -26,7 +26,8 @@ const (
 	KindCertificate Kind = "certificate"
 	// KindOrder is an order that has been created and not completed, with the ID of its certificate.
 	KindOrder Kind = "order"
-	// KindChallenge is a challenge that is being validated. Its ID is the token for HTTP-01 and the name for TLS-ALPN-01.
+	// KindChallenge is a challenge that is being validated. Its ID is the type, a slash, and the token for HTTP-01 or the
+	// name for TLS-ALPN-01.
 	KindChallenge Kind = "challenge"
 	// KindSchedule says when a certificate is ordered next, and why the last order failed. It has the certificate's ID.
 	KindSchedule Kind = "schedule"

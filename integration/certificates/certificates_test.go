@@ -174,7 +174,8 @@ func TestDamagedFileStopsTheResolver(t *testing.T) {
 	}
 	s := harness.Start(t, f.setup)
 	harness.Eventually(t, time.Minute, func() bool {
-		return strings.Contains(s.Log.String(), "there is no certificate for shop.example.com") && strings.Contains(s.Log.String(), "not JSON")
+		return strings.Contains(s.Log.String(), "there is no certificate for shop.example.com") &&
+			strings.Contains(s.Log.String(), "not JSON")
 	}, s.Log.String)
 	if after, err := os.ReadFile(f.setup.Vars["STORAGE"]); err != nil || string(after) != string(damaged) {
 		t.Errorf("the file is %q, error %v", after, err)

@@ -72,6 +72,17 @@ const (
 	cleanUpTimeout  = 30 * time.Second
 )
 
+// limitedProvider is a Provider with a limit and an interval of the propagation check, like challenge.ProviderTimeout of
+// lego.
+type limitedProvider interface {
+	Timeout() (timeout, interval time.Duration)
+}
+
+// sequentialProvider is a Provider that holds one challenge at a time, with a pause in between.
+type sequentialProvider interface {
+	Sequential() time.Duration
+}
+
 // New makes a Solver. It fails on resolvers that are not addresses.
 func New(provider Provider, options Options) (*Solver, error) {
 	servers, err := Resolvers(options.Challenge)
@@ -88,9 +99,7 @@ func New(provider Provider, options Options) (*Solver, error) {
 	if s.logger == nil {
 		s.logger = telemetry.Discard{}
 	}
-	if limited, ok := provider.(interface {
-		Timeout() (timeout, interval time.Duration)
-	}); ok {
+	if limited, ok := provider.(limitedProvider); ok {
 		s.timeout, s.interval = limited.Timeout()
 	}
 	if s.timeout <= 0 {
@@ -99,7 +108,7 @@ func New(provider Provider, options Options) (*Solver, error) {
 	if s.interval <= 0 {
 		s.interval = defaultInterval
 	}
-	if one, ok := provider.(interface{ Sequential() time.Duration }); ok {
+	if one, ok := provider.(sequentialProvider); ok {
 		s.sequential, s.pause = true, one.Sequential()
 	}
 	return s, nil

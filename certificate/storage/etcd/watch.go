@@ -5,43 +5,23 @@ import (
 	"errors"
 	"maps"
 	"strings"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/sluiceproxy/sluice/certificate/storage"
+	"github.com/sluiceproxy/sluice/certificate/storage/remote"
 )
 
 const (
 	// page is how many values are read by one request.
 	page = 200
-	// retryInterval is the time between two attempts to read all values.
-	retryInterval = 500 * time.Millisecond
 )
 
 // Watch follows the changes since the revision of the values that it has read first. When etcd has forgotten a
 // revision, all values are read again, and the difference is passed on. It never returns an error.
 func (s *Store) Watch(ctx context.Context, receive func(changes []storage.Change)) error {
 	w := &watch{store: s, receive: receive}
-	reason := ""
-	for ctx.Err() == nil {
-		err := w.follow(ctx, func() {
-			if reason != "" {
-				s.logger.Info("certificates are watched again", "storage", s.address.String())
-				reason = ""
-			}
-		})
-		if text := s.address.Wrap(err).Error(); ctx.Err() == nil && text != reason {
-			reason = text
-			s.logger.Warn("certificates are not watched, the last known ones are used", "reason", text)
-		}
-		timer := time.NewTimer(retryInterval)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
+	remote.Watch(ctx, s.address, s.logger, func(begun func()) error { return w.follow(ctx, begun) })
 	return nil
 }
 

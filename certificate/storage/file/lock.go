@@ -10,7 +10,7 @@ import (
 )
 
 // lock locks a file, which is created, against other goroutines and processes, and returns what unlocks it. Readers may
-// lock it together. Where the file can't be created, there is nobody who writes, and readers need no lock.
+// lock it together. Where the file cannot be created, no process can write, and readers need no lock.
 func lock(ctx context.Context, path string, exclusive bool) (unlock func(), err error) {
 	file, err := openLock(path)
 	if err != nil {
@@ -101,7 +101,7 @@ func (l *leader) Acquire(ctx context.Context) (bool, error) {
 	return l.Renew(ctx)
 }
 
-// Renew reports whether the locked file is still the one at the path. If somebody has deleted it, another process may
+// Renew reports whether the locked file is still the one at the path. If it was deleted, another process may
 // have locked a new one.
 func (l *leader) Renew(context.Context) (bool, error) {
 	held, err := l.file.Stat()

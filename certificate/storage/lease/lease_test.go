@@ -53,7 +53,7 @@ func (l *lock) take(ctx context.Context, held func() bool) (bool, error) {
 	return true, nil
 }
 
-// Acquire takes the lock if nobody else has it.
+// Acquire takes the lock if no other has it.
 func (l *lock) Acquire(ctx context.Context) (bool, error) {
 	return l.take(ctx, func() bool { return l.server.holder == nil || l.server.holder == l })
 }

@@ -34,7 +34,7 @@ func (l *lock) run(ctx context.Context, script *redis.Script) (bool, error) {
 	return done == 1, l.store.address.Wrap(err)
 }
 
-// Acquire takes the lock if nobody has it, or this process.
+// Acquire takes the lock if it is free or this process has it.
 func (l *lock) Acquire(ctx context.Context) (bool, error) { return l.run(ctx, l.take) }
 
 // Renew prolongs the lock.

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluiceproxy/sluice/certificate/storage"
+	"github.com/sluiceproxy/sluice/certificate/storage/remote"
 )
 
 const (
@@ -20,8 +21,6 @@ const (
 	pingInterval = 5 * time.Second
 	// checkInterval is how often a watch compares the version with that of the last message.
 	checkInterval = 30 * time.Second
-	// reconnectInterval is the time between two connections of a watch.
-	reconnectInterval = 500 * time.Millisecond
 	// batch is how many values are read by one command.
 	batch = 100
 )
@@ -29,25 +28,7 @@ const (
 // Watch follows the published changes. It never returns an error.
 func (s *Store) Watch(ctx context.Context, receive func(changes []storage.Change)) error {
 	w := &watch{store: s, receive: receive}
-	reason := ""
-	for ctx.Err() == nil {
-		err := w.follow(ctx, func() {
-			if reason != "" {
-				s.logger.Info("certificates are watched again", "storage", s.address.String())
-				reason = ""
-			}
-		})
-		if text := s.address.Wrap(err).Error(); ctx.Err() == nil && text != reason {
-			reason = text
-			s.logger.Warn("certificates are not watched, the last known ones are used", "reason", text)
-		}
-		timer := time.NewTimer(reconnectInterval)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
+	remote.Watch(ctx, s.address, s.logger, func(begun func()) error { return w.follow(ctx, begun) })
 	return nil
 }
 

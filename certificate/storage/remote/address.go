@@ -1,4 +1,5 @@
-// Package remote reads the address of a server that keeps certificates, and keeps its password out of errors.
+// Package remote has what storages on a server share: its address, whose password stays out of errors, and watches that
+// begin anew after an interruption.
 package remote
 
 import (
@@ -66,8 +67,8 @@ func Parse(text string, form Form) (*Address, error) {
 	}
 	parsed, err := url.Parse(scheme + "://" + credentials + "host" + rest[end:]) // It knows one host only.
 	if err != nil {
-		return nil, fmt.Errorf("the address %s://…@%s is not a URL (characters of the password may have to be escaped)", scheme,
-			hosts)
+		return nil, fmt.Errorf(
+			"the address %s://…@%s is not a URL (characters of the password may have to be escaped)", scheme, hosts)
 	}
 	a := &Address{scheme: scheme, Path: strings.Trim(parsed.Path, "/")}
 	a.Username = parsed.User.Username()

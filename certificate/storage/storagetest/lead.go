@@ -114,7 +114,7 @@ func leading(t *testing.T, candidates map[*candidate]bool) *candidate {
 	}
 }
 
-// takeover bounds how long nobody leads after a crash: 15 s, and a moment for a slow machine.
+// takeover bounds the time without a leader after a crash: 15 s, and a margin for a slow machine.
 const takeover = 20 * time.Second
 
 // testCrash has the leader lose its storage, after which another one leads in time, and not at the same time.

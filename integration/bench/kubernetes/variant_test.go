@@ -88,7 +88,7 @@ func newVariant(tb testing.TB, w *world, r *results, name string, manifests ...s
 	return v
 }
 
-// createPod creates the object of a pod. It has a node that does not exist, so that nobody starts it.
+// createPod creates the object of a pod. Its node does not exist, so that it is not started.
 func (v *variant) createPod(ctx context.Context, service, pod int, tag string) (*corev1.Pod, error) {
 	return v.world.client.CoreV1().Pods(v.name).Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
