@@ -180,7 +180,8 @@ var libraries = []struct {
 	},
 	{"github.com/cespare/xxhash", []string{"loadbalancer"}, "instances must agree on the hash of a key"},
 	{
-		"golang.org/x/time", []string{"provider/kubernetes", "inject/webhook", "certificate/acme"},
+		"golang.org/x/time",
+		[]string{"provider/kubernetes", "inject/webhook", "certificate/acme"},
 		"requests to API servers and certificate authorities have a limited rate",
 	},
 	{"golang.org/x/sync/errgroup", []string{"certificate/acme"}, "the names of an order are validated side by side"},
