@@ -32,7 +32,6 @@ var errRefused = errors.New("the name is not allowed")
 
 // onDemand decides which names that clients ask for get a certificate (the option onDemand).
 type onDemand struct {
-	manager  *Resolvers
 	client   *http.Client
 	waiting  chan struct{}
 	deciding chan struct{}
@@ -55,9 +54,9 @@ type pendingDecision struct {
 	err  error
 }
 
-func newOnDemand(m *Resolvers) *onDemand {
+func newOnDemand() *onDemand {
 	return &onDemand{
-		manager: m, client: &http.Client{Timeout: askTimeout, CheckRedirect: noRedirect},
+		client:  &http.Client{Timeout: askTimeout, CheckRedirect: noRedirect},
 		waiting: make(chan struct{}, maxWaiting), deciding: make(chan struct{}, maxDeciding),
 		decisions: map[string]decision{}, pending: map[string]*pendingDecision{},
 	}

@@ -80,7 +80,7 @@ type sharedStorage struct {
 func New(options Options) *Resolvers {
 	m := &Resolvers{
 		resolvers: map[string]*resolver{}, broken: map[string]error{}, logger: options.Logger,
-		changed: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1), onDemand: newOnDemand(),
 	}
 	byOption := map[string]*sharedStorage{}
 	for _, name := range slices.Sorted(maps.Keys(options.Resolvers)) {
@@ -96,7 +96,6 @@ func New(options Options) *Resolvers {
 		m.broken[name] = err
 		m.logger.Error("a certificate resolver cannot be used", "resolver", name, "error", err)
 	}
-	m.onDemand = newOnDemand(m)
 	return m
 }
 
@@ -170,15 +169,7 @@ func (s *sharedStorage) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		all := true
 		err := s.store.Watch(ctx, func(changes []storage.Change) {
-			byResolver := map[string][]storage.Change{}
-			for _, change := range changes {
-				byResolver[change.Key.Resolver] = append(byResolver[change.Key.Resolver], change)
-			}
-			for name, r := range s.resolvers {
-				if own := byResolver[name]; all || len(own) > 0 {
-					r.receive(own, all)
-				}
-			}
+			s.deliver(changes, all)
 			all = false
 		})
 		if err != nil {
@@ -204,14 +195,25 @@ func (s *sharedStorage) refresh(ctx context.Context) {
 			_ = wait(ctx, reopenInterval)
 			continue
 		}
-		byResolver := map[string][]storage.Change{}
+		all := make([]storage.Change, 0, len(values))
 		for key, value := range values {
-			byResolver[key.Resolver] = append(byResolver[key.Resolver], storage.Change{Key: key, Value: value})
+			all = append(all, storage.Change{Key: key, Value: value})
 		}
-		for name, r := range s.resolvers {
-			r.receive(byResolver[name], true)
-		}
+		s.deliver(all, true)
 		return
+	}
+}
+
+// deliver passes changes on to their resolvers; all says that they are everything that the storage has.
+func (s *sharedStorage) deliver(changes []storage.Change, all bool) {
+	byResolver := map[string][]storage.Change{}
+	for _, change := range changes {
+		byResolver[change.Key.Resolver] = append(byResolver[change.Key.Resolver], change)
+	}
+	for name, r := range s.resolvers {
+		if own := byResolver[name]; all || len(own) > 0 {
+			r.receive(own, all)
+		}
 	}
 }
 
