@@ -65,7 +65,8 @@ type planner struct {
 // that all replicas make the same one.
 func plan(in input) planned {
 	p := &planner{
-		input: in, out: planned{inUse: map[string]*issuedCertificate{}}, byID: map[string]*issuedCertificate{}, exact: map[string][]*issuedCertificate{},
+		input: in, out: planned{inUse: map[string]*issuedCertificate{}},
+		byID: map[string]*issuedCertificate{}, exact: map[string][]*issuedCertificate{},
 		wanted: map[string]bool{}, ordering: map[string]bool{},
 	}
 	for _, c := range in.certificates {

@@ -60,7 +60,11 @@ func TestPlan(t *testing.T) {
 		{"one that is there", sets(set("a.x.com")), []*issuedCertificate{stored(0.9, "a.x.com")}, nil},
 		{"one that is due", sets(set("a.x.com")), []*issuedCertificate{stored(0.2, "a.x.com")}, sets(set("a.x.com"))},
 		{"one that has ended", sets(set("a.x.com")), []*issuedCertificate{stored(-1, "a.x.com")}, sets(set("a.x.com"))},
-		{"one name of two", sets(set("a.x.com", "b.x.com")), []*issuedCertificate{stored(0.9, "a.x.com")}, sets(set("b.x.com"))},
+		{
+			"one name of two", sets(set("a.x.com", "b.x.com")),
+			[]*issuedCertificate{stored(0.9, "a.x.com")},
+			sets(set("b.x.com")),
+		},
 		{"under a wildcard that is there", sets(set("a.x.com")), []*issuedCertificate{stored(0.9, "*.x.com")}, nil},
 		{"under a wildcard that is ordered", sets(set("a.x.com"), set("*.x.com")), nil, sets(set("*.x.com"))},
 		{

@@ -45,7 +45,9 @@ func readCertificate(id string, record storage.Certificate) (*issuedCertificate,
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(record.Chain))
 	_, _ = hash.Write([]byte(record.Key))
-	return &issuedCertificate{id: id, names: names, record: record, leaf: summary(leaf), revision: max(hash.Sum64(), 1)}, nil
+	return &issuedCertificate{
+		id: id, names: names, record: record, leaf: summary(leaf), revision: max(hash.Sum64(), 1),
+	}, nil
 }
 
 // summary returns a certificate with what schedules need of it; the whole is in memory once, for handshakes.
@@ -383,5 +385,7 @@ func (s *state) demandNames() []string {
 func (s *state) list() []*issuedCertificate {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return slices.SortedFunc(maps.Values(s.certificates), func(a, b *issuedCertificate) int { return slices.Compare(a.names, b.names) })
+	return slices.SortedFunc(maps.Values(s.certificates), func(a, b *issuedCertificate) int {
+		return slices.Compare(a.names, b.names)
+	})
 }

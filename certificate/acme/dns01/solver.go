@@ -72,8 +72,8 @@ const (
 	cleanUpTimeout  = 30 * time.Second
 )
 
-// limitedProvider is a Provider with a limit and an interval of the propagation check, like challenge.ProviderTimeout of
-// lego.
+// limitedProvider is a Provider with a limit and an interval of the propagation check, like challenge.ProviderTimeout
+// of lego.
 type limitedProvider interface {
 	Timeout() (timeout, interval time.Duration)
 }
@@ -158,8 +158,8 @@ func (s *Solver) Wait(ctx context.Context, c acme.Challenge) error {
 	return s.waitForPropagation(ctx, c)
 }
 
-// CleanUp has the provider remove the record, when no other challenge needs it. It does so after the end of the order's
-// context too, within a limit of its own.
+// CleanUp has the provider remove the record, when no other challenge needs it. It does so after the end of the
+// order's context too, within a limit of its own.
 func (s *Solver) CleanUp(ctx context.Context, c acme.Challenge) error {
 	last, written := s.release(c)
 	if s.sequential && last {
