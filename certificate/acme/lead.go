@@ -164,15 +164,14 @@ func (l *leader) start(ctx context.Context, one job) (started, full bool) {
 // perform carries out an order. After a failure it is tried at the staging directory first, so that the limits of the
 // authority are not used up.
 func (l *leader) perform(ctx context.Context, one job) (storage.Certificate, error) {
-	before := l.state.schedule(one.id)
 	_, open := l.state.order(one.id)
-	if before.Failures > 0 && !open && stagingOf(l.config) != "" {
+	if l.state.schedule(one.id).Failures > 0 && !open && stagingOf(l.config) != "" {
 		if err := l.rehearse(ctx, one.names); err != nil {
 			return storage.Certificate{}, err
 		}
 	}
 	// Without a storage, the next start would not know of the order.
-	if err := l.put(ctx, storage.KindSchedule, one.id, before); err != nil {
+	if err := l.put(ctx, storage.KindSchedule, one.id, l.state.schedule(one.id)); err != nil {
 		return storage.Certificate{}, &localError{errors.Join(errStorage, err)}
 	}
 	if one.renews == nil {
