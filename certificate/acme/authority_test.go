@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/letsencrypt/pebble/v2/ca"
 
+	"github.com/sluiceproxy/sluice/certificate/acme"
 	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
 	"github.com/sluiceproxy/sluice/certificate/storage"
 	"github.com/sluiceproxy/sluice/certificate/storage/storagetest"
@@ -178,6 +180,36 @@ func TestRenewalByTheAuthoritysSuggestion(t *testing.T) {
 	}, func() string { return fmt.Sprintf("%+v", second.Status()) })
 	if replaced := authority.Replaced(); len(replaced) != 1 {
 		t.Errorf("orders that replace a certificate: %q", replaced)
+	}
+}
+
+// An authority that knows nothing of the replaced certificate gets an order that replaces none.
+func TestRenewalOfACertificateThatTheAuthorityHasLost(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, acmetest.Options{})
+	replica := group.one(authority.Config())
+	replica.Want(want("le", "a.example.com"), uncovered)
+	first := replica.await(t, "le", "a.example.com")
+
+	var refused atomic.Int64
+	authority.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/order-plz" || !acmetest.IsReplacement(r) {
+			return false
+		}
+		refused.Add(1)
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"type":"urn:ietf:params:acme:error:serverInternal","detail":"no such certificate"}`)
+		return true
+	})
+	if _, err := acme.RenewNow(t.Context(), group.storage, "le", "a.example.com"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		return replica.leaf("le", "a.example.com").SerialNumber.Cmp(first.SerialNumber) != 0
+	}, func() string { return fmt.Sprintf("%+v", replica.Status()) })
+	if refused.Load() == 0 {
+		t.Error("no order named the certificate that it replaces")
 	}
 }
 

@@ -142,9 +142,11 @@ func (r *resolver) create(
 	}
 	order, err := s.client.NewOrder(ctx, s.account, wanted)
 	var problem acme.Problem
-	if wanted.Replaces != "" && errors.As(err, &problem) && !isProblem(err, acme.ProblemTypeRateLimited,
-		acme.ProblemTypeServerInternal, acme.ProblemTypeAccountDoesNotExist) {
-		wanted.Replaces = "" // Such as a certificate of another account, or one that has been replaced.
+	if wanted.Replaces != "" && errors.As(err, &problem) &&
+		!isProblem(err, acme.ProblemTypeRateLimited, acme.ProblemTypeAccountDoesNotExist) {
+		// Such as a certificate of another account, one that has been replaced, or one that the authority has lost
+		// (serverInternal in Pebble).
+		wanted.Replaces = ""
 		order, err = s.client.NewOrder(ctx, s.account, wanted)
 	}
 	return order, err

@@ -144,6 +144,13 @@ func replacedBy(body []byte) string {
 	return order.Replaces
 }
 
+// IsReplacement says whether a request for an order names a certificate that it replaces. The body can be read again.
+func IsReplacement(r *http.Request) bool {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return replacedBy(body) != ""
+}
+
 // Orders returns the names of the orders that were accepted so far.
 func (a *Authority) Orders() []string {
 	a.mutex.Lock()
