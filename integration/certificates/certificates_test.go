@@ -97,8 +97,14 @@ func newFixture(t *testing.T, storage, challenge string) *fixture {
 // leaf returns the certificate that a client gets for a name.
 func (f *fixture) leaf(name string) *x509.Certificate {
 	f.t.Helper()
+	return leafAt(f.t, f.tls, name)
+}
+
+// leafAt returns the certificate that a client gets for a name at an address, or nil.
+func leafAt(t *testing.T, address, name string) *x509.Certificate {
+	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}}
-	connection, err := dialer.DialContext(f.t.Context(), "tcp", f.tls)
+	connection, err := dialer.DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		return nil
 	}

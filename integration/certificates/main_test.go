@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
-	"github.com/sluiceproxy/sluice/integration/harness"
+	"github.com/sluiceproxy/sluice/integration/cluster"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m, goleak.IgnoreTopFunction(acmetest.Leak))) }
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m, goleak.IgnoreTopFunction(acmetest.Leak))) }

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The conformance of the store is tested in integration/storage, where etcd is.
+// The conformance of the store is tested in integration/certificates, where etcd is.
 
 func TestWrongAddresses(t *testing.T) {
 	for _, test := range []struct{ address, want string }{

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The conformance of the store is tested in integration/storage, where an API server is.
+// The conformance of the store is tested in integration/certificates, where an API server is.
 
 // secretOf returns the Secret of a value in a namespace.
 func secretOf(t *testing.T, key storage.Key, value []byte) *corev1.Secret {

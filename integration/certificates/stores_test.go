@@ -1,4 +1,4 @@
-package storage
+package certificates_test
 
 import (
 	"context"
@@ -26,8 +26,6 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
-
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 // etcdAddress is where the etcd of the control plane listens.
 const etcdAddress = "127.0.0.1:2379"
