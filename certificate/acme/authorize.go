@@ -151,11 +151,19 @@ func (r *resolver) await(ctx context.Context, s *session, pending []*authorizati
 	return &otherType{errors.Join(faults...)}
 }
 
-// cleanUp removes what was presented.
+// cleanUp removes what was presented. At the end of a leader's term, challenges in the storage are left to the next
+// leader, which presents the same ones for the same order.
 func (r *resolver) cleanUp(ctx context.Context, pending []*authorization) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	limit, ended := cleanupTimeout, ctx.Err() != nil
+	if ended {
+		limit = lastCleanup
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	for _, one := range pending {
+		if _, isShared := one.solver.(*sharedSolver); isShared && ended {
+			continue
+		}
 		if err := one.solver.CleanUp(ctx, one.challenge); err != nil {
 			r.logger.Warn("a challenge cannot be cleaned up", "resolver", r.name, "name", one.IdentifierValue(),
 				"type", one.challenge.Type, "error", err)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/mholt/acmez/v3"
 	"github.com/mholt/acmez/v3/acme"
+	"github.com/miekg/dns"
 
 	"github.com/sluiceproxy/sluice/certificate/storage"
 )
@@ -17,10 +19,11 @@ type presented struct {
 	Type             string          `json:"type"`
 	Identifier       acme.Identifier `json:"identifier"`
 	KeyAuthorization string          `json:"keyAuthorization"`
+	Created          time.Time       `json:"created"`
 }
 
-// challengeID returns the ID under which a challenge is stored: its type, and the token for HTTP-01 or the name for
-// TLS-ALPN-01.
+// challengeID returns the ID under which a challenge is stored: its type, and the token for HTTP-01 or the server name
+// of the handshake for TLS-ALPN-01.
 func challengeID(kind, tokenOrName string) string { return kind + "/" + tokenOrName }
 
 // sharedSolver fulfils challenges that the replicas answer, by storing them. It is an acmez.Solver.
@@ -35,13 +38,23 @@ func (s *sharedSolver) id(challenge acme.Challenge) string {
 	if challenge.Type == acme.ChallengeTypeHTTP01 {
 		return challengeID(challenge.Type, challenge.Token)
 	}
-	return challengeID(challenge.Type, challenge.Identifier.Value)
+	return challengeID(challenge.Type, serverName(challenge.Identifier))
+}
+
+// serverName returns the name of the handshakes that validate an identifier by TLS-ALPN-01: for an IP address that of
+// its reverse mapping (RFC 8738, section 6).
+func serverName(identifier acme.Identifier) string {
+	if reverse, err := dns.ReverseAddr(identifier.Value); identifier.Type == identifierIP && err == nil {
+		return strings.TrimSuffix(reverse, ".")
+	}
+	return identifier.Value
 }
 
 // Present stores the challenge.
 func (s *sharedSolver) Present(ctx context.Context, challenge acme.Challenge) error {
 	return s.resolver.put(ctx, storage.KindChallenge, s.id(challenge), presented{
 		Type: challenge.Type, Identifier: challenge.Identifier, KeyAuthorization: challenge.KeyAuthorization,
+		Created: time.Now().Round(0),
 	})
 }
 
@@ -61,16 +74,16 @@ func (p *presented) certificate() (*tls.Certificate, error) {
 }
 
 // challenge returns a challenge that is being validated. What is not known yet is read from the storage, since a
-// validation may come before the news of it; that is limited, because anyone can send such requests.
+// validation may come before the news of it. Anyone can send such requests: beyond a limit, they wait for the news.
 func (r *resolver) challenge(ctx context.Context, id string) (*presented, bool) {
 	if found, ok := r.state.challenge(id); ok {
 		return found, true
 	}
-	if !r.lookups.Allow() {
-		return nil, false
-	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
+	if !r.lookups.Allow() {
+		return r.awaitChallenge(ctx, id)
+	}
 	value, err := r.store.Get(ctx, storage.Key{Kind: storage.KindChallenge, Resolver: r.name, ID: id})
 	if err != nil {
 		return nil, false
@@ -82,5 +95,26 @@ func (r *resolver) challenge(ctx context.Context, id string) (*presented, bool) 
 	return &found, true
 }
 
-// lookupTimeout bounds the reading of a challenge from the storage; a validation does not wait for long.
+// awaitChallenge waits until the storage has shown a challenge. At most maxWaiting requests wait.
+func (r *resolver) awaitChallenge(ctx context.Context, id string) (*presented, bool) {
+	select {
+	case r.awaiting <- struct{}{}:
+		defer func() { <-r.awaiting }()
+	default:
+		return nil, false
+	}
+	for {
+		next := r.changed.wait()
+		if found, ok := r.state.challenge(id); ok {
+			return found, true
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+}
+
+// lookupTimeout bounds how long a request waits for a challenge; a validation does not wait for long.
 const lookupTimeout = 3 * time.Second

@@ -315,8 +315,8 @@ func (l *leader) recheck(ctx context.Context, now time.Time, p planned) time.Tim
 	return next
 }
 
-// cleanUnused deletes what is not needed: certificates that ended long ago, and schedules of names that are not
-// wanted.
+// cleanUnused deletes what is not needed: certificates that ended long ago, orders and challenges that were left, and
+// schedules of names that are not wanted.
 func (l *leader) cleanUnused(ctx context.Context, now time.Time, p planned) {
 	wanted := map[string]bool{resolverSchedule: true}
 	for _, one := range p.jobs {
@@ -334,6 +334,11 @@ func (l *leader) cleanUnused(ctx context.Context, now time.Time, p planned) {
 	for id, open := range l.state.openOrders() {
 		if !wanted[id] && now.Sub(open.Created) > orderLife {
 			_ = l.remove(ctx, storage.KindOrder, id)
+		}
+	}
+	for id, created := range l.state.presentedSince() {
+		if now.Sub(created) > orderTimeout { // Its leader has died, and its order was not resumed.
+			_ = l.remove(ctx, storage.KindChallenge, id)
 		}
 	}
 	l.cleanDemands(ctx, now)

@@ -22,8 +22,10 @@ const (
 	orderLife = 3 * 24 * time.Hour
 	// finalizePoll is how often an order is read that is being processed.
 	finalizePoll = time.Second
-	// cleanupTimeout bounds what is done after an order, also when Sluice stops.
+	// cleanupTimeout bounds what is done after an order, and lastCleanup what is done after the end of a leader's term:
+	// it is less than the life of a lock, so that the next leader does not lose what it presents.
 	cleanupTimeout = 30 * time.Second
+	lastCleanup    = 5 * time.Second
 )
 
 // openOrder is an order that was created and not completed. It is stored with the key of its certificate, so that the
@@ -120,6 +122,9 @@ func (r *resolver) close(ctx context.Context, names []string) {
 	}
 }
 
+// identifierIP is the type of identifiers that are IP addresses (RFC 8738, section 3).
+const identifierIP = "ip"
+
 // create sends a new order (RFC 8555, section 7.4), which says what it replaces where the authority has renewal
 // information (RFC 9773, section 5).
 func (r *resolver) create(
@@ -129,7 +134,7 @@ func (r *resolver) create(
 	for _, name := range names {
 		kind := "dns"
 		if _, err := netip.ParseAddr(name); err == nil {
-			kind = "ip"
+			kind = identifierIP
 		}
 		wanted.Identifiers = append(wanted.Identifiers, acme.Identifier{Type: kind, Value: name})
 	}
@@ -266,6 +271,7 @@ func (r *resolver) suggestion(ctx context.Context, c *issuedCertificate) {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return
 	}
+	// A request to renew may have come meanwhile.
 	now, before := time.Now(), r.state.schedule(c.id)
 	next := before.withoutSuggestion(now, c.leaf)
 	if err == nil {

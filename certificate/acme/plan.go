@@ -57,17 +57,20 @@ type planner struct {
 	exact    map[string][]*issuedCertificate // by name, also wildcards
 	wanted   map[string]bool
 	ordering map[string]bool
+	// failing are the wildcards among those that are being ordered whose order has failed.
+	failing map[string]bool
 }
 
 // plan decides which orders are needed. A name is ordered once: not if a certificate of another source covers it, if a
-// certificate that is not due does, or if another order has it. The certificate whose names are exactly those of a
-// need is renewed, and so is any other in use whose names are all still needed. The plan depends only on its input, so
-// that all replicas make the same one.
+// certificate that is not due does, or if another order has it; but names below a wildcard whose order has failed are
+// ordered by themselves, since the wildcard may need a challenge that cannot succeed. The certificate whose names are
+// exactly those of a need is renewed, and so is any other in use whose names are all still needed. The plan depends
+// only on its input, so that all replicas make the same one.
 func plan(in input) planned {
 	p := &planner{
 		input: in, out: planned{inUse: map[string]*issuedCertificate{}},
 		byID: map[string]*issuedCertificate{}, exact: map[string][]*issuedCertificate{},
-		wanted: map[string]bool{}, ordering: map[string]bool{},
+		wanted: map[string]bool{}, ordering: map[string]bool{}, failing: map[string]bool{},
 	}
 	for _, c := range in.certificates {
 		p.byID[c.id] = c
@@ -111,7 +114,7 @@ func (p *planner) add(n need) {
 	}
 	var missing []string
 	for _, name := range names {
-		if p.ordering[name] || p.ordering[wildcardOf(name)] {
+		if wildcard := wildcardOf(name); p.ordering[name] || p.ordering[wildcard] && !p.failing[wildcard] {
 			continue
 		}
 		if c := p.covering(name); c != nil {
@@ -123,10 +126,10 @@ func (p *planner) add(n need) {
 	if len(missing) == 0 {
 		return
 	}
-	for _, name := range missing {
-		p.ordering[name] = true
-	}
 	id := storage.CertificateID(missing)
+	for _, name := range missing {
+		p.ordering[name], p.failing[name] = true, p.schedules[id].Failures > 0
+	}
 	if c := p.byID[id]; c != nil {
 		p.out.inUse[id] = c
 		return

@@ -100,6 +100,16 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Names below a wildcard whose order has failed do not wait for it.
+func TestPlanBelowAWildcardThatFails(t *testing.T) {
+	in := planInput([][]string{{"a.x.com"}, {"*.x.com"}})
+	in.schedules[storage.CertificateID([]string{"*.x.com"})] = schedule{Failures: 1}
+	want := [][]string{{"*.x.com"}, {"a.x.com"}}
+	if got := plan(in).due(); !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("orders %q, want %q", got, want)
+	}
+}
+
 // Whatever is needed and whatever there is: a new order has no name that another order has, and every name that is
 // needed is covered or ordered. Once what is ordered is there, nothing more is.
 func TestPlanCoversEachNameOnce(t *testing.T) {

@@ -41,6 +41,8 @@ type resolver struct {
 	client  *http.Client
 	solvers map[string]acmez.Solver
 	lookups *rate.Limiter
+	// awaiting holds a value for each request that waits for a challenge.
+	awaiting chan struct{}
 	// demandRate limits how many names that clients ask for are taken.
 	demandRate *rate.Limiter
 	state      *state
@@ -75,7 +77,7 @@ func newResolver(name string, config *static.ACME, store storage.Store, options 
 	client.Transport = &retryAfter{client.Transport}
 	r := &resolver{
 		name: name, config: config, store: store, logger: options.Logger, metrics: options.Metrics, client: client,
-		lookups:    rate.NewLimiter(lookupsPerSecond, lookupBurst),
+		lookups: rate.NewLimiter(lookupsPerSecond, lookupBurst), awaiting: make(chan struct{}, maxWaiting),
 		demandRate: rate.NewLimiter(rate.Every(demandInterval), demandBurst), state: newState(),
 		wake: make(chan struct{}, 1), changed: newBroadcast(), asked: map[string]struct{}{}, running: map[string]job{},
 	}
@@ -211,10 +213,14 @@ func (r *resolver) cover(covered func(name string) bool) {
 	r.notify()
 }
 
-// ask notes that a client has asked for a name that no certificate covers, so that it is ordered before others.
+// ask notes that a client has asked for a name that no certificate covers, so that it is ordered before others. Of a
+// name that only a wildcard is needed for, the wildcard is noted.
 func (r *resolver) ask(name string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	if wildcard := wildcardOf(name); !r.wanted.names[name] && r.wanted.names[wildcard] {
+		name = wildcard
+	}
 	if len(r.asked) < maxAsked {
 		r.asked[name] = struct{}{}
 	}

@@ -26,9 +26,6 @@ const reopenInterval = 2 * time.Second
 // longestReady is how long orders wait for providers at most.
 const longestReady = time.Minute
 
-// refreshTimeout bounds the reading of a storage.
-const refreshTimeout = 30 * time.Second
-
 // verdictInterval is the shortest time between two changes of the verdicts.
 const verdictInterval = time.Second
 
@@ -73,6 +70,8 @@ type sharedStorage struct {
 	store     storage.Store
 	resolvers map[string]*resolver
 	logger    telemetry.Logger
+	// restarts receives channels that are closed when the storage has been read anew.
+	restarts chan chan struct{}
 }
 
 // New returns Resolvers. Resolvers that cannot work as they are configured have verdicts on the routers that name
@@ -111,7 +110,9 @@ func (m *Resolvers) open(known map[string]*sharedStorage, option string, options
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
-	shared := &sharedStorage{store: store, resolvers: map[string]*resolver{}, logger: options.Logger}
+	shared := &sharedStorage{
+		store: store, resolvers: map[string]*resolver{}, logger: options.Logger, restarts: make(chan chan struct{}),
+	}
 	known[option] = shared
 	m.storages = append(m.storages, shared)
 	return shared, nil
@@ -166,12 +167,13 @@ func (m *Resolvers) notify() {
 // watch keeps the states of the resolvers up to date.
 func (s *sharedStorage) watch(ctx context.Context) {
 	logged := ""
+	var refreshed []chan struct{}
 	for ctx.Err() == nil {
-		all := true
-		err := s.store.Watch(ctx, func(changes []storage.Change) {
-			s.deliver(changes, all)
-			all = false
-		})
+		restart, err := s.follow(ctx, &refreshed)
+		if restart != nil {
+			refreshed = append(refreshed, restart)
+			continue
+		}
 		if err != nil {
 			for _, r := range s.resolvers {
 				r.setFault(fmt.Errorf("storage: %w", err))
@@ -185,22 +187,47 @@ func (s *sharedStorage) watch(ctx context.Context) {
 	}
 }
 
-// refresh reads the storage anew, so that a new leader knows everything that the last one has written.
+// follow watches the storage until that fails, ctx ends, or the storage is to be read anew; then the channel that is
+// closed after that is returned. Those in refreshed are closed when all values have been delivered.
+func (s *sharedStorage) follow(ctx context.Context, refreshed *[]chan struct{}) (restart chan struct{}, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		all := true
+		ended <- s.store.Watch(ctx, func(changes []storage.Change) {
+			s.deliver(changes, all)
+			if all {
+				for _, done := range *refreshed {
+					close(done)
+				}
+				*refreshed = nil
+			}
+			all = false
+		})
+	}()
+	select {
+	case err = <-ended:
+		return nil, err
+	case restart = <-s.restarts:
+		stop()
+		<-ended
+		return restart, nil
+	}
+}
+
+// refresh reads the storage anew, so that a new leader knows everything that the last one has written. The watch does
+// that, since what it delivers is in order.
 func (s *sharedStorage) refresh(ctx context.Context) {
-	for ctx.Err() == nil {
-		reading, cancel := context.WithTimeout(ctx, refreshTimeout)
-		values, err := storage.Snapshot(reading, s.store)
-		cancel()
-		if err != nil {
-			_ = wait(ctx, reopenInterval)
-			continue
-		}
-		all := make([]storage.Change, 0, len(values))
-		for key, value := range values {
-			all = append(all, storage.Change{Key: key, Value: value})
-		}
-		s.deliver(all, true)
+	done := make(chan struct{})
+	select {
+	case s.restarts <- done:
+	case <-ctx.Done():
 		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
 	}
 }
 

@@ -337,6 +337,17 @@ func (s *state) challenge(id string) (*presented, bool) {
 	return found, ok
 }
 
+// presentedSince returns when each challenge was presented, by ID.
+func (s *state) presentedSince() map[string]time.Time {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	since := make(map[string]time.Time, len(s.challenges))
+	for id, one := range s.challenges {
+		since[id] = one.Created
+	}
+	return since
+}
+
 // demanded reports whether clients have asked for a name that was allowed.
 func (s *state) demanded(name string) bool {
 	s.mutex.Lock()
