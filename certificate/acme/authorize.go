@@ -13,6 +13,8 @@ import (
 	"github.com/mholt/acmez/v3"
 	"github.com/mholt/acmez/v3/acme"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/sluiceproxy/sluice/redact"
 )
 
 // preferredTypes are the types of challenges, in the order in which they are tried where several are configured.
@@ -166,7 +168,7 @@ func (r *resolver) cleanUp(ctx context.Context, pending []*authorization) {
 		}
 		if err := one.solver.CleanUp(ctx, one.challenge); err != nil {
 			r.logger.Warn("a challenge cannot be cleaned up", "resolver", r.name, "name", one.IdentifierValue(),
-				"type", one.challenge.Type, "error", err)
+				"type", one.challenge.Type, "error", redact.Queries(err.Error()))
 		}
 	}
 }

@@ -172,7 +172,6 @@ func (s *sharedStorage) watch(ctx context.Context) {
 		restart, err := s.follow(ctx, &refreshed)
 		if restart != nil {
 			refreshed = append(refreshed, restart)
-			continue
 		}
 		if err != nil {
 			for _, r := range s.resolvers {
@@ -211,8 +210,7 @@ func (s *sharedStorage) follow(ctx context.Context, refreshed *[]chan struct{}) 
 		return nil, err
 	case restart = <-s.restarts:
 		stop()
-		<-ended
-		return restart, nil
+		return restart, <-ended
 	}
 }
 

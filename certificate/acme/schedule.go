@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/mholt/acmez/v3/acme"
+
+	"github.com/sluiceproxy/sluice/redact"
 )
 
 const (
@@ -200,29 +202,9 @@ func shortContext(text string) string {
 	return text
 }
 
-// withoutQueries removes the queries of URLs from a text, in which DNS providers may have credentials.
-func withoutQueries(text string) string {
-	words := strings.SplitAfter(text, " ")
-	for i, word := range words {
-		at := strings.Index(word, "://")
-		if at < 0 {
-			continue
-		}
-		if query := strings.IndexByte(word[at:], '?'); query >= 0 {
-			end := strings.IndexAny(word[at+query:], "\"' ")
-			rest := ""
-			if end >= 0 {
-				rest = word[at+query+end:]
-			}
-			words[i] = word[:at+query] + "?..." + rest
-		}
-	}
-	return strings.Join(words, "")
-}
-
-// newFailure describes an error of an order.
+// newFailure describes an error of an order, without the queries of URLs, in which DNS providers may have credentials.
 func newFailure(now time.Time, err error) *Failure {
-	failure := &Failure{Time: now.Round(0), Detail: withoutQueries(err.Error())}
+	failure := &Failure{Time: now.Round(0), Detail: redact.Queries(err.Error())}
 	var problem acme.Problem
 	if !errors.As(err, &problem) {
 		return failure

@@ -8,12 +8,14 @@ import (
 	"github.com/go-acme/lego/v5/challenge/dns01"
 	"github.com/go-acme/lego/v5/log"
 
+	"github.com/sluiceproxy/sluice/redact"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // SetLogger makes all providers write to a log; without it lego writes to the standard output. It counts for the whole
 // process, and is meant to be called once, before the first call of New. What lego tells as information is about the
-// steps of one challenge, and is written for debugging.
+// steps of one challenge, and is written for debugging. Queries of URLs, in which some providers have credentials, are
+// replaced.
 func SetLogger(logger telemetry.Logger) { log.SetDefault(slog.New(handler{logger: logger})) }
 
 // SetResolvers sets the recursive name servers, addresses with ports, by which all providers find their zones and
@@ -41,13 +43,14 @@ func (h handler) Handle(_ context.Context, record slog.Record) error {
 		pairs = append(pairs, h.pair(one)...)
 		return true
 	})
+	message := redact.Queries(record.Message)
 	switch {
 	case record.Level >= slog.LevelError:
-		h.logger.Error(record.Message, pairs...)
+		h.logger.Error(message, pairs...)
 	case record.Level >= slog.LevelWarn:
-		h.logger.Warn(record.Message, pairs...)
+		h.logger.Warn(message, pairs...)
 	default:
-		h.logger.Debug(record.Message, pairs...)
+		h.logger.Debug(message, pairs...)
 	}
 	return nil
 }
@@ -74,7 +77,9 @@ func (h handler) pair(one slog.Attr) []any {
 	var value any
 	switch resolved := one.Value.Resolve().Any().(type) {
 	case error:
-		value = resolved.Error()
+		value = redact.Queries(resolved.Error())
+	case string:
+		value = redact.Queries(resolved)
 	case time.Duration:
 		value = resolved.String()
 	default:

@@ -155,7 +155,7 @@ var libraries = []struct {
 	{"github.com/containerd/errdefs", []string{"provider/docker"}, "the engine's client distinguishes its errors by them"},
 	{
 		"github.com/miekg/dns",
-		[]string{"provider/dns", "certificate/acme/dns01"},
+		[]string{"provider/dns", "certificate/acme", "certificate/acme/dns01"},
 		"names are resolved with their TTL, and single name servers are asked",
 	},
 	{"github.com/go-acme/lego", []string{"certificate/dnsprovider"}, "its DNS providers are made there by their names"},
