@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/certificate/storage"
+	"github.com/sluiceproxy/sluice/redact"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -23,9 +24,11 @@ const (
 	// maxDeciding bounds the requests to the service of onDemand.ask at a time, and askTimeout each of them.
 	maxDeciding = 16
 	askTimeout  = 5 * time.Second
-	// decisionLife is how long a decision counts, and maxDecisions how many are kept.
-	decisionLife = time.Minute
-	maxDecisions = 10_000
+	// decisionLife is how long a decision counts, undecidedLife how long none is made after a failure, and maxDecisions
+	// how many are kept.
+	decisionLife  = time.Minute
+	undecidedLife = time.Second
+	maxDecisions  = 10_000
 )
 
 var errRefused = errors.New("the name is not allowed")
@@ -77,20 +80,30 @@ func (a *onDemand) want(byResolver map[string][]certificate.Demand) {
 }
 
 // Get returns a certificate for a name that none covers: it notes that a client has asked for it, and where the option
-// onDemand allows the name, it orders one and waits for it. It returns nil if there is none in time.
+// onDemand allows the name, it orders one and waits for it. It returns nil if there is none in time. A name that
+// routers need of some resolvers is not ordered by others.
 func (m *Resolvers) Get(hello *tls.ClientHelloInfo) *tls.Certificate {
 	name, err := normalizeName(hello.ServerName)
 	if err != nil || strings.HasPrefix(name, "*") {
 		return nil
 	}
+	var candidates []*resolver
+	isNeeded := false
 	for _, resolver := range sortedKeys(m.resolvers) {
 		r := m.resolvers[resolver]
-		if r.config.OnDemand == nil || !m.onDemand.isNeeded(resolver) {
-			if r.needs(name) {
-				r.ask(name)
-			}
-			continue
+		needs := r.needs(name)
+		if needs && !isNeeded {
+			isNeeded, candidates = true, nil
 		}
+		switch {
+		case needs != isNeeded:
+		case r.config.OnDemand != nil && m.onDemand.isNeeded(resolver):
+			candidates = append(candidates, r)
+		case needs:
+			r.ask(name)
+		}
+	}
+	for _, r := range candidates {
 		if found := m.onDemand.obtain(hello.Context(), r, name); found != nil {
 			return found
 		}
@@ -200,19 +213,23 @@ func (a *onDemand) allowed(ctx context.Context, r *resolver, name string) error 
 			return context.Cause(ctx)
 		}
 	}
-	q.err = a.decide(ctx, r.config.OnDemand, name)
+	// The decision counts for others too, so that it does not end with this handshake.
+	q.err = a.decide(context.WithoutCancel(ctx), r.config.OnDemand, name)
 	a.mutex.Lock()
 	delete(a.pending, key)
 	if len(a.decisions) >= maxDecisions {
 		clear(a.decisions)
 	}
-	if q.err == nil || errors.Is(q.err, errRefused) { // Otherwise no decision was made.
-		a.decisions[key] = decision{q.err, time.Now().Add(decisionLife)}
+	life := decisionLife
+	if q.err != nil && !errors.Is(q.err, errRefused) {
+		life = undecidedLife
 	}
+	a.decisions[key] = decision{q.err, time.Now().Add(life)}
 	a.mutex.Unlock()
 	close(q.done)
 	if q.err != nil {
-		r.logger.Debug("no certificate on demand", "resolver", r.name, "name", name, "error", q.err)
+		r.logger.Debug("no certificate on demand", "resolver", r.name, "name", name,
+			"error", redact.Queries(q.err.Error()))
 	}
 	return q.err
 }

@@ -160,3 +160,23 @@ func TestResponder(t *testing.T) {
 		t.Errorf("after the validation: %d", got)
 	}
 }
+
+// The name of a router is ordered by its resolver alone, whatever the decisions of others are.
+func TestOnDemandLeavesTheNamesOfOtherResolvers(t *testing.T) {
+	group := newReplicas(t)
+	authority := newAuthority(t, group, acmetest.Options{})
+	_ = authority.Database.AddBlockedDomain("a.example.com")
+	tenants := authority.Config()
+	tenants.OnDemand = &static.OnDemand{Patterns: []string{"*.example.com"}, Timeout: static.Duration(time.Minute)}
+	one := group.start(map[string]*static.ACME{"le": authority.Config(), "any": tenants})
+	one.Want(append(want("le", "a.example.com"), certificate.Demand{Router: "all@file", Resolver: "any"}), uncovered)
+	if got := shake(t, one, "a.example.com"); got != nil {
+		t.Errorf("a certificate of %q", got)
+	}
+	if got := shake(t, one, "b.example.com"); len(got) == 0 {
+		t.Error("no certificate for a name of no router")
+	}
+	if orders := authority.Orders(); fmt.Sprint(orders) != "[b.example.com]" {
+		t.Errorf("orders %q", orders)
+	}
+}

@@ -54,7 +54,8 @@ type fixture struct {
 	t         *testing.T
 	authority *acmetest.Authority
 	setup     harness.Setup
-	tls       string
+	// tls is the address of the entrypoint secure, and root the file with the certificate of the authority's server.
+	tls, root string
 }
 
 // free returns a port of 127.0.0.1 that was free.
@@ -75,7 +76,8 @@ func newFixture(t *testing.T, storage, challenge string) *fixture {
 	authority := acmetest.New(t, acmetest.Options{HTTPPort: httpPort, TLSPort: tlsPort, RejectedNonces: 5})
 	folder := t.TempDir()
 	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate().Raw})
-	if err := os.WriteFile(filepath.Join(folder, "ca.pem"), root, 0o600); err != nil {
+	rootFile := filepath.Join(folder, "ca.pem")
+	if err := os.WriteFile(rootFile, root, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	backend := harness.StartBackend(t, "shop", nil)
@@ -83,8 +85,8 @@ func newFixture(t *testing.T, storage, challenge string) *fixture {
 		storage = filepath.Join(folder, "acme.json")
 	}
 	return &fixture{
-		t: t, authority: authority, tls: fmt.Sprintf("127.0.0.1:%d", tlsPort), setup: harness.Setup{
-			Static:  strings.ReplaceAll(static, "${DIR}/ca.pem", folder+"/ca.pem"),
+		t: t, authority: authority, tls: fmt.Sprintf("127.0.0.1:%d", tlsPort), root: rootFile, setup: harness.Setup{
+			Static:  strings.ReplaceAll(static, "${DIR}/ca.pem", rootFile),
 			Dynamic: map[string]string{"shop.yaml": dynamic},
 			Vars: map[string]string{
 				"HTTP": fmt.Sprint(httpPort), "TLS": fmt.Sprint(tlsPort), "CA": authority.URL, "STORAGE": storage,

@@ -63,7 +63,7 @@ func scripted(t *testing.T, script endpoint) string {
 func service(t *testing.T, address string) http.Handler {
 	t.Helper()
 	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{
-		ForwardingTimeouts: &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: 100e6, DialTimeout: 5e9},
+		ForwardingTimeouts: &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: 1e9, DialTimeout: 5e9},
 	})
 	if err != nil {
 		t.Fatal(err)

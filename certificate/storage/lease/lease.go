@@ -73,7 +73,7 @@ func (e *election) attempt(ctx context.Context) {
 		e.logger.Info("leader election for certificates works again")
 	}
 	if err != nil || held {
-		e.release(ctx)
+		e.release(ctx, held)
 	}
 }
 
@@ -86,10 +86,10 @@ func (e *election) failed(ctx context.Context, err error) {
 }
 
 // release gives the lock up, also when ctx has ended.
-func (e *election) release(ctx context.Context) {
+func (e *election) release(ctx context.Context, held bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
-	if err := e.lock.Release(ctx); err != nil {
+	if err := e.lock.Release(ctx); err != nil && held {
 		e.logger.Debug("the leader's lock for certificates was not released, and expires", "reason", err.Error())
 	}
 }
