@@ -37,14 +37,22 @@ const account = "sluice/sluice"
 func prepare(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	c := cluster.Start(t)
-	for _, name := range []string{"base/namespace", "base/serviceaccount", "certificates/role"} {
-		text, err := os.ReadFile(filepath.Join("../../deploy/kubernetes", name+".yaml"))
+	c.Apply(manifests(t, "kubernetes/base/namespace", "kubernetes/base/serviceaccount", "kubernetes/certificates/role")...)
+	return c
+}
+
+// manifests returns the texts of files of deploy.
+func manifests(t *testing.T, names ...string) []string {
+	t.Helper()
+	var texts []string
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join("../../deploy", name+".yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Apply(string(text))
+		texts = append(texts, string(text))
 	}
-	return c
+	return texts
 }
 
 // openStore opens a store that ends with the test.
