@@ -41,7 +41,8 @@ func TestFailureIsAnEvent(t *testing.T) {
 			for _, event := range events {
 				message, _, _ := unstructured.NestedString(event.Object, "message")
 				name, _, _ := unstructured.NestedString(event.Object, "involvedObject", "name")
-				if name == "shop" && strings.Contains(message, "rejectedIdentifier") && strings.Contains(message, "next attempt at") {
+				if name == "shop" && strings.Contains(message, "rejectedIdentifier") &&
+					strings.Contains(message, "next attempt at") {
 					return true
 				}
 			}
