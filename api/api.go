@@ -17,6 +17,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/sluiceproxy/sluice/certificate/acme"
+	"github.com/sluiceproxy/sluice/certificate/ocsp"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
@@ -65,6 +66,9 @@ type Options struct {
 	// Certificates returns the leaf certificates that are presented to clients, in any order; they are not modified. It
 	// may be nil; /api/certificates is then empty.
 	Certificates func() []*x509.Certificate
+	// Staple returns the state of the OCSP response of a certificate by the SHA-256 of its leaf in hexadecimal, and false
+	// for one without responders. It may be nil, which means that no responses are stapled.
+	Staple func(fingerprint string) (ocsp.Status, bool)
 	// Resolvers returns the states of the certificate resolvers; it may be nil, which means none.
 	Resolvers func() []acme.ResolverStatus
 	// Version is returned by /api/version.

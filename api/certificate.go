@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sluiceproxy/sluice/certificate/ocsp"
 )
 
 // expiryWarning is how long before its expiry a certificate gets the status warning.
@@ -42,6 +44,8 @@ type certificate struct {
 	Status string `json:"status"`
 	// ACME is the state of a certificate that a resolver has obtained; nil for others.
 	ACME *obtained `json:"acme,omitempty"`
+	// OCSP is the state of its OCSP response; nil without responders or without the option ocsp.
+	OCSP *ocsp.Status `json:"ocsp,omitempty"`
 }
 
 // newCertificate describes a certificate at the time now.
@@ -156,7 +160,18 @@ func (h *handler) listCertificates(w http.ResponseWriter, r *http.Request) {
 		slices.Reverse(kept)
 	}
 	states := h.obtained()
-	answer(h, w, query, kept, func(c certificate) any { return states.describe(c) })
+	answer(h, w, query, kept, func(c certificate) any { return h.stapled(states.describe(c)) })
+}
+
+// stapled adds the state of the OCSP response.
+func (h *handler) stapled(c certificate) certificate {
+	if h.options.Staple == nil {
+		return c
+	}
+	if status, known := h.options.Staple(c.Name); known {
+		c.OCSP = &status
+	}
+	return c
 }
 
 func (h *handler) showCertificate(w http.ResponseWriter, r *http.Request) {
@@ -166,7 +181,7 @@ func (h *handler) showCertificate(w http.ResponseWriter, r *http.Request) {
 	}
 	list := h.certificates()
 	if at := slices.IndexFunc(list, func(c certificate) bool { return c.Name == name }); at >= 0 {
-		h.write(w, http.StatusOK, h.obtained().describe(list[at]))
+		h.write(w, http.StatusOK, h.stapled(h.obtained().describe(list[at])))
 		return
 	}
 	h.write(w, http.StatusNotFound, Problem{Message: "certificate not found: " + name})

@@ -54,19 +54,21 @@ type Problem struct {
 
 // Set is an immutable choice of certificates by SNI.
 type Set struct {
-	exact    map[string][]*tls.Certificate
-	wildcard map[string][]*tls.Certificate
+	exact    map[string][]*Pair
+	wildcard map[string][]*Pair
 	// shared is consulted next, after the certificates of an entrypoint; own holds the sets of entrypoints with
 	// certificates of their own.
 	shared    *Set
 	own       map[string]*Set
-	defaults  []*tls.Certificate
-	generated *tls.Certificate
-	loaded    map[digest]*tls.Certificate
+	defaults  []*Pair
+	generated *Pair
+	loaded    map[digest]*Pair
 	// resolvers holds the resolver of each certificate that one has obtained.
-	resolvers map[*tls.Certificate]string
+	resolvers map[*Pair]string
 	// read holds the certificates that were read from files with a known revision.
 	read map[fileVersion]digest
+	// entries holds the certificate of each entry; nil for one that is not used or names what a resolver obtains.
+	entries []*Pair
 }
 
 // fileVersion identifies the contents of the files of a certificate.
@@ -77,9 +79,9 @@ type fileVersion struct {
 
 func emptySet(shared *Set) *Set {
 	return &Set{
-		exact: map[string][]*tls.Certificate{}, wildcard: map[string][]*tls.Certificate{},
-		shared: shared, own: map[string]*Set{}, loaded: map[digest]*tls.Certificate{}, read: map[fileVersion]digest{},
-		resolvers: map[*tls.Certificate]string{},
+		exact: map[string][]*Pair{}, wildcard: map[string][]*Pair{},
+		shared: shared, own: map[string]*Set{}, loaded: map[digest]*Pair{}, read: map[fileVersion]digest{},
+		resolvers: map[*Pair]string{},
 	}
 }
 
@@ -88,6 +90,7 @@ func emptySet(shared *Set) *Set {
 func NewSet(entries []Entry, previous *Set) (*Set, []Problem) {
 	now := time.Now()
 	b := builder{set: emptySet(nil), previous: previous, now: now}
+	b.set.entries = make([]*Pair, len(entries))
 	for i, entry := range entries {
 		if entry.Obtained == nil {
 			b.add(i, entry)
@@ -122,15 +125,18 @@ func (s *Set) On(entryPoint string) *Set {
 // returns nil when strict is set and no certificate names the SNI. It does not allocate if there is one candidate.
 func (s *Set) Get(hello *tls.ClientHelloInfo, strict bool) *tls.Certificate {
 	if found := s.lookup(hello.ServerName); len(found) > 0 {
-		return supported(found, hello)
+		return supported(found, hello).present()
 	}
 	if strict {
 		return nil
 	}
 	if len(s.defaults) > 0 {
-		return s.defaults[0]
+		return s.defaults[0].present()
 	}
-	return s.generated
+	if s.generated == nil {
+		return nil
+	}
+	return s.generated.present()
 }
 
 // Covers reports whether a certificate names a host, which may be a wildcard of one label, such as *.example.com.
@@ -149,7 +155,7 @@ func (s *Set) Configures(host string) bool {
 }
 
 // lookup returns the certificates that name serverName.
-func (s *Set) lookup(serverName string) []*tls.Certificate {
+func (s *Set) lookup(serverName string) []*Pair {
 	// A name has at most 255 bytes (RFC 1035, section 2.3.4), so folding its case does not allocate.
 	var buffer [256]byte
 	if serverName == "" || len(serverName) > len(buffer) {
@@ -177,10 +183,10 @@ func (s *Set) lookup(serverName string) []*tls.Certificate {
 	return nil
 }
 
-func supported(candidates []*tls.Certificate, hello *tls.ClientHelloInfo) *tls.Certificate {
+func supported(candidates []*Pair, hello *tls.ClientHelloInfo) *Pair {
 	if len(candidates) > 1 {
 		for _, candidate := range candidates {
-			if hello.SupportsCertificate(candidate) == nil {
+			if hello.SupportsCertificate(candidate.plain) == nil {
 				return candidate
 			}
 		}
@@ -206,6 +212,7 @@ func (b *builder) add(index int, entry Entry) {
 		b.problem(index, entry.Name, false, err)
 		return
 	}
+	b.set.entries[index] = pair
 	switch {
 	case b.now.After(pair.Leaf.NotAfter):
 		b.problem(index, entry.Name, true, fmt.Errorf("the certificate expired on %s",
@@ -239,7 +246,7 @@ func (b *builder) add(index int, entry Entry) {
 
 // addObtained adds the certificate of a resolver with some names to the default ones, the one that ends last.
 func (b *builder) addObtained(wanted *Obtained) {
-	var best *tls.Certificate
+	var best *Pair
 	for pair, resolver := range b.set.resolvers {
 		if resolver != wanted.Resolver || b.now.After(pair.Leaf.NotAfter) ||
 			slices.ContainsFunc(wanted.Names, func(name string) bool { return !slices.Contains(namesOf(pair.Leaf), name) }) {
@@ -255,14 +262,14 @@ func (b *builder) addObtained(wanted *Obtained) {
 }
 
 func (b *builder) sort(set *Set) {
-	for _, byName := range []map[string][]*tls.Certificate{set.exact, set.wildcard} {
+	for _, byName := range []map[string][]*Pair{set.exact, set.wildcard} {
 		for name := range maps.Keys(byName) {
 			slices.SortStableFunc(byName[name], b.compare)
 		}
 	}
 }
 
-func (s *Set) index(name string, pair *tls.Certificate) {
+func (s *Set) index(name string, pair *Pair) {
 	byName := s.exact
 	if rest, ok := strings.CutPrefix(name, "*."); ok {
 		name, byName = rest, s.wildcard
@@ -274,7 +281,7 @@ func (s *Set) index(name string, pair *tls.Certificate) {
 
 // loadVersion loads a certificate unless it is known that its files have not changed since they were read. Files that
 // have become unreadable do not take away a certificate that stays in use.
-func (b *builder) loadVersion(entry Entry) (*tls.Certificate, error) {
+func (b *builder) loadVersion(entry Entry) (*Pair, error) {
 	if entry.FilesRevision == 0 {
 		pair, _, err := b.load(entry.Certificate)
 		return pair, err
@@ -294,7 +301,7 @@ func (b *builder) loadVersion(entry Entry) (*tls.Certificate, error) {
 }
 
 // load parses a certificate unless it has been parsed before.
-func (b *builder) load(c dynamic.Certificate) (pair *tls.Certificate, id digest, err error) {
+func (b *builder) load(c dynamic.Certificate) (pair *Pair, id digest, err error) {
 	certPEM, keyPEM, id, err := readPair(c)
 	if err != nil {
 		return nil, id, err
@@ -304,9 +311,11 @@ func (b *builder) load(c dynamic.Certificate) (pair *tls.Certificate, id digest,
 		pair = b.previous.loaded[id]
 	}
 	if pair == nil {
-		if pair, err = parsePair(c, certPEM, keyPEM); err != nil {
+		parsed, err := parsePair(c, certPEM, keyPEM)
+		if err != nil {
 			return nil, id, err
 		}
+		pair = newPair(parsed)
 	}
 	b.set.loaded[id] = pair
 	return pair, id, nil
@@ -323,12 +332,12 @@ func (b *builder) generate() {
 		b.problem(-1, selfSignedName, false, err)
 		return
 	}
-	b.set.generated = generated
+	b.set.generated = newPair(generated)
 }
 
 // compare orders the certificates for one name. It depends on their content only, not on the order of files or maps.
-func (b *builder) compare(x, y *tls.Certificate) int {
-	rank := func(c *tls.Certificate) int {
+func (b *builder) compare(x, y *Pair) int {
+	rank := func(c *Pair) int {
 		switch {
 		case b.now.After(c.Leaf.NotAfter) || b.now.Before(c.Leaf.NotBefore):
 			return 2
@@ -365,10 +374,12 @@ func namesOf(leaf *x509.Certificate) []string {
 func (s *Set) Leaves() []*x509.Certificate {
 	var leaves []*x509.Certificate
 	for _, loaded := range s.loaded {
-		if loaded.Leaf != nil {
-			leaves = append(leaves, loaded.Leaf)
-		}
+		leaves = append(leaves, loaded.Leaf)
 	}
 	slices.SortFunc(leaves, func(a, b *x509.Certificate) int { return a.SerialNumber.Cmp(b.SerialNumber) })
 	return leaves
 }
+
+// Pair returns the certificate of an entry by its index; nil for one that is not used, or that names what a resolver
+// obtains.
+func (s *Set) Pair(index int) *Pair { return s.entries[index] }

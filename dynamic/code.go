@@ -82,6 +82,8 @@ const (
 	CodeMissingCertificate Code = "MissingCertificate"
 	// CodeCertificatePending is for routers whose certificate a resolver has not obtained or renewed.
 	CodeCertificatePending Code = "CertificatePending"
+	// CodeNotStapled is for a certificate for which there is no OCSP response to staple, or that demands one.
+	CodeNotStapled Code = "NotStapled"
 	// CodeMissingReference is for anything else that does not exist.
 	CodeMissingReference Code = "MissingReference"
 )

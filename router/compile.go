@@ -40,6 +40,8 @@ type Options struct {
 	Obtain certificate.Obtain
 	// Demands takes what routers need of resolvers; nil means that nothing does.
 	Demands Demands
+	// Staples takes the certificates that serve, to staple OCSP responses; nil means that none are stapled.
+	Staples Staples
 	// Mirrors carries out requests to the mirrors of mirroring services; nil means that the compiler makes its own, whose
 	// requests end by themselves.
 	Mirrors *service.Mirrors
@@ -56,6 +58,12 @@ type Options struct {
 
 // ResolverSuffix is behind the name of a resolver in the name of the provider of its certificates, as in Traefik.
 const ResolverSuffix = ".acme"
+
+// Staples takes the certificates that serve from now on; ocsp.Stapler does.
+type Staples interface {
+	// Serve takes all of them, in place of those before. It must not block.
+	Serve(served []certificate.Served)
+}
 
 // Demands takes what routers need of the resolvers that obtain certificates.
 type Demands interface {

@@ -126,6 +126,23 @@ func (l *loader) sessionTickets() {
 	}
 }
 
+// ocsp checks the URLs of responders.
+func (l *loader) ocsp() {
+	if l.Configuration.OCSP == nil {
+		return
+	}
+	overrides := l.Configuration.OCSP.ResponderOverrides
+	for _, from := range slices.Sorted(maps.Keys(overrides)) {
+		to, err := url.Parse(overrides[from])
+		switch {
+		case overrides[from] == "":
+			l.fail("is empty, expected the URL that is asked in its place", "ocsp", "responderOverrides", from)
+		case err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "":
+			l.fail("is no URL with http:// or https:// and a host", "ocsp", "responderOverrides", from)
+		}
+	}
+}
+
 // acme checks the options of one resolver.
 func (l *loader) acme(a *ACME, at ...string) {
 	option := func(names ...string) []string { return append(slices.Clone(at), names...) }

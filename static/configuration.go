@@ -30,7 +30,7 @@ type Configuration struct {
 	Injector              *Injector                       `json:"injector" description:"The admission webhook that injects into pods."`
 	Inspector             *Inspector                      `json:"inspector" description:"The interface for the inspector of KT-env."`
 	Zone                  string                          `json:"zone" description:"Zone that Sluice runs in, whose endpoints are preferred; without it, and with access to a cluster, that of the node NODE_NAME."`
-	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP stapling." support:"warn" why:"certificates are served without a stapled response"`
+	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP responses are obtained in the background and stapled to the certificates that name a responder; {} switches it on."`
 }
 
 // Sections returns the names of the root sections of a document of the static configuration.
@@ -91,7 +91,7 @@ type SessionTickets struct {
 
 // OCSP describes OCSP stapling.
 type OCSP struct {
-	ResponderOverrides map[string]string `json:"responderOverrides" secret:"host"`
+	ResponderOverrides map[string]string `json:"responderOverrides" description:"The URL that is asked in place of the URL of a responder in certificates, by that." secret:"host"`
 }
 
 // Duration is a length of time; a bare integer in the configuration counts seconds.

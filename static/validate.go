@@ -28,6 +28,7 @@ func (l *loader) validate() {
 	l.inspector()
 	l.resolvers()
 	l.sessionTickets()
+	l.ocsp()
 }
 
 // core checks the syntax of rules.

@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate/acme"
 	"github.com/sluiceproxy/sluice/certificate/acme/dns01"
 	"github.com/sluiceproxy/sluice/certificate/dnsprovider"
+	"github.com/sluiceproxy/sluice/certificate/ocsp"
 	"github.com/sluiceproxy/sluice/certificate/storage"
 	"github.com/sluiceproxy/sluice/certificate/storage/open"
 	"github.com/sluiceproxy/sluice/certificate/tickets"
@@ -117,7 +118,23 @@ func (s *system) acmeCertificates() []metrics.ACMECertificate {
 	return all
 }
 
-// runCertificates obtains certificates and shares the keys of session tickets until ctx ends.
+// newStapler makes what staples OCSP responses, with its metrics.
+func newStapler(config *static.OCSP, all *metrics.Metrics, logger telemetry.Logger) *ocsp.Stapler {
+	var stapler *ocsp.Stapler
+	counts := all.OCSP(func() map[string]int { return stapler.States() })
+	stapler = ocsp.New(ocsp.Options{Overrides: config.ResponderOverrides, Logger: logger, Metrics: counts})
+	return stapler
+}
+
+// stapleStatus returns the state of the OCSP response of a certificate, by its fingerprint.
+func (s *system) stapleStatus(fingerprint string) (ocsp.Status, bool) {
+	if s.stapler == nil {
+		return ocsp.Status{}, false
+	}
+	return s.stapler.Status(fingerprint)
+}
+
+// runCertificates obtains certificates, staples OCSP responses and shares the keys of session tickets until ctx ends.
 func (s *system) runCertificates(ctx context.Context) {
 	var tasks sync.WaitGroup
 	if s.certificates != nil {
@@ -125,6 +142,9 @@ func (s *system) runCertificates(ctx context.Context) {
 	}
 	if s.tickets != nil {
 		tasks.Go(func() { s.tickets.Run(ctx) })
+	}
+	if s.stapler != nil {
+		tasks.Go(func() { s.stapler.Run(ctx) })
 	}
 	tasks.Wait()
 }

@@ -89,6 +89,7 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 		},
 		Servers:      s.balancing.servers,
 		Certificates: s.compiler.Certificates,
+		Staple:       s.stapleStatus,
 		Resolvers:    s.resolverStatus,
 		Rates:        metrics.Rates,
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/certificate/acme"
+	"github.com/sluiceproxy/sluice/certificate/ocsp"
 	"github.com/sluiceproxy/sluice/certificate/storage/open"
 	"github.com/sluiceproxy/sluice/certificate/tickets"
 	"github.com/sluiceproxy/sluice/forward"
@@ -48,6 +49,7 @@ type system struct {
 	certificates  *acme.Resolvers    // nil without the option certificatesResolvers
 	storages      *open.Stores
 	tickets       *tickets.Sharing // nil without the option sessionTickets
+	stapler       *ocsp.Stapler    // nil without the option ocsp
 }
 
 // loggers are the loggers of the subsystems; log.Log is.
@@ -111,6 +113,10 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	if s.certificates != nil {
 		compiled.Demands, compiled.Obtain = s.certificates, s.certificates.Get
 	}
+	if config.OCSP != nil {
+		s.stapler = newStapler(config.OCSP, metrics, logs.For(log.SubsystemCertificates))
+		compiled.Staples = s.stapler
+	}
 	s.compiler = router.NewCompiler(compiled, s.target)
 	state := func() *pipeline.State { return s.pipeline.State() }
 	if s.publication, err = newPublication(config, state, metrics, logs.For(log.SubsystemXDS), serves); err != nil {
@@ -141,6 +147,9 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	}
 	if s.certificates != nil {
 		options.Verdicts = append(options.Verdicts, s.certificates)
+	}
+	if s.stapler != nil {
+		options.Verdicts = append(options.Verdicts, s.stapler)
 	}
 	s.pipeline = pipeline.New(options)
 	s.management = newManagement(s, internal)
