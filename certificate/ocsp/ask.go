@@ -26,7 +26,8 @@ const (
 	maxResponse = 64 << 10
 	// clockSkew is how far behind that of a responder our clock may be.
 	clockSkew = time.Minute
-	// withoutEnd is how long a response without nextUpdate is used: there is always a newer one (RFC 6960, section 4.2.2.1).
+	// withoutEnd is how long a response without nextUpdate is used: there is always a newer one (RFC 6960, section
+	// 4.2.2.1).
 	withoutEnd = time.Hour
 )
 
@@ -183,7 +184,8 @@ func verify(response []byte, leaf, issuer *x509.Certificate, now time.Time) (ans
 		answered.status = statusGood
 	case ocsp.Revoked:
 		answered.status = statusRevoked
-		answered.detail = fmt.Sprintf("it was revoked on %s (%s)", shown(parsed.RevokedAt), revocation(parsed.RevocationReason))
+		answered.detail = fmt.Sprintf("it was revoked on %s (%s)", shown(parsed.RevokedAt),
+			revocation(parsed.RevocationReason))
 	default:
 		answered.status = statusUnknown
 		answered.detail = fmt.Sprintf("its responder does not know it (since %s)", shown(parsed.ThisUpdate))

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// maxAsking bounds the certificates whose responders are asked at a time, maxAskingOne those of one responder; one that
-	// fails gets one request at a time until it answers.
+	// maxAsking bounds the certificates whose responders are asked at a time, maxAskingOne those of one responder; one
+	// that fails gets one request at a time until it answers.
 	maxAsking    = 64
 	maxAskingOne = 4
 	// maxConnections bounds the connections that are kept to one responder, and idleTimeout how long.

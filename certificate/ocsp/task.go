@@ -98,7 +98,8 @@ func (t *task) fail(now time.Time, err error) {
 // succeed takes a response. It is renewed at the half-way point of its life, or, past that, of what is left.
 func (t *task) succeed(now time.Time, answered answer) {
 	t.status, t.response, t.responder = answered.status, answered.response, answered.responder
-	t.thisUpdate, t.nextUpdate, t.until, t.detail = answered.thisUpdate, answered.nextUpdate, answered.until, answered.detail
+	t.thisUpdate, t.nextUpdate, t.until = answered.thisUpdate, answered.nextUpdate, answered.until
+	t.detail = answered.detail
 	t.expired, t.failures, t.since, t.problem = false, 0, time.Time{}, ""
 	t.due = t.thisUpdate.Add(t.until.Sub(t.thisUpdate) / 2)
 	if !t.due.After(now) {
@@ -141,7 +142,8 @@ func (t *task) state(now time.Time) string {
 	return StatePending
 }
 
-// reason says what is wrong; empty if nothing is. It does not change from one attempt to the next unless its cause does.
+// reason says what is wrong; empty if nothing is. It does not change from one attempt to the next unless its cause
+// does.
 func (t *task) reason(now time.Time) string {
 	var text string
 	switch state := t.state(now); {
@@ -214,7 +216,8 @@ type Status struct {
 	Next time.Time `json:"next,omitzero"`
 }
 
-// Status returns the state of a certificate by its fingerprint (see certificate.Pair); false for one without responders.
+// Status returns the state of a certificate by its fingerprint (see certificate.Pair); false for one without
+// responders.
 func (s *Stapler) Status(fingerprint string) (Status, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -141,6 +141,15 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Precedence: config.Providers.Precedence,
 		MaxHold:    maxHold(config),
 	}
+	s.addConsumers(&options)
+	s.pipeline = pipeline.New(options)
+	s.management = newManagement(s, internal)
+	s.countStatus()
+	return s, nil
+}
+
+// addConsumers adds what has verdicts of its own.
+func (s *system) addConsumers(options *pipeline.Options) {
 	if s.publication != nil {
 		options.EndpointSinks = []pipeline.EndpointSink{s.publication.publisher}
 		options.Verdicts = append(options.Verdicts, s.publication.publisher)
@@ -151,10 +160,6 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	if s.stapler != nil {
 		options.Verdicts = append(options.Verdicts, s.stapler)
 	}
-	s.pipeline = pipeline.New(options)
-	s.management = newManagement(s, internal)
-	s.countStatus()
-	return s, nil
 }
 
 // maxHold returns how long a burst of changes is held at most: the pipeline's own default unless the option says
