@@ -202,7 +202,11 @@ func TestEmptyOverride(t *testing.T) {
 	s := harness.Start(t, harness.Setup{
 		Static: strings.ReplaceAll(stapling, "${RESPONDER}", ""), NotReady: true,
 	})
-	harness.Eventually(t, time.Minute, func() bool {
-		return strings.Contains(s.Log.String(), "option ocsp.responderOverrides.http://ocsp.example.com/: is empty")
-	}, s.Log.String)
+	if code := s.Wait(); code == 0 {
+		t.Error("it starts")
+	}
+	const want = "option ocsp.responderOverrides.http://ocsp.example.com/: is empty"
+	if !strings.Contains(s.Log.String(), want) {
+		t.Errorf("no %q in %s", want, s.Log)
+	}
 }
