@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/certificate/ocsp"
 )
 
 // chain lists certificates.
@@ -98,4 +100,32 @@ func TestCertificates(t *testing.T) {
 			t.Errorf("certificate (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// The state of an OCSP response is shown with its certificate.
+func TestCertificatesWithOCSP(t *testing.T) {
+	with, without := issue(t, "with.test", time.Now(), time.Now().Add(time.Hour)), issued(t)
+	want := ocsp.Status{
+		State: ocsp.StateFailing, Stapled: true, ThisUpdate: time.Now().UTC().Truncate(time.Second),
+		NextUpdate: time.Now().UTC().Truncate(time.Second), Responder: "http://ocsp.test", Error: "connection refused",
+		Failures: 2, Next: time.Now().UTC().Truncate(time.Second),
+	}
+	options := sampleOptions()
+	options.Certificates = chain{with, without}.Certificates
+	options.Staple = func(sum string) (ocsp.Status, bool) { return want, sum == fingerprint(with.Raw) }
+	handler := New(options)
+	listed := ask(t, handler, http.MethodGet, "/api/certificates").Body.Bytes()
+	fits(t, schemaOf(t, published(t), "/api/certificates", http.StatusOK), listed)
+	var list []certificate
+	if err := json.Unmarshal(listed, &list); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]*ocsp.Status{nil, &want}, []*ocsp.Status{list[0].OCSP, list[1].OCSP}); diff != "" {
+		t.Error(diff)
+	}
+	var shown certificate
+	answer := ask(t, handler, http.MethodGet, "/api/certificates/"+fingerprint(with.Raw)).Body.Bytes()
+	if err := json.Unmarshal(answer, &shown); err != nil || shown.OCSP == nil {
+		t.Errorf("%v: %s", err, answer)
+	}
 }
