@@ -185,6 +185,11 @@ var libraries = []struct {
 		"requests to API servers and certificate authorities have a limited rate",
 	},
 	{"golang.org/x/sync/errgroup", []string{"certificate/acme"}, "the names of an order are validated side by side"},
+	{
+		"golang.org/x/crypto/ocsp",
+		[]string{"certificate/ocsp"},
+		"requests and responses of OCSP",
+	},
 	{"github.com/letsencrypt", []string{"certificate/acme/acmetest"}, "the certificate authority of tests"},
 	{"golang.org/x/sync/semaphore", []string{"inject/webhook"}, "reviews share a budget of memory"},
 	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1"}, "sockets"},
