@@ -8,6 +8,9 @@ type Connection struct {
 	Fingerprint uint64
 	// ServerName is the SNI in lower case; empty without SNI.
 	ServerName string
+
+	// revocations are those of the handshake.
+	revocations *revocations
 }
 
 type connectionKey struct{}

@@ -49,38 +49,36 @@ func parsePair(c dynamic.Certificate, certPEM, keyPEM []byte) (*tls.Certificate,
 
 // readAuthorities reads the certificate authorities for clients; the text is returned for the fingerprint. A file
 // without a certificate is an error.
-func readAuthorities(files []string) (*x509.CertPool, []byte, error) {
-	pool := x509.NewCertPool()
-	var all []byte
+func readAuthorities(files []string) (authorities []*x509.Certificate, all []byte, err error) {
 	for i, value := range files {
 		option := fmt.Sprintf("clientAuth.caFiles[%d]", i)
 		text, err := document.ReadPEM(option, value)
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := addAuthorities(pool, text); err != nil {
+		found, err := parseAuthorities(text)
+		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %s: %w", option, document.DescribePEM(value), err)
 		}
-		all = append(all, text...)
+		authorities, all = append(authorities, found...), append(all, text...)
 	}
-	return pool, all, nil
+	return authorities, all, nil
 }
 
-func addAuthorities(pool *x509.CertPool, text []byte) error {
-	found := 0
+func parseAuthorities(text []byte) ([]*x509.Certificate, error) {
+	var found []*x509.Certificate
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
 		authority, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return fmt.Errorf("certificate %d: %w", found+1, err)
+			return nil, fmt.Errorf("certificate %d: %w", len(found)+1, err)
 		}
-		pool.AddCert(authority)
-		found++
+		found = append(found, authority)
 	}
-	if found == 0 {
-		return errors.New("no certificate found")
+	if len(found) == 0 {
+		return nil, errors.New("no certificate found")
 	}
-	return nil
+	return found, nil
 }

@@ -3,6 +3,7 @@ package certificate
 import (
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,15 +30,18 @@ type Options struct {
 	strict       bool
 	tickets      *Tickets
 	applied      atomic.Uint64
+	// revocations is nil without CRLs.
+	revocations *revocations
+	made        time.Time
 }
 
 // Obtain returns a certificate for a client whose SNI no certificate names, or nil. It may wait for one to be issued.
 type Obtain func(hello *tls.ClientHelloInfo) *tls.Certificate
 
-// NewOptions checks options and reads the certificate authorities for clients; nil means the defaults. certificates
+// NewOptions checks options and reads the certificate authorities for clients and their CRLs; nil means the defaults. certificates
 // returns the current Set for each handshake, and obtain, unless it is nil, what the Set has not; without tickets
 // (nil), sessions are not resumed. The error names the option and, for an unknown value, the nearest known one. An
-// unreadable certificate authority is an error: such options must not be used.
+// unreadable certificate authority or CRL is an error: such options must not be used.
 func NewOptions(
 	name string, options *dynamic.TLSOptions, certificates func() *Set, obtain Obtain, tickets *Tickets,
 ) (*Options, error) {
@@ -45,11 +49,11 @@ func NewOptions(
 		options = &dynamic.TLSOptions{}
 		options.SetDefaults()
 	}
-	config, authorities, err := translate(options)
+	config, clients, err := translate(options)
 	if err != nil {
 		return nil, fmt.Errorf("tls options %q: %w", name, err)
 	}
-	full, err := fingerprint(options, authorities)
+	full, err := fingerprint(options, clients)
 	if err != nil {
 		return nil, fmt.Errorf("tls options %q: %w", name, err)
 	}
@@ -57,6 +61,11 @@ func NewOptions(
 	o := &Options{
 		Name: name, Fingerprint: shorten(full), full: full, config: config,
 		certificates: certificates, obtain: obtain, strict: options.SNIStrict, tickets: tickets,
+		revocations: clients.revocations, made: time.Now(),
+	}
+	if o.revocations != nil {
+		// It is called for resumed sessions, too, with the chains of the first handshake.
+		config.VerifyConnection = func(state tls.ConnectionState) error { return o.revocations.check(&state) }
 	}
 	o.choose("")
 	return o, nil
@@ -68,6 +77,7 @@ func (o *Options) On(entryPoint string) *Options {
 	on := &Options{
 		Name: o.Name, Fingerprint: o.Fingerprint, config: o.config.Clone(),
 		certificates: o.certificates, obtain: o.obtain, strict: o.strict, tickets: o.tickets,
+		revocations: o.revocations, made: o.made,
 	}
 	on.full = sha256.Sum256(append(o.full[:], entryPoint...))
 	on.choose(entryPoint)
@@ -119,70 +129,92 @@ func (o *Options) Config() *tls.Config {
 	return o.config
 }
 
-// translate converts options to a configuration; the text of the certificate authorities is returned too.
-func translate(options *dynamic.TLSOptions) (*tls.Config, []byte, error) {
+// clients decide which client certificates are accepted.
+type clients struct {
+	// authorities is the text of the certificate authorities.
+	authorities []byte
+	revocations *revocations
+}
+
+// translate converts options to a configuration, and what that needs besides.
+func translate(options *dynamic.TLSOptions) (*tls.Config, clients, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: slices.Clone(options.ALPNProtocols)}
 	var err error
 	if options.MinVersion != "" {
 		if config.MinVersion, err = find("minVersion", options.MinVersion, versions()); err != nil {
-			return nil, nil, err
+			return nil, clients{}, err
 		}
 	}
 	if options.MaxVersion != "" {
 		if config.MaxVersion, err = find("maxVersion", options.MaxVersion, versions()); err != nil {
-			return nil, nil, err
+			return nil, clients{}, err
 		}
 		if config.MaxVersion < config.MinVersion {
-			return nil, nil, fmt.Errorf("maxVersion %s is below minVersion %s",
+			return nil, clients{}, fmt.Errorf("maxVersion %s is below minVersion %s",
 				tls.VersionName(config.MaxVersion), tls.VersionName(config.MinVersion))
 		}
 	}
 	if config.CipherSuites, err = findAll("cipherSuites", options.CipherSuites, cipherSuites()); err != nil {
-		return nil, nil, err
+		return nil, clients{}, err
 	}
 	if config.CurvePreferences, err = findAll("curvePreferences", options.CurvePreferences, curves()); err != nil {
-		return nil, nil, err
+		return nil, clients{}, err
 	}
 	for i, protocol := range options.ALPNProtocols {
 		if protocol == "" || len(protocol) > 255 {
-			return nil, nil, fmt.Errorf("alpnProtocols[%d]: a protocol has 1 to 255 bytes (RFC 7301, section 3.1)", i)
+			return nil, clients{}, fmt.Errorf("alpnProtocols[%d]: a protocol has 1 to 255 bytes (RFC 7301, section 3.1)", i)
 		}
 	}
-	authorities, err := clientAuth(config, options.ClientAuth)
-	return config, authorities, err
+	accepted, err := clientAuth(config, options.ClientAuth)
+	return config, accepted, err
 }
 
 // clientAuth sets which client certificates are requested. Authorities without a type request certificates that they
 // signed, as in Traefik.
-func clientAuth(config *tls.Config, auth dynamic.ClientAuth) ([]byte, error) {
-	var authorities []byte
+func clientAuth(config *tls.Config, auth dynamic.ClientAuth) (clients, error) {
+	var accepted clients
+	var known []*x509.Certificate
 	if len(auth.CAFiles) > 0 {
-		pool, text, err := readAuthorities(auth.CAFiles)
-		if err != nil {
-			return nil, err
+		var err error
+		if known, accepted.authorities, err = readAuthorities(auth.CAFiles); err != nil {
+			return clients{}, err
 		}
-		authorities = text
-		config.ClientCAs, config.ClientAuth = pool, tls.RequireAndVerifyClientCert
+		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		for _, authority := range known {
+			config.ClientCAs.AddCert(authority)
+		}
 	}
-	if auth.ClientAuthType == "" {
-		return authorities, nil
+	if auth.ClientAuthType != "" {
+		kind, err := find("clientAuth.clientAuthType", auth.ClientAuthType, clientAuths())
+		if err != nil {
+			return clients{}, err
+		}
+		if kind >= tls.VerifyClientCertIfGiven && config.ClientCAs == nil {
+			// Without a pool, crypto/tls would trust all authorities of the system.
+			return clients{}, errors.New("clientAuth.clientAuthType: " + auth.ClientAuthType + " needs clientAuth.caFiles")
+		}
+		config.ClientAuth = kind
 	}
-	kind, err := find("clientAuth.clientAuthType", auth.ClientAuthType, clientAuths())
+	if len(auth.CRLFiles) == 0 {
+		return accepted, nil
+	}
+	if config.ClientAuth < tls.VerifyClientCertIfGiven {
+		return clients{}, errors.New("clientAuth.crlFiles: client certificates are not verified, which needs " +
+			"clientAuth.caFiles and the clientAuthType VerifyClientCertIfGiven or RequireAndVerifyClientCert")
+	}
+	lists, err := readCRLs(auth.CRLFiles)
 	if err != nil {
-		return nil, err
+		return clients{}, err
 	}
-	if kind >= tls.VerifyClientCertIfGiven && config.ClientCAs == nil {
-		// Without a pool, crypto/tls would trust all authorities of the system.
-		return nil, errors.New("clientAuth.clientAuthType: " + auth.ClientAuthType + " needs clientAuth.caFiles")
-	}
-	config.ClientAuth = kind
-	return authorities, nil
+	accepted.revocations, err = newRevocations(lists, known)
+	return accepted, err
 }
 
-// fingerprint hashes everything that decides which clients are accepted.
-func fingerprint(options *dynamic.TLSOptions, authorities []byte) ([sha256.Size]byte, error) {
+// fingerprint hashes everything that decides which clients are accepted. Of CRLs these are the issuers: a new list does
+// not end the sessions of clients that it does not name, and is looked at whenever a session is resumed.
+func fingerprint(options *dynamic.TLSOptions, accepted clients) ([sha256.Size]byte, error) {
 	said := *options
-	said.ClientAuth.CAFiles, said.EntryPoints = nil, nil
+	said.ClientAuth.CAFiles, said.ClientAuth.CRLFiles, said.EntryPoints = nil, nil, nil
 	if said.MinVersion == "" {
 		said.MinVersion = "VersionTLS12"
 	}
@@ -193,19 +225,28 @@ func fingerprint(options *dynamic.TLSOptions, authorities []byte) ([sha256.Size]
 	hash := sha256.New()
 	_, _ = hash.Write(text)
 	_, _ = hash.Write([]byte{0})
-	_, _ = hash.Write(authorities)
+	_, _ = hash.Write(accepted.authorities)
+	if accepted.revocations != nil {
+		for _, issuer := range accepted.revocations.issuers() {
+			_, _ = fmt.Fprintf(hash, "\x00%d:%s", len(issuer), issuer)
+		}
+	}
 	return [sha256.Size]byte(hash.Sum(nil)), nil
 }
 
 // Warnings returns what of the options has an effect that may not be meant.
 func (o *Options) Warnings() []string {
+	var warnings []string
+	if o.revocations != nil {
+		warnings = o.revocations.warnings(o.made)
+	}
 	preferred := o.config.CurvePreferences
 	if len(preferred) == 0 || o.config.MaxVersion != 0 && o.config.MaxVersion < tls.VersionTLS13 ||
 		slices.ContainsFunc(preferred, postQuantum) {
-		return nil
+		return warnings
 	}
-	return []string{"curvePreferences has no post-quantum key exchange, so that recorded connections can be decrypted " +
-		"once there are quantum computers; add X25519MLKEM768, or remove the option"}
+	return append(warnings, "curvePreferences has no post-quantum key exchange, so that recorded connections can be decrypted "+
+		"once there are quantum computers; add X25519MLKEM768, or remove the option")
 }
 
 // DemandsClient reports whether every client has to present a certificate that one of the authorities has signed

@@ -29,7 +29,10 @@ func IsPath(value string) bool {
 
 // ReadPEM returns the PEM text in the value of an option, or in the regular file that it names, of at most 4 MiB.
 // Errors contain the option and the path, but no content.
-func ReadPEM(option, value string) ([]byte, error) {
+func ReadPEM(option, value string) ([]byte, error) { return ReadPEMOfSize(option, value, maxPEMBytes) }
+
+// ReadPEMOfSize is ReadPEM for files of another maximum size in bytes. Their content may be binary.
+func ReadPEMOfSize(option, value string, most int64) ([]byte, error) {
 	if value == "" {
 		return nil, fmt.Errorf("%s is empty, expected a path or PEM text", option)
 	}
@@ -39,7 +42,7 @@ func ReadPEM(option, value string) ([]byte, error) {
 	if !IsPath(value) { // It may be a key without PEM armour, or in another format.
 		return nil, fmt.Errorf("%s is neither a path nor PEM text", option)
 	}
-	text, err := ReadRegular(value, maxPEMBytes)
+	text, err := ReadRegular(value, most)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}

@@ -79,6 +79,10 @@ type ClientAuth struct {
 	// RequireAndVerifyClientCert. Default: RequireAndVerifyClientCert when CAFiles is set, else NoClientCert. The last two
 	// values need CAFiles.
 	ClientAuthType string `json:"clientAuthType,omitempty"`
+	// CRLFiles are certificate revocation lists (RFC 5280), each as a file in PEM or DER or as PEM. A client is refused
+	// whose certificate, or an intermediate one, is revoked, or was signed by an authority that has no valid list here.
+	// Default: revocation is not checked. Needs a ClientAuthType that verifies.
+	CRLFiles []string `json:"crlFiles,omitempty" secret:"file"`
 }
 
 // TLSStore is a store of certificates; only the one named default is used.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/pires/go-proxyproto"
 
-	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
@@ -219,7 +218,7 @@ func (e *Entrypoint) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, e
 		return refusal(), nil
 	}
 	if c, ok := hello.Conn.(*connection); ok {
-		c.handshake = certificate.Connection{Fingerprint: options.Fingerprint, ServerName: name}
+		c.handshake = options.Connection(name)
 	}
 	return options.Config(), nil
 }

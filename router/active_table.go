@@ -186,10 +186,10 @@ func (e *entry) index(secure bool) *index.Index[*Route] {
 // those of the route if its rule names hosts: either may require client certificates.
 func (e *entry) mayServe(route *Route, host string, r *http.Request) bool {
 	wanted, connection := e.optionsFor(host), certificate.ConnectionFrom(r.Context())
-	if wanted == nil || connection == nil || connection.Fingerprint != wanted.Fingerprint {
+	if wanted == nil || !wanted.Accepts(connection, r.TLS) {
 		return false
 	}
-	return len(route.domains) == 0 || route.tls != nil && route.tls.Fingerprint == wanted.Fingerprint
+	return len(route.domains) == 0 || route.tls == wanted || route.tls != nil && route.tls.Accepts(connection, r.TLS)
 }
 
 // misdirected answers 421 and closes the connection (RFC 9110 section 15.5.20), so that the client comes back on one

@@ -82,7 +82,7 @@ func fields() map[string]string {
 			"minVersion":    chosen, "maxVersion": chosen, "cipherSuites[]": chosen,
 			"curvePreferences[]": chosen, "alpnProtocols[]": chosen,
 		},
-		"tls.options{}.clientAuth.": {"caFiles[]": keyed, "clientAuthType": chosen},
+		"tls.options{}.clientAuth.": {"caFiles[]": keyed, "crlFiles[]": keyed, "clientAuthType": chosen},
 		"http.services{}.loadBalancer.healthCheck.": {
 			"scheme": chosen, "mode": chosen, "path": secretive, "method": chosen,
 			"hostname": addressed, "headers{}": secretive,

@@ -37,7 +37,7 @@ func (p *Provider) stamp(c *dynamic.Configuration) (changed bool) {
 			tls.Certificates[i] = stamped(s, entry, certificateFiles(entry.Certificate),
 				func(e *dynamic.CertificateEntry, r uint64) { e.FilesRevision = r })
 		}
-		tls.Options = stampAll(s, tls.Options, func(o *dynamic.TLSOptions) []string { return o.ClientAuth.CAFiles },
+		tls.Options = stampAll(s, tls.Options, clientFiles,
 			func(o *dynamic.TLSOptions, r uint64) { o.FilesRevision = r })
 		tls.Stores = stampAll(s, tls.Stores, storeFiles, func(t *dynamic.TLSStore, r uint64) { t.FilesRevision = r })
 		c.TLS = &tls
@@ -53,6 +53,10 @@ func (p *Provider) stamp(c *dynamic.Configuration) (changed bool) {
 }
 
 func certificateFiles(c dynamic.Certificate) []string { return []string{c.CertFile, c.KeyFile} }
+
+func clientFiles(o *dynamic.TLSOptions) []string {
+	return slices.Concat(o.ClientAuth.CAFiles, o.ClientAuth.CRLFiles)
+}
 
 func storeFiles(t *dynamic.TLSStore) []string {
 	if t.DefaultCertificate == nil {
