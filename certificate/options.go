@@ -65,7 +65,7 @@ func NewOptions(
 	}
 	if o.revocations != nil {
 		// It is called for resumed sessions, too, with the chains of the first handshake.
-		config.VerifyConnection = func(state tls.ConnectionState) error { return o.revocations.check(&state) }
+		config.VerifyConnection = o.revocations.verify
 	}
 	o.choose("")
 	return o, nil

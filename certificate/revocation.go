@@ -115,6 +115,14 @@ func (r *revocations) check(state *tls.ConnectionState) error {
 	return problem
 }
 
+// verify is check with the error that crypto/tls has for certificates that it refuses itself.
+func (r *revocations) verify(state tls.ConnectionState) error {
+	if err := r.check(&state); err != nil {
+		return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
+	}
+	return nil
+}
+
 // revoked returns an error if the issuer of a certificate has revoked it. The issuer of the last one is looked for
 // among the trusted authorities.
 func (r *revocations) revoked(chain []*x509.Certificate, now time.Time) error {

@@ -242,20 +242,20 @@ func TestCRLsThatCannotBeUsedAreErrors(t *testing.T) {
 		crls []string
 		want string
 	}{
-		"missing":                  {[]string{good, filepath.Join(dir, "none")}, "clientAuth.crlFiles[1]: open " + dir + "/none"},
-		"empty":                    {[]string{write("empty", nil)}, "clientAuth.crlFiles[0]: " + dir + "/empty: no CRL found"},
-		"other text":               {[]string{write("text", []byte("hello"))}, "CRL 1: neither PEM nor DER"},
-		"certificate":              {[]string{string(root.cert)}, "inline PEM: no CRL found"},
-		"certificate in DER":       {[]string{write("der", root.leaf.Raw)}, dir + "/der: CRL 1: "},
-		"damaged armour":           {[]string{good + strings.Replace(good, "\n", "\n!", 1)}, "1 of 2 CRLs are damaged"},
-		"cut off":                  {[]string{write("cut", root.revoke(t, nil)[:100])}, dir + "/cut: CRL 1: "},
-		"delta":                    {[]string{extension(true, 2, 5, 29, 27)}, `CRL 1: of "CN=root": it is a delta CRL`},
-		"partial":                  {[]string{extension(true, 2, 5, 29, 28)}, "it is indirect or covers a part"},
-		"unknown extension":        {[]string{extension(true, 1, 2, 3)}, "unknown critical extension 1.2.3"},
-		"indirect entry":           {[]string{entry(true, 2, 5, 29, 29)}, "the list is indirect"},
-		"unknown entry extension":  {[]string{entry(true, 1, 2, 3)}, "unknown critical extension 1.2.3"},
-		"forged":                   {[]string{write("forged", forged)}, `the signature of the CRL of "CN=root"`},
-		"of another key":           {[]string{armoured(stranger.revoke(t, nil))}, ""},
+		"missing":                 {[]string{good, filepath.Join(dir, "none")}, "clientAuth.crlFiles[1]: open " + dir + "/none"},
+		"empty":                   {[]string{write("empty", nil)}, "clientAuth.crlFiles[0]: " + dir + "/empty: no CRL found"},
+		"other text":              {[]string{write("text", []byte("hello"))}, "CRL 1: neither PEM nor DER"},
+		"certificate":             {[]string{string(root.cert)}, "inline PEM: no CRL found"},
+		"certificate in DER":      {[]string{write("der", root.leaf.Raw)}, dir + "/der: CRL 1: "},
+		"damaged armour":          {[]string{good + strings.Replace(good, "\n", "\n!", 1)}, "1 of 2 CRLs are damaged"},
+		"cut off":                 {[]string{write("cut", root.revoke(t, nil)[:100])}, dir + "/cut: CRL 1: "},
+		"delta":                   {[]string{extension(true, 2, 5, 29, 27)}, `CRL 1: of "CN=root": it is a delta CRL`},
+		"partial":                 {[]string{extension(true, 2, 5, 29, 28)}, "it is indirect or covers a part"},
+		"unknown extension":       {[]string{extension(true, 1, 2, 3)}, "unknown critical extension 1.2.3"},
+		"indirect entry":          {[]string{entry(true, 2, 5, 29, 29)}, "the list is indirect"},
+		"unknown entry extension": {[]string{entry(true, 1, 2, 3)}, "unknown critical extension 1.2.3"},
+		"forged":                  {[]string{write("forged", forged)}, `the signature of the CRL of "CN=root"`},
+		"of another key":          {[]string{armoured(stranger.revoke(t, nil))}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := certificate.NewOptions("strict@file", &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{

@@ -195,10 +195,18 @@ func (e *Entrypoint) shakeHands(ctx context.Context, c *connection) (ready net.C
 		return nil, "", err
 	}
 	secure := tls.Server(c, e.tls)
+	counter := e.deps.Handshakes
 	if err := secure.HandshakeContext(ctx); err != nil {
+		if counter != nil {
+			counter.HandshakeFailed(err)
+		}
 		return nil, "", fmt.Errorf("TLS handshake: %w", err)
 	}
-	if protocol = secure.ConnectionState().NegotiatedProtocol; e.isChallenge([]string{protocol}) {
+	state := secure.ConnectionState()
+	if counter != nil {
+		counter.HandshakeDone(&state)
+	}
+	if protocol = state.NegotiatedProtocol; e.isChallenge([]string{protocol}) {
 		return nil, "", errValidated
 	}
 	if !e.serves(protocol) {

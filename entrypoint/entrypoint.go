@@ -42,10 +42,20 @@ type Connections interface {
 	Closed()
 }
 
+// Handshakes counts TLS handshakes. Its methods must not block.
+type Handshakes interface {
+	// HandshakeDone counts one that has succeeded.
+	HandshakeDone(state *tls.ConnectionState)
+	// HandshakeFailed counts one by the error of crypto/tls.
+	HandshakeFailed(err error)
+}
+
 // Dependencies are what an Entrypoint uses of other packages. Only Logger is required.
 type Dependencies struct {
 	Logger      telemetry.Logger
 	Connections Connections
+	// Handshakes may be nil.
+	Handshakes Handshakes
 	// Observe is what records say until a router says otherwise.
 	Observe telemetry.Observe
 	// Watched is what a router may say; what Observe has is a part of it whether it is in there or not.

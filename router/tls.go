@@ -29,6 +29,8 @@ type tlsObjects struct {
 	staples Staples
 	served  []certificate.Served
 	memory  map[string]*optionsNode
+	// revoking are the active options with CRLs.
+	revoking atomic.Pointer[[]*certificate.Options]
 	// claims lists, for each entrypoint, the options that name it, in order.
 	claims map[string][]string
 	// fallbacks are the default options of the entrypoints.
@@ -430,6 +432,7 @@ func (t *tlsObjects) activate() {
 	if t.set.Swap(t.next) != t.next && t.staples != nil {
 		t.staples.Serve(t.served)
 	}
+	t.activateCRLs()
 }
 
 // options returns the options of a qualified name, from memory when they have not changed.

@@ -134,9 +134,11 @@ func (s *system) stapleStatus(fingerprint string) (ocsp.Status, bool) {
 	return s.stapler.Status(fingerprint)
 }
 
-// runCertificates obtains certificates, staples OCSP responses and shares the keys of session tickets until ctx ends.
+// runCertificates obtains certificates, staples OCSP responses, shares the keys of session tickets and watches CRLs
+// until ctx ends.
 func (s *system) runCertificates(ctx context.Context) {
 	var tasks sync.WaitGroup
+	tasks.Go(func() { s.crls.Run(ctx) })
 	if s.certificates != nil {
 		tasks.Go(func() { s.certificates.Run(ctx, s.pipeline.FirstReady()) })
 	}

@@ -125,6 +125,7 @@ func (o *observability) dependencies(name string, config *static.EntryPoint) ent
 	deps := entrypoint.Dependencies{
 		Logger:      o.logs.For(log.SubsystemEntrypoint),
 		Connections: requests,
+		Handshakes:  requests,
 		Observe:     observed(&config.Observability) & watched(o.config),
 		Watched:     watched(o.config),
 		Sinks:       []entrypoint.Sink{telemetry.Requests{Entrypoint: requests}, o.failures},

@@ -37,6 +37,13 @@ func (s *system) countStatus() {
 	all.Register(metrics.Certificates(func(yield func(*x509.Certificate) bool) {
 		slices.Values(s.compiler.Certificates())(yield)
 	}))
+	all.Register(metrics.CRLs(func() []metrics.CRL {
+		var lists []metrics.CRL
+		for _, list := range s.compiler.CRLs() {
+			lists = append(lists, metrics.CRL{Options: list.Options, Issuer: list.Issuer, NextUpdate: list.NextUpdate})
+		}
+		return lists
+	}))
 	all.ServeOnly(func() (routers, services map[string]bool) {
 		services = map[string]bool{}
 		for pool := range registry.Pools() {

@@ -41,6 +41,7 @@ type system struct {
 	middlewares   *middleware.Builder
 	target        *router.ActiveTable
 	compiler      *router.Compiler
+	crls          *router.CRLVerdicts
 	pipeline      *pipeline.Pipeline
 	management    *management
 	publication   *publication // nil without the option xds
@@ -154,6 +155,8 @@ func (s *system) addConsumers(options *pipeline.Options) {
 		options.EndpointSinks = []pipeline.EndpointSink{s.publication.publisher}
 		options.Verdicts = append(options.Verdicts, s.publication.publisher)
 	}
+	s.crls = router.NewCRLVerdicts(s.compiler)
+	options.Verdicts = append(options.Verdicts, s.crls)
 	if s.certificates != nil {
 		options.Verdicts = append(options.Verdicts, s.certificates)
 	}

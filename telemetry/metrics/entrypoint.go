@@ -33,6 +33,8 @@ type Entrypoint struct {
 	served *Series
 	open   atomic.Int64
 	labels *headerLabels
+
+	handshakes handshakes
 }
 
 const (

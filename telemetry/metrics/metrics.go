@@ -43,7 +43,8 @@ func New(options Options) *Metrics {
 	}
 	m.Register(m.collectors()...)
 	m.Register(
-		m.openConnections(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.openConnections(), newHandshakeCollector(set),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_log_failures_dropped_total",
 			Help: "Failed requests that were not logged because too many came at once.",

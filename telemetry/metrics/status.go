@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -101,6 +102,33 @@ func Certificates(certificates iter.Seq[*x509.Certificate]) prometheus.Collector
 				names := strings.Join(slices.Sorted(slices.Values(certificate.DNSNames)), ",")
 				key := [3]string{text(certificate.Subject.CommonName), text(names), certificate.SerialNumber.String()}
 				ends[key] = float64(certificate.NotAfter.Unix())
+			}
+			for key, end := range ends {
+				set(end, key[:]...)
+			}
+		},
+	}
+}
+
+// CRL is what is shown of a certificate revocation list.
+type CRL struct {
+	// Options is the qualified name of the TLS options with the list, Issuer the authority's.
+	Options, Issuer string
+	// NextUpdate is until when the list is valid.
+	NextUpdate time.Time
+}
+
+// CRLs reads the validity of certificate revocation lists at each scrape; of several of one issuer, that of the last
+// one. It is registered at most once, and lists may be called from any goroutine.
+func CRLs(lists func() []CRL) prometheus.Collector {
+	return gauges{
+		desc: prometheus.NewDesc("sluice_tls_crl_next_update",
+			"Unix time in seconds until which a CRL for client certificates is valid.", []string{"options", "issuer"}, nil),
+		read: func(set func(value float64, labels ...string)) {
+			ends := map[[2]string]float64{}
+			for _, list := range lists() {
+				key := [2]string{text(list.Options), text(list.Issuer)}
+				ends[key] = max(ends[key], float64(list.NextUpdate.Unix()))
 			}
 			for key, end := range ends {
 				set(end, key[:]...)

@@ -1,6 +1,9 @@
 package crd
 
 import (
+	"encoding/pem"
+
+	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
@@ -22,9 +25,32 @@ func (t *translator) tlsOption(result *translation.Result, source translation.So
 	for i, secret := range distinct(spec.ClientAuth.SecretNames) {
 		if authority := r.authority(indexed("clientAuth.secretNames", i), secret); authority != "" {
 			options.ClientAuth.CAFiles = append(options.ClientAuth.CAFiles, authority)
+			if crl := r.revocations(secret); crl != "" && verifies(options.ClientAuth.ClientAuthType) {
+				options.ClientAuth.CRLFiles = append(options.ClientAuth.CRLFiles, crl)
+			}
 		}
 	}
 	result.Put(r.ref, options)
+}
+
+// keyRevocations is the key of a CRL beside an authority, as ingress-nginx has it.
+const keyRevocations = "ca.crl"
+
+// revocations returns the CRLs of a Secret with an authority as PEM; empty without any. Whether they can be used is
+// found out where the options are compiled.
+func (r *reading) revocations(secret string) string {
+	text := r.t.objects.Secret(r.namespace, secret).Data[keyRevocations]
+	if len(text) == 0 || document.IsPEM(string(text)) {
+		return string(text)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: text}))
+}
+
+// verifies reports whether options with authorities verify client certificates. With others, the CRL in the Secret has
+// no effect.
+func verifies(clientAuthType string) bool {
+	return clientAuthType == "" || clientAuthType == "VerifyClientCertIfGiven" ||
+		clientAuthType == "RequireAndVerifyClientCert"
 }
 
 // tlsStore translates a TLSStore. Of one that is not named default nothing is read, since nothing of it is used; it is

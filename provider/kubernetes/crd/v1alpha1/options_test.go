@@ -66,7 +66,7 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"-certificates.certFile", "-certificates.keyFile", "+certificatesSecrets",
 		}},
 		"options": {dynamic.TLSOptions{}, v1alpha1.TLSOptionSpec{}, []string{
-			"-clientAuth.caFiles", "+clientAuth.secretNames",
+			"-clientAuth.caFiles", "-clientAuth.crlFiles", "+clientAuth.secretNames",
 			"-entryPoints", // The default options of a listener must not be decided by every author of an object.
 		}},
 		"store": {dynamic.TLSStore{}, v1alpha1.TLSStoreSpec{}, []string{

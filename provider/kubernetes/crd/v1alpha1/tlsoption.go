@@ -68,7 +68,9 @@ type TLSOptionSpec struct {
 
 // ClientAuth says which client certificates are requested.
 type ClientAuth struct {
-	// SecretNames names Secrets with the certificates of trusted authorities (ca.crt or tls.ca).
+	// SecretNames names Secrets with the certificates of trusted authorities (ca.crt or tls.ca). With certificate
+	// revocation lists in ca.crl (PEM or DER), revoked client certificates are refused, and those of authorities without
+	// a valid list.
 	// +optional
 	SecretNames []string `json:"secretNames,omitempty"`
 	// ClientAuthType says whether a certificate is requested, and whether it is verified.
