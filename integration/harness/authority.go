@@ -36,7 +36,7 @@ func NewAuthority(t testing.TB) *Authority {
 	a := &Authority{t: t, dir: t.TempDir(), Pool: x509.NewCertPool()}
 	template := a.template("authority")
 	template.IsCA, template.BasicConstraintsValid = true, true
-	template.KeyUsage = x509.KeyUsageCertSign
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
 	a.key = a.newKey()
 	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
 	if err != nil {
@@ -96,6 +96,26 @@ func (a *Authority) IssueUntil(end time.Time, names ...string) Issued {
 		Pair:     tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
 	}
 	return issued
+}
+
+// Revoke returns a CRL in DER that is valid until a time, with the certificates that it revokes.
+func (a *Authority) Revoke(end time.Time, revoked ...Issued) []byte {
+	a.t.Helper()
+	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: end}
+	for _, one := range revoked {
+		leaf, err := x509.ParseCertificate(one.Pair.Certificate[0])
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{
+			SerialNumber: leaf.SerialNumber, RevocationTime: time.Now(),
+		})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, list, a.certificate, a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return der
 }
 
 func (a *Authority) template(name string) *x509.Certificate {

@@ -132,7 +132,11 @@ func situations() map[string]situation {
 		},
 		"SluiceCertificateExpiresSoon": {5, expires(13), expires(15)},
 		"SluiceCertificateExpiresNow":  {5, expires(1), expires(3)},
-		"SluiceDown":                   gauge("up", 0, 1),
+		"SluiceClientCRLExpires": {
+			5, []line{{`sluice_tls_crl_next_update{options="a@file",issuer="CN=a"}`, now + 3600, 0}},
+			[]line{{`sluice_tls_crl_next_update{options="a@file",issuer="CN=a"}`, now + 86400, 0}},
+		},
+		"SluiceDown": gauge("up", 0, 1),
 		"SluiceRestarts": {
 			40, own(line{"process_start_time_seconds", now, 1}),
 			own(line{"process_start_time_seconds", now, 0}),

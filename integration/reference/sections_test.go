@@ -149,7 +149,9 @@ func tlsOptions() section {
 		name: "tls-options", of: reflect.TypeFor[dynamic.TLSOptions](), file: "tls.options.<name>",
 		resource: &resource{
 			kind: "TLSOption", of: reflect.TypeFor[v1alpha1.TLSOption](), path: "spec",
-			elsewhere: map[string]string{"clientAuth.caFiles": "clientAuth.secretNames"},
+			elsewhere: map[string]string{
+				"clientAuth.caFiles": "clientAuth.secretNames", "clientAuth.crlFiles": "clientAuth.secretNames",
+			},
 		},
 	}
 }
