@@ -38,10 +38,10 @@ type Options struct {
 // Obtain returns a certificate for a client whose SNI no certificate names, or nil. It may wait for one to be issued.
 type Obtain func(hello *tls.ClientHelloInfo) *tls.Certificate
 
-// NewOptions checks options and reads the certificate authorities for clients and their CRLs; nil means the defaults. certificates
-// returns the current Set for each handshake, and obtain, unless it is nil, what the Set has not; without tickets
-// (nil), sessions are not resumed. The error names the option and, for an unknown value, the nearest known one. An
-// unreadable certificate authority or CRL is an error: such options must not be used.
+// NewOptions checks options and reads the certificate authorities for clients and their CRLs; nil means the defaults.
+// certificates returns the current Set for each handshake, and obtain, unless it is nil, what the Set has not; without
+// tickets (nil), sessions are not resumed. The error names the option and, for an unknown value, the nearest known one.
+// An unreadable certificate authority or CRL is an error: such options must not be used.
 func NewOptions(
 	name string, options *dynamic.TLSOptions, certificates func() *Set, obtain Obtain, tickets *Tickets,
 ) (*Options, error) {

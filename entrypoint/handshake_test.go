@@ -50,11 +50,13 @@ func TestHandshakesAreCounted(t *testing.T) {
 		{
 			"post-quantum turned off",
 			&dynamic.TLSOptions{CurvePreferences: []string{"X25519"}},
-			nil, 1, []string{`curve="X25519",resumed="false",version="1.3" 1`},
+			nil, 1,
+			[]string{`curve="X25519",resumed="false",version="1.3" 1`},
 		},
 		{
 			"client without it", nil, func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.CurveP256} },
-			1, []string{`curve="CurveP256",resumed="false",version="1.3" 1`},
+			1,
+			[]string{`curve="CurveP256",resumed="false",version="1.3" 1`},
 		},
 		{"resumed", nil, nil, 3, []string{
 			`curve="X25519MLKEM768",resumed="false",version="1.3" 1`, `curve="X25519MLKEM768",resumed="true",version="1.3" 2`,

@@ -133,7 +133,8 @@ func situations() map[string]situation {
 		"SluiceCertificateExpiresSoon": {5, expires(13), expires(15)},
 		"SluiceCertificateExpiresNow":  {5, expires(1), expires(3)},
 		"SluiceClientCRLExpires": {
-			5, []line{{`sluice_tls_crl_next_update{options="a@file",issuer="CN=a"}`, now + 3600, 0}},
+			5,
+			[]line{{`sluice_tls_crl_next_update{options="a@file",issuer="CN=a"}`, now + 3600, 0}},
 			[]line{{`sluice_tls_crl_next_update{options="a@file",issuer="CN=a"}`, now + 86400, 0}},
 		},
 		"SluiceDown": gauge("up", 0, 1),

@@ -29,7 +29,8 @@ func TestHandshakesAreCountedByBoundedLabels(t *testing.T) {
 	web.HandshakeDone(&tls.ConnectionState{Version: tls.VersionTLS13, CurveID: 77})
 	for _, err := range []error{
 		errors.New("whatever"), fmt.Errorf("read: %w", io.EOF), &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded},
-		&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, errors.New("tls: no certificates configured"),
+		&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")},
+		errors.New("tls: no certificates configured"),
 		&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, errors.New("tls: handshake failure"),
 	} {
 		web.HandshakeFailed(err)
