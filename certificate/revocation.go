@@ -166,7 +166,9 @@ func stamp(at time.Time) string { return at.UTC().Format(time.DateTime) + " UTC"
 func (r *revocations) warnings(now time.Time) []string {
 	var all []string
 	for _, authority := range r.authorities {
-		if r.of(authority, now) == nil {
+		// Among the authorities may be certificates of clients, which sign none.
+		leaf := authority.Version == 3 && !authority.BasicConstraintsValid || authority.BasicConstraintsValid && !authority.IsCA
+		if !leaf && r.of(authority, now) == nil {
 			all = append(all, fmt.Sprintf("clientAuth.crlFiles has no valid CRL of %q: clients with certificates of this "+
 				"authority are refused", authority.Subject))
 		}

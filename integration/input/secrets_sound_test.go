@@ -82,6 +82,8 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 	certificate, key := v.key(t)
 	basic, digest := v.users()
 	both := dynamic.Certificate{CertFile: certificate, KeyFile: key}
+	clients := harness.NewAuthority(t)
+	revoked := v.file(t, "clients.crl", string(clients.Revoke(time.Now().Add(100*time.Hour))))
 	secured := &dynamic.ClientTLS{CA: certificate, Cert: certificate, Key: key}
 	sets := `{"keys": [{"kty": "oct", "k": "` + v.keep("a2V5T2ZUaGVPcGVyYXRvcg") +
 		`"}, {"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": ` +
@@ -160,7 +162,8 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 			Certificates: []*dynamic.CertificateEntry{{Certificate: both}},
 			Stores:       immutable.Of(map[string]*dynamic.TLSStore{"default": {DefaultCertificate: &both}}),
 			Options: immutable.Of(map[string]*dynamic.TLSOptions{"known": {ClientAuth: dynamic.ClientAuth{
-				CAFiles:        []string{certificate},
+				CAFiles:        []string{certificate, clients.File},
+				CRLFiles:       []string{revoked},
 				ClientAuthType: "VerifyClientCertIfGiven",
 			}}}),
 		},
