@@ -167,7 +167,8 @@ func (r *revocations) warnings(now time.Time) []string {
 	var all []string
 	for _, authority := range r.authorities {
 		// Among the authorities may be certificates of clients, which sign none.
-		leaf := authority.Version == 3 && !authority.BasicConstraintsValid || authority.BasicConstraintsValid && !authority.IsCA
+		leaf := authority.Version == 3 && !authority.BasicConstraintsValid ||
+			authority.BasicConstraintsValid && !authority.IsCA
 		if !leaf && r.of(authority, now) == nil {
 			all = append(all, fmt.Sprintf("clientAuth.crlFiles has no valid CRL of %q: clients with certificates of this "+
 				"authority are refused", authority.Subject))
