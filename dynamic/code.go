@@ -80,7 +80,8 @@ const (
 	CodeMissingSecret Code = "MissingSecret"
 	// CodeMissingCertificate is for the default TLS store when no certificate covers a host of a router with TLS.
 	CodeMissingCertificate Code = "MissingCertificate"
-	// CodeCertificatePending is for routers whose certificate a resolver has not obtained or renewed.
+	// CodeCertificatePending is for routers whose certificate a resolver has not obtained or renewed, and for servers
+	// transports while the SPIFFE Workload API has delivered no valid X.509-SVID.
 	CodeCertificatePending Code = "CertificatePending"
 	// CodeNotStapled is for a certificate for which there is no OCSP response to staple, or that demands one.
 	CodeNotStapled Code = "NotStapled"

@@ -31,7 +31,9 @@ type ServersTransport struct {
 	// PeerCertSANs are names of which the server's certificate must carry one. With InsecureSkipVerify they, or
 	// PeerCertURI, are verified in place of the host name.
 	PeerCertSANs []PeerCertSAN `json:"peerCertSANs,omitempty"`
-	// Spiffe verifies servers by their SPIFFE identities. Not supported yet: a transport with it is quarantined, and
+	// Spiffe authenticates to servers and verifies theirs by SPIFFE identities: of IDs, else of TrustDomain, else of
+	// every trust domain with a bundle. It needs the static option spiffe.workloadAPIAddr, and excludes ServerName,
+	// InsecureSkipVerify, RootCAs, Certificates, PeerCertURI and PeerCertSANs: such a transport is quarantined, and
 	// services that use it answer 503.
 	Spiffe *Spiffe `json:"spiffe,omitempty" label:"allowEmpty"`
 
@@ -56,9 +58,9 @@ type PeerCertSAN struct {
 
 // Spiffe authenticates servers by SPIFFE identities.
 type Spiffe struct {
-	// IDs are the identities that are accepted.
+	// IDs are the identities that are accepted, as spiffe://domain/path.
 	IDs []string `json:"ids,omitempty"`
-	// TrustDomain is a domain of which every identity is accepted.
+	// TrustDomain is a domain of which every identity is accepted. It has no effect beside IDs.
 	TrustDomain string `json:"trustDomain,omitempty"`
 }
 

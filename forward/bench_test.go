@@ -53,7 +53,7 @@ func browser() *http.Request {
 
 // BenchmarkExchange compares what an exchange costs beside the network.
 func BenchmarkExchange(b *testing.B) {
-	transport, err := forward.NewTransport("bench", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("bench", &dynamic.ServersTransport{}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func BenchmarkLoopback(b *testing.B) {
 	body := make([]byte, 128)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
 	defer endpoint.Close()
-	transport, err := forward.NewTransport("bench", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("bench", &dynamic.ServersTransport{}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -122,7 +122,7 @@ const bubbleURL = "http://192.0.2.1:80/"
 func newBubble(t *testing.T, front, upstream string, size int, s setup, endpoint http.Handler) *bubble {
 	t.Helper()
 	network := newMemoryNetwork()
-	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func newChainOn(
 	middlewares ...string,
 ) *chain {
 	tb.Helper()
-	transport, err := forward.NewTransport("bench@file", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("bench@file", &dynamic.ServersTransport{}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -111,6 +111,10 @@ func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error)
 		}
 		return outcome, &Error{Phase: phase, Status: http.StatusGatewayTimeout, Err: errRequestTime}
 	}
+	if _, ok := errors.AsType[*identityError](err); ok {
+		// No connection was tried, so that the endpoint is not to blame.
+		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusServiceUnavailable, Err: err}
+	}
 	failed := &Error{Phase: phase, Status: http.StatusBadGateway, Err: &sideError{"endpoint", err}}
 	outcome := loadbalancer.Broken
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {

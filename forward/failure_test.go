@@ -106,7 +106,7 @@ func answers(text string) func(*testing.T) dynamic.Server {
 
 func TestEmptyPool(t *testing.T) {
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
-	transport, err := forward.NewTransport("test", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("test", &dynamic.ServersTransport{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func newProxy(t *testing.T, s setup) *rig {
 	if s.transport == nil {
 		s.transport = &dynamic.ServersTransport{}
 	}
-	transport, err := forward.NewTransport("test@file", s.transport)
+	transport, err := forward.NewTransport("test@file", s.transport, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,28 +16,25 @@ import (
 )
 
 // newTLS returns the settings that all upstreams of a transport share.
-func newTLS(config *dynamic.ServersTransport) (*tls.Config, error) {
+func newTLS(config *dynamic.ServersTransport, identity Identity) (*tls.Config, error) {
 	settings := &tls.Config{
 		ServerName:         config.ServerName,
 		InsecureSkipVerify: config.InsecureSkipVerify, //nolint:gosec // the operator's explicit wish
+	}
+	if err := setVersions(settings, config); err != nil {
+		return nil, err
+	}
+	if config.Spiffe != nil {
+		if err := setIdentity(settings, config, identity); err != nil {
+			return nil, err
+		}
+		return settings, nil
 	}
 	var err error
 	if settings.RootCAs, err = roots(config.RootCAs); err != nil {
 		return nil, err
 	}
 	if settings.Certificates, err = clientCertificates(config.Certificates); err != nil {
-		return nil, err
-	}
-	if settings.MinVersion, err = version("minVersion", config.MinVersion); err != nil {
-		return nil, err
-	}
-	if settings.MaxVersion, err = version("maxVersion", config.MaxVersion); err != nil {
-		return nil, err
-	}
-	if settings.MaxVersion != 0 && settings.MaxVersion < max(settings.MinVersion, tls.VersionTLS10) {
-		return nil, fmt.Errorf("maxVersion %s is below minVersion %s", config.MaxVersion, config.MinVersion)
-	}
-	if settings.CipherSuites, err = cipherSuites(config.CipherSuites); err != nil {
 		return nil, err
 	}
 	names, err := newPeerNames(config)
@@ -50,7 +47,24 @@ func newTLS(config *dynamic.ServersTransport) (*tls.Config, error) {
 	return settings, nil
 }
 
-// tlsFor returns the settings for one upstream: its name, and sessions of its own.
+// setVersions sets the versions and cipher suites.
+func setVersions(settings *tls.Config, config *dynamic.ServersTransport) error {
+	var err error
+	if settings.MinVersion, err = version("minVersion", config.MinVersion); err != nil {
+		return err
+	}
+	if settings.MaxVersion, err = version("maxVersion", config.MaxVersion); err != nil {
+		return err
+	}
+	if settings.MaxVersion != 0 && settings.MaxVersion < max(settings.MinVersion, tls.VersionTLS10) {
+		return fmt.Errorf("maxVersion %s is below minVersion %s", config.MaxVersion, config.MinVersion)
+	}
+	settings.CipherSuites, err = cipherSuites(config.CipherSuites)
+	return err
+}
+
+// tlsFor returns the settings for one upstream: its name, and sessions of its own unless the certificate that is
+// presented may change.
 func (t *Transport) tlsFor(key loadbalancer.UpstreamKey) *tls.Config {
 	settings := t.tls.Clone()
 	if settings.ServerName == "" {
@@ -59,7 +73,9 @@ func (t *Transport) tlsFor(key loadbalancer.UpstreamKey) *tls.Config {
 	if settings.ServerName == "" {
 		settings.ServerName = key.Endpoint.Address.Addr().Unmap().WithZone("").String()
 	}
-	settings.ClientSessionCache = tls.NewLRUClientSessionCache(tlsSessions)
+	if t.identity == nil {
+		settings.ClientSessionCache = tls.NewLRUClientSessionCache(tlsSessions)
+	}
 	return settings
 }
 

@@ -3,7 +3,6 @@ package forward
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -32,6 +31,7 @@ const (
 type Transport struct {
 	name     string
 	tls      *tls.Config
+	identity Identity // nil without the option spiffe
 	dialer   net.Dialer
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	timeouts dynamic.ForwardingTimeouts
@@ -42,16 +42,16 @@ type Transport struct {
 }
 
 // NewTransport returns the transport that the configuration describes; name is its qualified name, for errors. It fails
-// when anything that security hangs on can't be loaded or is not supported.
-func NewTransport(name string, config *dynamic.ServersTransport) (*Transport, error) {
-	settings, err := newTLS(config)
-	if err == nil && config.Spiffe != nil {
-		err = errors.New("spiffe is not supported yet")
-	}
+// when anything that security hangs on can't be loaded. A transport with the option spiffe needs an identity.
+func NewTransport(name string, config *dynamic.ServersTransport, identity Identity) (*Transport, error) {
+	settings, err := newTLS(config, identity)
 	if err != nil {
 		return nil, fmt.Errorf("serversTransport %q: %w", name, err)
 	}
 	t := &Transport{name: name, tls: settings, maxIdle: config.MaxIdleConnsPerHost, noHTTP2: config.DisableHTTP2}
+	if config.Spiffe != nil {
+		t.identity = identity
+	}
 	if t.maxIdle == 0 {
 		t.maxIdle = static.DefaultMaxIdleConnsPerHost
 	}
@@ -91,6 +91,9 @@ func (t *Transport) Name() string { return t.name }
 func (t *Transport) RoundTripper(key loadbalancer.UpstreamKey) loadbalancer.RoundTripper {
 	address := key.Endpoint.Address.String()
 	dial := func(ctx context.Context) (net.Conn, error) { return t.dial(ctx, "tcp", address) }
+	if key.Scheme == "https" && t.identity != nil {
+		dial = dialAs(t.identity, dial)
+	}
 	config := client.Config{
 		Dial:                  dial,
 		MaxIdle:               t.maxIdle,

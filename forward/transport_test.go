@@ -249,7 +249,7 @@ func TestHostOfTheURLIsVerified(t *testing.T) {
 		"db.example.:8443": "HTTP/2.0 sni=db.example resumed=false client=", "shop.example": "Bad Gateway",
 	} {
 		g := newProxy(t, setup{server: server, transport: transport})
-		own, err := forward.NewTransport("test", transport)
+		own, err := forward.NewTransport("test", transport, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +344,7 @@ func TestTransportsThatFail(t *testing.T) {
 		{dynamic.ServersTransport{PeerCertSANs: sans("URI", "")}, "peerCertSANs[0].value is empty"},
 		{dynamic.ServersTransport{Spiffe: &dynamic.Spiffe{}}, "spiffe is not supported yet"},
 	} {
-		_, err := forward.NewTransport("internal@file", &test.config)
+		_, err := forward.NewTransport("internal@file", &test.config, nil)
 		switch {
 		case err == nil:
 			t.Errorf("%+v: no error, want %q", test.config, test.want)
@@ -384,7 +384,7 @@ func TestWireSettings(t *testing.T) {
 	}
 	for idle, want := range map[int]int{0: 200, 7: 7, -1: -1} {
 		config.MaxIdleConnsPerHost = idle
-		transport, err := forward.NewTransport("test", config)
+		transport, err := forward.NewTransport("test", config, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -401,7 +401,7 @@ func TestWireSettings(t *testing.T) {
 			t.Error("proxies of the environment, or compression, are in use")
 		}
 	}
-	transport, err := forward.NewTransport("test", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("test", &dynamic.ServersTransport{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func (s reading) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // BenchmarkUpload is what the body of a request costs beside the network.
 func BenchmarkUpload(b *testing.B) {
-	transport, err := forward.NewTransport("bench", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("bench", &dynamic.ServersTransport{}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

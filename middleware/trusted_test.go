@@ -141,7 +141,7 @@ func alike(fields http.Header, header string) map[string][]string {
 
 func service(t *testing.T, url string) http.Handler {
 	t.Helper()
-	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

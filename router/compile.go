@@ -8,6 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
@@ -32,6 +33,8 @@ type Options struct {
 	Internal map[string]http.Handler
 	// Transport is the static serversTransport; nil means the defaults.
 	Transport *dynamic.ServersTransport
+	// Identity authenticates the connections of transports with the option spiffe; nil refuses such transports.
+	Identity forward.Identity
 	// Tickets holds the keys of TLS session tickets across reloads; nil means that no session is resumed.
 	Tickets *certificate.Tickets
 	// Resolvers are the names of the resolvers that obtain certificates (certificatesResolvers).

@@ -13,8 +13,9 @@ const DefaultTransport = "default@internal"
 
 // transportNode is a compiled transport.
 type transportNode struct {
-	dialer *forward.Transport
-	err    error
+	dialer   *forward.Transport
+	err      error
+	warnings []string
 }
 
 // transportOf returns the transport that a service names, empty for the default one.
@@ -54,9 +55,13 @@ func (c *Compiler) buildTransport(ref dynamic.Ref) *transportNode {
 	if err := c.source.refused(ref); err != nil {
 		return &transportNode{err: err}
 	}
-	transport, err := forward.NewTransport(ref.Name, definition)
+	transport, err := forward.NewTransport(ref.Name, definition, c.options.Identity)
 	if err != nil {
 		return &transportNode{err: cmp.Or(errors.Unwrap(err), err)} // The verdict names the object.
 	}
-	return &transportNode{dialer: transport}
+	node := &transportNode{dialer: transport}
+	if accepted := definition.Spiffe; accepted != nil && len(accepted.IDs) > 0 && accepted.TrustDomain != "" {
+		node.warnings = append(node.warnings, "spiffe.trustDomain has no effect beside spiffe.ids")
+	}
+	return node
 }

@@ -23,7 +23,7 @@ func (c *Compiler) judge(ref dynamic.Ref) {
 		}
 	case dynamic.KindServersTransport:
 		if node := c.transports[ref.Name]; node != nil {
-			fault = node.err
+			fault, warnings = node.err, node.warnings
 		}
 	case dynamic.KindService:
 		if node := c.services[ref.Name]; node != nil {

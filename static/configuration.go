@@ -25,7 +25,7 @@ type Configuration struct {
 	SessionTickets        *SessionTickets                 `json:"sessionTickets" description:"Session tickets that all replicas accept."`
 	Experimental          *Experimental                   `json:"experimental" description:"Switches for features of Traefik that were once experimental." support:"inert"`
 	Core                  *Core                           `json:"core" description:"Deprecated options of the rule language."`
-	Spiffe                *Spiffe                         `json:"spiffe" description:"The SPIFFE workload API." support:"refuse" why:"the identity of endpoints would not be checked"`
+	Spiffe                *Spiffe                         `json:"spiffe" description:"The SPIFFE Workload API."`
 	XDS                   *XDS                            `json:"xds" description:"Publication of services and endpoints to xDS clients."`
 	Injector              *Injector                       `json:"injector" description:"The admission webhook that injects into pods."`
 	Inspector             *Inspector                      `json:"inspector" description:"The interface for the inspector of KT-env."`
@@ -79,9 +79,9 @@ func (h *HostResolver) SetDefaults() {
 	h.ResolvDepth = 5
 }
 
-// Spiffe names the SPIFFE workload API.
+// Spiffe names the SPIFFE Workload API.
 type Spiffe struct {
-	WorkloadAPIAddr string `json:"workloadAPIAddr" secret:"url"`
+	WorkloadAPIAddr string `json:"workloadAPIAddr" description:"Address of the Workload API that delivers Sluice's X.509-SVID and the trust bundles: unix:///path/of/socket or tcp://IP:port. SPIFFE_ENDPOINT_SOCKET is not read." secret:"url"`
 }
 
 // SessionTickets says where the secret of session tickets is kept.

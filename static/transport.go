@@ -53,7 +53,7 @@ type ServersTransport struct {
 	RootCAs             []string           `json:"rootCAs" description:"Certificate authorities for endpoints, as files or PEM text; none means those of the system." secret:"file"`
 	MaxIdleConnsPerHost int                `json:"maxIdleConnsPerHost" description:"Largest number of idle connections to one endpoint; 0 is the default of 200, a negative number keeps none."`
 	ForwardingTimeouts  ForwardingTimeouts `json:"forwardingTimeouts" description:"Limits in time of a request to an endpoint."`
-	Spiffe              *SpiffeClient      `json:"spiffe" description:"Identity of endpoints by SPIFFE." support:"refuse" why:"the identity of endpoints would not be checked"`
+	Spiffe              *SpiffeClient      `json:"spiffe" description:"Authenticate to endpoints and verify theirs by SPIFFE identities: of ids, else of trustDomain, else of every trust domain with a bundle. Needs spiffe.workloadAPIAddr, and excludes rootCAs and insecureSkipVerify."`
 }
 
 // DefaultMaxIdleConnsPerHost is the number of idle connections that are kept to one endpoint by default.
@@ -101,6 +101,6 @@ type TCPClientTLS struct {
 
 // SpiffeClient says which SPIFFE identities are accepted.
 type SpiffeClient struct {
-	IDs         []string `json:"ids"`
-	TrustDomain string   `json:"trustDomain"`
+	IDs         []string `json:"ids" description:"SPIFFE IDs (spiffe://domain/path) of which an endpoint must have one."`
+	TrustDomain string   `json:"trustDomain" description:"Trust domain of which every identity is accepted; it has no effect beside ids."`
 }

@@ -29,6 +29,7 @@ func (l *loader) validate() {
 	l.resolvers()
 	l.sessionTickets()
 	l.ocsp()
+	l.spiffe()
 }
 
 // core checks the syntax of rules.

@@ -163,6 +163,8 @@ func (s *system) awaitReady(ctx context.Context, entrypoint string) {
 	case <-s.pipeline.FirstReady():
 	case <-timer.C:
 		s.logger.Warn("not ready yet; what is known serves", "entrypoint", entrypoint)
+		return
 	case <-ctx.Done():
 	}
+	s.identity.awaitFirst(ctx)
 }

@@ -151,6 +151,7 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 		behind.Go(func() { task(background) })
 	}
 	behind.Go(func() { s.runCertificates(background) })
+	behind.Go(func() { s.identity.run(background) })
 	behind.Go(func() { published(background) })
 	behind.Go(func() { inspected(background) })
 	access := s.observability.access

@@ -51,6 +51,7 @@ type system struct {
 	storages      *open.Stores
 	tickets       *tickets.Sharing // nil without the option sessionTickets
 	stapler       *ocsp.Stapler    // nil without the option ocsp
+	identity      *identity        // nil without the option spiffe.workloadAPIAddr
 }
 
 // loggers are the loggers of the subsystems; log.Log is.
@@ -81,8 +82,11 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	if s.sources, err = newSources(loaded, given, s.clusterState, metrics, logs); err != nil {
 		return nil, err
 	}
+	if err := s.newIdentity(); err != nil {
+		return nil, err
+	}
 	transport := forward.DefaultTransport(&config.ServersTransport)
-	if _, err := forward.NewTransport(router.DefaultTransport, transport); err != nil {
+	if _, err := forward.NewTransport(router.DefaultTransport, transport, s.identity.source()); err != nil {
 		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
 	}
 	s.balancing = newBalancing(metrics, logs.For(log.SubsystemLoadBalancer), serves)
@@ -103,6 +107,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Mirrors:     s.balancing.mirrors,
 		Internal:    internal,
 		Transport:   transport,
+		Identity:    s.identity.source(),
 		Tickets:     keys,
 		Middlewares: s.middlewares,
 		Meter:       metrics,
@@ -142,7 +147,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Precedence: config.Providers.Precedence,
 		MaxHold:    maxHold(config),
 	}
-	s.addConsumers(&options)
+	s.addConsumers(&options, serves)
 	s.pipeline = pipeline.New(options)
 	s.management = newManagement(s, internal)
 	s.countStatus()
@@ -150,7 +155,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 }
 
 // addConsumers adds what has verdicts of its own.
-func (s *system) addConsumers(options *pipeline.Options) {
+func (s *system) addConsumers(options *pipeline.Options, serves bool) {
 	if s.publication != nil {
 		options.EndpointSinks = []pipeline.EndpointSink{s.publication.publisher}
 		options.Verdicts = append(options.Verdicts, s.publication.publisher)
@@ -162,6 +167,9 @@ func (s *system) addConsumers(options *pipeline.Options) {
 	}
 	if s.stapler != nil {
 		options.Verdicts = append(options.Verdicts, s.stapler)
+	}
+	if s.identity != nil && serves {
+		options.Verdicts = append(options.Verdicts, s.identity)
 	}
 }
 

@@ -46,7 +46,7 @@ func newTransport(t *testing.T, trusted *httptest.Server) transport {
 		block := &pem.Block{Type: "CERTIFICATE", Bytes: trusted.Certificate().Raw}
 		config.RootCAs = append(config.RootCAs, string(pem.EncodeToMemory(block)))
 	}
-	made, err := forward.NewTransport("test", &config)
+	made, err := forward.NewTransport("test", &config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func service(t *testing.T, address string) http.Handler {
 	t.Helper()
 	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{
 		ForwardingTimeouts: &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: 1e9, DialTimeout: 5e9},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

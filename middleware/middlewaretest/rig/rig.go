@@ -86,7 +86,7 @@ func New(t *testing.T, s Setup) *Rig {
 	if err := timeouts.ResponseHeaderTimeout.Set(s.ResponseHeaderTimeout.String()); err != nil {
 		t.Fatal(err)
 	}
-	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{ForwardingTimeouts: &timeouts})
+	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{ForwardingTimeouts: &timeouts}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func Listen(t *testing.T, protocol string, handler http.Handler) *httptest.Serve
 // Service returns a service with one endpoint.
 func Service(t *testing.T, name, url string) http.Handler {
 	t.Helper()
-	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{InsecureSkipVerify: true})
+	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{InsecureSkipVerify: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

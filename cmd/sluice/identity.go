@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/certificate/spiffe"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/telemetry/log"
+)
+
+// firstIdentity is how long the start waits at most for the first X.509-SVID, and verdicts for the same.
+const firstIdentity = 3 * time.Second
+
+// identity is Sluice's SPIFFE identity towards endpoints, with a verdict on each transport that needs it while there is
+// none (pipeline.VerdictSource).
+type identity struct {
+	spiffe *spiffe.Source
+	state  func() *pipeline.State
+	// judging is true once a missing identity is worth a verdict.
+	judging atomic.Bool
+	changed chan struct{}
+}
+
+// newIdentity makes what the option spiffe configures.
+func (s *system) newIdentity() error {
+	if s.config.Spiffe == nil || s.config.Spiffe.WorkloadAPIAddr == "" {
+		return nil
+	}
+	source, err := spiffe.New(spiffe.Options{
+		Address: s.config.Spiffe.WorkloadAPIAddr, Logger: s.logs.For(log.SubsystemCertificates),
+	})
+	if err != nil {
+		return fmt.Errorf("spiffe.workloadAPIAddr: %w", err)
+	}
+	s.observability.metrics.SPIFFE(source.SVID)
+	s.identity = &identity{
+		spiffe: source, changed: make(chan struct{}, 1), state: func() *pipeline.State { return s.pipeline.State() },
+	}
+	return nil
+}
+
+// source returns what authenticates connections; nil without the option.
+func (i *identity) source() forward.Identity {
+	if i == nil {
+		return nil
+	}
+	return i.spiffe
+}
+
+// awaitFirst waits for the first identity, so that the first requests do not fail for want of it.
+func (i *identity) awaitFirst(ctx context.Context) {
+	if i == nil {
+		return
+	}
+	timer := time.NewTimer(firstIdentity)
+	defer timer.Stop()
+	select {
+	case <-i.spiffe.First():
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// run follows the Workload API until ctx ends.
+func (i *identity) run(ctx context.Context) {
+	if i == nil {
+		return
+	}
+	var following sync.WaitGroup
+	following.Go(func() { i.spiffe.Run(ctx) })
+	i.awaitFirst(ctx)
+	i.judging.Store(true)
+	i.follow(ctx)
+	following.Wait()
+}
+
+// follow has the verdicts renewed whenever there is an identity or none again, and other transports need one.
+func (i *identity) follow(ctx context.Context) {
+	var known []string
+	for {
+		state := i.state()
+		if names := transportsWithSpiffe(state.Configuration); i.spiffe.Ready() != nil && !slices.Equal(names, known) {
+			known = names
+			i.notify()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-i.spiffe.Changed():
+			i.notify()
+		case <-state.Changed:
+		}
+	}
+}
+
+func (i *identity) notify() {
+	select {
+	case i.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Changed returns a channel that holds a value when Verdicts returns others than before.
+func (i *identity) Changed() <-chan struct{} { return i.changed }
+
+// Verdicts returns a verdict on each transport that needs an identity, while there is none.
+func (i *identity) Verdicts() []dynamic.Verdict {
+	if !i.judging.Load() {
+		return nil
+	}
+	err := i.spiffe.Ready()
+	if err == nil {
+		return nil
+	}
+	var verdicts []dynamic.Verdict
+	for _, name := range transportsWithSpiffe(i.state().Configuration) {
+		verdicts = append(verdicts, dynamic.Verdict{
+			Ref: dynamic.Ref{Kind: dynamic.KindServersTransport, Name: name}, Status: dynamic.Degraded,
+			Code: dynamic.CodeCertificatePending, Reason: "no connection can be made: " + err.Error(),
+		})
+	}
+	return verdicts
+}
+
+// transportsWithSpiffe returns the names of the transports with the option spiffe, in order.
+func transportsWithSpiffe(configuration *dynamic.Configuration) []string {
+	if configuration == nil || configuration.HTTP == nil {
+		return nil
+	}
+	var names []string
+	for name, transport := range configuration.HTTP.ServersTransports.All() {
+		if transport != nil && transport.Spiffe != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
