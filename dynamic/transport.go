@@ -31,10 +31,10 @@ type ServersTransport struct {
 	// PeerCertSANs are names of which the server's certificate must carry one. With InsecureSkipVerify they, or
 	// PeerCertURI, are verified in place of the host name.
 	PeerCertSANs []PeerCertSAN `json:"peerCertSANs,omitempty"`
-	// Spiffe authenticates to servers and verifies theirs by SPIFFE identities: of IDs, else of TrustDomain, else of
-	// every trust domain with a bundle. It needs the static option spiffe.workloadAPIAddr, and excludes ServerName,
-	// InsecureSkipVerify, RootCAs, Certificates, PeerCertURI and PeerCertSANs: such a transport is quarantined, and
-	// services that use it answer 503.
+	// Spiffe authenticates to servers and verifies theirs by SPIFFE identities: its ids, else its trustDomain, else any
+	// of a trust domain with a bundle. It needs the static option spiffe.workloadAPIAddr, and excludes ServerName,
+	// InsecureSkipVerify, RootCAs, client certificates, PeerCertURI and PeerCertSANs: else the transport is
+	// quarantined, and services that use it answer 503.
 	Spiffe *Spiffe `json:"spiffe,omitempty" label:"allowEmpty"`
 
 	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one

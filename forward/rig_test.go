@@ -48,6 +48,7 @@ type setup struct {
 	upstream  string // h1, h2 or h2c
 	options   forward.Options
 	transport *dynamic.ServersTransport
+	identity  forward.Identity
 	server    dynamic.Server
 	// more are further servers of the pool, policies what it does with them.
 	more     []dynamic.Server
@@ -95,7 +96,7 @@ func newProxy(t *testing.T, s setup) *rig {
 	if s.transport == nil {
 		s.transport = &dynamic.ServersTransport{}
 	}
-	transport, err := forward.NewTransport("test@file", s.transport, nil)
+	transport, err := forward.NewTransport("test@file", s.transport, s.identity)
 	if err != nil {
 		t.Fatal(err)
 	}

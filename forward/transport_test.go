@@ -342,7 +342,7 @@ func TestTransportsThatFail(t *testing.T) {
 		{dynamic.ServersTransport{CipherSuites: []string{"none"}}, `cipherSuites[0]: unknown value "none"`},
 		{dynamic.ServersTransport{PeerCertSANs: sans("IP", "192.0.2.1")}, `peerCertSANs[0].type: unknown value "IP"`},
 		{dynamic.ServersTransport{PeerCertSANs: sans("URI", "")}, "peerCertSANs[0].value is empty"},
-		{dynamic.ServersTransport{Spiffe: &dynamic.Spiffe{}}, "spiffe is not supported yet"},
+		{dynamic.ServersTransport{Spiffe: &dynamic.Spiffe{}}, "spiffe needs the static option spiffe.workloadAPIAddr"},
 	} {
 		_, err := forward.NewTransport("internal@file", &test.config, nil)
 		switch {
