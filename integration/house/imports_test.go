@@ -117,8 +117,8 @@ var libraries = []struct {
 	{"google.golang.org/protobuf", []string{"telemetry", "xds"}, "what collectors and xDS clients get is written there"},
 	{
 		"google.golang.org/grpc",
-		[]string{"telemetry", "xds", "sdk/propagate/propagategrpc"},
-		"collectors of OpenTelemetry, xDS clients and applications speak it",
+		[]string{"telemetry", "xds", "sdk/propagate/propagategrpc", "certificate/spiffe"},
+		"collectors of OpenTelemetry, xDS clients, applications and the SPIFFE Workload API speak it",
 	},
 	{"google.golang.org/genproto", []string{"xds"}, "the status in which an xDS client rejects a response"},
 	{
@@ -159,6 +159,7 @@ var libraries = []struct {
 		"names are resolved with their TTL, and single name servers are asked",
 	},
 	{"github.com/go-acme/lego", []string{"certificate/dnsprovider"}, "its DNS providers are made there by their names"},
+	{"github.com/spiffe/go-spiffe", []string{"certificate/spiffe"}, "the client of the SPIFFE Workload API"},
 	{"github.com/mholt/acmez", []string{"certificate/acme"}, "the client of ACME"},
 	{"github.com/pires/go-proxyproto", []string{"entrypoint"}, "the dispatcher alone reads what precedes a connection"},
 	{"github.com/google/go-containerregistry", []string{"deploy/image"}, "the image of a release is written there"},
