@@ -68,7 +68,9 @@ type watcher struct {
 }
 
 // OnX509ContextUpdate takes a delivery.
-func (w *watcher) OnX509ContextUpdate(delivered *workloadapi.X509Context) { w.source.deliver(delivered) }
+func (w *watcher) OnX509ContextUpdate(delivered *workloadapi.X509Context) {
+	w.source.deliver(delivered)
+}
 
 // OnX509ContextWatchError takes the error of an attempt, or of a delivery, which then changes nothing.
 func (w *watcher) OnX509ContextWatchError(err error) {

@@ -100,12 +100,18 @@ func TestSPIFFEIdentities(t *testing.T) {
 	}
 
 	await("verdict", management, "/api/verdicts", verdict(true))
+	await("failed health check", management, "/api/http/services/shop@file", func(r harness.Response) bool {
+		return strings.Contains(r.Text, `"DOWN"`)
+	})
 	if status := client.Get("/shop").StatusCode; status != http.StatusServiceUnavailable {
 		t.Errorf("status %d without an SVID", status)
 	}
 	api.Start()
 	deliver("/proxy")
 	await("first SVID", client, "/shop", func(r harness.Response) bool { return r.Text == "spiffe://own.test/proxy" })
+	await("health check", management, "/api/http/services/shop@file", func(r harness.Response) bool {
+		return strings.Contains(r.Text, `"UP"`)
+	})
 	await("no verdict", management, "/api/verdicts", verdict(false))
 	deliver("/renamed")
 	await("rotation", client, "/shop", func(r harness.Response) bool { return r.Text == "spiffe://own.test/renamed" })
