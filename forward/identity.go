@@ -13,8 +13,8 @@ import (
 
 // Identity authenticates connections to endpoints by SPIFFE identities; spiffe.Source implements it.
 type Identity interface {
-	// Authenticate sets what presents Sluice's identity, and accepts those that the section names. It fails when that names
-	// no valid one.
+	// Authenticate sets what presents Sluice's identity, and accepts those that the section names. It fails when that
+	// names no valid one.
 	Authenticate(settings *tls.Config, accepted *dynamic.Spiffe) error
 	// Ready returns why no connection can be made now. It takes no lock.
 	Ready() error

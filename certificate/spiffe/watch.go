@@ -27,7 +27,8 @@ type failure struct {
 	logged time.Time
 }
 
-// Run follows the Workload API until ctx ends. What was delivered stays in use while it is away, until the SVID expires.
+// Run follows the Workload API until ctx ends. What was delivered stays in use while it is away, until the SVID
+// expires.
 func (s *Source) Run(ctx context.Context) {
 	defer func() {
 		if s.expiry != nil {
