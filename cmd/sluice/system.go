@@ -17,6 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate/ocsp"
 	"github.com/sluiceproxy/sluice/certificate/storage/open"
 	"github.com/sluiceproxy/sluice/certificate/tickets"
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/inject/injector"
@@ -82,12 +83,9 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	if s.sources, err = newSources(loaded, given, s.clusterState, metrics, logs); err != nil {
 		return nil, err
 	}
-	if err := s.newIdentity(); err != nil {
+	transport, err := s.newTransport()
+	if err != nil {
 		return nil, err
-	}
-	transport := forward.DefaultTransport(&config.ServersTransport)
-	if _, err := forward.NewTransport(router.DefaultTransport, transport, s.identity.source()); err != nil {
-		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
 	}
 	s.balancing = newBalancing(metrics, logs.For(log.SubsystemLoadBalancer), serves)
 	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logs.For(log.SubsystemMiddleware)})
@@ -146,31 +144,46 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Metrics:    metrics,
 		Precedence: config.Providers.Precedence,
 		MaxHold:    maxHold(config),
+		Verdicts:   s.verdictSources(serves),
 	}
-	s.addConsumers(&options, serves)
+	if s.publication != nil {
+		options.EndpointSinks = []pipeline.EndpointSink{s.publication.publisher}
+	}
 	s.pipeline = pipeline.New(options)
 	s.management = newManagement(s, internal)
 	s.countStatus()
 	return s, nil
 }
 
-// addConsumers adds what has verdicts of its own.
-func (s *system) addConsumers(options *pipeline.Options, serves bool) {
-	if s.publication != nil {
-		options.EndpointSinks = []pipeline.EndpointSink{s.publication.publisher}
-		options.Verdicts = append(options.Verdicts, s.publication.publisher)
+// newTransport makes Sluice's identity, and checks and returns the transport that serversTransport describes.
+func (s *system) newTransport() (*dynamic.ServersTransport, error) {
+	if err := s.newIdentity(); err != nil {
+		return nil, err
 	}
+	transport := forward.DefaultTransport(&s.config.ServersTransport)
+	if _, err := forward.NewTransport(router.DefaultTransport, transport, s.identity.source()); err != nil {
+		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
+	}
+	return transport, nil
+}
+
+// verdictSources returns what has verdicts beside the compiler.
+func (s *system) verdictSources(serves bool) []pipeline.VerdictSource {
 	s.crls = router.NewCRLVerdicts(s.compiler)
-	options.Verdicts = append(options.Verdicts, s.crls)
+	sources := []pipeline.VerdictSource{s.crls}
+	if s.publication != nil {
+		sources = append(sources, s.publication.publisher)
+	}
 	if s.certificates != nil {
-		options.Verdicts = append(options.Verdicts, s.certificates)
+		sources = append(sources, s.certificates)
 	}
 	if s.stapler != nil {
-		options.Verdicts = append(options.Verdicts, s.stapler)
+		sources = append(sources, s.stapler)
 	}
 	if s.identity != nil && serves {
-		options.Verdicts = append(options.Verdicts, s.identity)
+		sources = append(sources, s.identity)
 	}
+	return sources
 }
 
 // maxHold returns how long a burst of changes is held at most: the pipeline's own default unless the option says
