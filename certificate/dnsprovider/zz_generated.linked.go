@@ -95,14 +95,12 @@ import (
 	"github.com/go-acme/lego/v5/providers/dns/ipv64"
 	"github.com/go-acme/lego/v5/providers/dns/ispconfig"
 	"github.com/go-acme/lego/v5/providers/dns/ispconfigddns"
-	"github.com/go-acme/lego/v5/providers/dns/jdcloud"
 	"github.com/go-acme/lego/v5/providers/dns/joker"
 	"github.com/go-acme/lego/v5/providers/dns/katapult"
 	"github.com/go-acme/lego/v5/providers/dns/keyhelp"
 	"github.com/go-acme/lego/v5/providers/dns/leaseweb"
 	"github.com/go-acme/lego/v5/providers/dns/liara"
 	"github.com/go-acme/lego/v5/providers/dns/limacity"
-	"github.com/go-acme/lego/v5/providers/dns/liquidweb"
 	"github.com/go-acme/lego/v5/providers/dns/loopia"
 	"github.com/go-acme/lego/v5/providers/dns/luadns"
 	"github.com/go-acme/lego/v5/providers/dns/mailinabox"
@@ -376,8 +374,6 @@ func newLinked(name string) (challenge.Provider, error) {
 		return ispconfig.NewDNSProvider()
 	case "ispconfigddns":
 		return ispconfigddns.NewDNSProvider()
-	case "jdcloud":
-		return jdcloud.NewDNSProvider()
 	case "joker":
 		return joker.NewDNSProvider()
 	case "katapult":
@@ -390,8 +386,6 @@ func newLinked(name string) (challenge.Provider, error) {
 		return liara.NewDNSProvider()
 	case "limacity":
 		return limacity.NewDNSProvider()
-	case "liquidweb":
-		return liquidweb.NewDNSProvider()
 	case "loopia":
 		return loopia.NewDNSProvider()
 	case "luadns":

@@ -17,8 +17,10 @@ import (
 	"github.com/go-acme/lego/v5/providers/dns/iijdpf"
 	"github.com/go-acme/lego/v5/providers/dns/infoblox"
 	"github.com/go-acme/lego/v5/providers/dns/inwx"
+	"github.com/go-acme/lego/v5/providers/dns/jdcloud"
 	"github.com/go-acme/lego/v5/providers/dns/lightsail"
 	"github.com/go-acme/lego/v5/providers/dns/linode"
+	"github.com/go-acme/lego/v5/providers/dns/liquidweb"
 	"github.com/go-acme/lego/v5/providers/dns/namesilo"
 	"github.com/go-acme/lego/v5/providers/dns/ns1"
 	"github.com/go-acme/lego/v5/providers/dns/scaleway"
@@ -54,10 +56,14 @@ func newTagged(name string) (challenge.Provider, error) {
 		return infoblox.NewDNSProvider()
 	case "inwx":
 		return inwx.NewDNSProvider()
+	case "jdcloud":
+		return jdcloud.NewDNSProvider()
 	case "lightsail":
 		return lightsail.NewDNSProvider()
 	case "linode", "linodev4":
 		return linode.NewDNSProvider()
+	case "liquidweb":
+		return liquidweb.NewDNSProvider()
 	case "namesilo":
 		return namesilo.NewDNSProvider()
 	case "ns1":

@@ -89,13 +89,13 @@ func New(options Options) *Stapler {
 	if transport == nil {
 		transport = &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{}).DialContext, ForceAttemptHTTP2: true,
-			TLSHandshakeTimeout: askTimeout, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: idleTimeout,
+			TLSHandshakeTimeout: requestTimeout, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: idleTimeout,
 			MaxResponseHeaderBytes: maxResponse,
 		}
 	}
 	return &Stapler{
 		overrides: maps.Clone(options.Overrides), logger: options.Logger, metrics: options.Metrics,
-		client:  &http.Client{Transport: transport, Timeout: askTimeout, CheckRedirect: noRedirect},
+		client:  &http.Client{Transport: transport, Timeout: requestTimeout, CheckRedirect: noRedirect},
 		changed: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		tasks: map[string]*task{}, responders: map[string]*responder{},
 	}
@@ -233,7 +233,7 @@ func (s *Stapler) start(ctx context.Context, asking *sync.WaitGroup) time.Time {
 			s.asking++
 			pairs := next.pairs
 			asking.Go(func() {
-				answered := s.ask(ctx, next, pairs)
+				answered := s.query(ctx, next, pairs)
 				s.finish(ctx, next, host, answered)
 			})
 		}

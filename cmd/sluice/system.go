@@ -114,13 +114,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		RequireAuth: config.API != nil && config.API.RequireAuth,
 		Resolvers:   resolverNames(config),
 	}
-	if s.certificates != nil {
-		compiled.Demands, compiled.Obtain = s.certificates, s.certificates.Get
-	}
-	if config.OCSP != nil {
-		s.stapler = newStapler(config.OCSP, metrics, logs.For(log.SubsystemCertificates))
-		compiled.Staples = s.stapler
-	}
+	s.serveCertificates(&compiled)
 	s.compiler = router.NewCompiler(compiled, s.target)
 	state := func() *pipeline.State { return s.pipeline.State() }
 	if s.publication, err = newPublication(config, state, metrics, logs.For(log.SubsystemXDS), serves); err != nil {
@@ -165,6 +159,17 @@ func (s *system) newTransport() (*dynamic.ServersTransport, error) {
 		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
 	}
 	return transport, nil
+}
+
+// serveCertificates adds what obtains certificates and staples OCSP responses to the options of the compiler.
+func (s *system) serveCertificates(options *router.Options) {
+	if s.certificates != nil {
+		options.Demands, options.Obtain = s.certificates, s.certificates.Get
+	}
+	if s.config.OCSP != nil {
+		s.stapler = newStapler(s.config.OCSP, s.observability.metrics, s.logs.For(log.SubsystemCertificates))
+		options.Staples = s.stapler
+	}
 }
 
 // verdictSources returns what has verdicts beside the compiler.

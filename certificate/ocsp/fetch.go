@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// askTimeout bounds a request with its response.
-	askTimeout = 10 * time.Second
+	// requestTimeout bounds a request with its response.
+	requestTimeout = 10 * time.Second
 	// maxResponders bounds the URLs of a certificate that are tried.
 	maxResponders = 4
 	// maxResponse bounds a response, in bytes. One with the certificate of a delegated responder has about 2 KB.
@@ -55,8 +55,8 @@ func (a answer) result() string {
 	return resultUnknown
 }
 
-// ask asks the responders of a certificate in order, until one has a response that is valid.
-func (s *Stapler) ask(ctx context.Context, t *task, pairs []*certificate.Pair) answer {
+// query queries the responders of a certificate in order, until one has a response that is valid.
+func (s *Stapler) query(ctx context.Context, t *task, pairs []*certificate.Pair) answer {
 	var issuer *x509.Certificate
 	for _, pair := range pairs {
 		if issuer = pair.Issuer(); issuer != nil {
@@ -72,7 +72,7 @@ func (s *Stapler) ask(ctx context.Context, t *task, pairs []*certificate.Pair) a
 	}
 	var failed []error
 	for _, responder := range t.urls {
-		answered, err := s.askOne(ctx, responder, request, t.leaf, issuer)
+		answered, err := s.queryOne(ctx, responder, request, t.leaf, issuer)
 		if err == nil {
 			return answered
 		}
@@ -90,8 +90,8 @@ func joined(failed []error) error {
 	return all
 }
 
-// askOne asks one responder.
-func (s *Stapler) askOne(
+// queryOne queries one responder.
+func (s *Stapler) queryOne(
 	ctx context.Context, responder string, request []byte, leaf, issuer *x509.Certificate,
 ) (answer, error) {
 	address, err := parseResponder(responder)
