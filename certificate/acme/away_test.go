@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,19 +28,26 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// direct hands requests to a handler without a network, so that the clock of the test counts. It fails while away.
+// direct hands requests to a handler without a network, so that the clock of the test counts. It fails while away, and
+// loses every request and every response whose number is a multiple of cut, unless that is 0.
 type direct struct {
 	handler  http.Handler
 	away     atomic.Bool
+	cut      atomic.Int64
 	requests atomic.Int64
+	// outside receives requests that are served outside of the bubble, by the clock of the machine, and done a value
+	// after each. Where it is nil they are served inside.
+	outside chan func()
+	done    chan struct{}
+	serving sync.Mutex
 }
 
 var errAway = errors.New("connection refused")
 
 // RoundTrip implements http.RoundTripper.
 func (d *direct) RoundTrip(request *http.Request) (*http.Response, error) {
-	d.requests.Add(1)
-	if d.away.Load() {
+	number, cut := d.requests.Add(1), d.cut.Load()
+	if d.away.Load() || cut > 0 && number%cut == 0 {
 		return nil, errAway
 	}
 	served := request.Clone(request.Context())
@@ -49,10 +57,24 @@ func (d *direct) RoundTrip(request *http.Request) (*http.Response, error) {
 		served.Body = http.NoBody
 	}
 	recorder := httptest.NewRecorder()
-	d.handler.ServeHTTP(recorder, served)
+	d.serve(recorder, served)
+	if cut > 0 && number%cut == 1 {
+		return nil, io.ErrUnexpectedEOF
+	}
 	response := recorder.Result()
 	response.Request = request
 	return response, nil
+}
+
+func (d *direct) serve(w http.ResponseWriter, r *http.Request) {
+	if d.outside == nil {
+		d.handler.ServeHTTP(w, r)
+		return
+	}
+	d.serving.Lock()
+	defer d.serving.Unlock()
+	d.outside <- func() { d.handler.ServeHTTP(w, r) }
+	<-d.done
 }
 
 // newDirect returns Pebble without a network, which finds all names valid.
@@ -74,27 +96,7 @@ func newDirect(t *testing.T, life time.Duration) *direct {
 func TestAuthorityAwayForADay(t *testing.T) {
 	authority := newDirect(t, 6*24*time.Hour)
 	synctest.Test(t, func(t *testing.T) {
-		config := &static.ACME{}
-		config.SetDefaults()
-		config.CAServer, config.KeyType = "https://ca.example/dir", "EC256"
-		config.HTTPChallenge = &static.HTTPChallenge{EntryPoint: "web"}
-		memory := storagetest.NewMemory()
-		manager := acme.New(acme.Options{
-			Resolvers: map[string]*static.ACME{"le": config}, Transport: authority,
-			Logger: testLogger{t}, Metrics: noMetrics{},
-			Open: func(string) (storage.Store, error) { return memory, nil },
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		ready, ended := make(chan struct{}), make(chan struct{})
-		close(ready)
-		go func() { manager.Run(ctx, ready); close(ended) }()
-		var demands []certificate.Demand
-		for i := range 20 {
-			demands = append(demands, certificate.Demand{
-				Router: fmt.Sprintf("r%d@file", i), Resolver: "le", Names: [][]string{{fmt.Sprintf("n%d.example.com", i)}},
-			})
-		}
-		manager.Want(demands, uncovered)
+		manager, stop := authority.order(t, 20)
 		pause(time.Minute)
 		states(t, manager, map[string]int{"valid": 20})
 
@@ -125,9 +127,81 @@ func TestAuthorityAwayForADay(t *testing.T) {
 		if n := len(manager.Verdicts()); n > 0 {
 			t.Errorf("%d verdicts", n)
 		}
-		cancel()
-		<-ended
+		stop()
 	})
+}
+
+// Connections that are cut before and after the authority has seen a request delay certificates, and no more.
+func TestCutConnections(t *testing.T) {
+	authority := newDirect(t, 90*24*time.Hour)
+	synctest.Test(t, func(t *testing.T) {
+		manager, stop := authority.order(t, 1)
+		pause(time.Minute)
+		authority.cut.Store(7)
+		manager.Want(namesOf(20), uncovered)
+		pause(24 * time.Hour)
+		states(t, manager, map[string]int{"valid": 20})
+		stop()
+	})
+}
+
+// An authority whose clock is a quarter of a century ahead has its certificate served, and is not asked for another.
+func TestWrongClock(t *testing.T) {
+	authority := newDirect(t, 90*24*time.Hour)
+	authority.outside, authority.done = make(chan func()), make(chan struct{})
+	var outside sync.WaitGroup
+	outside.Go(func() {
+		for do := range authority.outside {
+			do()
+			authority.done <- struct{}{}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		manager, stop := authority.order(t, 1)
+		pause(time.Hour)
+		states(t, manager, map[string]int{"valid": 1})
+		before := authority.requests.Load()
+		pause(48 * time.Hour)
+		states(t, manager, map[string]int{"valid": 1})
+		if asked := authority.requests.Load() - before; asked > 20 {
+			t.Errorf("%d requests in two days", asked)
+		}
+		stop()
+	})
+	close(authority.outside)
+	outside.Wait()
+}
+
+// order starts a resolver that needs certificates for some names, each for a router of its own.
+func (d *direct) order(t *testing.T, names int) (manager *acme.Resolvers, stop func()) {
+	t.Helper()
+	config := &static.ACME{}
+	config.SetDefaults()
+	config.CAServer, config.KeyType = "https://ca.example/dir", "EC256"
+	config.HTTPChallenge = &static.HTTPChallenge{EntryPoint: "web"}
+	memory := storagetest.NewMemory()
+	manager = acme.New(acme.Options{
+		Resolvers: map[string]*static.ACME{"le": config}, Transport: d,
+		Logger: testLogger{t}, Metrics: noMetrics{},
+		Open: func(string) (storage.Store, error) { return memory, nil },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan struct{})
+	close(ready)
+	go func() { manager.Run(ctx, ready); close(ended) }()
+	manager.Want(namesOf(names), uncovered)
+	return manager, func() { cancel(); <-ended }
+}
+
+// namesOf returns the demands of n routers, each with a name.
+func namesOf(n int) []certificate.Demand {
+	var demands []certificate.Demand
+	for i := range n {
+		demands = append(demands, certificate.Demand{
+			Router: fmt.Sprintf("r%d@file", i), Resolver: "le", Names: [][]string{{fmt.Sprintf("n%d.example.com", i)}},
+		})
+	}
+	return demands
 }
 
 // pause lets time pass in a bubble of synctest.

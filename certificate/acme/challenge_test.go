@@ -103,9 +103,9 @@ func TestStoppedLeaderLeavesItsChallenges(t *testing.T) {
 	group.http.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case validating <- struct{}{}:
-			<-release
 		default:
 		}
+		<-release // The authority sends several requests at a time.
 		if one := group.pick(); one != nil {
 			one.ServeHTTP(w, r)
 		}
