@@ -68,15 +68,25 @@ func (r *resolver) authorize(ctx context.Context, s *session, order acme.Order, 
 	if err := r.present(ctx, pending); err != nil {
 		return err
 	}
-	if err := each(len(pending), func(i int) error {
-		if _, err := s.client.InitiateChallenge(ctx, s.account, pending[i].challenge); err != nil {
-			return fmt.Errorf("%s: %w", pending[i].IdentifierValue(), err)
-		}
-		return nil
-	}); err != nil {
+	if err := each(len(pending), func(i int) error { return initiate(ctx, s, pending[i]) }); err != nil {
 		return err
 	}
 	return r.await(ctx, s, pending, failed)
+}
+
+// initiate has the authority validate a challenge, unless it has begun to for an earlier leader.
+func initiate(ctx context.Context, s *session, one *authorization) error {
+	_, err := s.client.InitiateChallenge(ctx, s.account, one.challenge)
+	if err == nil {
+		return nil
+	}
+	if isProblem(err, acme.ProblemTypeMalformed) {
+		current, getErr := s.client.GetAuthorization(ctx, s.account, one.Location)
+		if getErr == nil && current.Status != acme.StatusPending {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %w", one.IdentifierValue(), err)
 }
 
 // pick chooses the challenge for a name.
