@@ -175,16 +175,23 @@ func (l *crl) has(certificate *x509.Certificate) bool {
 	return revoked
 }
 
+// begun reports whether the list counts at a time.
+func (l *crl) begun(now time.Time) bool { return !l.thisUpdate.After(now.Add(crlSkew)) }
+
+// replacedBy reports whether a later list is of the same key of the authority.
+func (l *crl) replacedBy(later *crl) bool { return bytes.Equal(l.authorityKey, later.authorityKey) }
+
 // claims reports whether the list names an authority as its issuer.
 func (l *crl) claims(authority *x509.Certificate) bool {
 	return bytes.Equal(l.rawIssuer, authority.RawSubject) && (len(l.authorityKey) == 0 ||
 		len(authority.SubjectKeyId) == 0 || bytes.Equal(l.authorityKey, authority.SubjectKeyId))
 }
 
-// signedBy reports whether an authority has signed the list. The signature is checked once for a key, since a check
-// reads the whole list.
+// signedBy reports whether an authority that may sign lists has signed this one (RFC 5280, section 6.3.3). The
+// signature is checked once for a key, since a check reads the whole list.
 func (l *crl) signedBy(authority *x509.Certificate) bool {
-	if !l.claims(authority) {
+	if !l.claims(authority) || authority.Version == 3 && !(authority.BasicConstraintsValid && authority.IsCA) ||
+		authority.KeyUsage != 0 && authority.KeyUsage&x509.KeyUsageCRLSign == 0 {
 		return false
 	}
 	known := l.signers.Load()
@@ -192,7 +199,7 @@ func (l *crl) signedBy(authority *x509.Certificate) bool {
 	if tried || l.signed == nil {
 		return valid
 	}
-	valid = l.signed.CheckSignatureFrom(authority) == nil
+	valid = authority.CheckSignature(l.signed.SignatureAlgorithm, l.signed.RawTBSRevocationList, l.signed.Signature) == nil
 	if len(*known) < maxSigners {
 		next := maps.Clone(*known)
 		next[string(authority.RawSubjectPublicKeyInfo)] = valid

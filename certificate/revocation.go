@@ -81,10 +81,13 @@ func (r *revocations) issuers() [][]byte {
 	return names
 }
 
+// crlSkew is how far behind that of an authority our clock may be.
+const crlSkew = time.Minute
+
 // of returns the latest list of an authority that is in force at a time or has been; nil without one.
 func (r *revocations) of(authority *x509.Certificate, now time.Time) *crl {
 	for _, list := range r.lists[string(authority.RawSubject)] {
-		if !list.thisUpdate.After(now) && list.signedBy(authority) {
+		if list.begun(now) && list.signedBy(authority) {
 			return list
 		}
 	}
@@ -174,12 +177,13 @@ func (r *revocations) warnings(now time.Time) []string {
 				"authority are refused", authority.Subject))
 		}
 	}
-	for _, name := range r.issuers() {
-		for i, list := range r.lists[string(name)] {
+	for _, issuer := range r.issuers() {
+		same := r.lists[string(issuer)]
+		for i, list := range same {
 			lead := list.nextUpdate.Sub(list.thisUpdate) / 10
 			switch {
-			case i > 0: // A later list has replaced it.
-			case list.thisUpdate.After(now):
+			case slices.ContainsFunc(same[:i], list.replacedBy):
+			case !list.begun(now):
 				all = append(all, fmt.Sprintf("the CRL of %q is valid from %s on", list.issuer, stamp(list.thisUpdate)))
 			case now.After(list.nextUpdate):
 				all = append(all, fmt.Sprintf("the CRL of %q has expired on %s: clients with certificates of this authority "+

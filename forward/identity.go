@@ -58,6 +58,9 @@ func (e *identityError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *identityError) Unwrap() error { return e.err }
 
+// Inconclusive keeps health checks from counting the error against the endpoint.
+func (e *identityError) Inconclusive() bool { return true }
+
 // dialAs dials only while there is an identity to present.
 func dialAs(identity Identity, dial func(context.Context) (net.Conn, error)) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {

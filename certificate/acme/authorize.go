@@ -82,12 +82,15 @@ func initiate(ctx context.Context, s *session, one *authorization) error {
 	}
 	if isProblem(err, acme.ProblemTypeMalformed) {
 		current, getErr := s.client.GetAuthorization(ctx, s.account, one.Location)
-		if getErr == nil && current.Status != acme.StatusPending {
+		if getErr == nil && (current.Status != acme.StatusPending || slices.ContainsFunc(current.Challenges, begun)) {
 			return nil
 		}
 	}
 	return fmt.Errorf("%s: %w", one.IdentifierValue(), err)
 }
+
+// begun reports whether the authority validates a challenge, or has.
+func begun(challenge acme.Challenge) bool { return challenge.Status != acme.StatusPending }
 
 // pick chooses the challenge for a name.
 func (r *resolver) pick(one *authorization, failed failedTypes) error {
@@ -166,7 +169,7 @@ func (r *resolver) await(ctx context.Context, s *session, pending []*authorizati
 // cleanUp removes what was presented. At the end of a leader's term, challenges in the storage are left to the next
 // leader, which presents the same ones for the same order.
 func (r *resolver) cleanUp(ctx context.Context, pending []*authorization) {
-	limit, ended := cleanupTimeout, ctx.Err() != nil
+	limit, ended := cleanupTimeout, errors.Is(context.Cause(ctx), context.Canceled)
 	if ended {
 		limit = lastCleanup
 	}

@@ -73,45 +73,40 @@ func (p *presented) certificate() (*tls.Certificate, error) {
 	})
 }
 
-// challenge returns a challenge that is being validated. What is not known yet is read from the storage, since a
+// challenge returns a challenge that the state does not have yet, or nil. It is read from the storage, since a
 // validation may come before the news of it. Anyone can send such requests: beyond a limit, they wait for the news.
-func (r *resolver) challenge(ctx context.Context, id string) (*presented, bool) {
-	if found, ok := r.state.challenge(id); ok {
-		return found, true
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
+func (r *resolver) challenge(ctx context.Context, id string) *presented {
 	if !r.lookups.Allow() {
 		return r.awaitChallenge(ctx, id)
 	}
 	value, err := r.store.Get(ctx, storage.Key{Kind: storage.KindChallenge, Resolver: r.name, ID: id})
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	var found presented
 	if json.Unmarshal(value, &found) != nil {
-		return nil, false
+		return nil
 	}
-	return &found, true
+	return &found
 }
 
 // awaitChallenge waits until the storage has shown a challenge. At most maxWaiting requests wait.
-func (r *resolver) awaitChallenge(ctx context.Context, id string) (*presented, bool) {
+func (r *resolver) awaitChallenge(ctx context.Context, id string) *presented {
 	select {
 	case r.awaiting <- struct{}{}:
 		defer func() { <-r.awaiting }()
 	default:
-		return nil, false
+		return nil
 	}
 	for {
 		next := r.changed.wait()
 		if found, ok := r.state.challenge(id); ok {
-			return found, true
+			return found
 		}
 		select {
 		case <-next:
 		case <-ctx.Done():
-			return nil, false
+			return nil
 		}
 	}
 }

@@ -336,15 +336,27 @@ func (l *leader) cleanUnused(ctx context.Context, now time.Time, p planned) {
 			_ = l.remove(ctx, storage.KindOrder, id)
 		}
 	}
-	for id, created := range l.state.presentedSince() {
-		if now.Sub(created) > orderTimeout { // Its leader has died, and its order was not resumed.
-			_ = l.remove(ctx, storage.KindChallenge, id)
-		}
-	}
+	l.cleanChallenges(ctx, now)
 	l.cleanDemands(ctx, now)
 	for _, id := range l.state.scheduleIDs() {
 		if s := l.state.schedule(id); !wanted[id] && now.After(s.Next) && now.After(s.earliest(now)) {
 			_ = l.remove(ctx, storage.KindSchedule, id) // It is tried again in the next step.
+		}
+	}
+}
+
+// cleanChallenges deletes challenges whose leader has died, and whose order was not resumed. Nothing is deleted while
+// orders are under way, which may present the same challenges.
+func (l *leader) cleanChallenges(ctx context.Context, now time.Time) {
+	l.mutex.Lock()
+	busy := len(l.running) > 0
+	l.mutex.Unlock()
+	if busy {
+		return
+	}
+	for id, created := range l.state.presentedSince() {
+		if now.Sub(created) > orderTimeout {
+			_ = l.remove(ctx, storage.KindChallenge, id)
 		}
 	}
 }

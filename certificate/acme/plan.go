@@ -47,6 +47,8 @@ type input struct {
 	// asked reports whether a client has asked for a name.
 	asked func(name string) bool
 	lead  func(leaf *x509.Certificate) time.Duration
+	// wildcards says that the resolver has a challenge by which wildcards can be validated.
+	wildcards bool
 }
 
 // planner makes a plan.
@@ -57,15 +59,15 @@ type planner struct {
 	exact    map[string][]*issuedCertificate // by name, also wildcards
 	wanted   map[string]bool
 	ordering map[string]bool
-	// failing are the wildcards among those that are being ordered whose order has failed.
+	// failing are the wildcards among those that are being ordered that are not expected to be issued.
 	failing map[string]bool
 }
 
 // plan decides which orders are needed. A name is ordered once: not if a certificate of another source covers it, if a
-// certificate that is not due does, or if another order has it; but names below a wildcard whose order has failed are
-// ordered by themselves, since the wildcard may need a challenge that cannot succeed. The certificate whose names are
-// exactly those of a need is renewed, and so is any other in use whose names are all still needed. The plan depends
-// only on its input, so that all replicas make the same one.
+// certificate that is not due does, or if another order has it; but names below a wildcard that is not expected to be
+// issued are ordered by themselves. The certificate whose names are exactly those of a need is renewed, and so is any
+// other in use whose names are all still needed. The plan depends only on its input, so that all replicas make the same
+// one.
 func plan(in input) planned {
 	p := &planner{
 		input: in, out: planned{inUse: map[string]*issuedCertificate{}},
@@ -128,7 +130,7 @@ func (p *planner) add(n need) {
 	}
 	id := storage.CertificateID(missing)
 	for _, name := range missing {
-		p.ordering[name], p.failing[name] = true, p.schedules[id].Failures > 0
+		p.ordering[name], p.failing[name] = true, p.fails(id)
 	}
 	if c := p.byID[id]; c != nil {
 		p.out.inUse[id] = c
@@ -137,11 +139,24 @@ func (p *planner) add(n need) {
 	p.out.jobs = append(p.out.jobs, p.job(id, missing, nil))
 }
 
+// hopeless is the number of failures after which names below a wildcard do not wait for it any more.
+const hopeless = 5
+
+// fails reports whether an order for wildcards is not expected to succeed: it has failed, and without a challenge for
+// wildcards, or often.
+func (p *planner) fails(id string) bool {
+	failures := p.schedules[id].Failures
+	return failures >= hopeless || failures > 0 && !p.wildcards
+}
+
 // covering returns the certificate that covers a name and ends last, of those that will stay valid.
 func (p *planner) covering(name string) *issuedCertificate {
 	var best *issuedCertificate
 	for _, key := range []string{name, wildcardOf(name)} {
 		for _, c := range p.exact[key] {
+			if key != name && p.now.After(c.leaf.NotAfter) && p.fails(c.id) {
+				continue
+			}
 			if key != "" && p.goesOn(c) && (best == nil || c.leaf.NotAfter.After(best.leaf.NotAfter)) {
 				best = c
 			}

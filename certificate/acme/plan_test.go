@@ -100,13 +100,35 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Names below a wildcard whose order has failed do not wait for it.
+// Names below a wildcard wait for it while it may be issued, and not when that is not to be expected.
 func TestPlanBelowAWildcardThatFails(t *testing.T) {
-	in := planInput([][]string{{"a.x.com"}, {"*.x.com"}})
-	in.schedules[storage.CertificateID([]string{"*.x.com"})] = schedule{Failures: 1}
-	want := [][]string{{"*.x.com"}, {"a.x.com"}}
-	if got := plan(in).due(); !slices.EqualFunc(got, want, slices.Equal) {
-		t.Errorf("orders %q, want %q", got, want)
+	alone, both := [][]string{{"*.x.com"}}, [][]string{{"*.x.com"}, {"a.x.com"}}
+	for _, test := range []struct {
+		name      string
+		wildcards bool
+		failures  int
+		has       []*issuedCertificate
+		want      [][]string
+	}{
+		{"new", false, 0, nil, alone},
+		{"without a challenge for it", false, 1, nil, both},
+		{"failed once", true, 1, nil, alone},
+		{"failed often", true, hopeless, nil, both},
+		{"failed often and valid", true, hopeless, []*issuedCertificate{stored(0.1, "*.x.com")}, alone},
+		{
+			"failed often and ended", true, hopeless,
+			[]*issuedCertificate{stored(-1, "*.x.com")},
+			[][]string{{"a.x.com"}, {"*.x.com"}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			in := planInput([][]string{{"a.x.com"}, {"*.x.com"}}, test.has...)
+			in.wildcards = test.wildcards
+			in.schedules[storage.CertificateID([]string{"*.x.com"})] = schedule{Failures: test.failures}
+			if got := plan(in).due(); !slices.EqualFunc(got, test.want, slices.Equal) {
+				t.Errorf("orders %q, want %q", got, test.want)
+			}
+		})
 	}
 }
 

@@ -235,7 +235,7 @@ func (r *resolver) input(now time.Time) input {
 	w, asked := r.wanted, maps.Clone(r.asked)
 	r.mutex.Unlock()
 	in := input{
-		now: now, needs: w.needs, covered: w.covered,
+		now: now, needs: w.needs, covered: w.covered, wildcards: r.solvers[acme.ChallengeTypeDNS01] != nil,
 		asked: func(name string) bool { _, ok := asked[name]; return ok },
 		lead: func(leaf *x509.Certificate) time.Duration {
 			return renewalLead(leaf, time.Duration(r.config.CertificatesDuration)*time.Hour)

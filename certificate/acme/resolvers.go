@@ -214,8 +214,7 @@ func (s *sharedStorage) follow(ctx context.Context, refreshed *[]chan struct{}) 
 	}
 }
 
-// refresh reads the storage anew, so that a new leader knows everything that the last one has written. The watch does
-// that, since what it delivers is in order.
+// refresh has the watch begin anew, so that a new leader knows what the last one has written.
 func (s *sharedStorage) refresh(ctx context.Context) {
 	done := make(chan struct{})
 	select {

@@ -51,11 +51,18 @@ func (m *Resolvers) find(ctx context.Context, id string) (*presented, bool) {
 		}
 	}
 	kind, _, _ := strings.Cut(id, "/")
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	results := make(chan *presented, len(m.resolvers))
+	candidates := 0
 	for _, r := range m.resolvers {
-		if r.solvers[kind] == nil {
-			continue
+		if r.solvers[kind] != nil {
+			candidates++
+			go func() { results <- r.challenge(ctx, id) }()
 		}
-		if found, ok := r.challenge(ctx, id); ok {
+	}
+	for range candidates {
+		if found := <-results; found != nil {
 			return found, true
 		}
 	}

@@ -40,6 +40,8 @@ type answer struct {
 	// detail says why the certificate is not good.
 	detail string
 	err    error
+	// local says that no responder was reached because of the certificate.
+	local bool
 }
 
 // result returns the label of the metrics.
@@ -64,11 +66,14 @@ func (s *Stapler) query(ctx context.Context, t *task, pairs []*certificate.Pair)
 		}
 	}
 	if issuer == nil {
-		return answer{err: errors.New("certFile has no certificate of the issuer, which is needed to ask for a response")}
+		return answer{
+			local: true,
+			err:   errors.New("certFile has no certificate of the issuer, which is needed to ask for a response"),
+		}
 	}
 	request, err := ocsp.CreateRequest(t.leaf, issuer, nil)
 	if err != nil {
-		return answer{err: fmt.Errorf("request: %w", err)}
+		return answer{local: true, err: fmt.Errorf("request: %w", err)}
 	}
 	var failed []error
 	for _, responder := range t.urls {

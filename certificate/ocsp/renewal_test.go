@@ -100,7 +100,11 @@ func TestRenewal(t *testing.T) {
 		if status := f.status(); status.State != "failing" || !status.Stapled || len(f.Verdicts()) > 0 {
 			t.Errorf("half of the life is left: %+v, verdicts %v", status, f.Verdicts())
 		}
+		drain(f.Changed())
 		pass(3 * time.Hour)
+		if !drain(f.Changed()) {
+			t.Error("the verdict before the end is not signalled")
+		}
 		if v := f.Verdicts(); len(v) != 1 || !strings.Contains(v[0].Reason, "ends on 2000-01-01 12:00:00, and has not been") {
 			t.Errorf("an eighth of the life is left: %v", v)
 		}
@@ -113,12 +117,57 @@ func TestRenewal(t *testing.T) {
 			t.Errorf("after the end: %v", v)
 		}
 		asked := responder.total()
-		if asked < 8 || asked > 13 {
+		if asked < 8 || asked > 15 {
 			t.Errorf("%d requests", asked)
 		}
 		responder.become(lasting(a, 8*time.Hour))
 		if pass(75 * time.Minute); f.staple() == nil || len(f.Verdicts()) > 0 || f.status().Failures != 0 {
 			t.Errorf("after the responder is back: %+v", f.status())
+		}
+	})
+}
+
+// drain reports whether a channel has held a value.
+func drain(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
+}
+
+// unknown is a responder that does not know certificates, and says so for a week.
+func unknown(a *authority) answers {
+	return func(request *wire.Request) []byte {
+		return a.response(request, wire.Response{
+			ThisUpdate: time.Now(), NextUpdate: time.Now().Add(7 * 24 * time.Hour), Status: wire.Unknown,
+		})
+	}
+}
+
+// A responder that does not know a new certificate yet is asked again soon. One that forgets a certificate does not
+// take away a response that is still valid.
+func TestResponderThatDoesNotKnowACertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority(t)
+		responder := &changing{answer: unknown(a)}
+		f := begin(t, ocsp.Options{Transport: network{"ocsp.test": responder}}, a.entry(7, nil, url))
+		defer f.stop()
+		pass(time.Second)
+		if state := f.status().State; state != "unknown" || f.staple() != nil {
+			t.Errorf("state %s", state)
+		}
+		responder.become(lasting(a, 8*time.Hour))
+		pass(time.Minute)
+		first := f.staple()
+		if first == nil {
+			t.Errorf("a minute after the responder knows it: %+v", f.status())
+		}
+		responder.become(unknown(a))
+		pass(5 * time.Hour)
+		if status := f.status(); !bytes.Equal(f.staple(), first) || !strings.Contains(status.Error, "any more") {
+			t.Errorf("the response is gone: %+v", status)
 		}
 	})
 }

@@ -247,13 +247,22 @@ func (s *Stapler) start(ctx context.Context, asking *sync.WaitGroup) time.Time {
 // expire removes a response that has ended.
 func (s *Stapler) expire(known *task, now time.Time) {
 	if known.status != statusGood || now.Before(known.until) || known.expired {
+		s.judge(known, now)
 		return
 	}
 	known.expired = true
 	known.staple(now)
 	s.logger.Warn("an OCSP response has ended, and is not stapled any more", append(known.fields(), "ended", known.until,
 		"error", known.problem)...)
-	signal(s.changed)
+	s.judge(known, now)
+}
+
+// judge signals a change of the verdict on a certificate.
+func (s *Stapler) judge(t *task, now time.Time) {
+	if reason := t.reason(now); reason != t.reported {
+		t.reported = reason
+		signal(s.changed)
+	}
 }
 
 // finish takes the end of an attempt.
@@ -266,7 +275,7 @@ func (s *Stapler) finish(ctx context.Context, t *task, host *responder, answered
 	if ctx.Err() != nil {
 		return // The attempt was cut off.
 	}
-	host.failing = answered.err != nil
+	host.failing = answered.err != nil && !answered.local
 	if s.metrics != nil {
 		s.metrics.Answered(answered.result())
 	}
@@ -274,9 +283,13 @@ func (s *Stapler) finish(ctx context.Context, t *task, host *responder, answered
 		return
 	}
 	now := time.Now()
-	before, reasonBefore := t.state(now), t.reason(now)
-	if answered.err == nil && answered.thisUpdate.Before(t.thisUpdate) {
+	before := t.state(now)
+	switch {
+	case answered.err != nil:
+	case answered.thisUpdate.Before(t.thisUpdate):
 		answered.err = fmt.Errorf("the response of %s is older than the one before", answered.responder)
+	case answered.status == statusUnknown && t.stapled(now):
+		answered.err = fmt.Errorf("%s does not know the certificate any more", answered.responder)
 	}
 	if answered.err != nil {
 		t.fail(now, answered.err)
@@ -285,9 +298,7 @@ func (s *Stapler) finish(ctx context.Context, t *task, host *responder, answered
 	}
 	t.staple(now)
 	s.report(t, now, before)
-	if t.reason(now) != reasonBefore {
-		signal(s.changed)
-	}
+	s.judge(t, now)
 	heap.Push(&s.waiting, t)
 }
 

@@ -70,6 +70,10 @@ type task struct {
 	failures int
 	since    time.Time
 	problem  string
+	// unknowns counts the responses in a row that do not know the certificate.
+	unknowns int
+	// reported is the reason of the last verdict.
+	reported string
 }
 
 // pause returns how long to wait after a number of failures, between three and five quarters of a step. The longest one
@@ -90,12 +94,16 @@ func (t *task) fail(now time.Time, err error) {
 	t.failures++
 	t.problem = err.Error()
 	t.due = now.Add(pause(t.failures))
-	if t.until.After(now) && t.until.Before(t.due) {
-		t.due = t.until // The end is noticed in time.
+	late := t.until.Add(-t.until.Sub(t.thisUpdate) / lateLife)
+	for _, at := range []time.Time{late, t.until} {
+		if at.After(now) && at.Before(t.due) {
+			t.due = at // What is said from then on is said in time.
+		}
 	}
 }
 
-// succeed takes a response. It is renewed at the half-way point of its life, or, past that, of what is left.
+// succeed takes a response. It is renewed at the half-way point of its life, or, past that, of what is left; one that
+// does not know the certificate, which may have been issued just now, is renewed soon.
 func (t *task) succeed(now time.Time, answered answer) {
 	t.status, t.response, t.responder = answered.status, answered.response, answered.responder
 	t.thisUpdate, t.nextUpdate, t.until = answered.thisUpdate, answered.nextUpdate, answered.until
@@ -107,6 +115,14 @@ func (t *task) succeed(now time.Time, answered answer) {
 	}
 	if soonest := now.Add(shortestRenewal); t.due.Before(soonest) {
 		t.due = soonest
+	}
+	if t.status != statusUnknown {
+		t.unknowns = 0
+		return
+	}
+	t.unknowns++
+	if soon := now.Add(pause(t.unknowns)); soon.Before(t.due) {
+		t.due = soon
 	}
 }
 

@@ -36,6 +36,10 @@ type Options struct {
 	Logger  telemetry.Logger
 	// LongestPause bounds the time between two attempts to reach the Workload API. 0 means 5 s.
 	LongestPause time.Duration
+	// DeniedGrace is how long an SVID is used after the Workload API has said that there is none for Sluice any more
+	// (PermissionDenied; SPIFFE Workload API, section 5.2.1). An agent that has just started may say that for a moment.
+	// 0 means 30 s.
+	DeniedGrace time.Duration
 }
 
 // Source holds what the Workload API has delivered. It is safe for concurrent use.
@@ -47,8 +51,8 @@ type Source struct {
 	changed chan struct{}
 	first   chan struct{}
 	opened  sync.Once
-	// expiry fires when the SVID expires. Only the goroutine of Run uses it.
-	expiry *time.Timer
+	// expiry fires when the SVID expires, denied when it is dropped. Only the goroutine of Run uses them.
+	expiry, denied *time.Timer
 }
 
 // material is one delivery, and never changes.
@@ -66,6 +70,9 @@ func New(options Options) (*Source, error) {
 	}
 	if options.LongestPause <= 0 {
 		options.LongestPause = 5 * time.Second
+	}
+	if options.DeniedGrace <= 0 {
+		options.DeniedGrace = 30 * time.Second
 	}
 	return &Source{options: options, changed: make(chan struct{}, 1), first: make(chan struct{})}, nil
 }

@@ -72,7 +72,9 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	api := spiffetest.NewAPI(t, filepath.Join(t.TempDir(), "api.sock"))
 	logs := &lines{}
-	source, err := spiffe.New(spiffe.Options{Address: api.Address(), Logger: logs, LongestPause: 20 * time.Millisecond})
+	source, err := spiffe.New(spiffe.Options{
+		Address: api.Address(), Logger: logs, LongestPause: 20 * time.Millisecond, DeniedGrace: 20 * time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,6 +261,18 @@ func TestAwayAtStart(t *testing.T) {
 	}
 }
 
+// An SVID that the API takes back is dropped after the grace time, and not if there is another one before.
+func TestDenied(t *testing.T) {
+	b := newReady(t)
+	b.api.Refuse()
+	b.until(func() bool { return b.Ready() != nil })
+	if logged := b.logs.with("has no X.509-SVID for Sluice any more"); len(logged) != 1 {
+		t.Errorf("logged %q", logged)
+	}
+	b.deliver("/again")
+	b.until(func() bool { return b.Ready() == nil })
+}
+
 func TestRotation(t *testing.T) {
 	b := newReady(t)
 	server := b.own.Issue("/shop", time.Now().Add(time.Hour))
@@ -288,32 +302,50 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// signalled waits for a signal that Ready may have changed.
+func (b *bench) signalled(after string) {
+	b.t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-b.Changed():
+	case <-timer.C:
+		b.t.Fatalf("no signal after %s", after)
+	}
+}
+
 // What is malformed changes nothing, and the stream goes on.
 func TestMalformed(t *testing.T) {
 	b := newReady(t)
 	good := spiffetest.Delivery(t, b.own.Issue("/proxy", time.Now().Add(time.Hour)), []*spiffetest.Authority{b.own})
 	server := b.own.Issue("/shop", time.Now().Add(time.Hour))
-	for name, spoil := range map[string]func(*workload.X509SVID){
-		"certificate": func(s *workload.X509SVID) { s.X509Svid = []byte("x") },
-		"key":         func(s *workload.X509SVID) { s.X509SvidKey = []byte("x") },
-		"no key":      func(s *workload.X509SVID) { s.X509SvidKey = nil },
-		"bundle":      func(s *workload.X509SVID) { s.Bundle = s.Bundle[:10] },
-		"authority":   func(s *workload.X509SVID) { s.X509Svid = s.Bundle },
+	// Each has another error than the one before, so that the change is signalled.
+	for _, test := range []struct {
+		name  string
+		spoil func(*workload.X509SVID)
+	}{
+		{"certificate", func(s *workload.X509SVID) { s.X509Svid = []byte("x") }},
+		{"empty", nil},
+		{"key", func(s *workload.X509SVID) { s.X509SvidKey = []byte("x") }},
+		{"bundle", func(s *workload.X509SVID) { s.Bundle = s.Bundle[:10] }},
+		{"no key", func(s *workload.X509SVID) { s.X509SvidKey = nil }},
+		{"authority", func(s *workload.X509SVID) { s.X509Svid = s.Bundle }},
 	} {
-		spoiled := &workload.X509SVIDResponse{Svids: []*workload.X509SVID{{
-			SpiffeId: good.Svids[0].SpiffeId, X509Svid: good.Svids[0].X509Svid, X509SvidKey: good.Svids[0].X509SvidKey,
-			Bundle: good.Svids[0].Bundle,
-		}}}
-		spoil(spoiled.Svids[0])
-		for what, response := range map[string]*workload.X509SVIDResponse{name: spoiled, "empty": {}} {
-			b.api.Deliver(response)
-			<-b.Changed()
-			if saw, err := b.connect(server, dynamic.Spiffe{}); err != nil || saw != "spiffe://own.test/proxy" {
-				t.Errorf("%s: the server sees %q, the client gets %v", what, saw, err)
-			}
+		spoiled := &workload.X509SVIDResponse{}
+		if test.spoil != nil {
+			spoiled.Svids = []*workload.X509SVID{{
+				SpiffeId: good.Svids[0].SpiffeId, X509Svid: good.Svids[0].X509Svid, X509SvidKey: good.Svids[0].X509SvidKey,
+				Bundle: good.Svids[0].Bundle,
+			}}
+			test.spoil(spoiled.Svids[0])
+		}
+		b.api.Deliver(spoiled)
+		b.signalled(test.name)
+		if saw, err := b.connect(server, dynamic.Spiffe{}); err != nil || saw != "spiffe://own.test/proxy" {
+			t.Errorf("%s: the server sees %q, the client gets %v", test.name, saw, err)
 		}
 	}
-	if logged := b.logs.with("error:"); len(logged) != 1 || !strings.Contains(logged[0], "until it expires") {
+	if logged := b.logs.with("until it expires"); len(logged) != 1 {
 		t.Errorf("logged %q", logged)
 	}
 	b.deliver("/renamed")

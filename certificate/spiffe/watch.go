@@ -8,6 +8,8 @@ import (
 	"github.com/spiffe/go-spiffe/v2/workloadapi"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 const (
@@ -34,6 +36,7 @@ func (s *Source) Run(ctx context.Context) {
 		if s.expiry != nil {
 			s.expiry.Stop()
 		}
+		s.allow()
 	}()
 	for ctx.Err() == nil {
 		// The client retries by itself, except after codes that it takes for final.
@@ -88,6 +91,7 @@ func (s *Source) deliver(delivered *workloadapi.X509Context) {
 		return
 	}
 	s.failure.Store(nil)
+	s.allow()
 	last := s.current.Swap(next)
 	switch {
 	case last == nil || !bytes.Equal(last.certificate.Certificate[0], next.certificate.Certificate[0]):
@@ -113,6 +117,9 @@ func (s *Source) deliver(delivered *workloadapi.X509Context) {
 // failed notes why nothing is delivered. A failure that goes on is logged again after repeatFailure, and another one
 // after otherFailure.
 func (s *Source) failed(err error) {
+	if status.Code(err) == codes.PermissionDenied {
+		s.deny()
+	}
 	next, last := &failure{text: err.Error(), logged: time.Now()}, s.failure.Load()
 	if last != nil && last.text == next.text && time.Since(last.logged) < repeatFailure {
 		return
@@ -130,6 +137,27 @@ func (s *Source) failed(err error) {
 	} else {
 		s.options.Logger.Error("SPIFFE: the Workload API fails; the last X.509-SVID is used until it expires",
 			"address", s.options.Address, "error", err)
+	}
+}
+
+// deny has the SVID dropped after DeniedGrace.
+func (s *Source) deny() {
+	if s.denied != nil || s.current.Load() == nil {
+		return
+	}
+	s.denied = time.AfterFunc(s.options.DeniedGrace, func() {
+		s.current.Store(nil)
+		s.options.Logger.Error("SPIFFE: the Workload API has no X.509-SVID for Sluice any more; transports with spiffe make "+
+			"no connection", "address", s.options.Address)
+		s.notify()
+	})
+}
+
+// allow ends what deny has begun.
+func (s *Source) allow() {
+	if s.denied != nil {
+		s.denied.Stop()
+		s.denied = nil
 	}
 }
 

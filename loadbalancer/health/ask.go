@@ -23,6 +23,16 @@ const (
 type answer struct {
 	up     bool
 	reason string
+	// inconclusive says that the target was not reached for a reason that is not its own.
+	inconclusive bool
+}
+
+// inconclusive is an error that says nothing about the target, such as that Sluice has no certificate to present.
+type inconclusive interface {
+	error
+
+	// Inconclusive reports whether that is so.
+	Inconclusive() bool
 }
 
 // run performs one check with a client of its own.
@@ -103,6 +113,9 @@ func (c *Check) request(ctx context.Context, method string, where *location, pat
 
 // failure returns the answer for a check without response.
 func (c *Check) failure(ctx context.Context, err error) answer {
+	if own, ok := errors.AsType[inconclusive](err); ok && own.Inconclusive() {
+		return answer{reason: clause(err), inconclusive: true}
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		return answer{reason: "no answer within " + c.timeout.String()}
 	}

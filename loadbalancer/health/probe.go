@@ -133,8 +133,18 @@ func (p *Probe) rest(took time.Duration) {
 		interval = p.check.unhealthy
 	}
 	interval = spread(interval, p.check.jitter)
+	p.wait(interval - took%interval)
+}
+
+// inconclusiveInterval is the longest time until a check is repeated that was not made.
+const inconclusiveInterval = time.Second
+
+// retry schedules the repetition of a check that was not made.
+func (p *Probe) retry() { p.wait(min(inconclusiveInterval, p.check.interval)) }
+
+// wait schedules the next check.
+func (p *Probe) wait(wait time.Duration) {
 	p.state = resting
-	wait := interval - took%interval
 	if p.timer == nil {
 		p.timer = time.AfterFunc(wait, p.due)
 		return

@@ -101,6 +101,10 @@ func (p *Prober) run(probe *Probe) {
 		return
 	}
 	probe.cancel = nil
+	if answer.inconclusive {
+		probe.retry()
+		return
+	}
 	if probe.weigh(answer.up) {
 		result := Result{Up: probe.up, Reason: answer.reason, At: time.Now()}
 		p.mutex.Unlock()

@@ -1,7 +1,9 @@
 package health_test
 
 import (
+	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -186,4 +188,44 @@ func first(t *testing.T, target health.Target, check health.Check) health.Result
 
 func addressOf(listener net.Listener) netip.AddrPort {
 	return netip.MustParseAddrPort(listener.Addr().String())
+}
+
+// lateIdentity is Sluice's identity, which is missing for a time.
+type lateIdentity struct{ missing atomic.Bool }
+
+var errNoIdentity = errors.New("no X.509-SVID yet")
+
+// Authenticate accepts every server.
+func (*lateIdentity) Authenticate(settings *tls.Config, _ *dynamic.Spiffe) error {
+	settings.InsecureSkipVerify = true
+	return nil
+}
+
+// Ready fails while the identity is missing.
+func (i *lateIdentity) Ready() error {
+	if i.missing.Swap(false) { // The first check alone finds none.
+		return errNoIdentity
+	}
+	return nil
+}
+
+// TestMissingIdentityIsNoFailure demands that a check without an identity says nothing of the server, and is repeated
+// soon.
+func TestMissingIdentityIsNoFailure(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	start(s, "https")
+	defer s.Close()
+	identity := &lateIdentity{}
+	identity.missing.Store(true)
+	var config dynamic.ServersTransport
+	config.SetDefaults()
+	config.Spiffe = &dynamic.Spiffe{}
+	made, err := forward.NewTransport("test", &config, identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := health.Target{Scheme: "https", Address: addressOf(s.Listener), Host: "example.com", Connect: transport{made}}
+	if got := first(t, target, check(t, nil)); !got.Up || identity.missing.Load() {
+		t.Errorf("got %v", got)
+	}
 }

@@ -2,6 +2,7 @@ package crd
 
 import (
 	"encoding/pem"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -39,8 +40,8 @@ const keyRevocations = "ca.crl"
 // revocations returns the CRLs of a Secret with an authority as PEM; empty without any. Whether they can be used is
 // found out where the options are compiled.
 func (r *reading) revocations(secret string) string {
-	text := r.t.objects.Secret(r.namespace, secret).Data[keyRevocations]
-	if len(text) == 0 || document.IsPEM(string(text)) {
+	text, present := r.t.objects.Secret(r.namespace, secret).Data[keyRevocations]
+	if !present || document.IsPEM(string(text)) {
 		return string(text)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: text}))
@@ -49,8 +50,8 @@ func (r *reading) revocations(secret string) string {
 // verifies reports whether options with authorities verify client certificates. With others, the CRL in the Secret has
 // no effect.
 func verifies(clientAuthType string) bool {
-	return clientAuthType == "" || clientAuthType == "VerifyClientCertIfGiven" ||
-		clientAuthType == "RequireAndVerifyClientCert"
+	return clientAuthType == "" || strings.EqualFold(clientAuthType, "VerifyClientCertIfGiven") ||
+		strings.EqualFold(clientAuthType, "RequireAndVerifyClientCert")
 }
 
 // tlsStore translates a TLSStore. Of one that is not named default nothing is read, since nothing of it is used; it is
