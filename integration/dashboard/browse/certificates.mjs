@@ -15,7 +15,7 @@ export async function obtains({ open, check, eventually, require, environment })
   check(/^unused unused\.example\.com le unused in 23 h – – – none$/.test(unused), `the unused certificate is ${unused}`);
   check(!others.length, `there are others: ${others}`);
   const resolvers = (await page.locator('section[aria-label="Resolvers"] li').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
-  check(/^resolver broken It cannot be used: storage: .*acme\.json: not JSON/i.test(resolvers[0]) && /^resolver le 3 certificates, 1 failing$/i.test(resolvers[1]), `the resolvers are ${resolvers.join(' | ')}`);
+  check(/^resolver broken It cannot be used: storage: .*acme\.json is damaged: it is not JSON/i.test(resolvers[0]) && /^resolver le 3 certificates, 1 failing$/i.test(resolvers[1]), `the resolvers are ${resolvers.join(' | ')}`);
   await eventually('the loaded certificates', async () => (await page.locator('main h2', { hasText: 'Loaded certificates' }).count()) === 1 && /shop\.example\.com/.test(await page.locator('main .table').last().innerText()));
 
   await page.locator('.choices button', { hasText: 'Valid' }).click();
