@@ -1,30 +1,20 @@
 package rule
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/sluiceproxy/sluice/router/rule/expression"
+)
 
 // both returns the key that holds where both keys hold, or false when they exclude each other.
 func (k Key) both(other Key) (Key, bool) {
-	hostKind, host, possible := bothHosts(k, other)
+	host, possible := expression.HostKey{Kind: k.HostKind, Host: k.Host}.Both(
+		expression.HostKey{Kind: other.HostKind, Host: other.Host})
 	if !possible {
 		return Key{}, false
 	}
 	pathKind, path, possible := bothPaths(k, other)
-	return Key{HostKind: hostKind, Host: host, PathKind: pathKind, Path: path}, possible
-}
-
-func bothHosts(a, b Key) (HostKind, string, bool) {
-	switch {
-	case a.HostKind == AnyHost:
-		return b.HostKind, b.Host, true
-	case b.HostKind == AnyHost:
-		return a.HostKind, a.Host, true
-	case a.HostKind == b.HostKind:
-		return a.HostKind, a.Host, a.Host == b.Host
-	case a.HostKind == ExactHost:
-		return ExactHost, a.Host, WildcardKey(a.Host) == b.Host
-	default:
-		return ExactHost, b.Host, WildcardKey(b.Host) == a.Host
-	}
+	return Key{HostKind: host.Kind, Host: host.Host, PathKind: pathKind, Path: path}, possible
 }
 
 func bothPaths(a, b Key) (PathKind, string, bool) {

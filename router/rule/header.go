@@ -6,15 +6,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/router/rule/expression"
 )
 
 // headerEqual is Header: one of the values is equal.
 type headerEqual struct{ header, value string }
 
-func (m *headerEqual) match(r *Request) bool { return slices.Contains(r.Header[m.header], m.value) }
-func (m *headerEqual) name() string          { return "Header" }
-func (m *headerEqual) args() []string        { return []string{m.header, m.value} }
-func (m *headerEqual) saw(r *Request) string { return sawHeader(r, m.header) }
+func (m *headerEqual) Match(r *Request) bool { return slices.Contains(r.Header[m.header], m.value) }
+func (m *headerEqual) Name() string          { return "Header" }
+func (m *headerEqual) Args() []string        { return []string{m.header, m.value} }
+func (m *headerEqual) Saw(r *Request) string { return sawHeader(r, m.header) }
 
 // headerRegexp is HeaderRegexp: one of the values matches somewhere.
 type headerRegexp struct {
@@ -22,7 +24,7 @@ type headerRegexp struct {
 	re              *regexp.Regexp
 }
 
-func (m *headerRegexp) match(r *Request) bool {
+func (m *headerRegexp) Match(r *Request) bool {
 	for _, value := range r.Header[m.header] {
 		if m.re.MatchString(value) {
 			return true
@@ -30,9 +32,9 @@ func (m *headerRegexp) match(r *Request) bool {
 	}
 	return false
 }
-func (m *headerRegexp) name() string          { return "HeaderRegexp" }
-func (m *headerRegexp) args() []string        { return []string{m.header, m.pattern} }
-func (m *headerRegexp) saw(r *Request) string { return sawHeader(r, m.header) }
+func (m *headerRegexp) Name() string          { return "HeaderRegexp" }
+func (m *headerRegexp) Args() []string        { return []string{m.header, m.pattern} }
+func (m *headerRegexp) Saw(r *Request) string { return sawHeader(r, m.header) }
 
 func sawHeader(r *Request, header string) string {
 	if header == "Host" {
@@ -49,7 +51,7 @@ func sawValues(values []string) string {
 	const most = 4
 	quoted := make([]string, 0, most+1)
 	for _, value := range values[:min(len(values), most)] {
-		quoted = append(quoted, strconv.Quote(clip(value)))
+		quoted = append(quoted, strconv.Quote(expression.Clip(value)))
 	}
 	if len(values) > most {
 		quoted = append(quoted, strconv.Itoa(len(values)-most)+" more")
@@ -70,7 +72,7 @@ func newHeaderRegexp(args []string, b *budget) (node, *fault) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	re, wrong := b.compile(1, args[1])
+	re, wrong := b.Compile(1, args[1])
 	if wrong != nil {
 		return nil, wrong
 	}
@@ -79,7 +81,7 @@ func newHeaderRegexp(args []string, b *budget) (node, *fault) {
 
 func headerName(written string) (string, *fault) {
 	if !isToken(written) {
-		return "", faultf(0, "%q is not a header name", clip(written))
+		return "", expression.Faultf(0, "%q is not a header name", expression.Clip(written))
 	}
 	return http.CanonicalHeaderKey(written), nil
 }

@@ -5,33 +5,35 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/router/rule/expression"
 )
 
 // hostExact is Host with a name or an address.
 type hostExact struct{ host string }
 
-func (m *hostExact) match(r *Request) bool { return r.Host == m.host }
-func (m *hostExact) name() string          { return "Host" }
-func (m *hostExact) args() []string        { return []string{m.host} }
-func (m *hostExact) saw(r *Request) string { return sawHost(r) }
+func (m *hostExact) Match(r *Request) bool { return r.Host == m.host }
+func (m *hostExact) Name() string          { return "Host" }
+func (m *hostExact) Args() []string        { return []string{m.host} }
+func (m *hostExact) Saw(r *Request) string { return sawHost(r) }
 func (m *hostExact) key() Key              { return Key{HostKind: ExactHost, Host: m.host} }
 
 // hostWildcard is Host with "*." in front of a domain: exactly one label more than the domain.
 type hostWildcard struct{ domain string }
 
-func (m *hostWildcard) match(r *Request) bool { return WildcardKey(r.Host) == m.domain }
-func (m *hostWildcard) name() string          { return "Host" }
-func (m *hostWildcard) args() []string        { return []string{"*." + m.domain} }
-func (m *hostWildcard) saw(r *Request) string { return sawHost(r) }
+func (m *hostWildcard) Match(r *Request) bool { return expression.WildcardKey(r.Host) == m.domain }
+func (m *hostWildcard) Name() string          { return "Host" }
+func (m *hostWildcard) Args() []string        { return []string{"*." + m.domain} }
+func (m *hostWildcard) Saw(r *Request) string { return sawHost(r) }
 func (m *hostWildcard) key() Key              { return Key{HostKind: WildcardHost, Host: m.domain} }
 
 // hostAny is Host with "*", which every request satisfies, even one without a host.
 type hostAny struct{}
 
-func (hostAny) match(*Request) bool   { return true }
-func (hostAny) name() string          { return "Host" }
-func (hostAny) args() []string        { return []string{"*"} }
-func (hostAny) saw(r *Request) string { return sawHost(r) }
+func (hostAny) Match(*Request) bool   { return true }
+func (hostAny) Name() string          { return "Host" }
+func (hostAny) Args() []string        { return []string{"*"} }
+func (hostAny) Saw(r *Request) string { return sawHost(r) }
 
 // hostRegexp is HostRegexp, which is not anchored. The host is in lower case, so an upper-case letter in the expression
 // matches nothing.
@@ -40,12 +42,12 @@ type hostRegexp struct {
 	re      *regexp.Regexp
 }
 
-func (m *hostRegexp) match(r *Request) bool { return m.re.MatchString(r.Host) }
-func (m *hostRegexp) name() string          { return "HostRegexp" }
-func (m *hostRegexp) args() []string        { return []string{m.pattern} }
-func (m *hostRegexp) saw(r *Request) string { return sawHost(r) }
+func (m *hostRegexp) Match(r *Request) bool { return m.re.MatchString(r.Host) }
+func (m *hostRegexp) Name() string          { return "HostRegexp" }
+func (m *hostRegexp) Args() []string        { return []string{m.pattern} }
+func (m *hostRegexp) Saw(r *Request) string { return sawHost(r) }
 
-func sawHost(r *Request) string { return "the host is " + strconv.Quote(clip(r.Host)) }
+func sawHost(r *Request) string { return "the host is " + strconv.Quote(expression.Clip(r.Host)) }
 
 func newHost(args []string, _ *budget) (node, *fault) {
 	written := args[0]
@@ -53,8 +55,8 @@ func newHost(args []string, _ *budget) (node, *fault) {
 		return hostAny{}, nil
 	}
 	host := strings.ToLower(written)
-	if at := nonASCII(written); at >= 0 {
-		return nil, faultf(0, "%q has characters outside ASCII, write the punycode form (xn--...)", clip(written))
+	if wrong := expression.CheckASCII(written); wrong != nil {
+		return nil, wrong
 	}
 	if ip, err := netip.ParseAddr(unbracketed(host)); err == nil {
 		return &hostExact{host: ip.String()}, nil
@@ -73,51 +75,41 @@ func newHost(args []string, _ *budget) (node, *fault) {
 // checkDomain refuses what no canonical host can be equal to.
 func checkDomain(domain, written string) *fault {
 	if name := templateIn(domain); name != "" {
-		return faultf(0, "{%s} is a template of the v2 language; v3 has HostRegexp", clip(name))
+		return expression.Faultf(0, "{%s} is a template of the v2 language; v3 has HostRegexp", expression.Clip(name))
 	}
 	for i := range len(domain) {
 		if c := domain[i]; c <= ' ' || c == 0x7f || strings.IndexByte("/\\@?#{}()<>\"'`%^|,;", c) >= 0 {
-			return faultf(0, "%q is not a host name: %q is not allowed", clip(written), string(rune(c)))
+			return expression.Faultf(0, "%q is not a host name: %q is not allowed", expression.Clip(written), string(rune(c)))
 		}
 	}
 	switch {
 	case domain == "":
-		return faultf(0, "%q names no host", written)
+		return expression.Faultf(0, "%q names no host", written)
 	case strings.Contains(domain, ":"):
-		return faultf(0, "%q has a port; a host is matched without its port", clip(written))
+		return expression.Faultf(0, "%q has a port; a host is matched without its port", expression.Clip(written))
 	case strings.ContainsAny(domain, "[]"):
-		return faultf(0, "%q is not a host name: only an IPv6 address stands in brackets", clip(written))
+		return expression.Faultf(0, "%q is not a host name: only an IPv6 address stands in brackets", expression.Clip(written))
 	case strings.Contains(domain, "*"):
-		return faultf(0, "%q: a wildcard stands for the whole first label, as in *.example.com", clip(written))
+		return expression.Faultf(0, "%q: a wildcard stands for the whole first label, as in *.example.com", expression.Clip(written))
 	case strings.Contains("."+domain+".", ".."):
-		return faultf(0, "%q has an empty label", clip(written))
+		return expression.Faultf(0, "%q has an empty label", expression.Clip(written))
 	}
 	return nil
 }
 
 func newHostRegexp(args []string, b *budget) (node, *fault) {
 	pattern := args[0]
-	if nonASCII(pattern) >= 0 {
-		return nil, faultf(0, "%q has characters outside ASCII, write the punycode form (xn--...)", clip(pattern))
+	if wrong := expression.CheckASCII(pattern); wrong != nil {
+		return nil, wrong
 	}
 	if name := templateIn(pattern); name != "" {
-		return nil, faultf(0, "{%s} is a template of the v2 language; v3 takes a regular expression only", clip(name))
+		return nil, expression.Faultf(0, "{%s} is a template of the v2 language; v3 takes a regular expression only", expression.Clip(name))
 	}
-	re, wrong := b.compile(0, pattern)
+	re, wrong := b.Compile(0, pattern)
 	if wrong != nil {
 		return nil, wrong
 	}
 	return &hostRegexp{pattern: pattern, re: re}, nil
-}
-
-// nonASCII returns the index of the first byte outside ASCII, or -1.
-func nonASCII(s string) int {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return i
-		}
-	}
-	return -1
 }
 
 // unbracketed returns an IPv6 literal without brackets.

@@ -1,58 +1,35 @@
 package rule
 
-import "strings"
+import "github.com/sluiceproxy/sluice/router/rule/expression"
 
-// v3Names lists the matchers of the language in the order of the documentation.
-func v3Names() []string {
-	return []string{
-		"Host", "HostRegexp", "Path", "PathPrefix", "PathRegexp", "Method", "Header", "HeaderRegexp",
-		"Query", "QueryRegexp", "ClientIP", "Port",
-	}
-}
+// The parts of the language that are independent of HTTP, for what the matchers here decide.
+type (
+	node    = expression.Node[Request]
+	matcher = expression.Matcher[Request]
+	budget  = expression.Budget
+	fault   = expression.Fault
+)
 
-// documented returns the documented spelling of a written name, or "". Four spellings are accepted.
-func documented(written string, known []string) string {
-	for _, name := range known {
-		if len(name) != len(written) || !strings.EqualFold(name, written) {
-			continue
-		}
-		lower := strings.ToLower(name)
-		switch written {
-		case name, lower, strings.ToUpper(name), strings.ToUpper(lower[:1]) + lower[1:]:
-			return name
-		}
-	}
-	return ""
-}
+// Error is an error of a rule with its position.
+type Error = expression.Error
 
-// v3Matcher finds a matcher of the v3 language by its written name.
-func v3Matcher(written string) (spec, bool) {
-	name := documented(written, v3Names())
-	switch name {
-	case "Host":
-		return spec{name, 1, 1, newHost}, true
-	case "HostRegexp":
-		return spec{name, 1, 1, newHostRegexp}, true
-	case "Path":
-		return spec{name, 1, 1, newPath}, true
-	case "PathPrefix":
-		return spec{name, 1, 1, newPathPrefix}, true
-	case "PathRegexp":
-		return spec{name, 1, 1, newPathRegexp}, true
-	case "Method":
-		return spec{name, 1, 1, newMethod}, true
-	case "Header":
-		return spec{name, 2, 2, newHeader}, true
-	case "HeaderRegexp":
-		return spec{name, 2, 2, newHeaderRegexp}, true
-	case "Query":
-		return spec{name, 1, 2, newQuery}, true
-	case "QueryRegexp":
-		return spec{name, 1, 2, newQueryRegexp}, true
-	case "ClientIP":
-		return spec{name, 1, 1, newClientIP}, true
-	case "Port":
-		return spec{name, 1, 1, newPort}, true
+// Step is one matcher's share in the outcome of a rule.
+type Step = expression.Step
+
+// v3 lists the matchers of the language.
+func v3() expression.Language[Request] {
+	return expression.Language[Request]{
+		{Name: "Host", Min: 1, Max: 1, Build: newHost},
+		{Name: "HostRegexp", Min: 1, Max: 1, Build: newHostRegexp},
+		{Name: "Path", Min: 1, Max: 1, Build: newPath},
+		{Name: "PathPrefix", Min: 1, Max: 1, Build: newPathPrefix},
+		{Name: "PathRegexp", Min: 1, Max: 1, Build: newPathRegexp},
+		{Name: "Method", Min: 1, Max: 1, Build: newMethod},
+		{Name: "Header", Min: 2, Max: 2, Build: newHeader},
+		{Name: "HeaderRegexp", Min: 2, Max: 2, Build: newHeaderRegexp},
+		{Name: "Query", Min: 1, Max: 2, Build: newQuery},
+		{Name: "QueryRegexp", Min: 1, Max: 2, Build: newQueryRegexp},
+		{Name: "ClientIP", Min: 1, Max: 1, Build: newClientIP},
+		{Name: "Port", Min: 1, Max: 1, Build: newPort},
 	}
-	return spec{}, false
 }

@@ -1,6 +1,10 @@
 package rule
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/sluiceproxy/sluice/router/rule/expression"
+)
 
 // The languages of the earlier major versions of Traefik.
 const (
@@ -35,7 +39,7 @@ func Older(text string) (v3, language string, ok bool) {
 // v1InV2 returns a rule of the v1 language in that of v2. The matchers of v1 that also change the path become the
 // matcher alone.
 func v1InV2(text string) (string, bool) {
-	if len(text) > maxLength || strings.ContainsAny(text, "`\"") {
+	if len(text) > expression.MaxLength || strings.ContainsAny(text, "`\"") {
 		return "", false
 	}
 	var conditions []string
@@ -62,7 +66,7 @@ func v1Matcher(written string) string {
 	case "pathprefixstrip", "pathprefixstripregex":
 		return "PathPrefix"
 	default:
-		for _, known := range v2Names() {
+		for _, known := range v2().Names() {
 			if strings.ToLower(known) == name && name != "clientip" && name != "hostheader" {
 				return known
 			}

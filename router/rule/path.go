@@ -4,24 +4,26 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/router/rule/expression"
 )
 
 // pathExact is Path.
 type pathExact struct{ path string }
 
-func (m *pathExact) match(r *Request) bool { return r.Path == m.path }
-func (m *pathExact) name() string          { return "Path" }
-func (m *pathExact) args() []string        { return []string{m.path} }
-func (m *pathExact) saw(r *Request) string { return sawPath(r) }
+func (m *pathExact) Match(r *Request) bool { return r.Path == m.path }
+func (m *pathExact) Name() string          { return "Path" }
+func (m *pathExact) Args() []string        { return []string{m.path} }
+func (m *pathExact) Saw(r *Request) string { return sawPath(r) }
 func (m *pathExact) key() Key              { return Key{PathKind: ExactPath, Path: m.path} }
 
 // pathPrefix is PathPrefix: a prefix of bytes, not of segments.
 type pathPrefix struct{ prefix string }
 
-func (m *pathPrefix) match(r *Request) bool { return strings.HasPrefix(r.Path, m.prefix) }
-func (m *pathPrefix) name() string          { return "PathPrefix" }
-func (m *pathPrefix) args() []string        { return []string{m.prefix} }
-func (m *pathPrefix) saw(r *Request) string { return sawPath(r) }
+func (m *pathPrefix) Match(r *Request) bool { return strings.HasPrefix(r.Path, m.prefix) }
+func (m *pathPrefix) Name() string          { return "PathPrefix" }
+func (m *pathPrefix) Args() []string        { return []string{m.prefix} }
+func (m *pathPrefix) Saw(r *Request) string { return sawPath(r) }
 func (m *pathPrefix) key() Key              { return Key{PathKind: PrefixPath, Path: m.prefix} }
 
 // pathRegexp is PathRegexp, which is not anchored.
@@ -30,12 +32,12 @@ type pathRegexp struct {
 	re      *regexp.Regexp
 }
 
-func (m *pathRegexp) match(r *Request) bool { return m.re.MatchString(r.Path) }
-func (m *pathRegexp) name() string          { return "PathRegexp" }
-func (m *pathRegexp) args() []string        { return []string{m.pattern} }
-func (m *pathRegexp) saw(r *Request) string { return sawPath(r) }
+func (m *pathRegexp) Match(r *Request) bool { return m.re.MatchString(r.Path) }
+func (m *pathRegexp) Name() string          { return "PathRegexp" }
+func (m *pathRegexp) Args() []string        { return []string{m.pattern} }
+func (m *pathRegexp) Saw(r *Request) string { return sawPath(r) }
 
-func sawPath(r *Request) string { return "the path is " + strconv.Quote(clip(r.Path)) }
+func sawPath(r *Request) string { return "the path is " + strconv.Quote(expression.Clip(r.Path)) }
 
 func newPath(args []string, _ *budget) (node, *fault) {
 	if wrong := checkPath(args[0]); wrong != nil {
@@ -52,7 +54,7 @@ func newPathPrefix(args []string, _ *budget) (node, *fault) {
 }
 
 func newPathRegexp(args []string, b *budget) (node, *fault) {
-	re, wrong := b.compile(0, args[0])
+	re, wrong := b.Compile(0, args[0])
 	if wrong != nil {
 		return nil, wrong
 	}
@@ -62,10 +64,10 @@ func newPathRegexp(args []string, b *budget) (node, *fault) {
 // checkPath refuses what no path begins with, and the templates of v2, which would only ever match literally.
 func checkPath(path string) *fault {
 	if !strings.HasPrefix(path, "/") {
-		return faultf(0, "%q does not begin with a slash", clip(path))
+		return expression.Faultf(0, "%q does not begin with a slash", expression.Clip(path))
 	}
 	if name := templateIn(path); name != "" {
-		return faultf(0, "{%s} is a template of the v2 language; v3 has PathRegexp", clip(name))
+		return expression.Faultf(0, "{%s} is a template of the v2 language; v3 has PathRegexp", expression.Clip(name))
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package rule
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/sluiceproxy/sluice/router/rule/expression"
+)
 
 // instruction is one matcher of a rule with where to go on. Rules are decided by a few instructions in one block of
 // memory rather than by the tree that the parser builds, because among many routes fetching a rule from memory costs
@@ -51,7 +55,7 @@ func (i *instruction) holds(r *Request) bool {
 	case testHost:
 		return r.Host == i.text
 	case testWildcard:
-		return WildcardKey(r.Host) == i.text
+		return expression.WildcardKey(r.Host) == i.text
 	case testPath:
 		return r.Path == i.text
 	case testPrefix:
@@ -59,7 +63,7 @@ func (i *instruction) holds(r *Request) bool {
 	case testMethod:
 		return r.Method == i.text
 	default:
-		return i.matcher.match(r)
+		return i.matcher.Match(r)
 	}
 }
 
@@ -89,16 +93,16 @@ func turned(at, last int32) int32 {
 // to go on with are known by then.
 func emit(program []instruction, n node, yes, no int32) (_ []instruction, first int32) {
 	switch n := n.(type) {
-	case *not:
-		return emit(program, n.operand, no, yes)
-	case *and:
-		for i := len(n.operands) - 1; i >= 0; i-- {
-			program, yes = emit(program, n.operands[i], yes, no)
+	case *expression.Not[Request]:
+		return emit(program, n.Operand, no, yes)
+	case *expression.And[Request]:
+		for i := len(n.Operands) - 1; i >= 0; i-- {
+			program, yes = emit(program, n.Operands[i], yes, no)
 		}
 		return program, yes
-	case *or:
-		for i := len(n.operands) - 1; i >= 0; i-- {
-			program, no = emit(program, n.operands[i], yes, no)
+	case *expression.Or[Request]:
+		for i := len(n.Operands) - 1; i >= 0; i-- {
+			program, no = emit(program, n.Operands[i], yes, no)
 		}
 		return program, no
 	case matcher:

@@ -4,16 +4,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/router/rule/expression"
 )
 
 // queryEqual is Query: the parameter is there and one of its values is equal. Without a value in the rule that is
 // the empty string.
 type queryEqual struct{ parameter, value string }
 
-func (m *queryEqual) match(r *Request) bool { return slices.Contains(r.values(m.parameter), m.value) }
-func (m *queryEqual) name() string          { return "Query" }
-func (m *queryEqual) saw(r *Request) string { return sawQuery(r, m.parameter) }
-func (m *queryEqual) args() []string {
+func (m *queryEqual) Match(r *Request) bool { return slices.Contains(r.values(m.parameter), m.value) }
+func (m *queryEqual) Name() string          { return "Query" }
+func (m *queryEqual) Saw(r *Request) string { return sawQuery(r, m.parameter) }
+func (m *queryEqual) Args() []string {
 	if m.value == "" {
 		return []string{m.parameter}
 	}
@@ -26,12 +28,12 @@ type queryRegexp struct {
 	re                 *regexp.Regexp
 }
 
-func (m *queryRegexp) match(r *Request) bool {
+func (m *queryRegexp) Match(r *Request) bool {
 	return slices.ContainsFunc(r.values(m.parameter), m.re.MatchString)
 }
-func (m *queryRegexp) name() string          { return "QueryRegexp" }
-func (m *queryRegexp) args() []string        { return []string{m.parameter, m.pattern} }
-func (m *queryRegexp) saw(r *Request) string { return sawQuery(r, m.parameter) }
+func (m *queryRegexp) Name() string          { return "QueryRegexp" }
+func (m *queryRegexp) Args() []string        { return []string{m.parameter, m.pattern} }
+func (m *queryRegexp) Saw(r *Request) string { return sawQuery(r, m.parameter) }
 
 func sawQuery(r *Request, parameter string) string {
 	return "the query parameter " + parameter + sawValues(r.values(parameter))
@@ -43,8 +45,8 @@ func newQuery(args []string, _ *budget) (node, *fault) {
 		pairs = pairs && strings.Contains(arg, "=")
 	}
 	if pairs {
-		return nil, faultf(0, "%q is a pair of the v2 language; v3 takes two arguments, %s",
-			clip(args[0]), clip(pairInV3(args[0])))
+		return nil, expression.Faultf(0, "%q is a pair of the v2 language; v3 takes two arguments, %s",
+			expression.Clip(args[0]), expression.Clip(pairInV3(args[0])))
 	}
 	if len(args) == 1 {
 		return &queryEqual{parameter: args[0]}, nil
@@ -56,9 +58,9 @@ func newQuery(args []string, _ *budget) (node, *fault) {
 func pairInV3(pair string) string {
 	name, value, _ := strings.Cut(pair, "=")
 	if value == "" {
-		return printCall("QueryRegexp", []string{name, ".*"})
+		return expression.PrintCall("QueryRegexp", []string{name, ".*"})
 	}
-	return printCall("Query", []string{name, value})
+	return expression.PrintCall("Query", []string{name, value})
 }
 
 // newQueryRegexp builds QueryRegexp. Without a pattern it means the same as Query.
@@ -66,7 +68,7 @@ func newQueryRegexp(args []string, b *budget) (node, *fault) {
 	if len(args) == 1 {
 		return newQuery(args, b)
 	}
-	re, wrong := b.compile(1, args[1])
+	re, wrong := b.Compile(1, args[1])
 	if wrong != nil {
 		return nil, wrong
 	}

@@ -4,7 +4,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
+
+	"github.com/sluiceproxy/sluice/router/rule/expression"
 )
 
 // Request is the canonical view of a request that rules decide. Its fields must be normalised; rules only compare.
@@ -45,10 +46,4 @@ func (r *Request) values(key string) []string {
 
 // WildcardKey returns what follows the first label of a host, which is the key under which a wildcard host is
 // found ("example.com" for "a.example.com"). It is empty when no wildcard can match.
-func WildcardKey(host string) string {
-	i := strings.IndexByte(host, '.')
-	if i <= 0 {
-		return ""
-	}
-	return host[i+1:]
-}
+func WildcardKey(host string) string { return expression.WildcardKey(host) }

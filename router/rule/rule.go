@@ -1,5 +1,10 @@
 package rule
 
+import (
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/router/rule/expression"
+)
+
 // Rule is one parsed rule. It is immutable and safe for concurrent use. The zero value is not usable, see [Parse] and
 // [New].
 type Rule struct {
@@ -12,7 +17,17 @@ type Rule struct {
 
 // Parse reads a rule in the v3 language. A failure is always an [*Error], which names the column.
 func Parse(text string) (*Rule, error) {
-	root, err := parse(text, v3Matcher, v3Names())
+	root, err := v3().Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return newRule(text, root), nil
+}
+
+// New makes a rule of a tree, by the same matchers and within the same limits as [Parse]; the text of the rule is the
+// tree's. A tree may be at most 100 levels deep.
+func New(tree *dynamic.Match) (*Rule, error) {
+	root, text, err := v3().FromTree(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -37,4 +52,10 @@ func (r *Rule) Length() int { return len(r.text) }
 
 // Canonical returns the rule in one spelling: documented names, backticks where possible, single spaces, hosts in
 // lower case and no redundant parentheses. Parsing it gives an equivalent rule.
-func (r *Rule) Canonical() string { return printNode(r.root) }
+func (r *Rule) Canonical() string { return expression.Print(r.root) }
+
+// Explain decides the request like [Rule.Match] and returns the matchers that brought the outcome about, in the
+// order of the text: when the rule matched those that were satisfied and needed, else those that were not satisfied.
+func (r *Rule) Explain(req *Request) (matched bool, steps []Step) {
+	return expression.Explain(r.root, req)
+}

@@ -5,6 +5,8 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/router/rule/expression"
 )
 
 // template is a text of the v2 language in which {name:regexp} or {name} is a variable part.
@@ -54,7 +56,7 @@ func closing(s string) int {
 func isTemplateName(content string) bool {
 	name, _, _ := strings.Cut(content, ":")
 	for i := range len(name) {
-		if c := name[i]; !isLetter(c) && (i == 0 || !isDigit(c) && c != '-') {
+		if c := name[i]; !expression.IsLetter(c) && (i == 0 || !expression.IsDigit(c) && c != '-') {
 			return false
 		}
 	}
@@ -67,7 +69,7 @@ func parseTemplate(s, missing string) (template, *fault) {
 	for rest := s; ; {
 		before, after, found := strings.Cut(rest, "{")
 		if strings.Contains(before, "}") || found && closing(after) < 0 {
-			return template{}, faultf(0, "%q has braces without their counterpart", clip(s))
+			return template{}, expression.Faultf(0, "%q has braces without their counterpart", expression.Clip(s))
 		}
 		t = t.add(part{literal: before})
 		if !found {
@@ -79,10 +81,10 @@ func parseTemplate(s, missing string) (template, *fault) {
 			pattern = missing
 		}
 		if name == "" || pattern == "" {
-			return template{}, faultf(0, "{%s} is not {name} or {name:regexp}", clip(after[:end]))
+			return template{}, expression.Faultf(0, "{%s} is not {name} or {name:regexp}", expression.Clip(after[:end]))
 		}
 		if _, err := syntax.Parse(pattern, syntax.Perl); err != nil { // What is around it must not complete it.
-			return template{}, invalidPattern(0, pattern, err)
+			return template{}, expression.InvalidPattern(0, pattern, err)
 		}
 		t = t.add(part{pattern: pattern, varies: true})
 		rest = after[end+1:]
@@ -150,7 +152,7 @@ func (t template) expression(whole bool) string {
 // quotes, and octal numbers. Those that count as simple are shown without a group.
 func reaches(pattern string) bool {
 	for i := range len(pattern) - 1 {
-		if pattern[i] == '\\' && (pattern[i+1] == 'Q' || isDigit(pattern[i+1])) {
+		if pattern[i] == '\\' && (pattern[i+1] == 'Q' || expression.IsDigit(pattern[i+1])) {
 			return true
 		}
 	}

@@ -1,40 +1,40 @@
-package rule
+package expression
 
 import "github.com/sluiceproxy/sluice/dynamic"
 
-// printNode writes a node without redundant parentheses, so that parsing gives an equivalent one.
-func printNode(n node) string {
-	tree := flat(treeOf(n))
+// Print writes a node without redundant parentheses, so that parsing gives an equivalent one.
+func Print[V any](n Node[V]) string {
+	tree := flat(Tree(n))
 	return tree.String()
 }
 
-// printCall writes one matcher.
-func printCall(name string, args []string) string {
+// PrintCall writes one matcher.
+func PrintCall(name string, args []string) string {
 	return (&dynamic.Match{Name: name, Args: args}).String()
 }
 
-// treeOf returns a node as a tree of the model, with documented names and normalised arguments.
-func treeOf(n node) dynamic.Match {
+// Tree returns a node as a tree of the model, with documented names and normalised arguments.
+func Tree[V any](n Node[V]) dynamic.Match {
 	switch n := n.(type) {
-	case *and:
-		return dynamic.Match{All: treesOf(n.operands)}
-	case *or:
-		return dynamic.Match{Any: treesOf(n.operands)}
-	case *not:
-		operand := treeOf(n.operand)
+	case *And[V]:
+		return dynamic.Match{All: trees(n.Operands)}
+	case *Or[V]:
+		return dynamic.Match{Any: trees(n.Operands)}
+	case *Not[V]:
+		operand := Tree(n.Operand)
 		return dynamic.Match{Not: &operand}
-	case matcher:
-		return dynamic.Match{Name: n.name(), Args: n.args()}
+	case Matcher[V]:
+		return dynamic.Match{Name: n.Name(), Args: n.Args()}
 	}
 	return dynamic.Match{}
 }
 
-func treesOf(operands []node) []dynamic.Match {
-	trees := make([]dynamic.Match, 0, len(operands))
+func trees[V any](operands []Node[V]) []dynamic.Match {
+	result := make([]dynamic.Match, 0, len(operands))
 	for _, operand := range operands {
-		trees = append(trees, treeOf(operand))
+		result = append(result, Tree(operand))
 	}
-	return trees
+	return result
 }
 
 // flat returns an equivalent tree without an All in an All or an Any in an Any.

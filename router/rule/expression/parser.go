@@ -1,4 +1,4 @@
-package rule
+package expression
 
 import (
 	"fmt"
@@ -6,42 +6,34 @@ import (
 )
 
 const (
-	// maxLength bounds the bytes of a rule.
-	maxLength = 256 << 10
-	// maxDepth bounds how deeply parentheses and negations may nest, and with it the stack of everything that walks a
+	// MaxLength bounds the bytes of a rule.
+	MaxLength = 256 << 10
+	// MaxDepth bounds how deeply parentheses and negations may nest, and with it the stack of everything that walks a
 	// rule.
-	maxDepth = 100
+	MaxDepth = 100
 )
 
-// spec describes a matcher for the parser.
-type spec struct {
-	name     string
-	min, max int
-	build    func(args []string, b *budget) (node, *fault)
-}
-
 // parser reads one rule by recursive descent, one token ahead.
-type parser struct {
-	lexer  lexer
-	token  token
-	depth  int
-	lookup func(name string) (spec, bool)
-	names  []string
-	budget budget
+type parser[V any] struct {
+	lexer    lexer
+	token    token
+	depth    int
+	language Language[V]
+	budget   Budget
 }
 
-// parse parses a whole text with the matchers of lookup.
-func parse(text string, lookup func(string) (spec, bool), names []string) (node, error) {
-	if len(text) > maxLength {
+// Parse reads a rule of the language. A failure is always an [*Error], which names the column.
+func (l Language[V]) Parse(text string) (Node[V], error) {
+	if len(text) > MaxLength {
 		return nil, &Error{
-			Column:  maxLength + 1,
-			Message: fmt.Sprintf("the rule has %d bytes, more than the %d that are allowed", len(text), maxLength),
+			Column:  MaxLength + 1,
+			Message: fmt.Sprintf("the rule has %d bytes, more than the %d that are allowed", len(text), MaxLength),
 		}
 	}
 	if column := invalidUTF8(text); column > 0 {
 		return nil, &Error{Column: column, Message: "the rule is not valid UTF-8"}
 	}
-	p := &parser{lexer: lexer{text: text}, lookup: lookup, names: names}
+	p := &parser[V]{lexer: lexer{text: text}, language: l}
 	root, err := p.whole()
 	if err != nil {
 		return nil, err
@@ -62,7 +54,7 @@ func invalidUTF8(text string) int {
 	return 0
 }
 
-func (p *parser) whole() (node, *Error) {
+func (p *parser[V]) whole() (Node[V], *Error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -83,24 +75,26 @@ func (p *parser) whole() (node, *Error) {
 	}
 }
 
-func (p *parser) advance() *Error {
+func (p *parser[V]) advance() *Error {
 	var err *Error
 	p.token, err = p.lexer.next()
 	return err
 }
 
 // failf blames the current token.
-func (p *parser) failf(format string, values ...any) *Error {
+func (p *parser[V]) failf(format string, values ...any) *Error {
 	return &Error{Column: p.token.column, Message: fmt.Sprintf(format, values...)}
 }
 
-func (p *parser) or() (node, *Error) { return p.series(kindOr, p.and, disjunction) }
+func (p *parser[V]) or() (Node[V], *Error) { return p.series(kindOr, p.and, Disjunction[V]) }
 
-func (p *parser) and() (node, *Error) { return p.series(kindAnd, p.unary, conjunction) }
+func (p *parser[V]) and() (Node[V], *Error) { return p.series(kindAnd, p.unary, Conjunction[V]) }
 
 // series reads operands that are separated by one operator.
-func (p *parser) series(operator kind, operand func() (node, *Error), join func([]node) node) (node, *Error) {
-	var operands []node
+func (p *parser[V]) series(
+	operator kind, operand func() (Node[V], *Error), join func([]Node[V]) Node[V],
+) (Node[V], *Error) {
+	var operands []Node[V]
 	for {
 		n, err := operand()
 		if err != nil {
@@ -116,7 +110,7 @@ func (p *parser) series(operator kind, operand func() (node, *Error), join func(
 	}
 }
 
-func (p *parser) unary() (node, *Error) {
+func (p *parser[V]) unary() (Node[V], *Error) {
 	switch p.token.kind {
 	case kindNot:
 		return p.nested(p.negation)
@@ -132,16 +126,16 @@ func (p *parser) unary() (node, *Error) {
 }
 
 // nested reads something that may contain itself, within the allowed depth.
-func (p *parser) nested(read func() (node, *Error)) (node, *Error) {
-	if p.depth == maxDepth {
-		return nil, p.failf("parentheses and negations nest more than %d deep", maxDepth)
+func (p *parser[V]) nested(read func() (Node[V], *Error)) (Node[V], *Error) {
+	if p.depth == MaxDepth {
+		return nil, p.failf("parentheses and negations nest more than %d deep", MaxDepth)
 	}
 	p.depth++
 	defer func() { p.depth-- }()
 	return read()
 }
 
-func (p *parser) negation() (node, *Error) {
+func (p *parser[V]) negation() (Node[V], *Error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -149,10 +143,10 @@ func (p *parser) negation() (node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return &not{operand: operand}, nil
+	return &Not[V]{Operand: operand}, nil
 }
 
-func (p *parser) group() (node, *Error) {
+func (p *parser[V]) group() (Node[V], *Error) {
 	open := p.token
 	if err := p.advance(); err != nil {
 		return nil, err

@@ -1,17 +1,16 @@
-package rule
+package expression
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
 // matcher reads a name and its arguments and builds the matcher that they describe.
-func (p *parser) matcher() (node, *Error) {
+func (p *parser[V]) matcher() (Node[V], *Error) {
 	name := p.token
-	s, known := p.lookup(name.text)
-	if !known {
-		return nil, &Error{Column: name.column, Message: unknownMatcher(name.text, p.names)}
+	s := p.language.find(name.text)
+	if s == nil {
+		return nil, &Error{Column: name.column, Message: p.language.unknown(name.text)}
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -27,31 +26,31 @@ func (p *parser) matcher() (node, *Error) {
 	n, wrong := s.matcher(texts, &p.budget)
 	if wrong != nil {
 		column := name.column
-		if wrong.arg >= 0 {
-			column = args[wrong.arg].column
+		if wrong.Arg >= 0 {
+			column = args[wrong.Arg].column
 		}
-		return nil, &Error{Column: column, Message: wrong.message}
+		return nil, &Error{Column: column, Message: wrong.Message}
 	}
 	return n, nil
 }
 
 // matcher builds the matcher of a text or a tree. The message of its fault begins with the name of the matcher.
-func (s spec) matcher(args []string, b *budget) (node, *fault) {
-	if len(args) < s.min || len(args) > s.max {
-		return nil, &fault{arg: -1, message: wrongCount(s, len(args))}
+func (s *Spec[V]) matcher(args []string, b *Budget) (Node[V], *Fault) {
+	if len(args) < s.Min || len(args) > s.Max {
+		return nil, &Fault{Arg: -1, Message: s.wrongCount(len(args))}
 	}
 	if i := slices.Index(args, ""); i >= 0 {
-		return nil, faultf(i, "%s: the argument is empty", s.name)
+		return nil, Faultf(i, "%s: the argument is empty", s.Name)
 	}
-	n, wrong := s.build(args, b)
+	n, wrong := s.Build(args, b)
 	if wrong != nil {
-		return nil, &fault{arg: wrong.arg, message: s.name + ": " + wrong.message}
+		return nil, &Fault{Arg: wrong.Arg, Message: s.Name + ": " + wrong.Message}
 	}
 	return n, nil
 }
 
 // arguments reads a list of strings in parentheses.
-func (p *parser) arguments(name string) ([]token, *Error) {
+func (p *parser[V]) arguments(name string) ([]token, *Error) {
 	if p.token.kind != kindOpen {
 		return nil, p.failf("expected \"(\" after %s, found %s", name, p.token)
 	}
@@ -76,7 +75,7 @@ func (p *parser) arguments(name string) ([]token, *Error) {
 }
 
 // separator reads what follows an argument: a comma, which a closing parenthesis may follow, or nothing.
-func (p *parser) separator(open token) *Error {
+func (p *parser[V]) separator(open token) *Error {
 	if err := p.advance(); err != nil {
 		return err
 	}
@@ -93,29 +92,29 @@ func (p *parser) separator(open token) *Error {
 }
 
 // wrongCount returns the error about a matcher's number of arguments.
-func wrongCount(s spec, got int) string {
-	wanted := fmt.Sprint(s.min)
+func (s *Spec[V]) wrongCount(got int) string {
+	wanted := fmt.Sprint(s.Min)
 	switch {
-	case s.max == math.MaxInt:
-		wanted = fmt.Sprintf("at least %d", s.min)
-	case s.max != s.min:
-		wanted = fmt.Sprintf("%d or %d", s.min, s.max)
+	case s.Max == Unbounded:
+		wanted = fmt.Sprintf("at least %d", s.Min)
+	case s.Max != s.Min:
+		wanted = fmt.Sprintf("%d or %d", s.Min, s.Max)
 	}
 	noun := "arguments"
-	if s.min == 1 && s.max != 2 {
+	if s.Min == 1 && s.Max != 2 {
 		noun = "argument"
 	}
-	message := fmt.Sprintf("%s takes %s %s, not %d", s.name, wanted, noun, got)
-	if s.max == 1 && got > 1 {
+	message := fmt.Sprintf("%s takes %s %s, not %d", s.Name, wanted, noun, got)
+	if s.Max == 1 && got > 1 {
 		message += "; join several matchers with ||"
 	}
 	return message
 }
 
-// unknownMatcher names the nearest known matcher, when there is one.
-func unknownMatcher(name string, known []string) string {
-	message := fmt.Sprintf("unknown matcher %q", clip(name))
-	if near := nearest(name, known); near != "" {
+// unknown returns the error about an unknown matcher, with the nearest known one when there is one.
+func (l Language[V]) unknown(name string) string {
+	message := fmt.Sprintf("unknown matcher %q", Clip(name))
+	if near := nearest(name, l.Names()); near != "" {
 		message += fmt.Sprintf(", did you mean %q?", near)
 	}
 	return message

@@ -1,4 +1,4 @@
-package rule
+package expression
 
 import (
 	"errors"
@@ -8,50 +8,50 @@ import (
 )
 
 const (
-	// maxPattern bounds the bytes of one regular expression.
-	maxPattern = 4 << 10
+	// MaxPattern bounds the bytes of one regular expression.
+	MaxPattern = 4 << 10
 	// maxProgram bounds the instructions of all regular expressions of one rule together.
 	maxProgram = 64 << 10
 	// classShare is how many runes of a character class weigh as much as one instruction.
 	classShare = 8
 )
 
-// budget adds up what the regular expressions of one rule cost in memory.
-type budget struct{ program int }
+// Budget adds up what the regular expressions of one rule cost in memory.
+type Budget struct{ program int }
 
-// compile compiles argument number arg as a regular expression, within the budget.
-func (b *budget) compile(arg int, pattern string) (*regexp.Regexp, *fault) {
-	if len(pattern) > maxPattern {
-		return nil, faultf(arg, "the regular expression has %d bytes, more than the %d that are allowed",
-			len(pattern), maxPattern)
+// Compile compiles argument number arg as a regular expression, within the budget.
+func (b *Budget) Compile(arg int, pattern string) (*regexp.Regexp, *Fault) {
+	if len(pattern) > MaxPattern {
+		return nil, Faultf(arg, "the regular expression has %d bytes, more than the %d that are allowed",
+			len(pattern), MaxPattern)
 	}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil, invalidPattern(arg, pattern, err)
+		return nil, InvalidPattern(arg, pattern, err)
 	}
 	b.program += weight(tree, maxProgram)
 	if b.program > maxProgram {
-		return nil, faultf(arg,
+		return nil, Faultf(arg,
 			"the regular expressions of one rule repeat too much: they expand to more than %d instructions",
 			maxProgram)
 	}
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, invalidPattern(arg, pattern, err)
+		return nil, InvalidPattern(arg, pattern, err)
 	}
 	return compiled, nil
 }
 
-// invalidPattern returns the error of a pattern, with its position if that is not the whole pattern.
-func invalidPattern(arg int, pattern string, err error) *fault {
+// InvalidPattern returns the error of a pattern, with its position if that is not the whole pattern.
+func InvalidPattern(arg int, pattern string, err error) *Fault {
 	reason, place := err.Error(), ""
 	if wrong, is := errors.AsType[*syntax.Error](err); is {
 		reason = wrong.Code.String()
 		if wrong.Expr != pattern {
-			place = fmt.Sprintf(" at %q", clip(wrong.Expr))
+			place = fmt.Sprintf(" at %q", Clip(wrong.Expr))
 		}
 	}
-	return faultf(arg, "%q is not a regular expression: %s%s", clip(pattern), reason, place)
+	return Faultf(arg, "%q is not a regular expression: %s%s", Clip(pattern), reason, place)
 }
 
 // weight estimates the instructions that a pattern compiles to before it is compiled, so that nested repetitions

@@ -1,4 +1,4 @@
-package rule
+package expression
 
 import "fmt"
 
@@ -14,14 +14,15 @@ type Error struct {
 // Error returns the position and the reason.
 func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Message) }
 
-// fault is an error of a matcher, without its position.
-type fault struct {
-	// arg is the number of the argument that is wrong, or -1 for the matcher as a whole.
-	arg     int
-	message string
+// Fault is an error of a matcher, without its position.
+type Fault struct {
+	// Arg is the number of the argument that is wrong, or -1 for the matcher as a whole.
+	Arg int
+	// Message is the reason.
+	Message string
 }
 
-// faultf blames one argument.
-func faultf(arg int, format string, values ...any) *fault {
-	return &fault{arg: arg, message: fmt.Sprintf(format, values...)}
+// Faultf blames one argument.
+func Faultf(arg int, format string, values ...any) *Fault {
+	return &Fault{Arg: arg, Message: fmt.Sprintf(format, values...)}
 }

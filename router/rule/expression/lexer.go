@@ -1,4 +1,4 @@
-package rule
+package expression
 
 import (
 	"fmt"
@@ -36,9 +36,9 @@ func (t token) String() string {
 	case kindEnd:
 		return "the end of the rule"
 	case kindString:
-		return "the string " + strconv.Quote(clip(t.text))
+		return "the string " + strconv.Quote(Clip(t.text))
 	default:
-		return strconv.Quote(clip(t.text))
+		return strconv.Quote(Clip(t.text))
 	}
 }
 
@@ -69,7 +69,7 @@ func (l *lexer) next() (token, *Error) {
 		return l.raw()
 	case c == '"':
 		return l.quoted()
-	case isLetter(c):
+	case IsLetter(c):
 		return l.take(kindName, l.nameLength()), nil
 	}
 	return token{}, l.unexpected()
@@ -133,7 +133,7 @@ func (l *lexer) quoted() (token, *Error) {
 	if err != nil {
 		return token{}, &Error{
 			Column:  t.column,
-			Message: "the string " + clip(t.text) + " has an invalid escape, use backticks to write backslashes as they are",
+			Message: "the string " + Clip(t.text) + " has an invalid escape, use backticks to write backslashes as they are",
 		}
 	}
 	t.text = content
@@ -143,7 +143,7 @@ func (l *lexer) quoted() (token, *Error) {
 // nameLength counts the bytes of the name that begins here.
 func (l *lexer) nameLength() int {
 	n := 0
-	for l.at+n < len(l.text) && (isLetter(l.text[l.at+n]) || isDigit(l.text[l.at+n])) {
+	for l.at+n < len(l.text) && (IsLetter(l.text[l.at+n]) || IsDigit(l.text[l.at+n])) {
 		n++
 	}
 	return n
@@ -158,12 +158,14 @@ func (l *lexer) unexpected() *Error {
 	return &Error{Column: l.at + 1, Message: fmt.Sprintf("unexpected %q", string(c))}
 }
 
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
+// IsLetter reports whether c is an ASCII letter or an underscore, which may begin a name.
+func IsLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+// IsDigit reports whether c is an ASCII digit.
+func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// clip shortens a text for a message, at a character boundary.
-func clip(s string) string {
+// Clip shortens a text for a message, at a character boundary.
+func Clip(s string) string {
 	const most = 200
 	if len(s) <= most {
 		return s
