@@ -3,7 +3,6 @@ package router
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,12 +13,13 @@ import (
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
+	"github.com/sluiceproxy/sluice/router/rule/expression"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // maxPriority is the highest priority that a declared router may have; what is above belongs to Sluice's own routers.
-const maxPriority = math.MaxInt - 1000
+const maxPriority = expression.MaxPriority
 
 // internalProvider is the provider of the objects that Sluice generates from its static configuration.
 const internalProvider = "internal"

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/sluiceproxy/sluice/router/rule/expression"
 )
@@ -48,15 +46,7 @@ func sawValues(values []string) string {
 	if len(values) == 0 {
 		return " is absent"
 	}
-	const most = 4
-	quoted := make([]string, 0, most+1)
-	for _, value := range values[:min(len(values), most)] {
-		quoted = append(quoted, strconv.Quote(expression.Clip(value)))
-	}
-	if len(values) > most {
-		quoted = append(quoted, strconv.Itoa(len(values)-most)+" more")
-	}
-	return " is " + strings.Join(quoted, ", ")
+	return " is " + expression.List(values)
 }
 
 func newHeader(args []string, _ *budget) (node, *fault) {

@@ -1,5 +1,10 @@
 package expression
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Step is one matcher's share in the outcome of a rule.
 type Step struct {
 	// Matcher is the matcher in canonical spelling, with "!" in front when the rule negates it.
@@ -47,4 +52,17 @@ func seriesReasons[V any](whole Node[V], operands []Node[V], value *V, negated b
 		}
 	}
 	return steps
+}
+
+// List lists values for a description, each in quotes and no more than a few.
+func List(values []string) string {
+	const most = 4
+	quoted := make([]string, 0, most+1)
+	for _, value := range values[:min(len(values), most)] {
+		quoted = append(quoted, strconv.Quote(Clip(value)))
+	}
+	if len(values) > most {
+		quoted = append(quoted, strconv.Itoa(len(values)-most)+" more")
+	}
+	return strings.Join(quoted, ", ")
 }

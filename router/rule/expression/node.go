@@ -1,5 +1,7 @@
 package expression
 
+import "iter"
+
 // Node is one part of a rule over values of type V: an operator or a [Matcher].
 type Node[V any] interface {
 	// Match reports whether the value satisfies the node.
@@ -63,4 +65,34 @@ func Disjunction[V any](nodes []Node[V]) Node[V] {
 		return nodes[0]
 	}
 	return &Or[V]{Operands: nodes}
+}
+
+// Matchers returns the matchers of a rule in the order of its text, each with whether an odd number of negations
+// applies to it.
+func Matchers[V any](root Node[V]) iter.Seq2[Matcher[V], bool] {
+	return func(yield func(Matcher[V], bool) bool) { walk(root, false, yield) }
+}
+
+// walk yields the matchers of a node and reports whether to go on.
+func walk[V any](n Node[V], negated bool, yield func(Matcher[V], bool) bool) bool {
+	switch n := n.(type) {
+	case *Not[V]:
+		return walk(n.Operand, !negated, yield)
+	case *And[V]:
+		return walkAll(n.Operands, negated, yield)
+	case *Or[V]:
+		return walkAll(n.Operands, negated, yield)
+	case Matcher[V]:
+		return yield(n, negated)
+	}
+	return true
+}
+
+func walkAll[V any](operands []Node[V], negated bool, yield func(Matcher[V], bool) bool) bool {
+	for _, operand := range operands {
+		if !walk(operand, negated, yield) {
+			return false
+		}
+	}
+	return true
 }
