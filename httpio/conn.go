@@ -2,6 +2,7 @@ package httpio
 
 import (
 	"errors"
+	"io"
 	"net"
 )
 
@@ -68,4 +69,32 @@ type SpliceSource interface {
 type SpliceSink interface {
 	// SpliceTo returns the TCP connection, or nil if it is none.
 	SpliceTo() *net.TCPConn
+}
+
+// Resetter is a connection that can be reset with all that is on top of it. A wrapper of a connection of TLS needs it if
+// it has no NetConn.
+type Resetter interface {
+	// Reset closes the connection so that the peer can't take what it has got for all: TCP is reset, and TLS sends no
+	// close_notify.
+	Reset() error
+}
+
+// Reset closes a connection as [Resetter] does, by its own method or by the lowest connection below. What can't be
+// reset is closed.
+func Reset(conn io.Closer) error {
+	if resetter, ok := conn.(Resetter); ok {
+		return resetter.Reset()
+	}
+	network, ok := conn.(net.Conn)
+	if !ok {
+		return conn.Close()
+	}
+	bottom := Bottom(network)
+	_ = SetLinger(bottom, 0)
+	if bottom == network {
+		return network.Close()
+	}
+	err := bottom.Close()
+	_ = network.Close() // It frees what it holds; the way to the peer is closed.
+	return err
 }

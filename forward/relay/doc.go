@@ -1,0 +1,24 @@
+// Package relay joins the connection of a client and the connection of a server until both directions have ended: the
+// engine of TCP proxying, of TLS passthrough and of HTTP's upgrade.
+//
+// In flow two connections and the caller's limits ([Options]); out flows a [Result]: how many bytes each direction
+// carried, which side ended first, and why the connection is over. The package dials, accepts and logs nothing.
+//
+// # Ends
+//
+// The end of one direction is passed on as such: after a FIN, or TLS's close_notify, of one side the other gets
+// CloseWrite, and may go on sending for [Options.TerminationDelay]. A reset stays a reset: it is never turned into the
+// clean end of a stream, not even where the kernel has reported it to the other direction. A side that must not take
+// what it got for the whole stream, because bytes for it were lost, is reset too.
+//
+// # Copying
+//
+// Where a side is plain TCP ([httpio.SpliceSource], [httpio.SpliceSink] or [net.TCPConn]) its direction first waits for
+// bytes, and takes a buffer only then. After several full buffers in a row, and if the other side is plain TCP as well,
+// the kernel moves the bytes with splice(2); the pipe goes back as soon as no more bytes are there. So an idle
+// connection holds neither buffer nor pipe: two descriptors, two goroutines, one of which is the caller's.
+//
+// A TLS connection can only be waited for by reading it, into a buffer of 2 KiB while it is idle.
+//
+// Only Linux has splice(2) and tells resets apart; elsewhere all is copied.
+package relay

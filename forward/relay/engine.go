@@ -1,0 +1,81 @@
+package relay
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	// bufferBytes is read at once. A record of TLS (16 KiB) fits.
+	bufferBytes = 32 << 10
+	// smallBytes is what a connection holds that is waited for by reading it.
+	smallBytes = 2 << 10
+)
+
+// DefaultTerminationDelay is the default of Traefik's terminationDelay. It cuts the answer to clients that end their
+// direction with their request, as nc -N and rsh do, unless the answer begins and ends within it.
+const DefaultTerminationDelay = 100 * time.Millisecond
+
+// Options are limits of one connection, and what was read of it before.
+type Options struct {
+	// ReadAhead is what the caller has read of the client's bytes. It is sent first, before what the client's connection
+	// itself has read ahead ([httpio.ReadAheader]).
+	ReadAhead []byte
+	// IdleTimeout ends a connection on which no byte was read or written in either direction. It is at most an eighth
+	// late. 0 or less is none.
+	IdleTimeout time.Duration
+	// TerminationDelay is how long the second direction may go on after the orderly end of the first, however active it
+	// is. 0 closes both at once, less than 0 is for ever. Use [DefaultTerminationDelay] where users have set nothing.
+	TerminationDelay time.Duration
+}
+
+// Engine joins connections, and lends them buffers and pipes, which are recycled. The zero value is ready, and needs no
+// closing: what is not used for a while is freed by the garbage collector. It must not be copied.
+type Engine struct {
+	buffers, small sync.Pool
+	pipes          pipes
+}
+
+type (
+	buffer      [bufferBytes]byte
+	smallBuffer [smallBytes]byte
+)
+
+func (e *Engine) buffer() *buffer {
+	if recycled, ok := e.buffers.Get().(*buffer); ok {
+		return recycled
+	}
+	return new(buffer)
+}
+
+func (e *Engine) smallBuffer() *smallBuffer {
+	if recycled, ok := e.small.Get().(*smallBuffer); ok {
+		return recycled
+	}
+	return new(smallBuffer)
+}
+
+// Run passes on bytes between client and server until both directions have ended, a limit of the options is reached or
+// ctx ends. Both connections are closed when it returns. It blocks, and uses one more goroutine.
+//
+// Beyond reading, writing and closing Run uses what a connection can do: [httpio.HalfCloser] (without it both
+// directions end together), [httpio.ReadAheader], [httpio.SpliceSource], [httpio.SpliceSink], and for resets
+// [httpio.Reset]. Nobody else may read or write the connections; anyone may close them, which ends both.
+func (e *Engine) Run(ctx context.Context, client, server io.ReadWriteCloser, options Options) Result {
+	j := newJoin(e, client, server, options)
+	stop := func() bool { return true }
+	if ctx.Done() != nil {
+		stop = context.AfterFunc(ctx, func() { j.cut(Shutdown) })
+	}
+	j.working.Add(2) // The second goroutine, and who closes the connections.
+	go func() {
+		defer j.working.Done()
+		j.down.run()
+	}()
+	j.up.run()
+	j.working.Wait()
+	stop()
+	return j.report()
+}

@@ -1,0 +1,156 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+)
+
+// flow is one direction.
+type flow struct {
+	join         *join
+	source, sink *end
+	back         *flow
+	// ahead are bytes that come before those of source.
+	ahead [2][]byte
+	// received and delivered count bytes. What is between them is lost if the connection ends.
+	received, delivered atomic.Int64
+	// ending is set before the end is passed on to sink.
+	ending atomic.Bool
+	// ended is guarded by the mutex of join.
+	ended   bool
+	spliced int64
+
+	// small is held while a source is waited for by reading it; large is held as long as there are bytes.
+	small *smallBuffer
+	large *buffer
+	// eager reads a source by the large buffer, because what was read filled the last one.
+	eager bool
+	// unsent are bytes of a buffer.
+	unsent []byte
+	kernel kernel
+}
+
+func (f *flow) init(j *join, source, sink *end, back *flow) {
+	f.join, f.source, f.sink, f.back = j, source, sink, back
+	f.kernel.init(f)
+}
+
+// progress counts what happens to bytes.
+func (f *flow) progress() int64 { return f.received.Load() + f.delivered.Load() }
+
+// lost reports whether there are bytes that sink has not got.
+func (f *flow) lost() bool { return f.received.Load() != f.delivered.Load() }
+
+// run passes on bytes until the flow has ended, and then watches for the reset of its source until all has ended.
+func (f *flow) run() {
+	failed, err := f.pass()
+	f.release()
+	if !errors.Is(err, io.EOF) || failed != f.source {
+		f.join.fail(failed, err)
+		return
+	}
+	if f.join.ended(f) {
+		f.watch()
+	}
+}
+
+// pass returns the side that failed or, with io.EOF, ended.
+func (f *flow) pass() (*end, error) {
+	for i, ahead := range f.ahead {
+		f.ahead[i] = nil
+		f.received.Add(int64(len(ahead)))
+		if err := f.send(ahead); err != nil {
+			return f.sink, err
+		}
+	}
+	for {
+		var failed *end
+		var err error
+		if f.source.from != nil {
+			failed, err = f.passRaw()
+		} else {
+			failed, err = f.passStream()
+		}
+		if err != nil {
+			return failed, err
+		}
+	}
+}
+
+// passStream passes on what one Read returns.
+func (f *flow) passStream() (*end, error) {
+	n, err := f.source.conn.Read(f.room())
+	if n > 0 {
+		f.received.Add(int64(n))
+		if sendErr := f.send(f.room()[:n]); sendErr != nil {
+			return f.sink, sendErr
+		}
+	}
+	f.fit(n)
+	return f.source, err
+}
+
+// room is the buffer for a source that is waited for by reading it.
+func (f *flow) room() []byte {
+	if f.eager {
+		if f.large == nil {
+			f.large = f.join.engine.buffer()
+		}
+		return f.large[:]
+	}
+	if f.small == nil {
+		f.small = f.join.engine.smallBuffer()
+	}
+	return f.small[:]
+}
+
+// fit chooses the buffer of the next read, and returns the other. A record of TLS is read at once at most, so that half
+// of the large buffer counts as a sign of more.
+func (f *flow) fit(n int) {
+	if f.eager {
+		f.eager = n >= bufferBytes/2
+	} else {
+		f.eager = n == smallBytes
+	}
+	if f.eager && f.small != nil {
+		f.join.engine.small.Put(f.small)
+		f.small = nil
+	}
+	if !f.eager {
+		f.putLarge()
+	}
+}
+
+// send writes bytes to the sink.
+func (f *flow) send(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	if f.sink.to != nil {
+		f.unsent = p
+		err := f.writeRaw()
+		f.unsent = nil
+		return err
+	}
+	n, err := f.sink.conn.Write(p)
+	f.delivered.Add(int64(n))
+	return err
+}
+
+func (f *flow) putLarge() {
+	if f.large != nil {
+		f.join.engine.buffers.Put(f.large)
+		f.large = nil
+	}
+}
+
+// release returns what is held.
+func (f *flow) release() {
+	f.putLarge()
+	f.putPipe()
+	if f.small != nil {
+		f.join.engine.small.Put(f.small)
+		f.small = nil
+	}
+}

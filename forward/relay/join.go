@@ -1,0 +1,208 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sluiceproxy/sluice/httpio"
+)
+
+// idleTicks is how often within the idle timeout a connection is looked at: the data path needs no clock for it.
+const idleTicks = 8
+
+// join is a client and a server that are joined.
+type join struct {
+	engine         *Engine
+	options        Options
+	begin          time.Time
+	client, server end
+	// up carries the client's bytes, down the server's.
+	up, down flow
+	working  sync.WaitGroup
+
+	// mutex guards what follows: it is taken at ends and by the timer.
+	mutex sync.Mutex
+	over  bool
+	first Reason
+	final Reason
+	err   error
+	timer *time.Timer
+	// moved is the progress when the timer last saw some, at the latest at the time active.
+	moved  int64
+	active time.Time
+	// cutAt ends the second direction.
+	cutAt time.Time
+}
+
+func newJoin(e *Engine, client, server io.ReadWriteCloser, options Options) *join {
+	j := &join{engine: e, options: options, begin: time.Now()}
+	j.up.ahead[0], j.up.ahead[1] = options.ReadAhead, readAhead(client)
+	j.down.ahead[0] = readAhead(server)
+	j.options.ReadAhead = nil
+	j.client = newEnd(client, ClientEOF, ClientReset)
+	j.server = newEnd(server, ServerEOF, ServerReset)
+	j.up.init(j, &j.client, &j.server, &j.down)
+	j.down.init(j, &j.server, &j.client, &j.up)
+	if options.IdleTimeout > 0 {
+		j.mutex.Lock()
+		j.active = j.begin
+		j.arm(j.begin)
+		j.mutex.Unlock()
+	}
+	return j
+}
+
+// readAhead takes what the connection has read ahead, after which the kernel may read it.
+func readAhead(conn io.ReadWriteCloser) []byte {
+	if ahead, ok := conn.(httpio.ReadAheader); ok {
+		return ahead.ReadAhead()
+	}
+	return nil
+}
+
+// ended notes the orderly end of a flow and passes it on. It returns false if the connection is over.
+func (j *join) ended(f *flow) bool {
+	f.ending.Store(true)
+	j.mutex.Lock()
+	f.ended = true
+	both, over := f.back.ended, j.over
+	if j.first == 0 {
+		j.first = f.source.eof
+	}
+	j.mutex.Unlock()
+	switch {
+	case over:
+		return false
+	case both:
+		j.finish(f.source.eof, nil, false, false)
+		return false
+	case j.options.TerminationDelay == 0:
+		j.cut(TerminationDelay)
+		return false
+	}
+	err := httpio.CloseWrite(f.sink.conn)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		j.cut(f.source.eof)
+		return false
+	case err != nil:
+		j.fail(f.sink, err)
+		return false
+	}
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if j.over {
+		return false
+	}
+	if j.options.TerminationDelay > 0 {
+		now := time.Now()
+		j.cutAt = now.Add(j.options.TerminationDelay)
+		j.arm(now)
+	}
+	return true
+}
+
+// fail ends the connection because one side failed: the other is reset, since it did not get all or can't send all.
+func (j *join) fail(failed *end, err error) {
+	switch {
+	case errors.Is(err, net.ErrClosed):
+		j.cut(Shutdown)
+	case isReset(err):
+		j.finish(failed.reset, nil, true, true)
+	default:
+		j.finish(Error, err, failed != &j.client, failed != &j.server)
+	}
+}
+
+// isReset reports whether the peer has ended the connection before its orderly end.
+func isReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ENOTCONN) ||
+		errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, io.ErrClosedPipe)
+}
+
+// cut ends the connection from here. A side is reset if bytes for it are lost.
+func (j *join) cut(reason Reason) {
+	j.finish(reason, nil, j.down.lost(), j.up.lost())
+}
+
+// finish closes both sides, once.
+func (j *join) finish(reason Reason, err error, resetClient, resetServer bool) {
+	j.mutex.Lock()
+	if j.over {
+		j.mutex.Unlock()
+		return
+	}
+	j.over, j.final, j.err = true, reason, err
+	if j.first == 0 {
+		j.first = reason
+	}
+	if j.timer != nil {
+		j.timer.Stop()
+	}
+	j.mutex.Unlock()
+	j.client.close(resetClient)
+	j.server.close(resetServer)
+	j.working.Done()
+}
+
+// arm sets the timer to what comes next: the cut or the next look at an idle connection. The mutex is held.
+func (j *join) arm(now time.Time) {
+	wait := time.Duration(-1)
+	if timeout := j.options.IdleTimeout; timeout > 0 {
+		wait = max(min(timeout/idleTicks, j.active.Add(timeout).Sub(now)), 1)
+	}
+	if !j.cutAt.IsZero() {
+		if left := max(j.cutAt.Sub(now), 1); wait < 0 || left < wait {
+			wait = left
+		}
+	}
+	switch {
+	case wait < 0:
+	case j.timer == nil:
+		j.timer = time.AfterFunc(wait, j.tick)
+	default:
+		j.timer.Reset(wait)
+	}
+}
+
+// tick is what the timer calls.
+func (j *join) tick() {
+	now := time.Now()
+	moved := j.up.progress() + j.down.progress()
+	var reason Reason
+	j.mutex.Lock()
+	if moved != j.moved {
+		j.moved, j.active = moved, now
+	}
+	switch {
+	case j.over:
+	case !j.cutAt.IsZero() && !now.Before(j.cutAt):
+		reason = TerminationDelay
+	case j.options.IdleTimeout > 0 && now.Sub(j.active) >= j.options.IdleTimeout:
+		reason = IdleTimeout
+	default:
+		j.arm(now)
+	}
+	j.mutex.Unlock()
+	if reason != 0 {
+		j.cut(reason)
+	}
+}
+
+func (j *join) report() Result {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return Result{
+		FromClient: j.up.delivered.Load(),
+		FromServer: j.down.delivered.Load(),
+		Spliced:    j.up.spliced + j.down.spliced,
+		First:      j.first,
+		Final:      j.final,
+		Err:        j.err,
+		Duration:   time.Since(j.begin),
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package relay_test
+
+// mostIdleBytes is what an idle connection may hold.
+const mostIdleBytes = 6 << 10
