@@ -71,8 +71,8 @@ type SpliceSink interface {
 	SpliceTo() *net.TCPConn
 }
 
-// Resetter is a connection that can be reset with all that is on top of it. A wrapper of a connection of TLS needs it if
-// it has no NetConn.
+// Resetter is a connection that can be reset with all that is on top of it. A wrapper of a connection of TLS needs it
+// if it has no NetConn.
 type Resetter interface {
 	// Reset closes the connection so that the peer can't take what it has got for all: TCP is reset, and TLS sends no
 	// close_notify.

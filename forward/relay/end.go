@@ -11,27 +11,31 @@ import (
 // end is one of the two connections.
 type end struct {
 	conn io.ReadWriteCloser
-	// from and to are the descriptor where the connection is plain TCP, and nil otherwise.
-	from, to syscall.RawConn
-	// below is the descriptor of the TCP connection below, or nil.
-	below      syscall.RawConn
-	eof, reset Reason
+	// tcp is the descriptor of the TCP connection, or of the one below TLS, or nil.
+	tcp syscall.RawConn
+	// plainIn and plainOut are whether the descriptor is read, and written, directly.
+	plainIn, plainOut bool
+	eof, reset        Reason
 }
 
 func newEnd(conn io.ReadWriteCloser, eof, reset Reason) end {
 	e := end{conn: conn, eof: eof, reset: reset}
-	if rawAccess {
-		source, sink := tcpOf(conn)
-		e.from, e.to = raw(source), raw(sink)
-		if e.below = e.from; e.below == nil {
-			if over, ok := conn.(httpio.ConnUnwrapper); ok {
-				_, bottom := tcpOf(httpio.Bottom(over.NetConn()))
-				e.below = raw(bottom)
-			}
-		}
-		if source == sink {
-			e.to = e.from
-		}
+	if !rawAccess {
+		return e
+	}
+	source, sink := tcpOf(conn)
+	tcp := source
+	if tcp == nil {
+		tcp = sink
+	}
+	if over, ok := conn.(httpio.ConnUnwrapper); ok && tcp == nil {
+		_, tcp = tcpOf(httpio.Bottom(over.NetConn()))
+	}
+	if tcp == nil {
+		return e
+	}
+	if access, err := tcp.SyscallConn(); err == nil {
+		e.tcp, e.plainIn, e.plainOut = access, source == tcp, sink == tcp
 	}
 	return e
 }
@@ -48,17 +52,6 @@ func tcpOf(conn io.ReadWriteCloser) (source, sink *net.TCPConn) {
 		sink = to.SpliceTo()
 	}
 	return source, sink
-}
-
-func raw(conn *net.TCPConn) syscall.RawConn {
-	if conn == nil {
-		return nil
-	}
-	access, err := conn.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return access
 }
 
 // close closes the connection, with a reset or in order. An error does not matter.

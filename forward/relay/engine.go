@@ -64,18 +64,11 @@ func (e *Engine) smallBuffer() *smallBuffer {
 // directions end together), [httpio.ReadAheader], [httpio.SpliceSource], [httpio.SpliceSink], and for resets
 // [httpio.Reset]. Nobody else may read or write the connections; anyone may close them, which ends both.
 func (e *Engine) Run(ctx context.Context, client, server io.ReadWriteCloser, options Options) Result {
-	j := newJoin(e, client, server, options)
-	stop := func() bool { return true }
+	j := begin(e, client, server, &options)
 	if ctx.Done() != nil {
-		stop = context.AfterFunc(ctx, func() { j.cut(Shutdown) })
+		defer context.AfterFunc(ctx, j.shutdown)()
 	}
-	j.working.Add(2) // The second goroutine, and who closes the connections.
-	go func() {
-		defer j.working.Done()
-		j.down.run()
-	}()
 	j.up.run()
 	j.working.Wait()
-	stop()
 	return j.report()
 }

@@ -12,20 +12,20 @@ type flow struct {
 	source, sink *end
 	back         *flow
 	// ahead are bytes that come before those of source.
-	ahead [2][]byte
+	ahead []byte
 	// received and delivered count bytes. What is between them is lost if the connection ends.
 	received, delivered atomic.Int64
+	spliced             int64
 	// ending is set before the end is passed on to sink.
 	ending atomic.Bool
 	// ended is guarded by the mutex of join.
-	ended   bool
-	spliced int64
+	ended bool
+	// eager reads a source by the large buffer, because what was read filled the last one.
+	eager bool
 
 	// small is held while a source is waited for by reading it; large is held as long as there are bytes.
 	small *smallBuffer
 	large *buffer
-	// eager reads a source by the large buffer, because what was read filled the last one.
-	eager bool
 	// unsent are bytes of a buffer.
 	unsent []byte
 	kernel kernel
@@ -57,17 +57,15 @@ func (f *flow) run() {
 
 // pass returns the side that failed or, with io.EOF, ended.
 func (f *flow) pass() (*end, error) {
-	for i, ahead := range f.ahead {
-		f.ahead[i] = nil
-		f.received.Add(int64(len(ahead)))
-		if err := f.send(ahead); err != nil {
-			return f.sink, err
-		}
+	f.received.Add(int64(len(f.ahead)))
+	if err := f.send(f.ahead); err != nil {
+		return f.sink, err
 	}
+	f.ahead = nil // The flow may last for days.
 	for {
 		var failed *end
 		var err error
-		if f.source.from != nil {
+		if f.source.plainIn {
 			failed, err = f.passRaw()
 		} else {
 			failed, err = f.passStream()
@@ -127,7 +125,7 @@ func (f *flow) send(p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
-	if f.sink.to != nil {
+	if f.sink.plainOut {
 		f.unsent = p
 		err := f.writeRaw()
 		f.unsent = nil

@@ -14,10 +14,28 @@ import (
 // idleCost is what one idle connection costs.
 type idleCost struct{ descriptors, bytes, stacks int }
 
-// measureIdle joins so many pairs of connections, the peers of which are bare descriptors.
-func measureIdle(t testing.TB, pairs int) idleCost {
+// joinIdle has the relay join two connections, with a context and a timer.
+func joinIdle(t testing.TB) func(client, server net.Conn) {
+	engine, ctx := new(relay.Engine), t.Context()
+	return func(client, server net.Conn) {
+		engine.Run(ctx, client, server, relay.Options{IdleTimeout: eventTimeout})
+	}
+}
+
+// holdIdle is the least that two connections cost: one goroutine echoes a byte each, and waits for the client's end.
+func holdIdle(client, server net.Conn) {
+	piece := make([]byte, 1)
+	for _, pair := range [][2]net.Conn{{client, server}, {server, client}, {client, server}} {
+		_, _ = pair[0].Read(piece)
+		_, _ = pair[1].Write(piece)
+	}
+	_, _ = client.Close(), server.Close()
+}
+
+// measureIdle hands so many pairs of connections to run, each in a goroutine. The peers are bare descriptors.
+func measureIdle(t testing.TB, pairs int, run func(client, server net.Conn)) idleCost {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,14 +54,12 @@ func measureIdle(t testing.TB, pairs int) idleCost {
 		}
 		far = append(far, fd)
 	}
-	engine := new(relay.Engine)
-	ctx := t.Context()
 	var all sync.WaitGroup
 	before := descriptors(t)
 	bytes, stacks := inUse()
 	for i := range pairs {
 		client, server := accept(t, listener, address, far[2*i]), accept(t, listener, address, far[2*i+1])
-		all.Go(func() { engine.Run(ctx, client, server, relay.Options{IdleTimeout: eventTimeout}) })
+		all.Go(func() { run(client, server) })
 	}
 	echoAll(t, far)
 	after, stacksAfter := inUse()
@@ -92,10 +108,15 @@ func inUse() (all, stacks int) {
 	return int(stats.HeapAlloc + stats.StackInuse), int(stats.StackInuse)
 }
 
-// BenchmarkIdle reports what an idle connection costs.
+// BenchmarkIdle reports what an idle connection costs, and what it costs without the relay.
 func BenchmarkIdle(b *testing.B) {
+	b.Run("joined", func(b *testing.B) { reportIdle(b, joinIdle(b)) })
+	b.Run("held", func(b *testing.B) { reportIdle(b, holdIdle) })
+}
+
+func reportIdle(b *testing.B, run func(client, server net.Conn)) {
 	for b.Loop() {
-		cost := measureIdle(b, 4000)
+		cost := measureIdle(b, 4000, run)
 		b.ReportMetric(float64(cost.bytes), "B/connection")
 		b.ReportMetric(float64(cost.stacks), "B-stack/connection")
 		b.ReportMetric(float64(cost.descriptors), "fd/connection")

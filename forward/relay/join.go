@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -17,7 +18,6 @@ const idleTicks = 8
 // join is a client and a server that are joined.
 type join struct {
 	engine         *Engine
-	options        Options
 	begin          time.Time
 	client, server end
 	// up carries the client's bytes, down the server's.
@@ -31,29 +31,58 @@ type join struct {
 	final Reason
 	err   error
 	timer *time.Timer
-	// moved is the progress when the timer last saw some, at the latest at the time active.
+	// moved is the progress when the timer last saw some, at the time active since begin at the latest.
 	moved  int64
-	active time.Time
-	// cutAt ends the second direction.
-	cutAt time.Time
+	active time.Duration
+	// cutAt is when the second direction ends, since begin; 0 is never.
+	cutAt time.Duration
+
+	idleTimeout, terminationDelay time.Duration
 }
 
-func newJoin(e *Engine, client, server io.ReadWriteCloser, options Options) *join {
-	j := &join{engine: e, options: options, begin: time.Now()}
-	j.up.ahead[0], j.up.ahead[1] = options.ReadAhead, readAhead(client)
-	j.down.ahead[0] = readAhead(server)
-	j.options.ReadAhead = nil
+func newJoin(e *Engine, client, server io.ReadWriteCloser, options *Options) *join {
+	j := &join{
+		engine: e, begin: time.Now(), idleTimeout: options.IdleTimeout, terminationDelay: options.TerminationDelay,
+	}
 	j.client = newEnd(client, ClientEOF, ClientReset)
 	j.server = newEnd(server, ServerEOF, ServerReset)
+	j.up.ahead, j.down.ahead = joined(options.ReadAhead, readAhead(client)), readAhead(server)
+	options.ReadAhead = nil
 	j.up.init(j, &j.client, &j.server, &j.down)
 	j.down.init(j, &j.server, &j.client, &j.up)
-	if options.IdleTimeout > 0 {
-		j.mutex.Lock()
-		j.active = j.begin
-		j.arm(j.begin)
-		j.mutex.Unlock()
-	}
 	return j
+}
+
+// begin starts the goroutine of the server's bytes. It is apart from [Engine.Run] to keep the stack shallow that waits.
+func begin(e *Engine, client, server io.ReadWriteCloser, options *Options) *join {
+	j := newJoin(e, client, server, options)
+	j.working.Add(2) // The goroutine, and who closes the connections.
+	go j.runDown()
+	return j
+}
+
+// runDown carries the server's bytes. It starts the timer, too, because that makes a stack grow.
+func (j *join) runDown() {
+	defer j.working.Done()
+	j.mutex.Lock()
+	if !j.over {
+		j.arm(0)
+	}
+	j.mutex.Unlock()
+	j.down.run()
+}
+
+func (j *join) shutdown() { j.cut(Shutdown) }
+
+// joined returns the bytes of a and of b, in one slice.
+func joined(a, b []byte) []byte {
+	if len(a) == 0 {
+		return b
+	}
+	if len(b) == 0 {
+		return a
+	}
+	return slices.Concat(a, b)
 }
 
 // readAhead takes what the connection has read ahead, after which the kernel may read it.
@@ -80,7 +109,7 @@ func (j *join) ended(f *flow) bool {
 	case both:
 		j.finish(f.source.eof, nil, false, false)
 		return false
-	case j.options.TerminationDelay == 0:
+	case j.terminationDelay == 0:
 		j.cut(TerminationDelay)
 		return false
 	}
@@ -98,9 +127,9 @@ func (j *join) ended(f *flow) bool {
 	if j.over {
 		return false
 	}
-	if j.options.TerminationDelay > 0 {
-		now := time.Now()
-		j.cutAt = now.Add(j.options.TerminationDelay)
+	if j.terminationDelay > 0 {
+		now := time.Since(j.begin)
+		j.cutAt = now + j.terminationDelay
 		j.arm(now)
 	}
 	return true
@@ -124,7 +153,7 @@ func isReset(err error) bool {
 		errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, io.ErrClosedPipe)
 }
 
-// cut ends the connection from here. A side is reset if bytes for it are lost.
+// cut ends the connection from here. A side is reset if bytes for it are on their way and may be lost.
 func (j *join) cut(reason Reason) {
 	j.finish(reason, nil, j.down.lost(), j.up.lost())
 }
@@ -150,13 +179,13 @@ func (j *join) finish(reason Reason, err error, resetClient, resetServer bool) {
 }
 
 // arm sets the timer to what comes next: the cut or the next look at an idle connection. The mutex is held.
-func (j *join) arm(now time.Time) {
+func (j *join) arm(now time.Duration) {
 	wait := time.Duration(-1)
-	if timeout := j.options.IdleTimeout; timeout > 0 {
-		wait = max(min(timeout/idleTicks, j.active.Add(timeout).Sub(now)), 1)
+	if timeout := j.idleTimeout; timeout > 0 {
+		wait = max(min(timeout/idleTicks, j.active+timeout-now), 1)
 	}
-	if !j.cutAt.IsZero() {
-		if left := max(j.cutAt.Sub(now), 1); wait < 0 || left < wait {
+	if j.cutAt > 0 {
+		if left := max(j.cutAt-now, 1); wait < 0 || left < wait {
 			wait = left
 		}
 	}
@@ -171,7 +200,7 @@ func (j *join) arm(now time.Time) {
 
 // tick is what the timer calls.
 func (j *join) tick() {
-	now := time.Now()
+	now := time.Since(j.begin)
 	moved := j.up.progress() + j.down.progress()
 	var reason Reason
 	j.mutex.Lock()
@@ -180,9 +209,9 @@ func (j *join) tick() {
 	}
 	switch {
 	case j.over:
-	case !j.cutAt.IsZero() && !now.Before(j.cutAt):
+	case j.cutAt > 0 && now >= j.cutAt:
 		reason = TerminationDelay
-	case j.options.IdleTimeout > 0 && now.Sub(j.active) >= j.options.IdleTimeout:
+	case j.idleTimeout > 0 && now-j.active >= j.idleTimeout:
 		reason = IdleTimeout
 	default:
 		j.arm(now)

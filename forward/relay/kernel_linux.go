@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"errors"
 	"io"
 	"syscall"
 
@@ -10,7 +11,7 @@ import (
 const (
 	// rawAccess is whether descriptors are read and written past the connection.
 	rawAccess = true
-	// spliceAfter is after how many full buffers in a row a flow is spliced (128 KiB, as in package http1/client).
+	// spliceAfter is after how many buffers in a row, at least half full, a flow is spliced.
 	spliceAfter = 4
 	// spliceLeast is what a splice must move, or else the flow is copied again: the two calls cost more then.
 	spliceLeast = 8 << 10
@@ -24,20 +25,20 @@ const (
 // allocates.
 type kernel struct {
 	readable, writable func(fd uintptr) bool
-	// full counts full buffers in a row.
-	full     int
-	splicing bool
-	pipe     *pipe
+	pipe               *pipe
+	splicing           bool
+	// full counts buffers in a row that were at least half full.
+	full uint8
 	// n and err are the result of readable, err of writable.
 	n   int
 	err error
 }
 
 func (k *kernel) init(f *flow) {
-	if f.source.from != nil {
+	if f.source.plainIn {
 		k.readable = f.readable
 	}
-	if f.sink.to != nil {
+	if f.sink.plainOut {
 		k.writable = f.writable
 	}
 }
@@ -46,7 +47,7 @@ func (k *kernel) init(f *flow) {
 func (f *flow) passRaw() (*end, error) {
 	k := &f.kernel
 	k.n, k.err = 0, nil
-	if err := f.source.from.Read(k.readable); err != nil {
+	if err := f.source.tcp.Read(k.readable); err != nil {
 		return f.source, err
 	}
 	if k.err != nil {
@@ -81,7 +82,7 @@ func (f *flow) readable(fd uintptr) bool {
 	f.putLarge()
 	f.putPipe()
 	switch {
-	case err == unix.EAGAIN:
+	case errors.Is(err, unix.EAGAIN):
 		return false
 	case err != nil:
 		k.err = err
@@ -104,7 +105,7 @@ func (f *flow) readOnce(fd int) (int, error) {
 		} else {
 			n, err = unix.Read(fd, f.large[:])
 		}
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return n, err
 		}
 	}
@@ -117,11 +118,11 @@ func (f *flow) judge(n int) {
 	case k.splicing && n < spliceLeast:
 		k.splicing, k.full = false, 0
 	case k.splicing:
-	case n < bufferBytes:
+	case n < bufferBytes/2:
 		k.full = 0
 	default:
 		k.full++
-		k.splicing = k.full >= spliceAfter && f.sink.to != nil
+		k.splicing = k.full >= spliceAfter && f.sink.plainOut
 	}
 }
 
@@ -150,7 +151,7 @@ func (f *flow) putPipe() {
 // writeRaw writes what the pipe holds, or what is unsent.
 func (f *flow) writeRaw() error {
 	f.kernel.err = nil
-	if err := f.sink.to.Write(f.kernel.writable); err != nil {
+	if err := f.sink.tcp.Write(f.kernel.writable); err != nil {
 		return err
 	}
 	return f.kernel.err
@@ -178,9 +179,9 @@ func (f *flow) writable(fd uintptr) bool {
 		switch {
 		case n > 0:
 			f.delivered.Add(int64(n))
-		case err == unix.EAGAIN:
+		case errors.Is(err, unix.EAGAIN):
 			return false
-		case err == unix.EINTR:
+		case errors.Is(err, unix.EINTR):
 		case err == nil:
 			k.err = io.ErrUnexpectedEOF
 			return true
@@ -206,11 +207,11 @@ func closed(fd int) bool {
 // watch waits, after the end of the source, until it is reset or closed: otherwise a peer that is gone would be noticed
 // only by the next bytes for it.
 func (f *flow) watch() {
-	if f.source.below == nil {
+	if f.source.tcp == nil {
 		return
 	}
 	reset := false
-	err := f.source.below.Read(func(fd uintptr) bool {
+	err := f.source.tcp.Read(func(fd uintptr) bool {
 		if !closed(int(fd)) {
 			return false
 		}

@@ -40,11 +40,11 @@ type rig struct {
 }
 
 type setup struct {
-	options                relay.Options
-	clientTLS, serverTLS   bool
-	aroundClient           func(net.Conn) io.ReadWriteCloser
-	smallBuffers bool
-	engine                 *relay.Engine
+	options              relay.Options
+	clientTLS, serverTLS bool
+	aroundClient         func(net.Conn) io.ReadWriteCloser
+	smallBuffers         bool
+	engine               *relay.Engine
 }
 
 // forEver is for tests that half-close.
@@ -85,12 +85,12 @@ func newRig(t testing.TB, s setup) *rig {
 // connect returns both sides of a connection: the peer's, and the relay's.
 func connect(t testing.TB, secure bool) (far conn, near net.Conn) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close() //nolint:errcheck // a test's
-	dialed, err := net.Dial("tcp", listener.Addr().String())
+	dialed, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,9 +108,9 @@ func connect(t testing.TB, secure bool) (far conn, near net.Conn) {
 	defer pair.Close()
 	secured := tls.Server(accepted, &tls.Config{Certificates: pair.TLS.Certificates})
 	shaken := make(chan error, 1)
-	go func() { shaken <- secured.Handshake() }()
+	go func() { shaken <- secured.HandshakeContext(t.Context()) }()
 	outer := tls.Client(dialed, &tls.Config{InsecureSkipVerify: true})
-	if err := errors.Join(outer.Handshake(), <-shaken); err != nil {
+	if err := errors.Join(outer.HandshakeContext(t.Context()), <-shaken); err != nil {
 		t.Fatal(err)
 	}
 	return outer, secured
