@@ -66,7 +66,7 @@ type attempt struct {
 	inform func(code int, hints http.Header) error
 	// relay is the writer if it takes fields as a list and no signal needs them as a map; list is the recycled memory
 	// of that list.
-	relay relay
+	relay fieldsWriter
 	list  []wire.Field
 	// line is the memory of the Traceparent field.
 	line [len(traceName) + telemetry.TraceparentLength + len("\r\n")]byte
@@ -81,8 +81,8 @@ type attempt struct {
 // listedFields is the initial capacity of an attempt's list of response fields.
 const listedFields = 24
 
-// relay is a writer that takes the fields of a response as a list, without a map.
-type relay interface {
+// fieldsWriter is a writer that takes the fields of a response as a list, without a map.
+type fieldsWriter interface {
 	WriteFields(status int, fields []wire.Field)
 }
 
@@ -155,7 +155,7 @@ func (a *attempt) send(out *http.Request) (*http.Response, error) {
 	}
 	if header := a.writer.Header(); len(header) == 0 && !trips.Shares() {
 		a.call.Header = header
-		if list, ok := a.writer.(relay); ok && !a.record.Observe.Has(telemetry.ObserveHeaders) {
+		if list, ok := a.writer.(fieldsWriter); ok && !a.record.Observe.Has(telemetry.ObserveHeaders) {
 			if a.list == nil {
 				a.list = make([]wire.Field, 0, listedFields)
 			}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluiceproxy/sluice/forward/relay"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
@@ -48,6 +49,7 @@ type memory struct {
 	// attempts holds attempts to which no reference is left.
 	attempts sync.Pool
 	bodies   replay.Memory
+	tunnels  relay.Engine
 }
 
 // NewService returns the handler of a service.

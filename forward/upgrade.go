@@ -2,18 +2,16 @@ package forward
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/sluiceproxy/sluice/httpio"
-	"github.com/sluiceproxy/sluice/httpio/replay"
+	"github.com/sluiceproxy/sluice/forward/relay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -44,25 +42,23 @@ func (a *attempt) switchProtocols(response *http.Response) (loadbalancer.Outcome
 		return loadbalancer.Abandoned, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
 	}
 	a.record.Status = http.StatusSwitchingProtocols
-	t := &tunnel{client: connection, upstream: upstream, memory: a.memory()}
-	if strings.EqualFold(chosen, "websocket") {
-		t.linger = websocketLinger
-	}
-	defer t.close()
 	if err := writeSwitch(connection, buffered.Writer, header); err != nil {
+		_, _ = connection.Close(), upstream.Close() // The error is known.
 		return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", err}}
 	}
-	t.run(a.request.Context(), rest(buffered.Reader, connection))
+	options := relay.Options{TerminationDelay: -1, ReadAhead: unread(buffered.Reader)}
+	if strings.EqualFold(chosen, "websocket") {
+		options.TerminationDelay = websocketLinger
+	}
+	// How a tunnel ends says nothing about the response, which was complete.
+	a.state.service.memory.tunnels.Run(a.request.Context(), connection, upstream, options)
 	return loadbalancer.Answered, nil
 }
 
-// rest reads what the server has read ahead and then the connection itself: through the server's reader a half-closed
-// connection would end the request's context.
-func rest(ahead *bufio.Reader, connection net.Conn) io.Reader {
-	if n := ahead.Buffered(); n > 0 {
-		return io.MultiReader(io.LimitReader(ahead, int64(n)), connection)
-	}
-	return connection
+// unread returns what the server has read ahead of the client's connection.
+func unread(ahead *bufio.Reader) []byte {
+	bytes, _ := ahead.Peek(ahead.Buffered()) // It has that many.
+	return slices.Clone(bytes)
 }
 
 // offers reports whether the endpoint chose a protocol that the client had offered.
@@ -90,112 +86,4 @@ func writeSwitch(connection net.Conn, w *bufio.Writer, header http.Header) error
 		return err
 	}
 	return w.Flush()
-}
-
-// tunnel copies bytes between a client and an endpoint in both directions.
-type tunnel struct {
-	client   net.Conn
-	upstream io.ReadWriteCloser
-	memory   *replay.Memory
-	linger   time.Duration
-	once     sync.Once
-}
-
-// run returns when both directions have ended. The end of one is passed on, and the other may go on; an error on either
-// side, or the end of ctx, ends both.
-func (t *tunnel) run(ctx context.Context, fromClient io.Reader) {
-	stop := context.AfterFunc(ctx, t.close)
-	defer stop()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		t.copy(t.upstream, fromClient)
-	}()
-	t.copy(t.client, t.upstream)
-	<-done
-}
-
-// copy moves bytes in one direction until its end. Where both sides are plain TCP and the buffer was filled,
-// the kernel splices.
-func (t *tunnel) copy(to io.Writer, from io.Reader) {
-	buffer := t.memory.Buffer()
-	defer t.memory.Recycle(buffer)
-	for {
-		n, err := from.Read(buffer[:])
-		if n > 0 {
-			if _, writeErr := to.Write(buffer[:n]); writeErr != nil {
-				t.close()
-				return
-			}
-		}
-		if err == nil && n == len(buffer) {
-			err = spliced(to, from)
-		}
-		if errors.Is(err, io.EOF) {
-			t.half(to)
-			return
-		}
-		if err != nil {
-			t.close()
-			return
-		}
-	}
-}
-
-// spliceBytes is how much is spliced in one call. The kernel's pipe is held for that long, so it is used only
-// after a full buffer was read.
-const spliceBytes = 4 << 20
-
-// spliced lets the kernel move what comes next, if it can. The error is io.EOF at the end of from.
-func spliced(to io.Writer, from io.Reader) error {
-	source, sink := sourceOf(from), sinkOf(to)
-	if source == nil || sink == nil {
-		return nil
-	}
-	n, err := sink.ReadFrom(&io.LimitedReader{R: source, N: spliceBytes})
-	if err == nil && n < spliceBytes {
-		return io.EOF
-	}
-	return err
-}
-
-// sourceOf returns the connection that is read from where it is plain TCP and nothing was read ahead, or nil.
-func sourceOf(from io.Reader) *net.TCPConn {
-	switch from := from.(type) {
-	case *net.TCPConn:
-		return from
-	case httpio.SpliceSource:
-		return from.SpliceFrom()
-	}
-	return nil
-}
-
-// sinkOf returns the connection that is written to where it is plain TCP, or nil.
-func sinkOf(to io.Writer) *net.TCPConn {
-	switch to := to.(type) {
-	case *net.TCPConn:
-		return to
-	case httpio.SpliceSink:
-		return to.SpliceTo()
-	}
-	return nil
-}
-
-// half ends one direction. Where a connection can't be half-closed, both directions end.
-func (t *tunnel) half(to io.Writer) {
-	if httpio.CloseWrite(to) != nil {
-		t.close()
-		return
-	}
-	if t.linger > 0 {
-		time.AfterFunc(t.linger, t.close)
-	}
-}
-
-func (t *tunnel) close() {
-	t.once.Do(func() {
-		// An error of Close does not matter.
-		_ = t.client.Close()
-		_ = t.upstream.Close()
-	})
 }

@@ -14,9 +14,9 @@
 // # Copying
 //
 // Where a side is plain TCP ([httpio.SpliceSource], [httpio.SpliceSink] or [net.TCPConn]) its direction first waits for
-// bytes, and takes a buffer only then. After several buffers of 16 KiB or more in a row, and if the other side is plain TCP as well,
-// the kernel moves the bytes with splice(2); the pipe goes back as soon as no more bytes are there. So an idle
-// connection holds neither buffer nor pipe: two descriptors, two goroutines, one of which is the caller's.
+// bytes, and takes a buffer only then. After several reads of 16 KiB or more in a row, and if the other side is plain
+// TCP as well, the kernel moves the bytes with splice(2); the pipe goes back as soon as no more bytes are there. So an
+// idle connection holds neither buffer nor pipe: two descriptors, two goroutines, one of which is the caller's.
 //
 // A TLS connection can only be waited for by reading it, into a buffer of 2 KiB while it is idle.
 //

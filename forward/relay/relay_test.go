@@ -232,7 +232,9 @@ func TestTerminationDelayIsNotProlonged(t *testing.T) {
 		sent <- err
 	}()
 	_, _ = io.Copy(io.Discard, g.client)
-	<-sent
+	if <-sent == nil {
+		t.Error("the server could write all")
+	}
 	g.ends(t, relay.ClientEOF, relay.TerminationDelay)
 
 	g = newRig(t, setup{options: relay.Options{TerminationDelay: eventTimeout}})
@@ -270,7 +272,9 @@ func TestLostBytesReset(t *testing.T) {
 	}()
 	g.ends(t, relay.IdleTimeout, relay.IdleTimeout)
 	expectReset(t, g.client)
-	<-sent
+	if <-sent == nil {
+		t.Error("the server could write all")
+	}
 }
 
 // TestContextEnds closes in order, as no bytes are on their way.

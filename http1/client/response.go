@@ -221,6 +221,13 @@ func (s *switched) SpliceFrom() *net.TCPConn {
 	return s.SpliceTo()
 }
 
+// ReadAhead hands over what came together with the head of the response.
+func (s *switched) ReadAhead() []byte {
+	ahead := s.ahead
+	s.ahead = nil
+	return ahead
+}
+
 // CloseWrite ends the sending side of the connection.
 func (s *switched) CloseWrite() error {
 	return httpio.CloseWrite(s.conn)
@@ -228,7 +235,18 @@ func (s *switched) CloseWrite() error {
 
 // Close closes the connection.
 func (s *switched) Close() error {
+	s.leave()
+	return s.conn.Close()
+}
+
+// Reset closes the connection as [httpio.Reset] does.
+func (s *switched) Reset() error {
+	s.leave()
+	return httpio.Reset(s.conn)
+}
+
+// leave ends what the client knows of the connection.
+func (s *switched) leave() {
 	s.stop()
 	s.cc.upstream.forget(s.cc)
-	return s.conn.Close()
 }
