@@ -62,7 +62,7 @@ func (e *Engine) smallBuffer() *smallBuffer {
 //
 // Beyond reading, writing and closing Run uses what a connection can do: [httpio.HalfCloser] (without it both
 // directions end together), [httpio.ReadAheader], [httpio.SpliceSource], [httpio.SpliceSink], and for resets
-// [httpio.Reset]. Nobody else may read or write the connections; anyone may close them, which ends both.
+// [httpio.Reset]. The connections must not be read or written elsewhere; closing one of them ends both.
 func (e *Engine) Run(ctx context.Context, client, server io.ReadWriteCloser, options Options) Result {
 	j := begin(e, client, server, &options)
 	if ctx.Done() != nil {
