@@ -202,25 +202,30 @@ func TestReplicasOrderOnce(t *testing.T) {
 	}
 }
 
-// The replica that orders is killed between an order and its finalization. Another one completes the same order.
+// The replica that orders is killed between its orders and their finalization. Another one completes the same orders.
 func TestLeaderIsKilledBeforeFinalization(t *testing.T) {
 	for name, open := range storages() {
 		t.Run(name, func(t *testing.T) {
 			location, env := open(t)
 			r := newReplicas(t, location, byHTTP, env)
-			var killed atomic.Bool
+			var finalizations atomic.Int64
+			killed := make(chan struct{})
 			r.authority.Intercept(func(_ http.ResponseWriter, request *http.Request) bool {
-				if strings.HasPrefix(request.URL.Path, "/finalize-order/") && !killed.Swap(true) {
-					r.killLeader()
-					panic(http.ErrAbortHandler) // The request is lost with its sender.
+				if !strings.HasPrefix(request.URL.Path, "/finalize-order/") {
+					return false
 				}
-				return false
+				switch count := finalizations.Add(1); {
+				case count > int64(len(orderedNames())):
+					return false
+				case count == int64(len(orderedNames())): // All orders are stored.
+					r.killLeader()
+					close(killed)
+				}
+				<-killed
+				panic(http.ErrAbortHandler) // The request is lost with its sender.
 			})
 			r.start()
 			r.await()
-			if !killed.Load() {
-				t.Error("no order was finalized")
-			}
 			if len(r.all()) != 2 {
 				t.Errorf("%d replicas are alive\n%s", len(r.all()), r.logs())
 			}
