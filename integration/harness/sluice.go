@@ -216,18 +216,27 @@ func (s *Sluice) WaitLog(words ...string) string {
 // Memory returns the current and the peak resident memory of the process (VmRSS, VmHWM) in bytes.
 func (s *Sluice) Memory() (now, peak int64) {
 	s.t.Helper()
+	return s.status("VmRSS"), s.status("VmHWM")
+}
+
+// MappedMemory returns the resident pages of files, such as the binary (RssFile), in bytes. They are part of Memory.
+func (s *Sluice) MappedMemory() int64 {
+	s.t.Helper()
+	return s.status("RssFile")
+}
+
+// status returns a size in bytes from /proc/PID/status.
+func (s *Sluice) status(name string) int64 {
+	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
 		var kilobytes int64
-		if n, _ := fmt.Sscanf(line, "VmRSS: %d kB", &kilobytes); n == 1 {
-			now = kilobytes << 10
-		}
-		if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kilobytes); n == 1 {
-			peak = kilobytes << 10
+		if n, _ := fmt.Sscanf(line, name+": %d kB", &kilobytes); n == 1 {
+			return kilobytes << 10
 		}
 	}
-	return now, peak
+	return 0
 }
