@@ -18,8 +18,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// large is the size of large bodies. maxMemory bounds what the process takes for all of them at a time, without the pages
-// of its binary: it needs 50 to 80 MiB, and a collected body would add more than what is left.
+// large is the size of large bodies. maxMemory bounds what the process takes for all of them at a time, without the
+// pages of its binary: it needs 50 to 80 MiB, and a collected body would add more than what is left.
 const (
 	large     = 64 << 20
 	maxMemory = 104 << 20
