@@ -245,8 +245,8 @@ func (o *Options) Warnings() []string {
 		slices.ContainsFunc(preferred, postQuantum) {
 		return warnings
 	}
-	return append(warnings, "curvePreferences has no post-quantum key exchange, so that recorded connections can be decrypted "+
-		"once there are quantum computers; add X25519MLKEM768, or remove the option")
+	return append(warnings, "curvePreferences has no post-quantum key exchange, so that recorded connections can be "+
+		"decrypted once there are quantum computers; add X25519MLKEM768, or remove the option")
 }
 
 // DemandsClient reports whether every client has to present a certificate that one of the authorities has signed

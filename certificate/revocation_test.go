@@ -113,7 +113,13 @@ func TestRevokedClientCertificatesAreRefused(t *testing.T) {
 			false,
 		},
 		{"no list of the root", []string{middleList}, []issued{root}, []issued{below, middle}, false},
-		{"no list of the root, but the intermediate is trusted", []string{middleList}, []issued{root, middle}, []issued{below}, true},
+		{
+			"no list of the root, but the intermediate is trusted",
+			[]string{middleList},
+			[]issued{root, middle},
+			[]issued{below},
+			true,
+		},
 		{"no list of the intermediate", []string{rootList}, []issued{root}, []issued{below, middle}, false},
 		{
 			"list of another intermediate of the same name",

@@ -142,7 +142,8 @@ func TestSPIFFEExcludes(t *testing.T) {
 			t.Errorf("%s: %v", option, err)
 		}
 	}
-	_, err := forward.NewTransport("test", &dynamic.ServersTransport{Spiffe: &dynamic.Spiffe{IDs: []string{"a"}}}, w.source)
+	wrong := &dynamic.ServersTransport{Spiffe: &dynamic.Spiffe{IDs: []string{"a"}}}
+	_, err := forward.NewTransport("test", wrong, w.source)
 	if err == nil || !strings.Contains(err.Error(), "spiffe.ids[0]") {
 		t.Errorf("an invalid identity: %v", err)
 	}

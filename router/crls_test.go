@@ -1,4 +1,4 @@
-package router
+package router_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
+	"github.com/sluiceproxy/sluice/router"
 )
 
 // authorityWithCRL returns an authority and an empty CRL of it that is valid for 20 hours, in PEM.
@@ -47,14 +49,18 @@ func authorityWithCRL(t *testing.T) (authority, list string) {
 
 func TestVerdictsOnCRLsComeWithTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
 		authority, list := authorityWithCRL(t)
-		ref := dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: "members@file"}
-		b.config.TLS.Options = b.config.TLS.Options.With(ref.Name, &dynamic.TLSOptions{
-			ClientAuth: dynamic.ClientAuth{CAFiles: []string{authority}, CRLFiles: []string{list}},
-		})
-		b.all()
-		verdicts := NewCRLVerdicts(b.compiler)
+		ref, secured := optionsRef("members@file"), newSecured()
+		apply := func(lists ...string) []dynamic.Verdict {
+			verdicts, _ := secured.apply(&dynamic.Configuration{TLS: &dynamic.TLSConfiguration{
+				Options: immutable.Of(map[string]*dynamic.TLSOptions{ref.Name: {
+					ClientAuth: dynamic.ClientAuth{CAFiles: []string{authority}, CRLFiles: lists},
+				}}),
+			}}, []dynamic.Ref{ref})
+			return verdicts
+		}
+		apply(list)
+		verdicts := router.NewCRLVerdicts(secured.compiler)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
@@ -65,8 +71,8 @@ func TestVerdictsOnCRLsComeWithTime(t *testing.T) {
 			stop()
 			<-ended
 		}()
-		if found := verdicts.Verdicts(); len(found) > 0 || len(b.compiler.CRLs()) != 1 {
-			t.Errorf("verdicts %+v, lists %+v", found, b.compiler.CRLs())
+		if found := verdicts.Verdicts(); len(found) > 0 || len(secured.compiler.CRLs()) != 1 {
+			t.Errorf("verdicts %+v, lists %+v", found, secured.compiler.CRLs())
 		}
 		start := time.Now()
 		for _, step := range []struct {
@@ -86,13 +92,13 @@ func TestVerdictsOnCRLsComeWithTime(t *testing.T) {
 				t.Errorf("verdicts %+v, want %q", found, step.want)
 			}
 		}
+		// A list of another authority is an error of the compilation.
 		_, fresh := authorityWithCRL(t)
-		b.config.TLS.Options = b.config.TLS.Options.With(ref.Name, &dynamic.TLSOptions{
-			ClientAuth: dynamic.ClientAuth{CAFiles: []string{authority}, CRLFiles: []string{list, fresh}},
-		})
-		b.apply(true, ref)
-		// That list is not of this authority, which the compilation reports.
-		b.wantVerdict(ref, dynamic.Quarantined, "clientAuth.crlFiles")
+		compiled := apply(list, fresh)
+		if len(compiled) != 1 || compiled[0].Ref != ref || compiled[0].Status != dynamic.Quarantined ||
+			!strings.Contains(compiled[0].Reason, "clientAuth.crlFiles") {
+			t.Errorf("verdicts of the compilation: %+v", compiled)
+		}
 		<-verdicts.Changed()
 		if found := verdicts.Verdicts(); len(found) > 0 {
 			t.Errorf("verdicts %+v on options that are not used", found)

@@ -20,13 +20,17 @@ type secured struct {
 	compiler *router.Compiler
 }
 
-func newSecured() secured {
+func newSecured(changes ...func(*router.Options)) secured {
 	entryPoints := []router.EntryPoint{{Name: "web", Default: true, TLS: &dynamic.RouterTLS{}}}
 	target := router.NewActiveTable(entryPoints)
-	return secured{target, router.NewCompiler(router.Options{
+	options := router.Options{
 		EntryPoints: entryPoints, Tickets: certificate.NewTickets(),
 		Internal: map[string]http.Handler{"echo@internal": http.NotFoundHandler()},
-	}, target)}
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	return secured{target, router.NewCompiler(options, target)}
 }
 
 // apply activates a configuration and returns its verdicts and, by host, the options of connections.

@@ -149,26 +149,31 @@ const tls12, tls13, default12 = tls.VersionTLS12, tls.VersionTLS13, "SLUICE DEFA
 // issue returns a certificate with a common name for hosts.
 func (l *listeners) issue(commonName string, entryPoints []string, hosts ...string) *dynamic.CertificateEntry {
 	l.t.Helper()
+	pair := issued(l.t, &x509.Certificate{Subject: pkix.Name{CommonName: commonName}, DNSNames: hosts})
+	return &dynamic.CertificateEntry{Name: commonName + "@file", EntryPoints: entryPoints, Certificate: pair}
+}
+
+// issued returns a certificate of a template that is valid for an hour, with its key.
+func issued(t *testing.T, template *x509.Certificate) dynamic.Certificate {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		l.t.Fatal(err)
+		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: commonName}, DNSNames: hosts,
-		NotAfter: time.Now().Add(time.Hour),
-	}, &x509.Certificate{SerialNumber: big.NewInt(1)}, key.Public(), key)
+	template.SerialNumber, template.NotAfter = big.NewInt(1), time.Now().Add(time.Hour)
+	der, err := x509.CreateCertificate(rand.Reader, template, &x509.Certificate{SerialNumber: big.NewInt(1)},
+		key.Public(), key)
 	if err != nil {
-		l.t.Fatal(err)
+		t.Fatal(err)
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		l.t.Fatal(err)
+		t.Fatal(err)
 	}
-	pair := dynamic.Certificate{
+	return dynamic.Certificate{
 		CertFile: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 		KeyFile:  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})),
 	}
-	return &dynamic.CertificateEntry{Name: commonName + "@file", EntryPoints: entryPoints, Certificate: pair}
 }
 
 // TestListenersWithTLSOfTheirOwn gives one host two certificates and two least versions, by entrypoint.

@@ -211,17 +211,14 @@ func TestStoresOfOtherNamesAreReported(t *testing.T) {
 // selfSigned returns a certificate for a host with its key, both inline.
 func selfSigned(t testing.TB, host string) dynamic.Certificate {
 	t.Helper()
-	return signed(t, &x509.Certificate{DNSNames: []string{host}})
-}
-
-// signed returns a certificate of a template with its key, both inline.
-func signed(t testing.TB, template *x509.Certificate) dynamic.Certificate {
-	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template.SerialNumber, template.NotAfter = big.NewInt(1), time.Now().Add(time.Hour)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{host},
+		NotAfter: time.Now().Add(time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

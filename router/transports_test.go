@@ -1,12 +1,15 @@
-package router
+package router_test
 
 import (
 	"crypto/tls"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/immutable"
+	"github.com/sluiceproxy/sluice/router"
 )
 
 // anyIdentity accepts everything.
@@ -15,9 +18,9 @@ type anyIdentity struct{}
 func (anyIdentity) Authenticate(*tls.Config, *dynamic.Spiffe) error { return nil }
 func (anyIdentity) Ready() error                                    { return nil }
 
-// A transport with spiffe is refused without a Workload API, and told about an option without effect with one.
+// A transport with spiffe is refused without a Workload API. With one, an option without effect is a verdict.
 func TestTransportsWithSpiffe(t *testing.T) {
-	both := &dynamic.Spiffe{IDs: []string{"spiffe://own.test/shop"}, TrustDomain: "own.test"}
+	transport := dynamic.Ref{Kind: dynamic.KindServersTransport, Name: "t@file"}
 	for name, test := range map[string]struct {
 		identity forward.Identity
 		status   dynamic.Status
@@ -29,22 +32,17 @@ func TestTransportsWithSpiffe(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			b.compiler.options.Identity = test.identity
-			b.config.HTTP.ServersTransports = b.config.HTTP.ServersTransports.With("t@file", &dynamic.ServersTransport{
-				Spiffe: both,
-			})
-			transport := ref(dynamic.KindServersTransport, "t@file")
-			b.compile(true, transport)
-			for _, verdict := range b.compiled.Verdicts {
-				if verdict.Ref == transport {
-					if verdict.Status != test.status || !strings.Contains(verdict.Reason, test.reason) {
-						t.Errorf("got %v", verdict)
-					}
-					return
-				}
+			s := newSecured(func(o *router.Options) { o.Identity = test.identity })
+			verdicts, _ := s.apply(&dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{
+				ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{
+					transport.Name: {Spiffe: &dynamic.Spiffe{IDs: []string{"spiffe://own.test/shop"}, TrustDomain: "own.test"}},
+				}),
+			}}, []dynamic.Ref{transport})
+			if !slices.ContainsFunc(verdicts, func(v dynamic.Verdict) bool {
+				return v.Ref == transport && v.Status == test.status && strings.Contains(v.Reason, test.reason)
+			}) {
+				t.Errorf("verdicts %+v", verdicts)
 			}
-			t.Errorf("no verdict among %v", b.compiled.Verdicts)
 		})
 	}
 }

@@ -136,7 +136,7 @@ func (l *loader) ocsp() {
 		to, err := url.Parse(overrides[from])
 		switch {
 		case overrides[from] == "":
-			l.fail("is empty, expected the URL that is asked in its place", "ocsp", "responderOverrides", from)
+			l.fail("is empty, expected the URL that is queried in its place", "ocsp", "responderOverrides", from)
 		case err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "":
 			l.fail("is no URL with http:// or https:// and a host", "ocsp", "responderOverrides", from)
 		}

@@ -91,7 +91,7 @@ type SessionTickets struct {
 
 // OCSP describes OCSP stapling.
 type OCSP struct {
-	ResponderOverrides map[string]string `json:"responderOverrides" description:"The URL that is asked in place of the URL of a responder in certificates, by that." secret:"host"`
+	ResponderOverrides map[string]string `json:"responderOverrides" description:"The URL that is queried in place of the URL of a responder in certificates, by that." secret:"host"`
 }
 
 // Duration is a length of time; a bare integer in the configuration counts seconds.

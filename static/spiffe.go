@@ -25,7 +25,8 @@ func (l *loader) spiffe() {
 		l.fail("needs spiffe.workloadAPIAddr", "serversTransport", "spiffe")
 	}
 	if transport.InsecureSkipVerify || len(transport.RootCAs) > 0 {
-		l.fail("excludes rootCAs and insecureSkipVerify: both say how endpoints are authenticated", "serversTransport", "spiffe")
+		l.fail("excludes rootCAs and insecureSkipVerify: both say how endpoints are authenticated",
+			"serversTransport", "spiffe")
 	}
 	if len(accepted.IDs) > 0 && accepted.TrustDomain != "" {
 		l.warn("has no effect beside ids", "serversTransport", "spiffe", "trustDomain")

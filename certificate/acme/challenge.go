@@ -74,7 +74,8 @@ func (p *presented) certificate() (*tls.Certificate, error) {
 }
 
 // challenge returns a challenge that the state does not have yet, or nil. It is read from the storage, since a
-// validation may come before the news of it. Anyone can send such requests: beyond a limit, they wait for the news.
+// validation may come before the change that the storage reports. Clients can send any number of such requests: beyond
+// a limit, they wait for that change.
 func (r *resolver) challenge(ctx context.Context, id string) *presented {
 	if !r.lookups.Allow() {
 		return r.awaitChallenge(ctx, id)

@@ -121,7 +121,8 @@ func TestSetLogger(t *testing.T) {
 	log.Error("failed", log.ErrorAttr(errors.New(`Get "https://api.test/zone?key=secret": no zone`)))
 	log.Default().With("a", "1").WithGroup("g").Debug("detail", "b", "2")
 	want := []string{
-		`debug found "domain" "shop.test"`, `warn slow "after" "1s"`, `error failed "error" "Get \"https://api.test/zone?xxxx\": no zone"`,
+		`debug found "domain" "shop.test"`, `warn slow "after" "1s"`,
+		`error failed "error" "Get \"https://api.test/zone?xxxx\": no zone"`,
 		`debug detail "a" "1" "g.b" "2"`,
 	}
 	if diff := cmp.Diff(want, []string(*written)); diff != "" {

@@ -68,7 +68,7 @@ func (s *Stapler) query(ctx context.Context, t *task, pairs []*certificate.Pair)
 	if issuer == nil {
 		return answer{
 			local: true,
-			err:   errors.New("certFile has no certificate of the issuer, which is needed to ask for a response"),
+			err:   errors.New("certFile has no certificate of the issuer, which the request for a response needs"),
 		}
 	}
 	request, err := ocsp.CreateRequest(t.leaf, issuer, nil)

@@ -236,7 +236,8 @@ func (f *fixture) staple() []byte {
 		_ = server.HandshakeContext(f.t.Context())
 		_ = there.Close()
 	}()
-	client := tls.Client(here, &tls.Config{ServerName: "shop.test", InsecureSkipVerify: true}) //nolint:gosec // The response is what is tested.
+	settings := &tls.Config{ServerName: "shop.test", InsecureSkipVerify: true} //nolint:gosec // The staple is tested.
+	client := tls.Client(here, settings)
 	if err := client.HandshakeContext(f.t.Context()); err != nil {
 		f.t.Error(err)
 	}

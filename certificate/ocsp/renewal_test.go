@@ -51,7 +51,7 @@ func (c *changing) count(by int) {
 	c.most = max(c.most, c.running)
 }
 
-// become changes the responses, and forgets how many requests there were at a time.
+// become changes the responses, and resets how many requests there were at a time.
 func (c *changing) become(answer answers) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -146,8 +146,8 @@ func unknown(a *authority) answers {
 	}
 }
 
-// A responder that does not know a new certificate yet is asked again soon. One that forgets a certificate does not
-// take away a response that is still valid.
+// A responder that does not know a new certificate yet is queried again soon. One that does not know a certificate any
+// more does not take away a response that is still valid.
 func TestResponderThatDoesNotKnowACertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t)
@@ -248,8 +248,8 @@ func TestNoNextUpdate(t *testing.T) {
 	})
 }
 
-// An unchanged certificate keeps its response when the configuration changes, one that is gone is forgotten, and a new
-// one is asked for at once.
+// An unchanged certificate keeps its response when the configuration changes, one that is gone is dropped, and a new
+// one is queried at once.
 func TestConfigurationChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t)

@@ -1,6 +1,6 @@
 // Package ocsp obtains OCSP responses (RFC 6960) for the certificates that are served, and staples them.
 //
-// A Stapler gets the certificates of each configuration, asks their responders in the background, and hands verified
+// A Stapler gets the certificates of each configuration, queries their responders in the background, and hands verified
 // responses with the status good to certificate.Pair, which handshakes read. It keeps them in memory, so that an
 // unchanged certificate keeps its response when the configuration changes.
 package ocsp
@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	// maxAsking bounds the certificates whose responders are asked at a time, maxAskingOne those of one responder; one
-	// that fails gets one request at a time until it answers.
-	maxAsking    = 64
-	maxAskingOne = 4
+	// maxRequests bounds the requests in flight, maxPerResponder those to one responder; one that fails gets one request
+	// at a time until it answers.
+	maxRequests     = 64
+	maxPerResponder = 4
 	// maxConnections bounds the connections that are kept to one responder, and idleTimeout how long.
 	maxConnections = 2
 	idleTimeout    = 30 * time.Second
@@ -48,7 +48,7 @@ type Metrics interface {
 
 // Options says what a Stapler works with.
 type Options struct {
-	// Overrides maps the URL of a responder in certificates to the URL that is asked in its place
+	// Overrides maps the URL of a responder in certificates to the URL that is queried in its place
 	// (ocsp.responderOverrides).
 	Overrides map[string]string
 	// Logger is required.
@@ -69,18 +69,18 @@ type Stapler struct {
 	wake      chan struct{}
 
 	mutex sync.Mutex
-	// tasks has each certificate by the fingerprint of its leaf, waiting those that are not asked for, by time.
+	// tasks has each certificate by the fingerprint of its leaf, waiting those without a request, by time.
 	tasks      map[string]*task
 	waiting    queue
 	responders map[string]*responder
-	asking     int
+	inFlight   int
 }
 
-// responder is a host that is asked.
+// responder is a host that is queried.
 type responder struct {
-	due     []*task
-	asking  int
-	failing bool
+	due      []*task
+	inFlight int
+	failing  bool
 }
 
 // New returns a Stapler that has no certificates yet.
@@ -164,13 +164,13 @@ func (s *Stapler) update(known, next *task, now time.Time) {
 	}
 }
 
-// clean forgets the responders that no certificate names.
+// clean removes the responders that no certificate names.
 func (s *Stapler) clean() {
 	named := make(map[string]bool, len(s.responders))
 	for _, one := range s.tasks {
 		named[one.host] = true
 	}
-	maps.DeleteFunc(s.responders, func(host string, one *responder) bool { return one.asking == 0 && !named[host] })
+	maps.DeleteFunc(s.responders, func(host string, one *responder) bool { return one.inFlight == 0 && !named[host] })
 }
 
 // forget takes a task out of the queue.
@@ -181,15 +181,15 @@ func (s *Stapler) forget(known *task) {
 	}
 }
 
-// Run asks responders until ctx ends.
+// Run queries responders until ctx ends.
 func (s *Stapler) Run(ctx context.Context) {
 	defer s.client.CloseIdleConnections()
-	var asking sync.WaitGroup
-	defer asking.Wait()
+	var requests sync.WaitGroup
+	defer requests.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		next := s.start(ctx, &asking)
+		next := s.start(ctx, &requests)
 		timer.Stop()
 		if !next.IsZero() {
 			timer.Reset(time.Until(next))
@@ -204,7 +204,7 @@ func (s *Stapler) Run(ctx context.Context) {
 }
 
 // start begins what is due, as far as the bounds allow, and returns when more is due; zero means never.
-func (s *Stapler) start(ctx context.Context, asking *sync.WaitGroup) time.Time {
+func (s *Stapler) start(ctx context.Context, requests *sync.WaitGroup) time.Time {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	now := time.Now()
@@ -219,20 +219,20 @@ func (s *Stapler) start(ctx context.Context, asking *sync.WaitGroup) time.Time {
 		host.due = append(host.due, due)
 	}
 	for _, host := range s.responders {
-		most := maxAskingOne
+		most := maxPerResponder
 		if host.failing {
 			most = 1
 		}
-		for len(host.due) > 0 && host.asking < most && s.asking < maxAsking {
+		for len(host.due) > 0 && host.inFlight < most && s.inFlight < maxRequests {
 			next := host.due[0]
 			host.due = host.due[1:]
 			if next.gone {
 				continue
 			}
-			host.asking++
-			s.asking++
+			host.inFlight++
+			s.inFlight++
 			pairs := next.pairs
-			asking.Go(func() {
+			requests.Go(func() {
 				answered := s.query(ctx, next, pairs)
 				s.finish(ctx, next, host, answered)
 			})
@@ -270,8 +270,8 @@ func (s *Stapler) finish(ctx context.Context, t *task, host *responder, answered
 	s.mutex.Lock()
 	defer signal(s.wake)
 	defer s.mutex.Unlock()
-	s.asking--
-	host.asking--
+	s.inFlight--
+	host.inFlight--
 	if ctx.Err() != nil {
 		return // The attempt was cut off.
 	}
@@ -306,7 +306,7 @@ func (s *Stapler) finish(ctx context.Context, t *task, host *responder, answered
 func (s *Stapler) report(t *task, now time.Time, before string) {
 	state := t.state(now)
 	if state == before {
-		s.logger.Debug("an OCSP responder was asked", append(t.fields(), "state", state, "error", t.problem)...)
+		s.logger.Debug("an OCSP responder was queried", append(t.fields(), "state", state, "error", t.problem)...)
 		return
 	}
 	switch state {
@@ -328,16 +328,16 @@ func signal(channel chan<- struct{}) {
 	}
 }
 
-// responderURLs returns the URLs that are asked in place of those of a certificate.
+// responderURLs returns the URLs that are queried in place of those of a certificate.
 func (s *Stapler) responderURLs(urls []string) []string {
-	asked := make([]string, 0, maxResponders)
+	all := make([]string, 0, maxResponders)
 	for _, one := range urls[:min(len(urls), maxResponders)] {
 		if other, known := s.overrides[one]; known {
 			one = other
 		}
-		asked = append(asked, one)
+		all = append(all, one)
 	}
-	return asked
+	return all
 }
 
 // hostOf returns the host by which requests are bounded: that of the first URL.

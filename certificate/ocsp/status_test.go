@@ -162,7 +162,7 @@ func TestMustStaple(t *testing.T) {
 	})
 }
 
-// Without the issuer in the chain nobody is asked.
+// Without the issuer in the chain no responder is queried.
 func TestNoIssuer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t)
@@ -176,7 +176,7 @@ func TestNoIssuer(t *testing.T) {
 		if status := f.status(); status.State != "failing" || !strings.Contains(status.Error, "certificate of the issuer") {
 			t.Errorf("status %+v", status)
 		}
-		// It is there now: the responder is asked at once.
+		// It is there now: the responder is queried at once.
 		entry.Certificate.CertFile = whole
 		f.use(entry)
 		pass(0)
@@ -186,7 +186,7 @@ func TestNoIssuer(t *testing.T) {
 	})
 }
 
-// Responders are asked in order, those of overrides in place of the ones in the certificate, and no other schemes.
+// Responders are queried in order, those of overrides in place of the ones in the certificate, and no other schemes.
 func TestResponderURLs(t *testing.T) {
 	for name, test := range map[string]struct {
 		urls      []string

@@ -32,7 +32,7 @@ const (
 
 // The states of a certificate.
 const (
-	// StatePending is for a certificate whose responders have not been asked yet.
+	// StatePending is for a certificate whose responders have not been queried yet.
 	StatePending = "pending"
 	// StateGood is for one whose response is stapled.
 	StateGood = "good"
@@ -228,7 +228,7 @@ type Status struct {
 	Error string `json:"error,omitempty"`
 	// Failures counts the failed attempts since the last valid response.
 	Failures int `json:"failures,omitempty"`
-	// Next is when the responder is asked next.
+	// Next is when the responder is queried next.
 	Next time.Time `json:"next,omitzero"`
 }
 

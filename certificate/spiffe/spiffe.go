@@ -90,8 +90,8 @@ func (s *Source) valid() (*material, error) {
 	case m == nil:
 		return nil, fmt.Errorf("the SPIFFE Workload API at %s has delivered no X.509-SVID yet%s", s.options.Address, s.why())
 	case time.Now().After(m.notAfter):
-		return nil, fmt.Errorf("the X.509-SVID %s has expired at %s, and the SPIFFE Workload API at %s has delivered no other%s",
-			m.id, m.notAfter.UTC().Format(time.RFC3339), s.options.Address, s.why())
+		return nil, fmt.Errorf("the X.509-SVID %s has expired at %s, and the SPIFFE Workload API at %s has delivered no "+
+			"other%s", m.id, m.notAfter.UTC().Format(time.RFC3339), s.options.Address, s.why())
 	}
 	return m, nil
 }

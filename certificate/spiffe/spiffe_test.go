@@ -352,7 +352,7 @@ func TestMalformed(t *testing.T) {
 	b.until(func() bool { id, _ := b.SVID(); return id == "spiffe://own.test/renamed" })
 }
 
-// An SVID that expires while the API is away is not presented, and is told once.
+// An SVID that expires while the API is away is not presented, and is logged once.
 func TestExpiry(t *testing.T) {
 	b := newBench(t)
 	b.api.Start()

@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry/log"
 )
 
@@ -23,6 +24,8 @@ const firstIdentity = 3 * time.Second
 type identity struct {
 	spiffe *spiffe.Source
 	state  func() *pipeline.State
+	// byDefault says that the static serversTransport has the option.
+	byDefault bool
 	// judging is true once a missing identity is worth a verdict.
 	judging atomic.Bool
 	changed chan struct{}
@@ -42,6 +45,7 @@ func (s *system) newIdentity() error {
 	s.observability.metrics.SPIFFE(source.SVID)
 	s.identity = &identity{
 		spiffe: source, changed: make(chan struct{}, 1), state: func() *pipeline.State { return s.pipeline.State() },
+		byDefault: s.config.ServersTransport.Spiffe != nil,
 	}
 	return nil
 }
@@ -84,6 +88,9 @@ func (i *identity) run(ctx context.Context) {
 // follow has the verdicts renewed whenever there is an identity or none again, and other transports need one.
 func (i *identity) follow(ctx context.Context) {
 	var known []string
+	if i.byDefault && i.spiffe.Ready() != nil {
+		i.notify()
+	}
 	for {
 		state := i.state()
 		if names := transportsWithSpiffe(state.Configuration); i.spiffe.Ready() != nil && !slices.Equal(names, known) {
@@ -120,11 +127,17 @@ func (i *identity) Verdicts() []dynamic.Verdict {
 		return nil
 	}
 	var verdicts []dynamic.Verdict
-	for _, name := range transportsWithSpiffe(i.state().Configuration) {
+	note := func(name string, origin dynamic.Origin) {
 		verdicts = append(verdicts, dynamic.Verdict{
-			Ref: dynamic.Ref{Kind: dynamic.KindServersTransport, Name: name}, Status: dynamic.Degraded,
+			Ref: dynamic.Ref{Kind: dynamic.KindServersTransport, Name: name}, Origin: origin, Status: dynamic.Degraded,
 			Code: dynamic.CodeCertificatePending, Reason: "no connection can be made: " + err.Error(),
 		})
+	}
+	if i.byDefault {
+		note(router.DefaultTransport, dynamic.Origin{Object: "serversTransport"})
+	}
+	for _, name := range transportsWithSpiffe(i.state().Configuration) {
+		note(name, dynamic.Origin{})
 	}
 	return verdicts
 }

@@ -20,5 +20,5 @@
 //
 // A TLS connection can only be waited for by reading it, into a buffer of 2 KiB while it is idle.
 //
-// Only Linux has splice(2) and tells resets apart; elsewhere all is copied.
+// Only Linux has splice(2) and distinguishes resets; elsewhere all is copied.
 package relay

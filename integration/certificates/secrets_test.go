@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -124,8 +125,8 @@ func more(resolvers ...string) string {
 	var text strings.Builder
 	text.WriteString("http:\n  services: {more: {loadBalancer: {servers: [{url: \"${BACKEND}\"}]}}}\n  routers:\n")
 	for _, name := range resolvers {
-		text.WriteString("    " + name + ": {rule: \"Host(`" + name + ".example.com`)\", entryPoints: [secure], service: more, " +
-			"tls: {certResolver: " + name + "}}\n")
+		fmt.Fprintf(&text, "    %s: {rule: \"Host(`%s.example.com`)\", entryPoints: [secure], service: more, tls: "+
+			"{certResolver: %s}}\n", name, name, name)
 	}
 	return text.String()
 }

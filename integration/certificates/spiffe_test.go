@@ -150,15 +150,20 @@ func TestSPIFFEWithoutWorkloadAPI(t *testing.T) {
 func TestSPIFFEByDefault(t *testing.T) {
 	own := spiffetest.NewAuthority(t, "own.test")
 	api := spiffetest.NewAPI(t, filepath.Join(t.TempDir(), "api.sock"))
-	svid := own.Issue("/proxy", time.Now().Add(time.Hour))
-	api.Deliver(spiffetest.Delivery(t, svid, []*spiffetest.Authority{own}))
-	api.Start()
 	setup := spiffeFixture(t, own, fmt.Sprintf(
 		"spiffe: {workloadAPIAddr: %q}\nserversTransport: {spiffe: {trustDomain: own.test}}", api.Address()))
 	setup.Dynamic["shop.yaml"] = strings.ReplaceAll(spiffeDynamic, ", serversTransport: cart", "")
 	s := harness.Start(t, setup)
-	client := harness.NewClient(t, harness.H1, s.Addr("web"), "shop.test", nil)
-	if got := client.Get("/cart"); got.Text != "spiffe://own.test/proxy" {
-		t.Errorf("%d %s", got.StatusCode, got.Text)
-	}
+	client, management := harness.NewClient(t, harness.H1, s.Addr("web"), "shop.test", nil), s.Management()
+	verdicts := func() string { return management.Get("/api/verdicts").Text }
+	harness.Eventually(t, time.Minute, func() bool {
+		text := verdicts()
+		return strings.Contains(text, `"default@internal"`) && strings.Contains(text, "has delivered no X.509-SVID yet")
+	}, verdicts)
+	svid := own.Issue("/proxy", time.Now().Add(time.Hour))
+	api.Deliver(spiffetest.Delivery(t, svid, []*spiffetest.Authority{own}))
+	api.Start()
+	answer := func() string { return client.Get("/cart").Text }
+	harness.Eventually(t, time.Minute, func() bool { return answer() == "spiffe://own.test/proxy" }, answer)
+	harness.Eventually(t, time.Minute, func() bool { return !strings.Contains(verdicts(), "X.509-SVID") }, verdicts)
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/router/rule/expression/expressiontest"
 )
 
 // probes are requests that distinguish rules.
@@ -35,7 +37,7 @@ func (k Key) holds(r *Request) bool {
 // the compiled rule agrees with its tree and its explanation, and that its keys lose no request.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"canonical.golden", "errors.golden", "older.golden", "v2.golden"} {
-		for line := range strings.Lines(readFile(f, filepath.Join("testdata", name))) {
+		for line := range strings.Lines(expressiontest.ReadFile(f, filepath.Join("testdata", name))) {
 			f.Add(strings.TrimSpace(line))
 		}
 	}
@@ -55,7 +57,7 @@ func FuzzParse(f *testing.F) {
 // FuzzParseV2 checks of the v2 language what FuzzParse checks of v3: above all that the v3 spelling of a rule means the
 // same.
 func FuzzParseV2(f *testing.F) {
-	for line := range strings.Lines(readFile(f, filepath.Join("testdata", "v2.golden"))) {
+	for line := range strings.Lines(expressiontest.ReadFile(f, filepath.Join("testdata", "v2.golden"))) {
 		f.Add(strings.TrimSpace(line))
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -88,9 +88,11 @@ func checkDomain(domain, written string) *fault {
 	case strings.Contains(domain, ":"):
 		return expression.Faultf(0, "%q has a port; a host is matched without its port", expression.Clip(written))
 	case strings.ContainsAny(domain, "[]"):
-		return expression.Faultf(0, "%q is not a host name: only an IPv6 address stands in brackets", expression.Clip(written))
+		return expression.Faultf(0, "%q is not a host name: only an IPv6 address stands in brackets",
+			expression.Clip(written))
 	case strings.Contains(domain, "*"):
-		return expression.Faultf(0, "%q: a wildcard stands for the whole first label, as in *.example.com", expression.Clip(written))
+		return expression.Faultf(0, "%q: a wildcard stands for the whole first label, as in *.example.com",
+			expression.Clip(written))
 	case strings.Contains("."+domain+".", ".."):
 		return expression.Faultf(0, "%q has an empty label", expression.Clip(written))
 	}
@@ -103,7 +105,8 @@ func newHostRegexp(args []string, b *budget) (node, *fault) {
 		return nil, wrong
 	}
 	if name := templateIn(pattern); name != "" {
-		return nil, expression.Faultf(0, "{%s} is a template of the v2 language; v3 takes a regular expression only", expression.Clip(name))
+		return nil, expression.Faultf(0, "{%s} is a template of the v2 language; v3 takes a regular expression only",
+			expression.Clip(name))
 	}
 	re, wrong := b.Compile(0, pattern)
 	if wrong != nil {

@@ -47,7 +47,7 @@ type keyed interface {
 
 // Keys returns conditions of which every request that the rule accepts satisfies at least one; a request that
 // satisfies one need not be accepted. No keys mean that the rule accepts nothing. A key without host and path means
-// that the rule can be found only by asking it, and is then the only one. Negated matchers give no condition.
+// that the rule can be found only by evaluating it, and is then the only one. Negated matchers give no condition.
 func (r *Rule) Keys() []Key {
 	return expression.Keys(r.root, expression.KeyType[Request, Key]{Of: keyOf, Both: Key.both, Rank: Key.rank})
 }

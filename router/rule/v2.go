@@ -56,7 +56,8 @@ func each(one build) build {
 func pairs(one build) build {
 	return func(args []string, b *budget) (node, *fault) {
 		if len(args)%2 != 0 {
-			return nil, expression.Faultf(len(args)-1, "%q has no value; names and values come in turn", expression.Clip(args[len(args)-1]))
+			return nil, expression.Faultf(len(args)-1, "%q has no value; names and values come in turn",
+				expression.Clip(args[len(args)-1]))
 		}
 		nodes := make([]node, 0, len(args)/2)
 		for i := 0; i < len(args); i += 2 {
@@ -73,7 +74,8 @@ func pairs(one build) build {
 // v2Host builds one argument of Host, which is compared as it is: in v2, a wildcard matched nothing.
 func v2Host(args []string, b *budget) (node, *fault) {
 	if strings.Contains(args[0], "*") {
-		return nil, expression.Faultf(0, "%q: the v2 syntax has no wildcards; write HostRegexp(`{name:[a-z0-9-]+}.example.com`), "+
+		return nil, expression.Faultf(0, "%q: the v2 syntax has no wildcards; write "+
+			"HostRegexp(`{name:[a-z0-9-]+}.example.com`), "+
 			"or use the v3 syntax", expression.Clip(args[0]))
 	}
 	return newHost(args, b)
@@ -85,7 +87,8 @@ func v2HostRegexp(args []string, b *budget) (node, *fault) {
 	case wrong != nil:
 		return nil, wrong
 	case !t.varies() && strings.ContainsAny(args[0], `^$()[]+?|\`):
-		return nil, expression.Faultf(0, "%q is a regular expression; v2 has them in braces, as in {name:regexp}", expression.Clip(args[0]))
+		return nil, expression.Faultf(0, "%q is a regular expression; v2 has them in braces, as in {name:regexp}",
+			expression.Clip(args[0]))
 	case !t.varies():
 		return v2Host(args, b)
 	}
@@ -125,7 +128,8 @@ func v2Query(args []string, b *budget) (node, *fault) {
 		flat = append(flat, strings.SplitN(arg, "=", 2)...)
 	}
 	if len(flat)%2 != 0 {
-		return nil, expression.Faultf(len(args)-1, "%q has no value; v2 takes pairs such as `name=value`, and `name=` for any value",
+		return nil, expression.Faultf(len(args)-1, "%q has no value; v2 takes pairs such as `name=value`, and "+
+			"`name=` for any value",
 			expression.Clip(args[len(args)-1]))
 	}
 	nodes := make([]node, 0, len(flat)/2)

@@ -13,7 +13,7 @@ type Table[T any] struct {
 	// routes are in global order.
 	routes []*Route[T]
 	// exact and wildcard have the routes that may take a connection by its server name and by the server name without its
-	// first label; rest has those that are found only by asking them.
+	// first label; rest has those that are found only by evaluating them.
 	exact, wildcard map[string][]candidate
 	rest            []candidate
 }

@@ -200,7 +200,7 @@ func (w words) connection() rule.Connection {
 	return rule.NewConnection(pick(w, "", w.host()), protocols, pick(w, addresses...))
 }
 
-// linear is what a table has to agree with: the routes in global order, asked one by one.
+// linear is what a table has to agree with: the routes in global order, evaluated one by one.
 func linear(routes []*tcp.Route[int], c *rule.Connection) *tcp.Route[int] {
 	var best *tcp.Route[int]
 	for _, route := range routes {

@@ -18,7 +18,7 @@ const maxProduct = 64
 
 // Keys returns conditions of which every value that a rule accepts satisfies at least one; a value that satisfies one
 // need not be accepted. No keys mean that the rule accepts nothing. The zero key means that the rule can be found only
-// by asking it, and is then the only one. Negated matchers give no condition.
+// by evaluating it, and is then the only one. Negated matchers give no condition.
 func Keys[V any, K comparable](root Node[V], of KeyType[V, K]) []K {
 	keys := of.expand(root, false)
 	var none K

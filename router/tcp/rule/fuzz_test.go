@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/router/rule/expression"
+	"github.com/sluiceproxy/sluice/router/rule/expression/expressiontest"
 	"github.com/sluiceproxy/sluice/router/tcp/rule"
 )
 
@@ -14,7 +15,7 @@ import (
 // rule, that the explanation agrees with the rule, and that keys and hosts lose no connection.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"canonical.golden", "errors.golden"} {
-		for line := range strings.Lines(readFile(f, filepath.Join("testdata", name))) {
+		for line := range strings.Lines(expressiontest.ReadFile(f, filepath.Join("testdata", name))) {
 			f.Add(strings.TrimSpace(line))
 		}
 	}

@@ -184,7 +184,8 @@ func TestOperators(t *testing.T) {
 }
 
 func TestMatchAllocatesNothing(t *testing.T) {
-	parsed := mustParse(t, "HostSNI(`*.example.com`) && !HostSNIRegexp(`^(a|b)+\\.`) && ClientIP(`192.0.2.0/24`) && ALPN(`h2`)")
+	parsed := mustParse(t,
+		"HostSNI(`*.example.com`) && !HostSNIRegexp(`^(a|b)+\\.`) && ClientIP(`192.0.2.0/24`) && ALPN(`h2`)")
 	client, protocols := netip.MustParseAddr("::ffff:192.0.2.1"), []string{"http/1.1", "h2"}
 	var c rule.Connection
 	matched := true

@@ -100,7 +100,7 @@ func hostOf(m matcher) (string, bool) {
 
 // Keys returns conditions on the server name of which every connection that the rule accepts satisfies at least one; a
 // connection that satisfies one need not be accepted. No keys mean that the rule accepts nothing. The zero key means
-// that the rule can be found only by asking it, and is then the only one.
+// that the rule can be found only by evaluating it, and is then the only one.
 func (r *Rule) Keys() []expression.HostKey {
 	return expression.Keys(r.root, expression.KeyType[Connection, expression.HostKey]{
 		Of: keyOf, Both: expression.HostKey.Both, Rank: rank,
