@@ -44,13 +44,21 @@ type revocations struct {
 	lists map[string][]*crl
 	// authorities are the certificates of clientAuth.caFiles.
 	authorities []*x509.Certificate
+	// until is when the first of the lists ends or begins to count: an earlier result of check holds until then.
+	until time.Time
 }
 
 // newRevocations checks who has signed the lists. Those of authorities that are not among the given ones are checked
 // once a client presents the authority.
 func newRevocations(lists []*crl, authorities []*x509.Certificate) (*revocations, error) {
 	r := &revocations{lists: map[string][]*crl{}, authorities: authorities}
+	now := time.Now()
 	for _, list := range lists {
+		for _, at := range []time.Time{list.nextUpdate, list.thisUpdate.Add(-crlSkew)} {
+			if at.After(now) && (r.until.IsZero() || at.Before(r.until)) {
+				r.until = at
+			}
+		}
 		claimed, valid := false, false
 		for _, authority := range authorities {
 			claimed = claimed || list.claims(authority)
@@ -232,13 +240,13 @@ func (o *Options) Connection(serverName string) Connection {
 }
 
 // Accepts reports whether the options accept the client of a connection, which may have been made under others: those
-// must have the same fingerprint, and no certificate of the client may have been revoked since. state is that of
-// the connection.
+// must have the same fingerprint, and no certificate of the client may have been revoked since, nor a CRL have expired.
+// state is that of the connection.
 func (o *Options) Accepts(connection *Connection, state *tls.ConnectionState) bool {
 	if connection == nil || connection.Fingerprint != o.Fingerprint {
 		return false
 	}
-	if o.revocations == nil || o.revocations == connection.revocations {
+	if o.revocations == nil || o.revocations == connection.revocations && time.Now().Before(o.revocations.until) {
 		return true
 	}
 	return state != nil && o.revocations.check(state) == nil

@@ -311,8 +311,16 @@ func TestExpiredCRLShutsClientsOut(t *testing.T) {
 		options := newOptions(t, &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{
 			CAFiles: []string{string(root.cert)}, CRLFiles: []string{armoured(root.revoke(t, nil))},
 		}}, newSet(t, "a.example.com"), nil)
+		open := options.Connection("a.example.com")
+		state := &tls.ConnectionState{
+			PeerCertificates: []*x509.Certificate{client.leaf},
+			VerifiedChains:   [][]*x509.Certificate{{client.leaf, root.leaf}},
+		}
 		check := func(accepted bool, late string) {
 			t.Helper()
+			if options.Accepts(&open, state) != accepted {
+				t.Errorf("on an open connection the client is not accepted: %t", accepted)
+			}
 			if err := shakePiped(t, options.Config(), presenting(t, client)); (err == nil) != accepted {
 				t.Errorf("error %v", err)
 			}
