@@ -114,7 +114,7 @@ func (s *Store) Get(ctx context.Context, key storage.Key) ([]byte, error) {
 	if errors.Is(err, redis.Nil) {
 		err = fs.ErrNotExist
 	}
-	return value, s.address.Wrap(err)
+	return value, s.failure(ctx, err)
 }
 
 // Put sets a value.
@@ -133,7 +133,16 @@ func (s *Store) change(ctx context.Context, script *redis.Script, key storage.Ke
 	defer cancel()
 	name := storage.EncodeKey(key)
 	keys := []string{s.key(name), s.key("index"), s.key("version")}
-	return s.address.Wrap(script.Run(ctx, s.client, keys, append([]any{name, s.channel()}, value...)...).Err())
+	return s.failure(ctx, script.Run(ctx, s.client, keys, append([]any{name, s.channel()}, value...)...).Err())
+}
+
+// failure adds the address to an error. The client is closed when the store's context ends: the error of a call that
+// met the closed client is then that of its context, which is the cause.
+func (s *Store) failure(ctx context.Context, err error) error {
+	if errors.Is(err, redis.ErrClosed) && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return s.address.Wrap(err)
 }
 
 // Lead elects a replica by a key that expires.
