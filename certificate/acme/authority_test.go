@@ -190,6 +190,7 @@ func TestRenewalOfACertificateThatTheAuthorityHasLost(t *testing.T) {
 	replica := group.one(authority.Config())
 	replica.Want(want("le", "a.example.com"), uncovered)
 	first := replica.await(t, "le", "a.example.com")
+	awaitSchedule(t, group.storage)
 
 	var refused atomic.Int64
 	authority.Intercept(func(w http.ResponseWriter, r *http.Request) bool {

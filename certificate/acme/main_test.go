@@ -1,6 +1,7 @@
 package acme_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -292,6 +293,24 @@ func (r *replica) await(t *testing.T, resolver, name string) *x509.Certificate {
 		return "no certificate for " + name + ": " + string(status)
 	})
 	return leaf
+}
+
+// awaitSchedule waits until the storage has a schedule with the suggestion of the authority, which is stored a little
+// later than the certificate.
+func awaitSchedule(t *testing.T, from storage.Store) {
+	t.Helper()
+	eventually(t, func() bool {
+		values, err := storage.Snapshot(t.Context(), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range values {
+			if key.Kind == storage.KindSchedule && bytes.Contains(value, []byte(`"recheck"`)) {
+				return true
+			}
+		}
+		return false
+	}, func() string { return "no suggestion is stored" })
 }
 
 // eventually waits for a condition.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -262,6 +263,17 @@ func (r *resolver) choose(chains []acme.Certificate) (string, error) {
 	return string(chains[0].ChainPEM), nil
 }
 
+// storedSchedule returns a schedule as the storage has it, which the state follows a little later; that of the state
+// where the storage has none or cannot be read.
+func (r *resolver) storedSchedule(ctx context.Context, id string) schedule {
+	var stored schedule
+	text, err := r.store.Get(ctx, storage.Key{Kind: storage.KindSchedule, Resolver: r.name, ID: id})
+	if err != nil || json.Unmarshal(text, &stored) != nil {
+		return r.state.schedule(id)
+	}
+	return stored
+}
+
 // suggestion reads when the authority suggests to renew a certificate, and stores it (RFC 9773).
 func (r *resolver) suggestion(ctx context.Context, c *issuedCertificate) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -271,8 +283,8 @@ func (r *resolver) suggestion(ctx context.Context, c *issuedCertificate) {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return
 	}
-	// A request to renew may have come meanwhile.
-	now, before := time.Now(), r.state.schedule(c.id)
+	// A request to renew may have come meanwhile, also in the storage alone.
+	now, before := time.Now(), r.storedSchedule(ctx, c.id)
 	next := before.withoutSuggestion(now, c.leaf)
 	if err == nil {
 		next = before.suggest(now, c.leaf, info)

@@ -25,6 +25,7 @@ func TestRenewNow(t *testing.T) {
 		replica.Want(demands, uncovered)
 	}
 	before := one.await(t, "le", "shop.example.com")
+	awaitSchedule(t, group.storage)
 	renewal, err := acme.RenewNow(t.Context(), group.storage, "le", "WWW.shop.example.com")
 	if err != nil || strings.Join(renewal.Names, " ") != "shop.example.com www.shop.example.com" ||
 		!renewal.NotAfter.Equal(before.NotAfter) || renewal.Earliest.After(time.Now()) {
