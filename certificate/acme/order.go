@@ -263,15 +263,19 @@ func (r *resolver) choose(chains []acme.Certificate) (string, error) {
 	return string(chains[0].ChainPEM), nil
 }
 
-// storedSchedule returns a schedule as the storage has it, which the state follows a little later; that of the state
-// where the storage has none or cannot be read.
-func (r *resolver) storedSchedule(ctx context.Context, id string) schedule {
-	var stored schedule
-	text, err := r.store.Get(ctx, storage.Key{Kind: storage.KindSchedule, Resolver: r.name, ID: id})
-	if err != nil || json.Unmarshal(text, &stored) != nil {
-		return r.state.schedule(id)
+// latestSchedule returns the schedule of a certificate, with a request to renew it that the storage has and the state
+// does not have yet. Otherwise it is that of the state, which may have what the storage has refused.
+func (r *resolver) latestSchedule(ctx context.Context, now time.Time, c *issuedCertificate) schedule {
+	known := r.state.schedule(c.id)
+	if known.isDue(now, c.leaf) {
+		return known
 	}
-	return stored
+	var stored schedule
+	text, err := r.store.Get(ctx, storage.Key{Kind: storage.KindSchedule, Resolver: r.name, ID: c.id})
+	if err == nil && json.Unmarshal(text, &stored) == nil && stored.isDue(now, c.leaf) {
+		return stored
+	}
+	return known
 }
 
 // suggestion reads when the authority suggests to renew a certificate, and stores it (RFC 9773).
@@ -283,8 +287,8 @@ func (r *resolver) suggestion(ctx context.Context, c *issuedCertificate) {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return
 	}
-	// A request to renew may have come meanwhile, also in the storage alone.
-	now, before := time.Now(), r.storedSchedule(ctx, c.id)
+	now := time.Now()
+	before := r.latestSchedule(ctx, now, c) // A request to renew may have come meanwhile.
 	next := before.withoutSuggestion(now, c.leaf)
 	if err == nil {
 		next = before.suggest(now, c.leaf, info)

@@ -135,13 +135,17 @@ func (s schedule) renewal(leaf *x509.Certificate, lead time.Duration) time.Time 
 
 func serialOf(leaf *x509.Certificate) string { return leaf.SerialNumber.Text(16) }
 
+// isDue reports whether the time to renew a certificate that was picked or requested has come.
+func (s schedule) isDue(now time.Time, leaf *x509.Certificate) bool {
+	return s.Serial == serialOf(leaf) && !s.Renew.IsZero() && !s.Renew.After(now)
+}
+
 // suggest returns the schedule with the suggestion of the authority for a certificate. The time in a window is picked
 // once, and again only when the window changes; a renewal that is due stays due.
 func (s schedule) suggest(now time.Time, leaf *x509.Certificate, info acme.RenewalInfo) schedule {
 	start, end := info.SuggestedWindow.Start, info.SuggestedWindow.End
 	isSame := s.Serial == serialOf(leaf)
-	isDue := isSame && !s.Renew.IsZero() && !s.Renew.After(now)
-	if !isDue && (!isSame || !s.WindowStart.Equal(start) || !s.WindowEnd.Equal(end)) {
+	if !s.isDue(now, leaf) && (!isSame || !s.WindowStart.Equal(start) || !s.WindowEnd.Equal(end)) {
 		s.Renew = info.SelectedTime
 	}
 	s.Serial, s.WindowStart, s.WindowEnd, s.Explanation = serialOf(leaf), start, end, info.ExplanationURL
