@@ -153,8 +153,8 @@ func unsupportedRows(
 	declared *dynamic.Configuration, statuses map[dynamic.Ref]objectStatus,
 ) map[dynamic.Kind]table[*object] {
 	rows := map[dynamic.Kind][]*object{}
-	for ref, found := range declared.Objects() {
-		if _, unsupported := found.(*dynamic.Unsupported); unsupported {
+	for ref := range declared.Objects() {
+		if strings.HasPrefix(string(ref.Kind), "tcp") || strings.HasPrefix(string(ref.Kind), "udp") {
 			row := newObject(ref.Kind, ref.Name, statuses)
 			row.status = statusDisabled
 			rows[ref.Kind] = append(rows[ref.Kind], &row)

@@ -56,22 +56,19 @@ type HTTPConfiguration struct {
 	ServersTransports Objects[ServersTransport] `json:"serversTransports,omitzero"`
 }
 
-// TCPConfiguration holds the names of the objects of the section tcp, which are known and not supported yet.
+// TCPConfiguration holds the objects of the section tcp.
 type TCPConfiguration struct {
-	Routers           Objects[Unsupported] `json:"routers,omitzero"`
-	Services          Objects[Unsupported] `json:"services,omitzero"`
-	Middlewares       Objects[Unsupported] `json:"middlewares,omitzero"`
-	ServersTransports Objects[Unsupported] `json:"serversTransports,omitzero"`
+	Routers           Objects[TCPRouter]           `json:"routers,omitzero"`
+	Services          Objects[TCPService]          `json:"services,omitzero"`
+	Middlewares       Objects[TCPMiddleware]       `json:"middlewares,omitzero"`
+	ServersTransports Objects[TCPServersTransport] `json:"serversTransports,omitzero"`
 }
 
-// UDPConfiguration holds the names of the objects of the section udp, which are known and not supported yet.
+// UDPConfiguration holds the objects of the section udp.
 type UDPConfiguration struct {
-	Routers  Objects[Unsupported] `json:"routers,omitzero"`
-	Services Objects[Unsupported] `json:"services,omitzero"`
+	Routers  Objects[UDPRouter]  `json:"routers,omitzero"`
+	Services Objects[UDPService] `json:"services,omitzero"`
 }
-
-// Unsupported is an object of a known, unsupported kind, without content.
-type Unsupported struct{}
 
 // Kind names a kind of dynamic object in references, findings and verdicts.
 type Kind string

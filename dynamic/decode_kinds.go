@@ -15,6 +15,19 @@ func (s *Service) Kinds() []string { return kinds(s) }
 // one.
 func (m *Middleware) Kinds() []string { return kinds(m) }
 
+// Kinds returns the keys of the kinds that are set, in the order in which they are declared; a sound service has one.
+func (s *TCPService) Kinds() []string { return kinds(s) }
+
+// Kinds returns the keys of the kinds that are set, in the order in which they are declared; a sound middleware has
+// one.
+func (m *TCPMiddleware) Kinds() []string { return kinds(m) }
+
+// Kinds returns the keys of the kinds that are set, in the order in which they are declared; a sound service has one.
+func (s *UDPService) Kinds() []string { return kinds(s) }
+
+// kinded is an object of which exactly one kind is set.
+type kinded interface{ Kinds() []string }
+
 // kinds lists the pointers and maps of a struct that are set: each is a kind.
 func kinds(of any) []string {
 	value := reflect.ValueOf(of).Elem()
@@ -31,16 +44,11 @@ func kinds(of any) []string {
 
 // kindReason returns what is wrong with the number of kinds of a service or a middleware; empty if valid.
 func kindReason(object any, node *document.Node) string {
-	var set []string
-	switch typed := object.(type) {
-	case *Service:
-		set = typed.Kinds()
-	case *Middleware:
-		set = typed.Kinds()
-	default:
+	typed, ok := object.(kinded)
+	if !ok {
 		return ""
 	}
-	switch len(set) {
+	switch set := typed.Kinds(); len(set) {
 	case 0:
 		return "has no kind, and exactly one is needed" + emptyKind(node)
 	case 1:

@@ -40,11 +40,13 @@ func (d *decoding) tcp(field *document.Field) {
 	out := &TCPConfiguration{}
 	d.out.TCP = out
 	d.sections(field.Value, "tcp", "tcp.", map[string]section{
-		"routers":     func(f *document.Field) { out.Routers = d.unsupported(KindTCPRouter, "tcp.routers", f) },
-		"services":    func(f *document.Field) { out.Services = d.unsupported(KindTCPService, "tcp.services", f) },
-		"middlewares": func(f *document.Field) { out.Middlewares = d.unsupported(KindTCPMiddleware, "tcp.middlewares", f) },
+		"routers":  func(f *document.Field) { out.Routers = objects[TCPRouter](d, KindTCPRouter, "tcp.routers", f) },
+		"services": func(f *document.Field) { out.Services = objects[TCPService](d, KindTCPService, "tcp.services", f) },
+		"middlewares": func(f *document.Field) {
+			out.Middlewares = objects[TCPMiddleware](d, KindTCPMiddleware, "tcp.middlewares", f)
+		},
 		"serversTransports": func(f *document.Field) {
-			out.ServersTransports = d.unsupported(KindTCPServersTransport, "tcp.serversTransports", f)
+			out.ServersTransports = objects[TCPServersTransport](d, KindTCPServersTransport, "tcp.serversTransports", f)
 		},
 	})
 }
@@ -53,39 +55,9 @@ func (d *decoding) udp(field *document.Field) {
 	out := &UDPConfiguration{}
 	d.out.UDP = out
 	d.sections(field.Value, "udp", "udp.", map[string]section{
-		"routers":  func(f *document.Field) { out.Routers = d.unsupported(KindUDPRouter, "udp.routers", f) },
-		"services": func(f *document.Field) { out.Services = d.unsupported(KindUDPService, "udp.services", f) },
+		"routers":  func(f *document.Field) { out.Routers = objects[UDPRouter](d, KindUDPRouter, "udp.routers", f) },
+		"services": func(f *document.Field) { out.Services = objects[UDPService](d, KindUDPService, "udp.services", f) },
 	})
-}
-
-// unsupported names the objects of a kind that is not built yet, without reading them.
-func (d *decoding) unsupported(kind Kind, path string, field *document.Field) (out Objects[Unsupported]) {
-	if !d.isMap(field.Value, path) {
-		return out
-	}
-	for i := range field.Value.Fields {
-		entry := &field.Value.Fields[i]
-		ref := Ref{Kind: kind, Name: entry.Key}
-		if _, twice := out.Find(entry.Key); twice {
-			d.twice(ref, entry.Line)
-			continue
-		}
-		d.out.Origins.Set(&d.edit, ref, d.origin(entry.Line))
-		out.Set(&d.edit, entry.Key, d.placeholder(ref))
-		d.quarantine(ref, entry.Line, CodeUnsupportedKind, "is not supported yet")
-	}
-	return out
-}
-
-// placeholder returns the same pointer for the same name.
-func (d *decoding) placeholder(ref Ref) *Unsupported {
-	known := d.known[ref]
-	if known == nil {
-		known = &translation{object: &Unsupported{}}
-		d.known[ref] = known
-	}
-	known.round = d.decoder.round
-	return known.object.(*Unsupported)
 }
 
 func (d *decoding) tls(field *document.Field) {

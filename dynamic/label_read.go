@@ -72,18 +72,23 @@ func (l *labelling) read() {
 		tcp := &TCPConfiguration{}
 		l.out.Configuration.TCP = tcp
 		l.section("tcp", map[string]func(string, *document.Node){
-			"routers":           l.unsupported(KindTCPRouter, &tcp.Routers),
-			"services":          l.unsupported(KindTCPService, &tcp.Services),
-			"middlewares":       l.unsupported(KindTCPMiddleware, &tcp.Middlewares),
-			"serversTransports": l.unsupported(KindTCPServersTransport, &tcp.ServersTransports),
+			"routers": func(name string, node *document.Node) { labelled(l, &tcp.Routers, KindTCPRouter, name, node) },
+			"services": func(name string, node *document.Node) { labelled(l, &tcp.Services, KindTCPService, name, node) },
+			"middlewares": func(name string, node *document.Node) {
+				labelled(l, &tcp.Middlewares, KindTCPMiddleware, name, node)
+			},
+			"serversTransports": func(name string, node *document.Node) {
+				labelled(l, &tcp.ServersTransports, KindTCPServersTransport, name, node)
+				l.quarantine(Ref{KindTCPServersTransport, name}, CodeUnsupportedKind, "can't be declared by labels; a file can")
+			},
 		})
 	}
 	if l.roots["udp"] != nil {
 		udp := &UDPConfiguration{}
 		l.out.Configuration.UDP = udp
 		l.section("udp", map[string]func(string, *document.Node){
-			"routers":  l.unsupported(KindUDPRouter, &udp.Routers),
-			"services": l.unsupported(KindUDPService, &udp.Services),
+			"routers": func(name string, node *document.Node) { labelled(l, &udp.Routers, KindUDPRouter, name, node) },
+			"services": func(name string, node *document.Node) { labelled(l, &udp.Services, KindUDPService, name, node) },
 		})
 	}
 	l.tls()
@@ -197,14 +202,6 @@ func (l *labelling) service(name string, node *document.Node) {
 		l.quarantine(ref, CodeInvalidOption, l.reason(problem))
 	}
 	l.out.Servers[name] = one
-}
-
-// unsupported names an object of a kind that is not built yet.
-func (l *labelling) unsupported(kind Kind, into *Objects[Unsupported]) func(string, *document.Node) {
-	return func(name string, _ *document.Node) {
-		into.Set(&l.edit, name, &Unsupported{})
-		l.quarantine(Ref{kind, name}, CodeUnsupportedKind, "is not supported yet")
-	}
 }
 
 // tls reads the stores; all other TLS objects name files, which labels don't.

@@ -83,23 +83,24 @@ var objectKinds = []objectKind{
 	row[HTTPConfiguration, ServersTransport]{
 		KindServersTransport, ofHTTP, func(h *HTTPConfiguration) *Objects[ServersTransport] { return &h.ServersTransports },
 	},
-	row[TCPConfiguration, Unsupported]{
-		KindTCPRouter, ofTCP, func(t *TCPConfiguration) *Objects[Unsupported] { return &t.Routers },
+	row[TCPConfiguration, TCPRouter]{
+		KindTCPRouter, ofTCP, func(t *TCPConfiguration) *Objects[TCPRouter] { return &t.Routers },
 	},
-	row[TCPConfiguration, Unsupported]{
-		KindTCPService, ofTCP, func(t *TCPConfiguration) *Objects[Unsupported] { return &t.Services },
+	row[TCPConfiguration, TCPService]{
+		KindTCPService, ofTCP, func(t *TCPConfiguration) *Objects[TCPService] { return &t.Services },
 	},
-	row[TCPConfiguration, Unsupported]{
-		KindTCPMiddleware, ofTCP, func(t *TCPConfiguration) *Objects[Unsupported] { return &t.Middlewares },
+	row[TCPConfiguration, TCPMiddleware]{
+		KindTCPMiddleware, ofTCP, func(t *TCPConfiguration) *Objects[TCPMiddleware] { return &t.Middlewares },
 	},
-	row[TCPConfiguration, Unsupported]{
-		KindTCPServersTransport, ofTCP, func(t *TCPConfiguration) *Objects[Unsupported] { return &t.ServersTransports },
+	row[TCPConfiguration, TCPServersTransport]{
+		KindTCPServersTransport, ofTCP,
+		func(t *TCPConfiguration) *Objects[TCPServersTransport] { return &t.ServersTransports },
 	},
-	row[UDPConfiguration, Unsupported]{
-		KindUDPRouter, ofUDP, func(u *UDPConfiguration) *Objects[Unsupported] { return &u.Routers },
+	row[UDPConfiguration, UDPRouter]{
+		KindUDPRouter, ofUDP, func(u *UDPConfiguration) *Objects[UDPRouter] { return &u.Routers },
 	},
-	row[UDPConfiguration, Unsupported]{
-		KindUDPService, ofUDP, func(u *UDPConfiguration) *Objects[Unsupported] { return &u.Services },
+	row[UDPConfiguration, UDPService]{
+		KindUDPService, ofUDP, func(u *UDPConfiguration) *Objects[UDPService] { return &u.Services },
 	},
 	row[TLSConfiguration, TLSOptions]{
 		KindTLSOptions, ofTLS, func(t *TLSConfiguration) *Objects[TLSOptions] { return &t.Options },

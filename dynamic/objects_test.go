@@ -17,10 +17,10 @@ func samples() map[dynamic.Kind]any {
 		dynamic.KindRouter: &dynamic.Router{}, dynamic.KindService: &dynamic.Service{},
 		dynamic.KindMiddleware:       &dynamic.Middleware{},
 		dynamic.KindServersTransport: &dynamic.ServersTransport{}, dynamic.KindTLSOptions: &dynamic.TLSOptions{},
-		dynamic.KindTLSStore: &dynamic.TLSStore{}, dynamic.KindTCPRouter: &dynamic.Unsupported{},
-		dynamic.KindTCPService: &dynamic.Unsupported{}, dynamic.KindTCPMiddleware: &dynamic.Unsupported{},
-		dynamic.KindTCPServersTransport: &dynamic.Unsupported{}, dynamic.KindUDPRouter: &dynamic.Unsupported{},
-		dynamic.KindUDPService: &dynamic.Unsupported{},
+		dynamic.KindTLSStore: &dynamic.TLSStore{}, dynamic.KindTCPRouter: &dynamic.TCPRouter{},
+		dynamic.KindTCPService: &dynamic.TCPService{}, dynamic.KindTCPMiddleware: &dynamic.TCPMiddleware{},
+		dynamic.KindTCPServersTransport: &dynamic.TCPServersTransport{}, dynamic.KindUDPRouter: &dynamic.UDPRouter{},
+		dynamic.KindUDPService: &dynamic.UDPService{},
 	}
 }
 

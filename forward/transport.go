@@ -86,9 +86,9 @@ func DefaultTransport(config *static.ServersTransport) *dynamic.ServersTransport
 // Name returns the transport's qualified name.
 func (t *Transport) Name() string { return t.name }
 
-// RoundTripper returns the connections to one upstream: HTTP/1.1 for http, HTTP/2 or HTTP/1.1 by ALPN for https, HTTP/2
+// Connect returns the connections to one upstream: HTTP/1.1 for http, HTTP/2 or HTTP/1.1 by ALPN for https, HTTP/2
 // without TLS for h2c. Proxies named by environment variables are never used.
-func (t *Transport) RoundTripper(key loadbalancer.UpstreamKey) loadbalancer.RoundTripper {
+func (t *Transport) Connect(key loadbalancer.UpstreamKey) loadbalancer.Connections {
 	address := key.Endpoint.Address.String()
 	dial := func(ctx context.Context) (net.Conn, error) { return t.dial(ctx, "tcp", address) }
 	if key.Scheme == "https" && t.identity != nil {

@@ -388,7 +388,7 @@ func TestWireSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		upstream := transport.RoundTripper(key)
+		upstream := transport.Connect(key).(loadbalancer.RoundTripper)
 		wire := forward.Wire(upstream)
 		equal(t, "idle connections", wire.MaxIdleConnsPerHost, want)
 		equal(t, "timeouts", []time.Duration{

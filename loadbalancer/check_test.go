@@ -26,7 +26,7 @@ type clinic struct {
 
 func newClinic() *clinic { return &clinic{ill: map[string]bool{}, probes: map[string]int{}} }
 
-func (c *clinic) RoundTripper(key UpstreamKey) RoundTripper {
+func (c *clinic) Connect(key UpstreamKey) Connections {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.made = append(c.made, key)

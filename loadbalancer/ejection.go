@@ -67,7 +67,7 @@ func (r *Registry) expire(now time.Duration) {
 		} else if at.end <= now {
 			delete(r.leaving, upstream)
 			at.pool.counters.Cut.Add(1)
-			upstream.trips.Close()
+			upstream.connections.Close()
 		}
 	}
 	r.deadline = 0

@@ -11,7 +11,7 @@ import (
 // offline is a transport without connections: the example only picks.
 type offline struct{ _ int }
 
-func (*offline) RoundTripper(loadbalancer.UpstreamKey) loadbalancer.RoundTripper { return nil }
+func (*offline) Connect(loadbalancer.UpstreamKey) loadbalancer.Connections { return nil }
 
 func Example() {
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})

@@ -26,7 +26,7 @@ type line struct {
 
 func newLine() *line { return &line{closed: map[string]int{}} }
 
-func (l *line) RoundTripper(key UpstreamKey) RoundTripper {
+func (l *line) Connect(key UpstreamKey) Connections {
 	l.made = append(l.made, key)
 	return &trips{line: l, key: key}
 }

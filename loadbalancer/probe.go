@@ -82,5 +82,6 @@ func (c connector) RoundTripper(scheme string, address netip.AddrPort, host stri
 	if scheme == "https" {
 		key.Host = host
 	}
-	return c.dialer.RoundTripper(key)
+	client, _ := c.dialer.Connect(key).(RoundTripper)
+	return client
 }

@@ -272,7 +272,7 @@ func (s EndpointStatus) Upstreams() []UpstreamStatus {
 // idle counts the connections that no request uses. Multiplexed connections count as idle when no request is in
 // flight.
 func (u *Upstream) idle() int {
-	idle, shared := u.trips.IdleConnections()
+	idle, shared := u.connections.IdleConnections()
 	if u.inFlight.Load() == 0 {
 		idle += shared
 	}

@@ -135,7 +135,7 @@ func TestStatusOfSlowStartLatencyAndCookie(t *testing.T) {
 // idler is a Dialer whose upstreams have connections.
 type idler struct{ idle, shared int }
 
-func (i *idler) RoundTripper(key UpstreamKey) RoundTripper {
+func (i *idler) Connect(key UpstreamKey) Connections {
 	return kept{&trips{newLine(), key, false}, i}
 }
 

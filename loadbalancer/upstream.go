@@ -11,10 +11,10 @@ import (
 type UpstreamKey struct {
 	// Endpoint is the endpoint that is reached.
 	Endpoint EndpointKey
-	// Scheme is http, https or h2c.
+	// Scheme is http, https or h2c; for other pools than those of HTTP tcp, tls or udp.
 	Scheme string
 	// Host is the authority of the server's URL, whose host name TLS sends as SNI and verifies. Empty unless
-	// Scheme is https, and where the server is known by its address only.
+	// Scheme is https or tls, and where the server is known by its address only.
 	Host string
 	// Dialer is the transport.
 	Dialer Dialer
@@ -23,15 +23,12 @@ type UpstreamKey struct {
 // Dialer is a transport: it makes the connections of each upstream. It is compared by identity, so it must be a
 // pointer, and an unchanged transport must stay the same pointer for its connections to survive.
 type Dialer interface {
-	// RoundTripper returns a new round tripper for the upstream, which shares connections with no other.
-	RoundTripper(key UpstreamKey) RoundTripper
+	// Connect returns what makes connections to the upstream, a [RoundTripper] for HTTP. It shares them with no other.
+	Connect(key UpstreamKey) Connections
 }
 
-// RoundTripper sends requests to one upstream over connections that it keeps. Health checks use RoundTrip, requests of
-// clients use Sender.
-type RoundTripper interface {
-	http.RoundTripper
-	Sender
+// Connections are those to one upstream.
+type Connections interface {
 	// IdleConnections returns how many connections no request uses, and how many there are that any number of requests
 	// share.
 	IdleConnections() (idle, shared int)
@@ -39,6 +36,14 @@ type RoundTripper interface {
 	CloseIdleConnections()
 	// Close closes all connections, and so ends the requests that use them.
 	Close()
+}
+
+// RoundTripper sends requests to one upstream over connections that it keeps. Health checks use RoundTrip, requests of
+// clients use Sender.
+type RoundTripper interface {
+	http.RoundTripper
+	Sender
+	Connections
 }
 
 // Sender sends requests without copying what a caller has at hand.
@@ -68,7 +73,9 @@ type Upstream struct {
 	endpoint *Endpoint
 	way
 	// url is scheme://address.
-	url   string
+	url         string
+	connections Connections
+	// trips is connections for HTTP, otherwise nil.
 	trips RoundTripper
 	// wanted is the number of members that keep connections; refs counts all members.
 	refs, wanted int32
@@ -78,9 +85,11 @@ type Upstream struct {
 }
 
 func newUpstream(endpoint *Endpoint, key UpstreamKey) *Upstream {
+	connections := key.Dialer.Connect(key)
+	trips, _ := connections.(RoundTripper)
 	return &Upstream{
 		endpoint: endpoint, way: way{key.Scheme, key.Host, key.Dialer},
-		url: key.Scheme + "://" + endpoint.key.Address.String(), trips: key.Dialer.RoundTripper(key),
+		url: key.Scheme + "://" + endpoint.key.Address.String(), connections: connections, trips: trips,
 	}
 }
 
@@ -93,7 +102,10 @@ func (u *Upstream) Address() string { return u.url[len(u.scheme)+len("://"):] }
 // Scheme returns http, https or h2c.
 func (u *Upstream) Scheme() string { return u.scheme }
 
-// RoundTripper returns the client of the upstream.
+// Connections returns the connections to the upstream.
+func (u *Upstream) Connections() Connections { return u.connections }
+
+// RoundTripper returns the HTTP client of the upstream, and nil where it is not reached by HTTP.
 func (u *Upstream) RoundTripper() RoundTripper { return u.trips }
 
 func (u *Upstream) begin() {
@@ -106,7 +118,7 @@ func (u *Upstream) done(outcome Outcome) {
 	// A request may have picked the upstream just before it began to drain: the last one closes the
 	// connections.
 	if u.inFlight.Add(-1) == 0 && u.draining.Load() {
-		u.trips.CloseIdleConnections()
+		u.connections.CloseIdleConnections()
 	}
 }
 
@@ -114,6 +126,6 @@ func (u *Upstream) done(outcome Outcome) {
 // flight are not affected.
 func (u *Upstream) drain(on bool) {
 	if u.draining.Swap(on) != on && on {
-		u.trips.CloseIdleConnections()
+		u.connections.CloseIdleConnections()
 	}
 }

@@ -37,7 +37,7 @@ func (t transport) RoundTripper(scheme string, address netip.AddrPort, host stri
 	if scheme == "https" {
 		key.Host = host
 	}
-	return t.Transport.RoundTripper(key)
+	return t.Transport.Connect(key).(loadbalancer.RoundTripper)
 }
 
 func newTransport(t *testing.T, trusted *httptest.Server) transport {

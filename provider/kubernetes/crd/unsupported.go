@@ -63,8 +63,8 @@ func (t *translator) nameless(result *translation.Result, source translation.Sou
 // which is reported once.
 func unread(result *translation.Result, kind dynamic.Kind, name string) {
 	ref := dynamic.Ref{Kind: kind, Name: name}
-	if result.Objects[ref] == nil {
-		result.Put(ref, &dynamic.Unsupported{})
+	if _, known := result.Objects[ref]; !known {
+		result.Put(ref, nil)
 		result.Quarantine(ref, dynamic.CodeUnsupportedKind, "is not supported yet", false)
 	}
 }

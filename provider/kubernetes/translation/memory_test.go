@@ -59,7 +59,7 @@ func (w *world) translate(source Source) (Result, bool) {
 		})
 	}
 	for _, name := range one.tcp {
-		result.Put(dynamic.Ref{Kind: dynamic.KindTCPRouter, Name: name}, &dynamic.Unsupported{})
+		result.Put(dynamic.Ref{Kind: dynamic.KindTCPRouter, Name: name}, &dynamic.TCPRouter{})
 	}
 	for _, name := range slices.Sorted(maps.Keys(one.complains)) {
 		result.Verdicts = append(result.Verdicts, dynamic.Verdict{
