@@ -38,55 +38,59 @@ type PacketServer interface {
 	Shutdown(ctx context.Context) error
 }
 
-// Protocol is a protocol that an entrypoint serves beside HTTP/1.1 and HTTP/2.
-type Protocol struct {
-	// Name is unique in an entrypoint. Connections with TLS whose ALPN has chosen it go to Server.
-	Name string
-	// Sniff looks at the first bytes of connections without TLS, at least one and 1024 at most; nil finds none.
-	// Protocols are tried in their order, before HTTP/2. What no protocol matches is HTTP/1.1.
-	Sniff func(first []byte) Match
-	// Server serves the connections.
-	Server ConnServer
-}
-
-// Match is what the first bytes of a connection say about a protocol.
-type Match uint8
+// match is what the first bytes of a connection say about a protocol.
+type match uint8
 
 const (
-	// NoMatch excludes the protocol.
-	NoMatch Match = iota
-	// NeedsMore cannot be decided by so few bytes. A connection that sends no more of them within the time of the TLS
-	// handshake is closed.
-	NeedsMore
-	// Matches is the protocol.
-	Matches
+	// noMatch excludes the protocol.
+	noMatch match = iota
+	// needsMore cannot be decided by so few bytes.
+	needsMore
+	// matches is the protocol.
+	matches
 )
-
-// Passthrough chooses connections with TLS that the entrypoint hands to a [Protocol] as they come, ClientHello
-// included.
-type Passthrough interface {
-	// PassTLS returns the name of the protocol that takes the connection, or "" where TLS ends at the entrypoint.
-	PassTLS(hello ClientHello) string
-}
-
-// ClientHello is what a client offers at the beginning of TLS (RFC 8446, section 4.1.2).
-type ClientHello struct {
-	// ServerName is the SNI in lower case without a final dot, or empty.
-	ServerName string
-	// Protocols are the names in ALPN, in the client's order.
-	Protocols []string
-}
 
 // preface is what a client of HTTP/2 sends first (RFC 9113, section 3.4). No request of HTTP/1.1 begins like that.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // sniffHTTP2 recognises HTTP/2 with prior knowledge.
-func sniffHTTP2(first []byte) Match {
+func sniffHTTP2(first []byte) match {
 	switch {
 	case len(first) >= len(preface) && string(first[:len(preface)]) == preface:
-		return Matches
+		return matches
 	case len(first) < len(preface) && strings.HasPrefix(preface, string(first)):
-		return NeedsMore
+		return needsMore
 	}
-	return NoMatch
+	return noMatch
+}
+
+// longestMethod is the length of the longest method by which a request is recognised.
+const longestMethod = 20
+
+// sniffHTTP recognises a request of HTTP/1.1 or HTTP/2: a method in capital letters, and behind the space a path, an
+// asterisk or a URL, or with CONNECT anything.
+func sniffHTTP(first []byte) match {
+	end := 0
+	for end < len(first) && end <= longestMethod && (first[end] >= 'A' && first[end] <= 'Z' || first[end] == '-') {
+		end++
+	}
+	switch {
+	case end == len(first) && end <= longestMethod:
+		return needsMore
+	case end == 0 || end > longestMethod || first[end] != ' ':
+		return noMatch
+	case string(first[:end]) == "CONNECT":
+		return matches
+	}
+	switch target := first[end+1:]; {
+	case len(target) == 0:
+		return needsMore
+	case target[0] == '/' || target[0] == '*':
+		return matches
+	case len(target) < len("http") && strings.HasPrefix("http", string(target)):
+		return needsMore
+	case len(target) >= len("http") && string(target[:len("http")]) == "http":
+		return matches
+	}
+	return noMatch
 }

@@ -7,14 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/pires/go-proxyproto"
 
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/router/tcp"
 )
 
 const (
@@ -39,21 +40,26 @@ func (c *connection) identify() {
 // portOf returns the port of an address, or all of what has none.
 func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
+// connServer serves connections; it may return before the end of one.
+type connServer interface {
+	ServeConn(ctx context.Context, conn net.Conn)
+}
+
 // dispatch finds out what protocol a connection speaks, and hands it to the server of that. It runs on the connection's
 // own goroutine, on which HTTP/1.1 is served.
-func (e *Entrypoint) dispatch(ctx, base context.Context, c *connection, servers map[string]ConnServer) {
+func (e *Entrypoint) dispatch(ctx, base context.Context, c *connection, servers servers) {
 	defer e.survive(c)
-	ready, protocol, err := e.prepare(ctx, c)
+	ready, server, err := e.prepare(ctx, c, servers)
 	if err != nil {
 		e.deps.Logger.Debug("connection refused", "entrypoint", e.name, "client", c.text, "error", err)
 		_ = c.Close()
 		return
 	}
-	if protocol != protocolHTTP1 && protocol != protocolHTTP2 {
-		// Of other protocols the entrypoint does not see when the first request comes.
+	if _, ok := server.(streamServer); ok {
+		// Of other protocols than HTTP the entrypoint does not see when the first request comes.
 		c.reached(serving)
 	}
-	servers[protocol].ServeConn(base, ready)
+	server.ServeConn(base, ready)
 }
 
 // survive keeps a fault below the handlers to the connection that it happened on.
@@ -65,88 +71,129 @@ func (e *Entrypoint) survive(c *connection) {
 	}
 }
 
-// prepare reads what comes before the first request, and returns the protocol of the client.
-func (e *Entrypoint) prepare(ctx context.Context, c *connection) (ready net.Conn, protocol string, err error) {
+// prepare reads what comes before the first request, and returns the server for the client.
+func (e *Entrypoint) prepare(ctx context.Context, c *connection, servers servers) (net.Conn, connServer, error) {
 	// A PROXY header of other peers is not read: as the first bytes of a request it is answered with 400.
 	if s := &e.settings; s.proxyEnabled && (s.proxyAll || s.proxyTrusted.Contains(c.client)) {
 		if err := e.readProxy(c); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 	}
 	if !e.open.claim(c) {
-		return nil, "", errors.New("transport.limits.maxConnectionsPerClient is reached")
+		return nil, nil, errors.New("transport.limits.maxConnectionsPerClient is reached")
+	}
+	var needs tcp.Needs
+	if e.deps.Streams != nil {
+		needs = e.deps.Streams.StreamNeeds()
+	}
+	if needs&tcp.NeedsUnread != 0 {
+		if server, ok := e.stream(c, tcp.Unread, clientHello{}); ok {
+			return c, server, c.Conn.SetReadDeadline(time.Time{})
+		}
 	}
 	if len(c.replay) == 0 {
 		if err := e.readFirst(c); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 	}
 	c.reached(opening)
-	if c.replay[0] == recordHandshake && (e.selector != nil || e.deps.Passthrough != nil) {
-		return e.prepareTLS(ctx, c)
+	if needs&tcp.NeedsHello != 0 && c.replay[0] == sslRequest[0] {
+		if server, err := e.startTLS(ctx, c); err != nil || server != nil {
+			return c, server, err
+		}
 	}
-	if protocol, err = e.sniff(c); err != nil {
-		return nil, "", err
+	if c.replay[0] == recordHandshake && (e.selector != nil || needs&tcp.NeedsHello != 0) {
+		return e.prepareTLS(ctx, c, needs, servers)
 	}
-	return c, protocol, c.Conn.SetReadDeadline(time.Time{})
+	server, err := e.preparePlain(c, needs, servers)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, server, c.Conn.SetReadDeadline(time.Time{})
 }
 
-// prepareTLS hands a connection with TLS on as it is where a protocol takes it, and otherwise ends TLS. The ClientHello
-// is read beforehand only where it is needed for that.
-func (e *Entrypoint) prepareTLS(ctx context.Context, c *connection) (ready net.Conn, protocol string, err error) {
-	if pass := e.deps.Passthrough; pass != nil {
+// prepareTLS hands a connection with TLS to the TCP router that takes it, and otherwise ends TLS. The ClientHello is
+// read beforehand only where it is needed for that.
+func (e *Entrypoint) prepareTLS(
+	ctx context.Context, c *connection, needs tcp.Needs, servers servers,
+) (net.Conn, connServer, error) {
+	if needs&tcp.NeedsHello != 0 {
 		hello, err := e.readHello(ctx, c)
 		if err != nil {
-			return nil, "", fmt.Errorf("ClientHello: %w", err)
+			return nil, nil, fmt.Errorf("ClientHello: %w", err)
 		}
-		if protocol = pass.PassTLS(hello); protocol != "" && !e.isChallenge(hello.Protocols) {
-			if !e.serves(protocol) {
-				return nil, "", fmt.Errorf("no server for the protocol %q", protocol)
+		if !e.isChallenge(hello.protocols) {
+			if server, ok := e.stream(c, tcp.TLS, hello); ok {
+				return c, server, c.Conn.SetReadDeadline(time.Time{})
 			}
-			return c, protocol, c.Conn.SetReadDeadline(time.Time{})
 		}
 	}
 	if e.selector == nil {
-		return nil, "", errors.New("no TLS is served")
+		return nil, nil, errors.New("no TLS is served")
 	}
-	return e.shakeHands(ctx, c)
+	secure, protocol, err := e.shakeHands(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return secure, servers.of(protocol), nil
 }
 
-// serves reports whether a protocol has a server.
-func (e *Entrypoint) serves(protocol string) bool {
-	return protocol == protocolHTTP1 || protocol == protocolHTTP2 ||
-		slices.ContainsFunc(e.deps.Protocols, func(p Protocol) bool { return p.Name == protocol })
-}
-
-// sniff returns the first protocol that matches a connection without TLS, or HTTP/1.1. The protocols are decided in
-// their order, so that more is read while one needs it.
-func (e *Entrypoint) sniff(c *connection) (protocol string, err error) {
-	for waiting := false; ; {
-		match := NoMatch
-		for i := range e.sniffed {
-			if match = e.sniffed[i].Sniff(c.replay); match == Matches {
-				return e.sniffed[i].Name, nil
-			}
-			if match == NeedsMore {
-				break
-			}
+// preparePlain returns the server of a connection without TLS: the TCP router that takes it, else HTTP.
+func (e *Entrypoint) preparePlain(c *connection, needs tcp.Needs, servers servers) (connServer, error) {
+	http := false
+	if needs&tcp.NeedsFirst != 0 {
+		var err error
+		// A client of another protocol may wait for its server.
+		if http, err = e.sniffed(c, sniffHTTP); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, err
 		}
-		if match != NeedsMore || len(c.replay) >= firstBytes {
-			return protocolHTTP1, nil
+	}
+	if needs&tcp.NeedsPlain != 0 && !http {
+		if server, ok := e.stream(c, tcp.Plain, clientHello{}); ok {
+			return server, nil
+		}
+	}
+	prior, err := e.sniffed(c, sniffHTTP2)
+	if err != nil {
+		return nil, err
+	}
+	if prior {
+		return servers.http2, nil
+	}
+	return servers.http1, nil
+}
+
+// sniffed reports whether the first bytes match a protocol, and reads more of them while they do not suffice. A client
+// that sends no more within the time of the TLS handshake is an error.
+func (e *Entrypoint) sniffed(c *connection, sniff func(first []byte) match) (bool, error) {
+	for waiting := false; ; {
+		switch found := sniff(c.replay); {
+		case found == matches:
+			return true, nil
+		case found == noMatch || len(c.replay) >= firstBytes:
+			return false, nil
 		}
 		if !waiting {
 			waiting = true
 			if err := c.Conn.SetReadDeadline(time.Now().Add(e.settings.opening)); err != nil {
-				return "", err
+				return false, err
 			}
 		}
-		buffer := make([]byte, firstBytes)
-		n, err := c.Conn.Read(buffer[copy(buffer, c.replay):])
-		if n == 0 {
-			return "", fmt.Errorf("incomplete first bytes: %w", err)
+		if err := e.readMore(c); err != nil {
+			return false, fmt.Errorf("incomplete first bytes: %w", err)
 		}
-		c.replay = buffer[:len(c.replay)+n]
 	}
+}
+
+// readMore reads behind the first bytes.
+func (e *Entrypoint) readMore(c *connection) error {
+	buffer := make([]byte, firstBytes)
+	n, err := c.Conn.Read(buffer[copy(buffer, c.replay):])
+	if n == 0 {
+		return err
+	}
+	c.replay = buffer[:len(c.replay)+n]
+	return nil
 }
 
 // readFirst waits for the first bytes.
@@ -191,28 +238,34 @@ func (e *Entrypoint) readProxy(c *connection) error {
 
 // shakeHands makes a TLS connection of c, and returns the protocol that was negotiated (RFC 7301).
 func (e *Entrypoint) shakeHands(ctx context.Context, c *connection) (ready net.Conn, protocol string, err error) {
-	if err := c.Conn.SetDeadline(time.Now().Add(e.settings.opening)); err != nil {
+	conn, err := e.handshake(ctx, c, e.tls)
+	if err != nil {
 		return nil, "", err
 	}
-	secure := tls.Server(c, e.tls)
+	if protocol = conn.ConnectionState().NegotiatedProtocol; e.isChallenge([]string{protocol}) {
+		return nil, "", errValidated
+	}
+	return conn, protocol, c.Conn.SetDeadline(time.Time{})
+}
+
+// handshake makes the TLS handshake of a server on c. The deadline of the connection stays set.
+func (e *Entrypoint) handshake(ctx context.Context, c *connection, config *tls.Config) (*tls.Conn, error) {
+	if err := c.Conn.SetDeadline(time.Now().Add(e.settings.opening)); err != nil {
+		return nil, err
+	}
+	secure := tls.Server(c, config)
 	counter := e.deps.Handshakes
 	if err := secure.HandshakeContext(ctx); err != nil {
 		if counter != nil {
 			counter.HandshakeFailed(err)
 		}
-		return nil, "", fmt.Errorf("TLS handshake: %w", err)
+		return nil, fmt.Errorf("TLS handshake: %w", err)
 	}
-	state := secure.ConnectionState()
 	if counter != nil {
+		state := secure.ConnectionState()
 		counter.HandshakeDone(&state)
 	}
-	if protocol = state.NegotiatedProtocol; e.isChallenge([]string{protocol}) {
-		return nil, "", errValidated
-	}
-	if !e.serves(protocol) {
-		protocol = protocolHTTP1
-	}
-	return secure, protocol, c.Conn.SetDeadline(time.Time{})
+	return secure, nil
 }
 
 // configForClient selects the options for a ClientHello and notes them in the connection.

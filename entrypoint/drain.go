@@ -43,7 +43,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 }
 
 // retire goes on accepting for the grace time, and then ends keep-alive and the accept loop.
-func (e *Entrypoint) retire(servers map[string]ConnServer, stop context.CancelFunc, ended <-chan error) error {
+func (e *Entrypoint) retire(servers servers, stop context.CancelFunc, ended <-chan error) error {
 	e.draining.Store(true)
 	if e.settings.acceptGrace > 0 {
 		timer := time.NewTimer(e.settings.acceptGrace)
@@ -62,14 +62,14 @@ func (e *Entrypoint) retire(servers map[string]ConnServer, stop context.CancelFu
 	return <-ended
 }
 
-func endKeepAlives(servers map[string]ConnServer) {
-	for _, server := range servers {
+func endKeepAlives(servers servers) {
+	for _, server := range servers.all() {
 		server.EndKeepAlives()
 	}
 }
 
 // drain lets what is open finish within the grace time, and cuts the rest.
-func (e *Entrypoint) drain(base context.Context, servers map[string]ConnServer) {
+func (e *Entrypoint) drain(base context.Context, servers servers) {
 	ctx, cancel := context.WithTimeout(base, e.settings.grace)
 	defer cancel()
 	young := time.Now().Add(-settleTime)
@@ -82,7 +82,7 @@ func (e *Entrypoint) drain(base context.Context, servers map[string]ConnServer) 
 	done()
 	e.closeSilent(time.Now())
 	var work sync.WaitGroup
-	for _, server := range servers {
+	for _, server := range servers.all() {
 		work.Go(func() { _ = server.Shutdown(ctx) })
 	}
 	if e.packets != nil {
@@ -96,7 +96,7 @@ func (e *Entrypoint) drain(base context.Context, servers map[string]ConnServer) 
 	e.open.await(ctx, serving)
 	// First below TLS, which would wait for clients that read nothing.
 	e.open.each(func(c *connection) { _ = c.Close() })
-	for _, server := range servers {
+	for _, server := range servers.all() {
 		_ = server.Close()
 	}
 }

@@ -64,12 +64,10 @@ type Dependencies struct {
 	Starter Starter
 	// Sinks take every finished record, in this order.
 	Sinks []Sink
-	// Protocols are served beside HTTP/1.1 and HTTP/2.
-	Protocols []Protocol
+	// Streams chooses the connections of TCP routers; nil serves HTTP alone.
+	Streams Streams
 	// Challenges answers the handshakes that validate names; nil treats them like all others.
 	Challenges Challenges
-	// Passthrough chooses connections with TLS that go to one of Protocols; nil ends all TLS here.
-	Passthrough Passthrough
 	// Packets serves the UDP port of the same number; nil opens none.
 	Packets PacketServer
 	// Listen replaces the listener of the operating system.
@@ -78,11 +76,9 @@ type Dependencies struct {
 
 // Entrypoint is one address on which traffic comes in.
 type Entrypoint struct {
-	name    string
-	address static.Address
-	deps    Dependencies
-	// sniffed are the protocols that first bytes are matched with.
-	sniffed  []Protocol
+	name     string
+	address  static.Address
+	deps     Dependencies
 	selector TLSSelector
 	settings settings
 	chain    chain
@@ -107,9 +103,6 @@ func New(
 		return nil, fmt.Errorf("entrypoint %q: address %s: only tcp is supported yet", name, address)
 	}
 	settings, err := newSettings(config)
-	if err == nil {
-		err = checkProtocols(deps.Protocols)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("entrypoint %q: %w", name, err)
 	}
@@ -117,12 +110,6 @@ func New(
 		name: name, address: address, deps: deps, selector: selector, settings: settings,
 		reports: make(chan report, reportQueue),
 	}
-	for _, protocol := range deps.Protocols {
-		if protocol.Sniff != nil {
-			e.sniffed = append(e.sniffed, protocol)
-		}
-	}
-	e.sniffed = append(e.sniffed, Protocol{Name: protocolHTTP2, Sniff: sniffHTTP2})
 	e.chain = chain{entrypoint: e, next: handler}
 	e.open.init(settings.maxConnections, settings.maxPerClient, deps.Connections)
 	e.tls = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: e.configForClient}
@@ -164,18 +151,6 @@ func (e *Entrypoint) Listen(ctx context.Context) error {
 		}
 	}
 	e.listener = listener
-	return nil
-}
-
-// checkProtocols refuses protocols without a name of their own or without a server.
-func checkProtocols(protocols []Protocol) error {
-	known := map[string]bool{protocolHTTP1: true, protocolHTTP2: true, "": true}
-	for _, protocol := range protocols {
-		if known[protocol.Name] || protocol.Server == nil {
-			return fmt.Errorf("protocol %q has no name of its own or no server", protocol.Name)
-		}
-		known[protocol.Name] = true
-	}
 	return nil
 }
 

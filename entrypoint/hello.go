@@ -20,19 +20,26 @@ var (
 	errLongOne  = errors.New("the ClientHello is too large")
 )
 
+// clientHello is what a client offers at the beginning of TLS (RFC 8446, section 4.1.2): the SNI in lower case without a
+// final dot, empty where it sends none, and the names in ALPN, in its order.
+type clientHello struct {
+	serverName string
+	protocols  []string
+}
+
 // readHello reads the ClientHello of a connection, over as many records and segments as it has, and leaves its bytes to
 // be read again. A message that crypto/tls cannot parse is no error: the handshake of the server that gets the
 // connection reports it.
-func (e *Entrypoint) readHello(ctx context.Context, c *connection) (ClientHello, error) {
+func (e *Entrypoint) readHello(ctx context.Context, c *connection) (clientHello, error) {
 	if err := c.Conn.SetReadDeadline(time.Now().Add(e.settings.opening)); err != nil {
-		return ClientHello{}, err
+		return clientHello{}, err
 	}
-	var hello ClientHello
+	var hello clientHello
 	tee := &teeConn{connection: c}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
-			hello = ClientHello{ServerName: serverName(info), Protocols: info.SupportedProtos}
+			hello = clientHello{serverName: serverName(info), protocols: info.SupportedProtos}
 			return nil, errHello
 		},
 	}

@@ -22,14 +22,23 @@ const minRate = 240
 // rateGrace is how long a client may be slower than minRate.
 const rateGrace = 5 * time.Second
 
-// newServers returns all servers by the name of their protocol. base is the root of all requests' contexts.
-func (e *Entrypoint) newServers(base context.Context) map[string]ConnServer {
-	servers := map[string]ConnServer{protocolHTTP1: e.newHTTP1(), protocolHTTP2: e.newHTTP2(base)}
-	for _, protocol := range e.deps.Protocols {
-		servers[protocol.Name] = protocol.Server
-	}
-	return servers
+// servers are the servers of HTTP.
+type servers struct{ http1, http2 ConnServer }
+
+// newServers returns the servers of HTTP. base is the root of all requests' contexts.
+func (e *Entrypoint) newServers(base context.Context) servers {
+	return servers{http1: e.newHTTP1(), http2: e.newHTTP2(base)}
 }
+
+// of returns the server for what ALPN has chosen.
+func (s servers) of(protocol string) ConnServer {
+	if protocol == protocolHTTP2 {
+		return s.http2
+	}
+	return s.http1
+}
+
+func (s servers) all() [2]ConnServer { return [...]ConnServer{s.http1, s.http2} }
 
 func (e *Entrypoint) newHTTP1() *server.Server {
 	return &server.Server{

@@ -9,12 +9,13 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
-// Record is what is known about one request. The exchange owns it: stages on the request's goroutine fill it in, and it
+// Record is what is known about one request, one connection of a TCP router, or one session of a UDP router. The exchange owns it: stages on the request's goroutine fill it in, and it
 // is read once, after the handler has returned.
 type Record struct {
 	// Start is when the request's head had been read.
 	Start time.Time
-	// Method, Host, Path and Client are the request's, after canonicalisation; Protocol is http, websocket or sse.
+	// Method, Host, Path and Client are the request's, after canonicalisation; Protocol is http, websocket or sse,
+	// and for connections of TCP routers and sessions of UDP routers, which are recorded when they end, tcp or udp.
 	Method   string
 	Host     string
 	Path     string
@@ -28,6 +29,10 @@ type Record struct {
 	ClientPort string
 	// TLS is the connection's; nil without TLS. It is not changed.
 	TLS *tls.ConnectionState
+	// ServerName is the SNI of a connection of a TCP router, and End why the connection, or the session of a UDP router,
+	// ended: client_eof, server_reset, idle_timeout and so on. Both are empty for HTTP.
+	ServerName string
+	End        string
 	// RequestID is the X-Request-Id header of the client. Where it is empty, the access log generates one.
 	RequestID string
 	// Entrypoint, Router, Service and Endpoint are names (Endpoint is an address); empty where it did not get so far.

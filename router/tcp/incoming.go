@@ -1,0 +1,57 @@
+package tcp
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"time"
+
+	"github.com/sluiceproxy/sluice/router/tcp/rule"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// Incoming is a connection of a client whose route is known.
+type Incoming struct {
+	// Conn is the connection as it was accepted, with all bytes that were read to find the route.
+	Conn net.Conn
+	// Connection is what the route was found by.
+	rule.Connection
+	// EntryPoint is the name of the entrypoint, Accepted the time at which it accepted the connection.
+	EntryPoint string
+	Accepted   time.Time
+	// Secure is set for connections with TLS, and StartTLS for those of them that began with the SSLRequest of
+	// PostgreSQL, which has been answered and is not among the bytes of Conn.
+	Secure, StartTLS bool
+	// Result is what the stream has served, complete when ServeStream has returned.
+	Result Result
+	// Handshake makes the TLS handshake of a server on Conn, within the time that the entrypoint allows.
+	Handshake func(ctx context.Context, config *tls.Config) (*tls.Conn, error)
+}
+
+// Result is what became of a connection.
+type Result struct {
+	// Router and Service are the qualified names of the router and of the load balancer, Endpoint the address of the
+	// server; empty where it did not get so far.
+	Router, Service, Endpoint string
+	// Attempts counts the servers that were dialled.
+	Attempts int
+	// FromClient and FromServer count the bytes that were passed on, without TLS where it ends here.
+	FromClient, FromServer int64
+	// End says why the connection ended, as [relay.Reason] has it; empty where no server was connected to.
+	End string
+	// Code is the stable name of why Sluice itself ended the connection, and Reason the cause in words; empty otherwise.
+	Code   telemetry.Code
+	Reason string
+	// TLS is that of the client's connection where it ends here.
+	TLS *tls.ConnectionState
+	// Generation is that of the configuration by which the connection was routed.
+	Generation uint64
+	// Observe is what the outcome is recorded in.
+	Observe telemetry.Observe
+}
+
+// Stream serves the connections of one route.
+type Stream interface {
+	// ServeStream serves the connection until it ends, and closes it. It is cut by closing Conn.
+	ServeStream(ctx context.Context, in *Incoming)
+}
