@@ -28,8 +28,10 @@ type Options struct {
 	certificates func() *Set
 	obtain       Obtain
 	strict       bool
-	tickets      *Tickets
-	applied      atomic.Uint64
+	// anyProtocol is set where alpnProtocols has its default.
+	anyProtocol bool
+	tickets     *Tickets
+	applied     atomic.Uint64
 	// revocations is nil without CRLs.
 	revocations *revocations
 	made        time.Time
@@ -58,8 +60,11 @@ func NewOptions(
 		return nil, fmt.Errorf("tls options %q: %w", name, err)
 	}
 	config.SessionTicketsDisabled = options.DisableSessionTickets || tickets == nil
+	var defaults dynamic.TLSOptions
+	defaults.SetDefaults()
 	o := &Options{
-		Name: name, Fingerprint: shorten(full), full: full, config: config,
+		anyProtocol: slices.Equal(options.ALPNProtocols, defaults.ALPNProtocols),
+		Name:        name, Fingerprint: shorten(full), full: full, config: config,
 		certificates: certificates, obtain: obtain, strict: options.SNIStrict, tickets: tickets,
 		revocations: clients.revocations, made: time.Now(),
 	}
@@ -76,7 +81,7 @@ func NewOptions(
 func (o *Options) On(entryPoint string) *Options {
 	on := &Options{
 		Name: o.Name, Fingerprint: o.Fingerprint, config: o.config.Clone(),
-		certificates: o.certificates, obtain: o.obtain, strict: o.strict, tickets: o.tickets,
+		certificates: o.certificates, obtain: o.obtain, strict: o.strict, anyProtocol: o.anyProtocol, tickets: o.tickets,
 		revocations: o.revocations, made: o.made,
 	}
 	on.full = sha256.Sum256(append(o.full[:], entryPoint...))
@@ -127,6 +132,21 @@ func (o *Options) Config() *tls.Config {
 		o.applied.Store(generation)
 	}
 	return o.config
+}
+
+// StreamConfig returns the configuration for the handshake of a connection that is not known to be HTTP. Without
+// alpnProtocols of its own it also takes a client that offers none of the protocols of HTTP, with the first one that
+// the client offers: which ones the server behind speaks is not known. The caller must not modify it.
+func (o *Options) StreamConfig(offered []string) *tls.Config {
+	config := o.Config()
+	if !o.anyProtocol || len(offered) == 0 || slices.ContainsFunc(offered, func(protocol string) bool {
+		return slices.Contains(config.NextProtos, protocol)
+	}) {
+		return config
+	}
+	config = config.Clone()
+	config.NextProtos = offered[:1]
+	return config
 }
 
 // clients decide which client certificates are accepted.

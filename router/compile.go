@@ -4,6 +4,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
@@ -89,6 +90,9 @@ type EntryPoint struct {
 	TLS *dynamic.RouterTLS
 	// Observe is what routers record that do not say otherwise (entryPoints.<name>.observability).
 	Observe telemetry.Observe
+	// PreferHTTP gives connections that begin with a request of HTTP to HTTP routers whatever TCP router without TLS there
+	// is (entryPoints.<name>.tcp.preferHTTP).
+	PreferHTTP bool
 	// Loopback says that the entrypoint listens on a loopback address alone.
 	Loopback bool
 	// AnyForwarded says that it trusts X-Forwarded-For of every peer, AnyPeer that it trusts the PROXY protocol of every
@@ -146,6 +150,7 @@ type Compiler struct {
 	transports  map[string]*transportNode
 	services    map[string]*serviceNode
 	routers     map[string]*routerNode
+	tcp         tcpObjects
 	tls         *tlsObjects
 	pools       *pools
 	// retry is the policy of services that declare none.
@@ -199,6 +204,7 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 		transports:  map[string]*transportNode{},
 		services:    map[string]*serviceNode{},
 		routers:     map[string]*routerNode{},
+		tcp:         newTCPObjects(),
 		tls:         newTLSObjects(options),
 		pools:       newPools(options.Registry),
 		retry:       defaultRetry,
@@ -262,16 +268,22 @@ func (c *Compiler) forget(ref dynamic.Ref) {
 		delete(c.transports, ref.Name)
 	case dynamic.KindService:
 		if node := c.services[ref.Name]; node != nil {
-			c.countSets(node, -1)
+			c.countSets(node.sets, -1)
 		}
 		delete(c.services, ref.Name)
 		c.pools.suspect(ref.Name)
+	case dynamic.KindTCPMiddleware:
+		delete(c.tcp.middlewares, ref.Name)
+	case dynamic.KindTCPServersTransport:
+		delete(c.tcp.transports, ref.Name)
+	case dynamic.KindTCPService:
+		c.forgetTCPService(ref.Name)
 	}
 }
 
 // countSets notes how many pools use each endpoint set.
-func (c *Compiler) countSets(node *serviceNode, by int) {
-	for _, key := range node.sets {
+func (c *Compiler) countSets(keys []string, by int) {
+	for _, key := range keys {
 		if _, counted := c.setsBefore[key]; !counted {
 			c.setsBefore[key] = c.sets[key] > 0
 		}
@@ -313,6 +325,18 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 			delete(c.rotations, ref.Name)
 			c.instances.drop(ref)
 		}
+	case dynamic.KindTCPMiddleware:
+		if c.source.tcpMiddleware(ref.Name) != nil {
+			c.tcpMiddleware(ref.Name)
+		}
+	case dynamic.KindTCPServersTransport:
+		if c.source.tcpTransport(ref.Name) != nil {
+			c.tcpTransport(ref)
+		}
+	case dynamic.KindTCPService:
+		if c.source.tcpService(ref.Name) != nil {
+			c.tcpService(ref.Name)
+		}
 	}
 }
 
@@ -322,6 +346,10 @@ func (c *Compiler) Middlewares() iter.Seq[MiddlewareStatus] { return c.instances
 
 // usesPool reports whether a service that exists needs a pool.
 func (c *Compiler) usesPool(name string) bool {
+	if service, ok := strings.CutPrefix(name, tcpPool); ok {
+		node, known := c.tcp.services[service]
+		return known && node.pool != nil
+	}
 	node, known := c.services[name]
 	return known && node.pool != nil
 }

@@ -52,6 +52,9 @@ func (c *Compiler) demand() {
 	for _, name := range slices.Sorted(maps.Keys(c.routers)) {
 		needed = append(needed, c.routers[name].demands...)
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.tcp.routers)) {
+		needed = append(needed, c.tcp.routers[name].demands...)
+	}
 	if c.tls.generated != nil {
 		needed = append(needed, *c.tls.generated)
 	}

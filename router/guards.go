@@ -36,6 +36,15 @@ func (w *guardWalk) walk(ref dynamic.Ref) {
 		if object.TLS != nil {
 			w.options(ref, object.TLS.Options)
 		}
+	case *dynamic.TCPRouter:
+		w.names(dynamic.KindTCPMiddleware, ref, object.Middlewares...)
+		if object.TLS != nil && !object.TLS.Passthrough {
+			w.options(ref, object.TLS.Options)
+		}
+	case *dynamic.TCPMiddleware:
+		if object.IPAllowList != nil || object.IPWhiteList != nil {
+			w.found["ipAllowList "+ref.Name] = struct{}{}
+		}
 	case *dynamic.Middleware:
 		w.middleware(ref, object)
 	case *dynamic.Service:

@@ -41,7 +41,7 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 			node.sets = append(node.sets, server.SetKey)
 		}
 	}
-	c.countSets(node, 1)
+	c.countSets(node.sets, 1)
 	node.pool = c.pools.take(spec)
 	node.up, node.present = node.pool.Up, node.pool.Present
 	options := forward.Options{

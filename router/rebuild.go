@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/router/index"
 )
@@ -34,7 +35,7 @@ func (c *change) replaced(of *index.Index[*Route]) []*index.Route[*Route] {
 // rebuild compiles the routers that a change reached and returns the table with their routes exchanged.
 func (c *Compiler) rebuild(dirty map[dynamic.Ref]struct{}, final bool) *Table {
 	changes := map[indexKey]*change{}
-	for _, ref := range sortedRouters(dirty) {
+	for _, ref := range sorted(dirty, dynamic.KindRouter) {
 		before := c.routers[ref.Name]
 		after := c.buildRouter(ref.Name)
 		if c.keepsServing(before, after, final) {
@@ -43,18 +44,27 @@ func (c *Compiler) rebuild(dirty map[dynamic.Ref]struct{}, final bool) *Table {
 			continue
 		}
 		note(changes, ref.Name, before, after)
+		c.demandsChanged = c.demandsChanged || demandsDiffer(before, after)
 		if after == nil {
 			delete(c.routers, ref.Name)
 			c.instances.drop(ref)
-			c.demandsChanged = c.demandsChanged || before != nil && len(before.demands) > 0
 			continue
-		}
-		if before == nil && len(after.demands) > 0 || before != nil && !sameDemands(before.demands, after.demands) {
-			c.demandsChanged = true
 		}
 		c.routers[ref.Name] = after
 	}
-	return c.table.with(changes, c.tls)
+	return c.table.with(changes, c.tls, c.rebuildTCP(dirty, final))
+}
+
+// demandsDiffer reports whether two versions of a router, of which either may be nil, need other certificates.
+func demandsDiffer(before, after *routerNode) bool {
+	var needed, needs []certificate.Demand
+	if before != nil {
+		needed = before.demands
+	}
+	if after != nil {
+		needs = after.demands
+	}
+	return !sameDemands(needed, needs)
 }
 
 // keepsServing reports whether a router whose reference is missing keeps its last good handler until the settle window
@@ -85,10 +95,11 @@ func note(changes map[indexKey]*change, name string, before, after *routerNode) 
 	}
 }
 
-func sortedRouters(dirty map[dynamic.Ref]struct{}) []dynamic.Ref {
+// sorted returns the objects of a kind by name.
+func sorted(dirty map[dynamic.Ref]struct{}, kind dynamic.Kind) []dynamic.Ref {
 	var refs []dynamic.Ref
 	for ref := range dirty {
-		if ref.Kind == dynamic.KindRouter {
+		if ref.Kind == kind {
 			refs = append(refs, ref)
 		}
 	}

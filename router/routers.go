@@ -14,6 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
 	"github.com/sluiceproxy/sluice/router/rule/expression"
+	"github.com/sluiceproxy/sluice/router/tcp"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
@@ -24,9 +25,11 @@ const maxPriority = expression.MaxPriority
 // internalProvider is the provider of the objects that Sluice generates from its static configuration.
 const internalProvider = "internal"
 
-// routerNode is a compiled router: one route for each of its entrypoints.
+// routerNode is a compiled router: one route for each of its entrypoints. One of the section http has routes, one of the
+// section tcp has streams.
 type routerNode struct {
 	routes   []placed
+	streams  []*tcp.Route[*TCPRoute]
 	warnings []string
 	// warningCode is the code of the first warning.
 	warningCode dynamic.Code
@@ -60,7 +63,7 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 		}
 		return node
 	}
-	entrypoints := c.entryPointsOf(definition, node)
+	entrypoints := c.entryPointsOf(definition.EntryPoints, node)
 	service, err := c.serviceOf(ref, definition)
 	node.err = errors.Join(c.source.refused(ref), node.err, err)
 	own := c.instances.of(ref)
@@ -92,9 +95,9 @@ func firstOf(err error) error {
 }
 
 // entryPointsOf returns the entrypoints of a router that exist.
-func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) []EntryPoint {
+func (c *Compiler) entryPointsOf(declared []string, node *routerNode) []EntryPoint {
 	var found []EntryPoint
-	if len(definition.EntryPoints) == 0 {
+	if len(declared) == 0 {
 		for _, entrypoint := range c.options.EntryPoints {
 			if entrypoint.Default {
 				found = append(found, entrypoint)
@@ -107,7 +110,7 @@ func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) [
 		}
 		return found
 	}
-	for _, name := range definition.EntryPoints {
+	for _, name := range declared {
 		at := slices.IndexFunc(c.options.EntryPoints, func(e EntryPoint) bool { return e.Name == name })
 		if at < 0 {
 			node.warn(dynamic.CodeMissingEntryPoint, c.tls.missing(name))
@@ -119,7 +122,7 @@ func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) [
 	}
 	if len(found) == 0 {
 		node.warnings = nil
-		node.err = &coded{code: dynamic.CodeMissingEntryPoint, error: c.noEntryPoint(definition.EntryPoints)}
+		node.err = &coded{code: dynamic.CodeMissingEntryPoint, error: c.noEntryPoint(declared)}
 	}
 	return found
 }

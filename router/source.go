@@ -20,6 +20,10 @@ type stubs struct {
 	middleware *dynamic.Middleware
 	transport  *dynamic.ServersTransport
 	tlsOptions *dynamic.TLSOptions
+
+	tcpService    *dynamic.TCPService
+	tcpMiddleware *dynamic.TCPMiddleware
+	tcpTransport  *dynamic.TCPServersTransport
 }
 
 func newStubs() *stubs {
@@ -27,7 +31,15 @@ func newStubs() *stubs {
 		service:    &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{}},
 		middleware: &dynamic.Middleware{Chain: &dynamic.Chain{}},
 		transport:  &dynamic.ServersTransport{}, tlsOptions: &dynamic.TLSOptions{},
+
+		tcpService: &dynamic.TCPService{LoadBalancer: &dynamic.TCPServersLoadBalancer{}},
+		tcpMiddleware: &dynamic.TCPMiddleware{
+			IPAllowList: &dynamic.TCPIPAllowList{SourceRange: []string{"0.0.0.0/0", "::/0"}},
+		},
+		tcpTransport: &dynamic.TCPServersTransport{},
 	}
+	all.tcpService.LoadBalancer.SetDefaults()
+	all.tcpTransport.SetDefaults()
 	all.service.LoadBalancer.SetDefaults()
 	all.transport.SetDefaults()
 	all.tlsOptions.SetDefaults()
@@ -102,6 +114,46 @@ func (s source) transport(name string) *dynamic.ServersTransport {
 	}
 	if found == nil && s.stubs != nil {
 		return s.stubs.transport
+	}
+	return found
+}
+
+func (s source) tcpRouter(name string) *dynamic.TCPRouter {
+	if s.config.TCP == nil {
+		return nil
+	}
+	return s.config.TCP.Routers.Get(name)
+}
+
+func (s source) tcpService(name string) *dynamic.TCPService {
+	var found *dynamic.TCPService
+	if s.config.TCP != nil {
+		found = s.config.TCP.Services.Get(name)
+	}
+	if found == nil && s.stubs != nil {
+		return s.stubs.tcpService
+	}
+	return found
+}
+
+func (s source) tcpMiddleware(name string) *dynamic.TCPMiddleware {
+	var found *dynamic.TCPMiddleware
+	if s.config.TCP != nil {
+		found = s.config.TCP.Middlewares.Get(name)
+	}
+	if found == nil && s.stubs != nil {
+		return s.stubs.tcpMiddleware
+	}
+	return found
+}
+
+func (s source) tcpTransport(name string) *dynamic.TCPServersTransport {
+	var found *dynamic.TCPServersTransport
+	if s.config.TCP != nil {
+		found = s.config.TCP.ServersTransports.Get(name)
+	}
+	if found == nil && s.stubs != nil {
+		return s.stubs.tcpTransport
 	}
 	return found
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/router/index"
+	"github.com/sluiceproxy/sluice/router/tcp"
 )
 
 // Table is the immutable answer to "which route?" for all entrypoints.
@@ -29,6 +30,8 @@ type entry struct {
 	fallback *certificate.Options
 	// uncovered are the hosts that no certificate covers.
 	uncovered uncovered
+	// streams are the TCP routers.
+	streams streams
 }
 
 type indexKey struct {
@@ -39,19 +42,24 @@ type indexKey struct {
 func newTable(entrypoints []EntryPoint) *Table {
 	table := &Table{entries: make(map[string]*entry, len(entrypoints))}
 	for _, entrypoint := range entrypoints {
-		table.entries[entrypoint.Name] = &entry{
+		entry := &entry{
 			entrypoint: entrypoint,
 			plain:      index.New[*Route](nil),
 			secure:     index.New[*Route](nil),
+			streams:    newStreams(entrypoint.PreferHTTP),
 		}
+		entry.settle(nil, nil)
+		table.entries[entrypoint.Name] = entry
 	}
 	return table
 }
 
-// with returns a table with some routes exchanged; entries that nothing touches are shared. Without any change it
-// returns the same table.
-func (t *Table) with(changes map[indexKey]*change, objects *tlsObjects) *Table {
-	if len(changes) == 0 && !objects.changed && !objects.renewed {
+// with returns a table with some routes exchanged; entries that nothing touches are shared. streams returns the TCP
+// routes of an entrypoint where they have changed. Without any change it returns the same table.
+func (t *Table) with(
+	changes map[indexKey]*change, objects *tlsObjects, streams map[string]func() []*tcp.Route[*TCPRoute],
+) *Table {
+	if len(changes)+len(streams) == 0 && !objects.changed && !objects.renewed {
 		return t
 	}
 	next := &Table{
@@ -60,20 +68,24 @@ func (t *Table) with(changes map[indexKey]*change, objects *tlsObjects) *Table {
 	same := true
 	for name, old := range t.entries {
 		updated := *old
-		var touched []*index.Route[*Route]
+		var replaced, added, touched []*index.Route[*Route]
 		if change := changes[indexKey{name, false}]; change != nil {
 			updated.plain = old.plain.Update(change.removed, change.added)
 		}
 		if change := changes[indexKey{name, true}]; change != nil {
 			updated.secure = old.secure.Update(change.removed, change.added)
-			replaced := change.replaced(old.secure)
-			touched = slices.Concat(replaced, change.added)
-			updated.hosts = old.hosts.update(replaced, change.added, objects.binder(name), objects.changed)
+			replaced, added = change.replaced(old.secure), change.added
+			touched = slices.Concat(replaced, added)
+			updated.hosts = old.hosts.update(replaced, added, objects.binder(name), objects.changed)
 		} else if objects.changed {
 			updated.hosts = old.hosts.update(nil, nil, objects.binder(name), true)
 		}
 		updated.fallback = objects.fallbacks[name]
 		updated.uncovered = old.uncovered.update(updated.hosts, touched, objects.covering(name), objects.renewed)
+		if routes := streams[name]; routes != nil {
+			updated.replaceStreams(routes(), objects)
+		}
+		updated.settle(replaced, added)
 		same = same && updated.uncovered.routers.Same(old.uncovered.routers)
 		next.entries[name] = &updated
 	}

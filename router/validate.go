@@ -20,6 +20,14 @@ func (c *Compiler) Validate(ref dynamic.Ref, object any) dynamic.Verdict {
 		c.instances.refuse(ref.Name, trial.instances.built[ref.Name], err)
 	case dynamic.KindServersTransport:
 		err = trial.transport(ref).err
+	case dynamic.KindTCPRouter:
+		err = trial.buildTCPRouter(ref).err
+	case dynamic.KindTCPService:
+		err = trial.tcpService(ref.Name).err
+	case dynamic.KindTCPMiddleware:
+		err = trial.tcpMiddleware(ref.Name).err
+	case dynamic.KindTCPServersTransport:
+		err = trial.tcpTransport(ref).err
 	case dynamic.KindTLSOptions:
 		trial.tls.claims = trial.tls.claimed(trial.source)
 		_, err = trial.tls.options(trial.source, ref)

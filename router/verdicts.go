@@ -29,6 +29,22 @@ func (c *Compiler) judge(ref dynamic.Ref) {
 		if node := c.services[ref.Name]; node != nil {
 			fault, warnings = node.err, node.warnings
 		}
+	case dynamic.KindTCPMiddleware:
+		if node := c.tcp.middlewares[ref.Name]; node != nil {
+			fault, warnings = node.err, node.warnings
+		}
+	case dynamic.KindTCPServersTransport:
+		if node := c.tcp.transports[ref.Name]; node != nil {
+			fault, warnings = node.err, node.warnings
+		}
+	case dynamic.KindTCPService:
+		if node := c.tcp.services[ref.Name]; node != nil {
+			fault, warnings = node.err, node.warnings
+		}
+	case dynamic.KindTCPRouter:
+		if node := c.tcp.routers[ref.Name]; node != nil {
+			fault, warnings, code = cmp.Or(node.err, node.late), node.warnings, cmp.Or(node.warningCode, code)
+		}
 	case dynamic.KindRouter:
 		if node := c.routers[ref.Name]; node != nil {
 			fault, warnings, code = cmp.Or(node.err, node.late), node.warnings, cmp.Or(node.warningCode, code)
@@ -83,7 +99,7 @@ func (c *Compiler) verdicts() []dynamic.Verdict {
 			found[verdict.Ref] = verdict
 		}
 	}
-	for _, verdict := range c.table.conflictVerdicts() {
+	for _, verdict := range slices.Concat(c.table.conflictVerdicts(), c.table.unreachableVerdicts()) {
 		found[verdict.Ref] = verdict
 	}
 	for ref, verdict := range c.faults {

@@ -25,6 +25,7 @@ type EntryPoint struct {
 	ForwardProxy     *ForwardProxy       `json:"forwardProxy" description:"Be an explicit forward proxy: requests to hosts that no router has go to the host that they name. The address must be a loopback address."`
 	HTTP2            HTTP2               `json:"http2" description:"Options of HTTP/2 on this entrypoint."`
 	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the same port." support:"warn" why:"clients are served with HTTP/1.1 and HTTP/2"`
+	TCP              TCP                 `json:"tcp" description:"Options of TCP routers on this entrypoint."`
 	UDP              UDP                 `json:"udp" description:"Options of a UDP entrypoint." support:"warn" why:"UDP entrypoints are not served yet"`
 	Observability    EntryPointTelemetry `json:"observability" description:"What routers of this entrypoint record by default."`
 }
@@ -76,6 +77,11 @@ type ForwardProxy struct {
 // SetDefaults stops at once, and waits 25 seconds at most if a time is set.
 func (f *ForwardProxy) SetDefaults() {
 	f.ShutdownTimeout = Duration(25 * time.Second)
+}
+
+// TCP holds the options of TCP routers on an entrypoint.
+type TCP struct {
+	PreferHTTP bool `json:"preferHTTP" description:"Give connections without TLS that begin with a request of HTTP to HTTP routers, also where a TCP router takes all connections. Servers that speak first then wait for their client, or ten seconds."`
 }
 
 // UDP holds the options of a UDP entrypoint.

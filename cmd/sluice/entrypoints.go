@@ -47,6 +47,7 @@ func routerEntryPoints(config *static.Configuration) ([]router.EntryPoint, error
 			TLS:         routerTLS(declared.HTTP.TLS),
 			Observe:     observed(&declared.Observability),
 			Loopback:    static.Loopback(address.Host),
+			PreferHTTP:  declared.TCP.PreferHTTP,
 
 			AnyForwarded: declared.ForwardedHeaders.Insecure || trustsMost(declared.ForwardedHeaders.TrustedIPs),
 			AnyPeer:      proxy != nil && (proxy.Insecure || trustsMost(proxy.TrustedIPs)),
@@ -95,6 +96,9 @@ func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
 			continue
 		}
 		deps := s.observability.dependencies(name, &config)
+		if config.ForwardProxy == nil {
+			deps.Streams = s.target.Streams(name)
+		}
 		if s.certificates != nil && !config.AllowACMEByPass {
 			deps.Challenges = s.certificates
 		}

@@ -3,6 +3,7 @@ package tcp
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/sluiceproxy/sluice/router/rule/expression"
 	"github.com/sluiceproxy/sluice/router/tcp/rule"
@@ -19,7 +20,8 @@ type Route[T any] struct {
 	Rule *rule.Rule
 	// Priority orders routes first, higher ones win. See [Priority].
 	Priority int
-	// Position orders routes of equal priority, lower ones win.
+	// Created orders routes of equal priority, older ones win; Position those of the same time, lower ones win.
+	Created  time.Time
 	Position int
 	// Value is what the route leads to.
 	Value T
@@ -40,11 +42,12 @@ func Priority(declared int, r *rule.Rule) (int, error) {
 	}
 }
 
-// Compare returns a negative number when r comes before other in the global order: by priority down, position up and
-// name up.
+// Compare returns a negative number when r comes before other in the global order: by priority down, creation
+// time, position and name up.
 func (r *Route[T]) Compare(other *Route[T]) int {
 	return cmp.Or(
 		cmp.Compare(other.Priority, r.Priority),
+		r.Created.Compare(other.Created),
 		cmp.Compare(r.Position, other.Position),
 		cmp.Compare(r.Name, other.Name),
 	)
