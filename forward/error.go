@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluiceproxy/sluice/forward/servertls"
 	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -111,7 +112,7 @@ func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error)
 		}
 		return outcome, &Error{Phase: phase, Status: http.StatusGatewayTimeout, Err: errRequestTime}
 	}
-	if _, ok := errors.AsType[*identityError](err); ok {
+	if _, ok := errors.AsType[*servertls.IdentityError](err); ok {
 		// No connection was tried, so that the endpoint is not to blame.
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusServiceUnavailable, Err: err}
 	}

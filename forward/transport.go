@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward/servertls"
 	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
@@ -22,8 +23,6 @@ const (
 	keepAlive = 30 * time.Second
 	// maxResponseHeaderBytes bounds the head of a response.
 	maxResponseHeaderBytes = 1 << 20
-	// tlsSessions is how many TLS sessions are kept to resume, for one upstream.
-	tlsSessions = 32
 )
 
 // Transport makes connections to endpoints as one serversTransport says. Upstreams share its settings, and never a
@@ -103,7 +102,8 @@ func (t *Transport) Connect(key loadbalancer.UpstreamKey) loadbalancer.Connectio
 		MaxHeaderBytes:        maxResponseHeaderBytes,
 	}
 	if key.Scheme == "https" {
-		config.TLS, config.HandshakeTimeout = t.tlsFor(key), tlsHandshakeTimeout
+		config.TLS = servertls.ForUpstream(t.tls, &key, t.identity == nil)
+		config.HandshakeTimeout = tlsHandshakeTimeout
 	}
 	c := &connections{transport: t, upgrades: t.client.NewUpstream(&config)}
 	switch {
