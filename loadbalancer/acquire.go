@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 // attempt after another.
 type Request struct {
 	picker.Request
+	// Context ends a wait for a limit where HTTP is nil.
+	Context context.Context
 	// Tried are the members that have failed the request. They are not picked again, unless Again is set and
 	// there is no other.
 	Tried []*Member
@@ -48,8 +51,8 @@ const (
 
 // Acquire picks a member and counts the request in; Member.Done counts it out. When no member can serve, the
 // error is a *Refusal. It allocates nothing and takes no lock, unless the limits of the pool are reached: then
-// it may wait for a request to end, as Limits.Pending allows, and returns the error of r.HTTP's context when
-// that ends first. A retry never waits, since the previous attempt may hold the slot that it would wait for.
+// it may wait for a request to end, as Limits.Pending allows, and returns the error of r.HTTP's context, or
+// else of r.Context, when that ends first. A retry never waits, since the previous attempt may hold the slot that it would wait for.
 func (p *Pool) Acquire(r *Request) (*Member, error) {
 	r.Cookie, r.Attempt, r.Counted = "", 0, false
 	snapshot := p.snapshot.Load()

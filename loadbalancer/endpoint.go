@@ -76,11 +76,15 @@ func (e *Endpoint) done(outcome Outcome) {
 	case Unreachable:
 		e.connectFailures.Add(1)
 	case Answered:
-		// Writing only when there is something to write keeps the cache line shared on the usual path.
-		if e.connectFailures.Load() != 0 {
-			e.connectFailures.Store(0)
-		}
+		e.answered()
 	case Broken, TimedOut, Abandoned:
+	}
+}
+
+func (e *Endpoint) answered() {
+	// Writing only when there is something to write keeps the cache line shared on the usual path.
+	if e.connectFailures.Load() != 0 {
+		e.connectFailures.Store(0)
 	}
 }
 

@@ -143,6 +143,10 @@ func (p *Pool) wait(r *Request, limits *Limits) (*Member, error) {
 	}
 	defer p.pending.quit(ticket)
 	p.counters.Waited.Add(1)
+	ctx := r.Context
+	if r.HTTP != nil {
+		ctx = r.HTTP.Context()
+	}
 	timer := time.NewTimer(limits.PendingTime)
 	defer timer.Stop()
 	for {
@@ -160,8 +164,8 @@ func (p *Pool) wait(r *Request, limits *Limits) (*Member, error) {
 		case <-timer.C:
 			p.counters.Saturated.Add(1)
 			return nil, &Refusal{Reason: "no endpoint became free within " + limits.PendingTime.String(), Saturated: true}
-		case <-r.HTTP.Context().Done():
-			return nil, r.HTTP.Context().Err()
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
 }

@@ -110,6 +110,15 @@ type Result struct {
 	Counted bool
 }
 
+// Connected reports that a connection to the endpoint was made, for requests that last as long as their connection: the
+// success counts now, and not when it ends. Done follows, with Abandoned. Began is as in Result.
+func (m *Member) Connected(began, now time.Duration) {
+	m.upstream.endpoint.answered()
+	if policy := &m.pool.snapshot.Load().policies.Outlier; policy.Enabled() {
+		m.outlier.Observe(policy, outlier.Result{Connected: true, Began: began}, now)
+	}
+}
+
 // Done counts a request out that Pool.Acquire counted in, and reports its result.
 func (m *Member) Done(result Result) {
 	snapshot := m.pool.snapshot.Load()

@@ -1,6 +1,9 @@
 package loadbalancer
 
 import (
+	"context"
+	"errors"
+	"net"
 	"net/netip"
 
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
@@ -78,10 +81,23 @@ type connector struct{ dialer Dialer }
 
 // RoundTripper returns the client of one check.
 func (c connector) RoundTripper(scheme string, address netip.AddrPort, host string) health.Client {
+	client, _ := c.connections(scheme, address, host).(RoundTripper)
+	return client
+}
+
+// Dial opens the connection of one check.
+func (c connector) Dial(ctx context.Context, scheme string, address netip.AddrPort, host string) (net.Conn, error) {
+	stream, ok := c.connections(scheme, address, host).(StreamDialer)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return stream.DialCheck(ctx)
+}
+
+func (c connector) connections(scheme string, address netip.AddrPort, host string) Connections {
 	key := UpstreamKey{Endpoint: EndpointKey{Source: "health", Address: address}, Scheme: scheme, Dialer: c.dialer}
-	if scheme == "https" {
+	if secure(scheme) {
 		key.Host = host
 	}
-	client, _ := c.dialer.Connect(key).(RoundTripper)
-	return client
+	return c.dialer.Connect(key)
 }

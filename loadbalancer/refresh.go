@@ -132,7 +132,7 @@ func (r *Registry) join(server *server, endpoint *dynamic.Endpoint) *Member {
 		Scheme:   spec.Scheme,
 		Dialer:   server.pool.dialer,
 	}
-	if key.Scheme == "https" {
+	if secure(key.Scheme) {
 		key.Host = spec.Host
 	}
 	member := &Member{pool: server.pool, spec: spec, upstream: r.acquire(key)}

@@ -21,7 +21,7 @@ type ServerSpec struct {
 	SetKey string
 	// Address is the server's address when the configuration has one.
 	Address netip.AddrPort
-	// Scheme is http, https or h2c.
+	// Scheme is http, https or h2c, and for servers of TCP tcp or tls.
 	Scheme string
 	// Host is the authority of the server's URL as written: the Host header when the client's is not passed on,
 	// and the TLS server name. Empty means the endpoint's address.
@@ -92,6 +92,38 @@ func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 	return spec, nil
 }
 
+// NewTCPServerSpec translates a server of a TCP service. A server given by name refers to the set dns/name:port. It fails
+// when the address is not host:port or the weight is negative; the error is ErrPort when the port does not exist.
+func NewTCPServerSpec(server dynamic.TCPServer) (ServerSpec, error) {
+	host, port, err := net.SplitHostPort(server.Address)
+	if err != nil || host == "" || strings.ContainsAny(host, "/@ ") {
+		return ServerSpec{}, fmt.Errorf("server %q: the address is not host:port", server.Address)
+	}
+	if !validPort(port) {
+		return ServerSpec{}, fmt.Errorf("server %q: the port %q %w", server.Address, port, ErrPort)
+	}
+	spec := ServerSpec{Scheme: "tcp", Host: server.Address, Weight: 1}
+	if server.TLS {
+		spec.Scheme = "tls"
+	}
+	if server.Weight != nil {
+		spec.Weight = *server.Weight
+	}
+	if spec.Weight < 0 {
+		return ServerSpec{}, fmt.Errorf("server %q: the weight %d is negative", server.Address, spec.Weight)
+	}
+	if spec.Address, err = netip.ParseAddrPort(server.Address); err != nil {
+		spec.SetKey = DNSSource + "/" + strings.ToLower(server.Address)
+	}
+	return spec, nil
+}
+
+// validPort reports whether a port is 1 to 65535, in decimal.
+func validPort(port string) bool {
+	_, err := netip.ParseAddrPort("0.0.0.0:" + port)
+	return err == nil && port != "0"
+}
+
 // unreadable returns the error for an invalid URL. The URL itself, which url.Error repeats, may contain a
 // password; with a slash in the password, the part before it is parsed as a port, which the cause repeats.
 func unreadable(text string, err error) error {
@@ -153,7 +185,7 @@ func portOf(location *url.URL) (string, error) {
 	default:
 		return "", fmt.Errorf("the scheme %q is none of http, https and h2c", location.Scheme)
 	}
-	if _, err := netip.ParseAddrPort("0.0.0.0:" + port); err != nil || port == "0" {
+	if !validPort(port) {
 		return "", fmt.Errorf("the port %q %w", port, ErrPort)
 	}
 	return port, nil

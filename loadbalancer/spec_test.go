@@ -67,6 +67,48 @@ func TestNewServerSpec(t *testing.T) {
 	}
 }
 
+func TestNewTCPServerSpec(t *testing.T) {
+	four, negative := 4, -1
+	for _, test := range []struct {
+		server dynamic.TCPServer
+		want   ServerSpec
+		err    string
+	}{
+		{
+			server: dynamic.TCPServer{Address: "192.0.2.1:5432"},
+			want:   ServerSpec{Address: netip.MustParseAddrPort("192.0.2.1:5432"), Scheme: "tcp", Host: "192.0.2.1:5432", Weight: 1},
+		},
+		{
+			server: dynamic.TCPServer{Address: "[2001:db8::1]:1", TLS: true, Weight: &four},
+			want:   ServerSpec{Address: netip.MustParseAddrPort("[2001:db8::1]:1"), Scheme: "tls", Host: "[2001:db8::1]:1", Weight: 4},
+		},
+		{
+			server: dynamic.TCPServer{Address: "Db.Local:65535", TLS: true},
+			want:   ServerSpec{SetKey: "dns/db.local:65535", Scheme: "tls", Host: "Db.Local:65535", Weight: 1},
+		},
+		{server: dynamic.TCPServer{Address: ""}, err: `server "": the address is not host:port`},
+		{server: dynamic.TCPServer{Address: ":5432"}, err: "is not host:port"},
+		{server: dynamic.TCPServer{Address: "db"}, err: "is not host:port"},
+		{server: dynamic.TCPServer{Address: "2001:db8::1"}, err: "is not host:port"},
+		{server: dynamic.TCPServer{Address: "tcp://db:1"}, err: "is not host:port"},
+		{server: dynamic.TCPServer{Address: "db:"}, err: "1 to 65535"},
+		{server: dynamic.TCPServer{Address: "db:0"}, err: "1 to 65535"},
+		{server: dynamic.TCPServer{Address: "db:65536"}, err: "1 to 65535"},
+		{server: dynamic.TCPServer{Address: "db:postgresql"}, err: "1 to 65535"},
+		{server: dynamic.TCPServer{Address: "db:1", Weight: &negative}, err: "negative"},
+	} {
+		got, err := NewTCPServerSpec(test.server)
+		switch {
+		case test.err == "" && err != nil:
+			t.Errorf("%s: %v", test.server.Address, err)
+		case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
+			t.Errorf("%s: got error %v, want one with %q", test.server.Address, err, test.err)
+		case got != test.want:
+			t.Errorf("%s: got %+v, want %+v", test.server.Address, got, test.want)
+		}
+	}
+}
+
 func FuzzNewServerSpec(f *testing.F) {
 	for _, location := range []string{
 		"http://192.0.2.1:80", "h2c://[2001:db8::1%25eth0]", "https://db/a%2Fb",

@@ -1,6 +1,8 @@
 package loadbalancer
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"sync/atomic"
 
@@ -38,6 +40,14 @@ type Connections interface {
 	Close()
 }
 
+// StreamDialer are connections to an upstream that is not reached by HTTP.
+type StreamDialer interface {
+	Connections
+	// DialCheck opens a connection for an active check, as the transport says, with TLS where the scheme is tls. Close does
+	// not end it.
+	DialCheck(ctx context.Context) (net.Conn, error)
+}
+
 // RoundTripper sends requests to one upstream over connections that it keeps. Health checks use RoundTrip, requests of
 // clients use Sender.
 type RoundTripper interface {
@@ -61,6 +71,9 @@ type SharedSender interface {
 	// SendShared sends the request through the round tripper, which is net/http's.
 	SendShared(through http.RoundTripper, r *http.Request) (*http.Response, error)
 }
+
+// secure reports whether a scheme uses TLS, so that the host of the server counts.
+func secure(scheme string) bool { return scheme == "https" || scheme == "tls" }
 
 // way is an UpstreamKey without its endpoint.
 type way struct {
@@ -99,7 +112,7 @@ func (u *Upstream) Endpoint() *Endpoint { return u.endpoint }
 // Address returns the endpoint's address as text: host:port, IPv6 in brackets.
 func (u *Upstream) Address() string { return u.url[len(u.scheme)+len("://"):] }
 
-// Scheme returns http, https or h2c.
+// Scheme returns that of its key.
 func (u *Upstream) Scheme() string { return u.scheme }
 
 // Connections returns the connections to the upstream.

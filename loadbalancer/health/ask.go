@@ -38,6 +38,9 @@ type inconclusive interface {
 // run performs one check with a client of its own.
 func (c *Check) run(ctx context.Context, target *Target) answer {
 	where := c.locate(target)
+	if c.tcp {
+		return c.askTCP(ctx, target.Connect, where)
+	}
 	client := target.Connect.RoundTripper(where.wire, where.address, where.server)
 	defer dismiss(client)
 	if c.grpc {

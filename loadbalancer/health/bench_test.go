@@ -1,6 +1,9 @@
 package health
 
 import (
+	"context"
+	"errors"
+	"net"
 	"net/http"
 	"net/netip"
 	"runtime"
@@ -68,6 +71,11 @@ func (e *silentEndpoint) target() Target {
 
 // RoundTripper returns the endpoint itself.
 func (e *silentEndpoint) RoundTripper(string, netip.AddrPort, string) Client { return e }
+
+// Dial is for checks of TCP.
+func (e *silentEndpoint) Dial(context.Context, string, netip.AddrPort, string) (net.Conn, error) {
+	return nil, errors.ErrUnsupported
+}
 
 // RoundTrip answers.
 func (e *silentEndpoint) RoundTrip(*http.Request) (*http.Response, error) {

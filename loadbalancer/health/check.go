@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	ptypes "github.com/traefik/paerser/types"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -20,7 +22,7 @@ const (
 )
 
 // Check is the definition of an active check: the option healthCheck with its defaults. It is immutable and
-// compared with ==. Only NewCheck creates a usable one.
+// compared with ==. Only NewCheck and NewTCPCheck create a usable one.
 type Check struct {
 	// scheme is http, https, h2c, or empty for the target's.
 	scheme string
@@ -31,6 +33,8 @@ type Check struct {
 	// method and path are empty in mode grpc; path is escaped, with its query, and relative where it begins
 	// without a slash.
 	method, path string
+	// send and expect are the exchange of mode tcp.
+	send, expect string
 	// interval and unhealthy are the times between checks, timeout is for one of them.
 	interval, unhealthy, timeout time.Duration
 	// status is the healthy one, 0 for 200 to 399.
@@ -39,7 +43,7 @@ type Check struct {
 	port uint16
 	// jitter is a percentage.
 	jitter     uint8
-	grpc       bool
+	grpc, tcp  bool
 	follow     bool
 	rise, fall int32
 }
@@ -52,7 +56,7 @@ type Check struct {
 func NewCheck(config *dynamic.ServerHealthCheck) (Check, error) {
 	check := Check{follow: config.FollowRedirects == nil || *config.FollowRedirects}
 	for _, set := range []func(*dynamic.ServerHealthCheck) error{
-		check.setDestination, check.setMode, check.setWhat, check.setHeaders, check.setTimes, check.setThresholds,
+		check.setDestination, check.setMode, check.setWhat, check.setHeaders, check.setSchedule,
 	} {
 		if err := set(config); err != nil {
 			return Check{}, fmt.Errorf("healthCheck.%w", err)
@@ -68,7 +72,7 @@ func NewCheck(config *dynamic.ServerHealthCheck) (Check, error) {
 }
 
 // Relative reports whether the request depends on the path of the server's URL (Target.Path).
-func (c *Check) Relative() bool { return !c.grpc && !strings.HasPrefix(c.path, "/") }
+func (c *Check) Relative() bool { return !c.grpc && !c.tcp && !strings.HasPrefix(c.path, "/") }
 
 // setDestination parses scheme, port, hostname and headers.
 func (c *Check) setDestination(config *dynamic.ServerHealthCheck) error {
@@ -78,14 +82,22 @@ func (c *Check) setDestination(config *dynamic.ServerHealthCheck) error {
 	default:
 		return fmt.Errorf("scheme: %q is none of http, https and h2c", config.Scheme)
 	}
-	if config.Port < 0 || config.Port > 65535 {
-		return fmt.Errorf("port: %d is not 1 to 65535", config.Port)
+	if err := c.setPort(config.Port); err != nil {
+		return err
 	}
-	c.port = uint16(config.Port)
 	if config.Hostname != "" && !authority(config.Hostname) {
 		return fmt.Errorf("hostname: %q is no host, with or without a port", config.Hostname)
 	}
 	c.hostname = config.Hostname
+	return nil
+}
+
+// setPort parses the port.
+func (c *Check) setPort(port int) error {
+	if port < 0 || port > 65535 {
+		return fmt.Errorf("port: %d is not 1 to 65535", port)
+	}
+	c.port = uint16(port)
 	return nil
 }
 
@@ -123,12 +135,27 @@ func (c *Check) setWhat(config *dynamic.ServerHealthCheck) error {
 	return nil
 }
 
-// setTimes parses intervals and time-outs.
-func (c *Check) setTimes(config *dynamic.ServerHealthCheck) error {
-	c.interval, c.timeout = time.Duration(config.Interval), time.Duration(config.Timeout)
+// times are the options of a schedule, which checks of HTTP and TCP have in common.
+type times struct {
+	interval, timeout  ptypes.Duration
+	unhealthy          *ptypes.Duration
+	rise, fall, jitter *int
+}
+
+// setSchedule parses the schedule.
+func (c *Check) setSchedule(config *dynamic.ServerHealthCheck) error {
+	return c.schedule(&times{
+		interval: config.Interval, unhealthy: config.UnhealthyInterval, timeout: config.Timeout,
+		rise: config.Rise, fall: config.Fall, jitter: config.Jitter,
+	})
+}
+
+// schedule parses intervals, the time-out, rise, fall and jitter.
+func (c *Check) schedule(t *times) error {
+	c.interval, c.timeout = time.Duration(t.interval), time.Duration(t.timeout)
 	c.unhealthy = c.interval
-	if config.UnhealthyInterval != nil {
-		c.unhealthy = time.Duration(*config.UnhealthyInterval)
+	if t.unhealthy != nil {
+		c.unhealthy = time.Duration(*t.unhealthy)
 	}
 	for _, option := range []struct {
 		name  string
@@ -138,13 +165,8 @@ func (c *Check) setTimes(config *dynamic.ServerHealthCheck) error {
 			return fmt.Errorf("%s: %v is not above 0", option.name, option.value)
 		}
 	}
-	return nil
-}
-
-// setThresholds parses rise, fall and jitter.
-func (c *Check) setThresholds(config *dynamic.ServerHealthCheck) error {
-	rise, fall := orDefault(config.Rise, DefaultThreshold), orDefault(config.Fall, DefaultThreshold)
-	jitter := orDefault(config.Jitter, DefaultJitter)
+	rise, fall := orDefault(t.rise, DefaultThreshold), orDefault(t.fall, DefaultThreshold)
+	jitter := orDefault(t.jitter, DefaultJitter)
 	switch {
 	case rise < 1 || rise > maxThreshold:
 		return fmt.Errorf("rise: %d is not 1 to %d", rise, maxThreshold)

@@ -27,4 +27,10 @@
 // The check calls grpc.health.v1.Health/Check for the whole server over HTTP/2, with TLS for the scheme https and
 // without for all others, and expects SERVING. A server without that service is unhealthy. hostname and headers set
 // authority and metadata; path, method, status and followRedirects have no effect, as in Traefik.
+//
+// # Mode tcp
+//
+// The check connects as the transport does, with TLS where the server has it, sends what the option send has, and waits
+// for an answer that begins with expect, however many pieces it comes in. Without expect a connection is enough. A
+// transport that sends a PROXY header sends one here that names no client (LOCAL, or UNKNOWN in version 1).
 package health

@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/netip"
 	"time"
@@ -16,17 +17,20 @@ type Client interface {
 	CloseIdleConnections()
 }
 
-// Connector makes clients.
+// Connector makes clients and connections.
 type Connector interface {
 	// RoundTripper returns a client for one check of an endpoint. The scheme is http for HTTP/1.1, https for
 	// the protocol that ALPN selects, or h2c for HTTP/2 without TLS. host is the authority that TLS sends as
 	// SNI and verifies, empty where the endpoint is known by its address only.
 	RoundTripper(scheme string, address netip.AddrPort, host string) Client
+	// Dial returns a connection for one check of an endpoint of TCP. The scheme is tcp, or tls; host is as for
+	// RoundTripper.
+	Dial(ctx context.Context, scheme string, address netip.AddrPort, host string) (net.Conn, error)
 }
 
 // Target is the endpoint to check.
 type Target struct {
-	// Scheme is http, https or h2c.
+	// Scheme is http, https or h2c, and for endpoints of TCP tcp or tls.
 	Scheme string
 	// Address is where the endpoint listens.
 	Address netip.AddrPort

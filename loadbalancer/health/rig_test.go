@@ -2,6 +2,8 @@ package health
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -62,6 +64,11 @@ func (e *endpoint) RoundTripper(string, netip.AddrPort, string) Client {
 	defer e.mutex.Unlock()
 	e.clients++
 	return e
+}
+
+// Dial is for checks of TCP.
+func (e *endpoint) Dial(context.Context, string, netip.AddrPort, string) (net.Conn, error) {
+	return nil, errors.ErrUnsupported
 }
 
 // RoundTrip answers.

@@ -1,6 +1,7 @@
 package health_test
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/pem"
 	"errors"
@@ -38,6 +39,11 @@ func (t transport) RoundTripper(scheme string, address netip.AddrPort, host stri
 		key.Host = host
 	}
 	return t.Transport.Connect(key).(loadbalancer.RoundTripper)
+}
+
+// Dial is for checks of TCP.
+func (t transport) Dial(context.Context, string, netip.AddrPort, string) (net.Conn, error) {
+	return nil, errors.ErrUnsupported
 }
 
 func newTransport(t *testing.T, trusted *httptest.Server) transport {

@@ -49,6 +49,16 @@ func (c *connector) RoundTripper(scheme string, address netip.AddrPort, host str
 	return transport
 }
 
+// Dial connects, with TLS for the scheme tls.
+func (c *connector) Dial(ctx context.Context, scheme string, address netip.AddrPort, host string) (net.Conn, error) {
+	c.asked.Store(&[3]string{scheme, address.String(), host})
+	if scheme == "tls" {
+		config := &tls.Config{RootCAs: c.roots, ServerName: (&url.URL{Host: host}).Hostname()}
+		return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address.String())
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", address.String())
+}
+
 // server is a server on loopback.
 type server struct {
 	*httptest.Server

@@ -117,13 +117,15 @@ type Result struct {
 	Broken bool
 	// Status is the status code of the response, 0 without a response head.
 	Status int
+	// Connected is set if a connection was established that is the request itself.
+	Connected bool
 	// Began is when the request began, on the clock of State.Observe; 0 when unknown. It separates requests
 	// that began before the last ejection from later ones.
 	Began time.Duration
 }
 
 // silent reports whether the result is neutral.
-func (r *Result) silent() bool { return !r.Unreachable && !r.Broken && r.Status == 0 }
+func (r *Result) silent() bool { return !r.Unreachable && !r.Broken && !r.Connected && r.Status == 0 }
 
 // detector is the option that counts a result as a failure.
 type detector uint32
