@@ -1,10 +1,10 @@
 package service
 
 import (
-	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 
+	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -39,8 +39,7 @@ func anyUp(children []Child) bool {
 // State is what outlives a rebuilt handler of a service: the position in the rotation and the mirrored requests
 // in flight. Old and new handlers of one service may share it.
 type State struct {
-	// turn counts requests, detour those whose turn came to a child that is down.
-	turn, detour atomic.Uint64
+	rotation picker.RotationState
 	// sampled counts requests that could be mirrored, mirrors the mirrored ones in flight.
 	sampled atomic.Uint64
 	mirrors atomic.Int64
@@ -50,8 +49,7 @@ type State struct {
 // begin with the same child.
 func NewState() *State {
 	s := &State{}
-	s.turn.Store(rand.Uint64())
-	s.detour.Store(rand.Uint64())
+	s.rotation.Seed()
 	return s
 }
 

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"math/bits"
 	"net/http"
 	"slices"
 
@@ -27,7 +26,7 @@ type WeightedOptions struct {
 // cookie names.
 type Weighted struct {
 	options WeightedOptions
-	robin   *picker.RoundRobin
+	turns   *picker.Rotation
 	// stuck maps cookie values to children, fields are the Set-Cookie values of the children.
 	stuck  map[string]stuck
 	fields []string
@@ -51,7 +50,11 @@ func NewWeighted(options WeightedOptions) *Weighted {
 		weights[i] = min(max(options.Children[i].Weight, 0), maxWeight)
 		options.Children[i].Weight = weights[i]
 	}
-	w.robin = picker.ResumeRoundRobin(weights, &options.State.turn)
+	var up func(int) bool
+	if options.HealthCheck {
+		up = w.up
+	}
+	w.turns = picker.NewRotation(weights, up, &options.State.rotation)
 	if options.Cookie != (sticky.Cookie{}) {
 		w.remember()
 	}
@@ -86,12 +89,12 @@ func (w *Weighted) Up() bool { return anyUp(w.options.Children) }
 // checks none that is up.
 func (w *Weighted) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
 	if w.stuck == nil {
-		w.serve(writer, r, w.next())
+		w.serve(writer, r, w.turns.Next())
 		return
 	}
 	child, current := w.keeper(r)
 	if child < 0 {
-		child = w.next()
+		child = w.turns.Next()
 	}
 	if child >= 0 && !current {
 		writer.Header().Add("Set-Cookie", w.fields[child])
@@ -105,19 +108,10 @@ func (w *Weighted) serve(writer http.ResponseWriter, r *http.Request, child int)
 		return
 	}
 	reason := "no service of the weighted service is up"
-	if !w.options.HealthCheck || !w.weighs() {
+	if !w.options.HealthCheck || !w.turns.Weighs() {
 		reason = "all services of the weighted service have weight 0"
 	}
 	refuse(writer, r, w.options.Name, reason)
-}
-
-func (w *Weighted) weighs() bool {
-	for i := range w.options.Children {
-		if w.options.Children[i].Weight > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // keeper returns the child that the client's cookie names, or -1, and whether the cookie is current.
@@ -132,42 +126,7 @@ func (w *Weighted) keeper(r *http.Request) (child int, current bool) {
 
 // may reports whether a child may get a request.
 func (w *Weighted) may(child int) bool {
-	return !w.options.HealthCheck || w.options.Children[child].up()
+	return !w.options.HealthCheck || w.up(child)
 }
 
-// next returns the next child in turn, or -1.
-func (w *Weighted) next() int {
-	child := w.robin.Next()
-	if child < 0 || w.may(child) {
-		return child
-	}
-	return w.detour()
-}
-
-// golden is 2^64 divided by the golden ratio: its multiples modulo 2^64 are evenly spread (Fibonacci hashing).
-const golden = 0x9E3779B97F4A7C15
-
-// detour returns a replacement for a child that is down, or -1. The other children share its turns by weight.
-func (w *Weighted) detour() int {
-	children, sum := w.options.Children, uint64(0)
-	for i := range children {
-		if children[i].Weight > 0 && children[i].up() {
-			sum += uint64(children[i].Weight) //nolint:gosec // above 0
-		}
-	}
-	point, _ := bits.Mul64(w.options.State.detour.Add(1)*golden, sum)
-	found := -1
-	for i := range children {
-		if children[i].Weight <= 0 || !children[i].up() {
-			continue
-		}
-		// A child may go down meanwhile: the last one takes the remainder.
-		found = i
-		weight := uint64(children[i].Weight) //nolint:gosec // above 0
-		if point < weight {
-			break
-		}
-		point -= weight
-	}
-	return found
-}
+func (w *Weighted) up(child int) bool { return w.options.Children[child].up() }
