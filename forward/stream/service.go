@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -14,7 +15,7 @@ type Service interface {
 	// Serve joins the client's connection with one to an endpoint, and returns when it has ended. It closes the client's
 	// connection.
 	Serve(ctx context.Context, client *Client) Result
-	// Up reports whether an endpoint may take connections.
+	// Up reports whether an endpoint may take connections. It takes no lock and does not allocate.
 	Up() bool
 }
 
@@ -46,13 +47,18 @@ type Result struct {
 	// Service is the qualified name of the load balancer, Endpoint the address of the server; empty where it did not get
 	// so far.
 	Service, Endpoint string
-	// Attempts counts the endpoints that were dialled.
+	// Attempts counts the endpoints that were dialled, and Dial is how long that took altogether.
 	Attempts int
-	// FromClient and FromServer count the bytes that were passed on.
+	Dial     time.Duration
+	// FromClient and FromServer count the bytes that were passed on, and Joined is how long the connections were joined.
 	FromClient, FromServer int64
-	// End says why the joined connections ended, as [relay.Reason] has it; empty where no endpoint was connected to.
+	Joined                 time.Duration
+	// End says why the joined connections ended, as [relay.Reason] has it: client_eof or server_eof where both directions
+	// ended in order, the former for a client that was the first. Where no endpoint was connected to it is empty, or
+	// shutdown if the context has ended.
 	End string
-	// Code is the stable name of why Sluice itself ended the connection, and Reason the cause in words; empty otherwise.
+	// Code is the stable name of why no endpoint was connected to; empty otherwise. Reason is the cause in words, of that
+	// or of an end that End does not explain.
 	Code   telemetry.Code
 	Reason string
 }
