@@ -115,7 +115,7 @@ type Result struct {
 func (m *Member) Connected(began, now time.Duration) {
 	m.upstream.endpoint.answered()
 	if policy := &m.pool.snapshot.Load().policies.Outlier; policy.Enabled() {
-		m.outlier.Observe(policy, outlier.Result{Connected: true, Began: began}, now)
+		m.outlier.Observe(policy, outlier.Result{Answered: true, Began: began}, now)
 	}
 }
 
@@ -142,6 +142,7 @@ func (m *Member) Done(result Result) {
 	seen := outlier.Result{
 		Unreachable: result.Outcome == Unreachable,
 		Broken:      result.Outcome == Broken || result.Outcome == TimedOut,
+		Answered:    result.Outcome == Answered && m.upstream.trips == nil,
 		Status:      result.Status,
 		Began:       result.Began,
 	}

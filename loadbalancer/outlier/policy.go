@@ -115,17 +115,17 @@ type Result struct {
 	Unreachable bool
 	// Broken is set if the connection failed, or the request took too long, after something was sent.
 	Broken bool
+	// Answered is set if the member has answered, or accepted a connection, in a protocol that has no status codes.
+	Answered bool
 	// Status is the status code of the response, 0 without a response head.
 	Status int
-	// Connected is set if a connection was established that is the request itself.
-	Connected bool
 	// Began is when the request began, on the clock of State.Observe; 0 when unknown. It separates requests
 	// that began before the last ejection from later ones.
 	Began time.Duration
 }
 
 // silent reports whether the result is neutral.
-func (r *Result) silent() bool { return !r.Unreachable && !r.Broken && !r.Connected && r.Status == 0 }
+func (r *Result) silent() bool { return !r.Unreachable && !r.Broken && !r.Answered && r.Status == 0 }
 
 // detector is the option that counts a result as a failure.
 type detector uint32

@@ -1,0 +1,4 @@
+package datagram
+
+// Network is what counts as one client.
+var Network = network

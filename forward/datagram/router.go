@@ -1,0 +1,21 @@
+package datagram
+
+import "sync/atomic"
+
+// Route is where the sessions of an entrypoint go.
+type Route struct {
+	// RouterName is the qualified name of the router.
+	RouterName string
+	// Service opens the sessions.
+	Service Service
+}
+
+// Router holds the current route of an entrypoint. The zero value has none, so that all datagrams are dropped. It may
+// be used by any number of goroutines.
+type Router struct{ route atomic.Pointer[Route] }
+
+// Set replaces the route; nil is none. Only new sessions follow it. The route must not be changed afterwards.
+func (r *Router) Set(route *Route) { r.route.Store(route) }
+
+// Route returns the current route, or nil.
+func (r *Router) Route() *Route { return r.route.Load() }
