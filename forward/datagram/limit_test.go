@@ -63,9 +63,7 @@ func TestClientLimit(t *testing.T) {
 	r.dropped(datagram.ClientLimit, 1)
 	dial(t, "127.0.0.2", r.address).exchange("x", "a x")
 	// The end of a session makes room.
-	if _, err := e.conn.WriteToUDPAddrPort([]byte("y"), e.from[0]); err != nil {
-		t.Fatal(err)
-	}
+	e.sendBack("y")
 	if got := first.receive(); got != "y" {
 		t.Errorf("got %q", got)
 	}

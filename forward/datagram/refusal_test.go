@@ -130,7 +130,11 @@ func TestHash(t *testing.T) {
 	t.Parallel()
 	a, b := newEndpoint(t, "a", loopback), newEndpoint(t, "b", loopback)
 	for _, name := range []string{dynamic.StrategyHash, dynamic.StrategyHRW} {
-		strategy, err := picker.NewStrategy(name, nil)
+		var options *dynamic.HashStrategy
+		if name == dynamic.StrategyHash {
+			options = &dynamic.HashStrategy{BoundedLoad: new(0)}
+		}
+		strategy, err := picker.NewStrategy(name, options)
 		if err != nil {
 			t.Fatal(err)
 		}

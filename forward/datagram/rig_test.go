@@ -244,6 +244,14 @@ func (e *endpoint) sources() int {
 	return len(e.from)
 }
 
+// sendBack sends a text to the first source that the endpoint has seen.
+func (e *endpoint) sendBack(text string) {
+	e.mutex.Lock()
+	source := e.from[0]
+	e.mutex.Unlock()
+	_, _ = e.conn.WriteToUDPAddrPort([]byte(text), source)
+}
+
 // refusing returns an address that refuses datagrams.
 func refusing(t testing.TB) netip.AddrPort {
 	t.Helper()

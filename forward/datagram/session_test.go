@@ -95,14 +95,11 @@ func TestIdle(t *testing.T) {
 	c := r.dial()
 	began := time.Now()
 	c.exchange("x", "a x")
-	source := e.from[0]
 	pause := time.NewTicker(timeout / 8)
 	defer pause.Stop()
 	for range 6 { // The endpoint alone keeps it.
 		<-pause.C
-		if _, err := e.conn.WriteToUDPAddrPort([]byte("more"), source); err != nil {
-			t.Fatal(err)
-		}
+		e.sendBack("more")
 		if got := c.receive(); got != "more" {
 			t.Fatalf("got %q", got)
 		}
@@ -229,9 +226,7 @@ func TestDraining(t *testing.T) {
 	default:
 	}
 	for range 2 {
-		if _, err := e.conn.WriteToUDPAddrPort([]byte("last"), e.from[0]); err != nil {
-			t.Fatal(err)
-		}
+		e.sendBack("last")
 	}
 	if got := c.receive() + c.receive(); got != "lastlast" {
 		t.Errorf("got %q", got)
