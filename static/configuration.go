@@ -11,7 +11,7 @@ import (
 type Configuration struct {
 	Global                Global                          `json:"global" description:"Options that apply everywhere."`
 	ServersTransport      ServersTransport                `json:"serversTransport" description:"How endpoints are reached when a service names no transport of its own."`
-	TCPServersTransport   *TCPServersTransport            `json:"tcpServersTransport" description:"How endpoints of TCP services are reached." support:"warn" why:"TCP routers are not served yet"`
+	TCPServersTransport   *TCPServersTransport            `json:"tcpServersTransport" description:"How endpoints of TCP services are reached when a service names no transport of its own."`
 	EntryPoints           map[string]*EntryPoint          `json:"entryPoints" description:"The addresses on which traffic comes in, by name."`
 	Providers             Providers                       `json:"providers" description:"Where the dynamic configuration comes from."`
 	API                   *API                            `json:"api" description:"The read-only management API."`

@@ -75,7 +75,11 @@ func optionsByPath() map[string]Option {
 // TestOptionsOfTraefik proves that no option of Traefik is unknown, and that each has the default that its users
 // count on.
 func TestOptionsOfTraefik(t *testing.T) {
-	differs := map[string]string{"log.level": "INFO", "entryPoints.<name>.http2.maxConcurrentStreams": "100"}
+	differs := map[string]string{
+		"log.level": "INFO", "entryPoints.<name>.http2.maxConcurrentStreams": "100",
+		// Traefik's page has 0, and its serversTransports 100ms.
+		"tcpServersTransport.terminationDelay": "0.1",
+	}
 	known := optionsByPath()
 	want := traefikOptions(t)
 	if len(want) < 400 {

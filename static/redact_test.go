@@ -106,7 +106,8 @@ func TestRedacted(t *testing.T) {
 			"crd.token": redacted.Providers.KubernetesCRD.Token,
 			"ecs":       redacted.Providers.ECS.SecretAccessKey, "influx": redacted.Metrics.InfluxDB2.Token,
 			"eab":     redacted.CertificatesResolvers["name"].ACME.EAB.HmacEncoded,
-			"rootCAs": redacted.ServersTransport.RootCAs[0], "nomad": redacted.Providers.Nomad.Endpoint.Token,
+			"rootCAs": redacted.ServersTransport.RootCAs[0], "tcp": redacted.TCPServersTransport.TLS.RootCAs[0],
+			"nomad": redacted.Providers.Nomad.Endpoint.Token,
 		} {
 			if strings.Contains(shown, secret) {
 				t.Errorf("%s shows %q", path, shown)

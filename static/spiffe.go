@@ -17,19 +17,28 @@ func (l *loader) spiffe() {
 		}
 	}
 	transport := &l.Configuration.ServersTransport
-	accepted := transport.Spiffe
+	l.spiffeClient(transport.Spiffe, address, transport.InsecureSkipVerify || len(transport.RootCAs) > 0,
+		"serversTransport", "spiffe")
+	if tcp := l.Configuration.TCPServersTransport; tcp != nil && tcp.TLS != nil {
+		l.spiffeClient(tcp.TLS.Spiffe, address, tcp.TLS.InsecureSkipVerify || len(tcp.TLS.RootCAs) > 0,
+			"tcpServersTransport", "tls", "spiffe")
+	}
+}
+
+// spiffeClient checks the option spiffe of a default transport; others says whether there are options beside it that it
+// excludes.
+func (l *loader) spiffeClient(accepted *SpiffeClient, address string, others bool, path ...string) {
 	if accepted == nil {
 		return
 	}
 	if address == "" {
-		l.fail("needs spiffe.workloadAPIAddr", "serversTransport", "spiffe")
+		l.fail("needs spiffe.workloadAPIAddr", path...)
 	}
-	if transport.InsecureSkipVerify || len(transport.RootCAs) > 0 {
-		l.fail("excludes rootCAs and insecureSkipVerify: both say how endpoints are authenticated",
-			"serversTransport", "spiffe")
+	if others {
+		l.fail("excludes rootCAs and insecureSkipVerify: both say how endpoints are authenticated", path...)
 	}
 	if len(accepted.IDs) > 0 && accepted.TrustDomain != "" {
-		l.warn("has no effect beside ids", "serversTransport", "spiffe", "trustDomain")
+		l.warn("has no effect beside ids", append(path, "trustDomain")...)
 	}
 }
 

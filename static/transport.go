@@ -80,23 +80,25 @@ func (f *ForwardingTimeouts) SetDefaults() {
 
 // TCPServersTransport says how endpoints of TCP services are reached.
 type TCPServersTransport struct {
-	DialKeepAlive    Duration      `json:"dialKeepAlive"`
-	DialTimeout      Duration      `json:"dialTimeout"`
-	TerminationDelay Duration      `json:"terminationDelay"`
-	TLS              *TCPClientTLS `json:"tls"`
+	DialKeepAlive    Duration      `json:"dialKeepAlive" description:"Time between TCP keep-alive probes; 0 is 15s, a negative duration sends none."`
+	DialTimeout      Duration      `json:"dialTimeout" description:"Time to connect to an endpoint, with the PROXY header and the TLS handshake; 0 is no limit." range:"0.."`
+	TerminationDelay Duration      `json:"terminationDelay" description:"How long one side may go on sending after the other has ended its direction; 0 closes both at once, a negative duration is no limit."`
+	TLS              *TCPClientTLS `json:"tls" description:"TLS towards servers with the option tls."`
 }
 
-// SetDefaults sets 15 seconds between keep-alive probes and 30 seconds for connecting.
+// SetDefaults sets 15 seconds between keep-alive probes, 30 seconds for connecting and 100 milliseconds for the second
+// direction.
 func (t *TCPServersTransport) SetDefaults() {
 	t.DialKeepAlive = Duration(15 * time.Second)
 	t.DialTimeout = Duration(30 * time.Second)
+	t.TerminationDelay = Duration(100 * time.Millisecond)
 }
 
 // TCPClientTLS is TLS towards endpoints of TCP services.
 type TCPClientTLS struct {
-	InsecureSkipVerify bool          `json:"insecureSkipVerify"`
-	RootCAs            []string      `json:"rootCAs" secret:"file"`
-	Spiffe             *SpiffeClient `json:"spiffe"`
+	InsecureSkipVerify bool          `json:"insecureSkipVerify" description:"Accept any certificate of an endpoint."`
+	RootCAs            []string      `json:"rootCAs" description:"Certificate authorities for endpoints, as files or PEM text; none means those of the system." secret:"file"`
+	Spiffe             *SpiffeClient `json:"spiffe" description:"As spiffe of serversTransport, for endpoints of TCP services."`
 }
 
 // SpiffeClient says which SPIFFE identities are accepted.
