@@ -55,7 +55,7 @@ var islands = map[string][]string{
 	"http1":    {"http1/wire", "http1/internal/afterfunc", "http1/internal/epoll"},
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
-		"middleware/pattern", "middleware/users", "middleware/cookies",
+		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
 	},
 }
 

@@ -64,21 +64,3 @@ func parallel(b *testing.B, next http.Handler, sources int) {
 		}
 	})
 }
-
-// BenchmarkTake is the table alone.
-func BenchmarkTake(b *testing.B) {
-	hash := hashes()
-	for _, sources := range []uint64{1, 10_000, 1_000_000} {
-		b.Run(strconv.FormatUint(sources, 10), func(b *testing.B) {
-			table, random, now := &table{rate: perSecond(1, 1<<30)}, rand.New(rand.NewPCG(7, 8)), int64(0)
-			for i := range sources {
-				table.take(hash(i), 0)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				now++
-				table.take(hash(random.Uint64N(sources)), now)
-			}
-		})
-	}
-}

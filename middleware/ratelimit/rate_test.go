@@ -22,42 +22,38 @@ func TestRates(t *testing.T) {
 	tests := []struct {
 		config dynamic.RateLimit
 		want   redis.Rate
-		local  rate
 	}{
 		{dynamic.RateLimit{Average: 10}, redis.Rate{
 			Average: 10, Period: time.Second, Burst: 1,
 			MaxDelay: 50 * time.Millisecond,
-		}, rate{1e8, 1e8, 5e7}},
+		}},
 		{dynamic.RateLimit{Average: 10, Period: second, Burst: 20}, redis.Rate{
 			Average: 10, Period: time.Second, Burst: 20,
 			MaxDelay: 50 * time.Millisecond,
-		}, rate{1e8, 2e9, 5e7}},
+		}},
 		{dynamic.RateLimit{Average: 1, Period: second, Burst: 1}, redis.Rate{
 			Average: 1, Period: time.Second, Burst: 1,
 			MaxDelay: 500 * time.Millisecond,
-		}, rate{1e9, 1e9, 5e8}},
+		}},
 		{dynamic.RateLimit{Average: 6, Period: 60 * second, Burst: 2}, redis.Rate{
 			Average: 6, Period: time.Minute, Burst: 2,
 			MaxDelay: 500 * time.Millisecond,
-		}, rate{1e10, 2e10, 5e8}},
+		}},
 		{dynamic.RateLimit{Average: 3, Period: second}, redis.Rate{
 			Average: 3, Period: time.Second, Burst: 1,
 			MaxDelay: 166666666,
-		}, rate{333333333, 333333333, 166666666}},
+		}},
 		{
 			dynamic.RateLimit{Average: math.MaxInt64},
 			redis.Rate{Average: math.MaxInt64, Period: time.Second, Burst: 1},
-			rate{1, 1, 0},
 		},
 		{
 			dynamic.RateLimit{Average: 1, Period: math.MaxInt64, Burst: math.MaxInt64},
 			redis.Rate{Average: 1, Period: math.MaxInt64, Burst: math.MaxInt64, MaxDelay: 500 * time.Millisecond},
-			rate{longestTime, longestTime, 5e8},
 		},
 		{
 			dynamic.RateLimit{Average: 1, Period: second, Burst: math.MaxInt64},
 			redis.Rate{Average: 1, Period: time.Second, Burst: math.MaxInt64, MaxDelay: 500 * time.Millisecond},
-			rate{1e9, longestTime, 5e8},
 		},
 	}
 	for _, test := range tests {
@@ -68,26 +64,9 @@ func TestRates(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%+v: %s", test.config, diff)
 		}
-		if diff := cmp.Diff(test.local, local(got), cmp.AllowUnexported(rate{})); diff != "" {
-			t.Errorf("%+v: %s", test.config, diff)
-		}
 	}
 	if _, limited, err := newRate(dynamic.RateLimit{Burst: 5, Period: second}); limited || err != nil {
 		t.Errorf("without average: limited is %v, %v", limited, err)
-	}
-}
-
-// TestRatesDoNotOverflow takes from buckets with the largest times that there are.
-func TestRatesDoNotOverflow(t *testing.T) {
-	largest := rate{interval: longestTime, capacity: longestTime, delay: int64(longestDelay)}
-	for _, now := range []int64{0, 1, longestTime - 1} {
-		full, wait, allowed := largest.take(now, now)
-		if !allowed || wait != 0 {
-			t.Errorf("at %d: allowed %v after %d", now, allowed, wait)
-		}
-		if _, wait, allowed = largest.take(full, now+1); allowed || wait != longestTime-1 {
-			t.Errorf("at %d, again: allowed %v after %d", now, allowed, wait)
-		}
 	}
 }
 
@@ -139,11 +118,10 @@ func checkRate(t *testing.T, sources, rounds int) {
 	if math.Abs(fault) > 0.02 {
 		t.Errorf("%d requests passed, want %.0f", passed, want)
 	}
-	bytes := slots(s.buckets.Load()) * 16
-	t.Logf("%d sources: the rate is off by %.3f %%, %.1f bytes for each source", sources, 100*fault,
-		float64(bytes)/float64(sources))
-	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc) - int64(len(addresses)*40); held > int64(bytes)+1<<20 {
-		t.Errorf("%d bytes are held, and %d of them in buckets", held, bytes)
+	const bytes = 64 // for each source: a bucket is 16, and a table at least a quarter full
+	t.Logf("%d sources: the rate is off by %.3f %%", sources, 100*fault)
+	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc) - int64(len(addresses)*40); held > int64(bytes*sources)+1<<20 {
+		t.Errorf("%d bytes are held for %d sources", held, sources)
 	}
 	runtime.KeepAlive(addresses)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/bucket"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis"
 	"github.com/sluiceproxy/sluice/middleware/source"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -21,7 +22,7 @@ type RateLimit struct {
 	name    string
 	source  *source.Source
 	limited bool
-	rate    rate
+	rate    bucket.Rate
 	seed    maphash.Seed
 	// clock returns the time since the start, in nanoseconds.
 	clock  func() int64

@@ -3,10 +3,23 @@ package ratelimit
 import (
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/middleware/bucket"
 )
+
+// lazy is a table that is made for the first request, so that owners without traffic cost nothing.
+type lazy struct{ atomic.Pointer[bucket.Table] }
+
+func (l *lazy) table(r bucket.Rate) *bucket.Table {
+	if t := l.Load(); t != nil {
+		return t
+	}
+	l.CompareAndSwap(nil, bucket.NewTable(r))
+	return l.Load()
+}
 
 // step is a rateLimit with the buckets of one owner.
 type step struct {
@@ -22,7 +35,7 @@ func (*step) NoRetain() {}
 func (s *step) Status() (state string, levels map[string]int64) {
 	levels = map[string]int64{"sources": 0}
 	if t := s.buckets.Load(); t != nil {
-		levels["sources"] = t.sources(s.limit.clock())
+		levels["sources"] = t.Sources(s.limit.clock())
 	}
 	if s.limit.remote != nil && s.limit.remote.Lost() {
 		state = "redis_lost"
@@ -84,12 +97,12 @@ func (s *step) take(r *http.Request) (wait time.Duration, allowed bool) {
 			return wait, allowed
 		}
 	}
-	v := s.buckets.table(m.rate).take(hash, m.clock())
-	if v.evicted {
+	v := s.buckets.table(m.rate).Take(hash, m.clock())
+	if v.Evicted {
 		stripe.evicted.Add(1)
 	}
-	s.count(hash, time.Duration(v.wait), v.allowed)
-	return time.Duration(v.wait), v.allowed
+	s.count(hash, time.Duration(v.Wait), v.Allowed)
+	return time.Duration(v.Wait), v.Allowed
 }
 
 func (s *step) count(hash uint64, wait time.Duration, allowed bool) {

@@ -1,4 +1,4 @@
-package ratelimit
+package bucket
 
 import (
 	"hash/maphash"
@@ -6,21 +6,21 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis"
 )
 
+// longestDelay is what rateLimit has requests wait.
+const longestDelay = 500 * time.Millisecond
+
 // perSecond is the rate of some requests a second.
-func perSecond(average, burst int64) rate {
-	r := redis.Rate{Average: average, Period: time.Second, Burst: burst}
-	r.MaxDelay = min(time.Duration(local(r).interval/2), longestDelay)
-	return local(r)
+func perSecond(average, burst int64) Rate {
+	r := NewRate(average, time.Second, burst)
+	return r.Ahead(min(r.Interval()/2, longestDelay))
 }
 
 // model is a bucket as one would write it down first: an amount of credit, which time adds to and requests take from.
 type model struct{ credit, last int64 }
 
-func (m *model) take(r *rate, now int64) (wait int64, allowed bool) {
+func (m *model) take(r *Rate, now int64) (wait int64, allowed bool) {
 	m.credit = min(m.credit+now-m.last, r.capacity) - r.interval
 	m.last = now
 	if -m.credit > r.delay {
@@ -37,7 +37,7 @@ func TestTableIsTheModel(t *testing.T) {
 	for range 60 {
 		r := perSecond(1+random.Int64N(2000), 1+random.Int64N(1<<random.IntN(8)))
 		sources := 1 + random.Uint64N(1<<random.IntN(12))
-		table, models, now := &table{rate: r}, map[uint64]*model{}, int64(0)
+		table, models, now := &Table{rate: r}, map[uint64]*model{}, int64(0)
 		spread := random.Int64N(4*r.interval) + 1
 		for range 4000 {
 			if now += random.Int64N(spread); random.IntN(1000) == 0 {
@@ -49,8 +49,8 @@ func TestTableIsTheModel(t *testing.T) {
 				m = &model{credit: r.capacity, last: now}
 				models[key] = m
 			}
-			got := table.take(key, now)
-			if wait, allowed := m.take(&r, now); got.allowed != allowed || got.wait != wait || got.evicted {
+			got := table.Take(key, now)
+			if wait, allowed := m.take(&r, now); got.Allowed != allowed || got.Wait != wait || got.Evicted {
 				t.Fatalf("%+v: got %+v, want %v after %d", r, got, allowed, wait)
 			}
 		}
@@ -101,31 +101,31 @@ func hashes() func(i uint64) uint64 {
 }
 
 func TestFullBucketsAreEvicted(t *testing.T) {
-	hash, table := hashes(), &table{rate: perSecond(1, 5)}
+	hash, table := hashes(), &Table{rate: perSecond(1, 5)}
 	for i := range uint64(100_000) {
-		table.take(hash(i), 0)
+		table.Take(hash(i), 0)
 	}
-	if got := table.sources(int64(time.Second) - 1); got != 100_000 {
+	if got := table.Sources(int64(time.Second) - 1); got != 100_000 {
 		t.Errorf("%d sources before their buckets are full, want all", got)
 	}
-	if got := table.sources(2 * sweep); got != 0 || slots(table) != 0 {
+	if got := table.Sources(2 * sweep); got != 0 || slots(table) != 0 {
 		t.Errorf("%d sources in %d slots long after, want none", got, slots(table))
 	}
 
 	// Without a call of sources, requests of a few sources do it, each in its shard.
 	for i := range uint64(100_000) {
-		table.take(hash(i), 3*sweep)
+		table.Take(hash(i), 3*sweep)
 	}
 	before := slots(table)
 	for i := range uint64(1000) {
-		table.take(hash(i), 5*sweep)
+		table.Take(hash(i), 5*sweep)
 	}
 	if after := slots(table); after > before/20 {
 		t.Errorf("%d slots of %d are left", after, before)
 	}
 }
 
-func slots(t *table) (n int) {
+func slots(t *Table) (n int) {
 	for i := range t.shards {
 		n += len(t.shards[i].slots)
 	}
@@ -145,10 +145,10 @@ func TestFloodEvictsTheFullest(t *testing.T) {
 	evicted := 0
 	for i := range uint64(flood) {
 		v := s.take(&r, hash(refused+i), 1)
-		if !v.allowed {
+		if !v.Allowed {
 			t.Fatalf("a new source is refused: %+v", v)
 		}
-		if v.evicted {
+		if v.Evicted {
 			evicted++
 		}
 	}
@@ -156,7 +156,7 @@ func TestFloodEvictsTheFullest(t *testing.T) {
 		t.Errorf("%d sources in %d slots, %d evicted", held, len(s.slots), evicted)
 	}
 	for i := range uint64(refused) {
-		if v := s.take(&r, hash(i), 3); v.allowed {
+		if v := s.take(&r, hash(i), 3); v.Allowed {
 			t.Fatalf("source %d was evicted", i)
 		}
 	}
@@ -175,7 +175,7 @@ func TestEvictionTakesFullBucketsFirst(t *testing.T) {
 	}
 	evicted := 0
 	for i := range uint64(half / 4) {
-		if s.take(&r, hash(2*half+i), r.interval).evicted {
+		if s.take(&r, hash(2*half+i), r.interval).Evicted {
 			evicted++
 		}
 	}
@@ -188,13 +188,13 @@ func TestEvictionTakesFullBucketsFirst(t *testing.T) {
 // not less.
 func TestOneSourceAtOnce(t *testing.T) {
 	const sources, takers, burst = 7, 8, 100
-	hash, table := hashes(), &table{rate: perSecond(1, burst)}
+	hash, table := hashes(), &Table{rate: perSecond(1, burst)}
 	allowed := make([][sources]int, takers)
 	var group sync.WaitGroup
 	for i := range takers {
 		group.Go(func() {
 			for n := range uint64(sources * burst) {
-				if table.take(hash(n%sources), 1).allowed {
+				if table.Take(hash(n%sources), 1).Allowed {
 					allowed[i][n%sources]++
 				}
 			}

@@ -1,4 +1,4 @@
-package ratelimit
+package bucket
 
 import (
 	"math/bits"
@@ -35,20 +35,20 @@ type shard struct {
 	_   [16]byte // A shard is a cache line, so that neighbours don't slow each other down.
 }
 
-func (s *shard) take(r *rate, key uint64, now int64) (v verdict) {
+func (s *shard) take(r *Rate, key uint64, now int64) (v Verdict) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.tidy(now)
 	if found := s.find(key); found != nil {
-		found.full, v.wait, v.allowed = r.take(found.full, now)
+		found.full, v.Wait, v.Allowed = r.take(found.full, now)
 		return v
 	}
 	full, wait, allowed := r.take(now, now)
 	if 4*(s.taken+1) > 3*len(s.slots) {
-		v.evicted = s.room(key, now)
+		v.Evicted = s.room(key, now)
 	}
 	s.put(slot{key: key, full: full})
-	v.wait, v.allowed = wait, allowed
+	v.Wait, v.Allowed = wait, allowed
 	return v
 }
 
