@@ -7,8 +7,6 @@ import (
 	"net"
 	"time"
 
-	ptypes "github.com/traefik/paerser/types"
-
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward/relay"
 	"github.com/sluiceproxy/sluice/forward/servertls"
@@ -94,9 +92,9 @@ func DefaultTransport(config *static.TCPServersTransport) *dynamic.TCPServersTra
 	if config == nil {
 		return transport
 	}
-	transport.DialTimeout = ptypes.Duration(config.DialTimeout)
-	transport.DialKeepAlive = ptypes.Duration(config.DialKeepAlive)
-	transport.TerminationDelay = ptypes.Duration(config.TerminationDelay)
+	transport.DialTimeout = config.DialTimeout
+	transport.DialKeepAlive = config.DialKeepAlive
+	transport.TerminationDelay = config.TerminationDelay
 	if secure := config.TLS; secure != nil {
 		transport.TLS = &dynamic.TCPClientTLS{InsecureSkipVerify: secure.InsecureSkipVerify, RootCAs: secure.RootCAs}
 		if secure.Spiffe != nil {

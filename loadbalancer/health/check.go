@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	ptypes "github.com/traefik/paerser/types"
-
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -137,25 +135,24 @@ func (c *Check) setWhat(config *dynamic.ServerHealthCheck) error {
 
 // times are the options of a schedule, which checks of HTTP and TCP have in common.
 type times struct {
-	interval, timeout  ptypes.Duration
-	unhealthy          *ptypes.Duration
+	interval, timeout  time.Duration
+	unhealthy          *time.Duration // nil is interval
 	rise, fall, jitter *int
 }
 
 // setSchedule parses the schedule.
 func (c *Check) setSchedule(config *dynamic.ServerHealthCheck) error {
 	return c.schedule(&times{
-		interval: config.Interval, unhealthy: config.UnhealthyInterval, timeout: config.Timeout,
-		rise: config.Rise, fall: config.Fall, jitter: config.Jitter,
+		interval: time.Duration(config.Interval), unhealthy: (*time.Duration)(config.UnhealthyInterval),
+		timeout: time.Duration(config.Timeout), rise: config.Rise, fall: config.Fall, jitter: config.Jitter,
 	})
 }
 
 // schedule parses intervals, the time-out, rise, fall and jitter.
 func (c *Check) schedule(t *times) error {
-	c.interval, c.timeout = time.Duration(t.interval), time.Duration(t.timeout)
-	c.unhealthy = c.interval
+	c.interval, c.unhealthy, c.timeout = t.interval, t.interval, t.timeout
 	if t.unhealthy != nil {
-		c.unhealthy = time.Duration(*t.unhealthy)
+		c.unhealthy = *t.unhealthy
 	}
 	for _, option := range []struct {
 		name  string

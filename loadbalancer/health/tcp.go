@@ -23,8 +23,8 @@ func NewTCPCheck(config *dynamic.TCPServerHealthCheck) (Check, error) {
 	err := check.setPort(config.Port)
 	if err == nil {
 		err = check.schedule(&times{
-			interval: config.Interval, unhealthy: config.UnhealthyInterval, timeout: config.Timeout,
-			rise: config.Rise, fall: config.Fall, jitter: config.Jitter,
+			interval: time.Duration(config.Interval), unhealthy: (*time.Duration)(config.UnhealthyInterval),
+			timeout: time.Duration(config.Timeout), rise: config.Rise, fall: config.Fall, jitter: config.Jitter,
 		})
 	}
 	if err != nil {

@@ -1,10 +1,60 @@
 package stream
 
-import "net/netip"
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
 
-// Step is a TCP middleware.
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// Step is a TCP middleware. It is safe for concurrent use.
 type Step interface {
 	// Admit counts a connection in. What it returns is called when the connection ends, and may be nil. The refusal is
 	// empty for a connection that is admitted, and otherwise says why it is not, for logs.
 	Admit(client netip.Addr) (release func(), refusal string)
 }
+
+// Warner is a Step that warns about its definition.
+type Warner interface {
+	// Warnings returns one sentence each, for the verdict on the middleware.
+	Warnings() []string
+}
+
+// New returns the step of a definition. before is the step of the former definition, or nil: if both are of one kind the
+// new one goes on with its state. A definition without a kind, with two kinds, or with invalid values is an error that
+// names the option but not the middleware.
+func New(definition *dynamic.TCPMiddleware, before Step) (Step, error) {
+	var kinds []string
+	var step Step
+	var err error
+	if config := definition.IPAllowList; config != nil {
+		kinds = append(kinds, "ipAllowList")
+		step, err = newAllowList("ipAllowList", config)
+	}
+	if config := definition.IPWhiteList; config != nil {
+		kinds = append(kinds, "ipWhiteList")
+		step, err = newAllowList("ipWhiteList", config)
+	}
+	if config := definition.InFlightConn; config != nil {
+		kinds = append(kinds, "inFlightConn")
+		step, err = newInFlight(config, before)
+	}
+	if config := definition.RateLimit; config != nil {
+		kinds = append(kinds, "rateLimit")
+		step, err = newRateLimit(config, before)
+	}
+	switch {
+	case len(kinds) == 0:
+		return nil, errors.New("no kind of middleware is set")
+	case len(kinds) > 1:
+		return nil, fmt.Errorf("one kind of middleware is wanted, but %s are set", strings.Join(kinds, ", "))
+	case err != nil:
+		return nil, err
+	}
+	return step, nil
+}
+
+// key returns the form of an address under which a client is counted.
+func key(client netip.Addr) netip.Addr { return client.Unmap().WithZone("") }
