@@ -105,6 +105,9 @@ func (b *Balancer) connect(ctx context.Context, client *Client, result *Result) 
 			b.refused(ctx, result, failure, err)
 			return attached{}
 		}
+		if failure != nil {
+			b.pool.Counters().Retries.Add(1)
+		}
 		server := attached{
 			member: member, upstream: member.Upstream().Connections().(*connections), counted: request.Counted,
 		}
@@ -126,7 +129,6 @@ func (b *Balancer) connect(ctx context.Context, client *Client, result *Result) 
 			b.failed(ctx, result, failure, "")
 			return attached{}
 		}
-		b.pool.Counters().Retries.Add(1)
 		request.Tried, request.Now = append(request.Tried, member), tried.Now
 	}
 }
