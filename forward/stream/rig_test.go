@@ -101,6 +101,8 @@ type setup struct {
 	registry  loadbalancer.Options
 	// wrap returns the client's side of a connection; by default it is the connection itself.
 	wrap func(conn *net.TCPConn) *stream.Client
+	// quiet drops the results.
+	quiet bool
 	// around returns what serves in place of the load balancer.
 	around func(stream.Service) stream.Service
 }
@@ -141,7 +143,9 @@ func newRig(t testing.TB, s setup) *rig {
 		if s.wrap != nil {
 			client = s.wrap(conn)
 		}
-		g.results <- g.service.Serve(ctx, client)
+		if result := g.service.Serve(ctx, client); !s.quiet {
+			g.results <- result
+		}
 	})
 	t.Cleanup(cancel)
 	return g
