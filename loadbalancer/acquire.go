@@ -49,10 +49,10 @@ const (
 	busier = 2
 )
 
-// Acquire picks a member and counts the request in; Member.Done counts it out. When no member can serve, the
-// error is a *Refusal. It allocates nothing and takes no lock, unless the limits of the pool are reached: then
-// it may wait for a request to end, as Limits.Pending allows, and returns the error of r.HTTP's context, or
-// else of r.Context, when that ends first. A retry never waits, since the previous attempt may hold the slot that it would wait for.
+// Acquire picks a member and counts the request in; Member.Done counts it out. When no member can serve, the error is
+// a *Refusal. It allocates nothing and takes no lock, unless the limits of the pool are reached: then it may wait for
+// a request to end, as Limits.Pending allows, and returns the error of r.HTTP's context, or else of r.Context, when
+// that ends first. A retry never waits, since the previous attempt may hold the slot that it would wait for.
 func (p *Pool) Acquire(r *Request) (*Member, error) {
 	r.Cookie, r.Attempt, r.Counted = "", 0, false
 	snapshot := p.snapshot.Load()

@@ -92,8 +92,9 @@ func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 	return spec, nil
 }
 
-// NewTCPServerSpec translates a server of a TCP service. A server given by name refers to the set dns/name:port. It fails
-// when the address is not host:port or the weight is negative; the error is ErrPort when the port does not exist.
+// NewTCPServerSpec translates a server of a TCP service. A server given by name refers to the set dns/name:port. It
+// fails when the address is not host:port or the weight is negative; the error is ErrPort when the port does not
+// exist.
 func NewTCPServerSpec(server dynamic.TCPServer) (ServerSpec, error) {
 	host, port, err := net.SplitHostPort(server.Address)
 	if err != nil || host == "" || strings.ContainsAny(host, "/@ ") {

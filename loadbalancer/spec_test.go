@@ -76,11 +76,15 @@ func TestNewTCPServerSpec(t *testing.T) {
 	}{
 		{
 			server: dynamic.TCPServer{Address: "192.0.2.1:5432"},
-			want:   ServerSpec{Address: netip.MustParseAddrPort("192.0.2.1:5432"), Scheme: "tcp", Host: "192.0.2.1:5432", Weight: 1},
+			want: ServerSpec{
+				Address: netip.MustParseAddrPort("192.0.2.1:5432"), Scheme: "tcp", Host: "192.0.2.1:5432", Weight: 1,
+			},
 		},
 		{
 			server: dynamic.TCPServer{Address: "[2001:db8::1]:1", TLS: true, Weight: &four},
-			want:   ServerSpec{Address: netip.MustParseAddrPort("[2001:db8::1]:1"), Scheme: "tls", Host: "[2001:db8::1]:1", Weight: 4},
+			want: ServerSpec{
+				Address: netip.MustParseAddrPort("[2001:db8::1]:1"), Scheme: "tls", Host: "[2001:db8::1]:1", Weight: 4,
+			},
 		},
 		{
 			server: dynamic.TCPServer{Address: "Db.Local:65535", TLS: true},

@@ -43,8 +43,8 @@ type Connections interface {
 // StreamDialer are connections to an upstream that is not reached by HTTP.
 type StreamDialer interface {
 	Connections
-	// DialCheck opens a connection for an active check, as the transport says, with TLS where the scheme is tls. Close does
-	// not end it.
+	// DialCheck opens a connection for an active check, as the transport says, with TLS where the scheme is tls. Close
+	// does not end it.
 	DialCheck(ctx context.Context) (net.Conn, error)
 }
 

@@ -24,8 +24,8 @@ type Options struct {
 	// Attempts is how many further endpoints are tried after one could not be connected to. Each may take the transport's
 	// dialTimeout. They need no budget, since an endpoint is tried once, and one that fails is soon ejected.
 	Attempts int
-	// ProxyProtocol is the PROXY header where the transport has none (loadBalancer.proxyProtocol, deprecated); nil is none.
-	// It must be valid by CheckProxyProtocol.
+	// ProxyProtocol is the PROXY header where the transport has none (loadBalancer.proxyProtocol, deprecated); nil is
+	// none. It must be valid by CheckProxyProtocol.
 	ProxyProtocol *dynamic.ProxyProtocol
 	// TerminationDelay replaces the transport's (loadBalancer.terminationDelay, deprecated); nil does not.
 	TerminationDelay *time.Duration
@@ -54,8 +54,8 @@ func NewBalancer(pool *loadbalancer.Pool, options Options) *Balancer {
 // Up reports whether the pool has an endpoint that is not known to be unhealthy.
 func (b *Balancer) Up() bool { return b.pool.Up() }
 
-// Serve connects to an endpoint that the pool picks, to others where that fails, and joins the connections. A client for
-// which there is none is reset. The connection counts against limits, and for leastrequest, until it ends.
+// Serve connects to an endpoint that the pool picks, to others where that fails, and joins the connections. A client
+// for which there is none is reset. The connection counts against limits, and for leastrequest, until it ends.
 func (b *Balancer) Serve(ctx context.Context, client *Client) Result {
 	result := Result{Service: b.options.Service}
 	server := b.connect(ctx, client, &result)

@@ -75,6 +75,7 @@ func TestCheck(t *testing.T) {
 	own := spiffetest.NewAuthority(t, "own.test")
 	secure := &tls.Config{Certificates: []tls.Certificate{own.Ordinary().TLS}}
 	headers := make(chan *proxyproto.Header, 1)
+	plain := listen(t, func(conn *net.TCPConn) { _, _ = io.WriteString(conn, "+PONG\r\n") })
 	for name, test := range map[string]struct {
 		server dynamic.TCPServer
 		up     bool
@@ -83,12 +84,13 @@ func TestCheck(t *testing.T) {
 		"answers":          {dynamic.TCPServer{Address: listen(t, pong(nil, headers))}, true, ""},
 		"answers over TLS": {dynamic.TCPServer{Address: listen(t, pong(secure, headers)), TLS: true}, true, ""},
 		"closes": {
-			dynamic.TCPServer{Address: listen(t, func(conn *net.TCPConn) { _ = conn.CloseWrite() })}, false,
+			dynamic.TCPServer{Address: listen(t, func(conn *net.TCPConn) { _ = conn.CloseWrite() })},
+			false,
 			`expected "+PONG\r\n", got "" and the end of the connection`,
 		},
 		"refuses": {dynamic.TCPServer{Address: refusing(t)}, false, "connect: connection refused"},
 		"has no TLS": {
-			dynamic.TCPServer{Address: listen(t, func(conn *net.TCPConn) { _, _ = io.WriteString(conn, "+PONG\r\n") }), TLS: true},
+			dynamic.TCPServer{Address: plain, TLS: true},
 			false, "TLS handshake: tls: first record does not look like a TLS handshake",
 		},
 	} {

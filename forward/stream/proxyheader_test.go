@@ -194,7 +194,8 @@ func FuzzProxyHeader(f *testing.F) {
 	f.Add(make([]byte, 16), uint16(0), []byte{198, 51, 100, 2}, uint16(2), strings.Repeat("a", 255), "", "\x00\r\n", false)
 	f.Add([]byte{}, uint16(0), []byte{1}, uint16(2), "", "\r\n", "", true)
 	f.Fuzz(func(
-		t *testing.T, remote []byte, remotePort uint16, local []byte, localPort uint16, name, protocol, common string, tls13 bool,
+		t *testing.T, remote []byte, remotePort uint16, local []byte, localPort uint16,
+		name, protocol, common string, tls13 bool,
 	) {
 		client := &stream.Client{ServerName: name, Protocols: []string{protocol}, Conn: addressed{
 			remote: &net.TCPAddr{IP: remote, Port: int(remotePort)}, local: &net.TCPAddr{IP: local, Port: int(localPort)},

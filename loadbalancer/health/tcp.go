@@ -16,8 +16,9 @@ import (
 // maxShown is how many bytes of an answer a reason shows.
 const maxShown = 64
 
-// NewTCPCheck returns the check of an option of a TCP service, which must not be nil. The error names the option with an
-// invalid value: a port outside 1 to 65535, a time that is not above 0, rise or fall below 1, a jitter outside 0 to 100.
+// NewTCPCheck returns the check of an option of a TCP service, which must not be nil. The error names the option with
+// an invalid value: a port outside 1 to 65535, a time that is not above 0, rise or fall below 1, a jitter outside 0 to
+// 100.
 func NewTCPCheck(config *dynamic.TCPServerHealthCheck) (Check, error) {
 	check := Check{tcp: true, send: config.Send, expect: config.Expect}
 	err := check.setPort(config.Port)

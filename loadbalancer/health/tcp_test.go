@@ -91,7 +91,8 @@ func TestTCPExchange(t *testing.T) {
 		"in pieces": {[]string{"+", "PO", "NG\r", "\n"}, true, "answered as expected"},
 		"longer":    {[]string{"+PONG\r\n+OK\r\n"}, true, "answered as expected"},
 		"another": {
-			[]string{"-NOAUTH Authentication required.\r\n"}, false,
+			[]string{"-NOAUTH Authentication required.\r\n"},
+			false,
 			`expected "+PONG\r\n", got "-NOAUTH Authentication required.\r\n"`,
 		},
 		"another in the middle": {[]string{"+PO", "ST"}, false, `expected "+PONG\r\n", got "+POST"`},
@@ -99,7 +100,8 @@ func TestTCPExchange(t *testing.T) {
 		"a part and the end":    {[]string{"+PO", ""}, false, `expected "+PONG\r\n", got "+PO" and the end of the connection`},
 		"nothing and the end":   {[]string{""}, false, `expected "+PONG\r\n", got "" and the end of the connection`},
 		"very long": {
-			[]string{strings.Repeat("x", 1000)}, false,
+			[]string{strings.Repeat("x", 1000)},
+			false,
 			`expected "+PONG\r\n", got "` + strings.Repeat("x", maxShown) + `"`,
 		},
 		"a part":  {[]string{"+PO"}, false, `expected "+PONG\r\n", got "+PO" and then no answer within 300ms`},
@@ -148,11 +150,13 @@ func TestTCPConnect(t *testing.T) {
 		"open":    {Target{Scheme: "tcp", Address: open}, nil, true, "connected"},
 		"refused": {Target{Scheme: "tcp", Address: refusing}, nil, false, "connect: connection refused"},
 		"TLS": {
-			Target{Scheme: "tls", Address: tls, Host: "example.com:1", Connect: &connector{roots: roots}}, nil, true,
+			Target{Scheme: "tls", Address: tls, Host: "example.com:1", Connect: &connector{roots: roots}},
+			nil, true,
 			"connected",
 		},
 		"TLS with another name": {
-			Target{Scheme: "tls", Address: tls, Host: "example.org:1", Connect: &connector{roots: roots}}, nil, false,
+			Target{Scheme: "tls", Address: tls, Host: "example.org:1", Connect: &connector{roots: roots}},
+			nil, false,
 			"tls: failed to verify certificate: x509: certificate is valid for example.com, *.example.com, not example.org",
 		},
 		"another port": {

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// RotationState is the position of a [Rotation]. It may outlive the Rotation, or be shared by several: a new one goes on
-// where the old one stood. The zero value is ready.
+// RotationState is the position of a [Rotation]. It may outlive the Rotation, or be shared by several: a new one goes
+// on where the old one stood. The zero value is ready.
 type RotationState struct {
 	// turn counts picks, detour those whose turn came to a choice that is down.
 	turn, detour atomic.Uint64

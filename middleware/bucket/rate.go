@@ -1,7 +1,7 @@
 // Package bucket limits rates: it holds a bucket of tokens for each of many sources, in bounded memory.
 //
-// In flow a hash of the source and the time; out flows whether the source may go on, at once or after a wait. A bucket is
-// 16 bytes: nothing of a source but its hash is kept, and full buckets are not kept at all.
+// In flow a hash of the source and the time; out flows whether the source may go on, at once or after a wait. A bucket
+// is 16 bytes: nothing of a source but its hash is kept, and full buckets are not kept at all.
 package bucket
 
 import "time"
@@ -9,8 +9,8 @@ import "time"
 // longestTime bounds times, so that sums of them and of the time since the start don't overflow. It is 73 years.
 const longestTime = int64(1) << 61
 
-// Rate is what one source may do. A bucket of tokens is written as the time at which it will be full again: every request
-// puts that off by an interval.
+// Rate is what one source may do. A bucket of tokens is written as the time at which it will be full again: every
+// request puts that off by an interval.
 type Rate struct {
 	// interval is how long one token takes to come, and capacity how long all tokens of a bucket take, in nanoseconds.
 	interval, capacity int64
@@ -18,8 +18,8 @@ type Rate struct {
 	delay int64
 }
 
-// NewRate returns the rate of average tokens in each period, at least 1, with burst tokens in a full bucket. Rates above
-// ten million tokens a second are rounded to whole nanoseconds between two tokens.
+// NewRate returns the rate of average tokens in each period, at least 1, with burst tokens in a full bucket. Rates
+// above ten million tokens a second are rounded to whole nanoseconds between two tokens.
 func NewRate(average int64, period time.Duration, burst int64) Rate {
 	interval := int64((uint64(period) + uint64(average)/2) / uint64(average)) //nolint:gosec // not negative
 	interval = min(max(interval, 1), longestTime)

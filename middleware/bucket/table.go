@@ -5,8 +5,8 @@ const (
 	shards    = 1 << shardBits
 )
 
-// Table holds the buckets of up to 1,572,864 sources; beyond that it evicts the fullest. Sources that don't share a shard
-// share no lock. A new one is empty, and grows with its sources.
+// Table holds the buckets of up to 1,572,864 sources; beyond that it evicts the fullest. Sources that don't share a
+// shard share no lock. A new one is empty, and grows with its sources.
 type Table struct {
 	rate   Rate
 	shards [shards]shard

@@ -120,7 +120,8 @@ func checkRate(t *testing.T, sources, rounds int) {
 	}
 	const bytes = 64 // for each source: a bucket is 16, and a table at least a quarter full
 	t.Logf("%d sources: the rate is off by %.3f %%", sources, 100*fault)
-	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc) - int64(len(addresses)*40); held > int64(bytes*sources)+1<<20 {
+	held := int64(after.HeapAlloc) - int64(before.HeapAlloc) - int64(len(addresses)*40)
+	if held > int64(bytes*sources)+1<<20 {
 		t.Errorf("%d bytes are held for %d sources", held, sources)
 	}
 	runtime.KeepAlive(addresses)

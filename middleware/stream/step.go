@@ -22,9 +22,9 @@ type Warner interface {
 	Warnings() []string
 }
 
-// New returns the step of a definition. before is the step of the former definition, or nil: if both are of one kind the
-// new one goes on with its state. A definition without a kind, with two kinds, or with invalid values is an error that
-// names the option but not the middleware.
+// New returns the step of a definition. before is the step of the former definition, or nil: if both are of one kind
+// the new one goes on with its state. A definition without a kind, with two kinds, or with invalid values is an error
+// that names the option but not the middleware.
 func New(definition *dynamic.TCPMiddleware, before Step) (Step, error) {
 	var kinds []string
 	var step Step

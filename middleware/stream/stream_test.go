@@ -65,7 +65,8 @@ func TestIPAllowList(t *testing.T) {
 		"ipWhiteList": step(t, dynamic.TCPMiddleware{IPWhiteList: ranges}, nil),
 	} {
 		warnings := s.(stream.Warner).Warnings()
-		if deprecated := len(warnings) == 1 && strings.Contains(warnings[0], "deprecated"); deprecated != (name == "ipWhiteList") {
+		deprecated := len(warnings) == 1 && strings.Contains(warnings[0], "deprecated")
+		if deprecated != (name == "ipWhiteList") {
 			t.Errorf("%s warns %q", name, warnings)
 		}
 		for address, want := range map[string]string{
