@@ -61,7 +61,8 @@ type TCPServersLoadBalancer struct {
 	// ServersTransport is the name of the TCP serversTransport that makes the connections. Default: the one of the static
 	// option tcpServersTransport (default@internal).
 	ServersTransport string `json:"serversTransport,omitempty"`
-	// ProxyProtocol sends a PROXY header. Deprecated: use proxyProtocol of the serversTransport, which comes first.
+	// ProxyProtocol sends a PROXY header, except for checks. Deprecated: use proxyProtocol of the serversTransport, which
+	// comes first.
 	ProxyProtocol *ProxyProtocol `json:"proxyProtocol,omitempty" label:"allowEmpty"`
 	// TerminationDelay is that of the serversTransport, in milliseconds, which comes first where the service names one.
 	// Deprecated.
@@ -82,7 +83,8 @@ type TCPServersLoadBalancer struct {
 	ZoneAware *bool `json:"zoneAware,omitempty"`
 	// DrainTimeout is how long connections to a removed server may go on before they are closed. 0 sets no limit.
 	DrainTimeout ptypes.Duration `json:"drainTimeout,omitempty"`
-	// Attempts is how many further servers are tried after one could not be connected to, 0 to 100.
+	// Attempts is how many further servers are tried after one could not be connected to, 0 to 100. Each of them may take
+	// the dialTimeout of the serversTransport.
 	Attempts *int `json:"attempts,omitempty"`
 	// Limits bounds the open connections. Without this section there is no limit.
 	Limits *ServerLimits `json:"limits,omitempty"`
@@ -116,9 +118,9 @@ func (s *TCPServer) SetDefaults() { s.Weight = pointerTo(1) }
 type ProxyProtocol struct {
 	// Version is the version of the PROXY protocol, 1 or 2.
 	Version int `json:"version,omitempty"`
-	// TLVs adds to version 2 what is known of the client's TLS: the server name (PP2_TYPE_AUTHORITY), the protocol
-	// (PP2_TYPE_ALPN), and for connections whose TLS ends at Sluice its version, cipher suite and client certificate's
-	// common name (PP2_TYPE_SSL).
+	// TLVs adds to version 2 what is known of the client's TLS: the server name (PP2_TYPE_AUTHORITY), the protocol that
+	// was agreed on or, with passthrough, the only one that the client offers (PP2_TYPE_ALPN), and for connections whose
+	// TLS ends at Sluice its version, cipher suite and client certificate's common name (PP2_TYPE_SSL).
 	TLVs bool `json:"tlvs,omitempty"`
 }
 
@@ -201,7 +203,8 @@ func (r *TCPRateLimit) SetDefaults() { r.Burst, r.Period = 1, ptypes.Duration(1e
 
 // TCPServersTransport says how connections to servers are made (tcp.serversTransports.<name>).
 type TCPServersTransport struct {
-	// DialTimeout is how long it may take to connect, with the TLS handshake. 0 sets no limit.
+	// DialTimeout is how long it may take to connect to one server, with the PROXY header and the TLS handshake. 0 sets no
+	// limit.
 	DialTimeout ptypes.Duration `json:"dialTimeout,omitempty"`
 	// DialKeepAlive is the time between TCP keep-alive probes. 0 means 15 s, a negative number sends none.
 	DialKeepAlive ptypes.Duration `json:"dialKeepAlive,omitempty"`
@@ -210,7 +213,8 @@ type TCPServersTransport struct {
 	TerminationDelay ptypes.Duration `json:"terminationDelay,omitempty"`
 	// IdleTimeout closes connections on which no byte has moved for so long. 0 sets no limit.
 	IdleTimeout ptypes.Duration `json:"idleTimeout,omitempty"`
-	// ProxyProtocol sends a PROXY header before anything else. Without this section none is sent.
+	// ProxyProtocol sends a PROXY header before anything else; that of a check names no client. Without this section none
+	// is sent.
 	ProxyProtocol *ProxyProtocol `json:"proxyProtocol,omitempty" label:"allowEmpty"`
 	// TLS is for servers with tls: true. Without this section their certificates must be valid for the host of the
 	// server's address.
