@@ -36,6 +36,10 @@ type intake struct {
 	memory []byte
 }
 
+// None of the calls here and in the loop of a worker blocks, so they are made without the scheduler's notice
+// (RawSyscall): otherwise each wake-up of a worker would wake the scheduler's monitor too, which doubles the cost of
+// datagrams that come one by one.
+
 // newMemory returns slots for a batch, outside of Go's heap: most of it is never used, and must not count there.
 func newMemory() ([]byte, error) {
 	return unix.Mmap(-1, 0, batchSize*slotBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -68,7 +72,7 @@ func (b *intake) reset(i int) {
 // read reads at most n datagrams into the slots from first on.
 func (b *intake) read(fd, first, n int) (int, error) {
 	for {
-		read, _, errno := unix.Syscall6(unix.SYS_RECVMMSG,
+		read, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG,
 			uintptr(fd), uintptr(unsafe.Pointer(&b.headers[first])), uintptr(n), unix.MSG_DONTWAIT, 0, 0)
 		switch errno {
 		case 0:
@@ -140,7 +144,7 @@ func (j *joined) each(do func(datagram []byte)) {
 // sendmsg sends one message.
 func sendmsg(fd int, header *unix.Msghdr) error {
 	for {
-		_, _, errno := unix.Syscall(unix.SYS_SENDMSG,
+		_, _, errno := unix.RawSyscall(unix.SYS_SENDMSG,
 			uintptr(fd), uintptr(unsafe.Pointer(header)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		switch errno {
 		case 0:

@@ -179,7 +179,7 @@ func (w *worker) sendEach(i int) {
 // sendmmsg sends messages, and returns how many were sent before the one that the error is about.
 func sendmmsg(fd int, messages []mmsghdr) (int, error) {
 	for {
-		sent, _, errno := unix.Syscall6(unix.SYS_SENDMMSG,
+		sent, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG,
 			uintptr(fd), uintptr(unsafe.Pointer(&messages[0])), uintptr(len(messages)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL,
 			0, 0)
 		switch errno {

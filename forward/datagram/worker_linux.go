@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -204,12 +205,12 @@ func (w *worker) wait() bool {
 
 // pollOnce takes the events that there are, and returns false if there are none.
 func (w *worker) pollOnce(fd uintptr) bool {
-	n, err := unix.EpollWait(int(fd), w.events[:], 0)
-	if err != nil && !errors.Is(err, unix.EINTR) {
-		w.failed = err
-		return true
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&w.events[0])), maxEvents, 0, 0, 0)
+	if errno != 0 {
+		w.failed = errno
+		return errno != unix.EINTR
 	}
-	w.ready = max(n, 0)
+	w.ready = int(n)
 	return n > 0
 }
 
