@@ -164,7 +164,7 @@ func TestWeighted(t *testing.T) {
 	a, b := newEndpoint(t, "a", loopback), newEndpoint(t, "b", loopback)
 	r := newRig(t, setup{servers: []netip.AddrPort{a.addr()}})
 	other := r.newPool("b@file", loadbalancer.Policies{}, b.addr())
-	state := picker.NewState()
+	state := datagram.NewState()
 	route := func(weights ...int) {
 		r.router.Set(&datagram.Route{RouterName: "all@file", Service: datagram.NewWeighted([]datagram.Child{
 			{Service: datagram.NewPool(r.pool, 0), Weight: weights[0]},

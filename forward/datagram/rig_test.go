@@ -41,8 +41,8 @@ type rig struct {
 
 // setup is what a test wants to be different.
 type setup struct {
-	options   datagram.Options
-	listen    string
+	options datagram.Options
+	listen  string
 	// sockets are those of the server instead of one at listen.
 	sockets   []net.PacketConn
 	servers   []netip.AddrPort
@@ -166,13 +166,18 @@ func (c *client) send(text string) {
 
 func (c *client) receive() string {
 	c.t.Helper()
-	_ = c.conn.SetReadDeadline(time.Now().Add(eventTimeout))
-	buffer := make([]byte, 64<<10)
-	n, err := c.conn.Read(buffer)
+	text, err := c.receiveWithin(eventTimeout)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return string(buffer[:n])
+	return text
+}
+
+func (c *client) receiveWithin(limit time.Duration) (string, error) {
+	_ = c.conn.SetReadDeadline(time.Now().Add(limit))
+	buffer := make([]byte, 64<<10)
+	n, err := c.conn.Read(buffer)
+	return string(buffer[:n]), err
 }
 
 // exchange sends a text and checks the answer.
@@ -245,9 +250,12 @@ func (e *endpoint) sources() int {
 }
 
 // sendBack sends a text to the first source that the endpoint has seen.
-func (e *endpoint) sendBack(text string) {
+func (e *endpoint) sendBack(text string) { e.sendTo(0, text) }
+
+// sendTo sends a text to the source that the endpoint has seen as the one of that index.
+func (e *endpoint) sendTo(index int, text string) {
 	e.mutex.Lock()
-	source := e.from[0]
+	source := e.from[index]
 	e.mutex.Unlock()
 	_, _ = e.conn.WriteToUDPAddrPort([]byte(text), source)
 }
