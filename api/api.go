@@ -52,9 +52,11 @@ type Options struct {
 	// Static is the configuration that Sluice was started with; nil means an empty one. Responses contain redacted values
 	// only.
 	Static *static.Configuration
-	// Explain reports which router serves a request, and why. Routes lists the routes that are served, Middlewares the
+	// Explain reports which router serves a request, and why, ExplainConnection the same for a TCP connection. Routes lists the routes that are served, Middlewares the
 	// middlewares that have counters or state. The results are encoded as JSON; the path of a nil one is not served.
-	Explain     func(question router.Question) (any, error)
+	Explain           func(question router.Question) (any, error)
+	ExplainConnection func(question router.ConnectionQuestion) (any, error)
+
 	Routes      func() any
 	Middlewares func() any
 	// Servers returns UP or DOWN for each server of a service, by its URL, and nil for a service without servers of its
@@ -126,6 +128,9 @@ func (h *handler) mountTable(root *mux.Router) {
 	prefix := h.prefix + "/api"
 	if h.options.Explain != nil {
 		Get(root, prefix+"/explain", h.explain)
+	}
+	if h.options.ExplainConnection != nil {
+		Get(root, prefix+"/explain/tcp", h.explainConnection)
 	}
 	for path, list := range map[string]func() any{"/routes": h.options.Routes, "/middlewares": h.options.Middlewares} {
 		if list != nil {

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/router"
@@ -38,6 +39,33 @@ func (h *handler) explain(w http.ResponseWriter, r *http.Request) {
 		question.Header.Add(name, strings.TrimSpace(value))
 	}
 	answer, err := h.options.Explain(question)
+	if err != nil {
+		h.write(w, http.StatusBadRequest, Problem{Message: err.Error()})
+		return
+	}
+	h.write(w, http.StatusOK, answer)
+}
+
+// explainConnection reports which router serves the TCP connection that the query describes; it is not made.
+func (h *handler) explainConnection(w http.ResponseWriter, r *http.Request) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		h.write(w, http.StatusBadRequest, Problem{Message: "query: " + err.Error()})
+		return
+	}
+	question := router.ConnectionQuestion{
+		Address: query.Get("address"), EntryPoint: query.Get("entrypoint"), Client: query.Get("client"),
+		ServerName: query.Get("sni"), Protocols: query["alpn"],
+	}
+	for name, into := range map[string]*bool{"tls": &question.TLS, "starttls": &question.StartTLS} {
+		if text := query.Get(name); text != "" {
+			if *into, err = strconv.ParseBool(text); err != nil {
+				h.write(w, http.StatusBadRequest, Problem{Message: "query: " + name + " is neither true nor false"})
+				return
+			}
+		}
+	}
+	answer, err := h.options.ExplainConnection(question)
 	if err != nil {
 		h.write(w, http.StatusBadRequest, Problem{Message: err.Error()})
 		return

@@ -96,25 +96,35 @@ func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 // fails when the address is not host:port or the weight is negative; the error is ErrPort when the port does not
 // exist.
 func NewTCPServerSpec(server dynamic.TCPServer) (ServerSpec, error) {
-	host, port, err := net.SplitHostPort(server.Address)
+	if server.TLS {
+		return addressSpec("tls", server.Address, server.Weight)
+	}
+	return addressSpec("tcp", server.Address, server.Weight)
+}
+
+// NewUDPServerSpec translates a server of a UDP service, as NewTCPServerSpec does.
+func NewUDPServerSpec(server dynamic.UDPServer) (ServerSpec, error) {
+	return addressSpec("udp", server.Address, server.Weight)
+}
+
+// addressSpec translates a server that is given by host:port; its weight is 1 where it has none.
+func addressSpec(scheme, address string, weight *int) (ServerSpec, error) {
+	host, port, err := net.SplitHostPort(address)
 	if err != nil || host == "" || strings.ContainsAny(host, "/@ ") {
-		return ServerSpec{}, fmt.Errorf("server %q: the address is not host:port", server.Address)
+		return ServerSpec{}, fmt.Errorf("server %q: the address is not host:port", address)
 	}
 	if !validPort(port) {
-		return ServerSpec{}, fmt.Errorf("server %q: the port %q %w", server.Address, port, ErrPort)
+		return ServerSpec{}, fmt.Errorf("server %q: the port %q %w", address, port, ErrPort)
 	}
-	spec := ServerSpec{Scheme: "tcp", Host: server.Address, Weight: 1}
-	if server.TLS {
-		spec.Scheme = "tls"
-	}
-	if server.Weight != nil {
-		spec.Weight = *server.Weight
+	spec := ServerSpec{Scheme: scheme, Host: address, Weight: 1}
+	if weight != nil {
+		spec.Weight = *weight
 	}
 	if spec.Weight < 0 {
-		return ServerSpec{}, fmt.Errorf("server %q: the weight %d is negative", server.Address, spec.Weight)
+		return ServerSpec{}, fmt.Errorf("server %q: the weight %d is negative", address, spec.Weight)
 	}
-	if spec.Address, err = netip.ParseAddrPort(server.Address); err != nil {
-		spec.SetKey = DNSSource + "/" + strings.ToLower(server.Address)
+	if spec.Address, err = netip.ParseAddrPort(address); err != nil {
+		spec.SetKey = DNSSource + "/" + strings.ToLower(address)
 	}
 	return spec, nil
 }

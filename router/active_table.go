@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
@@ -21,6 +22,8 @@ type ActiveTable struct {
 	// discovery is nil where all hosts are known; discovering are the entrypoints that it is for.
 	discovery   Discovery
 	discovering map[string]bool
+	// packets are the routers of UDP entrypoints, by name.
+	packets sync.Map
 	// views recycles the rules' view of requests.
 	views sync.Pool
 }
@@ -53,6 +56,17 @@ func (t *ActiveTable) store(table *Table, generation uint64) {
 	if before != nil {
 		close(before.replaced)
 	}
+	t.packets.Range(func(name, router any) bool {
+		router.(*datagram.Router).Set(table.packets[name.(string)])
+		return true
+	})
+}
+
+// Packets returns the router of a UDP entrypoint, which follows the table that serves. It is called before the first
+// table is activated.
+func (t *ActiveTable) Packets(entrypoint string) *datagram.Router {
+	router, _ := t.packets.LoadOrStore(entrypoint, &datagram.Router{})
+	return router.(*datagram.Router)
 }
 
 // Table returns the table that serves.

@@ -21,8 +21,9 @@ import (
 
 // Options are what a Compiler needs beside the dynamic configuration.
 type Options struct {
-	// EntryPoints are the TCP entrypoints that routers can listen on.
-	EntryPoints []EntryPoint
+	// EntryPoints are the TCP entrypoints that routers can listen on, PacketEntryPoints the names of those for UDP.
+	EntryPoints       []EntryPoint
+	PacketEntryPoints []string
 	// Precedence orders providers for routers that their priority, precedence and creation time do not order, first wins;
 	// providers that it does not name come last.
 	Precedence []string
@@ -34,6 +35,8 @@ type Options struct {
 	Internal map[string]http.Handler
 	// Transport is the static serversTransport; nil means the defaults.
 	Transport *dynamic.ServersTransport
+	// TCPTransport is the static tcpServersTransport; nil means the defaults.
+	TCPTransport *dynamic.TCPServersTransport
 	// Identity authenticates the connections of transports with the option spiffe; nil refuses such transports.
 	Identity forward.Identity
 	// Tickets holds the keys of TLS session tickets across reloads; nil means that no session is resumed.
@@ -151,6 +154,7 @@ type Compiler struct {
 	services    map[string]*serviceNode
 	routers     map[string]*routerNode
 	tcp         tcpObjects
+	udp         udpObjects
 	tls         *tlsObjects
 	pools       *pools
 	// retry is the policy of services that declare none.
@@ -187,6 +191,10 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 		options.Transport = &dynamic.ServersTransport{}
 		options.Transport.SetDefaults()
 	}
+	if options.TCPTransport == nil {
+		options.TCPTransport = &dynamic.TCPServersTransport{}
+		options.TCPTransport.SetDefaults()
+	}
 	if options.Mirrors == nil {
 		options.Mirrors = service.NewMirrors()
 	}
@@ -194,7 +202,7 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 		options.Middlewares = middleware.NewBuilder(middleware.Options{})
 	}
 	defaultRetry, _ := retry.New(nil) // The defaults are valid.
-	return &Compiler{
+	compiler := &Compiler{
 		options:     options,
 		target:      target,
 		source:      newSource(&dynamic.Configuration{}),
@@ -204,7 +212,6 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 		transports:  map[string]*transportNode{},
 		services:    map[string]*serviceNode{},
 		routers:     map[string]*routerNode{},
-		tcp:         newTCPObjects(),
 		tls:         newTLSObjects(options),
 		pools:       newPools(options.Registry),
 		retry:       defaultRetry,
@@ -216,6 +223,8 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 		sets:        map[string]int{},
 		setsBefore:  map[string]bool{},
 	}
+	compiler.tcp, compiler.udp = compiler.newTCPObjects(), compiler.newUDPObjects()
+	return compiler
 }
 
 // Compile builds what the changes reach and returns the next table, not yet serving. It starts nothing: no connection,
@@ -232,7 +241,7 @@ func (c *Compiler) Compile(input Input) Compiled {
 	for ref := range dirty {
 		c.resolve(ref)
 	}
-	c.table = c.listEnvironments(c.rebuild(dirty, input.Final), dirty)
+	c.table = c.rebuildUDP(c.listEnvironments(c.rebuild(dirty, input.Final), dirty), dirty, input.Final)
 	for ref := range dirty {
 		c.judge(ref)
 	}
@@ -277,7 +286,9 @@ func (c *Compiler) forget(ref dynamic.Ref) {
 	case dynamic.KindTCPServersTransport:
 		delete(c.tcp.transports, ref.Name)
 	case dynamic.KindTCPService:
-		c.forgetTCPService(ref.Name)
+		c.tcp.services.forget(c, ref.Name)
+	case dynamic.KindUDPService:
+		c.udp.services.forget(c, ref.Name)
 	}
 }
 
@@ -328,6 +339,8 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 	case dynamic.KindTCPMiddleware:
 		if c.source.tcpMiddleware(ref.Name) != nil {
 			c.tcpMiddleware(ref.Name)
+		} else {
+			delete(c.tcp.steps, ref.Name)
 		}
 	case dynamic.KindTCPServersTransport:
 		if c.source.tcpTransport(ref.Name) != nil {
@@ -335,7 +348,15 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 		}
 	case dynamic.KindTCPService:
 		if c.source.tcpService(ref.Name) != nil {
-			c.tcpService(ref.Name)
+			c.tcp.services.service(c, ref.Name)
+		} else {
+			delete(c.tcp.services.rotations, ref.Name)
+		}
+	case dynamic.KindUDPService:
+		if c.source.udpService(ref.Name) != nil {
+			c.udp.services.service(c, ref.Name)
+		} else {
+			delete(c.udp.services.rotations, ref.Name)
 		}
 	}
 }
@@ -347,8 +368,10 @@ func (c *Compiler) Middlewares() iter.Seq[MiddlewareStatus] { return c.instances
 // usesPool reports whether a service that exists needs a pool.
 func (c *Compiler) usesPool(name string) bool {
 	if service, ok := strings.CutPrefix(name, tcpPool); ok {
-		node, known := c.tcp.services[service]
-		return known && node.pool != nil
+		return c.tcp.services.usesPool(service)
+	}
+	if service, ok := strings.CutPrefix(name, udpPool); ok {
+		return c.udp.services.usesPool(service)
 	}
 	node, known := c.services[name]
 	return known && node.pool != nil

@@ -95,20 +95,8 @@ func (b *bench) compile(settled bool, changed ...dynamic.Ref) {
 func (b *bench) all() {
 	b.t.Helper()
 	var changed []dynamic.Ref
-	for name := range b.config.HTTP.Routers.Keys() {
-		changed = append(changed, ref(dynamic.KindRouter, name))
-	}
-	for name := range b.config.HTTP.Services.Keys() {
-		changed = append(changed, ref(dynamic.KindService, name))
-	}
-	for name := range b.config.HTTP.Middlewares.Keys() {
-		changed = append(changed, ref(dynamic.KindMiddleware, name))
-	}
-	for name := range b.config.HTTP.ServersTransports.Keys() {
-		changed = append(changed, ref(dynamic.KindServersTransport, name))
-	}
-	for name := range b.config.TLS.Options.Keys() {
-		changed = append(changed, ref(dynamic.KindTLSOptions, name))
+	for ref := range b.config.Objects() {
+		changed = append(changed, ref)
 	}
 	b.apply(true, changed...)
 }

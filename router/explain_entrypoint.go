@@ -43,7 +43,7 @@ func (e *entry) fits(port string, secure bool, other *entry) bool {
 		if x.listensOn(port) {
 			points += 4
 		}
-		if x.index(secure).Len() > 0 {
+		if x.index(secure).Len() > 0 || x.streams.needs != 0 {
 			points += 2
 		}
 		if x.entrypoint.Default {

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -66,17 +65,5 @@ func (n *serviceNode) servers(config *dynamic.ServersLoadBalancer) ([]loadbalanc
 	if config.EndpointSet != "" {
 		return []loadbalancer.ServerSpec{{SetKey: config.EndpointSet, Scheme: config.Scheme, Weight: 1}}, nil
 	}
-	specs := make([]loadbalancer.ServerSpec, 0, len(config.Servers))
-	for i := range config.Servers {
-		spec, err := loadbalancer.NewServerSpec(config.Servers[i])
-		if errors.Is(err, loadbalancer.ErrPort) {
-			n.warnings = append(n.warnings, fmt.Sprintf("loadBalancer.servers[%d]: %v; the server is left out", i, err))
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("loadBalancer.servers[%d]: %w", i, err)
-		}
-		specs = append(specs, spec)
-	}
-	return specs, nil
+	return serverSpecs(config.Servers, loadbalancer.NewServerSpec, &n.warnings)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/router/index"
@@ -26,10 +27,14 @@ const maxPriority = expression.MaxPriority
 const internalProvider = "internal"
 
 // routerNode is a compiled router: one route for each of its entrypoints. One of the section http has routes, one of the
-// section tcp has streams.
+// section tcp has streams, and one of the section udp has the same packets on all of its packetEntryPoints.
 type routerNode struct {
-	routes   []placed
-	streams  []*tcp.Route[*TCPRoute]
+	routes  []placed
+	streams []*tcp.Route[*TCPRoute]
+
+	packets           *datagram.Route
+	packetEntryPoints []string
+
 	warnings []string
 	// warningCode is the code of the first warning.
 	warningCode dynamic.Code

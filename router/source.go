@@ -24,6 +24,7 @@ type stubs struct {
 	tcpService    *dynamic.TCPService
 	tcpMiddleware *dynamic.TCPMiddleware
 	tcpTransport  *dynamic.TCPServersTransport
+	udpService    *dynamic.UDPService
 }
 
 func newStubs() *stubs {
@@ -37,9 +38,11 @@ func newStubs() *stubs {
 			IPAllowList: &dynamic.TCPIPAllowList{SourceRange: []string{"0.0.0.0/0", "::/0"}},
 		},
 		tcpTransport: &dynamic.TCPServersTransport{},
+		udpService:   &dynamic.UDPService{LoadBalancer: &dynamic.UDPServersLoadBalancer{}},
 	}
 	all.tcpService.LoadBalancer.SetDefaults()
 	all.tcpTransport.SetDefaults()
+	all.udpService.LoadBalancer.SetDefaults()
 	all.service.LoadBalancer.SetDefaults()
 	all.transport.SetDefaults()
 	all.tlsOptions.SetDefaults()
@@ -154,6 +157,24 @@ func (s source) tcpTransport(name string) *dynamic.TCPServersTransport {
 	}
 	if found == nil && s.stubs != nil {
 		return s.stubs.tcpTransport
+	}
+	return found
+}
+
+func (s source) udpRouter(name string) *dynamic.UDPRouter {
+	if s.config.UDP == nil {
+		return nil
+	}
+	return s.config.UDP.Routers.Get(name)
+}
+
+func (s source) udpService(name string) *dynamic.UDPService {
+	var found *dynamic.UDPService
+	if s.config.UDP != nil {
+		found = s.config.UDP.Services.Get(name)
+	}
+	if found == nil && s.stubs != nil {
+		return s.stubs.udpService
 	}
 	return found
 }

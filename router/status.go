@@ -1,5 +1,7 @@
 package router
 
+import "github.com/sluiceproxy/sluice/loadbalancer"
+
 // ServiceStatus is the present state of a service.
 type ServiceStatus struct {
 	Name        string   `json:"name"`
@@ -42,21 +44,28 @@ func (n *serviceNode) status() ServiceStatus {
 		branch.Role, branch.Tag, branch.Weight, branch.Percent = child.role, child.tag, child.weight, child.percent
 		status.Services = append(status.Services, branch)
 	}
-	if n.pool == nil {
-		return status
+	status.Endpoints = endpointsOf(n.pool)
+	return status
+}
+
+// endpointsOf returns the members of a pool; none where it is nil.
+func endpointsOf(pool *loadbalancer.Pool) []EndpointStatus {
+	if pool == nil {
+		return nil
 	}
-	snapshot := n.pool.Snapshot()
+	var endpoints []EndpointStatus
+	snapshot := pool.Snapshot()
 	for member, share := range snapshot.Members() {
-		status.Endpoints = append(status.Endpoints, EndpointStatus{
+		endpoints = append(endpoints, EndpointStatus{
 			Address: member.Address(), Scheme: member.Upstream().Scheme(), Share: share,
 		})
 	}
 	i := 0
 	for state := range snapshot.States() {
-		status.Endpoints[i].State = state.String()
+		endpoints[i].State = state.String()
 		i++
 	}
-	return status
+	return endpoints
 }
 
 // answers reports whether the service has an endpoint that may answer.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/tcp"
 )
@@ -18,6 +19,9 @@ type Table struct {
 	environments []*serviceNode
 	// uncovered is the verdict on hosts without a certificate; its reason is empty when there is none.
 	uncovered dynamic.Verdict
+	// packets are the routes of UDP entrypoints, overruled the verdicts on UDP routers whose entrypoints have others.
+	packets   map[string]*datagram.Route
+	overruled []dynamic.Verdict
 }
 
 // entry is the part of a table that belongs to one entrypoint.
@@ -64,6 +68,7 @@ func (t *Table) with(
 	}
 	next := &Table{
 		entries: make(map[string]*entry, len(t.entries)), environments: t.environments, uncovered: t.uncovered,
+		packets: t.packets, overruled: t.overruled,
 	}
 	same := true
 	for name, old := range t.entries {

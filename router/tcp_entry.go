@@ -99,7 +99,9 @@ type Streams struct {
 func (t *ActiveTable) Streams(entrypoint string) Streams { return Streams{target: t, name: entrypoint} }
 
 // StreamNeeds returns for which stages there are TCP routers; 0 without any.
-func (s Streams) StreamNeeds() tcp.Needs { return s.target.serving.Load().entries[s.name].streams.needs }
+func (s Streams) StreamNeeds() tcp.Needs {
+	return s.target.serving.Load().entries[s.name].streams.needs
+}
 
 // RouteStream returns what serves a connection of which a stage is known; nil is for HTTP.
 func (s Streams) RouteStream(stage tcp.Stage, c *tcprule.Connection) tcp.Stream {
@@ -108,7 +110,7 @@ func (s Streams) RouteStream(stage tcp.Stage, c *tcprule.Connection) tcp.Stream 
 	if route == nil {
 		return nil
 	}
-	return stream{route: route.Value, generation: serving.generation}
+	return tcpStream{route: route.Value, generation: serving.generation}
 }
 
 // unreachable returns, by TCP router, why one of its routes gets no connection.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	streamstep "github.com/sluiceproxy/sluice/middleware/stream"
 	"github.com/sluiceproxy/sluice/router/tcp"
 	tcprule "github.com/sluiceproxy/sluice/router/tcp/rule"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -15,15 +16,17 @@ import (
 // tcpObjects holds what was compiled of the section tcp between compilations.
 type tcpObjects struct {
 	routers     map[string]*routerNode
-	services    map[string]*tcpServiceNode
+	services    *tcpServices
 	middlewares map[string]*tcpMiddlewareNode
-	transports  map[string]*tcpTransportNode
+	// steps are the last ones that were built of each middleware: the next takes over what it counts.
+	steps      map[string]streamstep.Step
+	transports map[string]*tcpTransportNode
 }
 
-func newTCPObjects() tcpObjects {
+func (c *Compiler) newTCPObjects() tcpObjects {
 	return tcpObjects{
-		routers: map[string]*routerNode{}, services: map[string]*tcpServiceNode{},
-		middlewares: map[string]*tcpMiddlewareNode{}, transports: map[string]*tcpTransportNode{},
+		routers: map[string]*routerNode{}, services: c.newTCPServices(), middlewares: map[string]*tcpMiddlewareNode{},
+		steps: map[string]streamstep.Step{}, transports: map[string]*tcpTransportNode{},
 	}
 }
 
@@ -84,7 +87,7 @@ func (c *Compiler) buildTCPRouter(ref dynamic.Ref) *routerNode {
 		return node
 	}
 	entrypoints := c.entryPointsOf(definition.EntryPoints, node)
-	service, err := c.tcpServiceOf(ref, definition.Service)
+	service, err := c.tcp.services.of(c, ref, definition.Service)
 	node.err = errors.Join(c.source.refused(ref), node.err, err)
 	steps, err := c.tcpSteps(ref, definition.Middlewares)
 	node.err = errors.Join(node.err, err)

@@ -23,7 +23,11 @@ func (c *Compiler) Validate(ref dynamic.Ref, object any) dynamic.Verdict {
 	case dynamic.KindTCPRouter:
 		err = trial.buildTCPRouter(ref).err
 	case dynamic.KindTCPService:
-		err = trial.tcpService(ref.Name).err
+		err = trial.tcp.services.service(trial, ref.Name).err
+	case dynamic.KindUDPRouter:
+		err = trial.buildUDPRouter(ref).err
+	case dynamic.KindUDPService:
+		err = trial.udp.services.service(trial, ref.Name).err
 	case dynamic.KindTCPMiddleware:
 		err = trial.tcpMiddleware(ref.Name).err
 	case dynamic.KindTCPServersTransport:
@@ -57,7 +61,8 @@ func (c *Compiler) alone(ref dynamic.Ref, object any) *Compiler {
 	}
 	trial := NewCompiler(Options{
 		EntryPoints: c.options.EntryPoints, Precedence: c.options.Precedence, RuleSyntax: c.options.RuleSyntax,
-		Internal: c.options.Internal, Transport: c.options.Transport, Middlewares: c.options.Middlewares,
+		Internal: c.options.Internal, Transport: c.options.Transport, TCPTransport: c.options.TCPTransport,
+		PacketEntryPoints: c.options.PacketEntryPoints, Middlewares: c.options.Middlewares,
 	}, NewActiveTable(c.options.EntryPoints))
 	trial.source = newSource(configuration)
 	trial.source.stubs = newStubs()

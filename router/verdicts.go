@@ -38,8 +38,16 @@ func (c *Compiler) judge(ref dynamic.Ref) {
 			fault, warnings = node.err, node.warnings
 		}
 	case dynamic.KindTCPService:
-		if node := c.tcp.services[ref.Name]; node != nil {
+		if node := c.tcp.services.nodes[ref.Name]; node != nil {
 			fault, warnings = node.err, node.warnings
+		}
+	case dynamic.KindUDPService:
+		if node := c.udp.services.nodes[ref.Name]; node != nil {
+			fault, warnings = node.err, node.warnings
+		}
+	case dynamic.KindUDPRouter:
+		if node := c.udp.routers[ref.Name]; node != nil {
+			fault, warnings, code = cmp.Or(node.err, node.late), node.warnings, cmp.Or(node.warningCode, code)
 		}
 	case dynamic.KindTCPRouter:
 		if node := c.tcp.routers[ref.Name]; node != nil {
@@ -99,7 +107,7 @@ func (c *Compiler) verdicts() []dynamic.Verdict {
 			found[verdict.Ref] = verdict
 		}
 	}
-	for _, verdict := range slices.Concat(c.table.conflictVerdicts(), c.table.unreachableVerdicts()) {
+	for _, verdict := range slices.Concat(c.table.conflictVerdicts(), c.table.unreachableVerdicts(), c.table.overruled) {
 		found[verdict.Ref] = verdict
 	}
 	for ref, verdict := range c.faults {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,9 +19,11 @@ func (p *process) explainCommand() *cobra.Command {
 		Long: "Show which router answers a request and why, its middlewares and endpoints, and why the routers that came\n" +
 			"next do not answer. Without any configuration, the Sluice that runs on this machine answers. The first line\n" +
 			"of standard error says what answers.\n\n" +
-			"explain tcp HOST:PORT [SNI] is about a TCP connection; TCP routers are not supported yet.\n\n" +
+			"explain tcp [HOST]:PORT is about a TCP connection: the decisions between TCP routers and HTTP in their order,\n" +
+			"and the TCP router that takes it, by --sni, --alpn, --from, --tls and --starttls.\n\n" +
 			"Exit codes: 0 when a router answers, 1 when none does, 2 when the configuration or the arguments are wrong.",
-		Example:           "  sluice explain GET https://shop.example.com/cart -H 'X-Env: canary'",
+		Example: "  sluice explain GET https://shop.example.com/cart -H 'X-Env: canary'\n" +
+			"  sluice explain tcp --sni db.example.com --alpn postgresql --from 192.0.2.1 :5432",
 		ValidArgsFunction: completeOptions(completeMethods),
 	}
 	headers := headerFlag{}
@@ -30,11 +31,23 @@ func (p *process) explainCommand() *cobra.Command {
 	flags.VarP(headers, "header", "H", "a `header` of the request, 'Name: value'; may repeat")
 	entrypoint := flags.String("entrypoint", "", "the `NAME` of the entrypoint (default: by the URL's port and scheme)")
 	client := flags.String("client", "", "the client's `ADDRESS`, for ClientIP (default 127.0.0.1)")
+	flags.StringVar(client, "from", "", "the same as --client")
+	connection := connectionFlags{
+		client: client, entrypoint: entrypoint,
+		sni:       flags.String("sni", "", "with tcp: the server `NAME` that the client sends; implies TLS"),
+		protocols: flags.StringSlice("alpn", nil, "with tcp: the `PROTOCOLS` that the client offers, with commas; implies TLS"),
+		tls:       flags.Bool("tls", false, "with tcp: the client begins with TLS, without a server name"),
+		startTLS:  flags.Bool("starttls", false, "with tcp: the client requests TLS as those of PostgreSQL do"),
+	}
 	asJSON := flags.Bool("json", false, "print JSON")
 	api := flags.String(apiFlag, "", "query the running Sluice whose API is at this `URL`")
 	p.takes(command, 3, true, func(given arguments) int {
 		if len(given.positional) > 0 && strings.EqualFold(given.positional[0], "tcp") {
-			return p.explainTCP(given.positional[1:])
+			if len(given.positional) != 2 {
+				say(p.stderr, "sluice explain: tcp needs [HOST]:PORT, as in: sluice explain tcp --sni db.example.com :5432\n")
+				return exitBroken
+			}
+			return p.explainConnection(connection.question(given.positional[1]), *api, *asJSON, given.options)
 		}
 		if len(given.positional) != 2 {
 			say(p.stderr, "sluice explain: METHOD and URL are needed, as in: sluice explain GET https://shop.example.com/\n")
@@ -47,22 +60,6 @@ func (p *process) explainCommand() *cobra.Command {
 		return p.explain(question, *api, *asJSON, given.options)
 	})
 	return command
-}
-
-// explainTCP says that there is no answer about a TCP connection, once its arguments, HOST:PORT and a server name
-// (SNI), are known to be right.
-func (p *process) explainTCP(args []string) int {
-	if len(args) == 0 || len(args) > 2 {
-		say(p.stderr, "sluice explain: tcp needs HOST:PORT and takes a server name (SNI), as in: "+
-			"sluice explain tcp 10.0.0.1:5432 db.example.com\n")
-		return exitBroken
-	}
-	if _, port, err := net.SplitHostPort(args[0]); err != nil || port == "" {
-		say(p.stderr, "sluice explain: %q is not of the form HOST:PORT\n", args[0])
-		return exitBroken
-	}
-	say(p.stderr, "sluice explain: TCP routers are not supported yet, so no router answers connections to %s\n", args[0])
-	return exitBroken
 }
 
 // completeMethods completes the first argument of explain.

@@ -83,6 +83,9 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 	services[pipeline.ServiceAPI] = api.New(api.Options{
 		State: s.pipeline, Static: config, Version: version, Parts: parts, Logger: logger, BasePath: config.API.BasePath,
 		Explain: func(question router.Question) (any, error) { return s.target.Table().Explain(question) },
+		ExplainConnection: func(question router.ConnectionQuestion) (any, error) {
+			return s.target.Table().ExplainConnection(question)
+		},
 		Routes:  func() any { return s.target.Table().Routes() },
 		Middlewares: func() any {
 			return slices.AppendSeq([]router.MiddlewareStatus{}, s.compiler.Middlewares()) // [], and not null.

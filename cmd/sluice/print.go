@@ -82,7 +82,12 @@ func printExplanation(out io.Writer, answer router.Explanation) {
 	for _, other := range answer.Elsewhere {
 		say(out, "elsewhere   %s would answer on entrypoint %s %s\n", other.Router, other.EntryPoint, withTLS(other.TLS))
 	}
-	for i, candidate := range answer.Next {
+	printNext(out, answer.Next)
+}
+
+// printNext prints the routers that came next.
+func printNext(out io.Writer, next []router.Candidate) {
+	for i, candidate := range next {
 		say(out, "next %d      %s, priority %d: %s\n", i+1, candidate.Name, candidate.Priority, candidate.Reason)
 		say(out, "  rule      %s\n", candidate.Rule)
 		label := "  because   "

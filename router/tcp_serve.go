@@ -1,0 +1,74 @@
+package router
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sluiceproxy/sluice/forward/stream"
+	"github.com/sluiceproxy/sluice/router/tcp"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// tcpStream serves the connections of a TCP route, as a generation of the configuration has it.
+type tcpStream struct {
+	route      *TCPRoute
+	generation uint64
+}
+
+// ServeStream passes the middlewares, ends TLS where the router does, and hands the connection to the service.
+func (s tcpStream) ServeStream(ctx context.Context, in *tcp.Incoming) {
+	r, result := s.route, &in.Result
+	result.Router, result.Generation, result.Observe = r.Name, s.generation, r.observe
+	if r.fault != nil {
+		result.Code, result.Reason = telemetry.CodeRouterDisabled, "the router is disabled: "+r.fault.Error()
+		return
+	}
+	var admitted []func()
+	defer func() {
+		for _, release := range slices.Backward(admitted) {
+			release()
+		}
+	}()
+	for _, step := range r.steps {
+		release, refusal := step.step.Admit(in.Client)
+		if refusal != "" {
+			result.Code, result.Reason = telemetry.CodeForbidden, "middleware "+step.name+": "+refusal
+			return
+		}
+		if release != nil {
+			admitted = append(admitted, release)
+		}
+	}
+	client := &stream.Client{Conn: in.Conn, Address: in.Client, ServerName: in.ServerName, Protocols: in.Protocols}
+	if !s.secure(ctx, in, client) {
+		return
+	}
+	served := r.service.service.Serve(ctx, client)
+	result.Service, result.Endpoint, result.Attempts = served.Service, served.Endpoint, served.Attempts
+	result.FromClient, result.FromServer, result.End = served.FromClient, served.FromServer, served.End
+	result.Code, result.Reason = served.Code, served.Reason
+}
+
+// The messages of PostgreSQL with which a client has requested TLS and was answered.
+const (
+	postgresRequest = "\x00\x00\x00\x08\x04\xd2\x16\x2f"
+	postgresAnswer  = "S"
+)
+
+// secure ends the TLS of a client, or has the server answer the request for TLS of PostgreSQL that passes through.
+func (s tcpStream) secure(ctx context.Context, in *tcp.Incoming, client *stream.Client) bool {
+	if !s.route.terminates {
+		if in.StartTLS {
+			client.Preamble = &stream.Preamble{Request: []byte(postgresRequest), Answer: []byte(postgresAnswer)}
+		}
+		return true
+	}
+	secure, err := in.Handshake(ctx, s.route.present.StreamConfig(in.Protocols))
+	if err != nil {
+		in.Result.Code, in.Result.Reason = telemetry.CodeBadRequest, err.Error()
+		return false
+	}
+	state := secure.ConnectionState()
+	client.Conn, client.TLS, in.Result.TLS = secure, &state, &state
+	return true
+}
