@@ -29,11 +29,7 @@ func (e *Entrypoint) systemListen(ctx context.Context, network, address string) 
 
 // listenPackets binds the UDP port with the number of the TCP port.
 func (e *Entrypoint) listenPackets(ctx context.Context, tcp net.Addr) (net.PacketConn, error) {
-	var config net.ListenConfig
-	if e.settings.reusePort {
-		config.Control = reusePort
-	}
-	return config.ListenPacket(ctx, "udp", tcp.String())
+	return listenPacket(ctx, tcp.String(), e.settings.reusePort)
 }
 
 // accept takes connections until ctx ends or the listener is closed. Nothing in it waits for a client.

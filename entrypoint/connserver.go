@@ -29,12 +29,13 @@ type ConnServer interface {
 	Close() error
 }
 
-// PacketServer serves the datagrams that come to the UDP port of an entrypoint, which has the number of its TCP port.
+// PacketServer serves the datagrams that come to an entrypoint.
 type PacketServer interface {
-	// ServePackets reads from conn until conn is closed, and returns then. ctx is that of [ConnServer].
-	ServePackets(ctx context.Context, conn net.PacketConn)
-	// Shutdown takes no new sessions, and returns nil once none is left, or the error of ctx when that ends first. The
-	// entrypoint closes conn afterwards.
+	// ServePackets takes over the sockets of one address, among which the system divides the clients, and serves them
+	// until ctx ends. Then it ends what is left, closes the sockets and returns nil. It returns an error, and closes the
+	// sockets, if it cannot begin.
+	ServePackets(ctx context.Context, sockets []net.PacketConn) error
+	// Shutdown takes no new sessions, and returns nil once none is left, or the error of ctx when that ends first.
 	Shutdown(ctx context.Context) error
 }
 

@@ -2,6 +2,7 @@ package entrypoint
 
 import (
 	"context"
+	"net"
 	"sync"
 	"time"
 )
@@ -17,10 +18,10 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	work.Go(func() { e.writeReports(logging) })
 	opening, stopOpening := context.WithCancel(base)
 	servers := e.newServers(base)
+	packets, stopPackets := context.WithCancel(base)
 	if e.packets != nil {
-		work.Go(func() { e.deps.Packets.ServePackets(base, e.packets) })
+		work.Go(func() { e.servePackets(packets) })
 	}
-
 	stopping, stop := context.WithCancel(base)
 	ended := make(chan error, 1)
 	work.Go(func() {
@@ -36,10 +37,18 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	stop()
 	_ = e.listener.Close()
 	e.drain(base, servers)
+	stopPackets()
 	stopOpening()
 	stopLogging()
 	work.Wait()
 	return err
+}
+
+// servePackets serves the UDP port until ctx ends. The TCP port goes on if it cannot.
+func (e *Entrypoint) servePackets(ctx context.Context) {
+	if err := e.deps.Packets.ServePackets(ctx, []net.PacketConn{e.packets}); err != nil {
+		e.report(report{level: failure, text: "datagrams are not served", err: err})
+	}
 }
 
 // retire goes on accepting for the grace time, and then ends keep-alive and the accept loop.
@@ -86,10 +95,7 @@ func (e *Entrypoint) drain(base context.Context, servers servers) {
 		work.Go(func() { _ = server.Shutdown(ctx) })
 	}
 	if e.packets != nil {
-		work.Go(func() {
-			_ = e.deps.Packets.Shutdown(ctx)
-			_ = e.packets.Close()
-		})
+		work.Go(func() { _ = e.deps.Packets.Shutdown(ctx) })
 	}
 	work.Wait()
 	// Shutdown does not cover connections that have been hijacked.

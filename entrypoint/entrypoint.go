@@ -100,7 +100,7 @@ func New(
 		return nil, fmt.Errorf("entrypoint %q: address: %w", name, err)
 	}
 	if address.Network != "tcp" {
-		return nil, fmt.Errorf("entrypoint %q: address %s: only tcp is supported yet", name, address)
+		return nil, fmt.Errorf("entrypoint %q: address %s: it is no address of tcp", name, address)
 	}
 	settings, err := newSettings(config)
 	if err != nil {
@@ -137,12 +137,8 @@ func (e *Entrypoint) Draining() bool { return e.draining.Load() }
 // Listen binds the address. The error is one line that names the entrypoint, the address and the cause.
 func (e *Entrypoint) Listen(ctx context.Context) error {
 	listener, err := e.deps.Listen(ctx, "tcp", e.address.HostPort())
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("entrypoint %q: %w; ports below 1024 need the capability CAP_NET_BIND_SERVICE "+
-			"(setcap cap_net_bind_service=+ep, or AmbientCapabilities in a systemd unit)", e.name, err)
-	case err != nil:
-		return fmt.Errorf("entrypoint %q: %w", e.name, err)
+	if err != nil {
+		return listenError(e.name, err)
 	}
 	if e.deps.Packets != nil {
 		if e.packets, err = e.listenPackets(ctx, listener.Addr()); err != nil {
@@ -152,6 +148,15 @@ func (e *Entrypoint) Listen(ctx context.Context) error {
 	}
 	e.listener = listener
 	return nil
+}
+
+// listenError returns the error of an entrypoint that cannot listen.
+func listenError(name string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("entrypoint %q: %w; ports below 1024 need the capability CAP_NET_BIND_SERVICE "+
+			"(setcap cap_net_bind_service=+ep, or AmbientCapabilities in a systemd unit)", name, err)
+	}
+	return fmt.Errorf("entrypoint %q: %w", name, err)
 }
 
 // Close gives the address up that Listen has bound, for an entrypoint that will not be served.

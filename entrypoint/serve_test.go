@@ -21,7 +21,7 @@ import (
 func TestNewNamesWhatIsWrong(t *testing.T) {
 	for want, change := range map[string]func(*static.EntryPoint){
 		"address: no port":               func(c *static.EntryPoint) { c.Address = "localhost" },
-		"only tcp":                       func(c *static.EntryPoint) { c.Address = ":53/udp" },
+		"no address of tcp":              func(c *static.EntryPoint) { c.Address = ":53/udp" },
 		"http.underscoreHeadersStrategy": func(c *static.EntryPoint) { c.HTTP.UnderscoreHeadersStrategy = "z" },
 	} {
 		config := newConfig()

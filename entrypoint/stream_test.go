@@ -64,7 +64,9 @@ type choice struct {
 
 func (c choice) StreamNeeds() tcp.Needs { return c.needs }
 
-func (c choice) RouteStream(stage tcp.Stage, conn *rule.Connection) tcp.Stream { return c.route(stage, conn) }
+func (c choice) RouteStream(stage tcp.Stage, conn *rule.Connection) tcp.Stream {
+	return c.route(stage, conn)
+}
 
 // startStreams serves TCP routers beside HTTP.
 func startStreams(
@@ -111,7 +113,9 @@ func TestServerFirst(t *testing.T) {
 // greeter speaks first.
 type greeter struct{}
 
-func (greeter) ServeStream(_ context.Context, in *tcp.Incoming) { _, _ = io.WriteString(in.Conn, "220 ready\n") }
+func (greeter) ServeStream(_ context.Context, in *tcp.Incoming) {
+	_, _ = io.WriteString(in.Conn, "220 ready\n")
+}
 
 // TestPlainStreams has TCP routers before HTTP on one port: those that take all, or none where HTTP comes first.
 func TestPlainStreams(t *testing.T) {
@@ -328,16 +332,27 @@ func TestIncompleteHello(t *testing.T) {
 // echo answers datagrams.
 type echo struct{ ended chan struct{} }
 
-func (e *echo) ServePackets(_ context.Context, conn net.PacketConn) {
+func (e *echo) ServePackets(ctx context.Context, sockets []net.PacketConn) error {
 	defer close(e.ended)
-	buffer := make([]byte, 1500)
-	for {
-		n, from, err := conn.ReadFrom(buffer)
-		if err != nil {
-			return
-		}
-		_, _ = conn.WriteTo(buffer[:n], from)
+	var work sync.WaitGroup
+	for _, conn := range sockets {
+		work.Go(func() {
+			buffer := make([]byte, 1500)
+			for {
+				n, from, err := conn.ReadFrom(buffer)
+				if err != nil {
+					return
+				}
+				_, _ = conn.WriteTo(buffer[:n], from)
+			}
+		})
 	}
+	<-ctx.Done()
+	for _, conn := range sockets {
+		_ = conn.Close()
+	}
+	work.Wait()
+	return nil
 }
 
 func (e *echo) Shutdown(context.Context) error { return nil }
