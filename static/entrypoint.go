@@ -26,7 +26,7 @@ type EntryPoint struct {
 	HTTP2            HTTP2               `json:"http2" description:"Options of HTTP/2 on this entrypoint."`
 	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the same port." support:"warn" why:"clients are served with HTTP/1.1 and HTTP/2"`
 	TCP              TCP                 `json:"tcp" description:"Options of TCP routers on this entrypoint."`
-	UDP              UDP                 `json:"udp" description:"Options of a UDP entrypoint." support:"warn" why:"UDP entrypoints are not served yet"`
+	UDP              UDP                 `json:"udp" description:"Options of a UDP entrypoint."`
 	Observability    EntryPointTelemetry `json:"observability" description:"What routers of this entrypoint record by default."`
 }
 
@@ -86,12 +86,16 @@ type TCP struct {
 
 // UDP holds the options of a UDP entrypoint.
 type UDP struct {
-	Timeout Duration `json:"timeout" description:"How long an idle session is kept."`
+	Timeout              Duration `json:"timeout" description:"How long a session is kept in which no datagram comes from either side."`
+	MaxSessions          int      `json:"maxSessions" description:"Largest number of sessions at a time; the one that was idle for the longest time makes room for the next. Each costs a descriptor, a local port and about 4 KiB." range:"1.."`
+	MaxSessionsPerClient int      `json:"maxSessionsPerClient" description:"Largest number of sessions of one client at a time, which is an IPv4 address or an IPv6 network of 64 bits; datagrams of further ones are dropped. 0 is no limit." range:"0.."`
 }
 
-// SetDefaults keeps an idle session for three seconds.
+// SetDefaults keeps an idle session for three seconds, and 10,000 sessions: the system has some 28,000 local ports for
+// all entrypoints and whatever else connects.
 func (u *UDP) SetDefaults() {
 	u.Timeout = Duration(3 * time.Second)
+	u.MaxSessions = 10_000
 }
 
 // EntryPointTelemetry says what routers of an entrypoint record unless they say otherwise.

@@ -152,6 +152,8 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"entryPoints.<name>.http.maxHeaderCount",
 		"entryPoints.<name>.transport.limits.maxConnections",
 		"entryPoints.<name>.transport.limits.maxConnectionsPerClient",
+		"entryPoints.<name>.udp.maxSessions",
+		"entryPoints.<name>.udp.maxSessionsPerClient",
 		"injector.address",
 		"injector.config",
 		"injector.configMap",

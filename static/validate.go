@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // validate reports what is wrong with the complete configuration and no single value shows.
@@ -66,8 +67,11 @@ func (l *loader) entryPoint(name string, e *EntryPoint) {
 		l.fail("is missing, expected [host]:port[/tcp|/udp]", "entryPoints", name, "address")
 	case err != nil:
 		l.fail(err.Error(), "entryPoints", name, "address")
-	case address.Network == "udp":
-		l.warn("UDP is not supported yet: nothing listens on this entrypoint", "entryPoints", name, "address")
+	default:
+		l.network(name, address.Network)
+	}
+	if e.UDP.Timeout <= 0 {
+		l.fail(fmt.Sprintf("%v is not above 0", time.Duration(e.UDP.Timeout)), "entryPoints", name, "udp", "timeout")
 	}
 	if pp := e.ProxyProtocol; pp != nil {
 		if !pp.Insecure && len(pp.TrustedIPs) == 0 {
@@ -81,6 +85,21 @@ func (l *loader) entryPoint(name string, e *EntryPoint) {
 	}
 	if redirections := e.HTTP.Redirections; redirections != nil && redirections.EntryPoint != nil {
 		l.redirection(name, redirections.EntryPoint)
+	}
+}
+
+// network warns of options that have no effect on an entrypoint of the network, tcp or udp.
+func (l *loader) network(name, network string) {
+	kind, options := "UDP", []string{
+		"allowACMEByPass", "proxyProtocol", "forwardedHeaders", "http", "http2", "http3", "forwardProxy", "tcp",
+	}
+	if network == "tcp" {
+		kind, options = "TCP", []string{"udp"}
+	}
+	for _, option := range options {
+		if _, written := l.find([]string{"entryPoints", name, option}); written {
+			l.warn("has no effect on a "+kind+" entrypoint", "entryPoints", name, option)
+		}
 	}
 }
 
