@@ -5,6 +5,7 @@ import (
 	"fmt"
 	stdlog "log"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/router"
@@ -84,25 +86,35 @@ func routerTLS(config *static.TLS) *dynamic.RouterTLS {
 	return inherited
 }
 
-// listen binds all TCP entrypoints, or none when one of them cannot be bound.
-func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
-	var bound []*entrypoint.Entrypoint
+// listener is an entrypoint of any network.
+type listener interface {
+	Name() string
+	Serve(ctx context.Context) error
+	bindable
+}
+
+// bindable has an address.
+type bindable interface {
+	Listen(ctx context.Context) error
+	Addr() net.Addr
+	Close() error
+}
+
+// listen binds all entrypoints, or none when one of them cannot be bound.
+func (s *system) listen(ctx context.Context) ([]listener, error) {
+	var bound []listener
 	for _, name := range slices.Sorted(maps.Keys(s.config.EntryPoints)) {
 		config := *s.config.EntryPoints[name]
-		if s.config.Global.NotAppendXForwardedFor {
-			config.ForwardedHeaders.NotAppendXForwardedFor = true
+		address, err := config.ListenAddress()
+		var opened listener
+		switch {
+		case err != nil:
+			err = fmt.Errorf("entrypoint %q: address: %w", name, err)
+		case address.Network == "udp":
+			opened, err = entrypoint.NewPackets(name, &config, s.datagrams(name, &config))
+		default:
+			opened, err = s.streams(name, &config)
 		}
-		if address, err := config.ListenAddress(); err != nil || address.Network != "tcp" {
-			continue
-		}
-		deps := s.observability.dependencies(name, &config)
-		if config.ForwardProxy == nil {
-			deps.Streams = s.target.Streams(name)
-		}
-		if s.certificates != nil && !config.AllowACMEByPass {
-			deps.Challenges = s.certificates
-		}
-		opened, err := entrypoint.New(name, &config, s.handler(name, &config), s.target.TLS(name), deps)
 		if err == nil {
 			err = opened.Listen(ctx)
 		}
@@ -116,6 +128,33 @@ func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
 		bound = append(bound, opened)
 	}
 	return bound, nil
+}
+
+// datagrams returns the server of a UDP entrypoint.
+func (s *system) datagrams(name string, config *static.EntryPoint) *datagram.Server {
+	router := &datagram.Router{}
+	s.routes[name] = router
+	return datagram.NewServer(router, datagram.Options{
+		EntryPoint:           name,
+		Timeout:              time.Duration(config.UDP.Timeout),
+		MaxSessions:          config.UDP.MaxSessions,
+		MaxSessionsPerClient: config.UDP.MaxSessionsPerClient,
+	})
+}
+
+// streams returns a TCP entrypoint.
+func (s *system) streams(name string, config *static.EntryPoint) (*entrypoint.Entrypoint, error) {
+	if s.config.Global.NotAppendXForwardedFor {
+		config.ForwardedHeaders.NotAppendXForwardedFor = true
+	}
+	deps := s.observability.dependencies(name, config)
+	if config.ForwardProxy == nil {
+		deps.Streams = s.target.Streams(name)
+	}
+	if s.certificates != nil && !config.AllowACMEByPass {
+		deps.Challenges = s.certificates
+	}
+	return entrypoint.New(name, config, s.handler(name, config), s.target.TLS(name), deps)
 }
 
 // handler returns the handler of an entrypoint.

@@ -19,6 +19,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate/tickets"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/middleware"
@@ -47,8 +48,9 @@ type system struct {
 	management    *management
 	publication   *publication // nil without the option xds
 	proxies       []*forwardproxy.Proxy
-	injection     *injector.Injector // nil without the option injector
-	certificates  *acme.Resolvers    // nil without the option certificatesResolvers
+	routes        map[string]*datagram.Router // of the UDP entrypoints, by name
+	injection     *injector.Injector          // nil without the option injector
+	certificates  *acme.Resolvers             // nil without the option certificatesResolvers
 	storages      *open.Stores
 	tickets       *tickets.Sharing // nil without the option sessionTickets
 	stapler       *ocsp.Stapler    // nil without the option ocsp
@@ -70,7 +72,9 @@ func (silent) For(string) telemetry.Logger { return telemetry.Discard{} }
 // only then, inputs may take the place of containers and clusters.
 func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (*system, error) {
 	config := loaded.Configuration
-	s := &system{config: config, logs: logs, logger: logs.For(log.SubsystemMain)}
+	s := &system{
+		config: config, logs: logs, logger: logs.For(log.SubsystemMain), routes: map[string]*datagram.Router{},
+	}
 	var err error
 	if s.observability, err = newObservability(config, logs); err != nil {
 		return nil, err
