@@ -10,8 +10,8 @@ import (
 // Three states are distinguished: a set without endpoints (Deleted false) is an existing service without endpoints; a
 // deleted set belongs to a removed service; a key without a set is not known yet.
 type EndpointSet struct {
-	// Key is source/namespace/service:port, dns/name:port for a server given by name, or
-	// source/namespace/service:port#tag for the endpoints of one environment of a Service.
+	// Key is source/namespace/service:port (source/namespace/service:port/udp for a UDP port), dns/name:port for a server
+	// given by name, or source/namespace/service:port#tag for the endpoints of one environment of a Service.
 	Key string
 	// Version grows from one delivered set to the next, over all keys, for the lifetime of the process. The hub
 	// assigns it; providers leave it 0.

@@ -36,8 +36,8 @@ type UDPServersLoadBalancer struct {
 	// DrainTimeout is how long sessions with a removed server may go on. 0 lets them end by their time-out.
 	DrainTimeout ptypes.Duration `json:"drainTimeout,omitempty"`
 
-	// EndpointSet names the set of the endpoint lane that lists the servers (source/namespace/service:port). It is set
-	// by providers that watch endpoints, instead of Servers, and is no key of files or labels.
+	// EndpointSet names the set of the endpoint lane that lists the servers (source/namespace/service:port/udp). It
+	// is set by providers that watch endpoints, instead of Servers, and is no key of files or labels.
 	EndpointSet string `json:"-" label:"-"`
 }
 

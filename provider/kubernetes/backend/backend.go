@@ -50,8 +50,13 @@ type Problem struct {
 // Error returns the reason.
 func (p *Problem) Error() string { return p.Reason }
 
-// EndpointKey returns the key of the endpoint set of a Service's port: source/namespace/service:port. Source is the
-// name of the cluster's connection, port the number of the Service's port (not of the pods').
-func EndpointKey(source, namespace, service string, port int32) string {
-	return source + "/" + namespace + "/" + service + ":" + strconv.Itoa(int(port))
+// EndpointKey returns the key of the endpoint set of a Service's port: source/namespace/service:port for TCP, and
+// source/namespace/service:port/udp for UDP, since both may have the same number. Source is the name of the cluster's
+// connection, port the number of the Service's port (not of the pods').
+func EndpointKey(source, namespace, service string, port int32, protocol corev1.Protocol) string {
+	key := source + "/" + namespace + "/" + service + ":" + strconv.Itoa(int(port))
+	if protocol == corev1.ProtocolUDP {
+		return key + "/udp"
+	}
+	return key
 }

@@ -161,13 +161,77 @@ func TestLoadBalancerKeepsTheGivenOptions(t *testing.T) {
 	}
 }
 
+// TestResolveByProtocol resolves references to a Service that has one port for TCP and one for UDP, of the same number.
+func TestResolveByProtocol(t *testing.T) {
+	spec := corev1.ServiceSpec{ClusterIP: "2001:db8::1", Ports: []corev1.ServicePort{
+		{Name: "dns-tcp", Port: 53}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
+		{Name: "sctp", Port: 54, Protocol: corev1.ProtocolSCTP},
+	}}
+	external := corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com."}
+	for _, test := range []struct {
+		name     string
+		spec     corev1.ServiceSpec
+		port     intstr.IntOrString
+		protocol corev1.Protocol
+		native   bool
+		want     Target
+		problem  string
+	}{
+		{
+			name: "TCP by number", spec: spec, port: intstr.FromInt32(53), protocol: corev1.ProtocolTCP,
+			want: Target{EndpointSet: "c/shop/web:53"},
+		},
+		{
+			name: "UDP by number", spec: spec, port: intstr.FromInt32(53), protocol: corev1.ProtocolUDP,
+			want: Target{EndpointSet: "c/shop/web:53/udp"},
+		},
+		{
+			name: "UDP by name", spec: spec, port: intstr.FromString("dns"), protocol: corev1.ProtocolUDP,
+			want: Target{EndpointSet: "c/shop/web:53/udp"},
+		},
+		{
+			name: "the name of a TCP port", spec: spec, port: intstr.FromString("dns-tcp"), protocol: corev1.ProtocolUDP,
+			problem: "Service shop/web has no UDP port dns-tcp, which has 53 (dns-tcp), 53 (dns)/UDP, 54 (sctp)/SCTP",
+		},
+		{
+			name: "SCTP", spec: spec, port: intstr.FromInt32(54), protocol: corev1.ProtocolUDP,
+			problem: "Service shop/web has no UDP port 54, which has 53 (dns-tcp), 53 (dns)/UDP, 54 (sctp)/SCTP",
+		},
+		{
+			name: "native", spec: spec, port: intstr.FromString("dns"), protocol: corev1.ProtocolUDP, native: true,
+			want: Target{Addresses: []string{"[2001:db8::1]:53"}},
+		},
+		{
+			name: "external", spec: external, port: intstr.FromInt32(53), protocol: corev1.ProtocolUDP,
+			want: Target{Addresses: []string{"example.com:53"}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reference := Reference{Namespace: "shop", Name: "web", Port: test.port, NativeLB: &test.native}
+			options := Options{Source: "c", AllowExternalNameServices: true}
+			got, problem := Resolve(reference, test.protocol, options, fixed{service: web(test.spec)})
+			if problem == nil {
+				problem = &Problem{}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || problem.Reason != test.problem {
+				t.Errorf("problem is %q, want %q; target (-want +got):\n%s", problem.Reason, test.problem, diff)
+			}
+		})
+	}
+}
+
 func TestNeeds(t *testing.T) {
 	reference := Reference{Namespace: "shop", Name: "web", NodePortLB: true}
 	want := []translation.Source{{Kind: "Service", Namespace: "shop", Name: "web"}, {Kind: "Node"}}
 	if diff := cmp.Diff(want, reference.Needs()); diff != "" {
 		t.Error(diff)
 	}
-	if got := EndpointKey("kubernetes", "shop", "web", 80); got != "kubernetes/shop/web:80" {
-		t.Errorf("the key is %q", got)
+	for protocol, want := range map[corev1.Protocol]string{
+		"": "kubernetes/shop/web:80", corev1.ProtocolTCP: "kubernetes/shop/web:80",
+		corev1.ProtocolUDP: "kubernetes/shop/web:80/udp",
+	} {
+		if got := EndpointKey("kubernetes", "shop", "web", 80, protocol); got != want {
+			t.Errorf("the key for %q is %q, want %q", protocol, got, want)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
@@ -57,8 +59,9 @@ func Divide(result *translation.Result, environments Environments) {
 	}
 }
 
-// CheckUndivided adds a verdict on the service that a valid reference has become, if requests go to the Service itself,
-// by nativeLB or nodePortLB, although it is divided: the tag has no effect on them.
+// CheckUndivided adds a verdict on the service that a valid reference to a TCP port has become, if requests go to the
+// Service itself, by nativeLB or nodePortLB, although it is divided: the tag has no effect on them. TCP connections have
+// no tag at all.
 func CheckUndivided(
 	result *translation.Result, ref dynamic.Ref, reference Reference, options Options, services Services,
 	environments Environments,
@@ -70,20 +73,25 @@ func CheckUndivided(
 	var how string
 	switch reference.targets(service, options) {
 	case clusterIP:
-		how = "nativeLB sends requests to its address"
+		how = "nativeLB sends requests to its address, where any of its pods answers"
 	case nodePorts:
-		how = "nodePortLB sends requests to its node ports"
-	case endpoints, externalName:
+		how = "nodePortLB sends requests to its node ports, where any of its pods answers"
+	case endpoints:
+		if ref.Kind == dynamic.KindService {
+			return
+		}
+		how = "a TCP connection goes to any of its pods"
+	case externalName:
 		return
 	}
-	port, problem := findPort(service, reference.Port)
+	port, problem := findPort(service, reference.Port, corev1.ProtocolTCP)
 	if problem != nil {
 		return
 	}
 	result.AddNeed(KindEnvironment, service.Namespace, service.Name)
 	if environments.Environment(service.Namespace, service.Name, port.Port) != nil {
 		result.Degrade(ref, dynamic.CodeIneffectiveOption, "Service "+nameOf(service)+" is divided into environments, and "+
-			how+", where any of its pods answers: the tag has no effect", false)
+			how+": the tag has no effect", false)
 	}
 }
 

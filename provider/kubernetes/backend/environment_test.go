@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,7 @@ func TestTheTagHasNoEffectOnTheServiceItself(t *testing.T) {
 		spec      corev1.ServiceSpec
 		reference Reference
 		options   Options
+		kind      dynamic.Kind
 		undivided bool // There are no environments.
 		want      string
 		need      bool
@@ -64,13 +66,22 @@ func TestTheTagHasNoEffectOnTheServiceItself(t *testing.T) {
 			name: "no environments", spec: plain, reference: Reference{Port: intstr.FromInt32(80), NativeLB: &yes},
 			undivided: true,
 		},
+		{
+			name: "TCP", spec: plain, reference: Reference{Port: intstr.FromInt32(80)}, kind: dynamic.KindTCPService,
+			want: "Service shop/web is divided into environments, and a TCP connection goes to any of its pods: the tag has " +
+				"no effect",
+		},
+		{
+			name: "TCP to another port", spec: plain, reference: Reference{Port: intstr.FromInt32(81)},
+			kind: dynamic.KindTCPService, need: true,
+		},
 	} {
 		var environments Environments = onPort80{}
 		if test.undivided {
 			environments = nil
 		}
 		test.reference.Namespace, test.reference.Name = "shop", "web"
-		result, ref := &translation.Result{}, dynamic.Ref{Kind: dynamic.KindService, Name: "w"}
+		result, ref := &translation.Result{}, dynamic.Ref{Kind: cmp.Or(test.kind, dynamic.KindService), Name: "w"}
 		CheckUndivided(result, ref, test.reference, test.options, fixed{service: web(test.spec)}, environments)
 		got := ""
 		for _, verdict := range result.Verdicts {

@@ -2,9 +2,6 @@ package backend
 
 import (
 	"fmt"
-	"net"
-	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,12 +72,7 @@ func LoadBalancer(reference Reference, options Options, objects Objects) (*dynam
 	} else {
 		*balancer = *reference.Balancer
 	}
-	service := objects.Service(reference.Namespace, reference.Name)
-	if service == nil {
-		return balancer, missing(dynamic.CodeMissingService, "Service %s/%s does not exist", reference.Namespace,
-			reference.Name)
-	}
-	port, problem := findPort(service, reference.Port)
+	service, port, problem := reference.port(corev1.ProtocolTCP, objects)
 	if problem != nil {
 		return balancer, problem
 	}
@@ -88,102 +80,15 @@ func LoadBalancer(reference Reference, options Options, objects Objects) (*dynam
 	if problem != nil {
 		return balancer, problem
 	}
-	switch reference.targets(service, options) {
-	case externalName:
-		problem = toExternalName(balancer, service, scheme, port, options)
-	case clusterIP:
-		problem = toClusterIP(balancer, service, scheme, port)
-	case nodePorts:
-		problem = toNodePorts(balancer, service, scheme, port, options, objects)
-	case endpoints:
-		balancer.Scheme = scheme
-		balancer.EndpointSet = EndpointKey(options.Source, service.Namespace, service.Name, port.Port)
+	target, problem := reference.target(service, port, options, objects)
+	switch {
+	case problem != nil:
+	case target.EndpointSet != "":
+		balancer.Scheme, balancer.EndpointSet = scheme, target.EndpointSet
+	default:
+		balancer.Servers = servers(scheme, target.Addresses)
 	}
 	return balancer, problem
-}
-
-// targets is where the requests of a reference go.
-type targets uint8
-
-const (
-	endpoints targets = iota
-	externalName
-	clusterIP
-	nodePorts
-)
-
-// targets returns where the requests of a reference to a Service go.
-func (r Reference) targets(service *corev1.Service, options Options) targets {
-	native := options.NativeLBByDefault
-	if r.NativeLB != nil {
-		native = *r.NativeLB
-	}
-	switch {
-	case service.Spec.Type == corev1.ServiceTypeExternalName:
-		return externalName
-	case native:
-		return clusterIP
-	case r.NodePortLB && service.Spec.Type == corev1.ServiceTypeNodePort:
-		return nodePorts
-	}
-	return endpoints
-}
-
-// findPort finds a port of a Service by its number or its name.
-func findPort(service *corev1.Service, wanted intstr.IntOrString) (*corev1.ServicePort, *Problem) {
-	if wanted == (intstr.IntOrString{}) || wanted == intstr.FromString("") {
-		return nil, wrong(dynamic.CodeInvalidOption, "no port is given for Service %s%s", nameOf(service), portsOf(service))
-	}
-	for i := range service.Spec.Ports {
-		port := &service.Spec.Ports[i]
-		if port.Protocol != "" && port.Protocol != corev1.ProtocolTCP {
-			continue
-		}
-		if wanted.Type == intstr.Int && port.Port == wanted.IntVal || wanted.Type == intstr.String &&
-			port.Name == wanted.StrVal {
-			return port, nil
-		}
-	}
-	if wanted.Type == intstr.String {
-		// A number in quotes means that port, as long as no port has it for a name.
-		if number, err := strconv.ParseInt(wanted.StrVal, 10, 32); err == nil && number > 0 {
-			return findPort(service, intstr.FromInt32(int32(number)))
-		}
-	}
-	if service.Spec.Type == corev1.ServiceTypeExternalName && wanted.Type == intstr.Int && isPort(wanted.IntVal) {
-		return &corev1.ServicePort{Port: wanted.IntVal}, nil
-	}
-	return nil, missing(dynamic.CodeMissingPort, "Service %s has no port %s%s", nameOf(service), wanted.String(),
-		portsOf(service))
-}
-
-func isPort(number int32) bool { return number > 0 && number < 1<<16 }
-
-// mostPorts is the maximum number of ports in a message. A Service may have any number of them, and thousands of
-// references may have the same message.
-const mostPorts = 10
-
-// portsOf lists the ports.
-func portsOf(service *corev1.Service) string {
-	var ports []string
-	for i, port := range service.Spec.Ports {
-		if i == mostPorts {
-			ports = append(ports, strconv.Itoa(len(service.Spec.Ports)-i)+" more")
-			break
-		}
-		text := strconv.Itoa(int(port.Port))
-		if port.Name != "" {
-			text += " (" + port.Name + ")"
-		}
-		if port.Protocol != "" && port.Protocol != corev1.ProtocolTCP {
-			text += "/" + string(port.Protocol)
-		}
-		ports = append(ports, text)
-	}
-	if len(ports) == 0 {
-		return ""
-	}
-	return ", which has " + strings.Join(ports, ", ")
 }
 
 // schemeOf returns the scheme of a port.
@@ -202,75 +107,12 @@ func schemeOf(service *corev1.Service, port *corev1.ServicePort, given string) (
 	return "http", nil
 }
 
-// toExternalName balances over the addresses of the Service's external name, which is resolved separately.
-func toExternalName(
-	balancer *dynamic.ServersLoadBalancer, service *corev1.Service, scheme string, port *corev1.ServicePort,
-	options Options,
-) *Problem {
-	host := strings.TrimSuffix(service.Spec.ExternalName, ".")
-	switch {
-	case !options.AllowExternalNameServices:
-		return wrong(dynamic.CodeReferenceNotPermitted,
-			"Service %s has the type ExternalName, which allowExternalNameServices must permit", nameOf(service))
-	case host == "":
-		return wrong(dynamic.CodeInvalidReference, "Service %s has the type ExternalName and no name", nameOf(service))
-	}
-	balancer.Servers = servers(scheme, []string{host}, port.Port)
-	return nil
-}
-
-// toClusterIP balances to the address of the Service itself.
-func toClusterIP(
-	balancer *dynamic.ServersLoadBalancer, service *corev1.Service, scheme string, port *corev1.ServicePort,
-) *Problem {
-	if address := service.Spec.ClusterIP; address != "" && address != corev1.ClusterIPNone {
-		balancer.Servers = servers(scheme, []string{address}, port.Port)
-		return nil
-	}
-	return wrong(dynamic.CodeInvalidReference, "nativeLB needs an address, and Service %s is headless", nameOf(service))
-}
-
-// toNodePorts balances over every node.
-func toNodePorts(
-	balancer *dynamic.ServersLoadBalancer, service *corev1.Service, scheme string, port *corev1.ServicePort,
-	options Options, nodes Nodes,
-) *Problem {
-	if options.NoNodes {
-		return wrong(dynamic.CodeInvalidOption,
-			"nodePortLB needs nodes, which are not read because of disableClusterScopeResources")
-	}
-	if port.NodePort == 0 {
-		return wrong(dynamic.CodeInvalidReference, "Service %s has no node port for port %d", nameOf(service), port.Port)
-	}
-	addresses := InternalIPs(nodes)
-	if len(addresses) == 0 {
-		return missing(dynamic.CodeMissingReference, "no node has an internal address for the node port of Service %s",
-			nameOf(service))
-	}
-	balancer.Servers = servers(scheme, addresses, port.NodePort)
-	return nil
-}
-
-// InternalIPs returns the internal addresses of all nodes, sorted and each once.
-func InternalIPs(nodes Nodes) []string {
-	var addresses []string
-	for _, node := range nodes.Nodes() {
-		for _, address := range node.Status.Addresses {
-			if address.Type == corev1.NodeInternalIP && address.Address != "" {
-				addresses = append(addresses, address.Address)
-			}
-		}
-	}
-	slices.Sort(addresses)
-	return slices.Compact(addresses)
-}
-
-// servers lists hosts with one port.
-func servers(scheme string, hosts []string, port int32) []dynamic.Server {
-	list := make([]dynamic.Server, len(hosts))
-	for i, host := range hosts {
+// servers lists addresses with one scheme.
+func servers(scheme string, addresses []string) []dynamic.Server {
+	list := make([]dynamic.Server, len(addresses))
+	for i, address := range addresses {
 		list[i].SetDefaults()
-		list[i].URL = scheme + "://" + net.JoinHostPort(host, strconv.Itoa(int(port)))
+		list[i].URL = scheme + "://" + address
 	}
 	return list
 }

@@ -17,7 +17,8 @@ func serves(service *corev1.Service) bool {
 	return service != nil && service.Spec.Type != corev1.ServiceTypeExternalName
 }
 
-// build returns the endpoints of each TCP port of the Service, and those of each of its environments.
+// build returns the endpoints of each TCP and UDP port of the Service, and those of each of its environments, which only
+// TCP ports have.
 func (c *sliceCache) build(e *entry) []sent {
 	if !serves(e.service) {
 		return nil
@@ -26,10 +27,16 @@ func (c *sliceCache) build(e *entry) []sent {
 	sets := make([]sent, 0, len(e.service.Spec.Ports)*(1+len(tags)))
 	for i := range e.service.Spec.Ports {
 		port := &e.service.Spec.Ports[i]
-		if port.Protocol != corev1.ProtocolTCP && port.Protocol != "" {
+		switch protocolOf(port.Protocol) {
+		case corev1.ProtocolTCP:
+		case corev1.ProtocolUDP:
+			all := e.endpoints(e.nameOf(port), corev1.ProtocolUDP)
+			sets = append(sets, sent{port: port.Port, udp: true, endpoints: all})
+			continue
+		default: // SCTP, which has no routers.
 			continue
 		}
-		all := e.endpoints(e.nameOf(port))
+		all := e.endpoints(e.nameOf(port), corev1.ProtocolTCP)
 		if len(tags) == 0 {
 			sets = append(sets, sent{port: port.Port, endpoints: all})
 			continue
@@ -42,11 +49,14 @@ func (c *sliceCache) build(e *entry) []sent {
 	return sets
 }
 
-// endpoints returns the endpoints of the port of that name, sorted by address and free of duplicates.
-func (e *entry) endpoints(port string) []dynamic.Endpoint {
+// protocolOf returns the protocol of a port, which is TCP where it is not given.
+func protocolOf(given corev1.Protocol) corev1.Protocol { return cmp.Or(given, corev1.ProtocolTCP) }
+
+// endpoints returns the endpoints of the port of that name and protocol, sorted by address and free of duplicates.
+func (e *entry) endpoints(port string, protocol corev1.Protocol) []dynamic.Endpoint {
 	var all []dynamic.Endpoint
 	if len(e.slices) == 0 {
-		all = fromLegacy(e.legacy, port)
+		all = fromLegacy(e.legacy, port, protocol)
 	}
 	count := 0
 	for _, slice := range e.slices {
@@ -56,7 +66,7 @@ func (e *entry) endpoints(port string) []dynamic.Endpoint {
 		all = make([]dynamic.Endpoint, 0, count)
 	}
 	for _, slice := range e.slices {
-		all = appendSlice(all, slice, port)
+		all = appendSlice(all, slice, port, protocol)
 	}
 	// One address may be in two slices while it moves from one to the other, and a pod's address may be there with that
 	// of its successor. Who takes new clients goes first.
@@ -77,8 +87,10 @@ func number(yes bool) int {
 }
 
 // appendSlice appends the endpoints of one slice. Slices of names instead of addresses have none.
-func appendSlice(all []dynamic.Endpoint, slice *discoveryv1.EndpointSlice, name string) []dynamic.Endpoint {
-	port, ok := portOf(slice, name)
+func appendSlice(
+	all []dynamic.Endpoint, slice *discoveryv1.EndpointSlice, name string, protocol corev1.Protocol,
+) []dynamic.Endpoint {
+	port, ok := portOf(slice, name, protocol)
 	if !ok || slice.AddressType == discoveryv1.AddressTypeFQDN {
 		return all
 	}
@@ -106,12 +118,16 @@ func appendSlice(all []dynamic.Endpoint, slice *discoveryv1.EndpointSlice, name 
 	return all
 }
 
-// portOf returns the number of the slice's TCP port of that name; a port without a name is the one without a name.
-// A slice without a number for it serves no port in particular, and so not this one.
-func portOf(slice *discoveryv1.EndpointSlice, name string) (uint16, bool) {
+// portOf returns the number of the slice's port of that name and protocol; a port without a name is the one without a
+// name. A slice without a number for it serves no port in particular, and so not this one.
+func portOf(slice *discoveryv1.EndpointSlice, name string, protocol corev1.Protocol) (uint16, bool) {
 	for i := range slice.Ports {
 		port := &slice.Ports[i]
-		if port.Protocol != nil && *port.Protocol != corev1.ProtocolTCP {
+		given := corev1.ProtocolTCP
+		if port.Protocol != nil {
+			given = protocolOf(*port.Protocol)
+		}
+		if given != protocol {
 			continue
 		}
 		if (port.Name == nil && name == "") || (port.Name != nil && *port.Name == name) {

@@ -9,9 +9,9 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 )
 
-// fromLegacy returns the endpoints of the TCP port of that name, according to legacy Endpoints. These have neither
+// fromLegacy returns the endpoints of the port of that name and protocol, according to legacy Endpoints. These have neither
 // zones nor terminating endpoints; those that are not ready have been left out.
-func fromLegacy(from *client.Endpoints, name string) []dynamic.Endpoint {
+func fromLegacy(from *client.Endpoints, name string, protocol corev1.Protocol) []dynamic.Endpoint {
 	if from == nil {
 		return nil
 	}
@@ -19,8 +19,7 @@ func fromLegacy(from *client.Endpoints, name string) []dynamic.Endpoint {
 	for i := range from.Subsets {
 		subset := &from.Subsets[i]
 		for _, port := range subset.Ports {
-			if port.Name != name || (port.Protocol != "" && port.Protocol != corev1.ProtocolTCP) || port.Port < 1 ||
-				port.Port > 65535 {
+			if port.Name != name || protocolOf(port.Protocol) != protocol || port.Port < 1 || port.Port > 65535 {
 				continue
 			}
 			for j := range subset.Addresses {

@@ -222,7 +222,7 @@ func (c *sliceCache) divide(one *entry, port int32, tags []string) *division {
 	if policy.Environment.Strict {
 		now.known = slices.Sorted(maps.Keys(c.pods.counts[podScope{one.of.namespace, policy.Label}]))
 	}
-	if at := find(one.sent, 0, port, ""); at >= 0 {
+	if at := find(one.sent, 0, &sent{port: port}); at >= 0 {
 		if before := one.sent[at].division; before != nil && before.equal(now) {
 			return before
 		}

@@ -13,8 +13,14 @@ const renameTime = 5 * time.Second
 
 // former is the name that a port of a Service had until lately.
 type former struct {
-	port int32
-	name string
+	port     int32
+	protocol corev1.Protocol
+	name     string
+}
+
+// isOf reports whether it is a name of a port.
+func (f former) isOf(port int32, protocol corev1.Protocol) bool {
+	return f.port == port && f.protocol == protocolOf(protocol)
 }
 
 // renamed returns the former names of the ports that have others now.
@@ -29,7 +35,7 @@ func renamed(before, after *corev1.Service) []former {
 			return one.Port == now.Port && one.Protocol == now.Protocol && one.Name != now.Name
 		})
 		if at >= 0 {
-			all = append(all, former{port: now.Port, name: before.Spec.Ports[at].Name})
+			all = append(all, former{port: now.Port, protocol: protocolOf(now.Protocol), name: before.Spec.Ports[at].Name})
 		}
 	}
 	return all
@@ -38,7 +44,7 @@ func renamed(before, after *corev1.Service) []former {
 // rename notes former names. For a port that is renamed again, the slices still have the first one.
 func (e *entry) rename(names []former) {
 	for _, one := range names {
-		if !slices.ContainsFunc(e.former, func(known former) bool { return known.port == one.port }) {
+		if !slices.ContainsFunc(e.former, func(known former) bool { return known.isOf(one.port, one.protocol) }) {
 			e.former = append(e.former, one)
 		}
 	}
@@ -46,12 +52,12 @@ func (e *entry) rename(names []former) {
 
 // nameOf returns the name of a port in the slices: its own, unless none of them has it and it had another one.
 func (e *entry) nameOf(port *corev1.ServicePort) string {
-	at := slices.IndexFunc(e.former, func(one former) bool { return one.port == port.Port })
+	at := slices.IndexFunc(e.former, func(one former) bool { return one.isOf(port.Port, port.Protocol) })
 	if at < 0 || len(e.slices) == 0 {
 		return port.Name
 	}
 	for _, slice := range e.slices {
-		if _, known := portOf(slice, port.Name); known {
+		if _, known := portOf(slice, port.Name, protocolOf(port.Protocol)); known {
 			return port.Name
 		}
 	}

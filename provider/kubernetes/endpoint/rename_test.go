@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
 // TestARenamedPortIsServedUntilTheSlicesFollow demands that no request is refused because a Service is a moment ahead
@@ -54,6 +55,32 @@ func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 		}
 		if len(cache.entries) != 0 {
 			t.Errorf("what is gone is still kept: %v", cache.entries)
+		}
+	})
+}
+
+// TestARenamedPortIsNotThatOfAnotherProtocol renames the UDP port of a Service whose TCP port has the same number.
+func TestARenamedPortIsNotThatOfAnotherProtocol(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := blank()
+		udp := func(name string) corev1.ServicePort {
+			return corev1.ServicePort{Name: name, Port: 53, Protocol: corev1.ProtocolUDP}
+		}
+		before, after := web(udp("dns"), port("dns-tcp", 53)), web(udp("other"), port("dns-tcp", 53))
+		slice := sliceOf("a", map[string]int32{"dns-tcp": 5353}, at("192.0.2.1"))
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{
+			Name: to("dns"), Port: to(int32(5354)), Protocol: to(corev1.ProtocolUDP),
+		})
+		cache.service(nil, before)
+		cache.slice(nil, slice)
+		cache.collect()
+		cache.service(before, after)
+		if sets := show(cache.collect()); len(sets) > 0 {
+			t.Errorf("sets %v right after the new name, want no change", sets)
+		}
+		wait(renameTime)
+		if diff := cmp.Diff([]string{"k/shop/web:53/udp:"}, show(cache.collect())); diff != "" {
+			t.Errorf("sets (-want +got):\n%s", diff)
 		}
 	})
 }

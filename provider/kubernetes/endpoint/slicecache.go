@@ -66,6 +66,8 @@ type entry struct {
 // sent is what was last sent of one port of a Service, or of one of its environments.
 type sent struct {
 	port int32
+	// udp says that the port is one of UDP; a TCP port may have the same number.
+	udp bool
 	// tag is that of an environment; empty for all endpoints.
 	tag       string
 	endpoints []dynamic.Endpoint
@@ -280,7 +282,7 @@ func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.En
 	next := 0
 	for i := range now {
 		var before *sent
-		if at := find(one.sent, next, now[i].port, now[i].tag); at >= 0 {
+		if at := find(one.sent, next, &now[i]); at >= 0 {
 			before, next = &one.sent[at], at+1
 		}
 		reused, redivided := now[i].reuse(before)
@@ -297,7 +299,7 @@ func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.En
 	next = 0
 	for i := range one.sent {
 		gone := &one.sent[i]
-		if still := find(now, next, gone.port, gone.tag); still >= 0 {
+		if still := find(now, next, gone); still >= 0 {
 			next = still + 1
 			continue
 		}
@@ -310,14 +312,19 @@ func (c *sliceCache) update(one *entry, sets []dynamic.EndpointSet) []dynamic.En
 	return sets
 }
 
-// find returns the index of the set of a port and a tag in a list, beginning at an index; -1 if there is none.
-func find(list []sent, from int, port int32, tag string) int {
+// find returns the index of the set of the same port and tag in a list, beginning at an index; -1 if there is none.
+func find(list []sent, from int, like *sent) int {
 	for i := range list {
-		if at := (from + i) % len(list); list[at].port == port && list[at].tag == tag {
+		if at := (from + i) % len(list); list[at].isOf(like) {
 			return at
 		}
 	}
 	return -1
+}
+
+// isOf reports whether both have the same key.
+func (s *sent) isOf(other *sent) bool {
+	return s.port == other.port && s.udp == other.udp && s.tag == other.tag
 }
 
 // reuse takes over endpoints that are equal to those that were sent before. It reports whether they are, and whether
@@ -334,6 +341,9 @@ func (s *sent) reuse(before *sent) (reused, redivided bool) {
 
 // keyOf returns the key of a set.
 func (c *sliceCache) keyOf(one *entry, of *sent) string {
+	if of.udp {
+		return backend.EndpointKey(c.source, one.of.namespace, one.of.name, of.port, corev1.ProtocolUDP)
+	}
 	key := c.key(one, of.port)
 	if of.tag == "" {
 		return key
@@ -341,7 +351,7 @@ func (c *sliceCache) keyOf(one *entry, of *sent) string {
 	return subsetKey(key, of.tag)
 }
 
-// key returns the key of one port of a Service.
+// key returns the key of one TCP port of a Service.
 func (c *sliceCache) key(one *entry, port int32) string {
-	return backend.EndpointKey(c.source, one.of.namespace, one.of.name, port)
+	return backend.EndpointKey(c.source, one.of.namespace, one.of.name, port, corev1.ProtocolTCP)
 }

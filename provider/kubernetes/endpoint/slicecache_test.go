@@ -163,16 +163,24 @@ func portTests() []setTest {
 			[]string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"},
 		},
 		{
-			"only TCP", web(corev1.ServicePort{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}, port("dns-tcp", 53)),
+			"ports of one number are told apart by their protocols", web(
+				corev1.ServicePort{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}, port("dns-tcp", 53),
+				corev1.ServicePort{Name: "dns-sctp", Port: 53, Protocol: corev1.ProtocolSCTP},
+				corev1.ServicePort{Name: "dns-tcp", Port: 54, Protocol: corev1.ProtocolUDP},
+			),
 			[]*discoveryv1.EndpointSlice{{
 				ObjectMeta: sliceOf("a", nil).ObjectMeta,
 				Ports: []discoveryv1.EndpointPort{
-					{Name: to("dns-tcp"), Port: to(int32(1)), Protocol: to(corev1.ProtocolUDP)},
+					{Name: to("dns-tcp"), Port: to(int32(5354)), Protocol: to(corev1.ProtocolUDP)},
 					{Name: to("dns-tcp"), Port: to(int32(5353)), Protocol: to(corev1.ProtocolTCP)},
+					{Name: to("dns-sctp"), Port: to(int32(5355)), Protocol: to(corev1.ProtocolSCTP)},
+					{Name: to("dns"), Port: to(int32(5356)), Protocol: to(corev1.ProtocolUDP)},
 				},
 				Endpoints: []discoveryv1.Endpoint{at("192.0.2.1")},
 			}},
-			[]string{"k/shop/web:53: 192.0.2.1:5353"},
+			[]string{
+				"k/shop/web:53: 192.0.2.1:5353", "k/shop/web:53/udp: 192.0.2.1:5356", "k/shop/web:54/udp: 192.0.2.1:5354",
+			},
 		},
 	}
 }

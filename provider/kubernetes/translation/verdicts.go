@@ -45,7 +45,7 @@ func unusable(ref dynamic.Ref, first, other declaration) bool {
 	switch {
 	case ref.IsGlobal():
 		return true
-	case ref.Kind == dynamic.KindRouter:
+	case isRouter(ref.Kind):
 		return false
 	}
 	one, two := endpointSet(first.object), endpointSet(other.object)
@@ -57,15 +57,32 @@ func unusable(ref dynamic.Ref, first, other declaration) bool {
 
 // endpointSet returns the key of the endpoint set that a service names; empty for everything else.
 func endpointSet(object any) string {
-	service, ok := object.(*dynamic.Service)
-	switch {
-	case !ok:
-	case service.LoadBalancer != nil:
-		return service.LoadBalancer.EndpointSet
-	case service.Environment != nil:
-		return service.Environment.EndpointSet
+	switch service := object.(type) {
+	case *dynamic.Service:
+		switch {
+		case service.LoadBalancer != nil:
+			return service.LoadBalancer.EndpointSet
+		case service.Environment != nil:
+			return service.Environment.EndpointSet
+		}
+	case *dynamic.TCPService:
+		if service.LoadBalancer != nil {
+			return service.LoadBalancer.EndpointSet
+		}
+	case *dynamic.UDPService:
+		if service.LoadBalancer != nil {
+			return service.LoadBalancer.EndpointSet
+		}
 	}
 	return ""
+}
+
+func isRouter(kind dynamic.Kind) bool {
+	return kind == dynamic.KindRouter || kind == dynamic.KindTCPRouter || kind == dynamic.KindUDPRouter
+}
+
+func isService(kind dynamic.Kind) bool {
+	return kind == dynamic.KindService || kind == dynamic.KindTCPService || kind == dynamic.KindUDPService
 }
 
 // judge makes the verdicts on a source again, and reports whether they differ. Findings about an object that another
@@ -114,7 +131,7 @@ func (c conflict) verdict(by *entry, ref dynamic.Ref) dynamic.Verdict {
 		verdict.Ref = by.source.Ref()
 		verdict.Reason = ref.String() + " " + verdict.Reason
 	}
-	if !c.unused && ref.Kind == dynamic.KindService {
+	if !c.unused && isService(ref.Kind) {
 		// The declarations differ in options, or belong to the same namespace.
 		verdict.Status = dynamic.Degraded
 	}
