@@ -25,12 +25,6 @@ var kinds = []string{
 	"serverstransporttcps", "tlsoptions", "tlsstores", "traefikservices",
 }
 
-// answered are the kinds of sluice.dev that have a status.
-var answered = []string{
-	"ingressroutes", "middlewares", "serverstransports", "tlsoptions", "tlsstores",
-	"traefikservices",
-}
-
 // rights lists what rules allow, one "verb resource.group" each, with the name for named objects.
 func rights(t *testing.T, role object) []string {
 	t.Helper()
@@ -70,7 +64,7 @@ func needed(cluster bool) []string {
 		reads("nodes")
 		reads("ingressclasses.networking.k8s.io")
 	}
-	for _, kind := range answered {
+	for _, kind := range kinds {
 		all = append(all, "patch "+kind+"/status.sluice.dev")
 	}
 	all = append(all, "patch ingresses/status.networking.k8s.io", "patch virtualenvironments/status.env.alibaba.com",

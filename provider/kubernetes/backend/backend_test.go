@@ -191,7 +191,15 @@ func TestResolveByProtocol(t *testing.T) {
 		},
 		{
 			name: "the name of a TCP port", spec: spec, port: intstr.FromString("dns-tcp"), protocol: corev1.ProtocolUDP,
-			problem: "Service shop/web has no UDP port dns-tcp, which has 53 (dns-tcp), 53 (dns)/UDP, 54 (sctp)/SCTP",
+			want: Target{
+				EndpointSet: "c/shop/web:53",
+				Instead: "Service shop/web has no UDP port dns-tcp, which has 53 (dns-tcp), 53 (dns)/UDP, 54 (sctp)/SCTP; its " +
+					"TCP port is used instead",
+			},
+		},
+		{
+			name: "the name of a UDP port", spec: spec, port: intstr.FromString("dns"), protocol: corev1.ProtocolTCP,
+			problem: "Service shop/web has no port dns, which has 53 (dns-tcp), 53 (dns)/UDP, 54 (sctp)/SCTP",
 		},
 		{
 			name: "SCTP", spec: spec, port: intstr.FromInt32(54), protocol: corev1.ProtocolUDP,

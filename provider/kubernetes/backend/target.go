@@ -13,22 +13,34 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Target is where a reference to a port of a Service leads. Exactly one of both is given.
+// Target is where a reference to a port of a Service leads: an endpoint set, or addresses.
 type Target struct {
 	// EndpointSet is the key of the set of the port's endpoints.
 	EndpointSet string
 	// Addresses are servers as host:port.
 	Addresses []string
+	// Instead is the reason why a TCP port is used for UDP; empty when none is.
+	Instead string
 }
 
 // Resolve returns where a reference leads for TCP or UDP, without what is HTTP's own (Scheme and Balancer). Whether a
-// Service has endpoints plays no part.
+// Service has endpoints plays no part. Traefik does not read the protocols of ports, and TCP is the default of a
+// Service, so for want of a UDP port the TCP port of that number or name is used.
 func Resolve(reference Reference, protocol corev1.Protocol, options Options, objects Objects) (Target, *Problem) {
 	service, port, problem := reference.port(protocol, objects)
+	instead := ""
+	if problem != nil && protocol == corev1.ProtocolUDP && service != nil {
+		var wrong *Problem
+		if port, wrong = findPort(service, reference.Port, corev1.ProtocolTCP); wrong == nil {
+			instead, problem = problem.Reason+"; its TCP port is used instead", nil
+		}
+	}
 	if problem != nil {
 		return Target{}, problem
 	}
-	return reference.target(service, port, options, objects)
+	target, problem := reference.target(service, port, options, objects)
+	target.Instead = instead
+	return target, problem
 }
 
 // port returns the Service and its port of a protocol.

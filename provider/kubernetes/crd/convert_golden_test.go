@@ -145,11 +145,10 @@ func (m *manifestSet) convert(t testing.TB, place int) translation.Result {
 	return result
 }
 
-// TestConversionGoldens translates every manifest below testdata/middleware, transport, tls and unsupported, and
-// compares its declarations, needs and verdicts with the golden beside it.
+// TestConversionGoldens translates every manifest below testdata/middleware, transport, tls, tcp and udp, and compares its declarations, needs and verdicts with the golden beside it.
 func TestConversionGoldens(t *testing.T) {
 	issued := testCertificate()
-	for _, folder := range []string{"middleware", "transport", "tls", "unsupported"} {
+	for _, folder := range []string{"middleware", "transport", "tls", "tcp", "udp"} {
 		files, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no manifests in %s: %v", folder, err)
@@ -204,24 +203,19 @@ func describe(t *testing.T, out *strings.Builder, result translation.Result) {
 		HTTP: &dynamic.HTTPConfiguration{}, TLS: &dynamic.TLSConfiguration{},
 	})
 	var certificates []*dynamic.CertificateEntry
-	for _, ref := range slices.SortedFunc(maps.Keys(result.Objects), func(a, b dynamic.Ref) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-	}) {
+	for _, ref := range slices.SortedFunc(maps.Keys(result.Objects), compareRefs) {
 		object := result.Objects[ref]
 		switch typed := object.(type) {
 		case *dynamic.CertificateEntry:
 			certificates = append(certificates, typed)
-		case *dynamic.Unsupported:
-			fmt.Fprintf(out, "unsupported %s\n", ref)
 		case *dynamic.Router: // They are in another golden file.
 		default:
 			builder.Put(ref, object)
 		}
 	}
-	for name, service := range declared[dynamic.Service](result) {
-		if service.LoadBalancer != nil && service.LoadBalancer.EndpointSet != "" {
-			fmt.Fprintf(out, "service %s: endpoints %s by %s\n", name, service.LoadBalancer.EndpointSet,
-				service.LoadBalancer.Scheme)
+	for _, ref := range slices.SortedFunc(maps.Keys(result.Objects), compareRefs) {
+		if endpoints := endpointsOf(result.Objects[ref]); endpoints != "" {
+			fmt.Fprintf(out, "%s %s: endpoints %s\n", ref.Kind, ref.Name, endpoints)
 		}
 	}
 	for _, certificate := range certificates {
@@ -235,6 +229,29 @@ func describe(t *testing.T, out *strings.Builder, result translation.Result) {
 	}
 	out.Write(pretty)
 	out.WriteString("\n\n")
+}
+
+func compareRefs(a, b dynamic.Ref) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+// endpointsOf returns the endpoint set of a load balancer and how it is spoken to; empty for everything else.
+func endpointsOf(object any) string {
+	switch service := object.(type) {
+	case *dynamic.Service:
+		if balancer := service.LoadBalancer; balancer != nil && balancer.EndpointSet != "" {
+			return balancer.EndpointSet + " by " + balancer.Scheme
+		}
+	case *dynamic.TCPService:
+		if balancer := service.LoadBalancer; balancer != nil && balancer.EndpointSet != "" {
+			return fmt.Sprintf("%s, TLS: %t", balancer.EndpointSet, balancer.TLS)
+		}
+	case *dynamic.UDPService:
+		if balancer := service.LoadBalancer; balancer != nil {
+			return balancer.EndpointSet
+		}
+	}
+	return ""
 }
 
 // shorten puts the words back that stand for what was issued.

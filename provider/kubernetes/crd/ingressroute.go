@@ -2,7 +2,6 @@ package crd
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
@@ -20,15 +19,18 @@ func (t *translator) ingressRoute(
 		return
 	}
 	common := t.common(result, source.Namespace, &object.Spec)
-	next := nextWithSameMatch(object.Spec.Routes)
+	matches := make([]string, len(object.Spec.Routes))
+	for i := range object.Spec.Routes {
+		matches[i] = object.Spec.Routes[i].Match
+	}
+	next := nextWithSame(matches)
 	names := t.routerNames(source, object, next)
 	for i := range object.Spec.Routes {
 		route := &object.Spec.Routes[i]
 		name := names[i]
 		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 		if next[i] > 0 {
-			result.Degrade(ref, dynamic.CodeConflictingName, "routes["+strconv.Itoa(i)+"] and routes["+strconv.Itoa(next[i])+
-				"] have the same match; only the last one is used", false)
+			sameMatch(result, ref, i, next[i])
 			continue
 		}
 		result.Put(ref, t.route(result, name, source.Namespace, common, route))
@@ -37,11 +39,7 @@ func (t *translator) ingressRoute(
 		}
 	}
 	if len(object.Spec.Routes) == 0 {
-		reason := "it has no routes"
-		if object.Spec.Malformed != "" {
-			reason = malformed(object.Spec.Malformed)
-		}
-		result.Quarantine(source.Ref(), dynamic.CodeInvalidSource, reason, false)
+		withoutRoutes(result, source, object.Spec.Malformed)
 	}
 }
 
@@ -57,11 +55,8 @@ type common struct {
 // common translates what all routes of an IngressRoute share.
 func (t *translator) common(result *translation.Result, namespace string, spec *v1alpha1.IngressRouteSpec) *common {
 	all := &common{entryPoints: slices.Clone(spec.EntryPoints)}
-	if certificate := t.certificate(result, namespace, spec.TLS); certificate != nil {
-		all.degraded = &backend.Problem{
-			Code: certificate.Code, Missing: certificate.Missing,
-			Reason: certificate.Reason + "; the default certificate is served instead",
-		}
+	if spec.TLS != nil {
+		all.degraded = t.certificate(result, namespace, spec.TLS.SecretName)
 	}
 	var problem *backend.Problem
 	all.tls, problem = t.routerTLS(namespace, spec.TLS)
@@ -71,12 +66,7 @@ func (t *translator) common(result *translation.Result, namespace string, spec *
 		all.parents = append(all.parents, reference)
 		all.problems = append(all.problems, problem)
 	}
-	if spec.Malformed != "" {
-		all.problems = append(all.problems, &backend.Problem{
-			Code:   dynamic.CodeInvalidSource,
-			Reason: malformed(spec.Malformed),
-		})
-	}
+	all.problems = append(all.problems, unfitting(spec.Malformed))
 	all.problems = slices.DeleteFunc(all.problems, func(p *backend.Problem) bool { return p == nil })
 	return all
 }
@@ -92,13 +82,13 @@ func namesInCommon(spec *v1alpha1.IngressRouteSpec) int {
 	return names
 }
 
-// nextWithSameMatch returns for each route the index of the next one with the same rule, 0 when there is none. Both
-// would have the same name, and the last one counts, as in Traefik.
-func nextWithSameMatch(routes []v1alpha1.Route) []int {
-	next, seen := make([]int, len(routes)), make(map[string]int, len(routes))
-	for i := len(routes) - 1; i >= 0; i-- {
-		next[i] = seen[routes[i].Match]
-		seen[routes[i].Match] = i
+// nextWithSame returns for each rule of an object's routes the index of the next one that is the same, 0 when there is
+// none. Both routes would have the same name, and the last one counts, as in Traefik.
+func nextWithSame(matches []string) []int {
+	next, seen := make([]int, len(matches)), make(map[string]int, len(matches))
+	for i := len(matches) - 1; i >= 0; i-- {
+		next[i] = seen[matches[i]]
+		seen[matches[i]] = i
 	}
 	return next
 }
@@ -181,15 +171,20 @@ func (t *translator) routerTLS(namespace string, spec *v1alpha1.TLS) (*dynamic.R
 	return out, problem
 }
 
-// certificate declares the certificate of an IngressRoute. Without it the routes go on, with the default certificate.
-func (t *translator) certificate(result *translation.Result, namespace string, spec *v1alpha1.TLS) *backend.Problem {
-	if spec == nil || spec.SecretName == "" {
+// certificate declares the certificate of routes in a Secret; an empty name means none. With a problem the routes go on,
+// with the default certificate.
+func (t *translator) certificate(result *translation.Result, namespace, secret string) *backend.Problem {
+	if secret == "" {
 		return nil
 	}
-	result.AddNeed(backend.KindSecret, namespace, spec.SecretName)
-	entry, problem := t.pairs.Certificate(namespace, spec.SecretName, t.objects)
+	result.AddNeed(backend.KindSecret, namespace, secret)
+	entry, problem := t.pairs.Certificate(namespace, secret, t.objects)
 	if problem == nil {
 		result.PutCertificate(entry)
+		return nil
 	}
-	return problem
+	return &backend.Problem{
+		Code: problem.Code, Missing: problem.Missing,
+		Reason: problem.Reason + "; the default certificate is served instead",
+	}
 }

@@ -26,7 +26,7 @@ type routerNames struct {
 }
 
 // routerNames returns the names of the routers of an IngressRoute, in order of its routes. next is that of
-// nextWithSameMatch.
+// nextWithSame.
 func (t *translator) routerNames(source translation.Source, object *v1alpha1.IngressRoute, next []int) []string {
 	routes := object.Spec.Routes
 	names, taken := make([]string, len(routes)), make(map[string]bool, len(routes))

@@ -61,7 +61,7 @@ func TestARouteKeepsTheNameOfItsRouterForAnInvalidRule(t *testing.T) {
 					tr.last.forget(source)
 					continue
 				}
-				got = tr.routerNames(source, object, nextWithSameMatch(object.Spec.Routes))
+				got = tr.routerNames(source, object, nextWithSame(rules))
 			}
 			var want []string
 			for _, rule := range test.want {

@@ -116,9 +116,9 @@ func (t *translator) result(source translation.Source, object metav1.Object) (re
 	case *v1alpha1.IngressRouteUDP:
 		t.ingressRouteUDP(&result, source, typed)
 	case *v1alpha1.MiddlewareTCP:
-		unread(&result, dynamic.KindTCPMiddleware, objectName(source.Namespace, source.Name))
+		t.middlewareTCP(&result, source, typed)
 	case *v1alpha1.ServersTransportTCP:
-		unread(&result, dynamic.KindTCPServersTransport, objectName(source.Namespace, source.Name))
+		t.serversTransportTCP(&result, source, typed)
 	}
 	backend.Divide(&result, t.environments)
 	return result, true

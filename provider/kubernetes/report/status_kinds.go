@@ -23,8 +23,7 @@ type statusKind struct {
 	references bool
 }
 
-// statusKindOf returns the kind of an object with status conditions. Kinds of sluice.dev that are not supported yet
-// (those for TCP and UDP) have no status subresource, only Events.
+// statusKindOf returns the kind of an object with status conditions.
 func statusKindOf(resource *dynamic.Resource) (kind statusKind, known bool) {
 	if own := v1alpha1.GroupVersion(v1alpha1.GroupSluice); resource.APIVersion == own.String() {
 		plural := pluralOf(resource.Kind)
@@ -52,6 +51,14 @@ func pluralOf(kind string) string {
 		return v1alpha1.ResourceTLSOptions
 	case v1alpha1.KindTLSStore:
 		return v1alpha1.ResourceTLSStores
+	case v1alpha1.KindIngressRouteTCP:
+		return v1alpha1.ResourceIngressRouteTCPs
+	case v1alpha1.KindIngressRouteUDP:
+		return v1alpha1.ResourceIngressRouteUDPs
+	case v1alpha1.KindMiddlewareTCP:
+		return v1alpha1.ResourceMiddlewareTCPs
+	case v1alpha1.KindServersTransportTCP:
+		return v1alpha1.ResourceServersTransportTCPs
 	}
 	return ""
 }
@@ -70,6 +77,14 @@ func statusOf(object metav1.Object) *v1alpha1.Status {
 	case *v1alpha1.TLSOption:
 		return &typed.Status
 	case *v1alpha1.TLSStore:
+		return &typed.Status
+	case *v1alpha1.IngressRouteTCP:
+		return &typed.Status
+	case *v1alpha1.IngressRouteUDP:
+		return &typed.Status
+	case *v1alpha1.MiddlewareTCP:
+		return &typed.Status
+	case *v1alpha1.ServersTransportTCP:
 		return &typed.Status
 	case *virtualenvironment.VirtualEnvironment:
 		return &typed.Status

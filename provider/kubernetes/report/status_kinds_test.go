@@ -217,9 +217,12 @@ func TestEveryKindHasAStatus(t *testing.T) {
 		{own, v1alpha1.KindServersTransport}:         &v1alpha1.ServersTransport{},
 		{own, v1alpha1.KindTLSOption}:                &v1alpha1.TLSOption{},
 		{own, v1alpha1.KindTLSStore}:                 &v1alpha1.TLSStore{},
+		{own, v1alpha1.KindIngressRouteTCP}:          &v1alpha1.IngressRouteTCP{},
+		{own, v1alpha1.KindIngressRouteUDP}:          &v1alpha1.IngressRouteUDP{},
+		{own, v1alpha1.KindMiddlewareTCP}:            &v1alpha1.MiddlewareTCP{},
+		{own, v1alpha1.KindServersTransportTCP}:      &v1alpha1.ServersTransportTCP{},
 		{environments, virtualenvironment.Kind}:      &virtualenvironment.VirtualEnvironment{},
 		{"traefik.io/v1alpha1", "IngressRoute"}:      nil,
-		{own, v1alpha1.KindIngressRouteTCP}:          nil,
 		{own, virtualenvironment.Kind}:               nil,
 		{environments, v1alpha1.KindTLSOption}:       nil,
 		{"env.alibaba.com/v1", "VirtualEnvironment"}: nil,
@@ -229,7 +232,7 @@ func TestEveryKindHasAStatus(t *testing.T) {
 			t.Errorf("%v: the kind is %+v, %v", kind, found, known)
 		}
 	}
-	if statusOf(&v1alpha1.IngressRouteTCP{}) != nil {
+	if statusOf(&metav1.PartialObjectMetadata{}) != nil {
 		t.Error("a kind without the subresource has a status")
 	}
 }

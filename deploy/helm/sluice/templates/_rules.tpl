@@ -89,9 +89,13 @@
     - sluice.dev
   resources:
     - ingressroutes/status
+    - ingressroutetcps/status
+    - ingressrouteudps/status
     - middlewares/status
+    - middlewaretcps/status
     - traefikservices/status
     - serverstransports/status
+    - serverstransporttcps/status
     - tlsoptions/status
     - tlsstores/status
   verbs:

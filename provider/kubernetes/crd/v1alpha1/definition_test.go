@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -91,7 +92,7 @@ func TestDefinitions(t *testing.T) {
 				findings = withoutNative(t, name, findings, object)
 			}
 			tellAll(t, name, findings)
-			if _, has := version.Subresources["status"]; has != reportsStatus(group, resource) {
+			if _, has := version.Subresources["status"]; has != (group == v1alpha1.GroupSluice) {
 				t.Errorf("%s: has a status: %v", name, has)
 			}
 			for _, column := range version.AdditionalPrinterColumns {
@@ -101,11 +102,6 @@ func TestDefinitions(t *testing.T) {
 			}
 		}
 	}
-}
-
-// reportsStatus says which resources have a status: those of our group that are applied.
-func reportsStatus(group, resource string) bool {
-	return group == v1alpha1.GroupSluice && !strings.HasSuffix(resource, "tcps") && !strings.HasSuffix(resource, "udps")
 }
 
 // fieldFindings returns what is wrong with a schema, and which fields of the type it lacks. A filled object
@@ -120,7 +116,7 @@ func fieldFindings(t *testing.T, group string, loaded definition, filled any) []
 		t.Fatal(err)
 	}
 	delete(value, "metadata")
-	if !reportsStatus(group, loaded.Spec.Names.Plural) {
+	if group != v1alpha1.GroupSluice {
 		delete(value, "status")
 	}
 	values := validation{}
@@ -138,14 +134,11 @@ func fieldFindings(t *testing.T, group string, loaded definition, filled any) []
 // is a load balancer.
 func withoutNative(t *testing.T, name string, findings []string, object any) []string {
 	t.Helper()
-	missing := map[string]bool{"rise": true, "fall": true, "jitter": true}
-	options(missing, "", reflect.TypeFor[v1alpha1.Balancing]())
-	native := map[string]bool{}
-	for option := range missing {
-		head, _, _ := strings.Cut(option, ".")
-		native[head] = true
+	missing := map[string]bool{}
+	native := map[string]bool{"rise": true, "fall": true, "jitter": true}
+	for _, option := range heads(reflect.TypeFor[v1alpha1.Balancing]()) {
+		native[option] = true
 	}
-	clear(missing)
 	findings = withoutNativeKinds(t, name, findings, object)
 	rest := slices.DeleteFunc(findings, func(finding string) bool {
 		path, unknown := strings.CutSuffix(finding, ": is unknown")
@@ -175,6 +168,14 @@ func withoutNativeKinds(t *testing.T, name string, findings []string, object any
 		}
 	case *v1alpha1.TraefikService:
 		native = []string{"environment"}
+	case *v1alpha1.MiddlewareTCP:
+		native = []string{"rateLimit"}
+	case *v1alpha1.ServersTransportTCP:
+		native = []string{"idleTimeout", "proxyProtocol.tlvs"}
+	case *v1alpha1.IngressRouteTCP:
+		native = inServices(append(heads(reflect.TypeFor[v1alpha1.BalancingTCP]()), "proxyProtocol.tlvs"))
+	case *v1alpha1.IngressRouteUDP:
+		native = inServices(heads(reflect.TypeFor[v1alpha1.BalancingUDP]()))
 	}
 	for _, option := range native {
 		at := slices.Index(findings, "spec."+option+": is unknown")
@@ -185,6 +186,27 @@ func withoutNativeKinds(t *testing.T, name string, findings []string, object any
 		findings = slices.Delete(findings, at, at+1)
 	}
 	return findings
+}
+
+// heads returns the names of the options of a struct, without those below them.
+func heads(of reflect.Type) []string {
+	all, names := map[string]bool{}, map[string]bool{}
+	options(all, "", of)
+	for option := range all {
+		head, _, _ := strings.Cut(option, ".")
+		names[head] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// inServices returns the paths of options in each service of each route of an object that fillIn has filled.
+func inServices(options []string) (paths []string) {
+	for _, option := range options {
+		for _, service := range []string{"[0].services[0].", "[0].services[1].", "[1].services[0].", "[1].services[1]."} {
+			paths = append(paths, "routes"+service+option)
+		}
+	}
+	return paths
 }
 
 func tellAll(t *testing.T, name string, findings []string) {

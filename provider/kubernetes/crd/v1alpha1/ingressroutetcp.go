@@ -7,10 +7,12 @@ import (
 
 // IngressRouteTCP routes TCP connections to services.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:path=ingressroutetcps
 // +kubebuilder:printcolumn:name="Match",type=string,JSONPath=`.spec.routes[*].match`,description="The rule of the first route."
 // +kubebuilder:printcolumn:name="Entrypoints",type=string,JSONPath=`.spec.entryPoints`,description="The entrypoints of the routes."
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.routes[*].services[*].name`,description="The first service of the routes."
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is applied."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type IngressRouteTCP struct {
 	metav1.TypeMeta `json:",inline"`
@@ -125,6 +127,95 @@ type ServiceTCP struct {
 	// NodePortLB connects to the node port of every node, for Services of type NodePort.
 	// +optional
 	NodePortLB bool `json:"nodePortLB,omitempty"`
+
+	BalancingTCP `json:",inline"`
+}
+
+// BalancingTCP holds the options of a load balancer of TCP connections that only the group sluice.dev has. Their names
+// and values are those of files.
+type BalancingTCP struct {
+	// Strategy is wrr (the default), p2c, leastrequest (the fewest open connections), hrw or hash.
+	// +optional
+	Strategy string `json:"strategy,omitempty"`
+	// HealthCheck configures active health checks of each endpoint.
+	// +optional
+	HealthCheck *TCPServerHealthCheck `json:"healthCheck,omitempty"`
+	// OutlierDetection takes an endpoint out after failures to connect, for longer each time. Its status has no effect.
+	// Without it, its defaults are in force.
+	// +optional
+	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty"`
+	// PanicThreshold is the share of pickable endpoints, in percent, below which verdicts are ignored; default 0, never.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	PanicThreshold int `json:"panicThreshold,omitempty"`
+	// SlowStart is the time over which the share of an endpoint that joins or recovers grows to its full size, as a
+	// duration or in seconds; default 0, all of it at once.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	SlowStart *intstr.IntOrString `json:"slowStart,omitempty"`
+	// ZoneAware prefers the endpoints of the zone that Sluice runs in; false ignores zones. By default only the hints of
+	// EndpointSlices count.
+	// +optional
+	ZoneAware *bool `json:"zoneAware,omitempty"`
+	// DrainTimeout is how long connections to a removed endpoint may go on, as a duration or in seconds; default 0, until
+	// they end by themselves.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	DrainTimeout *intstr.IntOrString `json:"drainTimeout,omitempty"`
+	// Attempts is how many further endpoints are tried after one could not be connected to; default 2.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Attempts *int `json:"attempts,omitempty"`
+	// Limits bounds the open connections; without it there is no limit.
+	// +optional
+	Limits *ServerLimits `json:"limits,omitempty"`
+}
+
+// TCPServerHealthCheck connects to each endpoint and takes out those that fail.
+type TCPServerHealthCheck struct {
+	// Port is the port of the check; by default that of the endpoint.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	Port int `json:"port,omitempty"`
+	// Send is what is sent once the connection is established.
+	// +optional
+	Send string `json:"send,omitempty"`
+	// Expect is what the endpoint must answer with; without it, a connection is enough.
+	// +optional
+	Expect string `json:"expect,omitempty"`
+	// Interval is the time between checks, as a duration or in seconds; default 30s.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	Interval *intstr.IntOrString `json:"interval,omitempty"`
+	// UnhealthyInterval is the time between checks of an unhealthy endpoint; by default the same as Interval.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	UnhealthyInterval *intstr.IntOrString `json:"unhealthyInterval,omitempty"`
+	// Timeout is how long a check may take, as a duration or in seconds; default 5s.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	Timeout *intstr.IntOrString `json:"timeout,omitempty"`
+	// Rise is how many good checks in a row bring an unhealthy endpoint back; default 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Rise *int `json:"rise,omitempty"`
+	// Fall is how many bad checks in a row take a healthy endpoint out; default 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Fall *int `json:"fall,omitempty"`
+	// Jitter is by how much an interval is longer or shorter at random, in percent of it; default 10.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Jitter *int `json:"jitter,omitempty"`
 }
 
 // ProxyProtocol announces the client's address to the server.
@@ -134,4 +225,7 @@ type ProxyProtocol struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2
 	Version *int `json:"version,omitempty"`
+	// TLVs adds to version 2 what is known of the client's TLS (server name, protocol, version and certificate).
+	// +optional
+	TLVs bool `json:"tlvs,omitempty"`
 }

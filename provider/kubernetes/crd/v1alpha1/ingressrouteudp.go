@@ -7,9 +7,11 @@ import (
 
 // IngressRouteUDP routes UDP sessions to services.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:path=ingressrouteudps
 // +kubebuilder:printcolumn:name="Entrypoints",type=string,JSONPath=`.spec.entryPoints`,description="The entrypoints of the routes."
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.routes[*].services[*].name`,description="The first service of the routes."
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is applied."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type IngressRouteUDP struct {
 	metav1.TypeMeta `json:",inline"`
@@ -75,4 +77,32 @@ type ServiceUDP struct {
 	// NodePortLB sends to the node port of every node, for Services of type NodePort.
 	// +optional
 	NodePortLB bool `json:"nodePortLB,omitempty"`
+
+	BalancingUDP `json:",inline"`
+}
+
+// BalancingUDP holds the options of a load balancer of UDP sessions that only the group sluice.dev has. Their names and
+// values are those of files.
+type BalancingUDP struct {
+	// Strategy is wrr (the default), p2c, leastrequest (the fewest sessions), hrw or hash.
+	// +optional
+	Strategy string `json:"strategy,omitempty"`
+	// Responses ends a session after so many datagrams of the endpoint; default 0, no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Responses int `json:"responses,omitempty"`
+	// OutlierDetection takes an endpoint out after datagrams that it refused, for longer each time. Its status has no
+	// effect. Without it, its defaults are in force.
+	// +optional
+	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty"`
+	// ZoneAware prefers the endpoints of the zone that Sluice runs in; false ignores zones. By default only the hints of
+	// EndpointSlices count.
+	// +optional
+	ZoneAware *bool `json:"zoneAware,omitempty"`
+	// DrainTimeout is how long sessions with a removed endpoint may go on, as a duration or in seconds; default 0, until
+	// they end by themselves.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	DrainTimeout *intstr.IntOrString `json:"drainTimeout,omitempty"`
 }

@@ -1,10 +1,15 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
 
 // MiddlewareTCP decides on TCP connections on their way.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:path=middlewaretcps
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is applied."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type MiddlewareTCP struct {
 	metav1.TypeMeta `json:",inline"`
@@ -44,6 +49,9 @@ type MiddlewareTCPSpec struct {
 	// IPWhiteList is a deprecated name of IPAllowList.
 	// +optional
 	IPWhiteList *TCPIPAllowList `json:"ipWhiteList,omitempty"`
+	// RateLimit bounds the new connections of each client in time.
+	// +optional
+	RateLimit *TCPRateLimit `json:"rateLimit,omitempty"`
 }
 
 // TCPInFlightConn limits connections that are open at a time.
@@ -52,6 +60,23 @@ type TCPInFlightConn struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Amount int64 `json:"amount,omitempty"`
+}
+
+// TCPRateLimit bounds the new connections of each client address in time, an IPv6 client counting by its /64.
+type TCPRateLimit struct {
+	// Average is how many connections an address may open in each period.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Average int64 `json:"average,omitempty"`
+	// Period is the time that Average is for, as a duration or in seconds; default 1s.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	Period *intstr.IntOrString `json:"period,omitempty"`
+	// Burst is how many connections an address may open at once after a rest; default 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Burst *int64 `json:"burst,omitempty"`
 }
 
 // TCPIPAllowList lets only some addresses in.

@@ -65,6 +65,19 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"-rootCAs", "+rootCAs.secret", "+rootCAs.configMap", "+rootCAsSecrets",
 			"-certificates.certFile", "-certificates.keyFile", "+certificatesSecrets",
 		}},
+		"transportTCP": {dynamic.TCPServersTransport{}, v1alpha1.ServersTransportTCPSpec{}, []string{
+			"-tls.rootCAs", "+tls.rootCAs.secret", "+tls.rootCAs.configMap", "+tls.rootCAsSecrets",
+			"-tls.certificates.certFile", "-tls.certificates.keyFile", "+tls.certificatesSecrets",
+		}},
+		"middlewareTCP": {dynamic.TCPMiddleware{}, v1alpha1.MiddlewareTCPSpec{}, nil},
+		"balancerTCP": {dynamic.TCPServersLoadBalancer{}, v1alpha1.ServiceTCP{}, []string{
+			"-servers.address", "-servers.tls", "-servers.weight",
+			"+name", "+namespace", "+port", "+tls", "+weight", "+nativeLB", "+nodePortLB",
+		}},
+		"balancerUDP": {dynamic.UDPServersLoadBalancer{}, v1alpha1.ServiceUDP{}, []string{
+			"-servers.address", "-servers.weight",
+			"+name", "+namespace", "+port", "+weight", "+nativeLB", "+nodePortLB",
+		}},
 		"options": {dynamic.TLSOptions{}, v1alpha1.TLSOptionSpec{}, []string{
 			"-clientAuth.caFiles", "-clientAuth.crlFiles", "+clientAuth.secretNames",
 			"-entryPoints", // The default options of a listener must not be decided by every author of an object.

@@ -7,8 +7,10 @@ import (
 
 // ServersTransportTCP says how TCP connections to servers are made.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:path=serverstransporttcps
 // +kubebuilder:printcolumn:name="Server Name",type=string,JSONPath=`.spec.tls.serverName`,description="The name that the servers' certificates carry."
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is applied."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ServersTransportTCP struct {
 	metav1.TypeMeta `json:",inline"`
@@ -52,6 +54,11 @@ type ServersTransportTCPSpec struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
 	TerminationDelay *intstr.IntOrString `json:"terminationDelay,omitempty"`
+	// IdleTimeout closes connections on which no byte has moved for so long; default 0, never.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	IdleTimeout *intstr.IntOrString `json:"idleTimeout,omitempty"`
 	// ProxyProtocol announces the client's address to the server.
 	// +optional
 	ProxyProtocol *ProxyProtocol `json:"proxyProtocol,omitempty"`

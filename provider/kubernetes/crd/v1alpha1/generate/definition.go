@@ -109,6 +109,13 @@ func native() map[string][]string {
 		"average":             {"shared"},
 		"amount":              {"shared"},
 		"fallbackDuration":    {"shared"},
+		"terminationDelay": {
+			"strategy", "healthCheck", "outlierDetection", "panicThreshold", "slowStart", "zoneAware", "drainTimeout",
+			"attempts", "limits", "idleTimeout",
+		},
+		"responses":    {"strategy", "responses", "outlierDetection", "zoneAware", "drainTimeout"},
+		"inFlightConn": {"rateLimit"},
+		"version":      {"tlvs"},
 	}
 }
 
