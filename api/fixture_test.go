@@ -127,7 +127,7 @@ func sampleState() *pipeline.State {
 		Ready:      true,
 		Configuration: &dynamic.Configuration{
 			HTTP: sampleHTTP(),
-			TCP:  &dynamic.TCPConfiguration{Routers: immutable.Of(map[string]*dynamic.Unsupported{"db@file": {}})},
+			TCP:  &dynamic.TCPConfiguration{Routers: immutable.Of(map[string]*dynamic.TCPRouter{"db@file": {}})},
 			UDP:  &dynamic.UDPConfiguration{},
 		},
 		State: provider.State{Verdicts: []dynamic.Verdict{

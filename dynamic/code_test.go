@@ -55,7 +55,7 @@ http:
   nothing: {}
 tcp:
   routers:
-    plain: {}
+    plain: {roule: x}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ tcp:
 	}
 	want := map[string]dynamic.Code{
 		"wrong": dynamic.CodeInvalidOption, "a@b": dynamic.CodeInvalidName, "f.yaml": dynamic.CodeInvalidSource,
-		"plain": dynamic.CodeUnsupportedKind,
+		"plain": dynamic.CodeInvalidOption,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("codes (-want +got):\n%s", diff)

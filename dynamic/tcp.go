@@ -104,7 +104,7 @@ func (l *TCPServersLoadBalancer) SetDefaults() {
 // TCPServer is one server of a TCP load balancer.
 type TCPServer struct {
 	// Address is the server as host:port. Required.
-	Address string `json:"address,omitempty"`
+	Address string `json:"address,omitempty" secret:"url"`
 	// TLS connects to the server with TLS, as the serversTransport says.
 	TLS bool `json:"tls,omitempty"`
 	// Weight is the share of connections relative to the other servers. 0 drains the server.
@@ -133,8 +133,8 @@ type TCPServerHealthCheck struct {
 	Port int `json:"port,omitempty"`
 	// Send is what is sent once the connection is established, and Expect what the server must answer with. Without
 	// Expect a connection that can be established is enough.
-	Send   string `json:"send,omitempty"`
-	Expect string `json:"expect,omitempty"`
+	Send   string `json:"send,omitempty" secret:"true"`
+	Expect string `json:"expect,omitempty" secret:"true"`
 	// Interval is the time from the start of a check to the start of the next one.
 	Interval ptypes.Duration `json:"interval,omitempty"`
 	// UnhealthyInterval is the same for a server that is down. Default: the same as interval.

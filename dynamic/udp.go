@@ -47,7 +47,7 @@ func (l *UDPServersLoadBalancer) SetDefaults() { l.Strategy = StrategyWRR }
 // UDPServer is one server of a UDP load balancer.
 type UDPServer struct {
 	// Address is the server as host:port. Required.
-	Address string `json:"address,omitempty"`
+	Address string `json:"address,omitempty" secret:"url"`
 	// Weight is the share of sessions relative to the other servers. 0 drains the server.
 	Weight *int `json:"weight,omitempty"`
 }

@@ -34,7 +34,6 @@ func TestVerdictsOfAGenerationAreBounded(t *testing.T) {
 }
 
 func TestEveryKindIsFound(t *testing.T) {
-	unsupported := immutable.Of(map[string]*dynamic.Unsupported{"n": {}})
 	configuration := &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{
 			Routers:           immutable.Of(map[string]*dynamic.Router{"n": {}}),
@@ -43,9 +42,15 @@ func TestEveryKindIsFound(t *testing.T) {
 			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{"n": {}}),
 		},
 		TCP: &dynamic.TCPConfiguration{
-			Routers: unsupported, Services: unsupported, Middlewares: unsupported, ServersTransports: unsupported,
+			Routers:           immutable.Of(map[string]*dynamic.TCPRouter{"n": {}}),
+			Services:          immutable.Of(map[string]*dynamic.TCPService{"n": {}}),
+			Middlewares:       immutable.Of(map[string]*dynamic.TCPMiddleware{"n": {}}),
+			ServersTransports: immutable.Of(map[string]*dynamic.TCPServersTransport{"n": {}}),
 		},
-		UDP: &dynamic.UDPConfiguration{Routers: unsupported, Services: unsupported},
+		UDP: &dynamic.UDPConfiguration{
+			Routers:  immutable.Of(map[string]*dynamic.UDPRouter{"n": {}}),
+			Services: immutable.Of(map[string]*dynamic.UDPService{"n": {}}),
+		},
 		TLS: &dynamic.TLSConfiguration{
 			Certificates: []*dynamic.CertificateEntry{{Name: "n"}, {Name: "n"}},
 			Options:      immutable.Of(map[string]*dynamic.TLSOptions{"n": {}}),

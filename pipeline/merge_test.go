@@ -66,14 +66,14 @@ func TestMergeAllKinds(t *testing.T) {
 			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{"x": {}}),
 		},
 		TCP: &dynamic.TCPConfiguration{
-			Routers:           immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
-			Services:          immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
-			Middlewares:       immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
-			ServersTransports: immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
+			Routers:           immutable.Of(map[string]*dynamic.TCPRouter{"x": {}}),
+			Services:          immutable.Of(map[string]*dynamic.TCPService{"x": {}}),
+			Middlewares:       immutable.Of(map[string]*dynamic.TCPMiddleware{"x": {}}),
+			ServersTransports: immutable.Of(map[string]*dynamic.TCPServersTransport{"x": {}}),
 		},
 		UDP: &dynamic.UDPConfiguration{
-			Routers:  immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
-			Services: immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
+			Routers:  immutable.Of(map[string]*dynamic.UDPRouter{"x": {}}),
+			Services: immutable.Of(map[string]*dynamic.UDPService{"x": {}}),
 		},
 		TLS: &dynamic.TLSConfiguration{
 			Options:      immutable.Of(map[string]*dynamic.TLSOptions{"x": {}}),

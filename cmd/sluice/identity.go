@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -87,14 +88,14 @@ func (i *identity) run(ctx context.Context) {
 
 // follow has the verdicts renewed whenever there is an identity or none again, and other transports need one.
 func (i *identity) follow(ctx context.Context) {
-	var known []string
+	var known []dynamic.Ref
 	if i.byDefault && i.spiffe.Ready() != nil {
 		i.notify()
 	}
 	for {
 		state := i.state()
-		if names := transportsWithSpiffe(state.Configuration); i.spiffe.Ready() != nil && !slices.Equal(names, known) {
-			known = names
+		if refs := transportsWithSpiffe(state.Configuration); i.spiffe.Ready() != nil && !slices.Equal(refs, known) {
+			known = refs
 			i.notify()
 		}
 		select {
@@ -127,32 +128,44 @@ func (i *identity) Verdicts() []dynamic.Verdict {
 		return nil
 	}
 	var verdicts []dynamic.Verdict
-	note := func(name string, origin dynamic.Origin) {
+	note := func(ref dynamic.Ref, origin dynamic.Origin) {
 		verdicts = append(verdicts, dynamic.Verdict{
-			Ref: dynamic.Ref{Kind: dynamic.KindServersTransport, Name: name}, Origin: origin, Status: dynamic.Degraded,
+			Ref: ref, Origin: origin, Status: dynamic.Degraded,
 			Code: dynamic.CodeCertificatePending, Reason: "no connection can be made: " + err.Error(),
 		})
 	}
 	if i.byDefault {
-		note(router.DefaultTransport, dynamic.Origin{Object: "serversTransport"})
+		note(dynamic.Ref{Kind: dynamic.KindServersTransport, Name: router.DefaultTransport},
+			dynamic.Origin{Object: "serversTransport"})
 	}
-	for _, name := range transportsWithSpiffe(i.state().Configuration) {
-		note(name, dynamic.Origin{})
+	for _, ref := range transportsWithSpiffe(i.state().Configuration) {
+		note(ref, dynamic.Origin{})
 	}
 	return verdicts
 }
 
-// transportsWithSpiffe returns the names of the transports with the option spiffe, in order.
-func transportsWithSpiffe(configuration *dynamic.Configuration) []string {
-	if configuration == nil || configuration.HTTP == nil {
+// transportsWithSpiffe returns the transports with the option spiffe, in order.
+func transportsWithSpiffe(configuration *dynamic.Configuration) []dynamic.Ref {
+	if configuration == nil {
 		return nil
 	}
-	var names []string
-	for name, transport := range configuration.HTTP.ServersTransports.All() {
-		if transport != nil && transport.Spiffe != nil {
-			names = append(names, name)
+	var refs []dynamic.Ref
+	if configuration.HTTP != nil {
+		for name, transport := range configuration.HTTP.ServersTransports.All() {
+			if transport != nil && transport.Spiffe != nil {
+				refs = append(refs, dynamic.Ref{Kind: dynamic.KindServersTransport, Name: name})
+			}
 		}
 	}
-	slices.Sort(names)
-	return names
+	if configuration.TCP != nil {
+		for name, transport := range configuration.TCP.ServersTransports.All() {
+			if transport != nil && transport.TLS != nil && transport.TLS.Spiffe != nil {
+				refs = append(refs, dynamic.Ref{Kind: dynamic.KindTCPServersTransport, Name: name})
+			}
+		}
+	}
+	slices.SortFunc(refs, func(a, b dynamic.Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return refs
 }

@@ -276,6 +276,11 @@ http:
   serversTransports:
     t: {rootCAs: [%[1]q]}
     plain: {serverName: x}
+tcp:
+  serversTransports:
+    authorities: {tls: {rootCAs: [%[1]q]}}
+    pair: {tls: {certificates: [{certFile: %[1]q, keyFile: %[2]q}]}}
+    plain: {dialTimeout: 1s}
 tls:
   certificates: [{certFile: %[1]q, keyFile: %[2]q}, {certFile: "-----BEGIN CERTIFICATE-----", keyFile: k}]
   options: {default: {clientAuth: {caFiles: [%[1]q]}}}
@@ -295,7 +300,7 @@ tls:
 		}
 	}
 	slices.Sort(changed)
-	want := []string{fmt.Sprintf("certificate %q", pem), `tlsStore "default"`}
+	want := []string{fmt.Sprintf("certificate %q", pem), `tcpServersTransport "pair"`, `tlsStore "default"`}
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("changed objects differ (-want +got):\n%s", diff)
 	}
@@ -308,5 +313,9 @@ tls:
 	third, ref := h.next(), dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: "default"}
 	if third.Configuration.Object(ref) == second.Configuration.Object(ref) {
 		t.Error("the options have not noticed that their file is gone")
+	}
+	ref = dynamic.Ref{Kind: dynamic.KindTCPServersTransport, Name: "authorities"}
+	if third.Configuration.Object(ref) == second.Configuration.Object(ref) {
+		t.Error("the TCP transport has not noticed that its file is gone")
 	}
 }

@@ -48,6 +48,12 @@ func (p *Provider) stamp(c *dynamic.Configuration) (changed bool) {
 			func(t *dynamic.ServersTransport, r uint64) { t.FilesRevision = r })
 		c.HTTP = &http
 	}
+	if c.TCP != nil && c.TCP.ServersTransports.Len() > 0 {
+		tcp := *c.TCP
+		tcp.ServersTransports = stampAll(s, tcp.ServersTransports, transportFilesTCP,
+			func(t *dynamic.TCPServersTransport, r uint64) { t.FilesRevision = r })
+		c.TCP = &tcp
+	}
 	p.stamps, p.named = s.after, slices.Sorted(maps.Keys(s.named))
 	return s.changed
 }
@@ -65,9 +71,19 @@ func storeFiles(t *dynamic.TLSStore) []string {
 	return certificateFiles(*t.DefaultCertificate)
 }
 
-func transportFiles(t *dynamic.ServersTransport) []string {
-	files := slices.Clone(t.RootCAs)
-	for _, certificate := range t.Certificates {
+func transportFiles(t *dynamic.ServersTransport) []string { return tlsFiles(t.RootCAs, t.Certificates) }
+
+func transportFilesTCP(t *dynamic.TCPServersTransport) []string {
+	if t.TLS == nil {
+		return nil
+	}
+	return tlsFiles(t.TLS.RootCAs, t.TLS.Certificates)
+}
+
+// tlsFiles returns the files of authorities and client certificates.
+func tlsFiles(authorities []string, certificates []dynamic.Certificate) []string {
+	files := slices.Clone(authorities)
+	for _, certificate := range certificates {
 		files = append(files, certificateFiles(certificate)...)
 	}
 	return files
