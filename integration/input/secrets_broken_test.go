@@ -82,6 +82,10 @@ func broken() string {
 			"routers": b.routers, "services": b.services, "middlewares": b.middlewares,
 			"serversTransports": b.transports,
 		},
+		"tcp": map[string]any{
+			"routers": b.tcpRouters, "services": b.tcpServices, "serversTransports": b.tcpTransports,
+		},
+		"udp": map[string]any{"routers": b.udpRouters, "services": b.udpServices},
 		"tls": map[string]any{"certificates": b.certificates, "options": b.options, "stores": b.stores},
 	}, "", " ")
 	if err != nil {
@@ -93,6 +97,8 @@ func broken() string {
 // builder collects objects.
 type builder struct {
 	routers, services, middlewares, transports, options, stores map[string]any
+	tcpRouters, tcpServices, tcpTransports                      map[string]any
+	udpRouters, udpServices                                     map[string]any
 	certificates                                                []any
 }
 
@@ -115,6 +121,18 @@ func (b *builder) plant(path string, around map[string]any) {
 		router["service"] = name
 		add(&b.services, name, service(map[string]any{"serversTransport": name}))
 		add(&b.transports, name, planted(path, "http.serversTransports{}.", around))
+	case strings.HasPrefix(path, "tcp.services{}."):
+		add(&b.tcpRouters, name, tcpRouter(name))
+		add(&b.tcpServices, name, planted(path, "tcp.services{}.", around))
+	case strings.HasPrefix(path, "tcp.serversTransports{}."):
+		add(&b.tcpRouters, name, tcpRouter(name))
+		add(&b.tcpServices, name, map[string]any{"loadBalancer": map[string]any{
+			"serversTransport": name, "servers": []any{map[string]any{"address": "127.0.0.1:1", "tls": true}},
+		}})
+		add(&b.tcpTransports, name, planted(path, "tcp.serversTransports{}.", around))
+	case strings.HasPrefix(path, "udp.services{}."):
+		add(&b.udpRouters, name, map[string]any{"service": name})
+		add(&b.udpServices, name, planted(path, "udp.services{}.", around))
 	case strings.HasPrefix(path, "tls.options{}."):
 		router["tls"] = map[string]any{"options": name}
 		add(&b.options, name, planted(path, "tls.options{}.", around))
@@ -125,6 +143,10 @@ func (b *builder) plant(path string, around map[string]any) {
 	default:
 		panic("no value is planted for " + object + rest)
 	}
+}
+
+func tcpRouter(name string) any {
+	return map[string]any{"rule": "HostSNI(`" + name + ".test`)", "service": name, "tls": map[string]any{}}
 }
 
 func add(into *map[string]any, name string, object any) {

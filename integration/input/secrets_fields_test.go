@@ -69,8 +69,28 @@ func fields() map[string]string {
 			"sourceCriterion.ipStrategy.excludedIPs[]": addressed,
 			"sourceCriterion.requestHeaderName":        named,
 		},
-		"http.middlewares{}.forwardAuth.":  fieldsOfQuestions(),
-		"http.serversTransports{}.":        fieldsOfTransports(),
+		"http.middlewares{}.forwardAuth.": fieldsOfQuestions(),
+		"http.serversTransports{}.":       fieldsOfTransports(),
+		"tcp.routers{}.": {
+			"entryPoints[]": named, "middlewares[]": named, "service": named, "rule": matched, "ruleSyntax": chosen,
+			"tls.options": named, "tls.certResolver": named, "tls.domains[].main": addressed, "tls.domains[].sans[]": addressed,
+		},
+		"tcp.services{}.": {
+			"loadBalancer.strategy": chosen, "loadBalancer.servers[].address": located, "loadBalancer.serversTransport": named,
+			"loadBalancer.healthCheck.send": secretive, "loadBalancer.healthCheck.expect": secretive,
+			"loadBalancer.outlierDetection.status[]": chosen, "weighted.services[].name": named,
+		},
+		"tcp.middlewares{}.": {"ipAllowList.sourceRange[]": addressed, "ipWhiteList.sourceRange[]": addressed},
+		"tcp.serversTransports{}.tls.": {
+			"serverName": addressed, "rootCAs[]": keyed, "certificates[].certFile": keyed, "certificates[].keyFile": keyed,
+			"peerCertURI": named, "peerCertSANs[].type": chosen, "peerCertSANs[].value": named, "spiffe.ids[]": named,
+			"spiffe.trustDomain": named,
+		},
+		"udp.routers{}.": {"entryPoints[]": named, "service": named},
+		"udp.services{}.": {
+			"loadBalancer.strategy": chosen, "loadBalancer.servers[].address": located,
+			"loadBalancer.outlierDetection.status[]": chosen, "weighted.services[].name": named,
+		},
 		"tls.certificates[].":              {"certFile": keyed, "keyFile": keyed, "stores[]": named, "entryPoints[]": named},
 		"tls.stores{}.defaultCertificate.": {"certFile": keyed, "keyFile": keyed},
 		"tls.stores{}.defaultGeneratedCert.": {

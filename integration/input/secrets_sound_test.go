@@ -158,6 +158,7 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 				Certificates: []dynamic.Certificate{both},
 			}}),
 		},
+		TCP: checkedOverTCP(value, answering, dead, both),
 		TLS: &dynamic.TLSConfiguration{
 			Certificates: []*dynamic.CertificateEntry{{Certificate: both}},
 			Stores:       immutable.Of(map[string]*dynamic.TLSStore{"default": {DefaultCertificate: &both}}),
@@ -175,6 +176,29 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 				Middlewares: []string{name}, Service: service,
 			})
 		}
+	}
+	return out
+}
+
+// checkedOverTCP returns TCP services whose health checks send a secret, to a server that answers something else and to
+// one that is down.
+func checkedOverTCP(secret, answering, dead string, both dynamic.Certificate) *dynamic.TCPConfiguration {
+	out := &dynamic.TCPConfiguration{
+		ServersTransports: immutable.Of(map[string]*dynamic.TCPServersTransport{"secured": {TLS: &dynamic.TCPClientTLS{
+			RootCAs: []string{both.CertFile}, Certificates: []dynamic.Certificate{both},
+		}}}),
+	}
+	for name, address := range map[string]string{"answering": answering, "down": dead} {
+		balancer := &dynamic.TCPServersLoadBalancer{}
+		balancer.SetDefaults()
+		balancer.Servers, balancer.ServersTransport = []dynamic.TCPServer{{Address: address}}, "secured"
+		balancer.HealthCheck = &dynamic.TCPServerHealthCheck{}
+		balancer.HealthCheck.SetDefaults()
+		balancer.HealthCheck.Send, balancer.HealthCheck.Expect = "AUTH "+secret+"\r\n", "+OK "+secret
+		out.Services = out.Services.With(name, &dynamic.TCPService{LoadBalancer: balancer})
+		out.Routers = out.Routers.With(name, &dynamic.TCPRouter{
+			Rule: "HostSNI(`" + name + ".test`)", Service: name, TLS: &dynamic.TCPRouterTLS{},
+		})
 	}
 	return out
 }
