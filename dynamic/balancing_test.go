@@ -74,7 +74,7 @@ func TestBalancingByLabels(t *testing.T) {
 		service + "retry.attempts":                       "0",
 		service + "limits.maxpending":                    "5",
 	}
-	var got paerserHTTP
+	var got paerserSections
 	if err := parser.Decode(labels, &got, "traefik"); err != nil {
 		t.Fatal(err)
 	}

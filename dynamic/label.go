@@ -34,8 +34,10 @@ type Labels struct {
 	// Configuration holds the declared objects with their valid parts, and one verdict for each error. The
 	// provider sets their origins.
 	Configuration *Configuration
-	// Servers maps names of services to the container's options as a server.
-	Servers map[string]*LabelServer
+	// Servers, TCPServers and UDPServers map names of services to the container's options as a server.
+	Servers    map[string]*LabelServer
+	TCPServers map[string]*LabelTCPServer
+	UDPServers map[string]*LabelUDPServer
 	// Wrong are mistakes that can't be laid at one object's door, such as a misspelt section: what they were meant to
 	// protect is not known, so none of the container's objects should be applied.
 	Wrong []string
@@ -79,6 +81,24 @@ type LabelServer struct {
 	PreservePath bool `json:"preservePath,omitempty"`
 }
 
+// LabelTCPServer is the container as the server of a TCP service (tcp.services.NAME.loadbalancer.server.*).
+type LabelTCPServer struct {
+	// Port is the container's port; empty takes the lowest TCP port that it exposes.
+	Port string `json:"port,omitempty"`
+	// TLS connects to the container with TLS.
+	TLS bool `json:"tls,omitempty"`
+	// Weight is the server's share; nil means 1, 0 none.
+	Weight *int `json:"weight,omitempty"`
+}
+
+// LabelUDPServer is the container as the server of a UDP service (udp.services.NAME.loadbalancer.server.*).
+type LabelUDPServer struct {
+	// Port is the container's port; empty takes the lowest UDP port that it exposes.
+	Port string `json:"port,omitempty"`
+	// Weight is the server's share; nil means 1, 0 none.
+	Weight *int `json:"weight,omitempty"`
+}
+
 // LabelDecoder reads labels. Its zero value is ready; it must not be used by two goroutines at once.
 type LabelDecoder struct{ values document.Decoder }
 
@@ -117,6 +137,8 @@ func (d *LabelDecoder) Decode(labels map[string]string) *Labels {
 		out: &Labels{
 			Configuration: &Configuration{HTTP: &HTTPConfiguration{}},
 			Servers:       map[string]*LabelServer{},
+			TCPServers:    map[string]*LabelTCPServer{},
+			UDPServers:    map[string]*LabelUDPServer{},
 		},
 	}
 	run.sort(labels)

@@ -100,15 +100,15 @@ func v1Label(path string) string {
 	return ""
 }
 
-// serverOptions takes options of a server out of the fields of a load balancer and returns them as a server. It reports
-// each with its place.
-func (l *labelling) serverOptions(ref Ref, balancer *document.Node) *document.Node {
+// serverOptions takes options of a server out of the fields of a load balancer, which do not have them, and returns them
+// as a server. It reports each with its place.
+func (l *labelling) serverOptions(ref Ref, node *document.Node, balancer, options any) *document.Node {
 	server := &document.Node{Kind: document.Map}
-	balancer.Fields = slices.DeleteFunc(slices.Clone(balancer.Fields), func(field document.Field) bool {
+	node.Fields = slices.DeleteFunc(slices.Clone(node.Fields), func(field document.Field) bool {
 		has := func(of any) bool {
 			return slices.ContainsFunc(document.Keys(of), func(key string) bool { return strings.EqualFold(key, field.Key) })
 		}
-		if has(ServersLoadBalancer{}) || !has(LabelServer{}) {
+		if has(balancer) || !has(options) {
 			return false
 		}
 		l.quarantine(ref, CodeInvalidOption, l.reason(document.Problem{

@@ -60,37 +60,18 @@ func (l *labelling) read() {
 	l.options()
 	http := l.out.Configuration.HTTP
 	l.section("http", map[string]func(string, *document.Node){
-		"routers":     func(name string, node *document.Node) { labelled(l, &http.Routers, KindRouter, name, node) },
-		"services":    l.service,
+		"routers": func(name string, node *document.Node) { labelled(l, &http.Routers, KindRouter, name, node) },
+		"services": func(name string, node *document.Node) {
+			labelledService[ServersLoadBalancer](l, &http.Services, KindService, name, node, l.out.Servers)
+		},
 		"middlewares": func(name string, node *document.Node) { labelled(l, &http.Middlewares, KindMiddleware, name, node) },
 		"serversTransports": func(name string, node *document.Node) {
 			labelled(l, &http.ServersTransports, KindServersTransport, name, node)
 			l.quarantine(Ref{KindServersTransport, name}, CodeUnsupportedKind, "can't be declared by labels; a file can")
 		},
 	})
-	if l.roots["tcp"] != nil {
-		tcp := &TCPConfiguration{}
-		l.out.Configuration.TCP = tcp
-		l.section("tcp", map[string]func(string, *document.Node){
-			"routers": func(name string, node *document.Node) { labelled(l, &tcp.Routers, KindTCPRouter, name, node) },
-			"services": func(name string, node *document.Node) { labelled(l, &tcp.Services, KindTCPService, name, node) },
-			"middlewares": func(name string, node *document.Node) {
-				labelled(l, &tcp.Middlewares, KindTCPMiddleware, name, node)
-			},
-			"serversTransports": func(name string, node *document.Node) {
-				labelled(l, &tcp.ServersTransports, KindTCPServersTransport, name, node)
-				l.quarantine(Ref{KindTCPServersTransport, name}, CodeUnsupportedKind, "can't be declared by labels; a file can")
-			},
-		})
-	}
-	if l.roots["udp"] != nil {
-		udp := &UDPConfiguration{}
-		l.out.Configuration.UDP = udp
-		l.section("udp", map[string]func(string, *document.Node){
-			"routers": func(name string, node *document.Node) { labelled(l, &udp.Routers, KindUDPRouter, name, node) },
-			"services": func(name string, node *document.Node) { labelled(l, &udp.Services, KindUDPService, name, node) },
-		})
-	}
+	l.tcp()
+	l.udp()
 	l.tls()
 	l.repeated()
 }
@@ -169,9 +150,57 @@ func labelled[T any](l *labelling, into *Objects[T], kind Kind, name string, nod
 	return object
 }
 
-// service translates a service, and the container's options as its server.
-func (l *labelling) service(name string, node *document.Node) {
-	ref := Ref{KindService, name}
+// tcp reads the section tcp.
+func (l *labelling) tcp() {
+	if l.roots["tcp"] == nil {
+		return
+	}
+	tcp := &TCPConfiguration{}
+	l.out.Configuration.TCP = tcp
+	l.section("tcp", map[string]func(string, *document.Node){
+		"routers": func(name string, node *document.Node) { labelled(l, &tcp.Routers, KindTCPRouter, name, node) },
+		"services": func(name string, node *document.Node) {
+			service := labelledService[TCPServersLoadBalancer](l, &tcp.Services, KindTCPService, name, node, l.out.TCPServers)
+			l.unweighted(Ref{KindTCPService, name}, service.Weighted != nil)
+		},
+		"middlewares": func(name string, node *document.Node) {
+			labelled(l, &tcp.Middlewares, KindTCPMiddleware, name, node)
+		},
+		"serversTransports": func(name string, node *document.Node) {
+			labelled(l, &tcp.ServersTransports, KindTCPServersTransport, name, node)
+			l.quarantine(Ref{KindTCPServersTransport, name}, CodeUnsupportedKind, "can't be declared by labels; a file can")
+		},
+	})
+}
+
+// udp reads the section udp.
+func (l *labelling) udp() {
+	if l.roots["udp"] == nil {
+		return
+	}
+	udp := &UDPConfiguration{}
+	l.out.Configuration.UDP = udp
+	l.section("udp", map[string]func(string, *document.Node){
+		"routers": func(name string, node *document.Node) { labelled(l, &udp.Routers, KindUDPRouter, name, node) },
+		"services": func(name string, node *document.Node) {
+			service := labelledService[UDPServersLoadBalancer](l, &udp.Services, KindUDPService, name, node, l.out.UDPServers)
+			l.unweighted(Ref{KindUDPService, name}, service.Weighted != nil)
+		},
+	})
+}
+
+// unweighted refuses the weighted services of TCP and UDP, which labels do not declare in Traefik either.
+func (l *labelling) unweighted(ref Ref, weighted bool) {
+	if weighted {
+		l.quarantine(ref, CodeUnsupportedOption, "weighted can't be given by labels; a file can")
+	}
+}
+
+// labelledService translates a service with a load balancer B, and the container's options V as its server.
+func labelledService[B, V, S any](
+	l *labelling, into *Objects[S], kind Kind, name string, node *document.Node, servers map[string]*V,
+) *S {
+	ref := Ref{kind, name}
 	var server *document.Node
 	if balancer := node.Get("loadBalancer"); balancer != nil && balancer.Value.Kind == document.Map {
 		fields := slices.Clone(balancer.Value.Fields)
@@ -189,19 +218,22 @@ func (l *labelling) service(name string, node *document.Node) {
 			return false
 		})
 		balancer.Value.Fields = fields
-		if misplaced := l.serverOptions(ref, balancer.Value); server == nil {
+		var of B
+		var options V
+		if misplaced := l.serverOptions(ref, balancer.Value, of, options); server == nil {
 			server = misplaced
 		}
 	}
-	object := labelled(l, &l.out.Configuration.HTTP.Services, KindService, name, node)
-	if server == nil || object.LoadBalancer == nil {
-		return
+	object := labelled(l, into, kind, name, node)
+	if server == nil {
+		return object
 	}
-	one := &LabelServer{}
+	one := new(V)
 	for _, problem := range l.decoder.values.Decode(server, one) {
 		l.quarantine(ref, CodeInvalidOption, l.reason(problem))
 	}
-	l.out.Servers[name] = one
+	servers[name] = one
+	return object
 }
 
 // tls reads the stores; all other TLS objects name files, which labels don't.

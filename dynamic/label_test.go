@@ -13,9 +13,11 @@ import (
 	"github.com/sluiceproxy/sluice/immutable"
 )
 
-// paerserHTTP is the section http as paerser decodes it.
-type paerserHTTP struct {
-	HTTP *paerserObjects `json:"http,omitempty"`
+// paerserSections are the sections as paerser decodes them.
+type paerserSections struct {
+	HTTP *paerserObjects    `json:"http,omitempty"`
+	TCP  *paerserTCPObjects `json:"tcp,omitempty"`
+	UDP  *paerserUDPObjects `json:"udp,omitempty"`
 }
 
 // paerserObjects are the objects that labels can declare, in Go maps.
@@ -25,23 +27,50 @@ type paerserObjects struct {
 	Middlewares map[string]*Middleware `json:"middlewares,omitempty"`
 }
 
+// paerserTCPObjects are those for TCP.
+type paerserTCPObjects struct {
+	Routers     map[string]*TCPRouter     `json:"routers,omitempty"`
+	Services    map[string]*TCPService    `json:"services,omitempty"`
+	Middlewares map[string]*TCPMiddleware `json:"middlewares,omitempty"`
+}
+
+// paerserUDPObjects are those for UDP.
+type paerserUDPObjects struct {
+	Routers  map[string]*UDPRouter  `json:"routers,omitempty"`
+	Services map[string]*UDPService `json:"services,omitempty"`
+}
+
 // objectsOf returns the objects of a configuration by their references.
 func objectsOf(c *Configuration) map[Ref]any { return maps.Collect(c.Objects()) }
 
 // objects returns the objects by their references.
-func (p *paerserObjects) objects() map[Ref]any {
-	return objectsOf(&Configuration{HTTP: &HTTPConfiguration{
-		Routers: immutable.Of(p.Routers), Services: immutable.Of(p.Services), Middlewares: immutable.Of(p.Middlewares),
-	}})
+func (p *paerserSections) objects() map[Ref]any {
+	configuration := &Configuration{}
+	if http := p.HTTP; http != nil {
+		configuration.HTTP = &HTTPConfiguration{
+			Routers: immutable.Of(http.Routers), Services: immutable.Of(http.Services),
+			Middlewares: immutable.Of(http.Middlewares),
+		}
+	}
+	if tcp := p.TCP; tcp != nil {
+		configuration.TCP = &TCPConfiguration{
+			Routers: immutable.Of(tcp.Routers), Services: immutable.Of(tcp.Services),
+			Middlewares: immutable.Of(tcp.Middlewares),
+		}
+	}
+	if udp := p.UDP; udp != nil {
+		configuration.UDP = &UDPConfiguration{Routers: immutable.Of(udp.Routers), Services: immutable.Of(udp.Services)}
+	}
+	return objectsOf(configuration)
 }
 
 // oracle decodes labels with paerser alone.
-func oracle(labels map[string]string) (*paerserObjects, error) {
-	var out paerserHTTP
-	if err := parser.Decode(labels, &out, "traefik", "traefik.http"); err != nil {
+func oracle(labels map[string]string) (*paerserSections, error) {
+	out := &paerserSections{}
+	if err := parser.Decode(labels, out, "traefik", "traefik.http", "traefik.tcp", "traefik.udp"); err != nil {
 		return nil, err
 	}
-	return out.HTTP, nil
+	return out, nil
 }
 
 // TestLabelsAgreeWithPaerser decodes sound labels in both ways.
@@ -72,6 +101,21 @@ func TestLabelsAgreeWithPaerser(t *testing.T) {
 		"pointers": {
 			"http.services.s.loadbalancer.passhostheader", "false",
 			"http.services.s.loadbalancer.sticky.cookie.maxage", "-1",
+		},
+		"TCP": {
+			"tcp.routers.db.rule", "HostSNI(`db.example`)", "tcp.routers.db.entrypoints", "a, b", "tcp.routers.db.priority", "-7",
+			"tcp.routers.db.tls", "true", "tcp.routers.db.tls.passthrough", "true",
+			"tcp.routers.db.tls.domains[0].main", "a", "tcp.routers.db.tls.domains[0].sans", "b,c",
+			"tcp.services.db.loadbalancer.serverstransport", "slow", "tcp.services.db.loadbalancer.terminationdelay", "-1",
+			"tcp.services.db.loadbalancer.proxyprotocol", "true", "tcp.services.db.loadbalancer.healthcheck.interval", "10",
+			"tcp.services.old.loadbalancer.proxyprotocol.version", "1", "tcp.services.off.loadbalancer.proxyprotocol", "false",
+			"tcp.services.off.loadbalancer.strategy", "p2c",
+			"tcp.middlewares.few.inflightconn.amount", "10", "tcp.middlewares.office.ipallowlist.sourcerange", "192.0.2.0/24, a",
+			"tcp.middlewares.rate.ratelimit.average", "5",
+		},
+		"UDP": {
+			"udp.routers.dns.entrypoints", "a,b", "udp.routers.dns.service", "dns",
+			"udp.services.dns.loadbalancer.responses", "1", "udp.services.dns.loadbalancer.zoneaware", "true",
 		},
 		"middlewares": {
 			"http.middlewares.a.basicauth.users", "u:p,v:q", "http.middlewares.b.headers.customrequestheaders.X-A", "",
@@ -173,6 +217,8 @@ func FuzzLabels(f *testing.F) {
 		"traefik.http.services.s.loadbalancer.server.port=80\ntraefik.http.services.s.loadbalancer.sticky.cookie=true",
 		"traefik.http.routers.a.tls.domains[1].main=b\ntraefik.http.routers.a.tls.domains[0].main=a",
 		"traefik.http..x=1\ntraefik.a]=2\ntraefik.http.routers.a[=3\ntraefik.=4\ntraefik=5",
+		"traefik.tcp.routers.a.rule=x\ntraefik.tcp.routers.a.tls=true\ntraefik.udp.routers.a.service=x",
+		"traefik.tcp.services.a.loadbalancer.server.tls=true\ntraefik.udp.services.a.loadbalancer.port=1",
 		"traefik.tcp.routers.a.rule=x\ntraefik.tls.stores.default.x=1",
 		"traefik.http.routers.a.Rule=1\ntraefik.http.routers.a.rule=2\ntraefik.http.middlewares.a.compress=\ntraefik.http=x\ntraefik.http.routers=y",
 	} {
@@ -210,25 +256,25 @@ func FuzzLabels(f *testing.F) {
 		if err != nil {
 			return // We take some that paerser doesn't: emptiness where presence is enough.
 		}
-		if want == nil {
-			want = &paerserObjects{}
-		}
 		if diff := cmp.Diff(want.objects(), objectsOf(got.Configuration)); diff != "" {
 			t.Fatalf("labels %q (-paerser +ours):\n%s", labels, diff)
 		}
 	})
 }
 
-// sameQuestion reports whether both decoders get the same: sound labels of the section http under Traefik's
-// root.
+// sameQuestion reports whether both decoders get the same: sound labels of the sections http, tcp and udp under
+// Traefik's root.
 func sameQuestion(got *Labels, labels map[string]string) bool {
-	if len(got.Configuration.Verdicts)+len(got.Wrong)+len(got.Stray)+len(got.Servers) > 0 {
+	servers := len(got.Servers) + len(got.TCPServers) + len(got.UDPServers)
+	if len(got.Configuration.Verdicts)+len(got.Wrong)+len(got.Stray)+servers > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(slices.Collect(maps.Keys(labels)), func(name string) bool {
 		// paerser takes 1 for true as a value, and for false as a switch; it has no lists of scalars by number.
 		on, err := strconv.ParseBool(strings.TrimSpace(labels[name]))
 		oddity := err == nil && on && labels[name] != "true"
-		return !strings.HasPrefix(name, "traefik.http.") || strings.Contains(name, "[") || oddity
+		read := strings.HasPrefix(name, "traefik.http.") || strings.HasPrefix(name, "traefik.tcp.") ||
+			strings.HasPrefix(name, "traefik.udp.")
+		return !read || strings.Contains(name, "[") || oddity
 	})
 }

@@ -29,16 +29,18 @@ type lookup struct {
 	host netip.Addr
 }
 
-// endpoint returns the address of a container. wanted is the port that its labels name; empty selects the lowest one.
-// doubt explains a choice that differs from the labels.
-func (l *lookup) endpoint(c *container, wanted string) (out dynamic.Endpoint, doubt string, err error) {
-	number, err := c.portNumber(wanted)
+// endpoint returns the address of a container as the server of a kind of service. wanted is the port that its labels
+// name; empty selects the lowest one. doubt explains a choice that differs from the labels.
+func (l *lookup) endpoint(
+	c *container, kind dynamic.Kind, wanted string,
+) (out dynamic.Endpoint, doubt string, err error) {
+	number, err := c.portNumber(kind, wanted)
 	if err != nil {
 		return out, "", err
 	}
 	out.UID, out.Terminating = c.id, !l.leaving[c.id].IsZero()
 	if l.bindPort {
-		if out.Address, doubt = c.publishedAt(number); doubt == "" {
+		if out.Address, doubt = c.publishedAt(kind, number); doubt == "" {
 			return out, "", nil
 		}
 		doubt += "; its own address is used"
@@ -117,8 +119,8 @@ func (c *container) addressIn(network string) (address netip.Addr, doubt string,
 	return address, doubt + fmt.Sprintf("; its address in %q is used", names[0]), nil
 }
 
-// portNumber returns the wanted port, or the lowest one that the container exposes.
-func (c *container) portNumber(wanted string) (uint16, error) {
+// portNumber returns the wanted port, or the lowest one that the container exposes for a kind of service.
+func (c *container) portNumber(kind dynamic.Kind, wanted string) (uint16, error) {
 	if wanted != "" {
 		number, err := strconv.ParseUint(wanted, 10, 16)
 		if err != nil || number == 0 {
@@ -126,15 +128,19 @@ func (c *container) portNumber(wanted string) (uint16, error) {
 		}
 		return uint16(number), nil
 	}
-	if len(c.ports) == 0 {
-		return 0, errNoPort
+	ports := c.portsOf(kind)
+	switch {
+	case len(ports) > 0:
+		return ports[0].number, nil
+	case kind == dynamic.KindUDPService:
+		return 0, errNoUDPPort
 	}
-	return c.ports[0].number, nil
+	return 0, errNoPort
 }
 
 // publishedAt returns where the port is published, or why this cannot be used.
-func (c *container) publishedAt(number uint16) (at netip.AddrPort, reason string) {
-	for _, one := range c.ports {
+func (c *container) publishedAt(kind dynamic.Kind, number uint16) (at netip.AddrPort, reason string) {
+	for _, one := range c.portsOf(kind) {
 		if one.number != number {
 			continue
 		}

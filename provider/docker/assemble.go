@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/immutable"
@@ -176,8 +175,8 @@ func (a *assembler) merge() {
 	builder := dynamic.NewBuilder(a.out.config)
 	for _, ref := range refs {
 		good, object := a.agree(ref, all[ref])
-		if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil {
-			object = a.balance(ref.Name, service, good)
+		if balances(object) {
+			object = a.balance(ref, object, good)
 		}
 		object = a.provider.memory.keep(ref, object)
 		a.out.objects[ref] = object
@@ -232,34 +231,77 @@ func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, o
 
 // balance returns the service with its servers. They are an endpoint set if they differ only in their addresses, and a
 // list if labels give weights, URLs, or different schemes.
-func (a *assembler) balance(name string, service *dynamic.Service, parts []*part) *dynamic.Service {
+func (a *assembler) balance(ref dynamic.Ref, object any, parts []*part) any {
 	var members []member
 	for _, one := range parts {
-		if member, ok := one.members[name]; ok {
+		if member, ok := one.members[ref]; ok {
 			members = append(members, member)
 		}
 	}
 	slices.SortStableFunc(members, func(a, b member) int { return a.endpoint.Address.Compare(b.endpoint.Address) })
-	balancer := *service.LoadBalancer
-	out := *service
-	out.LoadBalancer = &balancer
-	key := Name + "/" + name
+	key := keyOf(ref)
 	if alike(members) {
-		balancer.EndpointSet, balancer.Scheme = key, a.schemeOf(name, members, parts)
 		a.out.sets[key] = endpoints(members)
-		return &out
-	}
-	listed := map[string]bool{}
-	for _, one := range staying(members) {
-		if server := one.listed(); !listed[server.URL] {
-			listed[server.URL] = true
-			balancer.Servers = append(balancer.Servers, server)
-		}
+		return balanced(object, key, a.schemeOf(ref, members, parts), nil)
 	}
 	if a.provider.published[key] != nil {
 		a.out.sets[key] = endpoints(members) // The active table may still use it.
 	}
+	return balanced(object, "", "", staying(members))
+}
+
+// keyOf returns the key of the endpoint set of a service. Names of services have no @.
+func keyOf(ref dynamic.Ref) string {
+	switch ref.Kind {
+	case dynamic.KindTCPService:
+		return Name + "/" + ref.Name + "@tcp"
+	case dynamic.KindUDPService:
+		return Name + "/" + ref.Name + "@udp"
+	}
+	return Name + "/" + ref.Name
+}
+
+// balanced returns a copy of a service with an endpoint set and the scheme for it, or else with a list of servers.
+func balanced(object any, key, scheme string, listed []member) any {
+	switch service := object.(type) {
+	case *dynamic.TCPService:
+		balancer := *service.LoadBalancer
+		balancer.EndpointSet, balancer.TLS = key, scheme == schemeTLS
+		for _, one := range distinct(listed) {
+			balancer.Servers = append(balancer.Servers, dynamic.TCPServer{
+				Address: one.endpoint.Address.String(), TLS: one.scheme == schemeTLS, Weight: &one.weight,
+			})
+		}
+		return &dynamic.TCPService{LoadBalancer: &balancer}
+	case *dynamic.UDPService:
+		balancer := *service.LoadBalancer
+		balancer.EndpointSet = key
+		for _, one := range distinct(listed) {
+			balancer.Servers = append(balancer.Servers, dynamic.UDPServer{
+				Address: one.endpoint.Address.String(), Weight: &one.weight,
+			})
+		}
+		return &dynamic.UDPService{LoadBalancer: &balancer}
+	}
+	out := *object.(*dynamic.Service)
+	balancer := *out.LoadBalancer
+	out.LoadBalancer = &balancer
+	balancer.EndpointSet, balancer.Scheme = key, scheme
+	known := map[string]bool{}
+	for _, one := range listed {
+		if server := one.listed(); !known[server.URL] {
+			known[server.URL] = true
+			balancer.Servers = append(balancer.Servers, server)
+		}
+	}
 	return &out
+}
+
+// distinct returns the first member of each address; members are sorted by their addresses.
+func distinct(members []member) []member {
+	return slices.CompactFunc(slices.Clone(members), func(a, b member) bool {
+		return a.endpoint.Address == b.endpoint.Address
+	})
 }
 
 // staying leaves out the members that are about to stop, as long as others serve: a list cannot express draining.
@@ -272,16 +314,17 @@ func staying(members []member) []member {
 }
 
 // schemeOf returns the scheme of the members, or without members the one in the labels.
-func (a *assembler) schemeOf(name string, members []member, parts []*part) string {
+func (a *assembler) schemeOf(ref dynamic.Ref, members []member, parts []*part) string {
 	if len(members) > 0 {
 		return members[0].scheme
 	}
+	scheme := defaultScheme(ref.Kind)
 	for _, one := range parts {
-		if labels := one.labels.Servers[name]; labels != nil && labels.Scheme != "" {
-			return strings.ToLower(labels.Scheme)
+		if declared, _, _ := newMember(one.labels, ref); declared.scheme != scheme {
+			return declared.scheme
 		}
 	}
-	return schemes[0]
+	return scheme
 }
 
 // alike reports whether members differ only in their addresses, and all of them serve.

@@ -31,8 +31,8 @@ type container struct {
 	mode enginetypes.NetworkMode
 	// networks are the networks by name.
 	networks []attachment
-	// ports are the exposed ports, lowest first.
-	ports []port
+	// ports are the exposed TCP ports, lowest first, and udpPorts those of UDP.
+	ports, udpPorts []port
 	// stopSignal is the number of the stop signal, as text.
 	stopSignal string
 	// stopTimeout is the stop timeout; 0 is the engine's default.
@@ -59,7 +59,7 @@ func (a attachment) address() netip.Addr {
 	return a.ipv6
 }
 
-// port is a TCP port of a container, and where it is published.
+// port is a port of a container, and where it is published.
 type port struct {
 	number    uint16
 	published []netip.AddrPort
@@ -88,23 +88,23 @@ func newContainer(from *enginetypes.InspectResponse, read func(map[string]string
 	if from.NetworkSettings != nil {
 		c.attach(from.NetworkSettings)
 	}
-	c.expose(from)
+	c.ports, c.udpPorts = exposedPorts(from, network.TCP), exposedPorts(from, network.UDP)
 	return c
 }
 
-// expose sets the TCP ports: those opened by the engine or, if there are none, those declared by the image.
-func (c *container) expose(from *enginetypes.InspectResponse) {
+// exposedPorts returns the ports of a protocol: those opened by the engine and those declared by the image.
+func exposedPorts(from *enginetypes.InspectResponse, protocol network.IPProtocol) (all []port) {
 	ports := map[uint16][]netip.AddrPort{}
 	if from.Config != nil {
 		for exposed := range from.Config.ExposedPorts {
-			if exposed.Proto() == network.TCP {
+			if exposed.Proto() == protocol {
 				ports[exposed.Num()] = nil
 			}
 		}
 	}
 	if from.NetworkSettings != nil {
 		for exposed, bindings := range from.NetworkSettings.Ports {
-			if exposed.Proto() != network.TCP {
+			if exposed.Proto() != protocol {
 				continue
 			}
 			published := ports[exposed.Num()]
@@ -117,8 +117,17 @@ func (c *container) expose(from *enginetypes.InspectResponse) {
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(ports)) {
-		c.ports = append(c.ports, port{number: number, published: ports[number]})
+		all = append(all, port{number: number, published: ports[number]})
 	}
+	return all
+}
+
+// portsOf returns the exposed ports that a kind of service may use, lowest first.
+func (c *container) portsOf(kind dynamic.Kind) []port {
+	if kind == dynamic.KindUDPService {
+		return c.udpPorts
+	}
+	return c.ports
 }
 
 // attach sets the networks.

@@ -47,13 +47,15 @@ func newDeclaration(c *container, rule *gotemplate.Template, own bool) *declarat
 		d.refuse(verdict.Ref, verdict.Reason)
 	}
 	declared := countObjects(d.config.HTTP)
-	d.implied = declared == 0 && c.declared.Options.Enable == nil
+	d.implied = declared == 0 && from.TCP == nil && from.UDP == nil && c.declared.Options.Enable == nil
 	switch {
 	case declared == 0 && len(c.declared.Wrong) > 0:
 	case declared == 0 && (from.TCP != nil || from.UDP != nil):
 	default:
 		d.complete(c, rule, own)
 	}
+	d.completeTCP(c)
+	d.completeUDP(c)
 	d.objects, d.declarer = d.refs(), c.declarer()
 	if len(c.declared.Wrong) > 0 {
 		for ref := range d.objects {
@@ -95,16 +97,71 @@ func (d *declaration) completeRouter(c *container, rule *gotemplate.Template, na
 		}
 		router.Rule, router.RuleSyntax = text, "v3"
 	}
-	if router.Service != "" {
+	if router.Service == "" {
+		router.Service = onlyService(d, ref, &d.config.HTTP.Services)
+	}
+}
+
+// completeTCP adds a missing service and missing options of routers to what a container declares for TCP. A container
+// with neither routers nor services for TCP is no server.
+func (d *declaration) completeTCP(c *container) {
+	from := d.config.TCP
+	if from == nil || from.Routers.IsZero() && from.Services.IsZero() {
 		return
 	}
-	services := slices.Sorted(d.config.HTTP.Services.Keys())
+	tcp := *from
+	d.config.TCP = &tcp
+	if tcp.Services.IsZero() {
+		balancer := &dynamic.TCPServersLoadBalancer{}
+		balancer.SetDefaults()
+		tcp.Services = tcp.Services.With(c.service(), &dynamic.TCPService{LoadBalancer: balancer})
+	}
+	for name, router := range tcp.Routers.All() {
+		ref := dynamic.Ref{Kind: dynamic.KindTCPRouter, Name: name}
+		if router.Rule == "" {
+			d.refuse(ref, "has no rule; HostSNI(`*`) takes all connections")
+		}
+		if router.Service == "" {
+			router := *router
+			router.Service = onlyService(d, ref, &tcp.Services)
+			tcp.Routers = tcp.Routers.With(name, &router)
+		}
+	}
+}
+
+// completeUDP adds a missing service and missing options of routers to what a container declares for UDP. A container
+// without both is no server.
+func (d *declaration) completeUDP(c *container) {
+	from := d.config.UDP
+	if from == nil || from.Routers.IsZero() && from.Services.IsZero() {
+		return
+	}
+	udp := *from
+	d.config.UDP = &udp
+	if udp.Services.IsZero() {
+		balancer := &dynamic.UDPServersLoadBalancer{}
+		balancer.SetDefaults()
+		udp.Services = udp.Services.With(c.service(), &dynamic.UDPService{LoadBalancer: balancer})
+	}
+	for name, router := range udp.Routers.All() {
+		if router.Service == "" {
+			router := *router
+			router.Service = onlyService(d, dynamic.Ref{Kind: dynamic.KindUDPRouter, Name: name}, &udp.Services)
+			udp.Routers = udp.Routers.With(name, &router)
+		}
+	}
+}
+
+// onlyService returns the only service of a container, which is that of a router that names none. With several, the
+// router is refused.
+func onlyService[S any](d *declaration, router dynamic.Ref, all *dynamic.Objects[S]) string {
+	services := slices.Sorted(all.Keys())
 	if len(services) > 1 {
-		d.refuse(ref, fmt.Sprintf("names no service, and the container has %d of them: %s", len(services),
+		d.refuse(router, fmt.Sprintf("names no service, and the container has %d of them: %s", len(services),
 			strings.Join(services, ", ")))
-		return
+		return ""
 	}
-	router.Service = services[0]
+	return services[0]
 }
 
 func (d *declaration) refs() map[dynamic.Ref]any { return maps.Collect(d.config.Objects()) }

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	gocmp "cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -97,9 +98,8 @@ func checkState(t *testing.T, s state) {
 		if s.objects[ref] != object {
 			t.Errorf("%v is not the object that is stored", ref)
 		}
-		if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil &&
-			service.LoadBalancer.EndpointSet != "" {
-			if _, ok := s.sets[service.LoadBalancer.EndpointSet]; !ok {
+		if key, _ := setOf(object); key != "" {
+			if _, ok := s.sets[key]; !ok {
 				t.Errorf("%v names a set that is not published", ref)
 			}
 		}
@@ -120,11 +120,12 @@ func describe(t *testing.T, s state) string {
 	if err := encoder.Encode(s.config); err != nil {
 		t.Fatal(err)
 	}
-	if s.config.HTTP != nil {
-		for _, name := range slices.Sorted(s.config.HTTP.Services.Keys()) {
-			if balancer := s.config.HTTP.Services.Get(name).LoadBalancer; balancer != nil && balancer.EndpointSet != "" {
-				fmt.Fprintf(&out, "service %s: %s over %s\n", name, balancer.Scheme, balancer.EndpointSet)
-			}
+	refs := slices.SortedFunc(maps.Keys(s.objects), func(a, b dynamic.Ref) int {
+		return gocmp.Or(gocmp.Compare(a.Kind, b.Kind), gocmp.Compare(a.Name, b.Name))
+	})
+	for _, ref := range refs {
+		if key, scheme := setOf(s.objects[ref]); key != "" {
+			fmt.Fprintf(&out, "%s %s: %s over %s\n", ref.Kind, ref.Name, scheme, key)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.sets)) {
@@ -138,6 +139,27 @@ func describe(t *testing.T, s state) string {
 		fmt.Fprintf(&out, "%s: %s\n", verdict.Status, verdict)
 	}
 	return out.String()
+}
+
+// setOf returns the endpoint set of a service and how it is spoken to; empty for everything else.
+func setOf(object any) (key, scheme string) {
+	switch service := object.(type) {
+	case *dynamic.Service:
+		if balancer := service.LoadBalancer; balancer != nil {
+			return balancer.EndpointSet, balancer.Scheme
+		}
+	case *dynamic.TCPService:
+		if balancer := service.LoadBalancer; balancer != nil && balancer.TLS {
+			return balancer.EndpointSet, "tls"
+		} else if balancer != nil {
+			return balancer.EndpointSet, "tcp"
+		}
+	case *dynamic.UDPService:
+		if balancer := service.LoadBalancer; balancer != nil {
+			return balancer.EndpointSet, "udp"
+		}
+	}
+	return "", ""
 }
 
 func compare(t *testing.T, file, got string) {

@@ -11,15 +11,18 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// errNoPort means that a container exposes no TCP port and no label names one.
-var errNoPort = errors.New("it exposes no TCP port, and no label names one (loadbalancer.server.port)")
+// errNoPort means that a container exposes no TCP port and no label names one, and errNoUDPPort the same for UDP.
+var (
+	errNoPort    = errors.New("it exposes no TCP port, and no label names one (loadbalancer.server.port)")
+	errNoUDPPort = errors.New("it exposes no UDP port, and no label names one (loadbalancer.server.port)")
+)
 
 // part is what one container contributes to the state.
 type part struct {
 	container *container
 	*declaration
 	// members maps services to their server; a container that does not serve has none.
-	members map[string]member
+	members map[dynamic.Ref]member
 	// unreachable explains why the container is no server of a service; doubts explain choices that differ from the
 	// labels.
 	unreachable, doubts map[dynamic.Ref]string
@@ -28,8 +31,9 @@ type part struct {
 // member is one server of a service.
 type member struct {
 	endpoint dynamic.Endpoint
-	scheme   string
-	weight   int
+	// scheme is one of schemes for HTTP, tcp or tls for TCP, and udp.
+	scheme string
+	weight int
 	// server is set if the labels give the whole URL.
 	server *dynamic.Server
 }
@@ -70,31 +74,36 @@ func (p *Provider) exposed(c *container) (excluded string, findings []string) {
 func (p *Provider) part(c *container, where *lookup) *part {
 	one := &part{
 		container: c, declaration: p.memory.declare(c, p.rule, p.isSelf(c)),
-		members: map[string]member{},
+		members: map[dynamic.Ref]member{},
 	}
-	for name, service := range one.config.HTTP.Services.All() {
-		if service.LoadBalancer == nil {
-			continue
-		}
-		if nothing := one.join(name, where); nothing {
+	for ref, object := range one.objects {
+		if balances(object) && one.join(ref, where) {
 			return nil
 		}
 	}
 	return one
 }
 
+// balances reports whether an object is a service with a load balancer, of which a container can be a server.
+func balances(object any) bool {
+	switch service := object.(type) {
+	case *dynamic.Service:
+		return service.LoadBalancer != nil
+	case *dynamic.TCPService:
+		return service.LoadBalancer != nil
+	case *dynamic.UDPService:
+		return service.LoadBalancer != nil
+	}
+	return false
+}
+
 // join makes the container a server of a service. It returns true if the container cannot be reached and its labels do
 // not require it.
-func (p *part) join(name string, where *lookup) (nothing bool) {
-	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
-	labels := p.labels.Servers[name]
-	if labels == nil {
-		labels = &dynamic.LabelServer{}
-	}
+func (p *part) join(ref dynamic.Ref, where *lookup) (nothing bool) {
 	doubt := ""
-	one, err := newMember(labels)
+	one, port, err := newMember(p.labels, ref)
 	if err == nil && p.container.running() && one.server == nil {
-		one.endpoint, doubt, err = where.endpoint(p.container, labels.Port)
+		one.endpoint, doubt, err = where.endpoint(p.container, ref.Kind, port)
 	}
 	switch {
 	case err != nil && p.implied:
@@ -102,7 +111,7 @@ func (p *part) join(name string, where *lookup) (nothing bool) {
 	case err != nil:
 		p.unreachable = with(p.unreachable, ref, err.Error())
 	case p.container.running() && p.container.healthy():
-		p.members[name] = one
+		p.members[ref] = one
 		if doubt != "" {
 			p.doubts = with(p.doubts, ref, doubt)
 		}
@@ -122,28 +131,73 @@ func with(to map[dynamic.Ref]string, ref dynamic.Ref, reason string) map[dynamic
 // schemes are the valid schemes of a server.
 var schemes = []string{"http", "https", "h2c"}
 
-// newMember returns the server that the labels describe, without its address.
-func newMember(labels *dynamic.LabelServer) (one member, err error) {
-	one.weight = 1
-	if labels.Weight != nil {
-		one.weight = *labels.Weight
+// The schemes of members for TCP and UDP.
+const (
+	schemeTCP = "tcp"
+	schemeTLS = "tls"
+	schemeUDP = "udp"
+)
+
+// defaultScheme returns the scheme of members of a kind of service whose labels give none.
+func defaultScheme(kind dynamic.Kind) string {
+	switch kind {
+	case dynamic.KindTCPService:
+		return schemeTCP
+	case dynamic.KindUDPService:
+		return schemeUDP
 	}
+	return schemes[0]
+}
+
+// newMember returns the server of a service that the labels describe, without its address, and the port that they name.
+func newMember(labels *dynamic.Labels, of dynamic.Ref) (one member, port string, err error) {
+	one.scheme, one.weight = defaultScheme(of.Kind), 1
+	weigh := func(weight *int) {
+		if weight != nil {
+			one.weight = *weight
+		}
+	}
+	switch of.Kind {
+	case dynamic.KindTCPService:
+		if server := labels.TCPServers[of.Name]; server != nil {
+			weigh(server.Weight)
+			port = server.Port
+			if server.TLS {
+				one.scheme = schemeTLS
+			}
+		}
+	case dynamic.KindUDPService:
+		if server := labels.UDPServers[of.Name]; server != nil {
+			weigh(server.Weight)
+			port = server.Port
+		}
+	default:
+		if server := labels.Servers[of.Name]; server != nil {
+			weigh(server.Weight)
+			port, err = server.Port, one.speak(server)
+		}
+	}
+	if one.weight < 0 {
+		return one, port, fmt.Errorf("loadbalancer.server.weight: %d is negative", one.weight)
+	}
+	return one, port, err
+}
+
+// speak sets how to speak to an HTTP server, which the labels describe.
+func (m *member) speak(labels *dynamic.LabelServer) error {
 	switch {
-	case one.weight < 0:
-		return one, fmt.Errorf("loadbalancer.server.weight: %d is negative", one.weight)
 	case labels.URL != "" && (labels.Scheme != "" || labels.Port != ""):
-		return one, errors.New("loadbalancer.server.url excludes scheme and port")
+		return errors.New("loadbalancer.server.url excludes scheme and port")
 	case labels.URL != "":
-		one.server = &dynamic.Server{URL: labels.URL, Weight: &one.weight, PreservePath: labels.PreservePath}
-		return one, checkURL(labels.URL)
+		m.server = &dynamic.Server{URL: labels.URL, Weight: &m.weight, PreservePath: labels.PreservePath}
+		return checkURL(labels.URL)
+	case labels.Scheme != "":
+		m.scheme = strings.ToLower(labels.Scheme)
 	}
-	if one.scheme = strings.ToLower(labels.Scheme); one.scheme == "" {
-		one.scheme = schemes[0]
+	if err := checkScheme(m.scheme); err != nil {
+		return fmt.Errorf("loadbalancer.server.scheme: %w", err)
 	}
-	if err := checkScheme(one.scheme); err != nil {
-		return one, fmt.Errorf("loadbalancer.server.scheme: %w", err)
-	}
-	return one, nil
+	return nil
 }
 
 func checkScheme(scheme string) error {

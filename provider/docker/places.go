@@ -37,8 +37,7 @@ func (c *Containers) Find(verdict dynamic.Verdict) (file string, line int) {
 		}
 	}
 	name, _, _ := strings.Cut(verdict.Ref.Name, "@")
-	kind := string(verdict.Ref.Kind)
-	object := strings.ToLower(kind[strings.LastIndex(kind, " ")+1:] + "s." + name + ".")
+	object := strings.ToLower(sectionOf(verdict.Ref.Kind) + name + ".")
 	option, _, _ := strings.Cut(verdict.Reason, ":")
 	for _, beginning := range []string{object + strings.ToLower(option), object} {
 		line := service.find(func(label string) bool { return strings.Contains(strings.ToLower(label), beginning) })
@@ -47,6 +46,16 @@ func (c *Containers) Find(verdict dynamic.Verdict) (file string, line int) {
 		}
 	}
 	return service.file, service.line
+}
+
+// sectionOf returns what the labels of a kind of object have before its name, such as tcp.routers.
+func sectionOf(kind dynamic.Kind) string {
+	for _, section := range []string{"tcp", "udp", "tls"} {
+		if rest, found := strings.CutPrefix(string(kind), section); found {
+			return section + "." + rest + "s."
+		}
+	}
+	return "http." + string(kind) + "s."
 }
 
 // find returns the line of the first label that is meant, or 0.
