@@ -131,9 +131,9 @@ func (p *ProxyProtocol) SetDefaults() { p.Version = 2 }
 type TCPServerHealthCheck struct {
 	// Port is the port of the check, 1 to 65535. Default: that of the server.
 	Port int `json:"port,omitempty"`
-	// Send is what is sent once the connection is established, and Expect what the server must answer with. Without
-	// Expect a connection that can be established is enough.
-	Send   string `json:"send,omitempty" secret:"true"`
+	// Send is what is sent once the connection is established.
+	Send string `json:"send,omitempty" secret:"true"`
+	// Expect is what the server must answer with. Without it a connection that can be established is enough.
 	Expect string `json:"expect,omitempty" secret:"true"`
 	// Interval is the time from the start of a check to the start of the next one.
 	Interval ptypes.Duration `json:"interval,omitempty"`
@@ -172,7 +172,7 @@ type TCPMiddleware struct {
 	IPWhiteList *TCPIPAllowList `json:"ipWhiteList,omitempty"`
 	// InFlightConn bounds the open connections of each client.
 	InFlightConn *TCPInFlightConn `json:"inFlightConn,omitempty"`
-	// RateLimit bounds the new connections of each client in time. Ours.
+	// RateLimit bounds the new connections of each client in time.
 	RateLimit *TCPRateLimit `json:"rateLimit,omitempty"`
 }
 

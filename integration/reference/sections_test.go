@@ -40,6 +40,8 @@ func sections() []section {
 	return []section{
 		routers(), loadBalancer(), weighted(), highestRandomWeight(), mirroring(), failover(), serviceMiddlewares(),
 		serversTransports(), certificates(), tlsOptions(), tlsStores(),
+		routersTCP(), loadBalancerTCP(), weightedTCP(), middlewaresTCP(), serversTransportsTCP(),
+		routersUDP(), loadBalancerUDP(), weightedUDP(),
 	}
 }
 

@@ -28,7 +28,9 @@ func mistaken() map[string]string {
 		"router_errors.toml":                   "on purpose: an entrypoint and a middleware do not exist",
 		"service_errors.toml":                  "on purpose: a service without a kind",
 		"simple_auth.toml":                     "`api.middlewares` is not an option; Traefik does not start",
-		"tcp/multi-tls-options.toml":           "on purpose: TLS options without `caFiles`; also needs TCP routers",
+		"tcp/multi-tls-options.toml":           "on purpose: TLS options without `caFiles`",
+		"tcp/service_errors.toml":              "on purpose: a TCP service without a kind",
+		"udp/service_errors.toml":              "on purpose: a UDP service without a kind",
 		"with_default_rule_syntax.toml":        servers,
 		"without_default_rule_syntax.toml":     servers,
 	}
