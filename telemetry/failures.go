@@ -24,10 +24,11 @@ const (
 // StatusClientClosedRequest is recorded when the client left before a response began; it is never sent.
 const StatusClientClosedRequest = 499
 
-// Failures logs requests that failed in Sluice or at an endpoint (refused or broken connections, time-outs,
-// clients that left), outside the request's goroutine. The first failure of a kind is one line at once; those
-// that follow are counted, and every ten seconds one line has their number. A kind is a code, a router, a
-// service and a class of status codes. At most 256 kinds are counted separately at a time.
+// Failures logs requests that failed in Sluice or at an endpoint (refused or broken connections, time-outs, clients
+// that left), and likewise connections of TCP routers and sessions of UDP routers, outside the request's goroutine. The
+// first failure of a kind is one line at once; those that follow are counted, and every ten seconds one line has their
+// number. A kind is a code, a router, a service and a class of status codes. At most 256 kinds are counted separately
+// at a time.
 type Failures struct {
 	logger  Logger
 	queue   chan failure

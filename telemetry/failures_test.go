@@ -75,6 +75,38 @@ func refused(router string) *Record {
 	}
 }
 
+func TestFailuresOfConnectionsAreToldFromThoseOfRequests(t *testing.T) {
+	whileFailuresRun(t, func(t *testing.T, failures *Failures, log *failureLog) {
+		connection := &Record{
+			Protocol: ProtocolTCP, Code: CodeUnreachable, Reason: "connection refused", Router: "a@file", Service: "s@file",
+			ServerName: "db.test", Client: "192.0.2.1",
+		}
+		session := &Record{Protocol: ProtocolUDP, Code: CodeForbidden, Router: "a@file"}
+		for _, record := range []*Record{
+			connection, connection, connection, session, refused("a@file"), {Protocol: ProtocolTCP, End: "client_eof"},
+		} {
+			failures.Finished(record)
+			synctest.Wait()
+		}
+		want := []string{
+			"warn: TCP connection failed code=endpoint_unreachable router=a@file service=s@file reason=connection refused " +
+				"serverName=db.test client=192.0.2.1",
+			"debug: UDP session failed code=forbidden router=a@file",
+			"warn: request failed status=502 code=endpoint_unreachable router=a@file service=s@file " +
+				"reason=connection refused",
+		}
+		if diff := cmp.Diff(want, log.take()); diff != "" {
+			t.Errorf("at once (-want +got):\n%s", diff)
+		}
+		pass(failureWindow + failureTick)
+		want = []string{"warn: more TCP connections failed count=2 during=10s code=endpoint_unreachable router=a@file " +
+			"service=s@file"}
+		if diff := cmp.Diff(want, log.take()); diff != "" {
+			t.Errorf("later (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestTheFirstFailureIsLoggedAtOnceAndTheOthersTogether(t *testing.T) {
 	whileFailuresRun(t, func(t *testing.T, failures *Failures, log *failureLog) {
 		for range 1000 {

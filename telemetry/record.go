@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net/http"
@@ -9,8 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
-// Record is what is known about one request, one connection of a TCP router, or one session of a UDP router. The exchange owns it: stages on the request's goroutine fill it in, and it
-// is read once, after the handler has returned.
+// Record is what is known about one request, one connection of a TCP router, or one session of a UDP router. The
+// exchange owns it: stages on the request's goroutine fill it in, and it is read once, after the handler has returned.
 type Record struct {
 	// Start is when the request's head had been read.
 	Start time.Time
@@ -56,9 +57,13 @@ type Record struct {
 	Username string
 	// Status is the status code sent to the client; 499 when the client left before the response began.
 	Status int
-	// BytesSent counts the response body's bytes, BytesReceived those of the request's body.
+	// BytesSent counts the response body's bytes, BytesReceived those of the request's body; of connections and sessions
+	// all that was sent to the client and received from it.
 	BytesSent     int64
 	BytesReceived int64
+	// DatagramsSent and DatagramsReceived count those of a session of a UDP router; 0 for others.
+	DatagramsSent     int64
+	DatagramsReceived int64
 	// Duration is how long the handler ran; set when the record is finished.
 	Duration time.Duration
 	// ServiceDuration is how long the service took, tries and bodies included; 0 without a service, or where neither
@@ -108,6 +113,20 @@ type Record struct {
 	// parent is the memory of the traceparent header.
 	parent [1]string
 }
+
+// The values of Record.Protocol for what is no request.
+const (
+	// ProtocolTCP is a connection of a TCP router.
+	ProtocolTCP = "tcp"
+	// ProtocolUDP is a session of a UDP router.
+	ProtocolUDP = "udp"
+)
+
+// IsRequest reports whether the record is that of an HTTP request, and not of a TCP connection or a UDP session.
+func (r *Record) IsRequest() bool { return r.Protocol != ProtocolTCP && r.Protocol != ProtocolUDP }
+
+// Outcome returns why a connection or session has ended: End, or Code where no endpoint was connected to.
+func (r *Record) Outcome() string { return cmp.Or(r.End, string(r.Code)) }
 
 // Ingress is an Ingress of Kubernetes and the backend that one of its routers leads to: a Service, and the name
 // or else the number of its port. Service and Port are empty where the backend is no Service.

@@ -10,7 +10,7 @@ type Requests struct {
 
 // Finished counts a request, where the record's Observe has ObserveMetrics.
 func (r Requests) Finished(record *Record) {
-	if !record.Observe.Has(ObserveMetrics) {
+	if !record.Observe.Has(ObserveMetrics) || !record.IsRequest() {
 		return
 	}
 	r.Entrypoint.Count(&metrics.Request{

@@ -73,9 +73,9 @@ func NewUnmatched() *Unmatched {
 	return &Unmatched{queue: make(chan UnmatchedRequest, unmatchedQueue), known: map[unmatchedKey]*UnmatchedRequest{}}
 }
 
-// Finished counts a record with CodeNoRouter. It does not block.
+// Finished counts a request with CodeNoRouter. It does not block.
 func (u *Unmatched) Finished(record *Record) {
-	if record.Code != CodeNoRouter {
+	if record.Code != CodeNoRouter || !record.IsRequest() {
 		return
 	}
 	u.total.Add(1)

@@ -50,6 +50,7 @@ func TestUnmatchedRequestsAreCounted(t *testing.T) {
 		other.Entrypoint, other.Method = "other", "BREW"
 		unmatched.Finished(other)
 		unmatched.Finished(&telemetry.Record{Status: 404, Host: "shop.test", Path: "/of-an-endpoint"})
+		unmatched.Finished(&telemetry.Record{Protocol: telemetry.ProtocolTCP, Code: telemetry.CodeNoRouter})
 		unmatched.Finished(notFound("x\u202etset", "/\x1b[2J\xff"+strings.Repeat("é", 200)))
 		want := telemetry.UnmatchedRequests{Total: 5, Requests: []telemetry.UnmatchedRequest{
 			{EntryPoint: "web", Host: "shop.test", Path: "/cart", Method: "GET", Requests: 3},

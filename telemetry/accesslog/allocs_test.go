@@ -43,3 +43,17 @@ func TestLinesCostNoAllocation(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesOfConnectionsCostNoAllocation counts what a connection costs beside its record.
+func TestLinesOfConnectionsCostNoAllocation(t *testing.T) {
+	c := config("json", func(c *static.AccessLog) { c.BufferingSize = 64 })
+	log, stop := running(t, c, accesslog.Options{Stdout: io.Discard})
+	record := connected()
+	record.TLS.PeerCertificates = nil
+	if average := testing.AllocsPerRun(2000, func() { log.Finished(record) }); average > 0.5 {
+		t.Errorf("a line costs %.2f allocations", average)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}

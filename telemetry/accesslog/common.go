@@ -6,7 +6,7 @@ import (
 )
 
 // appendCommon appends the request in the common log format, without an end of line. A value that is
-// dropped or unknown is a dash.
+// dropped or unknown is a dash. Connections and sessions have columns of their own behind the time.
 func (e *encoder) appendCommon(b []byte, r *request, start *stamp) []byte {
 	b = e.column(b, keepClientHost, r.clientHost(), bare)
 	b = append(b, " - "...)
@@ -20,7 +20,11 @@ func (e *encoder) appendCommon(b []byte, r *request, start *stamp) []byte {
 	default:
 		b = append(b, '-')
 	}
-	b = append(b, `] "`...)
+	b = append(b, ']')
+	if !r.record.IsRequest() {
+		return e.appendCommonConnection(b, r)
+	}
+	b = append(b, ` "`...)
 	b = e.column(b, keepRequestMethod, r.record.Method, word)
 	b = append(b, ' ')
 	if e.fields&keepRequestPath != 0 && r.record.Path != "" {
@@ -47,7 +51,11 @@ func (e *encoder) appendColumns(b []byte, r *request) []byte {
 	b = e.whole(b, keepRequestCount, int64(r.count))
 	b = e.text(append(b, ' '), keepRouterName, r.record.Router)
 	b = e.text(append(b, ' '), keepServiceURL, r.record.EndpointURL)
-	b = append(b, ' ')
+	return e.elapsed(append(b, ' '), r)
+}
+
+// elapsed appends the duration in milliseconds.
+func (e *encoder) elapsed(b []byte, r *request) []byte {
 	var elapsed int64
 	if e.fields&keepDuration != 0 {
 		elapsed = r.record.Duration.Milliseconds()

@@ -1,5 +1,6 @@
-// Package accesslog writes one line for each request: common log format, the same with four more columns, or
-// JSON with the field names of Traefik.
+// Package accesslog writes one line for each request, and for each connection of a TCP router and session of a UDP
+// router when it has ended: common log format, the same with four more columns, or JSON with the field names of
+// Traefik.
 //
 // In flow finished Records; out flow lines, to a file, standard output or an OpenTelemetry collector. What a
 // line is made of is copied when the request ends, and the goroutine that writes makes it, so that nothing is

@@ -56,7 +56,7 @@ func (e *encoder) about(record *telemetry.Record, count uint64) request {
 	if len(record.Captured) > 0 {
 		r.forwarded = record.Captured[0]
 	}
-	if record.RequestID == "" {
+	if record.RequestID == "" && record.IsRequest() {
 		r.id = e.ids.next()
 	}
 	return r
@@ -94,11 +94,15 @@ func (e *encoder) encode(l *line, r request, collector bool) {
 	l.request = request{}
 }
 
-// appendObject appends the request as an object of JSON.
+// appendObject appends the request, connection or session as an object of JSON.
 func (e *encoder) appendObject(b []byte, l *line, start, end *stamp) []byte {
 	r := &l.request
 	b = append(b, `{"level":"info","msg":""`...)
-	b = e.appendFields(b, r, start)
+	if r.record.IsRequest() {
+		b = e.appendFields(b, r, start)
+	} else {
+		b = e.appendConnection(b, r, start)
+	}
 	if e.headers.any() {
 		b = e.headers.appendHeaders(b, "downstream_", r.record.ResponseHeader, &l.names)
 		b = e.headers.appendHeaders(b, "origin_", r.record.OriginHeader, &l.names)

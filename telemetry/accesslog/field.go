@@ -15,11 +15,16 @@ type fieldSet uint64
 
 // The fields, in the order of their names, which is that of fieldNames.
 const (
-	keepClientAddr fieldSet = 1 << iota
+	keepBytesReceived fieldSet = 1 << iota
+	keepBytesSent
+	keepClientAddr
 	keepClientHost
 	keepClientPort
 	keepClientUsername
 	keepConfigGeneration
+	keepConnectionEnd
+	keepDatagramsReceived
+	keepDatagramsSent
 	keepDownstreamContentSize
 	keepDownstreamStatus
 	keepDuration
@@ -36,6 +41,7 @@ const (
 	keepOriginDuration
 	keepOriginStatus
 	keepOverhead
+	keepProtocol
 	keepRequestAddr
 	keepRequestContentSize
 	keepRequestCount
@@ -56,6 +62,7 @@ const (
 	keepStartUTC
 	keepTLSCipher
 	keepTLSClientSubject
+	keepTLSServerName
 	keepTLSVersion
 	keepTraceID
 	keepEntryPointName
@@ -66,17 +73,15 @@ const (
 // fieldNames returns the names of all fields in their order. Those of Traefik have its names and forms.
 func fieldNames() []string {
 	return []string{
-		"ClientAddr", "ClientHost", "ClientPort", "ClientUsername",
-		"ConfigGeneration", "DownstreamContentSize", "DownstreamStatus", "Duration",
-		"Environment", "EnvironmentReason", "ErrorCode", "ErrorReason", "GzipRatio", "KubernetesIngressName",
-		"KubernetesIngressNamespace", "KubernetesServiceName", "KubernetesServicePort", "OriginContentSize",
-		"OriginDuration", "OriginStatus", "Overhead", "RequestAddr",
-		"RequestContentSize", "RequestCount", "RequestHost", "RequestId",
-		"RequestMethod", "RequestPath", "RequestPort", "RequestProtocol",
-		"RequestScheme", "RetryAttempts", "RouterName", "ServiceAddr",
-		"ServiceName", "ServiceURL", "SpanId", "StartLocal",
-		"StartUTC", "TLSCipher", "TLSClientSubject", "TLSVersion",
-		"TraceId", "entryPointName", "span_id", "trace_id",
+		"BytesReceived", "BytesSent", "ClientAddr", "ClientHost", "ClientPort", "ClientUsername", "ConfigGeneration",
+		"ConnectionEnd", "DatagramsReceived", "DatagramsSent", "DownstreamContentSize", "DownstreamStatus",
+		"Duration", "Environment", "EnvironmentReason", "ErrorCode", "ErrorReason", "GzipRatio",
+		"KubernetesIngressName", "KubernetesIngressNamespace", "KubernetesServiceName", "KubernetesServicePort",
+		"OriginContentSize", "OriginDuration", "OriginStatus", "Overhead", "Protocol", "RequestAddr",
+		"RequestContentSize", "RequestCount", "RequestHost", "RequestId", "RequestMethod", "RequestPath",
+		"RequestPort", "RequestProtocol", "RequestScheme", "RetryAttempts", "RouterName", "ServiceAddr",
+		"ServiceName", "ServiceURL", "SpanId", "StartLocal", "StartUTC", "TLSCipher", "TLSClientSubject",
+		"TLSServerName", "TLSVersion", "TraceId", "entryPointName", "span_id", "trace_id",
 	}
 }
 
@@ -267,6 +272,9 @@ func (e *encoder) appendIdentity(b []byte, r *request) []byte {
 		if text := subject(state); text != "" {
 			b = appendJSON(append(b, `,"TLSClientSubject":`...), text)
 		}
+	}
+	if kept&keepTLSServerName != 0 && record.ServerName != "" {
+		b = appendJSON(append(b, `,"TLSServerName":`...), record.ServerName)
 	}
 	if state := record.TLS; kept&keepTLSVersion != 0 && state != nil {
 		if text := metrics.TLSVersionName(state.Version); text != "" {

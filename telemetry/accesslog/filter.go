@@ -11,12 +11,13 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// statuses is a range of status codes, both ends included.
-type statuses struct{ from, to int }
+// statusRange is a range of status codes, both ends included.
+type statusRange struct{ from, to int }
 
-// filter selects the requests that are logged: those that match one of its conditions, and all when it has none.
+// filter selects what is logged: what matches one of its conditions, and all when it has none. Connections and
+// sessions have no status; a filter that has conditions of status alone selects all of them.
 type filter struct {
-	statuses    []statuses
+	statuses    []statusRange
 	retried     bool
 	minDuration time.Duration
 }
@@ -40,7 +41,7 @@ func parseFilter(config *static.AccessLogFilters) (filter, error) {
 }
 
 // parseStatuses reads a status code or a range such as 500-599.
-func parseStatuses(text string) (statuses, error) {
+func parseStatuses(text string) (statusRange, error) {
 	low, high, isRange := strings.Cut(text, "-")
 	if !isRange {
 		high = low
@@ -48,17 +49,21 @@ func parseStatuses(text string) (statuses, error) {
 	from, lowErr := strconv.Atoi(strings.TrimSpace(low))
 	to, highErr := strconv.Atoi(strings.TrimSpace(high))
 	if lowErr != nil || highErr != nil || from < 100 || to > 999 || from > to {
-		return statuses{}, fmt.Errorf("%q: neither a status code nor a range such as 500-599", text)
+		return statusRange{}, fmt.Errorf("%q: neither a status code nor a range such as 500-599", text)
 	}
-	return statuses{from, to}, nil
+	return statusRange{from, to}, nil
 }
 
-// keeps reports whether a request is logged.
+// keeps reports whether a record is logged.
 func (f *filter) keeps(record *telemetry.Record) bool {
-	if len(f.statuses) == 0 && !f.retried && f.minDuration == 0 {
+	statuses := f.statuses
+	if !record.IsRequest() {
+		statuses = nil
+	}
+	if len(statuses) == 0 && !f.retried && f.minDuration == 0 {
 		return true
 	}
 	return f.retried && record.Tries > 1 ||
 		f.minDuration > 0 && record.Duration >= f.minDuration ||
-		slices.ContainsFunc(f.statuses, func(s statuses) bool { return s.from <= record.Status && record.Status <= s.to })
+		slices.ContainsFunc(statuses, func(s statusRange) bool { return s.from <= record.Status && record.Status <= s.to })
 }

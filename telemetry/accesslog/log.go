@@ -135,10 +135,13 @@ func (l *Log) Began(record *telemetry.Record, r *http.Request) {
 	record.Captured = l.encoder.headers.capture(captured, r.Header)
 }
 
-// Finished leaves the request's line for Run to write. It never blocks. What Began noted is gone afterwards.
+// Finished leaves the line of a request, connection or session for Run to write. It never blocks. What Began noted is gone afterwards.
 func (l *Log) Finished(record *telemetry.Record) {
 	if record.Observe.Has(telemetry.ObserveAccess) && (l.internals || !strings.HasSuffix(record.Service, "@internal")) {
-		count := l.requests.Add(1)
+		count := uint64(0)
+		if record.IsRequest() {
+			count = l.requests.Add(1)
+		}
 		if l.filter.keeps(record) {
 			l.leave(l.encoder.about(record, count))
 		}

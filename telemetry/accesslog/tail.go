@@ -27,8 +27,8 @@ const (
 // ErrTooManyViewers is returned by Tail.Watch at the limit of eight viewers.
 var ErrTooManyViewers = errors.New("the limit of 8 viewers of requests is reached")
 
-// Tail shows finished requests to viewers as they happen (api.liveRequests), as lines of the access log in the format
-// json. Values of query parameters are redacted, and headers are left out. Without a viewer a request costs one atomic
+// Tail shows finished requests, connections and sessions to viewers as they happen (api.liveRequests), as lines of the
+// access log in the format json. Values of query parameters are redacted, and headers are left out. Without a viewer a request costs one atomic
 // load.
 type Tail struct {
 	encoder  *encoder
@@ -63,7 +63,11 @@ func (t *Tail) Finished(record *telemetry.Record) {
 		}
 		if text == nil {
 			made := line{}
-			made.request = t.encoder.about(record, t.requests.Add(1))
+			count := uint64(0)
+			if record.IsRequest() {
+				count = t.requests.Add(1)
+			}
+			made.request = t.encoder.about(record, count)
 			text = t.encoder.appendObject(nil, &made, t.encoder.stamps.of(record.Start),
 				t.encoder.stamps.of(record.Start.Add(record.Duration)))
 		}
@@ -157,22 +161,25 @@ func (v *Viewer) leave(text []byte) {
 	v.lost.Add(1)
 }
 
-// TailFilter selects requests. An empty field selects all, and a request must match every field.
+// TailFilter selects requests, connections and sessions. An empty field selects all, and each field must match. Those
+// of requests alone (method, path, status) match no connection.
 type TailFilter struct {
-	// Router and Service are qualified names, Host the host of the request without its port, Method its method.
-	Router, Service, Host, Method string
+	// Protocol is http, websocket, sse, tcp or udp. Router and Service are qualified names.
+	Protocol, Router, Service string
+	// Host is the host of the request without its port, or the server name of a connection; Method is the request's.
+	Host, Method string
 	// Path is a part of the path.
 	Path string
 	// From and To are the range of status codes, both ends included.
 	From, To int
 }
 
-// ParseTailFilter reads router, service, host, method, path and status of a query. A status is a code, a class like
+// ParseTailFilter reads protocol, router, service, host, method, path and status of a query. A status is a code, a class like
 // 4xx, or a range like 500-504.
 func ParseTailFilter(query url.Values) (TailFilter, error) {
 	filter := TailFilter{
-		Router: query.Get("router"), Service: query.Get("service"), Host: strings.ToLower(query.Get("host")),
-		Method: strings.ToUpper(query.Get("method")), Path: query.Get("path"),
+		Protocol: strings.ToLower(query.Get("protocol")), Router: query.Get("router"), Service: query.Get("service"),
+		Host: strings.ToLower(query.Get("host")), Method: strings.ToUpper(query.Get("method")), Path: query.Get("path"),
 	}
 	text := query.Get("status")
 	if text == "" {
@@ -199,7 +206,11 @@ func (f *TailFilter) selects(record *telemetry.Record) bool {
 		return false
 	}
 	host, _ := splitHost(record.Host)
-	return (f.Router == "" || f.Router == record.Router) && (f.Service == "" || f.Service == record.Service) &&
+	if !record.IsRequest() {
+		host = record.ServerName
+	}
+	return (f.Protocol == "" || f.Protocol == record.Protocol) &&
+		(f.Router == "" || f.Router == record.Router) && (f.Service == "" || f.Service == record.Service) &&
 		(f.Host == "" || strings.EqualFold(f.Host, host)) && (f.Method == "" || f.Method == record.Method) &&
 		strings.Contains(record.Path, f.Path) && (f.To == 0 || f.From <= record.Status && record.Status <= f.To)
 }

@@ -53,10 +53,10 @@ func (t *Tracer) Begin(record *telemetry.Record, r *http.Request) {
 }
 
 // Finished ends the span of a request with what is known of it by now. A sampled request that never came to
-// Begin, since no router answered it, gets its span here. The caller is the request's goroutine, after the
-// handler has returned.
+// Begin, since no router answered it, gets its span here. TCP connections and UDP sessions have no spans. The caller is
+// the request's goroutine, after the handler has returned.
 func (t *Tracer) Finished(record *telemetry.Record) {
-	if !record.Observe.Has(telemetry.ObserveTrace) {
+	if !record.Observe.Has(telemetry.ObserveTrace) || !record.IsRequest() {
 		return
 	}
 	if s, ok := record.Span.(*span); ok {

@@ -193,3 +193,15 @@ func BenchmarkBegin(b *testing.B) {
 		})
 	}
 }
+
+// TCP connections and UDP sessions have no spans, whatever their routers observe.
+func TestConnectionsAreNotTraced(t *testing.T) {
+	spans := traced(t, share(1), func(tracer *Tracer) {
+		for _, protocol := range []string{telemetry.ProtocolTCP, telemetry.ProtocolUDP} {
+			tracer.Finished(&telemetry.Record{Protocol: protocol, Observe: telemetry.ObserveTrace})
+		}
+	})
+	if len(spans) != 0 {
+		t.Errorf("%d spans", len(spans))
+	}
+}
