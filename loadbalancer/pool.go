@@ -70,7 +70,7 @@ func (p *Pool) is(spec *PoolSpec) bool {
 	return p.dialer == spec.Dialer && p.policies.Policies == spec.Policies && slices.Equal(p.declared, spec.Servers)
 }
 
-// Name returns the name of the service that the pool belongs to.
+// Name returns the name of the pool, of which [SplitPoolName] returns the service that it belongs to.
 func (p *Pool) Name() string { return p.name }
 
 // Instant converts a time to the form of Request.Now and Result.Now. It does not read the clock.

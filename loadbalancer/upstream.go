@@ -112,6 +112,9 @@ func (u *Upstream) Endpoint() *Endpoint { return u.endpoint }
 // Address returns the endpoint's address as text: host:port, IPv6 in brackets.
 func (u *Upstream) Address() string { return u.url[len(u.scheme)+len("://"):] }
 
+// InFlight returns how many requests, connections or sessions use the upstream now, those of all pools together.
+func (u *Upstream) InFlight() int64 { return u.inFlight.Load() }
+
 // Scheme returns that of its key.
 func (u *Upstream) Scheme() string { return u.scheme }
 

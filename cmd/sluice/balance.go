@@ -76,7 +76,11 @@ func (b *balancing) run(ctx context.Context) {
 
 // log logs that an endpoint was taken out or came back.
 func (b *balancing) log(event loadbalancer.Event) {
-	fields := []any{"service", event.Service, "endpoint", event.Endpoint}
+	protocol, service := loadbalancer.SplitPoolName(event.Service)
+	fields := []any{"service", service, "endpoint", event.Endpoint}
+	if protocol != loadbalancer.ProtocolHTTP {
+		fields = append(fields, "protocol", protocol)
+	}
 	switch event.State {
 	case loadbalancer.Serving, loadbalancer.Draining:
 		b.logger.Info("endpoint is back", fields...)

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/x509"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,8 +22,9 @@ func (s *system) countStatus() {
 	all.Register(metrics.Middlewares(mapped(s.compiler.Middlewares(), middlewareCounts)))
 	all.Register(metrics.Servers(func(yield func(metrics.ServerStatus) bool) {
 		for pool := range registry.Pools() {
+			_, service := loadbalancer.SplitPoolName(pool.Name())
 			for url, up := range serversUp(pool) {
-				if !yield(metrics.ServerStatus{Service: pool.Name(), URL: url, Up: up}) {
+				if !yield(metrics.ServerStatus{Service: service, URL: url, Up: up}) {
 					return
 				}
 			}
@@ -51,6 +53,27 @@ func (s *system) countStatus() {
 		}
 		return s.target.Table().Names(), services
 	})
+	all.ServeStreamsOnly(s.streamNames)
+}
+
+// streamNames returns the names of the TCP and UDP routers and services of the current configuration.
+func (s *system) streamNames() (tcp, udp metrics.StreamNames) {
+	names := func(of iter.Seq[string]) map[string]bool {
+		return maps.Collect(func(yield func(string, bool) bool) {
+			of(func(name string) bool { return yield(name, true) })
+		})
+	}
+	state := s.pipeline.State()
+	if state == nil || state.Configuration == nil {
+		return tcp, udp
+	}
+	if section := state.Configuration.TCP; section != nil {
+		tcp = metrics.StreamNames{Routers: names(section.Routers.Keys()), Services: names(section.Services.Keys())}
+	}
+	if section := state.Configuration.UDP; section != nil {
+		udp = metrics.StreamNames{Routers: names(section.Routers.Keys()), Services: names(section.Services.Keys())}
+	}
+	return tcp, udp
 }
 
 // mapped yields what to returns for each element.
@@ -67,7 +90,8 @@ func mapped[A, B any](from iter.Seq[A], to func(A) B) iter.Seq[B] {
 // balanceCounts reads the counters of a pool.
 func balanceCounts(pool *loadbalancer.Pool) metrics.BalanceCounts {
 	c := pool.Counters()
-	return metrics.BalanceCounts{Service: pool.Name(), Counts: map[string]uint64{
+	protocol, service := loadbalancer.SplitPoolName(pool.Name())
+	return metrics.BalanceCounts{Protocol: protocol, Service: service, Counts: map[string]uint64{
 		"retries": c.Retries.Load(), "retries_exhausted": c.Exhausted.Load(),
 		"ejections": c.Ejections.Load(), "returns": c.Returns.Load(), "ejections_spared": c.EjectionsOverflow.Load(),
 		"checks_failed": c.ChecksFailed.Load(), "checks_passed": c.ChecksPassed.Load(), "panics": c.Panics.Load(),
@@ -78,13 +102,22 @@ func balanceCounts(pool *loadbalancer.Pool) metrics.BalanceCounts {
 
 // poolStatus counts the endpoints of a pool by their state.
 func poolStatus(pool *loadbalancer.Pool) metrics.PoolStatus {
-	status := metrics.PoolStatus{Service: pool.Name(), Endpoints: map[string]int{}}
+	protocol, service := loadbalancer.SplitPoolName(pool.Name())
+	status := metrics.PoolStatus{Protocol: protocol, Service: service, Endpoints: map[string]int{}}
 	snapshot := pool.Snapshot()
 	for state := range snapshot.States() {
 		status.Endpoints[state.String()]++
 	}
+	counted := map[*loadbalancer.Upstream]bool{}
 	for member := range snapshot.Members() {
-		status.InFlight += int64(member.Endpoint().InFlight())
+		upstream := member.Upstream()
+		switch {
+		case protocol == loadbalancer.ProtocolHTTP:
+			status.InFlight += int64(member.Endpoint().InFlight())
+		case !counted[upstream]: // An endpoint may also be that of an HTTP service.
+			status.InFlight += upstream.InFlight()
+			counted[upstream] = true
+		}
 	}
 	return status
 }

@@ -66,39 +66,39 @@ func balanceMetrics() map[string]prometheus.CounterOpts {
 
 // BalanceCounts are the counts of one service by what is counted: retries, retries_exhausted, ejections and so on.
 type BalanceCounts struct {
-	Service string
-	Counts  map[string]uint64
+	// Protocol is http, tcp or udp, Service name@provider.
+	Protocol, Service string
+	Counts            map[string]uint64
 }
 
 // Balance reads the counts of all services at each scrape. Counts of 0 are left out, so that
 // thousands of services without trouble cost nothing. It is registered at most once, and services may be called from
 // any goroutine.
 func Balance(services iter.Seq[BalanceCounts]) prometheus.Collector {
-	collector := &balance{services: services, described: map[string][]*prometheus.Desc{}}
-	for what, metric := range balanceMetrics() {
-		collector.describe(what, metric.Name, metric.Help)
+	collector := &balance{
+		services: services, described: map[string]*prometheus.Desc{},
+		retries: prometheus.NewDesc("traefik_service_retries_total",
+			"Tries beyond the first of a request, under Traefik's name.", []string{"service"}, nil),
 	}
-	collector.describe("retries", "traefik_service_retries_total",
-		"Tries beyond the first of a request, under Traefik's name.")
+	for what, metric := range balanceMetrics() {
+		collector.described[what] = prometheus.NewDesc(metric.Name, metric.Help, []string{"protocol", "service"}, nil)
+	}
 	return collector
 }
 
 // balance is the counts of services as a collector.
 type balance struct {
 	services  iter.Seq[BalanceCounts]
-	described map[string][]*prometheus.Desc
-}
-
-func (b *balance) describe(what, name, help string) {
-	b.described[what] = append(b.described[what], prometheus.NewDesc(name, help, []string{"service"}, nil))
+	described map[string]*prometheus.Desc
+	// retries is Traefik's metric, which has HTTP services alone.
+	retries *prometheus.Desc
 }
 
 // Describe sends the descriptions.
 func (b *balance) Describe(to chan<- *prometheus.Desc) {
-	for _, all := range b.described {
-		for _, described := range all {
-			to <- described
-		}
+	to <- b.retries
+	for _, described := range b.described {
+		to <- described
 	}
 }
 
@@ -106,11 +106,15 @@ func (b *balance) Describe(to chan<- *prometheus.Desc) {
 func (b *balance) Collect(to chan<- prometheus.Metric) {
 	for service := range b.services {
 		for what, count := range service.Counts {
-			if count == 0 {
+			described := b.described[what]
+			if count == 0 || described == nil {
 				continue
 			}
-			for _, described := range b.described[what] {
-				to <- prometheus.MustNewConstMetric(described, prometheus.CounterValue, float64(count), text(service.Service))
+			value := float64(count)
+			to <- prometheus.MustNewConstMetric(described, prometheus.CounterValue, value, service.Protocol,
+				text(service.Service))
+			if what == "retries" && service.Protocol == "http" {
+				to <- prometheus.MustNewConstMetric(b.retries, prometheus.CounterValue, value, text(service.Service))
 			}
 		}
 	}

@@ -30,9 +30,10 @@ type Request struct {
 type Entrypoint struct {
 	series Series
 	// served is nil where nothing is pushed.
-	served *Series
-	open   atomic.Int64
-	labels *headerLabels
+	served  *Series
+	streams *Streams
+	open    atomic.Int64
+	labels  *headerLabels
 
 	handshakes handshakes
 }
@@ -78,6 +79,9 @@ func (e *Entrypoint) Count(r *Request) {
 	o.last(r.ServiceDuration)
 	r.Service.add(&o)
 }
+
+// CountStream counts a TCP connection or UDP session that has ended.
+func (e *Entrypoint) CountStream(stream *Stream) { e.streams.count(e.series.name, stream) }
 
 // last sets how long what is observed took.
 func (o *observation) last(duration time.Duration) {

@@ -17,6 +17,7 @@ import (
 // alerts keep working. What is counted for each request is in series of its own; everything else is in a registry.
 type Metrics struct {
 	*SeriesSet
+	*Streams
 	*Config
 	*Sampler
 
@@ -29,7 +30,10 @@ type Metrics struct {
 // New returns metrics with their own registry.
 func New(options Options) *Metrics {
 	set := newSeriesSet(options)
-	m := &Metrics{SeriesSet: set, Config: newConfig(), Sampler: newSampler(set), registry: prometheus.NewRegistry()}
+	m := &Metrics{
+		SeriesSet: set, Streams: set.streams, Config: newConfig(), Sampler: newSampler(set),
+		registry: prometheus.NewRegistry(),
+	}
 	m.page = newConsumer(m.registry, set, View{
 		orDefault(options.Buckets), options.EntryPoints, options.Routers, options.Services,
 	}, true)
@@ -43,7 +47,7 @@ func New(options Options) *Metrics {
 	}
 	m.Register(m.collectors()...)
 	m.Register(
-		m.openConnections(), newHandshakeCollector(set),
+		m.openConnections(), newHandshakeCollector(set), newStreamCollector(set.streams),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_log_failures_dropped_total",

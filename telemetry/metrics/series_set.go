@@ -28,6 +28,8 @@ type SeriesSet struct {
 	// served counts the requests of all entrypoints by the attributes of OpenTelemetry's conventions; nil where
 	// nothing is pushed.
 	served *Series
+	// streams counts the connections and sessions of all entrypoints.
+	streams *Streams
 
 	mu          sync.Mutex
 	entrypoints map[string]*Entrypoint
@@ -52,7 +54,7 @@ func newSeriesSet(options Options) *SeriesSet {
 	s := &SeriesSet{
 		labels: newHeaderLabels(options.HeaderLabels), bounds: options.bounds(),
 		entrypoints: map[string]*Entrypoint{}, listed: map[seriesKey]*Series{},
-		dropped: map[seriesKey]weak.Pointer[Series]{}, current: map[string]string{},
+		dropped: map[seriesKey]weak.Pointer[Series]{}, current: map[string]string{}, streams: &Streams{},
 	}
 	if options.Pushed != nil {
 		s.served = &Series{set: s}
@@ -68,7 +70,7 @@ func (set *SeriesSet) Entrypoint(name string) *Entrypoint {
 	if entrypoint == nil {
 		entrypoint = &Entrypoint{
 			series: Series{seriesKey: seriesKey{kind: TrafficEntrypoints, name: name}, set: set},
-			labels: set.labels, served: set.served,
+			labels: set.labels, served: set.served, streams: set.streams,
 		}
 		set.entrypoints[name] = entrypoint
 	}

@@ -44,11 +44,11 @@ func Servers(servers iter.Seq[ServerStatus]) prometheus.Collector {
 
 // PoolStatus is the state of the endpoints of a service.
 type PoolStatus struct {
-	// Service is name@provider.
-	Service string
+	// Protocol is http, tcp or udp, Service name@provider.
+	Protocol, Service string
 	// Endpoints counts its endpoints by state: ready, ejected and so on.
 	Endpoints map[string]int
-	// InFlight counts the requests that they are answering.
+	// InFlight counts the requests that they are answering, or the connections or sessions that are open.
 	InFlight int64
 }
 
@@ -58,12 +58,12 @@ func Pools(pools iter.Seq[PoolStatus]) []prometheus.Collector {
 	return []prometheus.Collector{
 		gauges{
 			desc: prometheus.NewDesc("sluice_service_endpoints", "Endpoints of a service, by state.",
-				[]string{"service", "state"}, nil),
+				[]string{"protocol", "service", "state"}, nil),
 			read: func(set func(value float64, labels ...string)) {
-				counts := map[[2]string]int{}
+				counts := map[[3]string]int{}
 				for pool := range pools {
 					for state, count := range pool.Endpoints {
-						counts[[2]string{text(pool.Service), text(state)}] += count
+						counts[[3]string{pool.Protocol, text(pool.Service), text(state)}] += count
 					}
 				}
 				for key, count := range counts {
@@ -71,18 +71,25 @@ func Pools(pools iter.Seq[PoolStatus]) []prometheus.Collector {
 				}
 			},
 		},
-		gauges{
-			desc: prometheus.NewDesc("sluice_service_in_flight", "Requests that the endpoints of a service are answering.",
-				[]string{"service"}, nil),
-			read: func(set func(value float64, labels ...string)) {
-				counts := map[string]int64{}
-				for pool := range pools {
+		inFlight(pools, "http", "sluice_service_in_flight", "Requests that the endpoints of a service are answering."),
+		inFlight(pools, "tcp", "sluice_tcp_connections_open", "Connections that are open to the endpoints of a TCP service."),
+	}
+}
+
+// inFlight is a gauge of what is in flight in the pools of a protocol.
+func inFlight(pools iter.Seq[PoolStatus], protocol, name, help string) gauges {
+	return gauges{
+		desc: prometheus.NewDesc(name, help, []string{"service"}, nil),
+		read: func(set func(value float64, labels ...string)) {
+			counts := map[string]int64{}
+			for pool := range pools {
+				if pool.Protocol == protocol {
 					counts[text(pool.Service)] += pool.InFlight
 				}
-				for service, count := range counts {
-					set(float64(count), service)
-				}
-			},
+			}
+			for service, count := range counts {
+				set(float64(count), service)
+			}
 		},
 	}
 }
