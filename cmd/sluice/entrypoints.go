@@ -14,7 +14,6 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
-	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/router"
@@ -56,6 +55,17 @@ func routerEntryPoints(config *static.Configuration) ([]router.EntryPoint, error
 		})
 	}
 	return found, nil
+}
+
+// packetEntryPoints returns the names of the UDP entrypoints, in order.
+func packetEntryPoints(config *static.Configuration) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(config.EntryPoints)) {
+		if address, err := config.EntryPoints[name].ListenAddress(); err == nil && address.Network == "udp" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // discovering returns the entrypoints to which routers of discovered hosts are attached.
@@ -128,18 +138,6 @@ func (s *system) listen(ctx context.Context) ([]listener, error) {
 		bound = append(bound, opened)
 	}
 	return bound, nil
-}
-
-// datagrams returns the server of a UDP entrypoint.
-func (s *system) datagrams(name string, config *static.EntryPoint) *datagram.Server {
-	router := &datagram.Router{}
-	s.routes[name] = router
-	return datagram.NewServer(router, datagram.Options{
-		EntryPoint:           name,
-		Timeout:              time.Duration(config.UDP.Timeout),
-		MaxSessions:          config.UDP.MaxSessions,
-		MaxSessionsPerClient: config.UDP.MaxSessionsPerClient,
-	})
 }
 
 // streams returns a TCP entrypoint.

@@ -25,8 +25,8 @@ const firstIdentity = 3 * time.Second
 type identity struct {
 	spiffe *spiffe.Source
 	state  func() *pipeline.State
-	// byDefault says that the static serversTransport has the option.
-	byDefault bool
+	// byDefault are the default transports that have the option, with their origins.
+	byDefault map[dynamic.Ref]dynamic.Origin
 	// judging is true once a missing identity is worth a verdict.
 	judging atomic.Bool
 	changed chan struct{}
@@ -46,7 +46,16 @@ func (s *system) newIdentity() error {
 	s.observability.metrics.SPIFFE(source.SVID)
 	s.identity = &identity{
 		spiffe: source, changed: make(chan struct{}, 1), state: func() *pipeline.State { return s.pipeline.State() },
-		byDefault: s.config.ServersTransport.Spiffe != nil,
+		byDefault: map[dynamic.Ref]dynamic.Origin{},
+	}
+	note := func(kind dynamic.Kind, option string) {
+		s.identity.byDefault[dynamic.Ref{Kind: kind, Name: router.DefaultTransport}] = dynamic.Origin{Object: option}
+	}
+	if s.config.ServersTransport.Spiffe != nil {
+		note(dynamic.KindServersTransport, "serversTransport")
+	}
+	if tcp := s.config.TCPServersTransport; tcp != nil && tcp.TLS != nil && tcp.TLS.Spiffe != nil {
+		note(dynamic.KindTCPServersTransport, "tcpServersTransport")
 	}
 	return nil
 }
@@ -89,7 +98,7 @@ func (i *identity) run(ctx context.Context) {
 // follow has the verdicts renewed whenever there is an identity or none again, and other transports need one.
 func (i *identity) follow(ctx context.Context) {
 	var known []dynamic.Ref
-	if i.byDefault && i.spiffe.Ready() != nil {
+	if len(i.byDefault) > 0 && i.spiffe.Ready() != nil {
 		i.notify()
 	}
 	for {
@@ -134,9 +143,8 @@ func (i *identity) Verdicts() []dynamic.Verdict {
 			Code: dynamic.CodeCertificatePending, Reason: "no connection can be made: " + err.Error(),
 		})
 	}
-	if i.byDefault {
-		note(dynamic.Ref{Kind: dynamic.KindServersTransport, Name: router.DefaultTransport},
-			dynamic.Origin{Object: "serversTransport"})
+	for ref, origin := range i.byDefault {
+		note(ref, origin)
 	}
 	for _, ref := range transportsWithSpiffe(i.state().Configuration) {
 		note(ref, dynamic.Origin{})

@@ -86,7 +86,7 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 		ExplainConnection: func(question router.ConnectionQuestion) (any, error) {
 			return s.target.Table().ExplainConnection(question)
 		},
-		Routes:  func() any { return s.target.Table().Routes() },
+		Routes: func() any { return s.target.Table().Routes() },
 		Middlewares: func() any {
 			return slices.AppendSeq([]router.MiddlewareStatus{}, s.compiler.Middlewares()) // [], and not null.
 		},

@@ -19,6 +19,7 @@ func (s *system) countStatus() {
 	all, registry, mirrors := s.observability.metrics, s.balancing.registry, s.balancing.mirrors
 	all.Register(metrics.Balance(mapped(registry.Pools(), balanceCounts)))
 	all.Register(metrics.Pools(mapped(registry.Pools(), poolStatus))...)
+	all.Register(metrics.DatagramServers(s.datagramServers)...)
 	all.Register(metrics.Middlewares(mapped(s.compiler.Middlewares(), middlewareCounts)))
 	all.Register(metrics.Servers(func(yield func(metrics.ServerStatus) bool) {
 		for pool := range registry.Pools() {

@@ -20,6 +20,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/forward/datagram"
+	"github.com/sluiceproxy/sluice/forward/stream"
 	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/middleware"
@@ -48,7 +49,7 @@ type system struct {
 	management    *management
 	publication   *publication // nil without the option xds
 	proxies       []*forwardproxy.Proxy
-	routes        map[string]*datagram.Router // of the UDP entrypoints, by name
+	packets       map[string]*datagram.Server // of the UDP entrypoints, by name
 	injection     *injector.Injector          // nil without the option injector
 	certificates  *acme.Resolvers             // nil without the option certificatesResolvers
 	storages      *open.Stores
@@ -73,7 +74,7 @@ func (silent) For(string) telemetry.Logger { return telemetry.Discard{} }
 func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (*system, error) {
 	config := loaded.Configuration
 	s := &system{
-		config: config, logs: logs, logger: logs.For(log.SubsystemMain), routes: map[string]*datagram.Router{},
+		config: config, logs: logs, logger: logs.For(log.SubsystemMain), packets: map[string]*datagram.Server{},
 	}
 	var err error
 	if s.observability, err = newObservability(config, logs); err != nil {
@@ -87,13 +88,16 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	if s.sources, err = newSources(loaded, given, s.clusterState, metrics, logs); err != nil {
 		return nil, err
 	}
-	transport, err := s.newTransport()
+	transport, tcpTransport, err := s.newTransports()
 	if err != nil {
 		return nil, err
 	}
 	s.balancing = newBalancing(metrics, logs.For(log.SubsystemLoadBalancer), serves)
 	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logs.For(log.SubsystemMiddleware)})
 	s.target = router.NewActiveTable(entrypoints)
+	for _, name := range packetEntryPoints(config) {
+		s.target.Packets(name)
+	}
 	if s.sources.xds != nil {
 		s.target.Discover(s.sources.xds, discovering(config, entrypoints))
 	}
@@ -110,6 +114,9 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Internal:    internal,
 		Transport:   transport,
 		Identity:    s.identity.source(),
+
+		TCPTransport: tcpTransport, PacketEntryPoints: packetEntryPoints(config),
+
 		Tickets:     keys,
 		Middlewares: s.middlewares,
 		Meter:       metrics,
@@ -153,16 +160,21 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	return s, nil
 }
 
-// newTransport makes Sluice's identity, and checks and returns the transport that serversTransport describes.
-func (s *system) newTransport() (*dynamic.ServersTransport, error) {
+// newTransports makes Sluice's identity, and checks and returns the transports that serversTransport and
+// tcpServersTransport describe.
+func (s *system) newTransports() (*dynamic.ServersTransport, *dynamic.TCPServersTransport, error) {
 	if err := s.newIdentity(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	transport := forward.DefaultTransport(&s.config.ServersTransport)
+	transport, tcp := forward.DefaultTransport(&s.config.ServersTransport), stream.DefaultTransport(s.config.TCPServersTransport)
+	// The names of the options say more than those of the transports.
 	if _, err := forward.NewTransport(router.DefaultTransport, transport, s.identity.source()); err != nil {
-		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
+		return nil, nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err))
 	}
-	return transport, nil
+	if _, err := stream.NewTransport(router.DefaultTransport, tcp, s.identity.source()); err != nil {
+		return nil, nil, fmt.Errorf("tcpServersTransport: %w", cmp.Or(errors.Unwrap(err), err))
+	}
+	return transport, tcp, nil
 }
 
 // serveCertificates adds what obtains certificates and staples OCSP responses to the options of the compiler.

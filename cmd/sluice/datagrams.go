@@ -1,0 +1,66 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/forward/datagram"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
+)
+
+// datagrams returns the server of a UDP entrypoint.
+func (s *system) datagrams(name string, config *static.EntryPoint) *datagram.Server {
+	deps := s.observability.dependencies(name, config)
+	server := datagram.NewServer(s.target.Packets(name), datagram.Options{
+		EntryPoint:           name,
+		Timeout:              time.Duration(config.UDP.Timeout),
+		MaxSessions:          config.UDP.MaxSessions,
+		MaxSessionsPerClient: config.UDP.MaxSessionsPerClient,
+		Observer:             sessions{sinks: deps.Sinks, observe: deps.Observe},
+	})
+	s.packets[name] = server
+	return server
+}
+
+// datagramServers returns the state of the servers of the UDP entrypoints, by name.
+func (s *system) datagramServers() []metrics.DatagramServer {
+	var states []metrics.DatagramServer
+	for _, name := range slices.Sorted(maps.Keys(s.packets)) {
+		server := s.packets[name]
+		state := metrics.DatagramServer{EntryPoint: name, Sessions: server.Sessions(), Dropped: map[string]uint64{}}
+		for _, cause := range datagram.Causes() {
+			state.Dropped[cause.String()] = server.Dropped(cause)
+		}
+		states = append(states, state)
+	}
+	return states
+}
+
+// sessions passes on the records of sessions that are over.
+type sessions struct {
+	sinks   []entrypoint.Sink
+	observe telemetry.Observe
+}
+
+// SessionEnded makes a record of a session and passes it on.
+func (s sessions) SessionEnded(ended *datagram.Record) {
+	record := &telemetry.Record{
+		Start: ended.Began, Duration: ended.Duration, Protocol: telemetry.ProtocolUDP, Entrypoint: ended.EntryPoint,
+		Router: ended.Router, Service: strings.TrimPrefix(ended.Service, "udp:"), Endpoint: ended.Endpoint.String(),
+		Client: ended.Client.Addr().Unmap().String(), ClientPort: strconv.Itoa(int(ended.Client.Port())),
+		DatagramsReceived: int64(ended.FromClient.Datagrams),   //nolint:gosec // A count.
+		DatagramsSent:     int64(ended.FromEndpoint.Datagrams), //nolint:gosec // A count.
+		BytesReceived:     int64(ended.FromClient.Bytes),       //nolint:gosec // A count.
+		BytesSent:         int64(ended.FromEndpoint.Bytes),     //nolint:gosec // A count.
+		End:               ended.Reason.String(), Tries: 1, Observe: s.observe,
+	}
+	for _, sink := range s.sinks {
+		sink.Finished(record)
+	}
+}
