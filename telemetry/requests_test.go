@@ -1,6 +1,9 @@
 package telemetry_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +53,44 @@ func TestRecordsAreCounted(t *testing.T) {
 		if allocations := testing.AllocsPerRun(100, func() { sink.Finished(record) }); allocations != 0 {
 			t.Errorf("%v allocations, want 0", allocations)
 		}
+	}
+}
+
+// TestConnectionsAreNoRequests counts a connection whose second endpoint took it, and a refused session.
+func TestConnectionsAreNoRequests(t *testing.T) {
+	m := metrics.New(metrics.Options{})
+	sink := telemetry.Requests{Entrypoint: m.Entrypoint("web")}
+	sink.Finished(&telemetry.Record{
+		Protocol: telemetry.ProtocolTCP, Router: "db@file", Service: "s@file", Tries: 2, End: "client_eof",
+		Observe: telemetry.ObserveMetrics,
+	})
+	sink.Finished(&telemetry.Record{
+		Protocol: telemetry.ProtocolTCP, Router: "db@file", Service: "s@file", Tries: 3, Code: telemetry.CodeUnreachable,
+		Observe: telemetry.ObserveMetrics,
+	})
+	sink.Finished(&telemetry.Record{
+		Protocol: telemetry.ProtocolUDP, Router: "dns@file", Service: "s@file", DatagramsSent: 7, End: "idle",
+		Observe: telemetry.ObserveMetrics,
+	})
+	sink.Finished(&telemetry.Record{Protocol: telemetry.ProtocolTCP, Router: "unobserved@file", End: "client_eof"})
+	recorder := httptest.NewRecorder()
+	m.Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	page := recorder.Body.String()
+	for _, line := range []string{
+		`sluice_tcp_connections_total{end="client_eof",entrypoint="web",router="db@file",service="s@file"} 1`,
+		`sluice_tcp_connections_total{end="endpoint_unreachable",entrypoint="web",router="db@file",service="s@file"} 1`,
+		`sluice_tcp_dial_errors_total{entrypoint="web",router="db@file",service="s@file"} 4`,
+		`sluice_udp_datagrams_total{direction="sent",entrypoint="web",router="dns@file",service="s@file"} 7`,
+	} {
+		if !strings.Contains(page, line+"\n") {
+			t.Errorf("the page lacks %s", line)
+		}
+	}
+	if strings.Contains(page, "unobserved@file") {
+		t.Error("a connection is counted whose router does not observe it")
+	}
+	if counted := traffic(m)["entrypoint"]; counted.Requests != 0 {
+		t.Errorf("%d requests are counted of connections", counted.Requests)
 	}
 }
 

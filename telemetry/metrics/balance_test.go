@@ -13,7 +13,7 @@ import (
 func TestBalanceIsCountedByService(t *testing.T) {
 	metrics := New(Options{EntryPoints: true})
 	counts := map[string]uint64{"retries": 0, "unheard_of": 7}
-	metrics.Register(Balance(slices.Values([]BalanceCounts{{Service: "shop@file", Counts: counts}})))
+	metrics.Register(Balance(slices.Values([]BalanceCounts{{Protocol: "http", Service: "shop@file", Counts: counts}})))
 	if page := scrape(t, metrics); strings.Contains(page, "sluice_service_") {
 		t.Errorf("counts of 0, or of nothing that is known, are shown:\n%s", page)
 	}
@@ -22,7 +22,7 @@ func TestBalanceIsCountedByService(t *testing.T) {
 	}
 	page := scrape(t, metrics)
 	for what := range balanceMetrics() {
-		if line := "sluice_service_" + what + `_total{service="shop@file"} 3` + "\n"; !strings.Contains(page, line) {
+		if line := "sluice_service_" + what + `_total{protocol="http",service="shop@file"} 3` + "\n"; !strings.Contains(page, line) {
 			t.Errorf("the page lacks %s", line)
 		}
 	}

@@ -85,9 +85,14 @@ func busy(t *testing.T, options Options) *Metrics {
 		metrics.Entrypoint("web").Count(request)
 	}
 	metrics.Entrypoint("web").Opened()
+	metrics.Entrypoint("web").CountStream(stream())
+	metrics.Entrypoint("dns").CountStream(&Stream{Datagrams: true, Router: "dns@file", Service: "dns@file", End: "idle"})
+	metrics.Register(DatagramServers(func() []DatagramServer {
+		return []DatagramServer{{EntryPoint: "dns", Sessions: 1, Dropped: map[string]uint64{"no_route": 1}}}
+	})...)
 	metrics.Register(Balance(slices.Values([]BalanceCounts{{
-		Service: "goods@file",
-		Counts:  map[string]uint64{"retries": 2},
+		Protocol: "http", Service: "goods@file",
+		Counts: map[string]uint64{"retries": 2},
 	}})))
 	metrics.Register(Servers(slices.Values([]ServerStatus{{Service: "goods@file", URL: "http://127.0.0.1:80", Up: true}})))
 	metrics.Register(Certificates(slices.Values(certificates())))

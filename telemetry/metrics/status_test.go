@@ -70,9 +70,14 @@ func TestWhatIsDroppedIsCountedBySignal(t *testing.T) {
 
 func TestRetriesHaveTraefiksNameToo(t *testing.T) {
 	metrics := New(Options{})
-	metrics.Register(Balance(slices.Values([]BalanceCounts{{Service: "a@file", Counts: map[string]uint64{"retries": 2}}})))
+	metrics.Register(Balance(slices.Values([]BalanceCounts{
+		{Protocol: "http", Service: "a@file", Counts: map[string]uint64{"retries": 2}},
+		{Protocol: "tcp", Service: "a@file", Counts: map[string]uint64{"retries": 5, "ejections": 1}},
+	})))
 	demand(t, scrape(t, metrics), `traefik_service_retries_total{service="a@file"} 2`,
-		`sluice_service_retries_total{service="a@file"} 2`)
+		`sluice_service_retries_total{protocol="http",service="a@file"} 2`,
+		`sluice_service_retries_total{protocol="tcp",service="a@file"} 5`,
+		`sluice_service_ejections_total{protocol="tcp",service="a@file"} 1`)
 }
 
 func TestProvidersHaveTheirLag(t *testing.T) {
@@ -91,13 +96,13 @@ func TestProvidersHaveTheirLag(t *testing.T) {
 func TestPoolsAreCountedByState(t *testing.T) {
 	metrics := New(Options{})
 	metrics.Register(Pools(slices.Values([]PoolStatus{
-		{Service: "a@file", Endpoints: map[string]int{"ready": 3, "ejected": 1}, InFlight: 7},
-		{Service: "b@file", Endpoints: map[string]int{"ready": 0}},
+		{Protocol: "http", Service: "a@file", Endpoints: map[string]int{"ready": 3, "ejected": 1}, InFlight: 7},
+		{Protocol: "http", Service: "b@file", Endpoints: map[string]int{"ready": 0}},
 	}))...)
 	demand(t, scrape(t, metrics),
-		`sluice_service_endpoints{service="a@file",state="ready"} 3`,
-		`sluice_service_endpoints{service="a@file",state="ejected"} 1`,
-		`sluice_service_endpoints{service="b@file",state="ready"} 0`, `sluice_service_in_flight{service="a@file"} 7`,
+		`sluice_service_endpoints{protocol="http",service="a@file",state="ready"} 3`,
+		`sluice_service_endpoints{protocol="http",service="a@file",state="ejected"} 1`,
+		`sluice_service_endpoints{protocol="http",service="b@file",state="ready"} 0`, `sluice_service_in_flight{service="a@file"} 7`,
 		`sluice_service_in_flight{service="b@file"} 0`)
 }
 
