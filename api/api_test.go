@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,7 +26,18 @@ type fixed struct{ state *pipeline.State }
 func (f fixed) State() *pipeline.State { return f.state }
 
 // served answers like a router's table.
-type served struct{ questions []router.Question }
+type served struct {
+	questions   []router.Question
+	connections []router.ConnectionQuestion
+}
+
+func (t *served) ExplainConnection(question router.ConnectionQuestion) (any, error) {
+	t.connections = append(t.connections, question)
+	if question.Address == "bad" {
+		return nil, errors.New("bad has no port")
+	}
+	return router.ConnectionExplanation{EntryPoint: "web", Answer: "tcp", Steps: []string{"a step"}}, nil
+}
 
 func (t *served) Explain(request router.Question) (any, error) {
 	t.questions = append(t.questions, request)
@@ -157,6 +169,23 @@ func TestExplainQuestion(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, all.questions); diff != "" {
 		t.Errorf("questions (-want +got):\n%s", diff)
+	}
+}
+
+func TestExplainConnection(t *testing.T) {
+	all := &served{}
+	handler := New(Options{State: fixed{}, ExplainConnection: all.ExplainConnection, Logger: telemetry.Discard{}})
+	const full = "?address=:5432&sni=db.test&alpn=a&alpn=b&client=192.0.2.1&entrypoint=db&tls=true&starttls=false"
+	for query, status := range map[string]int{full: 200, "?address=bad": 400, "?tls=perhaps": 400, "?%zz": 400} {
+		if answer := ask(t, handler, http.MethodGet, "/api/explain/tcp"+query); answer.Code != status {
+			t.Errorf("%s: got %d %s", query, answer.Code, answer.Body)
+		}
+	}
+	want := router.ConnectionQuestion{
+		Address: ":5432", ServerName: "db.test", Protocols: []string{"a", "b"}, Client: "192.0.2.1", EntryPoint: "db", TLS: true,
+	}
+	if !slices.ContainsFunc(all.connections, func(got router.ConnectionQuestion) bool { return cmp.Equal(want, got) }) {
+		t.Errorf("questions %+v, want %+v", all.connections, want)
 	}
 }
 

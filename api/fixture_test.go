@@ -145,7 +145,7 @@ func sampleOptions() Options {
 	all := &served{}
 	return Options{
 		State: fixed{sampleState()}, Static: sampleStatic(), Logger: telemetry.Discard{},
-		Explain: all.Explain, Routes: all.Routes, Middlewares: all.Middlewares,
+		Explain: all.Explain, ExplainConnection: all.ExplainConnection, Routes: all.Routes, Middlewares: all.Middlewares,
 		Servers: pools{
 			"shop@file":   {"http://192.0.2.1:80": "UP", "http://192.0.2.2:80": "DOWN"},
 			"blog@docker": {"http://192.0.2.8:80": "UP", "http://192.0.2.9:80": "UP", "http://192.0.2.7:80": "UP"},

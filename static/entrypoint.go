@@ -25,7 +25,7 @@ type EntryPoint struct {
 	ForwardProxy     *ForwardProxy       `json:"forwardProxy" description:"Be an explicit forward proxy: requests to hosts that no router has go to the host that they name. The address must be a loopback address."`
 	HTTP2            HTTP2               `json:"http2" description:"Options of HTTP/2 on this entrypoint."`
 	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the same port." support:"warn" why:"clients are served with HTTP/1.1 and HTTP/2"`
-	TCP              TCP                 `json:"tcp" description:"Options of TCP routers on this entrypoint."`
+	TCP              *TCP                `json:"tcp" description:"Options of TCP routers on this entrypoint."`
 	UDP              UDP                 `json:"udp" description:"Options of a UDP entrypoint."`
 	Observability    EntryPointTelemetry `json:"observability" description:"What routers of this entrypoint record by default."`
 }

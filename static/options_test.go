@@ -150,6 +150,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"entryPoints.<name>.forwardedHeaders.forwarded",
 		"entryPoints.<name>.http.allowParameterSegments",
 		"entryPoints.<name>.http.maxHeaderCount",
+		"entryPoints.<name>.tcp.preferHTTP",
 		"entryPoints.<name>.transport.limits.maxConnections",
 		"entryPoints.<name>.transport.limits.maxConnectionsPerClient",
 		"entryPoints.<name>.udp.maxSessions",

@@ -48,7 +48,7 @@ func routerEntryPoints(config *static.Configuration) ([]router.EntryPoint, error
 			TLS:         routerTLS(declared.HTTP.TLS),
 			Observe:     observed(&declared.Observability),
 			Loopback:    static.Loopback(address.Host),
-			PreferHTTP:  declared.TCP.PreferHTTP,
+			PreferHTTP:  declared.TCP != nil && declared.TCP.PreferHTTP,
 
 			AnyForwarded: declared.ForwardedHeaders.Insecure || trustsMost(declared.ForwardedHeaders.TrustedIPs),
 			AnyPeer:      proxy != nil && (proxy.Insecure || trustsMost(proxy.TrustedIPs)),

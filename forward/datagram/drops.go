@@ -15,7 +15,7 @@ const (
 	ClientLimit
 	// Draining says that the entrypoint takes no new sessions because it stops.
 	Draining
-	// Resources says that the system has no socket or no local port for another session.
+	// Resources says that the system has no socket or no local port for one more session.
 	Resources
 	// Unsent says that the system refused to send the datagram, because it is too long or its queue is full.
 	Unsent
