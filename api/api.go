@@ -59,9 +59,10 @@ type Options struct {
 
 	Routes      func() any
 	Middlewares func() any
-	// Servers returns UP or DOWN for each server of a service, by its URL, and nil for a service without servers of its
-	// own. It may be nil; services then have no serverStatus.
-	Servers func(service string) map[string]string
+	// Servers returns UP or DOWN for each server of a service of a protocol (http, tcp, udp), by its URL, or its address
+	// for TCP and UDP, and nil for a service without servers of its own. It may be nil; services then have no
+	// serverStatus.
+	Servers func(protocol, service string) map[string]string
 	// Rates returns the current traffic of routers or services by name; it may be nil. The keys requests and errors of
 	// sortBy then sort by name.
 	Rates func(kind metrics.TrafficKind) map[string]metrics.TrafficRate

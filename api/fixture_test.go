@@ -16,6 +16,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/immutable"
+	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/static"
@@ -25,10 +26,12 @@ import (
 // secret stands in every object of the sample that may have one.
 const secret = "s3cr3tOfTheOperator"
 
-// pools has the states of servers.
+// pools has the states of servers, by the names of pools.
 type pools map[string]map[string]string
 
-func (p pools) Servers(service string) map[string]string { return p[service] }
+func (p pools) Servers(protocol, service string) map[string]string {
+	return p[loadbalancer.PoolName(protocol, service)]
+}
 
 func pointer[T any](value T) *T { return &value }
 
@@ -111,6 +114,54 @@ func sampleHTTP() *dynamic.HTTPConfiguration {
 	}
 }
 
+// sampleTCP has an object of each sort, of which a service has the name of an HTTP service.
+func sampleTCP() *dynamic.TCPConfiguration {
+	return &dynamic.TCPConfiguration{
+		Routers: immutable.Of(map[string]*dynamic.TCPRouter{
+			"db@file": {Rule: "HostSNI(`db.test`)", Service: "nowhere", TLS: &dynamic.TCPRouterTLS{}},
+			"pass@file": {
+				Rule: "HostSNI(`a.test`)", Service: "live@docker", EntryPoints: []string{"websecure"},
+				Middlewares: []string{"office", "old"}, TLS: &dynamic.TCPRouterTLS{Passthrough: true}, Priority: 7,
+			},
+			"all@docker": {Rule: "HostSNI(`*`)", Service: "shop@file", EntryPoints: []string{"web", "missing"}},
+		}),
+		Services: immutable.Of(map[string]*dynamic.TCPService{
+			"shop@file": {LoadBalancer: &dynamic.TCPServersLoadBalancer{
+				Strategy: "wrr", Servers: []dynamic.TCPServer{{Address: "192.0.2.3:5432", TLS: true}},
+				ServersTransport: "mtls",
+			}},
+			"live@docker": {LoadBalancer: &dynamic.TCPServersLoadBalancer{EndpointSet: "docker/live:5432"}},
+			"split@file": {Weighted: &dynamic.TCPWeightedRoundRobin{Services: []dynamic.WeightedService{{
+				Name: "shop", Weight: pointer(3),
+			}}}},
+		}),
+		Middlewares: immutable.Of(map[string]*dynamic.TCPMiddleware{
+			"office@file": {IPAllowList: &dynamic.TCPIPAllowList{SourceRange: []string{"192.0.2.0/24"}}},
+			"old@file":    {IPWhiteList: &dynamic.TCPIPAllowList{SourceRange: []string{"192.0.2.0/24"}}},
+			"few@file":    {InFlightConn: &dynamic.TCPInFlightConn{Amount: 3}},
+		}),
+		ServersTransports: immutable.Of(map[string]*dynamic.TCPServersTransport{
+			"mtls@file": {TLS: &dynamic.TCPClientTLS{Certificates: []dynamic.Certificate{{KeyFile: secret}}}},
+		}),
+	}
+}
+
+// sampleUDP has an object of each sort.
+func sampleUDP() *dynamic.UDPConfiguration {
+	return &dynamic.UDPConfiguration{
+		Routers: immutable.Of(map[string]*dynamic.UDPRouter{
+			"dns@file":  {Service: "dns"},
+			"gone@file": {Service: "split", EntryPoints: []string{"web"}},
+		}),
+		Services: immutable.Of(map[string]*dynamic.UDPService{
+			"dns@file": {LoadBalancer: &dynamic.UDPServersLoadBalancer{EndpointSet: "file/dns:53", Responses: 1}},
+			"split@file": {Weighted: &dynamic.UDPWeightedRoundRobin{Services: []dynamic.WeightedService{{
+				Name: "dns", Weight: pointer(1),
+			}}}},
+		}),
+	}
+}
+
 // sampleState is a state in which some objects are not well.
 func sampleState() *pipeline.State {
 	codes := map[dynamic.Kind]dynamic.Code{
@@ -127,15 +178,17 @@ func sampleState() *pipeline.State {
 		Ready:      true,
 		Configuration: &dynamic.Configuration{
 			HTTP: sampleHTTP(),
-			TCP:  &dynamic.TCPConfiguration{Routers: immutable.Of(map[string]*dynamic.TCPRouter{"db@file": {}})},
-			UDP:  &dynamic.UDPConfiguration{},
+			TCP:  sampleTCP(),
+			UDP:  sampleUDP(),
 		},
 		State: provider.State{Verdicts: []dynamic.Verdict{
 			verdict(dynamic.KindMiddleware, "demo@file", dynamic.Quarantined, "plugins are not supported yet"),
 			verdict(dynamic.KindRouter, "blog@docker", dynamic.Degraded, `entrypoint "missing" does not exist`),
 			verdict(dynamic.KindRouter, "missing@docker", dynamic.Quarantined, `service "nowhere@docker" does not exist`),
 			verdict(dynamic.KindRouter, "missing@docker", dynamic.Degraded, "has an option without effect"),
-			verdict(dynamic.KindTCPRouter, "db@file", dynamic.Quarantined, "is not supported yet"),
+			verdict(dynamic.KindTCPRouter, "db@file", dynamic.Quarantined, `service "nowhere@file" does not exist`),
+			verdict(dynamic.KindTCPMiddleware, "old@file", dynamic.Degraded, "ipWhiteList is deprecated"),
+			verdict(dynamic.KindUDPRouter, "dns@file", dynamic.Degraded, "has an option without effect"),
 		}},
 	}
 }
@@ -147,8 +200,11 @@ func sampleOptions() Options {
 		State: fixed{sampleState()}, Static: sampleStatic(), Logger: telemetry.Discard{},
 		Explain: all.Explain, ExplainConnection: all.ExplainConnection, Routes: all.Routes, Middlewares: all.Middlewares,
 		Servers: pools{
-			"shop@file":   {"http://192.0.2.1:80": "UP", "http://192.0.2.2:80": "DOWN"},
-			"blog@docker": {"http://192.0.2.8:80": "UP", "http://192.0.2.9:80": "UP", "http://192.0.2.7:80": "UP"},
+			"shop@file":       {"http://192.0.2.1:80": "UP", "http://192.0.2.2:80": "DOWN"},
+			"tcp:shop@file":   {"192.0.2.3:5432": "UP"},
+			"tcp:live@docker": {"192.0.2.5:5432": "UP", "192.0.2.4:5432": "DOWN"},
+			"udp:dns@file":    {"192.0.2.6:53": "UP"},
+			"blog@docker":     {"http://192.0.2.8:80": "UP", "http://192.0.2.9:80": "UP", "http://192.0.2.7:80": "UP"},
 		}.Servers,
 		Version: Version{Version: "1.2.3", Codename: "weir", Start: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/redact"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
@@ -74,12 +75,12 @@ type serviceJSON struct {
 	ServerStatus map[string]string `json:"serverStatus,omitempty"`
 }
 
-// servers returns the status of a service's servers by their redacted URLs.
-func (h *handler) servers(name string) map[string]string {
+// servers returns the status of a service's servers by their redacted URLs, or addresses where they are not of HTTP.
+func (h *handler) servers(protocol, name string) map[string]string {
 	if h.options.Servers == nil {
 		return nil
 	}
-	statuses := h.options.Servers(name)
+	statuses := h.options.Servers(protocol, name)
 	shown := make(map[string]string, len(statuses))
 	for address, status := range statuses {
 		shown[redact.URL(address)] = status
@@ -89,7 +90,7 @@ func (h *handler) servers(name string) map[string]string {
 
 // showService shows a service. If its servers come from an endpoint set, the current ones are listed.
 func (h *handler) showService(r *serviceRow, common objectJSON) serviceJSON {
-	shown := serviceJSON{Service: dynamic.Redacted(r.service), objectJSON: common, ServerStatus: h.servers(r.name)}
+	shown := serviceJSON{Service: dynamic.Redacted(r.service), objectJSON: common, ServerStatus: h.servers(loadbalancer.ProtocolHTTP, r.name)}
 	if balancer := shown.LoadBalancer; balancer != nil && len(balancer.Servers) == 0 {
 		for _, address := range slices.Sorted(maps.Keys(shown.ServerStatus)) {
 			balancer.Servers = append(balancer.Servers, dynamic.Server{URL: address})
@@ -105,7 +106,7 @@ func (h *handler) countServers(r *serviceRow) int {
 	case balancer == nil:
 		return 0
 	case balancer.EndpointSet != "" && h.options.Servers != nil:
-		return len(h.options.Servers(r.name))
+		return len(h.options.Servers(loadbalancer.ProtocolHTTP, r.name))
 	}
 	return len(balancer.Servers)
 }
@@ -136,17 +137,7 @@ func (h *handler) mountObjects(root *mux.Router) {
 		order: orderMiddlewares,
 		show:  func(m *middlewareRow) any { return m.show(m.named()) },
 	})
-	for path, kind := range map[string]dynamic.Kind{
-		"/api/tcp/routers": dynamic.KindTCPRouter, "/api/tcp/services": dynamic.KindTCPService,
-		"/api/tcp/middlewares": dynamic.KindTCPMiddleware,
-		"/api/udp/routers":     dynamic.KindUDPRouter, "/api/udp/services": dynamic.KindUDPService,
-	} {
-		mount(h, root, path, listing[*object]{
-			noun: strings.TrimSuffix(path[len("/api/tcp/"):], "s"),
-			pick: func(v *view) table[*object] { return v.unsupported[kind] },
-			show: func(o *object) any { return o.named() },
-		})
-	}
+	h.mountLayer4(root)
 	Get(root, h.prefix+"/api/rawdata", h.rawData)
 }
 
@@ -213,35 +204,37 @@ func orderMiddlewares(by string) func(a, b *middlewareRow) int {
 // keepRouter applies the filters serviceName and middlewareName. A name without @ is compared with the declared name, a
 // qualified one with the resolved name.
 func keepRouter(r *routerRow, query url.Values) bool {
-	service, middleware := query.Get("serviceName"), query.Get("middlewareName")
-	if service != "" && service != r.service && service != r.router.Service {
-		return false
-	}
-	return middleware == "" || slices.Contains(r.middlewares, middleware) || slices.Contains(r.router.Middlewares,
-		middleware)
+	return refersTo(query.Get("serviceName"), r.service, r.router.Service) &&
+		refersTo(query.Get("middlewareName"), append(slices.Clip(r.middlewares), r.router.Middlewares...)...)
 }
 
 // rawData returns the whole dynamic configuration with the status of each object.
 func (h *handler) rawData(w http.ResponseWriter, _ *http.Request) {
 	v := h.view()
 	h.write(w, http.StatusOK, struct {
-		Routers        map[string]routerJSON     `json:"routers,omitempty"`
-		Middlewares    map[string]middlewareJSON `json:"middlewares,omitempty"`
-		Services       map[string]serviceJSON    `json:"services,omitempty"`
-		TCPRouters     map[string]objectJSON     `json:"tcpRouters,omitempty"`
-		TCPMiddlewares map[string]objectJSON     `json:"tcpMiddlewares,omitempty"`
-		TCPServices    map[string]objectJSON     `json:"tcpServices,omitempty"`
-		UDPRouters     map[string]objectJSON     `json:"udpRouters,omitempty"`
-		UDPServices    map[string]objectJSON     `json:"udpServices,omitempty"`
+		Routers        map[string]routerJSON        `json:"routers,omitempty"`
+		Middlewares    map[string]middlewareJSON    `json:"middlewares,omitempty"`
+		Services       map[string]serviceJSON       `json:"services,omitempty"`
+		TCPRouters     map[string]tcpRouterJSON     `json:"tcpRouters,omitempty"`
+		TCPMiddlewares map[string]tcpMiddlewareJSON `json:"tcpMiddlewares,omitempty"`
+		TCPServices    map[string]tcpServiceJSON    `json:"tcpServices,omitempty"`
+		UDPRouters     map[string]udpRouterJSON     `json:"udpRouters,omitempty"`
+		UDPServices    map[string]udpServiceJSON    `json:"udpServices,omitempty"`
 	}{
-		Routers:        all(v.routers, func(r *routerRow) routerJSON { return r.show(r.unnamed()) }),
-		Middlewares:    all(v.middlewares, func(m *middlewareRow) middlewareJSON { return m.show(m.unnamed()) }),
-		Services:       all(v.services, func(s *serviceRow) serviceJSON { return h.showService(s, s.unnamed()) }),
-		TCPRouters:     all(v.unsupported[dynamic.KindTCPRouter], (*object).unnamed),
-		TCPMiddlewares: all(v.unsupported[dynamic.KindTCPMiddleware], (*object).unnamed),
-		TCPServices:    all(v.unsupported[dynamic.KindTCPService], (*object).unnamed),
-		UDPRouters:     all(v.unsupported[dynamic.KindUDPRouter], (*object).unnamed),
-		UDPServices:    all(v.unsupported[dynamic.KindUDPService], (*object).unnamed),
+		Routers:     all(v.routers, func(r *routerRow) routerJSON { return r.show(r.unnamed()) }),
+		Middlewares: all(v.middlewares, func(m *middlewareRow) middlewareJSON { return m.show(m.unnamed()) }),
+		Services:    all(v.services, func(s *serviceRow) serviceJSON { return h.showService(s, s.unnamed()) }),
+		TCPRouters:  all(v.tcpRouters, func(r *tcpRouterRow) tcpRouterJSON { return r.show(r.unnamed()) }),
+		TCPMiddlewares: all(v.tcpMiddlewares, func(m *definedRow[dynamic.TCPMiddleware]) tcpMiddlewareJSON {
+			return showTCPMiddleware(m, m.unnamed())
+		}),
+		TCPServices: all(v.tcpServices, func(s *definedRow[dynamic.TCPService]) tcpServiceJSON {
+			return h.showTCPService(s, s.unnamed())
+		}),
+		UDPRouters: all(v.udpRouters, func(r *udpRouterRow) udpRouterJSON { return r.show(r.unnamed()) }),
+		UDPServices: all(v.udpServices, func(s *definedRow[dynamic.UDPService]) udpServiceJSON {
+			return h.showUDPService(s, s.unnamed())
+		}),
 	})
 }
 

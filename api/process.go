@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -131,13 +130,13 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 			Middlewares: v.middlewares.statusCounts(),
 		},
 		TCP: protocol{
-			Routers:     v.unsupported[dynamic.KindTCPRouter].statusCounts(),
-			Services:    v.unsupported[dynamic.KindTCPService].statusCounts(),
-			Middlewares: v.unsupported[dynamic.KindTCPMiddleware].statusCounts(),
+			Routers:     v.tcpRouters.statusCounts(),
+			Services:    v.tcpServices.statusCounts(),
+			Middlewares: v.tcpMiddlewares.statusCounts(),
 		},
 		UDP: protocol{
-			Routers:  v.unsupported[dynamic.KindUDPRouter].statusCounts(),
-			Services: v.unsupported[dynamic.KindUDPService].statusCounts(),
+			Routers:  v.udpRouters.statusCounts(),
+			Services: v.udpServices.statusCounts(),
 		},
 		Certificates: countCertificates(h.certificates()),
 		Features:     found,

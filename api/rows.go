@@ -218,25 +218,27 @@ type usage struct {
 	ofMiddlewares map[string][]string
 }
 
-// references collects the references of routers and services, sorted by name.
-func references(http *dynamic.HTTPConfiguration, routers []string) usage {
-	users := usage{ofServices: map[string][]string{}, ofMiddlewares: map[string][]string{}}
-	note := func(of map[string][]string, reference, by string) {
-		name := qualify(reference, providerOf(by))
-		if known := of[name]; name != "" && (len(known) == 0 || known[len(known)-1] != by) {
-			of[name] = append(known, by)
-		}
+// note adds an object that refers to another one.
+func (usage) note(of map[string][]string, reference, by string) {
+	name := qualify(reference, providerOf(by))
+	if known := of[name]; name != "" && (len(known) == 0 || known[len(known)-1] != by) {
+		of[name] = append(known, by)
 	}
+}
+
+// httpUsers collects the references of HTTP routers and services, sorted by name.
+func httpUsers(http *dynamic.HTTPConfiguration, routers []string) usage {
+	users := usage{ofServices: map[string][]string{}, ofMiddlewares: map[string][]string{}}
 	for _, name := range routers {
 		router := http.Routers.Get(name)
-		note(users.ofServices, router.Service, name)
+		users.note(users.ofServices, router.Service, name)
 		for _, middleware := range router.Middlewares {
-			note(users.ofMiddlewares, middleware, name)
+			users.note(users.ofMiddlewares, middleware, name)
 		}
 	}
 	for _, name := range slices.Sorted(http.Services.Keys()) {
 		for _, middleware := range http.Services.Get(name).Middlewares {
-			note(users.ofMiddlewares, middleware, name)
+			users.note(users.ofMiddlewares, middleware, name)
 		}
 	}
 	return users

@@ -68,8 +68,7 @@ type view struct {
 	services    table[*serviceRow]
 	middlewares table[*middlewareRow]
 
-	// unsupported holds the objects of the kinds that are not built yet.
-	unsupported map[dynamic.Kind]table[*object]
+	layer4View
 }
 
 // shows reports whether the view is that of a state. Providers are not part of the view.
@@ -97,14 +96,14 @@ func newView(state *pipeline.State, config *static.Configuration) *view {
 	http := cmp.Or(configuration.HTTP, &dynamic.HTTPConfiguration{})
 	statuses := summarize(state.Verdicts)
 	routers := slices.Sorted(http.Routers.Keys())
-	users := references(http, routers)
+	users := httpUsers(http, routers)
 	return &view{
 		configuration: state.Configuration,
 		verdicts:      state.Verdicts,
 		routers:       routerRows(routers, http.Routers, statuses, newListeners(config)),
 		services:      serviceRows(http.Services, config, statuses, users.ofServices),
 		middlewares:   middlewareRows(http.Middlewares, statuses, users.ofMiddlewares),
-		unsupported:   unsupportedRows(configuration, statuses),
+		layer4View:    newLayer4View(configuration, config, statuses),
 	}
 }
 
@@ -146,26 +145,6 @@ func newObject(kind dynamic.Kind, name string, statuses map[dynamic.Ref]objectSt
 	}
 	made.searchText = strings.ToLower(name)
 	return made
-}
-
-// unsupportedRows lists the objects of the kinds that are not built yet, none of which serves.
-func unsupportedRows(
-	declared *dynamic.Configuration, statuses map[dynamic.Ref]objectStatus,
-) map[dynamic.Kind]table[*object] {
-	rows := map[dynamic.Kind][]*object{}
-	for ref := range declared.Objects() {
-		if strings.HasPrefix(string(ref.Kind), "tcp") || strings.HasPrefix(string(ref.Kind), "udp") {
-			row := newObject(ref.Kind, ref.Name, statuses)
-			row.status = statusDisabled
-			rows[ref.Kind] = append(rows[ref.Kind], &row)
-		}
-	}
-	tables := make(map[dynamic.Kind]table[*object], len(rows))
-	for kind, some := range rows {
-		slices.SortFunc(some, func(a, b *object) int { return cmp.Compare(a.name, b.name) })
-		tables[kind] = newTable(some)
-	}
-	return tables
 }
 
 // providerOf returns the part of a qualified name after the last @.

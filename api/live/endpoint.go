@@ -16,8 +16,9 @@ type EndpointQuery struct {
 	Search string
 	// Status is serving, draining, unhealthy or ejected, in one of the endpoint's pools; empty selects all.
 	Status string
-	// Service is the qualified name of a service; empty selects all.
-	Service string
+	// Protocol is that of Service: http, which empty means too, tcp or udp. Service is the qualified name of a service;
+	// empty selects all.
+	Protocol, Service string
 }
 
 // Endpoint is the state of one endpoint.
@@ -40,8 +41,9 @@ type Endpoint struct {
 
 // EndpointPool is the state of an endpoint in the pool of one service.
 type EndpointPool struct {
-	// Service is the qualified name.
-	Service string `json:"service"`
+	// Protocol is http, tcp or udp, and Service the qualified name.
+	Protocol string `json:"protocol"`
+	Service  string `json:"service"`
 	// State is serving, draining, unhealthy or ejected.
 	State string `json:"state"`
 	// Reason explains why it is not serving; empty if it is.
@@ -67,7 +69,7 @@ type EndpointPool struct {
 
 // EndpointUpstream is one way to reach an endpoint.
 type EndpointUpstream struct {
-	// Scheme is http, https or h2c.
+	// Scheme is http, https or h2c, and tcp, tls or udp for other pools than those of HTTP.
 	Scheme string `json:"scheme"`
 	// Host is the TLS server name; empty without TLS.
 	Host string `json:"host"`
@@ -88,10 +90,16 @@ func (l *Live) endpoints(w http.ResponseWriter, r *http.Request) {
 		l.refuse(w, http.StatusBadRequest, fmt.Sprintf("query: status %q is none of %s", status, strings.Join(states, ", ")))
 		return
 	}
+	protocol := query.Get("protocol")
+	if protocols := []string{"http", "tcp", "udp"}; protocol != "" && !slices.Contains(protocols, protocol) {
+		l.refuse(w, http.StatusBadRequest, fmt.Sprintf("query: protocol %q is none of %s", protocol,
+			strings.Join(protocols, ", ")))
+		return
+	}
 	selected := l.options.Endpoints.Endpoints(EndpointQuery{
 		Search:  query.Get("search"),
 		Status:  status,
-		Service: query.Get("serviceName"),
+		Service: query.Get("serviceName"), Protocol: protocol,
 	})
 	page, err := api.Paged(w.Header(), query, selected)
 	if err != nil {

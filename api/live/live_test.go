@@ -49,7 +49,7 @@ func (n *nodes) Endpoints(query EndpointQuery) []func() Endpoint {
 			return Endpoint{
 				Address: address, Source: "kubernetes", UID: "u", InFlight: 2, ConnectFailures: 1,
 				Pools: []EndpointPool{{
-					Service: "s@file", State: "ejected", Reason: "requests to it failed: status 502", BackSeconds: 1.5,
+					Protocol: "http", Service: "s@file", State: "ejected", Reason: "requests to it failed: status 502", BackSeconds: 1.5,
 					LatencySeconds: .02, SlowStart: 1,
 					Sticky: "abc", Requests: 9, Errors: 2, Timed: 7, Seconds: 1.5,
 				}},
@@ -95,9 +95,9 @@ func ask(t *testing.T, handler http.Handler, target string) *httptest.ResponseRe
 func TestEndpoints(t *testing.T) {
 	all := &nodes{}
 	_, handler := mounted(Options{State: newStates(&pipeline.State{}), Endpoints: all})
-	answer := ask(t, handler, "/api/endpoints?page=2&per_page=1&search=192&status=ejected&serviceName=s%40file")
+	answer := ask(t, handler, "/api/endpoints?page=2&per_page=1&search=192&status=ejected&serviceName=s%40file&protocol=tcp")
 	want := `[{"address":"192.0.2.2:80","source":"kubernetes","uid":"u","inFlight":2,"connectFailures":1,` +
-		`"pools":[{"service":"s@file","state":"ejected","reason":"requests to it failed: status ` +
+		`"pools":[{"protocol":"http","service":"s@file","state":"ejected","reason":"requests to it failed: status ` +
 		`502","backSeconds":1.5,"share":0,` +
 		`"latencySeconds":0.02,"slowStart":1,"sticky":"abc","requests":9,"errors":2,"timed":7,"seconds":1.5}],"upstreams":[{"scheme":"http","host":"","idleConnections":3}]}]` + "\n"
 	if diff := cmp.Diff(want, answer.Body.String()); answer.Code != http.StatusOK || diff != "" {
@@ -106,13 +106,13 @@ func TestEndpoints(t *testing.T) {
 	if next := answer.Header().Get("X-Next-Page"); next != "3" {
 		t.Errorf("the next page is %q", next)
 	}
-	if diff := cmp.Diff(EndpointQuery{Search: "192", Status: "ejected", Service: "s@file"}, all.asked); diff != "" {
+	if diff := cmp.Diff(EndpointQuery{Search: "192", Status: "ejected", Protocol: "tcp", Service: "s@file"}, all.asked); diff != "" {
 		t.Errorf("the question (-want +got):\n%s", diff)
 	}
 	if all.looked != 1 {
 		t.Errorf("%d endpoints were looked at for a page of one", all.looked)
 	}
-	for _, bad := range []string{"?page=9", "?page=x", "?per_page=-1", "?search=%zz", "?status=healthy"} {
+	for _, bad := range []string{"?page=9", "?page=x", "?per_page=-1", "?search=%zz", "?status=healthy", "?protocol=sctp"} {
 		if answer := ask(t, handler, "/api/endpoints"+bad); answer.Code != http.StatusBadRequest ||
 			!strings.Contains(answer.Body.String(), `{"message":`) {
 			t.Errorf("%s: %d %s", bad, answer.Code, answer.Body)

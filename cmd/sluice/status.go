@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"crypto/x509"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluiceproxy/sluice/api/live"
@@ -153,18 +155,20 @@ func serversUp(pool *loadbalancer.Pool) map[string]bool {
 	return states
 }
 
-// servers returns UP or DOWN for each server of a service by its URL, as Traefik's API has it; nil for a service
-// without servers.
-func (b *balancing) servers(service string) map[string]string {
-	pool, known := b.registry.Lookup(service)
+// servers returns UP or DOWN for each server of a service by its URL, or its address for TCP and UDP, as Traefik's API
+// has it; nil for a service without servers.
+func (b *balancing) servers(protocol, service string) map[string]string {
+	pool, known := b.registry.Lookup(loadbalancer.PoolName(protocol, service))
 	if !known {
 		return nil
 	}
 	status := map[string]string{}
 	for url, up := range serversUp(pool) {
-		status[url] = "DOWN"
-		if up {
-			status[url] = "UP"
+		if protocol != loadbalancer.ProtocolHTTP {
+			_, url, _ = strings.Cut(url, "://")
+		}
+		if up || status[url] == "" {
+			status[url] = map[bool]string{true: "UP", false: "DOWN"}[up]
 		}
 	}
 	return status
@@ -172,7 +176,11 @@ func (b *balancing) servers(service string) map[string]string {
 
 // Endpoints returns the endpoints that the query selects, for the API.
 func (b *balancing) Endpoints(query live.EndpointQuery) []func() live.Endpoint {
-	found := b.registry.EndpointStatuses(loadbalancer.EndpointQuery(query))
+	within := loadbalancer.EndpointQuery{Search: query.Search, Status: query.Status, Service: query.Service}
+	if query.Service != "" {
+		within.Service = loadbalancer.PoolName(cmp.Or(query.Protocol, loadbalancer.ProtocolHTTP), query.Service)
+	}
+	found := b.registry.EndpointStatuses(within)
 	selected := make([]func() live.Endpoint, len(found))
 	for i, status := range found {
 		selected[i] = func() live.Endpoint { return endpointStatus(status) }
@@ -188,8 +196,9 @@ func endpointStatus(status loadbalancer.EndpointStatus) live.Endpoint {
 		Pools: []live.EndpointPool{}, Upstreams: []live.EndpointUpstream{},
 	}
 	for _, member := range status.Memberships(time.Now()) {
+		protocol, service := loadbalancer.SplitPoolName(member.Service)
 		shown.Pools = append(shown.Pools, live.EndpointPool{
-			Service: member.Service, State: member.State.String(), Reason: member.Reason,
+			Protocol: protocol, Service: service, State: member.State.String(), Reason: member.Reason,
 			BackSeconds: member.Back.Seconds(), Share: member.Share, LatencySeconds: member.Latency.Seconds(),
 			SlowStart: member.SlowStart, Sticky: member.Sticky,
 			Requests: member.Traffic.Requests, Errors: member.Traffic.Errors,
