@@ -87,7 +87,7 @@ type TCP struct {
 // UDP holds the options of a UDP entrypoint.
 type UDP struct {
 	Timeout              Duration `json:"timeout" description:"How long a session is kept in which no datagram comes from either side."`
-	MaxSessions          int      `json:"maxSessions" description:"Largest number of sessions at a time; the one that was idle for the longest time makes room for the next. Each costs a descriptor, a local port and about 4 KiB." range:"1.."`
+	MaxSessions          int      `json:"maxSessions" description:"Largest number of sessions at a time; the one that was idle for the longest time makes room for the next. Each costs a descriptor, a local port and about 5 KiB." range:"1.."`
 	MaxSessionsPerClient int      `json:"maxSessionsPerClient" description:"Largest number of sessions of one client at a time, which is an IPv4 address or an IPv6 network of 64 bits; datagrams of further ones are dropped. 0 is no limit." range:"0.."`
 }
 
