@@ -100,8 +100,8 @@ func v1Label(path string) string {
 	return ""
 }
 
-// serverOptions takes options of a server out of the fields of a load balancer, which do not have them, and returns them
-// as a server. It reports each with its place.
+// serverOptions takes options of a server out of the fields of a load balancer, which do not have them, and returns
+// them as a server. It reports each with its place.
 func (l *labelling) serverOptions(ref Ref, node *document.Node, balancer, options any) *document.Node {
 	server := &document.Node{Kind: document.Map}
 	node.Fields = slices.DeleteFunc(slices.Clone(node.Fields), func(field document.Field) bool {

@@ -103,7 +103,8 @@ func TestLabelsAgreeWithPaerser(t *testing.T) {
 			"http.services.s.loadbalancer.sticky.cookie.maxage", "-1",
 		},
 		"TCP": {
-			"tcp.routers.db.rule", "HostSNI(`db.example`)", "tcp.routers.db.entrypoints", "a, b", "tcp.routers.db.priority", "-7",
+			"tcp.routers.db.rule", "HostSNI(`db.example`)", "tcp.routers.db.entrypoints", "a, b",
+			"tcp.routers.db.priority", "-7",
 			"tcp.routers.db.tls", "true", "tcp.routers.db.tls.passthrough", "true",
 			"tcp.routers.db.tls.domains[0].main", "a", "tcp.routers.db.tls.domains[0].sans", "b,c",
 			"tcp.services.db.loadbalancer.serverstransport", "slow", "tcp.services.db.loadbalancer.terminationdelay", "-1",

@@ -25,7 +25,8 @@ type UDPServersLoadBalancer struct {
 	Strategy string `json:"strategy,omitempty"`
 	// Servers are the addresses that take datagrams.
 	Servers []UDPServer `json:"servers,omitempty"`
-	// Responses ends a session after so many datagrams of the server, as one is enough for DNS. 0 sets no limit.
+	// Responses ends a session once the server has sent so many datagrams for each of the client, as one is enough for
+	// DNS. 0 sets no limit.
 	Responses int `json:"responses,omitempty"`
 	// OutlierDetection takes a server out after datagrams that it refused (ICMP port unreachable), for longer each time.
 	// It is on, with its defaults, without this section. Status has no effect here.

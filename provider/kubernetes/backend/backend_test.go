@@ -164,7 +164,8 @@ func TestLoadBalancerKeepsTheGivenOptions(t *testing.T) {
 // TestResolveByProtocol resolves references to a Service that has one port for TCP and one for UDP, of the same number.
 func TestResolveByProtocol(t *testing.T) {
 	spec := corev1.ServiceSpec{ClusterIP: "2001:db8::1", Ports: []corev1.ServicePort{
-		{Name: "dns-tcp", Port: 53}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
+		{Name: "dns-tcp", Port: 53},
+		{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
 		{Name: "sctp", Port: 54, Protocol: corev1.ProtocolSCTP},
 	}}
 	external := corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com."}

@@ -60,8 +60,8 @@ func Divide(result *translation.Result, environments Environments) {
 }
 
 // CheckUndivided adds a verdict on the service that a valid reference to a TCP port has become, if requests go to the
-// Service itself, by nativeLB or nodePortLB, although it is divided: the tag has no effect on them. TCP connections have
-// no tag at all.
+// Service itself, by nativeLB or nodePortLB, although it is divided: the tag has no effect on them. TCP connections
+// have no tag at all.
 func CheckUndivided(
 	result *translation.Result, ref dynamic.Ref, reference Reference, options Options, services Services,
 	environments Environments,

@@ -145,7 +145,8 @@ func (m *manifestSet) convert(t testing.TB, place int) translation.Result {
 	return result
 }
 
-// TestConversionGoldens translates every manifest below testdata/middleware, transport, tls, tcp and udp, and compares its declarations, needs and verdicts with the golden beside it.
+// TestConversionGoldens translates every manifest below testdata/middleware, transport, tls, tcp and udp, and compares
+// its declarations, needs and verdicts with the golden beside it.
 func TestConversionGoldens(t *testing.T) {
 	issued := testCertificate()
 	for _, folder := range []string{"middleware", "transport", "tls", "tcp", "udp"} {

@@ -171,8 +171,8 @@ func (t *translator) routerTLS(namespace string, spec *v1alpha1.TLS) (*dynamic.R
 	return out, problem
 }
 
-// certificate declares the certificate of routes in a Secret; an empty name means none. With a problem the routes go on,
-// with the default certificate.
+// certificate declares the certificate of routes in a Secret; an empty name means none. With a problem the routes go
+// on, with the default certificate.
 func (t *translator) certificate(result *translation.Result, namespace, secret string) *backend.Problem {
 	if secret == "" {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-// ingressRouteUDP translates an IngressRouteUDP: one router for each route, named NAMESPACE-NAME-INDEX, with the services
-// behind it.
+// ingressRouteUDP translates an IngressRouteUDP: one router for each route, named NAMESPACE-NAME-INDEX, with the
+// services behind it.
 func (t *translator) ingressRouteUDP(
 	result *translation.Result, source translation.Source, object *v1alpha1.IngressRouteUDP,
 ) {

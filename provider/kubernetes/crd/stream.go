@@ -10,9 +10,9 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-// Routes for TCP and UDP have their services in common: a route with one of them has its load balancer under the name of
-// the router, and one with several has a weighted service there, whose children are named ROUTER-SERVICE-PORT. None of
-// these names is normalized, as in Traefik. A service with a problem is left out of the weighted one.
+// Routes for TCP and UDP have their services in common: a route with one of them has its load balancer under the name
+// of the router, and one with several has a weighted service there, whose children are named ROUTER-SERVICE-PORT. None
+// of these names is normalized, as in Traefik. A service with a problem is left out of the weighted one.
 
 // branch is one of the services of a route.
 type branch struct {
@@ -47,8 +47,8 @@ func (t *translator) resolve(
 	return target
 }
 
-// balancerOf decodes the options of a load balancer that are spelled as in files. Those of the reference itself are left
-// out by their names.
+// balancerOf decodes the options of a load balancer that are spelled as in files. Those of the reference itself are
+// left out by their names.
 func balancerOf[T any](t *translator, spec any, reference ...string) (*T, *backend.Problem) {
 	node, err := tree(spec)
 	if err != nil {

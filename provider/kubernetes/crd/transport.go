@@ -59,8 +59,8 @@ func (r *reading) certificates(option string, secrets []string) (pairs []dynamic
 	return pairs
 }
 
-// rootCAs returns the authorities of a transport, each as PEM; those of the deprecated option, which are in secrets, come
-// first. Prefix is what precedes the names of the options.
+// rootCAs returns the authorities of a transport, each as PEM; those of the deprecated option, which are in secrets,
+// come first. Prefix is what precedes the names of the options.
 func (r *reading) rootCAs(prefix string, secrets []string, roots []v1alpha1.RootCA) []string {
 	var list []string
 	add := func(authority string) {

@@ -17,8 +17,8 @@ func serves(service *corev1.Service) bool {
 	return service != nil && service.Spec.Type != corev1.ServiceTypeExternalName
 }
 
-// build returns the endpoints of each TCP and UDP port of the Service, and those of each of its environments, which only
-// TCP ports have.
+// build returns the endpoints of each TCP and UDP port of the Service, and those of each of its environments, which
+// only TCP ports have.
 func (c *sliceCache) build(e *entry) []sent {
 	if !serves(e.service) {
 		return nil

@@ -1,9 +1,10 @@
 // Package endpoint publishes the endpoint sets of the Services of a Kubernetes cluster.
 //
 // In flow Services and EndpointSlices, and legacy Endpoints where a Service has no slices; out flow
-// dynamic.EndpointSets, one for every TCP and UDP port of every Service, under the keys that package backend gives them. Where
-// a policy divides the Services of a namespace into environments, there is a set for each environment too. Only
-// what has changed is sent, and at once: what happens while a message waits for its receiver goes into the next one.
+// dynamic.EndpointSets, one for every TCP and UDP port of every Service, under the keys that package backend gives
+// them. Where a policy divides the Services of a namespace into environments, there is a set for each environment too.
+// Only what has changed is sent, and at once: what happens while a message waits for its receiver goes into the next
+// one.
 //
 // The package never looks at routes, never holds a change back, and does no work for one Service because another one
 // has changed.

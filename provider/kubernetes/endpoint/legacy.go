@@ -9,8 +9,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 )
 
-// fromLegacy returns the endpoints of the port of that name and protocol, according to legacy Endpoints. These have neither
-// zones nor terminating endpoints; those that are not ready have been left out.
+// fromLegacy returns the endpoints of the port of that name and protocol, according to legacy Endpoints. These have
+// neither zones nor terminating endpoints; those that are not ready have been left out.
 func fromLegacy(from *client.Endpoints, name string, protocol corev1.Protocol) []dynamic.Endpoint {
 	if from == nil {
 		return nil
