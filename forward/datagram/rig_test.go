@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -189,14 +188,35 @@ func (c *client) exchange(text, want string) {
 	}
 }
 
+// listenOn returns a client that sends to any address.
+func listenOn(t testing.TB, address string) *client {
+	t.Helper()
+	conn := listen(t, address)
+	t.Cleanup(func() { _ = conn.Close() })
+	return &client{t: t, conn: conn}
+}
+
+// receiveFrom checks what comes, and returns its source.
+func (c *client) receiveFrom(want string) netip.AddrPort {
+	c.t.Helper()
+	_ = c.conn.SetReadDeadline(time.Now().Add(eventTimeout))
+	buffer := make([]byte, 64<<10)
+	n, from, err := c.conn.ReadFromUDPAddrPort(buffer)
+	if err != nil || string(buffer[:n]) != want {
+		c.t.Fatalf("got %q and %v, want %q", buffer[:n], err, want)
+	}
+	return netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+}
+
 // endpoint is a server that answers each datagram with its name and what it got.
 type endpoint struct {
 	name string
 	conn *net.UDPConn
 	got  chan string
-	// from are the sources it has seen.
+	// from are the sources that it has seen.
 	mutex sync.Mutex
 	from  []netip.AddrPort
+	seen  map[netip.AddrPort]bool
 }
 
 func newEndpoint(t testing.TB, name, address string) *endpoint {
@@ -212,7 +232,7 @@ func serveEndpoint(
 ) *endpoint {
 	t.Helper()
 	conn := listen(t, address)
-	e := &endpoint{name: name, conn: conn, got: make(chan string, 1<<16)}
+	e := &endpoint{name: name, conn: conn, got: make(chan string, 1<<16), seen: map[netip.AddrPort]bool{}}
 	var done sync.WaitGroup
 	done.Go(func() {
 		buffer := make([]byte, 64<<10)
@@ -225,7 +245,8 @@ func serveEndpoint(
 				continue
 			}
 			e.mutex.Lock()
-			if !slices.Contains(e.from, from) {
+			if !e.seen[from] {
+				e.seen[from] = true
 				e.from = append(e.from, from)
 			}
 			e.mutex.Unlock()
