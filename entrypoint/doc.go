@@ -7,8 +7,8 @@
 // ends with one telemetry.Record, which the sinks get, also when the server has refused the request. The package has
 // no routes and no endpoints.
 //
-// A [PacketEntrypoint] listens on an address of UDP, and hands its sockets to a [PacketServer]: on Linux there is one for
-// each processor that Go uses, among which the kernel divides the clients (SO_REUSEPORT).
+// A [PacketEntrypoint] listens on an address of UDP, and hands its sockets to a [PacketServer]: on Linux there is one
+// for each processor that Go uses, among which the kernel divides the clients (SO_REUSEPORT).
 //
 // # Time-outs
 //
@@ -29,6 +29,6 @@
 // lifeCycle.graceTimeOut. What is left after that is cut. A connection that has sent nothing yet is idle once it is a
 // second old.
 //
-// A PacketEntrypoint goes on as before for lifeCycle.requestAcceptGraceTimeout, then takes no new sessions, and lets those
-// that there are go on within lifeCycle.graceTimeOut.
+// A PacketEntrypoint goes on as before for lifeCycle.requestAcceptGraceTimeout, then takes no new sessions, and lets
+// those that there are go on within lifeCycle.graceTimeOut.
 package entrypoint

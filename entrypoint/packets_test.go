@@ -45,7 +45,7 @@ func TestNewPacketsRefuses(t *testing.T) {
 	}
 }
 
-// TestPacketEntrypoint serves datagrams, also on a port that the system has chosen, and gives the address up at the end.
+// TestPacketEntrypoint serves datagrams on a port that the system has chosen, and gives the address up at the end.
 func TestPacketEntrypoint(t *testing.T) {
 	t.Parallel()
 	server := &echo{ended: make(chan struct{})}

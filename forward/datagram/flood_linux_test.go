@@ -153,7 +153,7 @@ func TestJoinedDatagrams(t *testing.T) {
 	}
 }
 
-// sendJoined sends datagrams of a size with one call, where the kernel can.
+// sendJoined sends datagrams of a size, with one call where the kernel can.
 func sendJoined(t *testing.T, conn *net.UDPConn, to netip.AddrPort, bytes, size int) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -164,17 +164,21 @@ func sendJoined(t *testing.T, conn *net.UDPConn, to netip.AddrPort, bytes, size 
 		_ = raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT, value) })
 		return err
 	}
-	if option(size) != nil {
-		size = bytes // Older kernels; what is tested then is one long datagram.
+	atOnce := size
+	if option(size) == nil {
+		defer func() { _ = option(0) }()
+		atOnce = bytes
 	}
-	defer func() { _ = option(0) }()
-	if to.IsValid() {
-		_, err = conn.WriteToUDPAddrPort(make([]byte, bytes), to)
-	} else {
-		_, err = conn.Write(make([]byte, bytes))
-	}
-	if err != nil {
-		t.Error(err)
+	for ; bytes > 0; bytes -= atOnce {
+		data := make([]byte, min(atOnce, bytes))
+		if to.IsValid() {
+			_, err = conn.WriteToUDPAddrPort(data, to)
+		} else {
+			_, err = conn.Write(data)
+		}
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 const insideVariable = "TEST_DATAGRAM_NAMESPACE"
 
 // namespaceNetwork gives lo the addresses that tests use.
-const namespaceNetwork = `ip link set lo up && ip address add 192.0.2.1/32 dev lo && ip address add 192.0.2.2/32 dev lo &&
+const namespaceNetwork = `ip link set lo up &&
+ip address add 192.0.2.1/32 dev lo && ip address add 192.0.2.2/32 dev lo &&
 ip -6 address add 2001:db8::1/128 dev lo nodad && ip -6 address add 2001:db8::2/128 dev lo nodad && exec "$@"`
 
 // inNamespace runs the test again in a network namespace with documentation addresses, and reports whether it is there.
@@ -27,7 +28,8 @@ func inNamespace(t *testing.T) bool {
 		arguments = append(arguments, "--map-root-user")
 	}
 	arguments = append(arguments, "sh", "-c", namespaceNetwork, "sh")
-	if output, err := exec.CommandContext(t.Context(), "unshare", append(arguments, "true")...).CombinedOutput(); err != nil {
+	probe := exec.CommandContext(t.Context(), "unshare", append(arguments, "true")...)
+	if output, err := probe.CombinedOutput(); err != nil {
 		t.Skipf("network namespaces are not allowed here: %v %s", err, output)
 	}
 	program, err := os.Executable()

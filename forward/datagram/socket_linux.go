@@ -106,7 +106,8 @@ func dial(endpoint netip.AddrPort, joins bool) (int, error) {
 	}
 	var name unix.RawSockaddrInet6
 	length := writeName(&name, endpoint, family == unix.AF_INET6)
-	if _, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&name)), uintptr(length)); errno != 0 {
+	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&name)), uintptr(length))
+	if errno != 0 {
 		_ = unix.Close(fd)
 		return -1, errno
 	}

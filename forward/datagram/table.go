@@ -116,7 +116,8 @@ func (t *table) reach(s *session, service Service) (Cause, bool) {
 // exhausted reports whether the error of a new socket is about the system rather than the endpoint.
 func exhausted(err error) bool {
 	for _, one := range []error{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ENOSPC, syscall.EAGAIN, syscall.EADDRNOTAVAIL,
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ENOSPC,
+		syscall.EAGAIN, syscall.EADDRNOTAVAIL,
 	} {
 		if errors.Is(err, one) {
 			return true
