@@ -52,8 +52,9 @@ type Options struct {
 	// Static is the configuration that Sluice was started with; nil means an empty one. Responses contain redacted values
 	// only.
 	Static *static.Configuration
-	// Explain reports which router serves a request, and why, ExplainConnection the same for a TCP connection. Routes lists the routes that are served, Middlewares the
-	// middlewares that have counters or state. The results are encoded as JSON; the path of a nil one is not served.
+	// Explain reports which router serves a request, and why, ExplainConnection the same for a TCP connection. Routes
+	// lists the routes that are served, Middlewares the middlewares that have counters or state. The results are encoded
+	// as JSON; the path of a nil one is not served.
 	Explain           func(question router.Question) (any, error)
 	ExplainConnection func(question router.ConnectionQuestion) (any, error)
 

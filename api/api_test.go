@@ -182,7 +182,8 @@ func TestExplainConnection(t *testing.T) {
 		}
 	}
 	want := router.ConnectionQuestion{
-		Address: ":5432", ServerName: "db.test", Protocols: []string{"a", "b"}, Client: "192.0.2.1", EntryPoint: "db", TLS: true,
+		Address: ":5432", ServerName: "db.test", Protocols: []string{"a", "b"}, Client: "192.0.2.1", EntryPoint: "db",
+		TLS: true,
 	}
 	if !slices.ContainsFunc(all.connections, func(got router.ConnectionQuestion) bool { return cmp.Equal(want, got) }) {
 		t.Errorf("questions %+v, want %+v", all.connections, want)

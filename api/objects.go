@@ -90,7 +90,9 @@ func (h *handler) servers(protocol, name string) map[string]string {
 
 // showService shows a service. If its servers come from an endpoint set, the current ones are listed.
 func (h *handler) showService(r *serviceRow, common objectJSON) serviceJSON {
-	shown := serviceJSON{Service: dynamic.Redacted(r.service), objectJSON: common, ServerStatus: h.servers(loadbalancer.ProtocolHTTP, r.name)}
+	shown := serviceJSON{
+		Service: dynamic.Redacted(r.service), objectJSON: common, ServerStatus: h.servers(loadbalancer.ProtocolHTTP, r.name),
+	}
 	if balancer := shown.LoadBalancer; balancer != nil && len(balancer.Servers) == 0 {
 		for _, address := range slices.Sorted(maps.Keys(shown.ServerStatus)) {
 			balancer.Servers = append(balancer.Servers, dynamic.Server{URL: address})

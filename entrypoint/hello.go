@@ -20,8 +20,8 @@ var (
 	errLongOne  = errors.New("the ClientHello is too large")
 )
 
-// clientHello is what a client offers at the beginning of TLS (RFC 8446, section 4.1.2): the SNI in lower case without a
-// final dot, empty where it sends none, and the names in ALPN, in its order.
+// clientHello is what a client offers at the beginning of TLS (RFC 8446, section 4.1.2): the SNI in lower case without
+// a final dot, empty where it sends none, and the names in ALPN, in its order.
 type clientHello struct {
 	serverName string
 	protocols  []string

@@ -26,8 +26,8 @@ const maxPriority = expression.MaxPriority
 // internalProvider is the provider of the objects that Sluice generates from its static configuration.
 const internalProvider = "internal"
 
-// routerNode is a compiled router: one route for each of its entrypoints. One of the section http has routes, one of the
-// section tcp has streams, and one of the section udp has the same packets on all of its packetEntryPoints.
+// routerNode is a compiled router: one route for each of its entrypoints. One of the section http has routes, one of
+// the section tcp has streams, and one of the section udp has the same packets on all of its packetEntryPoints.
 type routerNode struct {
 	routes  []placed
 	streams []*tcp.Route[*TCPRoute]

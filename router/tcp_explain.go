@@ -35,8 +35,8 @@ type ConnectionExplanation struct {
 	StartTLS   bool     `json:"startTLS,omitempty"`
 	ServerName string   `json:"serverName,omitempty"`
 	Protocols  []string `json:"protocols,omitempty"`
-	// Steps are the decisions in their order, of which the last one leads to Answer: "tcp" is the TCP router Router, "http"
-	// the HTTP routers, "closed" that the connection is closed, with Reason.
+	// Steps are the decisions in their order, of which the last one leads to Answer: "tcp" is the TCP router Router,
+	// "http" the HTTP routers, "closed" that the connection is closed, with Reason.
 	Steps  []string `json:"steps"`
 	Answer string   `json:"answer"`
 	Reason string   `json:"reason,omitempty"`

@@ -73,7 +73,9 @@ func (c *Compiler) tcpLoadBalancer(node *tcpServiceNode, config *dynamic.TCPServ
 		return transport.err
 	}
 	spec.Dialer = transport.transport
-	options := stream.Options{Service: node.name, Transport: transport.transport, Attempts: 2, ProxyProtocol: config.ProxyProtocol}
+	options := stream.Options{
+		Service: node.name, Transport: transport.transport, Attempts: 2, ProxyProtocol: config.ProxyProtocol,
+	}
 	if config.Attempts != nil {
 		options.Attempts = *config.Attempts
 	}

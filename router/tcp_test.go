@@ -107,7 +107,7 @@ func (b *tcpBench) serve(stage tcp.Stage, sni string) (string, tcp.Result) {
 		stream.ServeStream(b.t.Context(), in)
 		_ = server.Close()
 	}()
-	var conn net.Conn = client
+	conn := client
 	if stage == tcp.TLS {
 		conn = tls.Client(client, &tls.Config{ServerName: sni, InsecureSkipVerify: true}) //nolint:gosec // It is generated.
 	}
@@ -249,7 +249,8 @@ func TestUnreachableTCPRouters(t *testing.T) {
 	}
 	// Without the HTTP routers they are reachable.
 	b.config.HTTP.Routers = dynamic.Objects[dynamic.Router]{}
-	b.apply(true, ref(dynamic.KindRouter, "h@file"), ref(dynamic.KindRouter, "all@file"), ref(dynamic.KindRouter, "http@file"))
+	b.apply(true, ref(dynamic.KindRouter, "h@file"), ref(dynamic.KindRouter, "all@file"),
+		ref(dynamic.KindRouter, "http@file"))
 	for _, verdict := range b.compiled.Verdicts {
 		if verdict.Ref.Name != "behind@file" {
 			t.Errorf("verdict %s", verdict)
@@ -315,7 +316,8 @@ func TestExplainConnection(t *testing.T) {
 		if answer.Router != nil {
 			router = answer.Router.Name
 		}
-		if answer.Answer != test.answer || router != test.router || !strings.Contains(strings.Join(answer.Steps, "\n"), test.step) {
+		if answer.Answer != test.answer || router != test.router ||
+			!strings.Contains(strings.Join(answer.Steps, "\n"), test.step) {
 			t.Errorf("%s: %+v", name, answer)
 		}
 		// It is what an entrypoint does.

@@ -60,15 +60,18 @@ func TestUDPRouters(t *testing.T) {
 				`by name, which is "b@file"`},
 		},
 		"another service": {
-			func(b *bench) { b.udpRouter("r@file", "dsn", "dns") }, map[string]string{},
+			func(b *bench) { b.udpRouter("r@file", "dsn", "dns") },
+			map[string]string{},
 			map[string]string{"r@file": `udpService "dsn@file" does not exist, did you mean "dns@file"?`},
 		},
 		"another entrypoint": {
-			func(b *bench) { b.udpRouter("r@file", "dns", "dsn") }, map[string]string{},
+			func(b *bench) { b.udpRouter("r@file", "dns", "dsn") },
+			map[string]string{},
 			map[string]string{"r@file": `entrypoint "dsn" does not exist, did you mean "dns"?`},
 		},
 		"a TCP entrypoint": {
-			func(b *bench) { b.udpRouter("r@file", "dns", "web", "dns") }, map[string]string{"dns": "r@file"},
+			func(b *bench) { b.udpRouter("r@file", "dns", "web", "dns") },
+			map[string]string{"dns": "r@file"},
 			map[string]string{"r@file": `entrypoint "web" is not one for UDP (its address does not end in /udp)`},
 		},
 		"weighted": {

@@ -49,7 +49,8 @@ func (n *nodes) Endpoints(query EndpointQuery) []func() Endpoint {
 			return Endpoint{
 				Address: address, Source: "kubernetes", UID: "u", InFlight: 2, ConnectFailures: 1,
 				Pools: []EndpointPool{{
-					Protocol: "http", Service: "s@file", State: "ejected", Reason: "requests to it failed: status 502", BackSeconds: 1.5,
+					Protocol: "http", Service: "s@file", State: "ejected", Reason: "requests to it failed: status 502",
+					BackSeconds: 1.5,
 					LatencySeconds: .02, SlowStart: 1,
 					Sticky: "abc", Requests: 9, Errors: 2, Timed: 7, Seconds: 1.5,
 				}},
@@ -106,13 +107,16 @@ func TestEndpoints(t *testing.T) {
 	if next := answer.Header().Get("X-Next-Page"); next != "3" {
 		t.Errorf("the next page is %q", next)
 	}
-	if diff := cmp.Diff(EndpointQuery{Search: "192", Status: "ejected", Protocol: "tcp", Service: "s@file"}, all.asked); diff != "" {
+	query := EndpointQuery{Search: "192", Status: "ejected", Protocol: "tcp", Service: "s@file"}
+	if diff := cmp.Diff(query, all.asked); diff != "" {
 		t.Errorf("the question (-want +got):\n%s", diff)
 	}
 	if all.looked != 1 {
 		t.Errorf("%d endpoints were looked at for a page of one", all.looked)
 	}
-	for _, bad := range []string{"?page=9", "?page=x", "?per_page=-1", "?search=%zz", "?status=healthy", "?protocol=sctp"} {
+	for _, bad := range []string{
+		"?page=9", "?page=x", "?per_page=-1", "?search=%zz", "?status=healthy", "?protocol=sctp",
+	} {
 		if answer := ask(t, handler, "/api/endpoints"+bad); answer.Code != http.StatusBadRequest ||
 			!strings.Contains(answer.Body.String(), `{"message":`) {
 			t.Errorf("%s: %d %s", bad, answer.Code, answer.Body)

@@ -94,13 +94,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	}
 	s.balancing = newBalancing(metrics, logs.For(log.SubsystemLoadBalancer), serves)
 	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logs.For(log.SubsystemMiddleware)})
-	s.target = router.NewActiveTable(entrypoints)
-	for _, name := range packetEntryPoints(config) {
-		s.target.Packets(name)
-	}
-	if s.sources.xds != nil {
-		s.target.Discover(s.sources.xds, discovering(config, entrypoints))
-	}
+	s.target = s.newTarget(entrypoints)
 	keys, internal := certificate.NewTickets(), map[string]http.Handler{} // Filled below, before the first compilation.
 	if err := s.newCertificates(keys, serves); err != nil {
 		return nil, err
@@ -114,9 +108,6 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Internal:    internal,
 		Transport:   transport,
 		Identity:    s.identity.source(),
-
-		TCPTransport: tcpTransport, PacketEntryPoints: packetEntryPoints(config),
-
 		Tickets:     keys,
 		Middlewares: s.middlewares,
 		Meter:       metrics,
@@ -124,6 +115,9 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		Internals:   internals(config),
 		RequireAuth: config.API != nil && config.API.RequireAuth,
 		Resolvers:   resolverNames(config),
+
+		TCPTransport:      tcpTransport,
+		PacketEntryPoints: packetEntryPoints(config),
 	}
 	s.serveCertificates(&compiled)
 	s.compiler = router.NewCompiler(compiled, s.target)
@@ -160,13 +154,26 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	return s, nil
 }
 
+// newTarget returns the table that serves, still empty.
+func (s *system) newTarget(entrypoints []router.EntryPoint) *router.ActiveTable {
+	target := router.NewActiveTable(entrypoints)
+	for _, name := range packetEntryPoints(s.config) {
+		target.Packets(name)
+	}
+	if s.sources.xds != nil {
+		target.Discover(s.sources.xds, discovering(s.config, entrypoints))
+	}
+	return target
+}
+
 // newTransports makes Sluice's identity, and checks and returns the transports that serversTransport and
 // tcpServersTransport describe.
 func (s *system) newTransports() (*dynamic.ServersTransport, *dynamic.TCPServersTransport, error) {
 	if err := s.newIdentity(); err != nil {
 		return nil, nil, err
 	}
-	transport, tcp := forward.DefaultTransport(&s.config.ServersTransport), stream.DefaultTransport(s.config.TCPServersTransport)
+	transport := forward.DefaultTransport(&s.config.ServersTransport)
+	tcp := stream.DefaultTransport(s.config.TCPServersTransport)
 	// The names of the options say more than those of the transports.
 	if _, err := forward.NewTransport(router.DefaultTransport, transport, s.identity.source()); err != nil {
 		return nil, nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err))

@@ -13,7 +13,8 @@ import (
 // TestMariaDB reaches a server that speaks first.
 func TestMariaDB(t *testing.T) {
 	t.Parallel()
-	install, server, client := program(t, "mariadb-install-db"), program(t, "mariadbd", "/usr/sbin/mariadbd"), program(t, "mariadb")
+	install, client := program(t, "mariadb-install-db"), program(t, "mariadb")
+	server := program(t, "mariadbd", "/usr/sbin/mariadbd")
 	dir := folder(t, "mysql")
 	data, socket := filepath.Join(dir, "data"), filepath.Join(dir, "socket")
 	made := as(t, "mysql", exec.CommandContext(t.Context(), install, "--no-defaults", "--datadir="+data,
@@ -26,7 +27,8 @@ func TestMariaDB(t *testing.T) {
 	address := freeAddress(t)
 	host, port := split(t, address)
 	start(t, address, "mysql", server, "--no-defaults", "--datadir="+data, "--socket="+socket, "--bind-address="+host,
-		"--port="+port, "--pid-file="+filepath.Join(dir, "pid"), "--init-file="+accounts, "--innodb-flush-log-at-trx-commit=0")
+		"--port="+port, "--pid-file="+filepath.Join(dir, "pid"), "--init-file="+accounts,
+		"--innodb-flush-log-at-trx-commit=0")
 	sluice := harness.Start(t, harness.Setup{
 		Static: setup("mysql"), Vars: map[string]string{"SERVER": address},
 		Dynamic: map[string]string{"tcp.yaml": `
@@ -38,7 +40,8 @@ tcp:
 `},
 	})
 	host, port = split(t, sluice.Addr("mysql"))
-	got := run(t, 0, "", nil, client, "--no-defaults", "-h", host, "-P", port, "-u", "ann", "-psecret", "-N", "-e", "select 6*7")
+	got := run(t, 0, "", nil, client, "--no-defaults", "-h", host, "-P", port, "-u", "ann", "-psecret", "-N",
+		"-e", "select 6*7")
 	if !strings.Contains(got, "42") {
 		t.Errorf("got %q", got)
 	}
@@ -66,7 +69,8 @@ tcp:
     plain: {entryPoints: [redis], rule: HostSNI(` + "`*`" + `), service: redis}
     edge: {entryPoints: [redis], rule: HostSNI(` + "`redis.test`" + `), service: again, tls: {}}
   services:
-    redis: {loadBalancer: {servers: [{address: "${SERVER}"}], healthCheck: {send: "PING\r\n", expect: "+PONG", interval: 1s}}}
+    redis:
+      loadBalancer: {servers: [{address: "${SERVER}"}], healthCheck: {send: "PING\r\n", expect: "+PONG", interval: 1s}}
     again: {loadBalancer: {servers: [{address: "${SECURED}", tls: true}], serversTransport: inner}}
   serversTransports:
     inner:
@@ -79,7 +83,8 @@ tls:
 	if got := run(t, 0, "", nil, client, "-h", host, "-p", port, "set", "key", "value"); got != "OK\n" {
 		t.Errorf("got %q", got)
 	}
-	got := run(t, 0, "", nil, client, "-h", host, "-p", port, "--tls", "--sni", "redis.test", "--cacert", authority.File, "get", "key")
+	got := run(t, 0, "", nil, client, "-h", host, "-p", port, "--tls", "--sni", "redis.test",
+		"--cacert", authority.File, "get", "key")
 	if strings.TrimSpace(got) != "value" {
 		t.Errorf("got %q", got)
 	}
@@ -96,14 +101,15 @@ tls:
 // TestMQTT sends messages through a broker, without TLS and with TLS that ends at Sluice, by ALPN.
 func TestMQTT(t *testing.T) {
 	t.Parallel()
-	broker := program(t, "mosquitto", "/usr/sbin/mosquitto")
-	publish, subscribe := program(t, "mosquitto_pub"), program(t, "mosquitto_sub")
+	const name = "mosquitto" //nolint:misspell // It is spelled like that.
+	broker := program(t, name, "/usr/sbin/"+name)
+	publish, subscribe := program(t, name+"_pub"), program(t, name+"_sub")
 	authority := harness.NewAuthority(t)
 	edge := authority.Issue("localhost")
 	address := freeAddress(t)
 	host, port := split(t, address)
-	dir := folder(t, "mosquitto")
-	start(t, address, "mosquitto", broker, "-c", write(t, filepath.Join(dir, "mosquitto.conf"),
+	dir := folder(t, name)
+	start(t, address, name, broker, "-c", write(t, filepath.Join(dir, "broker.conf"),
 		"listener "+port+" "+host+"\nallow_anonymous true\npersistence false\n"))
 	sluice := harness.Start(t, harness.Setup{
 		Static: setup("mqtt"), Vars: map[string]string{"SERVER": address, "CERT": edge.CertFile, "KEY": edge.KeyFile},
@@ -121,15 +127,15 @@ tls:
 	_, port = split(t, sluice.Addr("mqtt"))
 	plain := []string{"-h", "localhost", "-p", port, "-t", "topic"} // The client sends the name as SNI.
 	secure := append([]string{"--cafile", authority.File, "--tls-alpn", "mqtt"}, plain...)
-	for name, by := range map[string][2][]string{"plain to secure": {plain, secure}, "secure to plain": {secure, plain}} {
+	for message, by := range map[string][2][]string{"plain to secure": {plain, secure}, "secure to plain": {secure, plain}} {
 		received := make(chan string, 1)
 		go func() {
 			received <- run(t, 0, "", nil, subscribe, append([]string{"-C", "1", "-W", "50"}, by[1]...)...)
 		}()
 		// The broker keeps the last message for those who subscribe later.
-		run(t, 0, "", nil, publish, append([]string{"-r", "-q", "1", "-m", name}, by[0]...)...)
+		run(t, 0, "", nil, publish, append([]string{"-r", "-q", "1", "-m", message}, by[0]...)...)
 		if got := harness.Await(t, received, "a message"); !strings.Contains(got, " to ") {
-			t.Errorf("%s: got %q", name, got)
+			t.Errorf("%s: got %q", message, got)
 		}
 	}
 }
@@ -150,8 +156,8 @@ func TestSSH(t *testing.T) {
 		run(t, 0, "", nil, keygen, "-q", "-t", "ed25519", "-N", "", "-f", key)
 	}
 	address := freeAddress(t)
-	config := "ListenAddress " + address + "\nHostKey " + host + "\nAuthorizedKeysFile " + user + ".pub\nStrictModes no\n" +
-		"PermitRootLogin yes\nUsePAM no\nPidFile none\n"
+	config := "ListenAddress " + address + "\nHostKey " + host + "\nAuthorizedKeysFile " + user + ".pub\n" +
+		"StrictModes no\nPermitRootLogin yes\nUsePAM no\nPidFile none\n"
 	start(t, address, "", server, "-D", "-e", "-f", write(t, filepath.Join(dir, "sshd_config"), config))
 	sluice := harness.Start(t, harness.Setup{
 		Static: setup("ssh"), Vars: map[string]string{"SERVER": address},
@@ -165,7 +171,8 @@ tcp:
 	})
 	at, port := split(t, sluice.Addr("ssh"))
 	got := run(t, 0, "", nil, client, "-F", "none", "-i", user, "-p", port, "-o", "BatchMode=yes",
-		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "root@"+at, "echo $((6*7))")
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "root@"+at,
+		"echo $((6*7))")
 	if got != "42\n" {
 		t.Errorf("got %q", got)
 	}

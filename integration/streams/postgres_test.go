@@ -65,7 +65,8 @@ tcp:
   routers:
     edge: {entryPoints: [postgres], rule: HostSNI(` + "`edge.test`" + `), service: plain, tls: {}}
     encrypted: {entryPoints: [postgres], rule: HostSNI(` + "`both.test`" + `), service: encrypted, tls: {}}
-    through: {entryPoints: [postgres], rule: HostSNI(` + "`through.test`" + `), service: plain, tls: {passthrough: true}}
+    through:
+      {entryPoints: [postgres], rule: HostSNI(` + "`through.test`" + `), service: plain, tls: {passthrough: true}}
     plain: {entryPoints: [postgres], rule: HostSNI(` + "`*`" + `), service: plain}
   services:
     plain: {loadBalancer: {servers: [{address: "${SERVER}"}], terminationDelay: -1}}
@@ -77,11 +78,17 @@ tls:
 	host, port := split(t, sluice.Addr("postgres"))
 	query := func(want int, name, mode string) string {
 		return run(t, want, "", []string{"PGCONNECT_TIMEOUT=20"}, psql, "-X", "-A", "-t", "-c", "select 6*7", "-d",
-			"host="+name+" hostaddr="+host+" port="+port+" user=ann dbname=postgres sslrootcert="+authority.File+" sslmode="+mode)
+			"host="+name+" hostaddr="+host+" port="+port+" user=ann dbname=postgres sslrootcert="+authority.File+
+				" sslmode="+mode)
 	}
 	for _, test := range []struct{ name, mode string }{
-		{"edge.test", "require"}, {"edge.test", "verify-full"}, {"through.test", "require"}, {"through.test", "verify-full"},
-		{"edge.test", "prefer"}, {"plain.test", "disable"}, {"plain.test", "allow"},
+		{"edge.test", "require"},
+		{"edge.test", "verify-full"},
+		{"through.test", "require"},
+		{"through.test", "verify-full"},
+		{"edge.test", "prefer"},
+		{"plain.test", "disable"},
+		{"plain.test", "allow"},
 	} {
 		if got := query(0, test.name, test.mode); got != "42\n" {
 			t.Errorf("%s with sslmode %s: got %q", test.name, test.mode, got)

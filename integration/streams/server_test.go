@@ -41,7 +41,7 @@ func program(t *testing.T, names ...string) string {
 // folder returns a directory that a system user may write, with a path that is short enough for sockets.
 func folder(t *testing.T, owner string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "streams-")
+	dir, err := os.MkdirTemp("/tmp", "streams-") //nolint:usetesting // The path of a test is too long for a socket.
 	if err != nil {
 		t.Fatal(err)
 	}

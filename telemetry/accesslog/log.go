@@ -135,7 +135,8 @@ func (l *Log) Began(record *telemetry.Record, r *http.Request) {
 	record.Captured = l.encoder.headers.capture(captured, r.Header)
 }
 
-// Finished leaves the line of a request, connection or session for Run to write. It never blocks. What Began noted is gone afterwards.
+// Finished leaves the line of a request, connection or session for Run to write. It never blocks. What Began noted is
+// gone afterwards.
 func (l *Log) Finished(record *telemetry.Record) {
 	if record.Observe.Has(telemetry.ObserveAccess) && (l.internals || !strings.HasSuffix(record.Service, "@internal")) {
 		count := uint64(0)

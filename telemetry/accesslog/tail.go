@@ -28,8 +28,8 @@ const (
 var ErrTooManyViewers = errors.New("the limit of 8 viewers of requests is reached")
 
 // Tail shows finished requests, connections and sessions to viewers as they happen (api.liveRequests), as lines of the
-// access log in the format json. Values of query parameters are redacted, and headers are left out. Without a viewer a request costs one atomic
-// load.
+// access log in the format json. Values of query parameters are redacted, and headers are left out. Without a viewer a
+// request costs one atomic load.
 type Tail struct {
 	encoder  *encoder
 	requests atomic.Uint64
@@ -174,8 +174,8 @@ type TailFilter struct {
 	From, To int
 }
 
-// ParseTailFilter reads protocol, router, service, host, method, path and status of a query. A status is a code, a class like
-// 4xx, or a range like 500-504.
+// ParseTailFilter reads protocol, router, service, host, method, path and status of a query. A status is a code, a class
+// like 4xx, or a range like 500-504.
 func ParseTailFilter(query url.Values) (TailFilter, error) {
 	filter := TailFilter{
 		Protocol: strings.ToLower(query.Get("protocol")), Router: query.Get("router"), Service: query.Get("service"),
