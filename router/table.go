@@ -22,6 +22,8 @@ type Table struct {
 	// packets are the routes of UDP entrypoints, overruled the verdicts on UDP routers whose entrypoints have others.
 	packets   map[string]*datagram.Route
 	overruled []dynamic.Verdict
+	// udpListings are the UDP routers, by name.
+	udpListings []Listing
 }
 
 // entry is the part of a table that belongs to one entrypoint.
@@ -68,7 +70,7 @@ func (t *Table) with(
 	}
 	next := &Table{
 		entries: make(map[string]*entry, len(t.entries)), environments: t.environments, uncovered: t.uncovered,
-		packets: t.packets, overruled: t.overruled,
+		packets: t.packets, overruled: t.overruled, udpListings: t.udpListings,
 	}
 	same := true
 	for name, old := range t.entries {

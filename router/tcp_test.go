@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -344,5 +345,43 @@ func TestExplainConnection(t *testing.T) {
 		if _, err := b.target.Table().ExplainConnection(question); err == nil {
 			t.Errorf("%+v is explained", question)
 		}
+	}
+}
+
+func TestRoutesOfAllProtocols(t *testing.T) {
+	b := newTCPBench(t)
+	b.compiler.options.PacketEntryPoints = []string{"dns"}
+	b.router("shop@file", "Host(`shop.test`)", "a@internal")
+	both := func(r *dynamic.TCPRouter) {
+		r.EntryPoints, r.Middlewares, r.TLS.Passthrough = []string{"web", "websecure"}, []string{"m"}, true
+	}
+	b.tcpRouter("through@file", "tls HostSNI(`db.test`)", both)
+	b.tcpRouter("plain@file", "HostSNI(`*`)", nil)
+	b.config.UDP = &dynamic.UDPConfiguration{}
+	b.udpRouter("dns@file", "none", "dns")
+	b.udpRouter("lost@file", "none", "nowhere")
+	b.all()
+	want := []Listing{
+		{
+			Name: "shop@file", Provider: "file", EntryPoints: []string{"web"}, Rule: "Host(`shop.test`)", Priority: 17,
+			Service: "a@internal", Status: "enabled",
+		},
+		{
+			Name: "through@file", Protocol: "tcp", Provider: "file", EntryPoints: []string{"web", "websecure"},
+			Rule: "HostSNI(`db.test`)", Priority: 18, TLS: true, Passthrough: true, Middlewares: []string{"m@file"},
+			Status: "disabled", Reason: `tcpMiddleware "m@file" does not exist`,
+		},
+		{
+			Name: "plain@file", Protocol: "tcp", Provider: "file", EntryPoints: []string{"web"}, Rule: "HostSNI(`*`)",
+			Priority: -1, Service: "db@file", Status: "enabled",
+		},
+		{
+			Name: "dns@file", Protocol: "udp", Provider: "file", EntryPoints: []string{"dns"}, Status: "disabled",
+			Reason: `udpService "none@file" does not exist`,
+		},
+	}
+	diff := cmp.Diff(want, b.target.Table().Routes(), cmpopts.IgnoreUnexported(Listing{}), cmpopts.EquateEmpty())
+	if diff != "" {
+		t.Errorf("routes (-want +got):\n%s", diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -173,7 +174,29 @@ func (c *Compiler) rebuildUDP(table *Table, dirty map[dynamic.Ref]struct{}, fina
 	}
 	next := *table
 	next.packets, next.overruled = c.packetRoutes()
+	next.udpListings = c.listUDP()
 	return &next
+}
+
+// listUDP returns the UDP routers, by name.
+func (c *Compiler) listUDP() []Listing {
+	listings := make([]Listing, 0, len(c.udp.routers))
+	for _, name := range slices.Sorted(maps.Keys(c.udp.routers)) {
+		node := c.udp.routers[name]
+		if len(node.packetEntryPoints) == 0 {
+			continue // It has no place in the table.
+		}
+		listing := Listing{
+			Name: name, Protocol: "udp", Provider: providerOf(name), EntryPoints: node.packetEntryPoints, Status: "enabled",
+		}
+		if node.err != nil {
+			listing.Status, listing.Reason = "disabled", node.err.Error()
+		} else if definition := c.source.udpRouter(name); definition != nil {
+			listing.Service = Qualify(definition.Service, listing.Provider)
+		}
+		listings = append(listings, listing)
+	}
+	return listings
 }
 
 // packetRoutes gives each UDP entrypoint the last one of its routers by name, as Traefik does, and reports the others.

@@ -25,11 +25,15 @@ func printRoutes(out io.Writer, listings []router.Listing, width int) {
 		if listing.Reason != "" {
 			status += ": " + listing.Reason
 		}
-		if listing.TLS {
+		switch {
+		case listing.Passthrough:
+			secure = "passthrough"
+		case listing.TLS:
 			secure = "yes"
 		}
 		row := []string{
-			listing.Name, strings.Join(listing.EntryPoints, ","), secure, strconv.Itoa(listing.Priority), listing.Rule,
+			listing.Name, strings.Join(listing.EntryPoints, ","), secure, strconv.Itoa(listing.Priority),
+			cmp.Or(listing.Rule, "every datagram"),
 			cmp.Or(strings.Join(listing.Middlewares, ","), "-"), cmp.Or(listing.Service, "-"), status,
 		}
 		rows = append(rows, row)
