@@ -4,6 +4,7 @@ import { el, replace, write } from './lib/dom.js';
 import { ago } from './lib/format.js';
 import { live } from './lib/live.js';
 import { parse } from './lib/place.js';
+import { protocols } from './lib/protocol.js';
 import { shell } from './view/shell.js';
 import { failure } from './view/parts.js';
 import { keys } from './view/keys.js';
@@ -28,11 +29,16 @@ import { injector } from './view/injector.js';
 import { environments } from './view/environments.js';
 import { client } from './view/client.js';
 
+/** objects are the views of a kind of objects, for each protocol: a list, and a page for each object. */
+function objects(view, list, one, names = Object.keys(protocols)) {
+  return Object.fromEntries(names.map((name) => [view + protocols[name].suffix, (context) => (context.name ? one : list)(context, protocols[name])]));
+}
+
 const views = {
   overview, problems, endpoints, certificates, changes, explain, requests, unmatched,
-  routers: (context) => (context.name ? router : routers)(context),
-  services: (context) => (context.name ? service : services)(context),
-  middlewares: (context) => (context.name ? middleware : middlewares)(context),
+  ...objects('routers', routers, router),
+  ...objects('services', services, service),
+  ...objects('middlewares', middlewares, middleware, ['http', 'tcp']),
   xds: (context) => (context.name ? client : xds)(context),
   'xds-resources': resources,
   injector, environments,

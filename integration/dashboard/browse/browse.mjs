@@ -38,7 +38,7 @@ async function open({ width = 1360, height = 860, scheme = 'light', place = '', 
     if (message.type() === 'error' && !answer && !page.expected?.test(message.text())) faults.push(`${page.url()}: ${message.text()}`);
   });
   page.on('response', (response) => {
-    const absent = response.status() === 404 && new URL(response.url()).pathname.includes('/api/http/'); // What does not exist is asked for too.
+    const absent = response.status() === 404 && /\/api\/(http|tcp|udp)\//.test(new URL(response.url()).pathname); // What does not exist is asked for too.
     if (response.status() >= 400 && !absent && !page.expected?.test(String(response.status()))) faults.push(`${response.url()} answered with ${response.status()}`);
   });
   await page.goto(new URL(place, own).href);

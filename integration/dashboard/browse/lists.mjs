@@ -7,9 +7,9 @@ export async function opens({ open, check, eventually, environment }) {
   const stop = traffic(environment, ['shop.example.com/api/x', 'split.example.com/', 'down.example.com/']);
   const page = await open();
   for (const [view, title] of Object.entries(views)) {
-    await page.locator(`nav a[href="#/${view === 'overview' ? '' : view}"]`).click();
+    await page.locator(`nav[aria-label="Views"] a[href="#/${view === 'overview' ? '' : view}"]`).click();
     await page.locator('main h1', { hasText: title }).waitFor();
-    check(await page.locator(`nav a[aria-current]`).getAttribute('href') === `#/${view === 'overview' ? '' : view}`, `the tab of ${view} is not marked`);
+    check(await page.locator(`nav[aria-label="Views"] a[aria-current]`).getAttribute('href') === `#/${view === 'overview' ? '' : view}`, `the tab of ${view} is not marked`);
     check((await page.locator('main [role="alert"]').count()) === 0, `${view} says that it cannot be shown`);
   }
   check(!(await page.locator('nav a', { hasText: 'xDS' }).isVisible()), 'there is a tab of xDS, which is not configured');

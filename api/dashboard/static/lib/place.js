@@ -25,7 +25,10 @@ export function place(view, name = '', query = {}) {
 }
 
 /** views maps kinds of objects to their lists. */
-export const views = { router: 'routers', service: 'services', middleware: 'middlewares' };
+export const views = {
+  router: 'routers', service: 'services', middleware: 'middlewares', tcpRouter: 'routers-tcp', tcpService: 'services-tcp',
+  tcpMiddleware: 'middlewares-tcp', udpRouter: 'routers-udp', udpService: 'services-udp',
+};
 
 /** clientOf is the node of the xDS client whose rejection a finding is about: "xds client NODE TYPE". */
 const clientOf = (kind, name) => (kind === 'source' ? name.match(/^xds client (.+) \S+$/)?.[1] : undefined);

@@ -2,6 +2,7 @@
 
 import { ask, named, page } from './api.js';
 import { qualified } from './place.js';
+import { protocols } from './protocol.js';
 
 const depth = 6;
 
@@ -24,13 +25,13 @@ export function children(service) {
 }
 
 /** grow reads a service and its descendants: {name, object, children}; object is undefined if it does not exist. */
-export async function grow(name, signal, above = []) {
-  const object = await ask(named('http/services', name), { signal }).catch((error) => {
+export async function grow(name, signal, protocol = protocols.http, above = []) {
+  const object = await ask(named(`${protocol.name}/services`, name), { signal }).catch((error) => {
     if (error.status === 404) return undefined;
     throw error;
   });
   const below = object && above.length < depth && !above.includes(name) ? children(object) : [];
-  return { name, object, children: await Promise.all(below.map(async (child) => ({ ...child, ...(await grow(child.name, signal, [...above, name])) }))) };
+  return { name, object, children: await Promise.all(below.map(async (child) => ({ ...child, ...(await grow(child.name, signal, protocol, [...above, name])) }))) };
 }
 
 /** leaves are the services of a tree that have endpoints. */
@@ -49,8 +50,8 @@ export function shares(tree, share = 1, into = new Map()) {
 /** most is the maximum number of endpoints of a service that are read. */
 const most = 1000;
 
-/** standingOf reads the endpoints of services: a map of {list, total}. */
-export async function standingOf(services, signal) {
-  const answers = await Promise.all(services.map((serviceName) => page('endpoints', { parameters: { serviceName, per_page: most }, signal })));
+/** standingOf reads the endpoints of services of a protocol: a map of {list, total}. */
+export async function standingOf(services, signal, protocol = protocols.http) {
+  const answers = await Promise.all(services.map((serviceName) => page('endpoints', { parameters: { serviceName, protocol: protocol.name, per_page: most }, signal })));
   return new Map(services.map((name, i) => [name, { list: answers[i].data, total: answers[i].total }]));
 }

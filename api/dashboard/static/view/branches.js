@@ -7,13 +7,13 @@ import { kindOf } from './services.js';
 import { objectStation, pool } from './route.js';
 
 /** branches lays out a tree of services: {columns, first, links(), follow(redraw)}. */
-export function branches(tree, signal) {
+export function branches(tree, signal, protocol) {
   const parts = shares(tree);
   const names = [...parts.keys()];
-  const pools = new Map(names.map((name) => [name, pool(name, parts.get(name))]));
+  const pools = new Map(names.map((name) => [name, pool(name, parts.get(name), protocol)]));
   const stops = [];
   const stop = (node, role, share = 1) => {
-    const own = objectStation('service', node.name, node.object, [role, node.object && [kindOf(node.object), node.object.loadBalancer?.strategy].filter(Boolean).join(', ')]);
+    const own = objectStation(protocol.kinds.service, node.name, node.object, [role, node.object && [kindOf(node.object), node.object.loadBalancer?.strategy].filter(Boolean).join(', ')]);
     stops.push({ ...node, station: own, part: share });
     return node.children.length ? el('div', { class: 'branch' }, own, el('div', { class: 'branches' }, node.children.map((child) => stop(child, child.role, share * (child.share ?? 1))))) : own;
   };
@@ -26,7 +26,7 @@ export function branches(tree, signal) {
     links,
     /** refresh reads the state of the endpoints. */
     async refresh() {
-      for (const [name, { list, total }] of await standingOf(names, signal)) pools.get(name).draw(list, total);
+      for (const [name, { list, total }] of await standingOf(names, signal, protocol)) pools.get(name).draw(list, total);
     },
     follow(redraw) {
       if (names.length === 0) return;

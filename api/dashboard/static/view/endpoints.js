@@ -3,6 +3,7 @@
 import { el } from '../lib/dom.js';
 import { duration, percent, many } from '../lib/format.js';
 import { place } from '../lib/place.js';
+import { protocolOf, protocols } from '../lib/protocol.js';
 import { meter } from './cells.js';
 import { list } from './list.js';
 import { loads, loadWords } from './load.js';
@@ -23,8 +24,8 @@ export function remark(endpoint, pool) {
 }
 
 /** rowsOf are the rows of an endpoint: {endpoint, pool, first, rest}, one for each of its pools that are shown: that of the selected service, the worst and the busiest ones. */
-export function rowsOf(endpoint, service = '') {
-  const rank = (pool) => (pool.service === service ? -10 : 0) - order.indexOf(stateOf(endpoint, pool));
+export function rowsOf(endpoint, service = '', protocol = protocols.http) {
+  const rank = (pool) => (pool.service === service && protocolOf(pool) === protocol ? -10 : 0) - order.indexOf(stateOf(endpoint, pool));
   const sorted = [...endpoint.pools].sort((a, b) => rank(a) - rank(b) || (b.requests ?? 0) - (a.requests ?? 0));
   const shown = sorted.slice(0, most);
   const rest = sorted.length - shown.length;
@@ -46,9 +47,9 @@ export function columns(scale, load) {
   const words = (pool, endpoint) => loadWords(load.of(endpoint, pool), pool);
   return [
     { title: 'Address', class: 'name', cell: ({ endpoint, pool, first }) => el('div', {}, stateIcon(pool ? stateOf(endpoint, pool) : 'serving'), el('span', {}, el(first ? 'b' : 'span', { class: first ? 'mono' : 'mono quiet-text' }, endpoint.address), first ? el('span', { class: 'beside' }, [endpoint.source, endpoint.uid].filter(Boolean).join(' · ')) : null)) },
-    { title: 'Service', class: 'wide', cell: ({ endpoint, pool, rest }) => (pool ? [linked('service', pool.service, { 'data-row': true }), ' ', el('span', { class: 'quiet-text' }, stateOf(endpoint, pool)), remark(endpoint, pool) ? el('span', { class: `why ${tone(stateOf(endpoint, pool)) === 'bad' ? 'bad-text' : 'warn-text'}` }, remark(endpoint, pool)) : null, rest ? el('div', { class: 'quiet-text' }, `and ${many(rest, 'more service')}`) : null] : '') },
+    { title: 'Service', class: 'wide', cell: ({ endpoint, pool, rest }) => (pool ? [protocolOf(pool) === protocols.http ? null : [el('span', { class: 'chip' }, protocolOf(pool).title), ' '], linked(protocolOf(pool).kinds.service, pool.service, { 'data-row': true }), ' ', el('span', { class: 'quiet-text' }, stateOf(endpoint, pool)), remark(endpoint, pool) ? el('span', { class: `why ${tone(stateOf(endpoint, pool)) === 'bad' ? 'bad-text' : 'warn-text'}` }, remark(endpoint, pool)) : null, rest ? el('div', { class: 'quiet-text' }, `and ${many(rest, 'more service')}`) : null] : '') },
     { title: 'Req/s', class: 'figure', cell: ofPool((pool, endpoint) => words(pool, endpoint).rate) },
-    { title: '5xx', class: 'figure', cell: ofPool((pool, endpoint) => el('span', { class: words(pool, endpoint).bad ? 'bad-text' : '', title: 'responses with 5xx, and requests without a response' }, words(pool, endpoint).errors)) },
+    { title: '5xx', class: 'figure', cell: ofPool((pool, endpoint) => el('span', { class: words(pool, endpoint).bad ? 'bad-text' : '', title: protocolOf(pool) === protocols.http ? 'responses with 5xx, and requests without a response' : `failed ${protocolOf(pool).carried}` }, words(pool, endpoint).errors)) },
     { title: 'Mean', class: 'figure', cell: ofPool((pool, endpoint) => el('span', { title: 'mean duration of requests' }, words(pool, endpoint).mean)) },
     { title: 'Share', class: 'figure', cell: ofPool((pool) => percent(pool.share)) },
     { title: 'In flight', class: 'figure', cell: once((item) => el('span', { class: 'bar-cell' }, meter(item.inFlight / scale.most), String(item.inFlight))) },
@@ -62,15 +63,16 @@ export function endpoints(context) {
   const load = loads();
   const { query } = context;
   const service = query.get('serviceName') ?? '';
+  const protocol = protocols[query.get('protocol')] ?? protocols.http;
   return list({
     view: 'endpoints', path: 'endpoints', title: 'Endpoints', hint: 'Search addresses, services and sources', states, every: 2000,
-    kept: ['serviceName'],
-    tools: service ? el('a', { class: 'chip', href: place('endpoints') }, `of ${service} ×`) : null,
+    kept: ['serviceName', 'protocol'],
+    tools: service ? el('a', { class: 'chip', href: place('endpoints') }, `of ${protocol === protocols.http ? '' : `${protocol.title} `}${service} ×`) : null,
     length: (all) => all.length,
     prepare(all) {
       scale.most = Math.max(8, ...all.map((one) => one.inFlight));
       load.read(all);
-      return all.flatMap((endpoint) => rowsOf(endpoint, service));
+      return all.flatMap((endpoint) => rowsOf(endpoint, service, protocol));
     },
     columns: columns(scale, load),
   }, context);

@@ -3,6 +3,7 @@
 import { page } from '../lib/api.js';
 import { count, many, percent, rate } from '../lib/format.js';
 import { remark, stateOf } from './endpoints.js';
+import { poolOf } from './route.js';
 
 /** A failing service has at least this ratio of 5xx at this rate of requests. */
 const failingPart = 0.05;
@@ -25,13 +26,13 @@ export function failingOf(readings) {
 /** cause describes how the endpoints contribute to the failures of a service. */
 export function cause(service, endpoints, total = endpoints.length) {
   if (total === 0) return 'It has no endpoints.';
-  const bad = endpoints.map((one) => [one, one.pools.find((pool) => pool.service === service)])
+  const bad = endpoints.map((one) => [one, poolOf(one, service)])
     .filter(([one, pool]) => pool && !['serving', 'draining'].includes(stateOf(one, pool)));
   if (!bad.length) return 'Its endpoints are reachable and return 5xx themselves.';
   const [[first, pool]] = bad;
   const whole = bad.length === 1 ? '' : `${count(bad.length)} of ${many(total, 'endpoint')} have problems. `;
   // An endpoint that gets no requests cannot be what fails now, so that the text says that others do.
-  const serving = endpoints.filter((one) => one.pools.some((each) => each.service === service && each.state === 'serving')).length;
+  const serving = endpoints.filter((one) => poolOf(one, service)?.state === 'serving').length;
   const elsewhere = serving > 0 && bad.every(([, each]) => each.state !== 'serving') ? ` Requests go to ${many(serving, 'other endpoint')}.` : '';
   return `${whole}${first.address} is ${stateOf(first, pool)}: ${remark(first, pool)}.${elsewhere}`;
 }

@@ -3,6 +3,7 @@
 import { ask, page } from '../lib/api.js';
 import { many } from '../lib/format.js';
 import { live, repeat } from '../lib/live.js';
+import { protocolOf } from '../lib/protocol.js';
 import { Readings } from '../lib/traffic.js';
 import { lasting } from './certificates.js';
 import { remark, stateOf } from './endpoints.js';
@@ -63,7 +64,7 @@ function expiring(list) {
 /** failedEndpoints returns a finding for each endpoint and service in which the endpoint gets no requests. */
 export function failedEndpoints(list) {
   return list.flatMap((one) => one.pools.filter((pool) => failedStates.includes(pool.state)).map((pool) =>
-    ({ kind: 'endpoint', name: one.address, status: 'degraded', state: pool.state, service: pool.service, reason: [stateOf(one, pool), remark(one, pool)].filter(Boolean).join(': ') })));
+    ({ kind: 'endpoint', name: one.address, status: 'degraded', state: pool.state, service: pool.service, serviceKind: protocolOf(pool).kinds.service, reason: [stateOf(one, pool), remark(one, pool)].filter(Boolean).join(': ') })));
 }
 
 /** Findings keeps all findings up to date. What cannot be read keeps its last value. Its event is `change`. */

@@ -3,6 +3,7 @@
 import { el, icon, replace } from '../lib/dom.js';
 import { page } from '../lib/api.js';
 import { place } from '../lib/place.js';
+import { kindWords } from '../lib/protocol.js';
 import { parted, stateIcon } from './parts.js';
 import { offered } from './shell.js';
 
@@ -10,6 +11,11 @@ const sources = [
   ['routers', 'router', 'http/routers', (one) => one.rule],
   ['services', 'service', 'http/services', (one) => one.type],
   ['middlewares', 'middleware', 'http/middlewares', (one) => one.type],
+  ['routers-tcp', 'tcpRouter', 'tcp/routers', (one) => one.rule],
+  ['services-tcp', 'tcpService', 'tcp/services', (one) => one.type],
+  ['middlewares-tcp', 'tcpMiddleware', 'tcp/middlewares', (one) => one.type],
+  ['routers-udp', 'udpRouter', 'udp/routers', () => ''],
+  ['services-udp', 'udpService', 'udp/services', (one) => one.type],
 ];
 
 /** keys handles the keyboard shortcuts. */
@@ -127,7 +133,7 @@ function finder() {
       items = [];
     }
     replace(list, items.map((item, i) => el('li', { role: 'option', id: `found-${i}`, on: { click: () => go(item), pointermove: () => i !== at && choose(i) } },
-      el('span', { class: 'what' }, item.kind), item.state ? stateIcon(item.state) : null, el('span', { class: 'name' }, parted(item.name)), item.more ? el('span', { class: 'more mono' }, item.more) : null)));
+      el('span', { class: 'what' }, kindWords[item.kind] ?? item.kind), item.state ? stateIcon(item.state) : null, el('span', { class: 'name' }, parted(item.name)), item.more ? el('span', { class: 'more mono' }, item.more) : null)));
     choose(0);
   };
   input.addEventListener('input', () => {

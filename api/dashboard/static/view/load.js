@@ -3,7 +3,7 @@
 import { duration, percent, rate } from '../lib/format.js';
 import { Rates } from '../lib/rates.js';
 
-const keyOf = (endpoint, pool) => `${pool.service} ${endpoint.source} ${endpoint.address} ${endpoint.uid ?? ''}`;
+const keyOf = (endpoint, pool) => `${pool.protocol ?? 'http'} ${pool.service} ${endpoint.source} ${endpoint.address} ${endpoint.uid ?? ''}`;
 
 /** loads computes the load of endpoints in their pools: read(list) notes a reading, of(endpoint, pool) returns {rate, errors, server, mean}, or undefined before the second reading. */
 export function loads() {

@@ -18,18 +18,19 @@ export function users(names = [], kind = 'router') {
   return sheet('Used by', el('span', { class: 'quiet-text' }, count(names.length)), el('div', { class: 'body chips' }, names.length ? [names.slice(0, 60).map((name) => linked(kind, name, { class: 'chip' })), names.length > 60 ? el('span', { class: 'chip' }, `+${count(names.length - 60)}`) : null] : el('span', { class: 'none' }, 'No router uses it directly.')));
 }
 
-export async function middleware({ name, signal }) {
-  const object = await ask(named('http/middlewares', name), { signal });
-  const wrong = await faults('middleware', object, signal);
+export async function middleware({ name, signal }, protocol) {
+  const http = protocol.name === 'http';
+  const object = await ask(named(`${protocol.name}/middlewares`, name), { signal });
+  const wrong = await faults(protocol.kinds.middleware, object, signal);
   const state = el('div', {});
-  repeat(async () => {
+  if (http) repeat(async () => {
     const own = (await ask('middlewares', { signal })).find((one) => one.name === name);
     replace(state, own ? standings(own) : null);
   }, 5000, signal);
   return {
     title: name,
-    node: [heading({ view: 'middlewares', title: 'Middlewares' }, name, object.status, el('span', { class: 'chip' }, object.type)), wrong,
-      el('div', { class: 'halves' }, sheet('Definition', null, el('div', { class: 'body' }, definition(options(object)))), el('div', { class: 'stack' }, state, users(object.usedBy)))],
+    node: [heading({ view: `middlewares${protocol.suffix}`, title: http ? 'Middlewares' : `${protocol.title} middlewares` }, name, object.status, el('span', { class: 'chip' }, object.type)), wrong,
+      el('div', { class: 'halves' }, sheet('Definition', null, el('div', { class: 'body' }, definition(options(object)))), el('div', { class: 'stack' }, state, users(object.usedBy, protocol.kinds.router)))],
   };
 }
 

@@ -111,8 +111,9 @@ function entrypointLanes(place) {
 
 function counts(overviewed) {
   if (!overviewed) return null;
-  const { http, certificates, features } = overviewed;
-  const rows = [['Routers', 'routers', http.routers], ['Services', 'services', http.services], ['Middlewares', 'middlewares', http.middlewares], ['Certificates', 'certificates', certificates]].filter(([, , one]) => one);
+  const { http, tcp, udp, certificates, features } = overviewed;
+  const beside = [[tcp, 'TCP', '-tcp'], [udp, 'UDP', '-udp']].flatMap(([of, title, suffix]) => ['routers', 'services', 'middlewares'].filter((kind) => of?.[kind]?.total).map((kind) => [`${title} ${kind}`, kind + suffix, of[kind]]));
+  const rows = [['Routers', 'routers', http.routers], ['Services', 'services', http.services], ['Middlewares', 'middlewares', http.middlewares], ...beside, ['Certificates', 'certificates', certificates]].filter(([, , one]) => one);
   return sheet('Objects', null, el('table', {}, el('thead', {}, el('tr', {}, ['', 'Total', 'Warnings', 'Disabled'].map((title) => el('th', { scope: 'col', class: title ? 'figure' : null }, title || el('span', { class: 'unseen' }, 'Kind'))))),
     el('tbody', {}, rows.map(([title, view, one]) => el('tr', {}, el('th', { scope: 'row' }, el('a', { href: place(view) }, title)), el('td', { class: 'figure' }, count(one.total ?? 0)),
       number(one.warnings, 'warn', place(view, '', { status: 'warning' })), number(one.errors, 'bad', place(view, '', { status: 'disabled' })))))),

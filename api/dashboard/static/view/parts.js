@@ -5,6 +5,7 @@ import { copying, el, icon, sign } from '../lib/dom.js';
 import { count, tail } from '../lib/format.js';
 import { example, tokens } from '../lib/rule.js';
 import { place, placeOf } from '../lib/place.js';
+import { kindWords } from '../lib/protocol.js';
 
 const tones = {
   enabled: 'good', warning: 'warn', disabled: 'bad',
@@ -56,7 +57,7 @@ export function origin(text, most) {
 export function finding(one, { others = [], total = 1 } = {}) {
   const state = one.status ?? 'quarantined';
   return el('li', {}, sign(tone(state)),
-    el('div', { class: 'head' }, el('span', { class: 'kind' }, one.kind), linked(one.kind, one.name), one.service ? linked('service', one.service, { class: 'chip' }) : null),
+    el('div', { class: 'head' }, el('span', { class: 'kind' }, kindWords[one.kind] ?? one.kind), linked(one.kind, one.name), one.service ? linked(one.serviceKind ?? 'service', one.service, { class: 'chip' }) : null),
     el('div', { class: 'why' }, one.reason, el('span', { class: 'unseen' }, `: ${words[state] ?? state}`),
       others.length ? el('div', { class: 'chips also' }, 'also', others.slice(0, 4).map((other) => linked(other.kind, other.name, { class: 'chip' })), total - 1 > 4 ? el('a', { class: 'chip', href: one.kind === 'endpoint' ? place('endpoints', '', { status: one.state }) : place('problems', '', { search: one.reason }) }, `+${count(total - 5)}`) : null) : null),
     origin(one.origin) ?? el('span', { class: 'where' }));
@@ -66,7 +67,7 @@ export function finding(one, { others = [], total = 1 } = {}) {
 export function alike(findings) {
   const groups = new Map();
   for (const one of findings) {
-    const key = `${one.status} ${one.kind} ${one.service ?? ''} ${one.reason}`;
+    const key = `${one.status} ${one.kind} ${one.serviceKind ?? ''} ${one.service ?? ''} ${one.reason}`;
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(one);
   }
@@ -97,6 +98,11 @@ const consequence = {
   router: 'Disabled: requests that match its rule get 503.',
   service: 'Disabled: requests for it get 503.',
   middleware: 'Disabled, and so are the routers that use it.',
+  tcpRouter: 'Disabled: connections that match its rule are closed.',
+  tcpService: 'Disabled, and so are the routers that use it.',
+  tcpMiddleware: 'Disabled, and so are the routers that use it.',
+  udpRouter: 'Disabled: it takes no datagrams.',
+  udpService: 'Disabled, and so are the routers that use it.',
 };
 
 /** faults lists the problems of an object and their origins. */

@@ -1,26 +1,27 @@
-// The live tail: finished requests as they happen, selected by a filter.
+// The live tail: finished requests, TCP connections and UDP sessions as they happen, selected by a filter.
 
 import { el, replace, write } from '../lib/dom.js';
 import { bytes, count, duration, many } from '../lib/format.js';
 import { place, qualified } from '../lib/place.js';
+import { protocolOf } from '../lib/protocol.js';
 import { watch } from '../lib/watch.js';
 import { linked } from './parts.js';
 
 /** kept is the maximum number of rows. */
 const kept = 200;
 
-const fields = [['router', 'Router', 'shop@file'], ['service', 'Service', 'shop@file'], ['host', 'Host', 'shop.example.com'], ['method', 'Method', 'GET'], ['path', 'Path contains', '/api'], ['status', 'Status', '5xx, 404 or 500-504']];
+const fields = [['protocol', 'Protocol', 'http, tcp or udp'], ['router', 'Router', 'shop@file'], ['service', 'Service', 'shop@file'], ['host', 'Host or server name', 'shop.example.com'], ['method', 'Method', 'GET'], ['path', 'Path contains', '/api'], ['status', 'Status', '5xx, 404 or 500-504']];
 
 /** toned is the class of a status. */
 const toned = (status) => (status >= 500 ? 'bad-text' : status >= 400 ? 'warn-text' : '');
 
 const columns = [
   ['Time', 'named', (one) => one.time ? new Date(one.StartUTC ?? one.time).toLocaleTimeString('en-GB') : ''],
-  ['Request', 'name request', (one) => el('div', {}, el('span', {}, el('b', {}, one.RequestMethod), ' ', el('span', { class: 'mono' }, `${one.RequestHost ?? ''}${one.RequestPath ?? ''}`)))],
-  ['Status', 'figure', (one) => el('span', { class: toned(one.DownstreamStatus) }, String(one.DownstreamStatus))],
+  ['Request', 'name request', (one) => el('div', {}, el('span', {}, el('b', {}, one.Protocol?.toUpperCase() ?? one.RequestMethod), ' ', el('span', { class: 'mono' }, one.Protocol ? one.TLSServerName ?? one.ClientAddr : `${one.RequestHost ?? ''}${one.RequestPath ?? ''}`)))],
+  ['Status', 'figure', (one) => (one.Protocol ? el('span', { class: one.ErrorCode ? 'bad-text' : '' }, (one.ConnectionEnd ?? one.ErrorCode ?? '').replaceAll('_', ' ')) : el('span', { class: toned(one.DownstreamStatus) }, String(one.DownstreamStatus)))],
   ['Duration', 'figure', (one) => duration(one.Duration / 1e9)],
-  ['Sent', 'figure', (one) => bytes(one.DownstreamContentSize)],
-  ['Router', 'named', (one) => (one.RouterName ? linked('router', one.RouterName) : 'none')],
+  ['Sent', 'figure', (one) => bytes(one.BytesSent ?? one.DownstreamContentSize)],
+  ['Router', 'named', (one) => (one.RouterName ? linked(protocolOf(one).kinds.router, one.RouterName) : 'none')],
   ['Endpoint', 'named', (one) => [el('span', { class: 'mono' }, one.ServiceAddr ?? ''), one.ErrorCode ? el('span', { class: 'why bad-text' }, one.ErrorReason || (one.ErrorCode === 'no_router' ? 'no router matches' : one.ErrorCode)) : null]],
 ];
 

@@ -3,6 +3,7 @@
 import { el, renew, replace, svg, write } from '../lib/dom.js';
 import { count, many, percent } from '../lib/format.js';
 import { place, placeOf } from '../lib/place.js';
+import { protocolOf, protocols } from '../lib/protocol.js';
 import { meter } from './cells.js';
 import { remark, stateOf } from './endpoints.js';
 import { loads, loadWords } from './load.js';
@@ -24,8 +25,8 @@ export function objectStation(kind, name, object, below) {
   return station({ target: placeOf(kind, name), label: parted(name), below, state: object.status === 'enabled' ? undefined : object.status });
 }
 
-/** poolOf is the entry of an endpoint for a service. */
-export const poolOf = (endpoint, service) => endpoint.pools.find((pool) => pool.service === service);
+/** poolOf is the entry of an endpoint for a service of a protocol. */
+export const poolOf = (endpoint, service, protocol = protocols.http) => endpoint.pools.find((pool) => pool.service === service && protocolOf(pool) === protocol);
 
 /** describe describes in a line why an endpoint does not serve in a pool; empty if it does. */
 function describe(endpoint, pool) {
@@ -34,7 +35,7 @@ function describe(endpoint, pool) {
 }
 
 /** endpointStation is the node of one endpoint: {node, draw(endpoint, load)}; part is the share of the route's requests that its service gets. */
-function endpointStation(service, part) {
+function endpointStation(service, part, protocol) {
   const label = el('span', { class: 'label' });
   const load = el('span', { class: 'load' });
   const note = el('small', {});
@@ -43,14 +44,14 @@ function endpointStation(service, part) {
   return {
     node,
     draw(endpoint, now) {
-      const pool = poolOf(endpoint, service);
+      const pool = poolOf(endpoint, service, protocol);
       const state = stateOf(endpoint, pool);
       const shade = tone(state);
       node.className = `station ${shade === 'good' ? '' : shade}`;
       replace(label, stateIcon(state), el('span', { class: 'mono' }, endpoint.address));
-      replace(load, meter(endpoint.inFlight / 20), el('span', { title: 'requests in flight' }, `${endpoint.inFlight} in flight`), el('span', { title: 'share of the requests of this route' }, percent(pool.share * part)));
+      replace(load, meter(endpoint.inFlight / 20), el('span', { title: `${protocol.carried} in flight` }, `${endpoint.inFlight} in flight`), el('span', { title: `share of the ${protocol.carried} of this route` }, percent(pool.share * part)));
       const words = loadWords(now, pool);
-      replace(figures, el('span', {}, `${words.rate} req/s`), now?.rate === 0 ? null : [el('span', { class: words.bad ? 'bad-text' : '' }, `${words.errors} 5xx`), el('span', { title: 'mean duration of requests' }, words.mean)]);
+      replace(figures, el('span', {}, `${words.rate} ${protocol.unit}`), now?.rate === 0 ? null : [el('span', { class: words.bad ? 'bad-text' : '' }, `${words.errors} ${protocol.failed}`), protocol === protocols.http ? el('span', { title: 'mean duration of requests' }, words.mean) : null]);
       write(note, describe(endpoint, pool));
       note.hidden = !note.textContent;
     },
@@ -58,7 +59,8 @@ function endpointStation(service, part) {
 }
 
 /** pool holds the nodes of a service's endpoints: {node, draw(list, total), ends()}, where ends are the nodes with the share of the service's requests and tone. part is the share of the route's requests that the service gets. */
-export function pool(service, part = 1) {
+export function pool(service, part = 1, protocol = protocols.http) {
+  const ofService = (one) => poolOf(one, service, protocol);
   const node = el('div', { class: 'tree' });
   const stations = new Map();
   const load = loads();
@@ -67,27 +69,27 @@ export function pool(service, part = 1) {
     node,
     ends: () => ends,
     draw(list, total) {
-      const own = list.filter((one) => poolOf(one, service));
+      const own = list.filter(ofService);
       load.read(own);
       if (own.length === 0) {
-        const empty = station({ label: 'no endpoints', below: ['requests get 503'], state: 'quarantined', missing: true });
+        const empty = station({ label: 'no endpoints', below: [protocol.without], state: 'quarantined', missing: true });
         replace(node, empty);
         ends = [{ node: empty, tone: 'bad', share: 0 }];
       } else if (own.length > boxes || total > list.length) {
-        const grid = mosaic(own, service, total);
+        const grid = mosaic(own, service, total, protocol);
         renew(node, grid);
-        ends = [{ node: grid, tone: own.some((one) => poolOf(one, service).state === 'serving') ? '' : 'bad', share: 1 }];
+        ends = [{ node: grid, tone: own.some((one) => ofService(one).state === 'serving') ? '' : 'bad', share: 1 }];
       } else {
         const keys = own.map((one) => `${one.source} ${one.address} ${one.uid ?? ''}`);
         for (const key of stations.keys()) if (!keys.includes(key)) stations.delete(key);
         own.forEach((one, i) => {
-          if (!stations.has(keys[i])) stations.set(keys[i], endpointStation(service, part));
-          stations.get(keys[i]).draw(one, load.of(one, poolOf(one, service)));
+          if (!stations.has(keys[i])) stations.set(keys[i], endpointStation(service, part, protocol));
+          stations.get(keys[i]).draw(one, load.of(one, ofService(one)));
         });
         const nodes = keys.map((key) => stations.get(key).node);
         if (nodes.length !== node.children.length || nodes.some((one, i) => node.children[i] !== one)) replace(node, nodes);
         ends = own.map((one, i) => {
-          const place = poolOf(one, service);
+          const place = ofService(one);
           const shade = tone(stateOf(one, place));
           return { node: nodes[i], tone: shade === 'good' ? '' : shade, share: place.share };
         });
@@ -99,23 +101,24 @@ export function pool(service, part = 1) {
 /** reasons is the maximum number of bad endpoints that are listed below a mosaic. */
 const reasons = 3;
 
-function mosaic(list, service, total) {
+function mosaic(list, service, total, protocol) {
+  const own = (one) => poolOf(one, service, protocol);
   const states = new Map();
   const most = Math.max(8, ...list.map((one) => one.inFlight));
   const bad = [];
   const tiles = list.map((one) => {
-    const state = stateOf(one, poolOf(one, service));
+    const state = stateOf(one, own(one));
     states.set(state, (states.get(state) ?? 0) + 1);
     if (tone(state) === 'bad') bad.push(one);
-    return el('i', { class: tone(state), title: `${one.address}: ${state}, ${many(one.inFlight, 'request')} in flight`, vars: { '--part': one.inFlight / most } });
+    return el('i', { class: tone(state), title: `${one.address}: ${state}, ${many(one.inFlight, protocol.one)} in flight`, vars: { '--part': one.inFlight / most } });
   });
   const words = [...states].map(([state, number]) => `${count(number)} ${state}`).join(', ');
-  const kinds = new Set(bad.map((one) => poolOf(one, service).state));
+  const kinds = new Set(bad.map((one) => own(one).state));
   const alone = kinds.size === 1 && !kinds.has('serving') ? [...kinds][0] : '';
   const whole = total > list.length ? `${words} of the first ${count(list.length)}` : words;
-  const listed = (status, text) => el('a', { href: place('endpoints', '', { serviceName: service, status }) }, text);
+  const listed = (status, text) => el('a', { href: place('endpoints', '', { serviceName: service, protocol: protocol === protocols.http ? '' : protocol.name, status }) }, text);
   return el('div', { class: 'mosaic' }, el('p', {}, whole, ' · ', listed('', total > list.length ? `all ${count(total)}` : 'list')), el('div', { class: 'chips', role: 'img', 'aria-label': whole }, tiles),
-    bad.length ? el('ul', {}, bad.slice(0, reasons).map((one) => el('li', {}, stateIcon('unhealthy'), ' ', el('span', { class: 'mono' }, one.address), ` ${describe(one, poolOf(one, service))}`)),
+    bad.length ? el('ul', {}, bad.slice(0, reasons).map((one) => el('li', {}, stateIcon('unhealthy'), ' ', el('span', { class: 'mono' }, one.address), ` ${describe(one, own(one))}`)),
       bad.length > reasons ? el('li', {}, listed(alone, `and ${count(bad.length - reasons)} more`)) : null) : null);
 }
 

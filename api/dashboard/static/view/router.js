@@ -1,4 +1,4 @@
-// The page of a router: the route of its requests, its traffic, and its definition.
+// The page of a router: the route of what it takes, the traffic of HTTP, and its definition.
 
 import { ask, named } from '../lib/api.js';
 import { el } from '../lib/dom.js';
@@ -11,33 +11,35 @@ import { definition, explaining, faults, heading, ruled, sheet } from './parts.j
 import { objectStation, station, diagram } from './route.js';
 
 /** steps reads the middlewares in the order in which they are applied, with chains expanded. */
-async function steps(names, owner, signal, above = []) {
+async function steps(names, owner, protocol, signal, above = []) {
   const lists = await Promise.all(names.map(async (short) => {
     const name = qualified(short, owner);
-    const object = await ask(named('http/middlewares', name), { signal }).catch((error) => {
+    const object = await ask(named(`${protocol.name}/middlewares`, name), { signal }).catch((error) => {
       if (error.status === 404) return undefined;
       throw error;
     });
     const chain = object?.chain?.middlewares;
-    if (chain && !above.includes(name)) return steps(chain, name, signal, [...above, name]);
+    if (chain && !above.includes(name)) return steps(chain, name, protocol, signal, [...above, name]);
     return [{ name, object, through: above[above.length - 1] }];
   }));
   return lists.flat();
 }
 
-export async function router({ name, signal }) {
-  const object = await ask(named('http/routers', name), { signal });
+export async function router({ name, signal }, protocol) {
+  const http = protocol.name === 'http';
+  const { kinds } = protocol;
+  const object = await ask(named(`${protocol.name}/routers`, name), { signal });
   const [wrong, chain, tree] = await Promise.all([
-    faults('router', object, signal),
-    steps(object.middlewares ?? [], name, signal),
-    object.service ? grow(qualified(object.service, name), signal) : undefined,
+    faults(kinds.router, object, signal),
+    steps(object.middlewares ?? [], name, protocol, signal),
+    object.service ? grow(qualified(object.service, name), signal, protocol) : undefined,
   ]);
-  const below = tree && branches(tree, signal);
+  const below = tree && branches(tree, signal, protocol);
   await below?.refresh().catch(() => undefined);
-  const entries = (object.using ?? object.entryPoints ?? []).map((one) => station({ label: one, below: [object.tls ? 'TLS' : ''] }));
-  if (!entries.length) entries.push(station({ label: 'no entry point', below: ['receives no requests'], state: 'disabled', missing: true }));
-  const rule = station({ label: ruled(object.rule), below: [`priority ${object.priorityStr ?? object.priority}`], state: object.status === 'enabled' ? undefined : object.status });
-  const stops = chain.map((step) => objectStation('middleware', step.name, step.object, [[step.object?.type, step.through && `by ${step.through}`].filter(Boolean).join(', ')]));
+  const entries = (object.using ?? object.entryPoints ?? []).map((one) => station({ label: one, below: [object.tls ? (object.tls.passthrough ? 'TLS passes through' : 'TLS') : ''] }));
+  if (!entries.length) entries.push(station({ label: 'no entry point', below: [`receives no ${protocol.carried}`], state: 'disabled', missing: true }));
+  const rule = station({ label: protocol.name === 'udp' ? 'all datagrams' : ruled(object.rule), below: [protocol.name === 'udp' ? '' : `priority ${object.priorityStr ?? object.priority}`], state: object.status === 'enabled' ? undefined : object.status });
+  const stops = chain.map((step) => objectStation(kinds.middleware, step.name, step.object, [[step.object?.type, step.through && `by ${step.through}`].filter(Boolean).join(', ')]));
   const links = () => {
     const line = [rule, ...stops, below?.first()].filter(Boolean);
     const broken = object.status === 'disabled' ? 'bad' : '';
@@ -46,13 +48,13 @@ export async function router({ name, signal }) {
   const picture = diagram([['Entry points', 'entries', entries], ['Rule', '', rule], ...(stops.length ? [['Middlewares', 'chain', stops]] : []), ...(below?.columns ?? [])], links, signal);
   requestAnimationFrame(picture.draw);
   below?.follow(picture.draw);
-  follow(['router', 'service', 'middleware'], () => new Set([name, ...chain.map((step) => step.name), ...(tree ? namesOf(tree) : [])]), signal);
+  follow(Object.values(kinds), () => new Set([name, ...chain.map((step) => step.name), ...(tree ? namesOf(tree) : [])]), signal);
   return {
     title: name,
-    node: [heading({ view: 'routers', title: 'Routers' }, name, object.status, explaining(object)), wrong,
-      sheet('Route of a request', el('span', { class: 'quiet-text' }, 'widths and percentages are shares of this router’s requests; the other figures are of all routers'), picture.node),
-      traffic('routers', name, signal),
-      sheet('Definition', null, el('div', { class: 'body' }, definition({ ...options(object, ['using', 'priorityStr']), priority: object.priorityStr ?? object.priority })))],
+    node: [heading({ view: `routers${protocol.suffix}`, title: http ? 'Routers' : `${protocol.title} routers` }, name, object.status, http ? explaining(object) : null), wrong,
+      sheet(`Route of a ${protocol.one}`, el('span', { class: 'quiet-text' }, `widths and percentages are shares of this router’s ${protocol.carried}; the other figures are of all routers`), picture.node),
+      http ? traffic('routers', name, signal) : null,
+      sheet('Definition', null, el('div', { class: 'body' }, definition({ ...options(object, ['using', 'priorityStr']), priority: object.priorityStr ?? object.priority ?? null })))],
   };
 }
 
