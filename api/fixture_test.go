@@ -16,7 +16,6 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/immutable"
-	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/static"
@@ -26,12 +25,10 @@ import (
 // secret stands in every object of the sample that may have one.
 const secret = "s3cr3tOfTheOperator"
 
-// pools has the states of servers, by the names of pools.
+// pools has the states of servers, by protocol and name of the service.
 type pools map[string]map[string]string
 
-func (p pools) Servers(protocol, service string) map[string]string {
-	return p[loadbalancer.PoolName(protocol, service)]
-}
+func (p pools) Servers(protocol, service string) map[string]string { return p[protocol+":"+service] }
 
 func pointer[T any](value T) *T { return &value }
 
@@ -200,11 +197,11 @@ func sampleOptions() Options {
 		State: fixed{sampleState()}, Static: sampleStatic(), Logger: telemetry.Discard{},
 		Explain: all.Explain, ExplainConnection: all.ExplainConnection, Routes: all.Routes, Middlewares: all.Middlewares,
 		Servers: pools{
-			"shop@file":       {"http://192.0.2.1:80": "UP", "http://192.0.2.2:80": "DOWN"},
-			"tcp:shop@file":   {"192.0.2.3:5432": "UP"},
-			"tcp:live@docker": {"192.0.2.5:5432": "UP", "192.0.2.4:5432": "DOWN"},
-			"udp:dns@file":    {"192.0.2.6:53": "UP"},
-			"blog@docker":     {"http://192.0.2.8:80": "UP", "http://192.0.2.9:80": "UP", "http://192.0.2.7:80": "UP"},
+			"http:shop@file":   {"http://192.0.2.1:80": "UP", "http://192.0.2.2:80": "DOWN"},
+			"tcp:shop@file":    {"192.0.2.3:5432": "UP"},
+			"tcp:live@docker":  {"192.0.2.5:5432": "UP", "192.0.2.4:5432": "DOWN"},
+			"udp:dns@file":     {"192.0.2.6:53": "UP"},
+			"http:blog@docker": {"http://192.0.2.8:80": "UP", "http://192.0.2.9:80": "UP", "http://192.0.2.7:80": "UP"},
 		}.Servers,
 		Version: Version{Version: "1.2.3", Codename: "weir", Start: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
 	}

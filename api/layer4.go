@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/router/tcp"
 	"github.com/sluiceproxy/sluice/router/tcp/rule"
 	"github.com/sluiceproxy/sluice/static"
@@ -224,7 +223,7 @@ type tcpServiceJSON struct {
 func (h *handler) showTCPService(r *definedRow[dynamic.TCPService], common objectJSON) tcpServiceJSON {
 	shown := tcpServiceJSON{
 		TCPService: dynamic.Redacted(r.definition), objectJSON: common,
-		ServerStatus: h.servers(loadbalancer.ProtocolTCP, r.name),
+		ServerStatus: h.servers(protocolTCP, r.name),
 	}
 	if balancer := shown.LoadBalancer; balancer != nil && len(balancer.Servers) == 0 {
 		for _, address := range slices.Sorted(maps.Keys(shown.ServerStatus)) {
@@ -246,7 +245,7 @@ type udpServiceJSON struct {
 func (h *handler) showUDPService(r *definedRow[dynamic.UDPService], common objectJSON) udpServiceJSON {
 	shown := udpServiceJSON{
 		UDPService: dynamic.Redacted(r.definition), objectJSON: common,
-		ServerStatus: h.servers(loadbalancer.ProtocolUDP, r.name),
+		ServerStatus: h.servers(protocolUDP, r.name),
 	}
 	if balancer := shown.LoadBalancer; balancer != nil && len(balancer.Servers) == 0 {
 		for _, address := range slices.Sorted(maps.Keys(shown.ServerStatus)) {

@@ -4,7 +4,6 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
 // mountLayer4 adds the paths of the objects of TCP and UDP.
@@ -49,7 +48,7 @@ func (h *handler) countTCPServers(r *definedRow[dynamic.TCPService]) int {
 	case balancer == nil:
 		return 0
 	case balancer.EndpointSet != "":
-		return len(h.servers(loadbalancer.ProtocolTCP, r.name))
+		return len(h.servers(protocolTCP, r.name))
 	}
 	return len(balancer.Servers)
 }
@@ -61,7 +60,7 @@ func (h *handler) countUDPServers(r *definedRow[dynamic.UDPService]) int {
 	case balancer == nil:
 		return 0
 	case balancer.EndpointSet != "":
-		return len(h.servers(loadbalancer.ProtocolUDP, r.name))
+		return len(h.servers(protocolUDP, r.name))
 	}
 	return len(balancer.Servers)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/redact"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
@@ -91,7 +90,7 @@ func (h *handler) servers(protocol, name string) map[string]string {
 // showService shows a service. If its servers come from an endpoint set, the current ones are listed.
 func (h *handler) showService(r *serviceRow, common objectJSON) serviceJSON {
 	shown := serviceJSON{
-		Service: dynamic.Redacted(r.service), objectJSON: common, ServerStatus: h.servers(loadbalancer.ProtocolHTTP, r.name),
+		Service: dynamic.Redacted(r.service), objectJSON: common, ServerStatus: h.servers(protocolHTTP, r.name),
 	}
 	if balancer := shown.LoadBalancer; balancer != nil && len(balancer.Servers) == 0 {
 		for _, address := range slices.Sorted(maps.Keys(shown.ServerStatus)) {
@@ -108,7 +107,7 @@ func (h *handler) countServers(r *serviceRow) int {
 	case balancer == nil:
 		return 0
 	case balancer.EndpointSet != "" && h.options.Servers != nil:
-		return len(h.options.Servers(loadbalancer.ProtocolHTTP, r.name))
+		return len(h.options.Servers(protocolHTTP, r.name))
 	}
 	return len(balancer.Servers)
 }

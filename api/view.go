@@ -17,6 +17,13 @@ const (
 	statusWarning  = "warning"
 )
 
+// The protocols of services, as Options.Servers has them.
+const (
+	protocolHTTP = "http"
+	protocolTCP  = "tcp"
+	protocolUDP  = "udp"
+)
+
 // object is the common part of all objects.
 type object struct {
 	name, provider, status string

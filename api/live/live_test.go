@@ -50,7 +50,7 @@ func (n *nodes) Endpoints(query EndpointQuery) []func() Endpoint {
 				Address: address, Source: "kubernetes", UID: "u", InFlight: 2, ConnectFailures: 1,
 				Pools: []EndpointPool{{
 					Protocol: "http", Service: "s@file", State: "ejected", Reason: "requests to it failed: status 502",
-					BackSeconds: 1.5,
+					BackSeconds:    1.5,
 					LatencySeconds: .02, SlowStart: 1,
 					Sticky: "abc", Requests: 9, Errors: 2, Timed: 7, Seconds: 1.5,
 				}},
