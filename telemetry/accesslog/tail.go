@@ -174,8 +174,8 @@ type TailFilter struct {
 	From, To int
 }
 
-// ParseTailFilter reads protocol, router, service, host, method, path and status of a query. A status is a code, a class
-// like 4xx, or a range like 500-504.
+// ParseTailFilter reads protocol, router, service, host, method, path and status of a query. A status is a code, a
+// class like 4xx, or a range like 500-504.
 func ParseTailFilter(query url.Values) (TailFilter, error) {
 	filter := TailFilter{
 		Protocol: strings.ToLower(query.Get("protocol")), Router: query.Get("router"), Service: query.Get("service"),
