@@ -127,7 +127,10 @@ tls:
 	_, port = split(t, sluice.Addr("mqtt"))
 	plain := []string{"-h", "localhost", "-p", port, "-t", "topic"} // The client sends the name as SNI.
 	secure := append([]string{"--cafile", authority.File, "--tls-alpn", "mqtt"}, plain...)
-	for message, by := range map[string][2][]string{"plain to secure": {plain, secure}, "secure to plain": {secure, plain}} {
+	for message, by := range map[string][2][]string{
+		"plain to secure": {plain, secure},
+		"secure to plain": {secure, plain},
+	} {
 		received := make(chan string, 1)
 		go func() {
 			received <- run(t, 0, "", nil, subscribe, append([]string{"-C", "1", "-W", "50"}, by[1]...)...)
