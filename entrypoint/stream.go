@@ -41,7 +41,8 @@ func (s streamServer) ServeConn(ctx context.Context, conn net.Conn) {
 		Start: s.in.Accepted, Duration: time.Since(s.in.Accepted), Protocol: telemetry.ProtocolTCP,
 		Entrypoint: s.entrypoint.name, Client: c.text, ClientPort: c.port, ServerName: s.in.ServerName,
 		TLS: result.TLS, Router: result.Router, Service: result.Service, Endpoint: result.Endpoint, Tries: result.Attempts,
-		BytesReceived: result.FromClient, BytesSent: result.FromServer, End: result.End, Code: result.Code, Reason: result.Reason,
+		BytesReceived: result.FromClient, BytesSent: result.FromServer,
+		End: result.End, Code: result.Code, Reason: result.Reason,
 		Generation: result.Generation, Observe: result.Observe,
 	})
 }

@@ -82,7 +82,8 @@ func (t *Table) tcpListings() []Listing {
 		places[route.Name] = len(listings)
 		listing := Listing{
 			Name: route.Name, Protocol: "tcp", Provider: providerOf(route.Name),
-			Rule: route.Value.Rule, Priority: route.Priority, Middlewares: route.Value.middlewares, TLS: route.Value.secure, Status: "enabled",
+			Rule: route.Value.Rule, Priority: route.Priority, Middlewares: route.Value.middlewares,
+			TLS: route.Value.secure, Status: "enabled",
 			Passthrough: route.Value.secure && !route.Value.terminates, EntryPoints: []string{route.Value.EntryPoint},
 		}
 		if service := route.Value.service; service != nil {
