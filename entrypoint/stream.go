@@ -30,12 +30,15 @@ type streamServer struct {
 	in         *tcp.Incoming
 }
 
-// ServeConn serves the connection and reports what became of it.
+// ServeConn serves the connection, and reports what became of it when it has ended.
 func (s streamServer) ServeConn(ctx context.Context, conn net.Conn) {
-	c := bottom(conn)
 	s.in.Conn = conn
-	s.stream.ServeStream(ctx, s.in)
-	_ = conn.Close()
+	s.stream.ServeStream(ctx, s.in, s.ended)
+}
+
+func (s streamServer) ended() {
+	c := bottom(s.in.Conn)
+	_ = s.in.Conn.Close()
 	result := &s.in.Result
 	s.entrypoint.finished(&telemetry.Record{
 		Start: s.in.Accepted, Duration: time.Since(s.in.Accepted), Protocol: telemetry.ProtocolTCP,

@@ -29,7 +29,8 @@ type lines struct {
 	options *tls.Config
 }
 
-func (l *lines) ServeStream(ctx context.Context, in *tcp.Incoming) {
+func (l *lines) ServeStream(ctx context.Context, in *tcp.Incoming, done func()) {
+	defer done()
 	conn := in.Conn
 	in.Result = tcp.Result{Router: l.mark, End: "client_eof"}
 	switch {
@@ -113,7 +114,8 @@ func TestServerFirst(t *testing.T) {
 // greeter speaks first.
 type greeter struct{}
 
-func (greeter) ServeStream(_ context.Context, in *tcp.Incoming) {
+func (greeter) ServeStream(_ context.Context, in *tcp.Incoming, done func()) {
+	defer done()
 	_, _ = io.WriteString(in.Conn, "220 ready\n")
 }
 

@@ -16,37 +16,47 @@ type tcpStream struct {
 }
 
 // ServeStream passes the middlewares, ends TLS where the router does, and hands the connection to the service.
-func (s tcpStream) ServeStream(ctx context.Context, in *tcp.Incoming) {
+func (s tcpStream) ServeStream(ctx context.Context, in *tcp.Incoming, done func()) {
 	r, result := s.route, &in.Result
 	result.Router, result.Generation, result.Observe = r.Name, s.generation, r.observe
 	if r.fault != nil {
 		result.Code, result.Reason = telemetry.CodeRouterDisabled, "the router is disabled: "+r.fault.Error()
+		done()
 		return
 	}
-	var admitted []func()
-	defer func() {
+	admitted, ok := s.admit(in)
+	end := func() {
 		for _, release := range slices.Backward(admitted) {
 			release()
 		}
-	}()
-	for _, step := range r.steps {
+		done()
+	}
+	client := &stream.Client{Conn: in.Conn, Address: in.Client, ServerName: in.ServerName, Protocols: in.Protocols}
+	if !ok || !s.secure(ctx, in, client) {
+		end()
+		return
+	}
+	r.service.service.Serve(ctx, client, func(served stream.Result) {
+		result.Service, result.Endpoint, result.Attempts = served.Service, served.Endpoint, served.Attempts
+		result.FromClient, result.FromServer, result.End = served.FromClient, served.FromServer, served.End
+		result.Code, result.Reason = served.Code, served.Reason
+		end()
+	})
+}
+
+// admit passes the middlewares, and returns what is to be called when the connection ends.
+func (s tcpStream) admit(in *tcp.Incoming) (admitted []func(), ok bool) {
+	for _, step := range s.route.steps {
 		release, refusal := step.step.Admit(in.Client)
 		if refusal != "" {
-			result.Code, result.Reason = telemetry.CodeForbidden, "middleware "+step.name+": "+refusal
-			return
+			in.Result.Code, in.Result.Reason = telemetry.CodeForbidden, "middleware "+step.name+": "+refusal
+			return admitted, false
 		}
 		if release != nil {
 			admitted = append(admitted, release)
 		}
 	}
-	client := &stream.Client{Conn: in.Conn, Address: in.Client, ServerName: in.ServerName, Protocols: in.Protocols}
-	if !s.secure(ctx, in, client) {
-		return
-	}
-	served := r.service.service.Serve(ctx, client)
-	result.Service, result.Endpoint, result.Attempts = served.Service, served.Endpoint, served.Attempts
-	result.FromClient, result.FromServer, result.End = served.FromClient, served.FromServer, served.End
-	result.Code, result.Reason = served.Code, served.Reason
+	return admitted, true
 }
 
 // The messages of PostgreSQL with which a client has requested TLS and was answered.

@@ -104,8 +104,8 @@ func (b *tcpBench) serve(stage tcp.Stage, sni string) (string, tcp.Result) {
 	}
 	done := make(chan struct{})
 	go func() {
-		defer close(done)
-		stream.ServeStream(b.t.Context(), in)
+		stream.ServeStream(b.t.Context(), in, func() { close(done) })
+		<-done
 		_ = server.Close()
 	}()
 	conn := client

@@ -13,9 +13,11 @@ type end struct {
 	conn io.ReadWriteCloser
 	// tcp is the descriptor of the TCP connection, or of the one below TLS, or nil.
 	tcp syscall.RawConn
-	// plainIn and plainOut are whether the descriptor is read, and written, directly.
-	plainIn, plainOut bool
-	eof, reset        Reason
+	// plain is the TCP connection where the descriptor is read directly, otherwise nil. plainOut is whether it is written
+	// directly.
+	plain      *net.TCPConn
+	plainOut   bool
+	eof, reset Reason
 }
 
 func newEnd(conn io.ReadWriteCloser, eof, reset Reason) end {
@@ -35,7 +37,10 @@ func newEnd(conn io.ReadWriteCloser, eof, reset Reason) end {
 		return e
 	}
 	if access, err := tcp.SyscallConn(); err == nil {
-		e.tcp, e.plainIn, e.plainOut = access, source == tcp, sink == tcp
+		e.tcp, e.plainOut = access, sink == tcp
+		if source == tcp {
+			e.plain = source
+		}
 	}
 	return e
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/sluiceproxy/sluice/httpio/epoll"
 )
 
 const (
@@ -12,6 +14,9 @@ const (
 	bufferBytes = 32 << 10
 	// smallBytes is what a connection holds that is waited for by reading it.
 	smallBytes = 2 << 10
+	// parkAfter is for how long a plain connection brings no bytes before its goroutine ends. It costs one deadline in
+	// that time while there are bytes, and a new goroutine when there are some again. It may take twice as long.
+	parkAfter = 2 * time.Second
 )
 
 // DefaultTerminationDelay is the default of Traefik's terminationDelay. It cuts the answer to clients that end their
@@ -36,6 +41,9 @@ type Options struct {
 type Engine struct {
 	buffers, small sync.Pool
 	pipes          pipes
+	parked         epoll.Watch
+	// parkAfter replaces the constant if it is above 0, for tests.
+	parkAfter time.Duration
 }
 
 type (
@@ -57,18 +65,27 @@ func (e *Engine) smallBuffer() *smallBuffer {
 	return new(smallBuffer)
 }
 
-// Run passes on bytes between client and server until both directions have ended, a limit of the options is reached or
-// ctx ends. Both connections are closed when it returns. It blocks, and uses one more goroutine.
+// Start passes on bytes between client and server until both directions have ended, a limit of the options is reached,
+// ctx ends or shutdown is called. It returns at once, and calls done in another goroutine when both connections are
+// closed.
 //
-// Beyond reading, writing and closing Run uses what a connection can do: [httpio.HalfCloser] (without it both
+// Beyond reading, writing and closing it uses what a connection can do: [httpio.HalfCloser] (without it both
 // directions end together), [httpio.ReadAheader], [httpio.SpliceSource], [httpio.SpliceSink], and for resets
-// [httpio.Reset]. The connections must not be read or written elsewhere; closing one of them ends both.
+// [httpio.Reset]. The connections must not be used elsewhere, nor closed, which idle connections would not notice.
+func (e *Engine) Start(
+	ctx context.Context, client, server io.ReadWriteCloser, options Options, done func(Result),
+) (shutdown func()) {
+	j := newJoin(e, client, server, &options)
+	j.parks = true
+	j.start(ctx, done)
+	return j.shutdown
+}
+
+// Run is Start for callers that wait for the end. Beside theirs it has two goroutines as long as the connections are
+// open, so that closing one of them elsewhere ends both.
 func (e *Engine) Run(ctx context.Context, client, server io.ReadWriteCloser, options Options) Result {
-	j := begin(e, client, server, &options)
-	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, j.shutdown)()
-	}
-	j.up.run()
-	j.working.Wait()
-	return j.report()
+	j := newJoin(e, client, server, &options)
+	ended := make(chan Result, 1)
+	j.start(ctx, func(result Result) { ended <- result })
+	return <-ended
 }

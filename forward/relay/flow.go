@@ -18,8 +18,11 @@ type flow struct {
 	spliced             int64
 	// ending is set before the end is passed on to sink.
 	ending atomic.Bool
-	// ended is guarded by the mutex of join.
-	ended bool
+	// ended, and the ticket under which the source is parked, are guarded by the mutex of join; 0 is not parked.
+	ended  bool
+	ticket uint64
+	// seen is how much was received when the goroutine last came to its deadline.
+	seen int64
 	// eager reads a source by the large buffer, because what was read filled the last one.
 	eager bool
 
@@ -42,16 +45,42 @@ func (f *flow) progress() int64 { return f.received.Load() + f.delivered.Load() 
 // lost reports whether there are bytes that sink has not got.
 func (f *flow) lost() bool { return f.received.Load() != f.delivered.Load() }
 
-// run passes on bytes until the flow has ended, and then watches for the reset of its source until all has ended.
+// errParked ends the goroutine of a flow, but not the flow.
+var errParked = errors.New("parked")
+
+// run passes on bytes until the flow is parked or has ended, and then watches for the reset of its source until all has
+// ended.
 func (f *flow) run() {
-	failed, err := f.pass()
-	f.release()
-	if !errors.Is(err, io.EOF) || failed != f.source {
-		f.join.fail(failed, err)
-		return
+	failed, err := f.begin()
+	if errors.Is(err, errParked) {
+		return // Another goroutine may run already.
 	}
-	if f.join.ended(f) {
+	f.release()
+	switch {
+	case !errors.Is(err, io.EOF) || failed != f.source:
+		f.join.fail(failed, err)
+	case f.join.ended(f):
 		f.watch()
+	}
+	f.join.leave(1)
+}
+
+// begin sets the deadline of a source that can be parked, and passes on bytes.
+func (f *flow) begin() (*end, error) {
+	if err := f.expect(); err != nil {
+		return f.source, err
+	}
+	return f.pass()
+}
+
+// Readable continues a parked flow.
+func (f *flow) Readable() {
+	f.join.mutex.Lock()
+	parked := f.ticket != 0
+	f.ticket = 0
+	f.join.mutex.Unlock()
+	if parked {
+		go f.run()
 	}
 }
 
@@ -65,7 +94,7 @@ func (f *flow) pass() (*end, error) {
 	for {
 		var failed *end
 		var err error
-		if f.source.plainIn {
+		if f.source.plain != nil {
 			failed, err = f.passRaw()
 		} else {
 			failed, err = f.passStream()

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,15 +16,21 @@ import (
 type idleCost struct{ descriptors, bytes, stacks int }
 
 // joinIdle has the relay join two connections, with a context and a timer.
-func joinIdle(t testing.TB) func(client, server net.Conn) {
+func joinIdle(t testing.TB) idleJoiner {
 	engine, ctx := new(relay.Engine), t.Context()
-	return func(client, server net.Conn) {
-		engine.Run(ctx, client, server, relay.Options{IdleTimeout: eventTimeout})
+	return func(client, server net.Conn, done func()) {
+		engine.Start(ctx, client, server, relay.Options{IdleTimeout: time.Hour}, func(relay.Result) { done() })
 	}
 }
 
+// idleJoiner joins two connections, and calls done when they have ended.
+type idleJoiner func(client, server net.Conn, done func())
+
 // holdIdle is the least that two connections cost: one goroutine echoes a byte each, and waits for the client's end.
-func holdIdle(client, server net.Conn) {
+func holdIdle(client, server net.Conn, done func()) { go hold(client, server, done) }
+
+func hold(client, server net.Conn, done func()) {
+	defer done()
 	piece := make([]byte, 1)
 	for _, pair := range [][2]net.Conn{{client, server}, {server, client}, {client, server}} {
 		_, _ = pair[0].Read(piece)
@@ -32,8 +39,9 @@ func holdIdle(client, server net.Conn) {
 	_, _ = client.Close(), server.Close()
 }
 
-// measureIdle hands so many pairs of connections to run, each in a goroutine. The peers are bare descriptors.
-func measureIdle(t testing.TB, pairs int, run func(client, server net.Conn)) idleCost {
+// measureIdle hands so many pairs of connections to run, and waits until at most so many goroutines are left for each.
+// The peers are bare descriptors.
+func measureIdle(t testing.TB, pairs, goroutines int, run idleJoiner) idleCost {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,11 +65,15 @@ func measureIdle(t testing.TB, pairs int, run func(client, server net.Conn)) idl
 	var all sync.WaitGroup
 	before := descriptors(t)
 	bytes, stacks := inUse()
+	running := runtime.NumGoroutine()
 	for i := range pairs {
 		client, server := accept(t, listener, address, far[2*i]), accept(t, listener, address, far[2*i+1])
-		all.Go(func() { run(client, server) })
+		all.Add(1)
+		run(client, server, all.Done)
 	}
 	echoAll(t, far)
+	// The set that reports events has a goroutine too.
+	waitFor(t, func() bool { return runtime.NumGoroutine() <= running+1+goroutines*pairs })
 	after, stacksAfter := inUse()
 	cost := idleCost{
 		(descriptors(t) - before + pairs/2) / pairs, (after - bytes) / pairs, (stacksAfter - stacks) / pairs,
@@ -110,15 +122,83 @@ func inUse() (all, stacks int) {
 
 // BenchmarkIdle reports what an idle connection costs, and what it costs without the relay.
 func BenchmarkIdle(b *testing.B) {
-	b.Run("joined", func(b *testing.B) { reportIdle(b, joinIdle(b)) })
-	b.Run("held", func(b *testing.B) { reportIdle(b, holdIdle) })
+	b.Run("joined", func(b *testing.B) { reportIdle(b, 0, joinIdle(b)) })
+	b.Run("held", func(b *testing.B) { reportIdle(b, 1, holdIdle) })
 }
 
-func reportIdle(b *testing.B, run func(client, server net.Conn)) {
+func reportIdle(b *testing.B, goroutines int, run idleJoiner) {
 	for b.Loop() {
-		cost := measureIdle(b, 4000, run)
+		cost := measureIdle(b, 4000, goroutines, run)
 		b.ReportMetric(float64(cost.bytes), "B/connection")
 		b.ReportMetric(float64(cost.stacks), "B-stack/connection")
 		b.ReportMetric(float64(cost.descriptors), "fd/connection")
+	}
+}
+
+// TestParked has each event come to connections that have no goroutine.
+func TestParked(t *testing.T) {
+	exchange := func(t *testing.T, g *rig) {
+		write(t, g.client, "to the server")
+		expect(t, g.server, "to the server")
+		write(t, g.server, "back")
+		expect(t, g.client, "back")
+	}
+	for name, event := range map[string]func(t *testing.T, g *rig){
+		"bytes": func(t *testing.T, g *rig) {
+			exchange(t, g)
+			closeWrite(t, g.client)
+			expectEnd(t, g.server, "")
+			_ = g.server.Close()
+			g.ends(t, relay.ClientEOF, relay.ServerEOF)
+		},
+		"end of the server": func(t *testing.T, g *rig) {
+			closeWrite(t, g.server)
+			expectEnd(t, g.client, "")
+			write(t, g.client, "more")
+			expect(t, g.server, "more")
+			_ = g.client.Close()
+			g.ends(t, relay.ServerEOF, relay.ClientEOF)
+		},
+		"reset of the client": func(t *testing.T, g *rig) {
+			reset(t, g.client)
+			expectReset(t, g.server)
+			g.ends(t, relay.ClientReset, relay.ClientReset)
+		},
+		"reset of the server": func(t *testing.T, g *rig) {
+			reset(t, g.server)
+			expectReset(t, g.client)
+			g.ends(t, relay.ServerReset, relay.ServerReset)
+		},
+		"end of the context": func(t *testing.T, g *rig) {
+			g.cancel()
+			expectEnd(t, g.client, "")
+			g.ends(t, relay.Shutdown, relay.Shutdown)
+		},
+		"shutdown": func(t *testing.T, g *rig) {
+			g.shutdown()
+			expectEnd(t, g.server, "")
+			g.ends(t, relay.Shutdown, relay.Shutdown)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := runtime.NumGoroutine()
+			g := newRig(t, setup{options: forEver()})
+			exchange(t, g)
+			// What is left is the goroutine that waits for the result, and that of the set.
+			waitFor(t, func() bool { return runtime.NumGoroutine() <= before+2 })
+			event(t, g)
+		})
+	}
+}
+
+// waitFor waits until something holds.
+func waitFor(t testing.TB, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(eventTimeout); !holds(); <-tick.C {
+		if time.Now().After(until) {
+			t.Fatal("it has not come to pass")
+		}
 	}
 }

@@ -1,11 +1,13 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,7 +24,12 @@ type join struct {
 	client, server end
 	// up carries the client's bytes, down the server's.
 	up, down flow
-	working  sync.WaitGroup
+	// parts counts what the connection still consists of: the two directions, and the open connections as one.
+	parts  atomic.Int32
+	done   func(Result)
+	detach func() bool // from the context; nil without
+	// parks is whether the goroutine of a direction ends while its source brings nothing.
+	parks bool
 
 	// mutex guards what follows: it is taken at ends and by the timer.
 	mutex sync.Mutex
@@ -53,23 +60,56 @@ func newJoin(e *Engine, client, server io.ReadWriteCloser, options *Options) *jo
 	return j
 }
 
-// begin starts the goroutine of the server's bytes. It is apart from [Engine.Run] to keep the stack shallow that waits.
-func begin(e *Engine, client, server io.ReadWriteCloser, options *Options) *join {
-	j := newJoin(e, client, server, options)
-	j.working.Add(2) // The goroutine, and who closes the connections.
-	go j.runDown()
-	return j
-}
-
-// runDown carries the server's bytes. It starts the timer, too, because that makes a stack grow.
-func (j *join) runDown() {
-	defer j.working.Done()
+// start begins both directions and the clock.
+func (j *join) start(ctx context.Context, done func(Result)) {
+	j.done = done
+	j.parts.Store(3)
+	if ctx.Done() != nil {
+		j.detach = context.AfterFunc(ctx, j.shutdown)
+	}
 	j.mutex.Lock()
 	if !j.over {
 		j.arm(0)
 	}
 	j.mutex.Unlock()
-	j.down.run()
+	go j.up.run()
+	go j.down.run()
+}
+
+// leave notes the end of parts, the last of which reports.
+func (j *join) leave(parts int32) {
+	if j.parts.Add(-parts) > 0 {
+		return
+	}
+	if j.detach != nil {
+		j.detach()
+	}
+	j.done(j.report())
+}
+
+// park ends the goroutine of a direction until its source is readable. It returns false where that cannot be, because
+// the connection is over or the system refuses.
+func (j *join) park(f *flow) bool {
+	f.release()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if j.over {
+		return false
+	}
+	var ok bool
+	f.ticket, ok = j.engine.parked.AddReader(f.source.tcp, f)
+	return ok
+}
+
+// unpark removes a direction from those that are parked, and returns how many parts of the connection that ends. The
+// mutex is held.
+func (j *join) unpark(f *flow) int32 {
+	if f.ticket == 0 {
+		return 0
+	}
+	j.engine.parked.Remove(f.ticket)
+	f.ticket = 0
+	return 1
 }
 
 func (j *join) shutdown() { j.cut(Shutdown) }
@@ -172,10 +212,11 @@ func (j *join) finish(reason Reason, err error, resetClient, resetServer bool) {
 	if j.timer != nil {
 		j.timer.Stop()
 	}
+	parts := 1 + j.unpark(&j.up) + j.unpark(&j.down)
 	j.mutex.Unlock()
 	j.client.close(resetClient)
 	j.server.close(resetServer)
-	j.working.Done()
+	j.leave(parts)
 }
 
 // arm sets the timer to what comes next: the cut or the next look at an idle connection. The mutex is held.

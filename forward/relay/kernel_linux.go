@@ -3,7 +3,9 @@ package relay
 import (
 	"errors"
 	"io"
+	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +37,7 @@ type kernel struct {
 }
 
 func (k *kernel) init(f *flow) {
-	if f.source.plainIn {
+	if f.source.plain != nil {
 		k.readable = f.readable
 	}
 	if f.sink.plainOut {
@@ -48,6 +50,9 @@ func (f *flow) passRaw() (*end, error) {
 	k := &f.kernel
 	k.n, k.err = 0, nil
 	if err := f.source.tcp.Read(k.readable); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = f.idle()
+		}
 		return f.source, err
 	}
 	if k.err != nil {
@@ -60,6 +65,30 @@ func (f *flow) passRaw() (*end, error) {
 	err := f.send(f.large[:k.n])
 	f.putLarge()
 	return f.sink, err
+}
+
+// expect limits the wait for bytes of a plain source, after which idle is called.
+func (f *flow) expect() error {
+	if f.source.plain == nil || !f.join.parks {
+		return nil
+	}
+	wait := f.join.engine.parkAfter
+	if wait <= 0 {
+		wait = parkAfter
+	}
+	return f.source.plain.SetReadDeadline(time.Now().Add(wait))
+}
+
+// idle parks a flow that has received nothing since the last time.
+func (f *flow) idle() error {
+	if received := f.received.Load(); received != f.seen {
+		f.seen = received
+		return f.expect()
+	}
+	if f.join.park(f) {
+		return errParked
+	}
+	return f.source.plain.SetReadDeadline(time.Time{})
 }
 
 // readable reads what is there, or returns false if nothing is, with neither buffer nor pipe then.
@@ -209,6 +238,12 @@ func closed(fd int) bool {
 func (f *flow) watch() {
 	if f.source.tcp == nil {
 		return
+	}
+	if f.source.plain != nil {
+		if err := f.source.plain.SetReadDeadline(time.Time{}); err != nil {
+			f.join.fail(f.source, err)
+			return
+		}
 	}
 	reset := false
 	err := f.source.tcp.Read(func(fd uintptr) bool {

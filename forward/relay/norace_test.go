@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// mostIdleBytes is what an idle connection may hold: 7 KiB for two net.Conn, two goroutines with 2 KiB of stack each
-// and what the relay keeps; the stack of the caller's goroutine may be larger.
-const mostIdleBytes = 10 << 10
+// mostIdleBytes is what an idle connection may hold: two net.Conn and what the relay keeps.
+const mostIdleBytes = 4 << 10
 
 // mostPipes is how many pipes 40 connections may use one after the other.
 const mostPipes = 40

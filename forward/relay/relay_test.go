@@ -289,10 +289,19 @@ func TestContextEnds(t *testing.T) {
 			g.ends(t, relay.Shutdown, relay.Shutdown)
 		})
 	}
-	g := newRig(t, setup{options: forEver()})
-	_ = g.nearClient.Close()
-	expectEnd(t, g.server, "")
-	g.ends(t, relay.Shutdown, relay.Shutdown)
+}
+
+// TestCloseElsewhere closes one of the relay's connections.
+func TestCloseElsewhere(t *testing.T) {
+	_, nearClient := connect(t, false)
+	server, nearServer := connect(t, false)
+	results := make(chan relay.Result, 1)
+	go func() { results <- new(relay.Engine).Run(t.Context(), nearClient, nearServer, forEver()) }()
+	_ = nearClient.Close()
+	expectEnd(t, server, "")
+	if result := <-results; result.First != relay.Shutdown || result.Final != relay.Shutdown {
+		t.Errorf("%+v", result)
+	}
 }
 
 // TestWithoutHalfClose ends both directions of a connection that can't end one.

@@ -37,6 +37,7 @@ type rig struct {
 	// nearClient and nearServer are the relay's sides.
 	nearClient, nearServer net.Conn
 	results                chan relay.Result
+	shutdown               func()
 }
 
 type setup struct {
@@ -65,6 +66,7 @@ func newRig(t testing.TB, s setup) *rig {
 	engine := s.engine
 	if engine == nil {
 		engine = new(relay.Engine)
+		engine.SetParkAfter(time.Millisecond)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	g.cancel = cancel
@@ -73,7 +75,11 @@ func newRig(t testing.TB, s setup) *rig {
 		client = s.aroundClient(g.nearClient)
 	}
 	var done sync.WaitGroup
-	done.Go(func() { g.results <- engine.Run(ctx, client, g.nearServer, s.options) })
+	done.Add(1)
+	g.shutdown = engine.Start(ctx, client, g.nearServer, s.options, func(result relay.Result) {
+		g.results <- result
+		done.Done()
+	})
 	t.Cleanup(func() {
 		_, _ = g.client.Close(), g.server.Close()
 		cancel()

@@ -56,16 +56,30 @@ func (b *Balancer) Up() bool { return b.pool.Up() }
 
 // Serve connects to an endpoint that the pool picks, to others where that fails, and joins the connections. A client
 // for which there is none is reset. The connection counts against limits, and for leastrequest, until it ends.
-func (b *Balancer) Serve(ctx context.Context, client *Client) Result {
-	result := Result{Service: b.options.Service}
-	server := b.connect(ctx, client, &result)
-	if server.conn == nil {
+func (b *Balancer) Serve(ctx context.Context, client *Client, done func(Result)) {
+	s := &session{done: done, result: Result{Service: b.options.Service}}
+	s.server = b.connect(ctx, client, &s.result)
+	if s.server.conn == nil {
 		_ = httpio.Reset(client.Conn)
-		return result
+		done(s.result)
+		return
 	}
-	joined := b.options.Transport.engine.Run(ctx, client.Conn, server.conn, b.limits)
-	cut := server.upstream.release(server.conn)
-	server.member.Done(loadbalancer.Result{Outcome: loadbalancer.Abandoned, Counted: server.counted})
+	shutdown := b.options.Transport.engine.Start(ctx, client.Conn, s.server.conn, b.limits, s.ended)
+	s.server.upstream.joined(s.server.conn, shutdown)
+}
+
+// session is a client's connection that is joined with one to an endpoint.
+type session struct {
+	server attached
+	result Result
+	done   func(Result)
+}
+
+// ended records how the session has ended.
+func (s *session) ended(joined relay.Result) {
+	cut := s.server.upstream.release(s.server.conn)
+	s.server.member.Done(loadbalancer.Result{Outcome: loadbalancer.Abandoned, Counted: s.server.counted})
+	result := &s.result
 	result.FromClient, result.FromServer, result.Joined = joined.FromClient, joined.FromServer, joined.Duration
 	result.End = joined.Final.String()
 	switch joined.Final {
@@ -78,7 +92,7 @@ func (b *Balancer) Serve(ctx context.Context, client *Client) Result {
 	case relay.Error:
 		result.Reason = joined.Err.Error()
 	}
-	return result
+	s.done(*result)
 }
 
 // attached is an endpoint that has been connected to.

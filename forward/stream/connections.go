@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"strconv"
 	"sync"
@@ -22,8 +23,8 @@ type connections struct {
 	tls       *tls.Config // nil without TLS
 
 	mutex sync.Mutex
-	// open holds the TCP connections that clients use; nil when there are none.
-	open   map[*net.TCPConn]struct{}
+	// open holds the TCP connections that clients use, with what ends those that are joined; nil when there are none.
+	open   map[*net.TCPConn]func()
 	closed bool
 }
 
@@ -158,9 +159,9 @@ func (c *connections) dialClient(ctx context.Context, header []byte, preamble *P
 	c.mutex.Lock()
 	if !c.closed {
 		if c.open == nil {
-			c.open = make(map[*net.TCPConn]struct{})
+			c.open = make(map[*net.TCPConn]func())
 		}
-		c.open[tcp] = struct{}{}
+		c.open[tcp] = nil
 	}
 	closed := c.closed
 	c.mutex.Unlock()
@@ -169,6 +170,20 @@ func (c *connections) dialClient(ctx context.Context, header []byte, preamble *P
 		return nil, errClosed
 	}
 	return conn, nil
+}
+
+// joined has shutdown end a connection that dialClient returned.
+func (c *connections) joined(conn net.Conn, shutdown func()) {
+	tcp := bottom(conn)
+	c.mutex.Lock()
+	closed := c.closed
+	if _, open := c.open[tcp]; open {
+		c.open[tcp] = shutdown
+	}
+	c.mutex.Unlock()
+	if closed {
+		shutdown()
+	}
 }
 
 // release takes a connection off the list, and reports whether Close has ended it.
@@ -203,9 +218,14 @@ func (*connections) CloseIdleConnections() {}
 // Close closes all connections, those that are being made included, and refuses new ones.
 func (c *connections) Close() {
 	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	c.closed = true
-	for tcp := range c.open {
-		_ = tcp.Close() // what joins it with its client gets an error
+	open := maps.Clone(c.open)
+	c.mutex.Unlock()
+	for tcp, shutdown := range open {
+		if shutdown != nil {
+			shutdown()
+		} else {
+			_ = tcp.Close()
+		}
 	}
 }

@@ -143,9 +143,11 @@ func newRig(t testing.TB, s setup) *rig {
 		if s.wrap != nil {
 			client = s.wrap(conn)
 		}
-		if result := g.service.Serve(ctx, client); !s.quiet {
-			g.results <- result
-		}
+		g.service.Serve(ctx, client, func(result stream.Result) {
+			if !s.quiet {
+				g.results <- result
+			}
+		})
 	})
 	t.Cleanup(cancel)
 	return g

@@ -12,9 +12,9 @@ import (
 
 // Service is a destination of connections.
 type Service interface {
-	// Serve joins the client's connection with one to an endpoint, and returns when it has ended. It closes the client's
-	// connection.
-	Serve(ctx context.Context, client *Client) Result
+	// Serve joins the client's connection with one to an endpoint until one of them or ctx ends. It may return before
+	// that. done is called once, when both are closed.
+	Serve(ctx context.Context, client *Client, done func(Result))
 	// Up reports whether an endpoint may take connections. It takes no lock and does not allocate.
 	Up() bool
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,22 @@ func TestIdleTimeout(t *testing.T) {
 	equal(t, "end", g.result(t).End, "idle_timeout")
 	if rest, err := io.ReadAll(client); err != nil || len(rest) > 0 {
 		t.Errorf("read %q, %v", rest, err)
+	}
+}
+
+// parked waits until no connection has a goroutine in the relay.
+func parked(t testing.TB) {
+	t.Helper()
+	stacks := make([]byte, 1<<20)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(eventTimeout); ; <-tick.C {
+		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "forward/relay.(*flow)") {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatal("connections are not parked")
+		}
 	}
 }
 
@@ -308,6 +325,7 @@ func TestDrainTimeout(t *testing.T) {
 	g.registry.Flush(now.Add(time.Minute))
 	exchange(t, client, "and here", "")
 	expect(t, server, "and here")
+	parked(t)
 	g.registry.Flush(now.Add(2 * time.Hour))
 	result := g.result(t)
 	equal(t, "end", result.End, "shutdown")

@@ -78,14 +78,15 @@ func (w *Weighted) Up() bool {
 
 // Serve hands the connection on. It resets it when there is no child with a weight above 0, or with health checks none
 // that is up.
-func (w *Weighted) Serve(ctx context.Context, client *Client) Result {
+func (w *Weighted) Serve(ctx context.Context, client *Client, done func(Result)) {
 	if child := w.turns.Next(); child >= 0 {
-		return w.options.Children[child].Service.Serve(ctx, client)
+		w.options.Children[child].Service.Serve(ctx, client, done)
+		return
 	}
 	_ = httpio.Reset(client.Conn)
 	reason := "no service of the weighted service is up"
 	if !w.options.HealthCheck || !w.turns.Weighs() {
 		reason = "all services of the weighted service have weight 0"
 	}
-	return Result{Service: w.options.Name, Code: telemetry.CodeNoEndpoint, Reason: reason}
+	done(Result{Service: w.options.Name, Code: telemetry.CodeNoEndpoint, Reason: reason})
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1/internal/epoll"
+	"github.com/sluiceproxy/sluice/httpio/epoll"
 )
 
 const (

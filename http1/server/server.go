@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http1/internal/epoll"
+	"github.com/sluiceproxy/sluice/httpio/epoll"
 	"github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/httpio"
 )

@@ -52,7 +52,7 @@ var leaves = map[string][]string{
 // The values are what they have in common.
 var islands = map[string][]string{
 	"provider": {"provider/gotemplate"},
-	"http1":    {"http1/wire", "http1/internal/afterfunc", "http1/internal/epoll"},
+	"http1":    {"http1/wire", "http1/internal/afterfunc"},
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
@@ -193,7 +193,7 @@ var libraries = []struct {
 	},
 	{"github.com/letsencrypt", []string{"certificate/acme/acmetest"}, "the certificate authority of tests"},
 	{"golang.org/x/sync/semaphore", []string{"inject/webhook"}, "reviews share a budget of memory"},
-	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1"}, "sockets"},
+	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1", "httpio/epoll"}, "sockets"},
 }
 
 // testLibraries may be imported by every test, beside all of the above.

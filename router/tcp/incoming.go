@@ -22,7 +22,7 @@ type Incoming struct {
 	// Secure is set for connections with TLS, and StartTLS for those of them that began with the SSLRequest of
 	// PostgreSQL, which has been answered and is not among the bytes of Conn.
 	Secure, StartTLS bool
-	// Result is what the stream has served, complete when ServeStream has returned.
+	// Result is what the stream has served, complete when ServeStream calls done.
 	Result Result
 	// Handshake makes the TLS handshake of a server on Conn, within the time that the entrypoint allows.
 	Handshake func(ctx context.Context, config *tls.Config) (*tls.Conn, error)
@@ -52,6 +52,7 @@ type Result struct {
 
 // Stream serves the connections of one route.
 type Stream interface {
-	// ServeStream serves the connection until it ends, and closes it. It is cut by closing Conn.
-	ServeStream(ctx context.Context, in *Incoming)
+	// ServeStream serves the connection until it or ctx ends. It may return before that. done is called once, when all is
+	// served; the connection may still be open then.
+	ServeStream(ctx context.Context, in *Incoming, done func())
 }

@@ -10,5 +10,8 @@ type Watch struct{}
 // Add is never ok.
 func (w *Watch) Add(syscall.RawConn, Conn) (ticket uint64, ok bool) { return 0, false }
 
+// AddReader is never ok.
+func (w *Watch) AddReader(syscall.RawConn, Reader) (ticket uint64, ok bool) { return 0, false }
+
 // Remove does nothing.
 func (w *Watch) Remove(uint64) {}
