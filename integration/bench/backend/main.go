@@ -1,5 +1,5 @@
 // Command backend is the endpoint for rows that nginx cannot serve: it reads request bodies before it answers, and
-// sends chunked bodies.
+// sends chunked bodies. With -streams it serves the protocol of package wire instead, by TCP and UDP.
 //
 // It serves HTTP/1.1 requests with a Content-Length or without a body; each response is a prepared buffer in a single
 // write, so that the proxy is what is measured. It does not validate requests and listens on loopback only.
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -30,8 +31,16 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("backend", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	address := flags.String("address", "127.0.0.1:0", "where to listen")
+	protocol := flags.Bool("streams", false, "serve the protocol of package wire, by TCP and UDP")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *protocol {
+		where, err := netip.ParseAddrPort(*address)
+		if err != nil {
+			return fmt.Errorf("-address: %w", err)
+		}
+		return serveStreams(ctx, where)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", *address)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	configurations "github.com/sluiceproxy/sluice/integration/bench/peers"
 )
 
-// render writes a configuration into a folder. An existing file is replaced atomically.
+// render writes a configuration into a folder, without the folders of its name. An existing file is replaced atomically.
 func render(folder, name string, data any) error {
 	text, err := rendered(name, data)
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(folder, name), text)
+	return replace(filepath.Join(folder, filepath.Base(name)), text)
 }
 
 // rendered returns the text of a configuration.

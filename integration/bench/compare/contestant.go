@@ -11,6 +11,8 @@ type contestant struct {
 	name string
 	// program selects the configuration: nginx, haproxy, caddy or sluice.
 	program string
+	// relay selects the configuration with TCP and UDP routers.
+	relay bool
 	// binary is the path of the program; empty means the measured one.
 	binary string
 	// cores are those it may run on; environment is added to its own.
@@ -28,8 +30,9 @@ type job struct {
 	Dir string
 	// User runs the processes, for nginx.
 	User string
-	// Plain and Secure are the ports of the proxy.
-	Plain, Secure int
+	// Plain, Secure and Through are the ports of the proxy. With TCP and UDP routers, Plain is for both, TLS ends at Secure,
+	// and passes at Through.
+	Plain, Secure, Through int
 	// Descriptors is the limit of open files of a process; Connections the required number of connections.
 	Descriptors, Connections int
 	// Endpoints are the addresses of the service.
@@ -42,6 +45,9 @@ type job struct {
 	// Encoding is Sluice's compression, GzipLevel that of nginx; "" and 0 mean none.
 	Encoding  string
 	GzipLevel int
+	// Splice is haproxy's option splice-auto; StreamModule is the file of nginx's module.
+	Splice       bool
+	StreamModule string
 	// LogLevel is that of Sluice.
 	LogLevel string
 	// Seen is Sluice's telemetry: metrics, push (of metrics), access log, traces, or none. Collector is the endpoint for
@@ -81,15 +87,19 @@ func (c contestant) command(sluice, dir string) []string {
 
 // files returns the names of the configurations of a contestant.
 func (c contestant) files() []string {
+	folder := ""
+	if c.relay {
+		folder = "relay/"
+	}
 	switch c.program {
 	case "nginx":
-		return []string{"nginx.conf"}
+		return []string{folder + "nginx.conf"}
 	case "haproxy":
-		return []string{"haproxy.cfg"}
+		return []string{folder + "haproxy.cfg"}
 	case "caddy":
 		return []string{"Caddyfile"}
 	}
-	return []string{"sluice.yaml", "dynamic.yaml"}
+	return []string{folder + "sluice.yaml", folder + "dynamic.yaml"}
 }
 
 // on returns the contestant on other cores.

@@ -20,14 +20,15 @@ type endpoints struct {
 	processes []*process
 }
 
-// startEndpoints starts nginx and our own backend on the core of the load.
+// startEndpoints starts nginx and our own backends on the core of the load.
 func startEndpoints(ctx context.Context, folder, tools string) (*endpoints, error) {
-	ports, err := freePorts(ctx, 2)
+	ports, err := freePorts(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
 	e := &endpoints{addresses: map[endpoint][]string{
 		one: {fmt.Sprintf("127.0.0.1:%d", ports[0])}, reading: {fmt.Sprintf("127.0.0.1:%d", ports[1])},
+		relaying: {fmt.Sprintf("127.0.0.1:%d", ports[2])},
 	}}
 	for i := range manyEndpoints {
 		e.addresses[many] = append(e.addresses[many], fmt.Sprintf("127.0.%d.%d:%d", 1+i/250, 1+i%250, ports[0]))
@@ -46,6 +47,10 @@ func startEndpoints(ctx context.Context, folder, tools string) (*endpoints, erro
 		{"backend-own", e.addresses[reading][0], []string{
 			filepath.Join(tools, "backend"), "-address",
 			e.addresses[reading][0],
+		}},
+		{"backend-streams", e.addresses[relaying][0], []string{
+			filepath.Join(tools, "backend"), "-streams", "-address",
+			e.addresses[relaying][0],
 		}},
 	} {
 		p, err := start(folder, program.name, loadCore, []string{"GOMAXPROCS=1"}, program.argv...)

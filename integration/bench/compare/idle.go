@@ -12,8 +12,12 @@ import (
 	"time"
 )
 
-// held are connections that are idle after one request each.
-type held struct{ connections int }
+// held are connections that are idle after one request each, or on a TCP router after one byte.
+type held struct {
+	connections int
+	// relay selects the TCP router.
+	relay bool
+}
 
 const (
 	// collections is the number of garbage collections of a Go program before its memory is read.
@@ -22,14 +26,28 @@ const (
 	settle = time.Second
 	// filling is the length of a header field of that load, which every proxy accepts.
 	filling = 7 << 10
+	// otherFiles is the number of files that a proxy may have open beside those of connections.
+	otherFiles = 500
 	// mostStirs is the maximum number of loads that trigger collections.
 	mostStirs = 8
 )
 
 // String describes the load.
 func (h held) String() string {
+	if h.relay {
+		return fmt.Sprintf("%d idle connections, or as many as the limit of open files allows, each after one byte; then "+
+			"%v until there were %d collections", h.connections, relay{kind: connections, connections: 8}, collections)
+	}
 	return fmt.Sprintf("%d idle connections, each after a request with a head of 1 KiB; then wrk -t1 -c8 with heads "+
 		"of 7 KiB until there were %d collections", h.connections, collections)
+}
+
+// check is that of a TCP router, or of the row's request.
+func (h held) check(ctx context.Context, at target) error {
+	if h.relay {
+		return relay{kind: roundTrips}.check(ctx, at)
+	}
+	return at.check(ctx)
 }
 
 // run is not used: see measure.
@@ -39,13 +57,20 @@ func (h held) run(context.Context, target) (outcome, error) {
 
 // measure compares the memory without and with the connections, each after the same load and collections.
 func (h held) measure(ctx context.Context, p *proxy, at target) (map[metric]float64, string, error) {
+	if h.relay {
+		h.connections = min(h.connections, (p.job.Descriptors-otherFiles)/2)
+	}
 	before, err := h.stir(ctx, p, at)
+	if err != nil {
+		return nil, "", err
+	}
+	files, err := openFiles(p.pid())
 	if err != nil {
 		return nil, "", err
 	}
 	at.time = 2 * time.Minute // The clients are stopped earlier.
 	clients, err := start(at.folder, "idle", loadCore, nil, at.own("idle", at.plain, "-connections",
-		fmt.Sprint(h.connections))...)
+		fmt.Sprint(h.connections), fmt.Sprintf("-stream=%v", h.relay))...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -60,6 +85,10 @@ func (h held) measure(ctx context.Context, p *proxy, at target) (map[metric]floa
 		return nil, "", err
 	}
 	opened, err := resident(p.pid())
+	if err != nil {
+		return nil, "", err
+	}
+	more, err := openFiles(p.pid())
 	if err != nil {
 		return nil, "", err
 	}
@@ -81,7 +110,11 @@ func (h held) measure(ctx context.Context, p *proxy, at target) (map[metric]floa
 	if after.collections > 0 {
 		values[heapEach] = each(after.heap - before.heap)
 	}
-	raw := fmt.Sprintf("before: %s\nopened: resident %.0f KiB\nafter: %s", before, opened, after)
+	if h.relay {
+		values[descriptorsEach] = each(more - files)
+	}
+	raw := fmt.Sprintf("before: %s, %.0f open files\nopened %d: resident %.0f KiB, %.0f open files\nafter: %s", before, files,
+		h.connections, opened, more, after)
 	return values, raw, nil
 }
 
@@ -108,9 +141,13 @@ func (h held) stir(ctx context.Context, p *proxy, at target) (use, error) {
 	at.time = warmUp
 	// Small requests would trigger collections too rarely.
 	at.fields = append(slices.Clone(at.fields), "X-Fill: "+strings.Repeat("f", filling))
+	var load load = closed{connections: 8}
+	if h.relay {
+		load = relay{kind: connections, connections: 8}
+	}
 	first := -1
 	for range mostStirs {
-		if _, err := (closed{connections: 8}).run(ctx, at); err != nil {
+		if _, err := load.run(ctx, at); err != nil {
 			return use{}, err
 		}
 		text, err := os.ReadFile(p.output)

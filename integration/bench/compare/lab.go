@@ -26,6 +26,9 @@ type lab struct {
 	races map[string]int
 }
 
+// streamModule is nginx's module for TCP and UDP, where Debian's package installs it.
+const streamModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
+
 // newLab makes the folder and starts the endpoints.
 func newLab(ctx context.Context, settings settings, stdout io.Writer) (*lab, error) {
 	if missing := missing(settings); len(missing) > 0 {
@@ -73,10 +76,17 @@ func missing(settings settings) []string {
 			if who.program != "sluice" {
 				needed = append(needed, who.program)
 			}
+			if who.program == "nginx" && who.relay {
+				needed = append(needed, streamModule)
+			}
 		}
 	}
 	slices.Sort(needed)
 	return slices.DeleteFunc(slices.Compact(needed), func(program string) bool {
+		if program == streamModule { // It is a library, not a program.
+			_, err := os.Stat(program)
+			return err == nil
+		}
 		_, err := exec.LookPath(program)
 		return err == nil
 	})
@@ -100,7 +110,8 @@ func (l *lab) say(format string, args ...any) {
 // target returns the target of a row's load.
 func (l *lab) target(row row, p *proxy) target {
 	return target{
-		ask: row.ask, plain: p.job.Plain, secure: p.job.Secure, time: l.settings.time, capacity: l.capacity,
+		ask: row.ask, plain: p.job.Plain, secure: p.job.Secure, through: p.job.Through,
+		time: l.settings.time, capacity: l.capacity,
 		hosts:  p.job.Hosts,
 		folder: p.job.Dir, tools: l.settings.tools,
 	}

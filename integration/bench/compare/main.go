@@ -1,4 +1,5 @@
-// Command compare measures Sluice beside nginx, haproxy and Caddy, all with the same job on one core.
+// Command compare measures Sluice beside nginx, haproxy and Caddy, all with the same job on one core: HTTP, and TCP and
+// UDP without Caddy.
 //
 // For each row of its table it starts a proxy with a configuration of peers on core 0, and endpoints and load on core
 // 1. It writes a page for docs/performance: CPU time of the proxy per request from the scheduler, requests per second,

@@ -173,19 +173,32 @@ func (l *lab) watch(ctx context.Context, p *proxy, load func() (outcome, error))
 		return nil, outcome{}, err
 	}
 	used := after.cpu - before.cpu
-	values := map[metric]float64{}
-	if out.size > 0 {
-		values[size] = out.size / 1024
-	}
+	values := out.values(used)
 	busy := 100 * share(before.cores[0], after.cores[0])
 	maps.Copy(values, map[metric]float64{
-		cpu:  float64(used) / float64(time.Microsecond) / out.requests,
-		rate: out.perSecond, p50: milliseconds(out.p50), p99: milliseconds(out.p99), p999: milliseconds(out.p999),
-		memory:    after.resident / 1024,
-		busyProxy: busy, busyLoad: 100 * share(before.cores[1], after.cores[1]),
+		memory: after.resident / 1024, busyProxy: busy, busyLoad: 100 * share(before.cores[1], after.cores[1]),
 		strangers: max(0, busy-100*float64(used)/float64(after.at.Sub(before.at))),
 	})
 	return values, out, nil
+}
+
+// values returns the metrics of a load for which a proxy has used some CPU time.
+func (o outcome) values(used time.Duration) map[metric]float64 {
+	const gibibyte = 1 << 30
+	if o.bytes > 0 {
+		return map[metric]float64{cpuOfBytes: used.Seconds() / (o.bytes / gibibyte), bytesRate: o.perSecond / gibibyte}
+	}
+	values := map[metric]float64{
+		cpu: float64(used) / float64(time.Microsecond) / o.requests, rate: o.perSecond,
+		p50: milliseconds(o.p50), p99: milliseconds(o.p99), p999: milliseconds(o.p999),
+	}
+	if o.size > 0 {
+		values[size] = o.size / 1024
+	}
+	if o.sent > 0 {
+		values[unanswered] = 100 * (1 - o.requests/o.sent)
+	}
+	return values
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -220,10 +233,7 @@ func (s sample) String() string {
 	if s.failure != nil {
 		return line + " failed: " + strings.ReplaceAll(s.failure.Error(), "\n", " | ")
 	}
-	for _, m := range []metric{
-		cpu, rate, p50, p99, p999, size, memory, openedEach, rssEach, heapEach, busyProxy,
-		strangers, busyLoad,
-	} {
+	for _, m := range metrics() {
 		if value, ok := s.values[m]; ok {
 			line += fmt.Sprintf("  %s %s %s", m.name, m.format(value), m.unit)
 		}

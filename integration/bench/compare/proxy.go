@@ -21,15 +21,16 @@ func (l *lab) startProxy(ctx context.Context, row row, who contestant) (*proxy, 
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(ctx, 2)
+	ports, err := freePorts(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
 	work := job{
-		Dir: folder, User: l.owner, Plain: ports[0], Secure: ports[1], Descriptors: l.descriptors, Connections: 4096,
+		Dir: folder, User: l.owner, Plain: ports[0], Secure: ports[1], Through: ports[2],
+		Descriptors: l.descriptors, Connections: 4096,
 		Endpoints: l.endpoints.addresses[row.endpoint], Hosts: []string{host}, Middlewares: row.middlewares,
 		LogLevel:  "ERROR",
-		Collector: l.endpoints.addresses[one][0],
+		Collector: l.endpoints.addresses[one][0], StreamModule: streamModule,
 	}
 	if who.change != nil {
 		who.change(&work)
@@ -52,7 +53,11 @@ func (l *lab) startProxy(ctx context.Context, row row, who contestant) (*proxy, 
 	}
 	p := &proxy{started, work}
 	at := l.target(row, p)
-	if err := p.ready(ctx, startTime, at.check); err != nil {
+	check := at.check
+	if own, ok := row.load.(checker); ok {
+		check = func(ctx context.Context) error { return own.check(ctx, at) }
+	}
+	if err := p.ready(ctx, startTime, check); err != nil {
 		p.stop()
 		return nil, err
 	}

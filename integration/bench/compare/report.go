@@ -60,7 +60,8 @@ func (r report) head() string {
 	}
 	out.WriteString(`
 The proxy runs on core 0, endpoints and load on core 1. CPU is the scheduler's time of the proxy's processes for each
-request, in microseconds. Every figure is the median of the rounds, with the least and the largest in parentheses; a
+request, in microseconds; the rows for TCP and UDP count a connection, a round trip or a datagram with its answer
+instead, or give seconds for a GiB. Every figure is the median of the rounds, with the least and the largest in parentheses; a
 ratio is made in each round, with the first proxy of the row. Where core 1 was busy for 95 % of the time or more, the
 load or the endpoint may have held the proxy back: requests per second and latency are then theirs too, while CPU for
 each request stays the proxy's. Where others kept core 0 busy for 10 % of the time or more, the measurement is marked
@@ -80,22 +81,22 @@ as disturbed, and so is a verdict that rests on it.
 // bounds is the table of bounds.
 func (r report) bounds() string {
 	var out strings.Builder
-	out.WriteString("## Bounds\n\n| row | what | metric | first of the row | Sluice | ratio | must | " +
+	out.WriteString("## Bounds\n\n| row | what | metric | compared with | Sluice | ratio | must | " +
 		"|\n|---|---|---|---|---|---|---|---|\n")
 	for _, row := range r.settings.rows {
-		first, last := row.contestants[0], row.contestants[len(row.contestants)-1]
+		last := row.contestants[len(row.contestants)-1]
 		if last.program != "sluice" {
 			continue
 		}
 		for _, bound := range row.bounds() {
 			m := bound.metric
-			base := ""
+			other, base := r.base(row, bound), ""
 			if len(row.contestants) > 1 {
-				base = fmt.Sprintf("%s %s", first.name, r.results.series(row.name, first.name, m).format(m))
+				base = fmt.Sprintf("%s %s", other, r.results.series(row.name, other, m).format(m))
 			}
 			must, verdict := r.judge(row, last, bound)
 			fmt.Fprintf(&out, "| %s | %s | %s, %s | %s | %s | %s | %s | %s |\n", row.name, row.title, m.name, m.unit,
-				base, r.results.series(row.name, last.name, m).format(m), r.ratios(row, last, m).format(times), must, verdict)
+				base, r.results.series(row.name, last.name, m).format(m), r.ratios(row, last, other, m).format(times), must, verdict)
 		}
 	}
 	return out.String()
@@ -109,12 +110,27 @@ func (r row) bounds() []bound {
 	return r.must
 }
 
-// ratios returns a contestant's ratios to the first one of its row; none for the first one itself.
-func (r report) ratios(row row, who contestant, m metric) spread {
-	if who.name == row.contestants[0].name {
+// base returns the contestant of a row to which a bound of Sluice is a ratio: the first one, or the best of the others.
+func (r report) base(row row, bound bound) string {
+	base := row.contestants[0].name
+	if !bound.best {
+		return base
+	}
+	for _, other := range row.contestants[:len(row.contestants)-1] {
+		if values := r.results.series(row.name, other.name, bound.metric); len(values) > 0 &&
+			values.median() < r.results.series(row.name, base, bound.metric).median() {
+			base = other.name
+		}
+	}
+	return base
+}
+
+// ratios returns a contestant's ratios to another one of its row; none for that one itself.
+func (r report) ratios(row row, who contestant, base string, m metric) spread {
+	if who.name == base {
 		return nil
 	}
-	return r.results.ratios(row.name, who.name, row.contestants[0].name, m)
+	return r.results.ratios(row.name, who.name, base, m)
 }
 
 // judge returns a bound and its verdict for Sluice as last contestant of a row.
@@ -127,8 +143,9 @@ func (r report) judge(row row, who contestant, bound bound) (must, verdict strin
 	case bound.absolute:
 		return bound.String(), bound.verdict(r.results.series(row.name, who.name, bound.metric))
 	}
-	verdict = bound.verdict(r.ratios(row, who, bound.metric))
-	for _, name := range []string{row.contestants[0].name, who.name} {
+	base := r.base(row, bound)
+	verdict = bound.verdict(r.ratios(row, who, base, bound.metric))
+	for _, name := range []string{base, who.name} {
 		if r.results.series(row.name, name, strangers).median() >= disturbed {
 			return bound.String(), verdict + ", disturbed"
 		}
@@ -143,7 +160,7 @@ func (r report) everything() string {
 	out.WriteString("## Everything\n\n| row | proxy |")
 	for _, m := range columns {
 		fmt.Fprintf(&out, " %s |", strings.TrimSpace(m.name+" "+m.unit))
-		if m == cpu || m == p99 {
+		if m.compared() {
 			out.WriteString(" to first |")
 		}
 	}
@@ -158,8 +175,7 @@ func (r report) everything() string {
 
 // columns returns the metrics that have values.
 func (r report) columns() []metric {
-	all := []metric{cpu, rate, p50, p99, p999, size, memory, openedEach, rssEach, heapEach, busyProxy, strangers, busyLoad}
-	return slices.DeleteFunc(all, func(m metric) bool {
+	return slices.DeleteFunc(metrics(), func(m metric) bool {
 		return !slices.ContainsFunc(r.results.samples, func(s sample) bool { _, ok := s.values[m]; return ok })
 	})
 }
@@ -170,7 +186,7 @@ func (r report) line(out *strings.Builder, row row, who contestant, columns []me
 	for _, m := range columns {
 		values := r.results.series(row.name, who.name, m)
 		cell := values.format(m)
-		if m != cpu && m != p99 && len(values) > 0 {
+		if !m.compared() && len(values) > 0 {
 			cell = m.format(values.median())
 		}
 		switch {
@@ -180,8 +196,8 @@ func (r report) line(out *strings.Builder, row row, who contestant, columns []me
 			cell += " **disturbed**"
 		}
 		fmt.Fprintf(out, " %s |", cell)
-		if m == cpu || m == p99 {
-			fmt.Fprintf(out, " %s |", r.ratios(row, who, m).format(times))
+		if m.compared() {
+			fmt.Fprintf(out, " %s |", r.ratios(row, who, row.contestants[0].name, m).format(times))
 		}
 	}
 	var musts, verdicts []string
@@ -206,9 +222,13 @@ func (r report) tail() string {
 		fmt.Fprintf(&out, "%d  %s\n", s.round, s)
 	}
 	out.WriteString("```\n\n## Configurations\n")
-	names, err := fs.Glob(configurations.Files, "*")
-	if err != nil {
-		panic(err) // The pattern is a constant.
+	var names []string
+	for _, pattern := range []string{"*.*", "Caddyfile", "relay/*"} {
+		matching, err := fs.Glob(configurations.Files, pattern)
+		if err != nil {
+			panic(err) // The pattern is a constant.
+		}
+		names = append(names, matching...)
 	}
 	for _, name := range names {
 		text, err := fs.ReadFile(configurations.Files, name)

@@ -46,8 +46,8 @@ type load interface {
 // target is the destination of a load.
 type target struct {
 	ask
-	// plain and secure are the ports of the proxy on 127.0.0.1.
-	plain, secure int
+	// plain, secure and through are the ports of the proxy on 127.0.0.1, as those of the job.
+	plain, secure, through int
 	// time is the duration of the load.
 	time time.Duration
 	// capacity is nginx's capacity in requests per second, for relative loads.
@@ -56,7 +56,7 @@ type target struct {
 	hosts []string
 	// folder is for temporary files; tools is the folder of our own programs.
 	folder, tools string
-	// started, if not nil, is called with the process of a load of wrk.
+	// started, if not nil, is called with the process of a load that can take turns.
 	started func(load *os.Process)
 }
 
@@ -85,10 +85,20 @@ type ask struct {
 	count  int
 }
 
+// checker is a load with a check of its own before the measurement, instead of the row's request.
+type checker interface {
+	check(ctx context.Context, at target) error
+}
+
 // outcome is the result of a load.
 type outcome struct {
-	// requests is the number of responses; with large responses, including parts of those that were cut off.
+	// requests is the number of responses; with large responses, including parts of those that were cut off. A load on a
+	// TCP or UDP router counts what it consists of: connections, round trips or datagrams.
 	requests float64
+	// bytes, if not 0, are counted instead of requests, for perSecond too.
+	bytes float64
+	// sent, if not 0, is the number of datagrams, of which requests were answered.
+	sent float64
 	// perSecond is the rate of responses.
 	perSecond float64
 	// latencies of answered requests.
@@ -109,6 +119,8 @@ const (
 	many
 	// reading is our own backend, which reads request bodies before it answers.
 	reading
+	// relaying is the same program with the protocol of package wire, by TCP and UDP.
+	relaying
 )
 
 // bound is a requirement for Sluice in a row.
@@ -117,6 +129,8 @@ type bound struct {
 	metric   metric
 	most     float64
 	absolute bool
+	// best makes it a ratio to the contestant with the least median instead of the first one.
+	best bool
 	// aim is a stricter goal.
 	aim string
 }
@@ -124,8 +138,11 @@ type bound struct {
 // String formats the bound for the page.
 func (b bound) String() string {
 	unit := " x"
-	if b.absolute {
+	switch {
+	case b.absolute:
 		unit = " " + b.metric.unit
+	case b.best:
+		unit = " x the best"
 	}
 	text := fmt.Sprintf("≤ %.4g%s", b.most, unit)
 	if b.aim != "" {
@@ -143,22 +160,39 @@ type metric struct {
 
 // Metrics of the page.
 var (
-	cpu       = metric{"CPU", "us", 1}
-	rate      = metric{"requests/s", "", 0}
-	p50       = metric{"p50", "ms", 3}
-	p99       = metric{"p99", "ms", 3}
-	p999      = metric{"p99.9", "ms", 3}
-	memory    = metric{"RSS", "MiB", 1}
-	size      = metric{"answer", "KiB", 2}
-	busyProxy = metric{"core 0", "%", 0}
-	busyLoad  = metric{"core 1", "%", 0}
+	cpu  = metric{"CPU", "us", 1}
+	rate = metric{"requests/s", "", 0}
+	// cpuOfBytes and bytesRate take their place for loads of many bytes.
+	cpuOfBytes = metric{"CPU for a GiB", "s", 3}
+	bytesRate  = metric{"GiB/s", "", 2}
+	unanswered = metric{"unanswered", "%", 2}
+	p50        = metric{"p50", "ms", 3}
+	p99        = metric{"p99", "ms", 3}
+	p999       = metric{"p99.9", "ms", 3}
+	memory     = metric{"RSS", "MiB", 1}
+	size       = metric{"answer", "KiB", 2}
+	busyProxy  = metric{"core 0", "%", 0}
+	busyLoad   = metric{"core 1", "%", 0}
 	// strangers is the usage of the proxy's core by others, including kernel threads.
 	strangers = metric{"others on core 0", "%", 0}
 	// openedEach is per idle connection before the load that triggers collections, rssEach and heapEach after it.
 	openedEach = metric{"RSS each, opened", "KiB", 2}
 	rssEach    = metric{"RSS each", "KiB", 2}
 	heapEach   = metric{"heap each", "KiB", 2}
+	// descriptorsEach are open files per idle connection, before that load.
+	descriptorsEach = metric{"files each", "", 2}
 )
+
+// metrics returns all metrics in the order of the page.
+func metrics() []metric {
+	return []metric{
+		cpu, rate, cpuOfBytes, bytesRate, p50, p99, p999, unanswered, size, memory, openedEach, rssEach, heapEach,
+		descriptorsEach, busyProxy, strangers, busyLoad,
+	}
+}
+
+// compared reports whether the page has a column of a metric's ratios.
+func (m metric) compared() bool { return m == cpu || m == cpuOfBytes || m == p99 }
 
 // format prints a value without its unit.
 func (m metric) format(value float64) string { return fmt.Sprintf("%.*f", m.digits, value) }

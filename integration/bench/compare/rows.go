@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // small is the length of the usual response.
 const small = 128
@@ -119,7 +122,7 @@ func table() []row {
 			rows[i].contestants = peers()
 		}
 	}
-	return append(rows, seen(get)...)
+	return slices.Concat(rows, seen(get), relayed())
 }
 
 // browser is a typical request of a browser and its response: with Host it has 20 fields.

@@ -25,7 +25,7 @@ func before(rows []row, binary string) []row {
 		own.name = "sluice"
 		row.contestants = []contestant{earlier, own}
 		row.turns = max(row.turns, beforeTurns)
-		row.must = []bound{{metric: cpu, most: beforeBound}}
+		row.must = []bound{{metric: row.bounds()[0].metric, most: beforeBound}}
 		out = append(out, row)
 	}
 	return out
@@ -34,7 +34,7 @@ func before(rows []row, binary string) []row {
 // takesTurns reports whether a load is one process that can be stopped and continued.
 func takesTurns(load load) bool {
 	switch load.(type) {
-	case closed, streams, shaken:
+	case closed, streams, shaken, relay:
 		return true
 	}
 	return false

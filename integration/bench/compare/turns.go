@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -160,13 +161,15 @@ func raced(racers []*racer) ([]sample, error) {
 		own := after.cpu - r.before.cpu
 		used += own
 		busy, elapsed = 100*share(r.before.cores[0], after.cores[0]), float64(after.at.Sub(r.before.at))
-		samples = append(samples, sample{
-			contestant: r.who.name, raw: strings.TrimSpace(r.out.raw),
-			values: map[metric]float64{
-				cpu: float64(own) / float64(time.Microsecond) / r.out.requests, rate: r.out.perSecond * float64(len(racers)),
-				memory: after.resident / 1024, busyProxy: busy, busyLoad: 100 * share(r.before.cores[1], after.cores[1]),
-			},
+		r.out.perSecond *= float64(len(racers))
+		values := r.out.values(own)
+		for _, distorted := range []metric{p50, p99, p999} {
+			delete(values, distorted)
+		}
+		maps.Copy(values, map[metric]float64{
+			memory: after.resident / 1024, busyProxy: busy, busyLoad: 100 * share(r.before.cores[1], after.cores[1]),
 		})
+		samples = append(samples, sample{contestant: r.who.name, raw: strings.TrimSpace(r.out.raw), values: values})
 	}
 	for _, s := range samples {
 		s.values[strangers] = max(0, busy-100*float64(used)/elapsed)

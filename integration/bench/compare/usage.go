@@ -121,6 +121,23 @@ func resident(root int) (float64, error) {
 	return total, nil
 }
 
+// openFiles returns the number of open files of a process and its descendants.
+func openFiles(root int) (float64, error) {
+	processes, err := family(root)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, pid := range processes {
+		files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		if err != nil {
+			return 0, err
+		}
+		total += len(files)
+	}
+	return float64(total), nil
+}
+
 // ticks are the times of one core in clock ticks.
 type ticks struct{ busy, total int64 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -9,13 +10,15 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sluiceproxy/sluice/integration/bench/wire"
 )
 
 // mostHandshakes is the maximum number of handshakes, so that ports do not run out.
 const mostHandshakes = 50_000
 
-// handshakes opens TLS connections in turn on each worker, with one request each: TLS 1.3 with X25519, which all
-// proxies support.
+// handshakes opens TLS connections in turn on each worker, with one request or exchange each: TLS 1.3 with X25519, which
+// all proxies support.
 func handshakes(ctx context.Context, o options, stdout io.Writer) error {
 	begun := time.Now()
 	workers := make([]worker, o.connections)
@@ -44,11 +47,7 @@ type worker struct {
 
 // work opens connections until its time is over, and completes the last one.
 func (w *worker) work(ctx context.Context, o options, most int) {
-	settings := &tls.Config{
-		ServerName: o.host, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
-		CurvePreferences:   []tls.CurveID{tls.X25519},
-		InsecureSkipVerify: true, // The certificate is self-signed, and verifying it would not measure the proxy.
-	}
+	settings := o.tls()
 	if o.resume {
 		settings.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	}
@@ -94,6 +93,9 @@ func handshake(ctx context.Context, o options, settings *tls.Config, request []b
 	if !slices.Contains([]string{"", "http/1.1"}, state.NegotiatedProtocol) {
 		return false, fmt.Errorf("the proxy speaks %s", state.NegotiatedProtocol)
 	}
+	if o.stream {
+		return state.DidResume, once(secure)
+	}
 	if _, err := secure.Write(request); err != nil {
 		return false, err
 	}
@@ -107,4 +109,34 @@ func handshake(ctx context.Context, o options, settings *tls.Config, request []b
 		}
 	}
 	return state.DidResume, nil
+}
+
+// tls returns the settings of a client.
+func (o options) tls() *tls.Config {
+	settings := &tls.Config{
+		ServerName: o.host, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
+		CurvePreferences:   []tls.CurveID{tls.X25519},
+		InsecureSkipVerify: true, // The certificate is self-signed, and verifying it would not measure the proxy.
+	}
+	if o.stream {
+		settings.NextProtos = nil
+	}
+	return settings
+}
+
+// once makes the exchange of wire.Once, until the end of the connection.
+func once(connection net.Conn) error {
+	if _, err := connection.Write([]byte{wire.Once}); err != nil {
+		return err
+	}
+	return ended(connection, []byte{wire.Acknowledgment})
+}
+
+// ended reads the expected bytes, and the end of the connection.
+func ended(connection io.Reader, want []byte) error {
+	got, err := io.ReadAll(io.LimitReader(connection, int64(len(want))+1))
+	if err == nil && !bytes.Equal(got, want) {
+		err = fmt.Errorf("the answer is %q, not %q", got, want)
+	}
+	return err
 }

@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluiceproxy/sluice/integration/bench/wire"
 )
 
 // headLength is the length of the request head on each connection.
 const headLength = 1 << 10
 
-// idle opens connections, sends one request on each, prints "ready", and holds them until the context or the time is
+// idle opens connections, sends one request or byte on each, prints "ready", and holds them until the context or the time is
 // over. Then it prints how many were still open.
 func idle(ctx context.Context, o options, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.time)
@@ -34,7 +36,12 @@ func idle(ctx context.Context, o options, stdout io.Writer) error {
 			return err
 		}
 		connections = append(connections, connection.(*net.TCPConn))
-		if err := once(connection, request, &got); err != nil {
+		if o.stream {
+			err = echo(connection)
+		} else {
+			err = exchange(connection, request, &got)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -56,8 +63,23 @@ func idle(ctx context.Context, o options, stdout io.Writer) error {
 	return err
 }
 
-// once sends a request and reads its response.
-func once(connection net.Conn, request []byte, got *answer) error {
+// echo sends a byte by wire.Echo, and reads it.
+func echo(connection net.Conn) error {
+	text := []byte{wire.Echo, 'x'}
+	if _, err := connection.Write(text); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(connection, text[:1]); err != nil {
+		return err
+	}
+	if text[0] != 'x' {
+		return fmt.Errorf("the answer is %q", text[:1])
+	}
+	return nil
+}
+
+// exchange sends a request and reads its response.
+func exchange(connection net.Conn, request []byte, got *answer) error {
 	if _, err := connection.Write(request); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Command load generates load that wrk and h2load cannot: requests on a fixed schedule, TLS handshakes, and idle
-// connections.
+// Command load generates load that wrk and h2load cannot: requests on a fixed schedule, TLS handshakes, idle
+// connections, and for TCP and UDP routers connections, bytes, round trips and datagrams by the protocol of package wire.
 //
 // Given the address of a proxy and bounds of count and time, it prints one line, "load NAME=VALUE ...", with times in
 // microseconds. In an open loop, the time of a request begins when it is due, not when it is sent, so that stalls of a
@@ -11,9 +11,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -38,6 +41,10 @@ type options struct {
 	rate float64
 	// resume makes handshakes resume an earlier session.
 	resume bool
+	// stream makes handshakes and idle use the protocol of package wire instead of HTTP.
+	stream bool
+	// secure is TLS for bytes, and a ClientHello for connections; up sends bytes instead of receiving them.
+	secure, up bool
 }
 
 // Bounds of options.
@@ -50,11 +57,11 @@ const (
 // run is main with explicit dependencies. The first argument is the kind of load.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	loads := map[string]func(context.Context, options, io.Writer) error{
-		"rate": rate, "handshakes": handshakes,
-		"idle": idle,
+		"rate": rate, "handshakes": handshakes, "idle": idle,
+		"bytes": manyBytes, "connections": connections, "roundtrips": roundTrips, "datagrams": datagrams,
 	}
 	if len(args) == 0 || loads[args[0]] == nil {
-		return fmt.Errorf("usage: load rate|handshakes|idle [flags]")
+		return fmt.Errorf("usage: load %s [flags]", strings.Join(slices.Sorted(maps.Keys(loads)), "|"))
 	}
 	o, err := parse(args[0], args[1:], stderr)
 	if err != nil {
@@ -74,6 +81,9 @@ func parse(name string, args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.time, "time", 3*time.Second, "how long")
 	flags.Float64Var(&o.rate, "rate", 1000, "requests in a second, for rate")
 	flags.BoolVar(&o.resume, "resume", false, "resume sessions, for handshakes")
+	flags.BoolVar(&o.stream, "stream", false, "use the protocol of package wire instead of HTTP, for handshakes and idle")
+	flags.BoolVar(&o.secure, "tls", false, "use TLS, for bytes, or send a ClientHello alone, for connections")
+	flags.BoolVar(&o.up, "up", false, "send instead of receiving, for bytes")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

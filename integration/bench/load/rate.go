@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluiceproxy/sluice/integration/bench/wire"
 )
 
 // timeout is how long responses are awaited after the last request was due.
@@ -39,7 +41,7 @@ func rate(ctx context.Context, o options, stdout io.Writer) error {
 
 // loop is the open loop: one thread that waits for responses and the next request.
 type loop struct {
-	epoll    int
+	poll     *wire.Poll
 	sockets  []socket
 	free     []int // idle sockets
 	request  []byte
@@ -65,8 +67,8 @@ func newLoop(o options) (*loop, error) {
 	}
 	l.took = make(times, 0, l.total)
 	var err error
-	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return nil, fmt.Errorf("epoll: %w", err)
+	if l.poll, err = wire.NewPoll(); err != nil {
+		return nil, err
 	}
 	for i := range l.sockets {
 		l.sockets[i].descriptor = -1
@@ -74,7 +76,7 @@ func newLoop(o options) (*loop, error) {
 	for i := range l.sockets {
 		if err := l.open(i, o); err != nil {
 			l.close()
-			return nil, fmt.Errorf("connecting to %s: %w", o.address, err)
+			return nil, err
 		}
 		l.free = append(l.free, i)
 	}
@@ -82,25 +84,12 @@ func newLoop(o options) (*loop, error) {
 }
 
 func (l *loop) open(i int, o options) error {
-	family, to := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{
-		Port: int(o.address.Port()),
-		Addr: o.address.Addr().As4(),
-	})
-	descriptor, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	descriptor, err := wire.Dial(unix.SOCK_STREAM, o.address)
 	if err != nil {
 		return err
 	}
 	l.sockets[i].descriptor = descriptor
-	if err := unix.Connect(descriptor, to); err != nil {
-		return err
-	}
-	if err := unix.SetsockoptInt(descriptor, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
-		return err
-	}
-	if err := unix.SetNonblock(descriptor, true); err != nil {
-		return err
-	}
-	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, descriptor, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(i)})
+	return l.poll.Add(descriptor, i, unix.EPOLLIN)
 }
 
 func (l *loop) close() {
@@ -109,12 +98,11 @@ func (l *loop) close() {
 			_ = unix.Close(s.descriptor)
 		}
 	}
-	_ = unix.Close(l.epoll)
+	l.poll.Close()
 }
 
 // run sends all requests and awaits their responses.
 func (l *loop) run(ctx context.Context) error {
-	events := make([]unix.EpollEvent, 256)
 	l.begun = time.Now()
 	last := l.interval*time.Duration(l.total) + timeout
 	for l.answered < l.total {
@@ -125,11 +113,11 @@ func (l *loop) run(ctx context.Context) error {
 		if err := l.send(now); err != nil {
 			return err
 		}
-		n, err := wait(l.epoll, events, l.pause(last))
+		events, err := l.poll.Wait(l.pause(last))
 		if err != nil {
-			return fmt.Errorf("epoll: %w", err)
+			return err
 		}
-		for _, event := range events[:n] {
+		for _, event := range events {
 			if err := l.read(int(event.Fd)); err != nil {
 				return err
 			}
@@ -149,7 +137,7 @@ func (l *loop) send(now time.Duration) error {
 		i := l.free[len(l.free)-1]
 		l.free = l.free[:len(l.free)-1]
 		l.sockets[i].due = due
-		if n, err := write(l.sockets[i].descriptor, l.request); err != nil || n != len(l.request) {
+		if n, err := wire.Write(l.sockets[i].descriptor, l.request); err != nil || n != len(l.request) {
 			return fmt.Errorf("%d of %d bytes were sent: %w", n, len(l.request), err)
 		}
 		l.sent++
@@ -169,7 +157,7 @@ func (l *loop) pause(last time.Duration) time.Duration {
 // read reads from a connection.
 func (l *loop) read(i int) error {
 	s := &l.sockets[i]
-	n, err := read(s.descriptor, s.answer.buffer())
+	n, err := wire.Read(s.descriptor, s.answer.buffer())
 	if err != nil {
 		return fmt.Errorf("reading an answer: %w", err)
 	}
