@@ -66,7 +66,7 @@ generate: ## Make the CRDs and rules (in deploy and the chart), deep copies, the
 fuzz: ## Run every fuzz target for FUZZTIME (60s), then look for the planted bugs
 	@FUZZTIME=$(FUZZTIME) .ci/fuzz
 
-bench: build ## Compare with nginx, haproxy and caddy (ROWS, PROXIES, ROUNDS, SECONDS, OUT) or with an earlier binary (BASE), then KUBERNETES (yes, no or only; SIZES, CHURN, PARTS)
+bench: build ## Compare with nginx, haproxy and caddy, HTTP, TCP and UDP (ROWS, PROXIES, ROUNDS, SECONDS, OUT) or with an earlier binary (BASE), then KUBERNETES (yes, no or only; SIZES, CHURN, PARTS)
 	@[ '$(KUBERNETES)' = only ] || .ci/bench -rows '$(ROWS)' -proxies '$(PROXIES)' -rounds '$(ROUNDS)' -seconds '$(SECONDS)' -out '$(OUT)' -base '$(BASE)'
 	@[ '$(KUBERNETES)' = no ] || SIZES='$(SIZES)' CHURN='$(CHURN)' ROUNDS='$(ROUNDS)' PARTS='$(PARTS)' .ci/bench-kubernetes
 

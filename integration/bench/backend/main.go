@@ -11,10 +11,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/sluiceproxy/sluice/integration/bench/wire"
 )
 
 func main() {
@@ -36,11 +37,11 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 		return err
 	}
 	if *protocol {
-		where, err := netip.ParseAddrPort(*address)
+		server, err := wire.Listen(ctx, *address)
 		if err != nil {
-			return fmt.Errorf("-address: %w", err)
+			return err
 		}
-		return serveStreams(ctx, where)
+		return server.Serve(ctx)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", *address)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	configurations "github.com/sluiceproxy/sluice/integration/bench/peers"
 )
 
-// render writes a configuration into a folder, without the folders of its name. An existing file is replaced atomically.
+// render writes a configuration into a folder, without the folders of its name. An existing file is replaced
+// atomically.
 func render(folder, name string, data any) error {
 	text, err := rendered(name, data)
 	if err != nil {

@@ -12,10 +12,11 @@ func TestConfigurations(t *testing.T) {
 	for _, row := range table() {
 		for _, who := range row.contestants {
 			work := job{
-				Dir: "/bench", User: "nobody nogroup", Plain: 8001, Secure: 8002, Descriptors: 1000, Connections: 500,
+				Dir: "/bench", User: "nobody nogroup", Plain: 8001, Secure: 8002, Through: 8003,
+				Descriptors: 1000, Connections: 500,
 				Endpoints: []string{"127.0.0.1:1", "127.0.0.2:1"}, Hosts: []string{host}, Middlewares: row.middlewares,
 				LogLevel:  "ERROR",
-				Collector: "127.0.0.1:4318",
+				Collector: "127.0.0.1:4318", StreamModule: streamModule,
 			}
 			if who.change != nil {
 				who.change(&work)
@@ -30,6 +31,8 @@ func TestConfigurations(t *testing.T) {
 			}
 			for part, want := range map[string]bool{
 				"8001": true, "8002": true, "127.0.0.1:1": true, "127.0.0.2:1": true, work.Hosts[len(work.Hosts)-1]: true,
+				":8003": who.relay, "udp": who.relay && who.program != "haproxy",
+				streamModule: who.relay && who.program == "nginx", "splice-auto": work.Splice,
 				"/outer":          row.middlewares,
 				"gzip_comp_level": work.GzipLevel > 0, "compress:": work.Encoding != "",
 				"prometheus:": work.Seen == "metrics", "pushInterval:": work.Seen == "push",

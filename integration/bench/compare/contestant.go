@@ -30,8 +30,8 @@ type job struct {
 	Dir string
 	// User runs the processes, for nginx.
 	User string
-	// Plain, Secure and Through are the ports of the proxy. With TCP and UDP routers, Plain is for both, TLS ends at Secure,
-	// and passes at Through.
+	// Plain, Secure and Through are the ports of the proxy. With TCP and UDP routers, Plain is for both, TLS ends at
+	// Secure, and passes at Through.
 	Plain, Secure, Through int
 	// Descriptors is the limit of open files of a process; Connections the required number of connections.
 	Descriptors, Connections int

@@ -2,12 +2,9 @@ package main
 
 import "slices"
 
-// relays are the contestants of most rows for TCP.
+// relays are the contestants of most rows for TCP: the peers but for Caddy, which has HTTP alone.
 func relays() []contestant {
-	all := []contestant{
-		{name: "nginx", program: "nginx", cores: proxyCore}, {name: "haproxy", program: "haproxy", cores: proxyCore},
-		sluice("sluice", 1),
-	}
+	all := slices.DeleteFunc(peers(), func(c contestant) bool { return c.program == "caddy" })
 	for i := range all {
 		all[i].relay = true
 	}

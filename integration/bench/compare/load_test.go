@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestWrk(t *testing.T) {
@@ -107,5 +109,28 @@ func TestOwnOutcome(t *testing.T) {
 	}
 	if _, err := ownOutcome(map[string]float64{"duration": 1}, ""); err == nil {
 		t.Error("no answer is a result")
+	}
+}
+
+func TestValuesOfALoad(t *testing.T) {
+	for name, test := range map[string]struct {
+		out  outcome
+		want map[metric]float64
+	}{
+		"requests": {
+			outcome{requests: 500_000, perSecond: 1000, p99: time.Millisecond, size: 2048},
+			map[metric]float64{cpu: 4, rate: 1000, p50: 0, p99: 1, p999: 0, size: 2},
+		},
+		"bytes": {
+			outcome{bytes: 4 << 30, perSecond: 3 << 29}, map[metric]float64{cpuOfBytes: 0.5, bytesRate: 1.5},
+		},
+		"datagrams": {
+			outcome{requests: 750_000, sent: 1_000_000, perSecond: 10},
+			map[metric]float64{cpu: 2 / 0.75, rate: 10, p50: 0, p99: 0, p999: 0, unanswered: 25},
+		},
+	} {
+		if diff := cmp.Diff(test.want, test.out.values(2*time.Second)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }

@@ -74,7 +74,9 @@ func (r relay) run(ctx context.Context, at target) (outcome, error) {
 		}, nil
 	}
 	out, err := ownOutcome(values, printed)
-	out.sent = values["sent"]
+	if r.kind == datagrams {
+		out.sent = values["sent"]
+	}
 	return out, err
 }
 
@@ -89,14 +91,14 @@ func (r relay) port(at target) int {
 	return at.plain
 }
 
-// check makes one exchange with the endpoint, and one that the proxy must refuse.
+// check makes one exchange with the endpoint, and with a ClientHello one that the proxy must refuse.
 func (r relay) check(ctx context.Context, at target) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if err := r.exchange(ctx, at, host); err != nil {
 		return err
 	}
-	if !r.secure && !r.through {
+	if !r.through {
 		return nil
 	}
 	if err := r.exchange(ctx, at, "other.test"); err == nil {
@@ -107,13 +109,12 @@ func (r relay) check(ctx context.Context, at target) error {
 
 // exchange sends a message with a server name, if there is TLS, and reads the answer of the endpoint.
 func (r relay) exchange(ctx context.Context, at target, name string) error {
-	// What is not routed is a request of HTTP for Sluice, which must not wait for more of it.
-	network, text, want := "tcp", append([]byte{wire.Echo}, "x\r\n\r\n"...), "x\r\n\r\n"
+	network, text, want := "tcp", []byte{wire.Echo, 'x'}, "x"
 	switch {
 	case r.kind == datagrams:
 		network, text, want = "udp", []byte("x"), "x"
 	case r.through:
-		hello, err := wire.Hello(name)
+		hello, err := wire.Hello(ctx, name)
 		if err != nil {
 			return err
 		}

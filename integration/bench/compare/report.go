@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,11 +62,11 @@ func (r report) head() string {
 	out.WriteString(`
 The proxy runs on core 0, endpoints and load on core 1. CPU is the scheduler's time of the proxy's processes for each
 request, in microseconds; the rows for TCP and UDP count a connection, a round trip or a datagram with its answer
-instead, or give seconds for a GiB. Every figure is the median of the rounds, with the least and the largest in parentheses; a
-ratio is made in each round, with the first proxy of the row. Where core 1 was busy for 95 % of the time or more, the
-load or the endpoint may have held the proxy back: requests per second and latency are then theirs too, while CPU for
-each request stays the proxy's. Where others kept core 0 busy for 10 % of the time or more, the measurement is marked
-as disturbed, and so is a verdict that rests on it.
+instead, or give seconds for a GiB. Every figure is the median of the rounds, with the least and the largest in
+parentheses; a ratio is made in each round, with the first proxy of the row or the best of the others. Where core 1
+was busy for 95 % of the time or more, the load or the endpoint may have held the proxy back: requests per second and
+latency are then theirs too, while CPU for each request stays the proxy's. Where others kept core 0 busy for 10 % of
+the time or more, the measurement is marked as disturbed, and so is a verdict that rests on it.
 
 `)
 	for _, line := range r.environment {
@@ -96,7 +97,8 @@ func (r report) bounds() string {
 			}
 			must, verdict := r.judge(row, last, bound)
 			fmt.Fprintf(&out, "| %s | %s | %s, %s | %s | %s | %s | %s | %s |\n", row.name, row.title, m.name, m.unit,
-				base, r.results.series(row.name, last.name, m).format(m), r.ratios(row, last, other, m).format(times), must, verdict)
+				base, r.results.series(row.name, last.name, m).format(m), r.ratios(row, last, other, m).format(times),
+				must, verdict)
 		}
 	}
 	return out.String()
@@ -112,17 +114,18 @@ func (r row) bounds() []bound {
 
 // base returns the contestant of a row to which a bound of Sluice is a ratio: the first one, or the best of the others.
 func (r report) base(row row, bound bound) string {
-	base := row.contestants[0].name
+	first := row.contestants[0].name
 	if !bound.best {
-		return base
+		return first
 	}
+	best, least := first, math.Inf(1)
 	for _, other := range row.contestants[:len(row.contestants)-1] {
-		if values := r.results.series(row.name, other.name, bound.metric); len(values) > 0 &&
-			values.median() < r.results.series(row.name, base, bound.metric).median() {
-			base = other.name
+		values := r.results.series(row.name, other.name, bound.metric)
+		if median := values.median(); len(values) > 0 && median < least {
+			best, least = other.name, median
 		}
 	}
-	return base
+	return best
 }
 
 // ratios returns a contestant's ratios to another one of its row; none for that one itself.

@@ -42,6 +42,23 @@ func TestRatiosAreMadeWithinARound(t *testing.T) {
 	}
 }
 
+// TestTheBestOfTheOthers adds a peer that is better than the first one, and one that was not measured.
+func TestTheBestOfTheOthers(t *testing.T) {
+	r := trial([]float64{20, 20, 20}, []float64{18, 16, 20})
+	row := &r.settings.rows[0]
+	row.must = []bound{{metric: cpu, most: 1.5, best: true}}
+	row.contestants = []contestant{{name: "caddy"}, {name: "nginx"}, {name: "haproxy"}, row.contestants[1]}
+	for round := range 3 {
+		r.results.samples = append(r.results.samples, sample{
+			row: "small", contestant: "haproxy", round: round + 1, values: map[metric]float64{cpu: 10},
+		})
+	}
+	line := "| CPU, us | haproxy 10.0 (10.0–10.0) | 18.0 (16.0–20.0) | 1.80 (1.60–2.00) | ≤ 1.5 x the best | **not met** |"
+	if got := r.bounds(); !strings.Contains(got, line) {
+		t.Errorf("there is no line\n%s\nin\n%s", line, got)
+	}
+}
+
 // TestADisturbedVerdictSaysSo lets others use the core of nginx in most rounds.
 func TestADisturbedVerdictSaysSo(t *testing.T) {
 	r := trial([]float64{20, 20, 20}, []float64{20, 20, 20})

@@ -22,7 +22,7 @@ func connections(ctx context.Context, o options, stdout io.Writer) error {
 	defer poll.Close()
 	v := &visits{options: o, poll: poll, text: []byte{wire.Once}, open: make([]visit, o.connections)}
 	if o.secure {
-		if v.text, err = wire.Hello(o.host); err != nil {
+		if v.text, err = wire.Hello(ctx, o.host); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,8 @@ import (
 // mostHandshakes is the maximum number of handshakes, so that ports do not run out.
 const mostHandshakes = 50_000
 
-// handshakes opens TLS connections in turn on each worker, with one request or exchange each: TLS 1.3 with X25519, which
-// all proxies support.
+// handshakes opens TLS connections in turn on each worker, with one request or exchange each: TLS 1.3 with X25519,
+// which all proxies support.
 func handshakes(ctx context.Context, o options, stdout io.Writer) error {
 	begun := time.Now()
 	workers := make([]worker, o.connections)

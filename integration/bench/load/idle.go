@@ -15,8 +15,8 @@ import (
 // headLength is the length of the request head on each connection.
 const headLength = 1 << 10
 
-// idle opens connections, sends one request or byte on each, prints "ready", and holds them until the context or the time is
-// over. Then it prints how many were still open.
+// idle opens connections, sends one request or byte on each, prints "ready", and holds them until the context or the
+// time is over. Then it prints how many were still open.
 func idle(ctx context.Context, o options, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.time)
 	defer cancel()

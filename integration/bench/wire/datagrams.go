@@ -49,5 +49,5 @@ func (d *Datagrams) Return(socket int) (int, error) {
 func (d *Datagrams) call(number uintptr, socket, n int) (int, error) {
 	done, _, errno := syscall.RawSyscall6(number, uintptr(socket), uintptr(unsafe.Pointer(&d.messages[0])), uintptr(n),
 		unix.MSG_DONTWAIT, 0, 0)
-	return temporary(int(done), failure(errno))
+	return result(done, errno)
 }

@@ -14,8 +14,10 @@ package wire
 const (
 	// Echo is the first byte of connections for round trips.
 	Echo = 'e'
-	// Download and Upload are the first bytes of connections for many bytes.
-	Download, Upload = 'd', 'u'
+	// Download is the first byte of connections for many bytes to the client.
+	Download = 'd'
+	// Upload is the first byte of connections for many bytes to the server.
+	Upload = 'u'
 	// Once is the first byte of connections with one short exchange.
 	Once = 'o'
 	// Acknowledgment is the byte that follows a block of an upload, and the answer to Once.

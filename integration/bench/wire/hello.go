@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -9,10 +10,10 @@ import (
 )
 
 // Hello returns a ClientHello of TLS 1.3 with a server name, as crypto/tls sends it.
-func Hello(host string) ([]byte, error) {
+func Hello(ctx context.Context, host string) ([]byte, error) {
 	var sent recorder
 	client := tls.Client(&sent, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS13})
-	if err := client.Handshake(); !errors.Is(err, errRecorded) {
+	if err := client.HandshakeContext(ctx); !errors.Is(err, errRecorded) {
 		return nil, err
 	}
 	return sent.Bytes(), nil

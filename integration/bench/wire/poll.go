@@ -47,7 +47,7 @@ func (p *Poll) Wait(most time.Duration) ([]unix.EpollEvent, error) {
 	timeout := unix.NsecToTimespec(int64(most))
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.descriptor), uintptr(unsafe.Pointer(&p.events[0])),
 		uintptr(len(p.events)), uintptr(unsafe.Pointer(&timeout)), 0, 0)
-	got, err := temporary(int(n), failure(errno))
+	got, err := result(n, errno)
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}

@@ -30,11 +30,12 @@ func Dial(kind int, address netip.AddrPort) (descriptor int, err error) {
 
 // Read reads what there is, without waiting. It returns 0 if there is no data, and io.EOF at the end of a stream.
 func Read(descriptor int, into []byte) (int, error) {
-	n, err := receive(descriptor, into, unix.MSG_DONTWAIT)
-	if err == nil && n == 0 {
-		err = io.EOF
+	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(descriptor), uintptr(unsafe.Pointer(&into[0])),
+		uintptr(len(into)), unix.MSG_DONTWAIT, 0, 0)
+	if errno == 0 && n == 0 {
+		return 0, io.EOF
 	}
-	return temporary(n, err)
+	return result(n, errno)
 }
 
 // Discard is Read for TCP that drops up to the given number of bytes in the kernel, without copying them.
@@ -45,14 +46,14 @@ func Discard(descriptor int, most int) (int, error) {
 	if errno == 0 && n == 0 {
 		return 0, io.EOF
 	}
-	return temporary(int(n), failure(errno))
+	return result(n, errno)
 }
 
 // Write writes what there is room for, without waiting.
 func Write(descriptor int, text []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(descriptor), uintptr(unsafe.Pointer(&text[0])),
 		uintptr(len(text)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-	return temporary(int(n), failure(errno))
+	return result(n, errno)
 }
 
 // Accept accepts a connection without waiting. It returns -1 if there is none.
@@ -60,33 +61,19 @@ func Accept(listener int) (descriptor int, err error) {
 	n, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(listener), 0, 0,
 		unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
 	if errno != 0 {
-		_, err = temporary(0, errno)
+		_, err = result(0, errno)
 		return -1, err
 	}
 	return int(n), nil
 }
 
-func receive(descriptor int, into []byte, flags uintptr) (int, error) {
-	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(descriptor), uintptr(unsafe.Pointer(&into[0])),
-		uintptr(len(into)), flags, 0, 0)
-	return int(n), failure(errno)
-}
-
-// failure is an errno as error, nil for 0.
-func failure(errno syscall.Errno) error {
-	if errno == 0 {
-		return nil
-	}
-	return errno
-}
-
-// temporary ignores errors that are over with the next event.
-func temporary(n int, err error) (int, error) {
-	switch err {
-	case nil:
-		return n, nil
+// result ignores errors that are over with the next event.
+func result(n uintptr, errno syscall.Errno) (int, error) {
+	switch errno {
+	case 0:
+		return int(n), nil
 	case unix.EINTR, unix.EAGAIN, unix.ECONNABORTED:
 		return 0, nil
 	}
-	return 0, err
+	return 0, errno
 }
