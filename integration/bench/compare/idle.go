@@ -29,7 +29,7 @@ const (
 	// otherFiles is the number of files that a proxy may have open beside those of connections.
 	otherFiles = 500
 	// mostStirs is the maximum number of loads that trigger collections.
-	mostStirs = 8
+	mostStirs = 16
 )
 
 // String describes the load.
