@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/forward/stream"
 	"github.com/sluiceproxy/sluice/router/tcp"
 	"github.com/sluiceproxy/sluice/router/tcp/rule"
 	"github.com/sluiceproxy/sluice/static"
@@ -32,7 +33,7 @@ type lines struct {
 func (l *lines) ServeStream(ctx context.Context, in *tcp.Incoming, done func()) {
 	defer done()
 	conn := in.Conn
-	in.Result = tcp.Result{Router: l.mark, End: "client_eof"}
+	in.Result = tcp.Result{Router: l.mark, Result: stream.Result{End: "client_eof"}}
 	switch {
 	case l.tls != nil:
 		conn = tls.Server(conn, l.tls)

@@ -25,23 +25,21 @@ func (s tcpStream) ServeStream(ctx context.Context, in *tcp.Incoming, done func(
 		return
 	}
 	admitted, ok := s.admit(in)
-	end := func() {
-		for _, release := range slices.Backward(admitted) {
-			release()
+	end := done
+	if len(admitted) > 0 {
+		end = func() {
+			for _, release := range slices.Backward(admitted) {
+				release()
+			}
+			done()
 		}
-		done()
 	}
 	client := &stream.Client{Conn: in.Conn, Address: in.Client, ServerName: in.ServerName, Protocols: in.Protocols}
 	if !ok || !s.secure(ctx, in, client) {
 		end()
 		return
 	}
-	r.service.service.Serve(ctx, client, func(served stream.Result) {
-		result.Service, result.Endpoint, result.Attempts = served.Service, served.Endpoint, served.Attempts
-		result.FromClient, result.FromServer, result.End = served.FromClient, served.FromServer, served.End
-		result.Code, result.Reason = served.Code, served.Reason
-		end()
-	})
+	r.service.service.Serve(ctx, client, &result.Result, end)
 }
 
 // admit passes the middlewares, and returns what is to be called when the connection ends.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward/stream"
 	"github.com/sluiceproxy/sluice/router/tcp"
 	tcprule "github.com/sluiceproxy/sluice/router/tcp/rule"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -90,9 +91,9 @@ func (b *tcpBench) stream(stage tcp.Stage, sni string) tcp.Stream {
 // serve sends a word through a stream, and returns what comes back and what became of the connection.
 func (b *tcpBench) serve(stage tcp.Stage, sni string) (string, tcp.Result) {
 	b.t.Helper()
-	stream := b.stream(stage, sni)
-	if stream == nil {
-		return "", tcp.Result{Reason: "http"}
+	route := b.stream(stage, sni)
+	if route == nil {
+		return "", tcp.Result{Result: stream.Result{Reason: "http"}}
 	}
 	client, server := net.Pipe()
 	in := &tcp.Incoming{
@@ -104,7 +105,7 @@ func (b *tcpBench) serve(stage tcp.Stage, sni string) (string, tcp.Result) {
 	}
 	done := make(chan struct{})
 	go func() {
-		stream.ServeStream(b.t.Context(), in, func() { close(done) })
+		route.ServeStream(b.t.Context(), in, func() { close(done) })
 		<-done
 		_ = server.Close()
 	}()

@@ -10,9 +10,6 @@ import (
 type flow struct {
 	join         *join
 	source, sink *end
-	back         *flow
-	// ahead are bytes that come before those of source.
-	ahead []byte
 	// received and delivered count bytes. What is between them is lost if the connection ends.
 	received, delivered atomic.Int64
 	spliced             int64
@@ -29,14 +26,22 @@ type flow struct {
 	// small is held while a source is waited for by reading it; large is held as long as there are bytes.
 	small *smallBuffer
 	large *buffer
-	// unsent are bytes of a buffer.
+	// unsent are bytes of a buffer, and first of all those that come before the bytes of source.
 	unsent []byte
 	kernel kernel
 }
 
-func (f *flow) init(j *join, source, sink *end, back *flow) {
-	f.join, f.source, f.sink, f.back = j, source, sink, back
+func (f *flow) init(j *join, source, sink *end) {
+	f.join, f.source, f.sink = j, source, sink
 	f.kernel.init(f)
+}
+
+// back is the other direction.
+func (f *flow) back() *flow {
+	if f == &f.join.up {
+		return &f.join.down
+	}
+	return &f.join.up
 }
 
 // progress counts what happens to bytes.
@@ -86,11 +91,11 @@ func (f *flow) Readable() {
 
 // pass returns the side that failed or, with io.EOF, ended.
 func (f *flow) pass() (*end, error) {
-	f.received.Add(int64(len(f.ahead)))
-	if err := f.send(f.ahead); err != nil {
+	f.received.Add(int64(len(f.unsent)))
+	if err := f.send(f.unsent); err != nil {
 		return f.sink, err
 	}
-	f.ahead = nil // The flow may last for days.
+	f.unsent = nil // The flow may last for days.
 	for {
 		var failed *end
 		var err error

@@ -53,10 +53,10 @@ func newJoin(e *Engine, client, server io.ReadWriteCloser, options *Options) *jo
 	}
 	j.client = newEnd(client, ClientEOF, ClientReset)
 	j.server = newEnd(server, ServerEOF, ServerReset)
-	j.up.ahead, j.down.ahead = joined(options.ReadAhead, readAhead(client)), readAhead(server)
+	j.up.unsent, j.down.unsent = joined(options.ReadAhead, readAhead(client)), readAhead(server)
 	options.ReadAhead = nil
-	j.up.init(j, &j.client, &j.server, &j.down)
-	j.down.init(j, &j.server, &j.client, &j.up)
+	j.up.init(j, &j.client, &j.server)
+	j.down.init(j, &j.server, &j.client)
 	return j
 }
 
@@ -138,7 +138,7 @@ func (j *join) ended(f *flow) bool {
 	f.ending.Store(true)
 	j.mutex.Lock()
 	f.ended = true
-	both, over := f.back.ended, j.over
+	both, over := f.back().ended, j.over
 	if j.first == 0 {
 		j.first = f.source.eof
 	}

@@ -32,7 +32,7 @@ type kernel struct {
 	// full counts buffers in a row that were at least half full.
 	full uint8
 	// n and err are the result of readable, err of writable.
-	n   int
+	n   int32
 	err error
 }
 
@@ -104,7 +104,7 @@ func (f *flow) readable(fd uintptr) bool {
 	}
 	n, err := f.readOnce(int(fd))
 	if n > 0 {
-		k.n = n
+		k.n = int32(n) //nolint:gosec // The size of a pipe or a buffer.
 		f.judge(n)
 		return true
 	}
@@ -224,7 +224,7 @@ func (f *flow) writable(fd uintptr) bool {
 // wasReset reports whether the end of the source is a reset that was reported to a write before: it is where the socket
 // is closed without an end in the other direction.
 func (f *flow) wasReset(fd int) bool {
-	return closed(fd) && !f.back.ending.Load()
+	return closed(fd) && !f.back().ending.Load()
 }
 
 // closed reports whether the socket is in the state TCP_CLOSE.
@@ -250,7 +250,7 @@ func (f *flow) watch() {
 		if !closed(int(fd)) {
 			return false
 		}
-		reset = !f.back.ending.Load()
+		reset = !f.back().ending.Load()
 		return true
 	})
 	switch {

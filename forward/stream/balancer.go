@@ -56,12 +56,12 @@ func (b *Balancer) Up() bool { return b.pool.Up() }
 
 // Serve connects to an endpoint that the pool picks, to others where that fails, and joins the connections. A client
 // for which there is none is reset. The connection counts against limits, and for leastrequest, until it ends.
-func (b *Balancer) Serve(ctx context.Context, client *Client, done func(Result)) {
-	s := &session{done: done, result: Result{Service: b.options.Service}}
-	s.server = b.connect(ctx, client, &s.result)
+func (b *Balancer) Serve(ctx context.Context, client *Client, result *Result, done func()) {
+	*result = Result{Service: b.options.Service}
+	s := &session{server: b.connect(ctx, client, result), result: result, done: done}
 	if s.server.conn == nil {
 		_ = httpio.Reset(client.Conn)
-		done(s.result)
+		done()
 		return
 	}
 	shutdown := b.options.Transport.engine.Start(ctx, client.Conn, s.server.conn, b.limits, s.ended)
@@ -71,16 +71,16 @@ func (b *Balancer) Serve(ctx context.Context, client *Client, done func(Result))
 // session is a client's connection that is joined with one to an endpoint.
 type session struct {
 	server attached
-	result Result
-	done   func(Result)
+	result *Result
+	done   func()
 }
 
 // ended records how the session has ended.
 func (s *session) ended(joined relay.Result) {
 	cut := s.server.upstream.release(s.server.conn)
 	s.server.member.Done(loadbalancer.Result{Outcome: loadbalancer.Abandoned, Counted: s.server.counted})
-	result := &s.result
-	result.FromClient, result.FromServer, result.Joined = joined.FromClient, joined.FromServer, joined.Duration
+	result := s.result
+	result.FromClient, result.FromServer = joined.FromClient, joined.FromServer
 	result.End = joined.Final.String()
 	switch joined.Final {
 	case relay.ClientEOF, relay.ServerEOF:
@@ -92,7 +92,7 @@ func (s *session) ended(joined relay.Result) {
 	case relay.Error:
 		result.Reason = joined.Err.Error()
 	}
-	s.done(*result)
+	s.done()
 }
 
 // attached is an endpoint that has been connected to.
@@ -128,9 +128,8 @@ func (b *Balancer) connect(ctx context.Context, client *Client, result *Result) 
 		result.Endpoint = member.Address()
 		result.Attempts++
 		server.conn, failure = server.upstream.dialClient(ctx, header, client.Preamble)
-		result.Dial = time.Since(began)
 		tried := loadbalancer.Result{
-			Outcome: outcomeOf(ctx, failure), Began: request.Now, Now: b.pool.Instant(began) + result.Dial,
+			Outcome: outcomeOf(ctx, failure), Began: request.Now, Now: b.pool.Instant(began) + time.Since(began),
 			Counted: request.Counted,
 		}
 		member.Count(&tried)

@@ -143,9 +143,10 @@ func newRig(t testing.TB, s setup) *rig {
 		if s.wrap != nil {
 			client = s.wrap(conn)
 		}
-		g.service.Serve(ctx, client, func(result stream.Result) {
+		result := new(stream.Result)
+		g.service.Serve(ctx, client, result, func() {
 			if !s.quiet {
-				g.results <- result
+				g.results <- *result
 			}
 		})
 	})

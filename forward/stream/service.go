@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
-	"time"
 
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -13,8 +12,8 @@ import (
 // Service is a destination of connections.
 type Service interface {
 	// Serve joins the client's connection with one to an endpoint until one of them or ctx ends. It may return before
-	// that. done is called once, when both are closed.
-	Serve(ctx context.Context, client *Client, done func(Result))
+	// that. done is called once, when both are closed and the result is complete.
+	Serve(ctx context.Context, client *Client, result *Result, done func())
 	// Up reports whether an endpoint may take connections. It takes no lock and does not allocate.
 	Up() bool
 }
@@ -47,12 +46,10 @@ type Result struct {
 	// Service is the qualified name of the load balancer, Endpoint the address of the server; empty where it did not get
 	// so far.
 	Service, Endpoint string
-	// Attempts counts the endpoints that were dialled, and Dial is how long that took altogether.
+	// Attempts counts the endpoints that were dialled.
 	Attempts int
-	Dial     time.Duration
-	// FromClient and FromServer count the bytes that were passed on, and Joined is how long the connections were joined.
+	// FromClient and FromServer count the bytes that were passed on, without TLS where it ends here.
 	FromClient, FromServer int64
-	Joined                 time.Duration
 	// End says why the joined connections ended, as [relay.Reason] has it: client_eof or server_eof where both directions
 	// ended in order, the former for a client that was the first. Where no endpoint was connected to it is empty, or
 	// shutdown if the context has ended.

@@ -60,9 +60,6 @@ func TestHalfClose(t *testing.T) {
 		equal(t, "endpoint", result.Service+" "+result.Endpoint, "db@file "+address)
 		equal(t, "attempts", result.Attempts, 1)
 		equal(t, "bytes", result.FromClient+result.FromServer, int64(len("hello")+len("the answer")))
-		if result.Dial <= 0 || result.Joined <= 0 {
-			t.Errorf("dialled for %v, joined for %v", result.Dial, result.Joined)
-		}
 	}
 }
 

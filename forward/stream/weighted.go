@@ -78,9 +78,9 @@ func (w *Weighted) Up() bool {
 
 // Serve hands the connection on. It resets it when there is no child with a weight above 0, or with health checks none
 // that is up.
-func (w *Weighted) Serve(ctx context.Context, client *Client, done func(Result)) {
+func (w *Weighted) Serve(ctx context.Context, client *Client, result *Result, done func()) {
 	if child := w.turns.Next(); child >= 0 {
-		w.options.Children[child].Service.Serve(ctx, client, done)
+		w.options.Children[child].Service.Serve(ctx, client, result, done)
 		return
 	}
 	_ = httpio.Reset(client.Conn)
@@ -88,5 +88,6 @@ func (w *Weighted) Serve(ctx context.Context, client *Client, done func(Result))
 	if !w.options.HealthCheck || !w.turns.Weighs() {
 		reason = "all services of the weighted service have weight 0"
 	}
-	done(Result{Service: w.options.Name, Code: telemetry.CodeNoEndpoint, Reason: reason})
+	*result = Result{Service: w.options.Name, Code: telemetry.CodeNoEndpoint, Reason: reason}
+	done()
 }

@@ -16,9 +16,9 @@ type child struct {
 }
 
 // Serve counts.
-func (c *child) Serve(_ context.Context, _ *stream.Client, done func(stream.Result)) {
+func (c *child) Serve(_ context.Context, _ *stream.Client, _ *stream.Result, done func()) {
 	c.served++
-	done(stream.Result{})
+	done()
 }
 
 // Up reports what the test says.
@@ -48,7 +48,7 @@ func TestWeighted(t *testing.T) {
 	w, children := weigh(stream.NewState(), true, 5, 3, 2, 0)
 	serve := func(n int) {
 		for range n {
-			w.Serve(t.Context(), &stream.Client{}, func(stream.Result) {})
+			w.Serve(t.Context(), &stream.Client{}, new(stream.Result), func() {})
 		}
 	}
 	same := func(what string, want ...int) {
@@ -78,7 +78,7 @@ func TestWeightedKeepsItsTurn(t *testing.T) {
 	state, total := stream.NewState(), make([]int, 3)
 	for range 6 {
 		w, children := weigh(state, false, 1, 1, 1)
-		w.Serve(t.Context(), &stream.Client{}, func(stream.Result) {})
+		w.Serve(t.Context(), &stream.Client{}, new(stream.Result), func() {})
 		for i, n := range counts(children) {
 			total[i] += n
 		}
@@ -117,7 +117,7 @@ func TestWeightedWithoutHealthCheck(t *testing.T) {
 	w, children := weigh(stream.NewState(), false, 1, 1)
 	children[0].down = true
 	for range 10 {
-		w.Serve(t.Context(), &stream.Client{Conn: (*net.TCPConn)(nil)}, func(stream.Result) {})
+		w.Serve(t.Context(), &stream.Client{Conn: (*net.TCPConn)(nil)}, new(stream.Result), func() {})
 	}
 	if got := counts(children); got[0] != 5 || got[1] != 5 {
 		t.Errorf("%v", got)

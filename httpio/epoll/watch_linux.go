@@ -14,14 +14,9 @@ import (
 type Watch struct {
 	mutex   sync.Mutex
 	set     *set
-	entries map[uint64]entry
+	conns   map[uint64]Conn
+	readers map[uint64]Reader
 	last    uint64
-}
-
-// entry is what an event is reported to: one of the two.
-type entry struct {
-	conn   Conn
-	reader Reader
 }
 
 // set is the descriptor of an epoll set. Its file is non-blocking, so that the goroutine that waits takes no thread.
@@ -52,24 +47,35 @@ func newSet() (*set, error) {
 // alone, a connection is put in once and stays until it is closed, so that a request costs nothing. The ticket is never
 // 0; it is not ok where the system refuses.
 func (w *Watch) Add(raw syscall.RawConn, conn Conn) (ticket uint64, ok bool) {
-	return w.add(raw, unix.EPOLLRDHUP|unix.EPOLLET, entry{conn: conn})
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if !w.register(raw, unix.EPOLLRDHUP|unix.EPOLLET) {
+		return 0, false
+	}
+	w.conns[w.last] = conn
+	return w.last, true
 }
 
 // AddReader waits for a connection, whose descriptor is raw, to become readable. After that, or Remove, it may be added
 // again. The ticket is never 0; it is not ok where the system refuses, and then Readable is not called.
 func (w *Watch) AddReader(raw syscall.RawConn, reader Reader) (ticket uint64, ok bool) {
-	return w.add(raw, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLONESHOT, entry{reader: reader})
-}
-
-func (w *Watch) add(raw syscall.RawConn, events uint32, added entry) (ticket uint64, ok bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
+	if !w.register(raw, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLONESHOT) {
+		return 0, false
+	}
+	w.readers[w.last] = reader
+	return w.last, true
+}
+
+// register puts a descriptor into the set under a new ticket. The mutex is held.
+func (w *Watch) register(raw syscall.RawConn, events uint32) bool {
 	if w.set == nil {
 		made, err := newSet()
 		if err != nil {
-			return 0, false
+			return false
 		}
-		w.set, w.entries = made, make(map[uint64]entry)
+		w.set, w.conns, w.readers = made, make(map[uint64]Conn), make(map[uint64]Reader)
 		go w.run(made)
 	}
 	w.last++
@@ -87,10 +93,9 @@ func (w *Watch) add(raw syscall.RawConn, events uint32, added entry) (ticket uin
 	}
 	if raw.Control(control) != nil || err != nil {
 		w.stopUnused()
-		return 0, false
+		return false
 	}
-	w.entries[w.last] = added
-	return w.last, true
+	return true
 }
 
 // Remove removes a connection that is about to be closed; the system takes closed descriptors out of the set. The
@@ -101,13 +106,14 @@ func (w *Watch) Remove(ticket uint64) {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	delete(w.entries, ticket)
+	delete(w.conns, ticket)
+	delete(w.readers, ticket)
 	w.stopUnused()
 }
 
 // stopUnused closes an empty set, which ends its goroutine. The mutex is held.
 func (w *Watch) stopUnused() {
-	if len(w.entries) == 0 && w.set != nil {
+	if len(w.conns) == 0 && len(w.readers) == 0 && w.set != nil {
 		_ = w.set.file.Close()
 		w.set = nil
 	}
@@ -129,25 +135,25 @@ func (w *Watch) run(s *set) {
 			return
 		}
 		for _, event := range events[:n] {
-			found := w.take(uint64(uint32(event.Fd)) | uint64(uint32(event.Pad))<<32)
-			switch {
-			case found.conn != nil:
-				found.conn.PeerClosed(event.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0)
-			case found.reader != nil:
-				found.reader.Readable()
+			conn, reader := w.take(uint64(uint32(event.Fd)) | uint64(uint32(event.Pad))<<32)
+			if conn != nil {
+				conn.PeerClosed(event.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0)
+			}
+			if reader != nil {
+				reader.Readable()
 			}
 		}
 	}
 }
 
-// take returns the entry of a ticket, which is the zero value after Remove. It removes those of readers.
-func (w *Watch) take(ticket uint64) entry {
+// take returns what a ticket was given for, and removes it if that is a reader. After Remove there is neither.
+func (w *Watch) take(ticket uint64) (Conn, Reader) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	found := w.entries[ticket]
-	if found.reader != nil {
-		delete(w.entries, ticket)
+	conn, reader := w.conns[ticket], w.readers[ticket]
+	if reader != nil {
+		delete(w.readers, ticket)
 		w.stopUnused()
 	}
-	return found
+	return conn, reader
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/sluiceproxy/sluice/forward/stream"
 	"github.com/sluiceproxy/sluice/router/tcp/rule"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -30,18 +31,10 @@ type Incoming struct {
 
 // Result is what became of a connection.
 type Result struct {
-	// Router and Service are the qualified names of the router and of the load balancer, Endpoint the address of the
-	// server; empty where it did not get so far.
-	Router, Service, Endpoint string
-	// Attempts counts the servers that were dialled.
-	Attempts int
-	// FromClient and FromServer count the bytes that were passed on, without TLS where it ends here.
-	FromClient, FromServer int64
-	// End says why the connection ended, as [relay.Reason] has it; empty where no server was connected to.
-	End string
-	// Code is the stable name of why Sluice itself ended the connection, and Reason the cause in words; empty otherwise.
-	Code   telemetry.Code
-	Reason string
+	// Router is the qualified name of the router.
+	Router string
+	// Result is what came of the service. Its Code and Reason say as well why the router served nothing.
+	stream.Result
 	// TLS is that of the client's connection where it ends here.
 	TLS *tls.ConnectionState
 	// Generation is that of the configuration by which the connection was routed.
