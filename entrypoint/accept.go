@@ -24,6 +24,7 @@ func (e *Entrypoint) systemListen(ctx context.Context, network, address string) 
 	if e.settings.reusePort {
 		config.Control = reusePort
 	}
+	keepAlive(&config)
 	return config.Listen(ctx, network, address)
 }
 
