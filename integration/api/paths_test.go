@@ -35,7 +35,7 @@ http:
     split: {weighted: {services: [{name: shop, weight: 3}]}}
     divided: {environment: {default: dev, fallback: any, service: split, subsets: [{tag: dev, service: shop}]}}
 tcp:
-  routers: {db: {rule: "HostSNI(` + "`*`" + `)", service: db, entryPoints: [web]}}
+  routers: {db: {rule: "HostSNI(` + "`db.test`" + `)", service: db, entryPoints: [websecure], tls: {passthrough: true}}}
   services: {db: {loadBalancer: {servers: [{address: "127.0.0.1:1"}]}}}
   middlewares: {few: {inFlightConn: {amount: 1}}}
 udp:
@@ -99,6 +99,7 @@ func TestEveryPath(t *testing.T) {
 		"/api/traffic/routers?name=shop@file&name=nobody@file",
 		"/api/traffic/unmatched?search=nothing", "/api/traffic/services", "/api/explain?url=http://shop.test/x%3Fy&method=POST&client=192.0.2.7&header=X-A:%20b",
 		"/api/explain?url=http://nobody.test/",
+		"/api/explain/tcp?address=:1&entrypoint=websecure&sni=db.test&alpn=h2&client=192.0.2.7",
 		"/api/xds/clients", "/api/xds/resources", "/api/xds/resources?node=tester",
 		"/api/xds/resources?type=cds&search=shop",
 		"/api/injector", "/api/environments?tag=dev.a&tag=", "/api/resolvers",
@@ -107,7 +108,8 @@ func TestEveryPath(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/api/explain", "/api/explain?url=ftp://x",
-		"/api/explain?url=http://x.test/&entrypoint=nowhere", "/api/traffic/routers?name=%zz",
+		"/api/explain?url=http://x.test/&entrypoint=nowhere", "/api/explain/tcp", "/api/explain/tcp?address=x",
+		"/api/traffic/routers?name=%zz",
 		"/api/traffic/unmatched?page=9", "/api/requests?status=teapot",
 	} {
 		doc.get(t, client, path, http.StatusBadRequest)
@@ -232,10 +234,11 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 		},
 		"/api/http/middlewares/idle@file": {"type": "compress", "status": "enabled"},
 		"/api/tcp/routers/db@file": {
-			"name": "db@file", "status": "disabled",
-			"provider": "file",
+			"name": "db@file", "status": "enabled",
+			"provider": "file", "service": "db", "using": []any{"websecure"},
 		},
-		"/api/udp/services/dns@file": {"name": "dns@file", "status": "disabled"},
+		"/api/udp/routers/dns@file":  {"name": "dns@file", "status": "disabled"},
+		"/api/udp/services/dns@file": {"name": "dns@file", "type": "loadbalancer", "status": "enabled"},
 		"/api/entrypoints/web":       {"name": "web", "address": "127.0.0.1:0"},
 		"/api/http/routers/" + url.PathEscape("100%41 über alles@file"): {"name": "100%41 über alles@file"},
 	} {
@@ -284,7 +287,7 @@ func TestOtherMethods(t *testing.T) {
 		switch {
 		case strings.Contains(path, "{id}"):
 			want = http.StatusNotFound
-		case strings.HasSuffix(path, "/explain"):
+		case strings.HasSuffix(path, "/explain"), strings.HasSuffix(path, "/explain/tcp"):
 			want = http.StatusBadRequest
 		}
 		if head.StatusCode != want || head.Text != "" {

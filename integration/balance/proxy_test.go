@@ -79,7 +79,8 @@ func (p *proxy) counts(service string) map[string]int {
 	text := harness.NewClient(p.t, harness.H1, p.Addr("traefik"), "internal.test", nil).Get("/metrics").Text
 	counts := map[string]int{}
 	for line := range strings.Lines(text) {
-		name, rest, ours := strings.Cut(strings.TrimPrefix(line, "sluice_service_"), `_total{service="`+service+`@file"} `)
+		name, rest, ours := strings.Cut(strings.TrimPrefix(line, "sluice_service_"),
+			`_total{protocol="http",service="`+service+`@file"} `)
 		if !ours {
 			continue
 		}

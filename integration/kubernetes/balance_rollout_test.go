@@ -157,7 +157,7 @@ func (v *volley) judge(g *gate, of crew, metrics string) {
 		v.t.Logf("%-10s %d x %s", of.name, count, reason)
 	}
 	for _, counter := range []string{"retries", "retries_exhausted", "ejections"} {
-		sample := regexp.MustCompile(`sluice_service_` + counter + `_total\{service="roll-` + of.name +
+		sample := regexp.MustCompile(`sluice_service_` + counter + `_total\{protocol="http",service="roll-` + of.name +
 			`-[0-9a-f]+@kubernetescrd"\} (\d+)`)
 		if match := sample.FindStringSubmatch(metrics); match != nil {
 			v.t.Logf("%-10s %s %s", of.name, match[1], counter)

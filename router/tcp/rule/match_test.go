@@ -193,7 +193,11 @@ func TestMatchAllocatesNothing(t *testing.T) {
 		c = rule.NewConnection("db.example.com.", protocols, client)
 		matched = matched && parsed.Match(&c)
 	})
-	if !matched || allocated != 0 {
-		t.Errorf("matched %t with %v allocations, want true with 0", matched, allocated)
+	limit := 0.0
+	if raceDetector {
+		limit = 1 // The pools of package regexp drop items at random under the race detector.
+	}
+	if !matched || allocated > limit {
+		t.Errorf("matched %t with %v allocations, want true with at most %v", matched, allocated, limit)
 	}
 }
