@@ -5,7 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,21 +58,15 @@ type fixture struct {
 	tls, root string
 }
 
-// free returns a port of 127.0.0.1 that was free.
-func free(t *testing.T) int {
+// port returns a port of 127.0.0.1 on which nothing listens.
+func port(t *testing.T) int {
 	t.Helper()
-	var listen net.ListenConfig
-	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
+	return int(netip.MustParseAddrPort(harness.FreeAddress(t)).Port())
 }
 
 func newFixture(t *testing.T, storage, challenge string) *fixture {
 	t.Helper()
-	httpPort, tlsPort := free(t), free(t)
+	httpPort, tlsPort := port(t), port(t)
 	authority := acmetest.New(t, acmetest.Options{HTTPPort: httpPort, TLSPort: tlsPort, RejectedNonces: 5})
 	folder := t.TempDir()
 	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate().Raw})

@@ -3,7 +3,6 @@ package operations
 import (
 	"bufio"
 	"encoding/json"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -145,7 +144,7 @@ func TestTheLogIsNotRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = reader.Close() }()
-			port := freePort(t)
+			port := harness.FreeAddress(t)
 			command := exec.CommandContext(t.Context(), harness.Binary(t), "--entryPoints.traefik.address="+port, "--ping",
 				"--accessLog", "--accessLog.addInternals")
 			command.Stdout, command.Stderr = writer, writer
@@ -178,15 +177,4 @@ func TestTheLogIsNotRead(t *testing.T) {
 			}
 		})
 	}
-}
-
-// freePort returns an unused address of loopback.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }

@@ -24,7 +24,7 @@ func TestMariaDB(t *testing.T) {
 		t.Fatalf("mariadb-install-db: %v\n%s", err, printed)
 	}
 	accounts := write(t, filepath.Join(dir, "accounts.sql"), "CREATE USER ann@'%' IDENTIFIED BY 'secret';\n")
-	address := freeAddress(t)
+	address := harness.FreeAddress(t)
 	host, port := split(t, address)
 	start(t, address, "mysql", server, "--no-defaults", "--datadir="+data, "--socket="+socket, "--bind-address="+host,
 		"--port="+port, "--pid-file="+filepath.Join(dir, "pid"), "--init-file="+accounts,
@@ -53,7 +53,7 @@ func TestRedis(t *testing.T) {
 	server, client := program(t, "redis-server", "/usr/bin/redis-server"), program(t, "redis-cli")
 	authority := harness.NewAuthority(t)
 	edge, inner := authority.Issue("redis.test"), authority.Issue("inner.test", "127.0.0.1")
-	address, secured := freeAddress(t), freeAddress(t)
+	address, secured := harness.FreeAddress(t), harness.FreeAddress(t)
 	host, port := split(t, address)
 	_, tlsPort := split(t, secured)
 	start(t, address, "", server, "--bind", host, "--port", port, "--tls-port", tlsPort, "--tls-cert-file", inner.CertFile,
@@ -106,7 +106,7 @@ func TestMQTT(t *testing.T) {
 	publish, subscribe := program(t, name+"_pub"), program(t, name+"_sub")
 	authority := harness.NewAuthority(t)
 	edge := authority.Issue("localhost")
-	address := freeAddress(t)
+	address := harness.FreeAddress(t)
 	host, port := split(t, address)
 	dir := folder(t, name)
 	start(t, address, name, broker, "-c", write(t, filepath.Join(dir, "broker.conf"),
@@ -158,7 +158,7 @@ func TestSSH(t *testing.T) {
 	for _, key := range []string{host, user} {
 		run(t, 0, "", nil, keygen, "-q", "-t", "ed25519", "-N", "", "-f", key)
 	}
-	address := freeAddress(t)
+	address := harness.FreeAddress(t)
 	config := "ListenAddress " + address + "\nHostKey " + host + "\nAuthorizedKeysFile " + user + ".pub\n" +
 		"StrictModes no\nPermitRootLogin yes\nUsePAM no\nPidFile none\n"
 	start(t, address, "", server, "-D", "-e", "-f", write(t, filepath.Join(dir, "sshd_config"), config))

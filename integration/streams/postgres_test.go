@@ -41,7 +41,7 @@ func startPostgres(t *testing.T, certificate harness.Issued) (address string) {
 			}
 		}
 	}
-	address = freeAddress(t)
+	address = harness.FreeAddress(t)
 	host, port := split(t, address)
 	start(t, address, "postgres", filepath.Join(programs, "postgres"), "-D", data, "-c", "listen_addresses="+host, "-c",
 		"port="+port, "-c", "unix_socket_directories="+dir, "-c", "ssl=on", "-c", "fsync=off")

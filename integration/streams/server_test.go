@@ -142,17 +142,6 @@ func run(t *testing.T, want int, stdin string, env []string, path string, args .
 	return printed.String()
 }
 
-// freeAddress returns an address on which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
 // split returns the host and port of an address.
 func split(t *testing.T, address string) (host, port string) {
 	t.Helper()

@@ -167,7 +167,7 @@ func TestNoReaderOfTheLog(t *testing.T) {
 	for name, file := range map[string]string{"a disk that is full": "/dev/full", "a pipe without a reader": silent} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			port := freePort(t)
+			port := harness.FreeAddress(t)
 			w := startWith(t, harness.Setup{
 				Static: strings.Replace(staticFile, `traefik: {address: "127.0.0.1:0"}`, `traefik: {address: "${PORT}"}`, 1) +
 					"metrics: {prometheus: {}}\nlog: {filePath: '${FILE}'}\n",
