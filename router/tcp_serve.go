@@ -46,8 +46,8 @@ func (s tcpStream) ServeStream(ctx context.Context, in *tcp.Incoming, done func(
 func (s tcpStream) admit(in *tcp.Incoming) (admitted []func(), ok bool) {
 	for _, step := range s.route.steps {
 		release, refusal := step.step.Admit(in.Client)
-		if refusal != "" {
-			in.Result.Code, in.Result.Reason = telemetry.CodeForbidden, "middleware "+step.name+": "+refusal
+		if refusal.Code != "" {
+			in.Result.Code, in.Result.Reason = refusal.Code, "middleware "+step.name+": "+refusal.Reason
 			return admitted, false
 		}
 		if release != nil {

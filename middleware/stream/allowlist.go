@@ -36,12 +36,12 @@ func (l *allowList) Warnings() []string {
 }
 
 // Admit refuses clients that are not in the list, and those of unknown address.
-func (l *allowList) Admit(client netip.Addr) (release func(), refusal string) {
+func (l *allowList) Admit(client netip.Addr) (release func(), refusal Refusal) {
 	switch {
 	case !client.IsValid():
-		return nil, "the address of the client is unknown"
+		return nil, forbidden("the address of the client is unknown")
 	case !l.allowed.Contains(client):
-		return nil, "the address of the client is not in sourceRange"
+		return nil, forbidden("the address of the client is not in sourceRange")
 	}
-	return nil, ""
+	return nil, Refusal{}
 }

@@ -27,13 +27,13 @@ func newInFlight(config *dynamic.TCPInFlightConn, before Step) (*inFlight, error
 }
 
 // Admit refuses a client that has as many connections as it may. A client of unknown address counts as one client.
-func (l *inFlight) Admit(client netip.Addr) (release func(), refusal string) {
+func (l *inFlight) Admit(client netip.Addr) (release func(), refusal Refusal) {
 	client = key(client)
 	if !l.open.raise(client, l.amount) {
-		return nil, "the client has as many connections as inFlightConn allows"
+		return nil, limited("the client has as many connections as inFlightConn allows")
 	}
 	open := l.open
-	return func() { open.lower(client) }, ""
+	return func() { open.lower(client) }, Refusal{}
 }
 
 // shards is the number of locks of counters: clients that don't share a shard share no lock.

@@ -43,13 +43,13 @@ func newRateLimit(config *dynamic.TCPRateLimit, before Step) (*rateLimit, error)
 }
 
 // Admit refuses a client that opens connections faster than it may. A client of unknown address counts as one client.
-func (l *rateLimit) Admit(client netip.Addr) (release func(), refusal string) {
+func (l *rateLimit) Admit(client netip.Addr) (release func(), refusal Refusal) {
 	client = key(client)
 	if client.Is6() {
 		client = netip.PrefixFrom(client, subnet).Masked().Addr()
 	}
 	if !l.buckets.Take(maphash.Comparable(l.seed, client), int64(time.Since(l.start))).Allowed {
-		return nil, "the client opens connections faster than rateLimit allows"
+		return nil, limited("the client opens connections faster than rateLimit allows")
 	}
-	return nil, ""
+	return nil, Refusal{}
 }

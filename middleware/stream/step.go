@@ -7,14 +7,28 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // Step is a TCP middleware. It is safe for concurrent use.
 type Step interface {
 	// Admit counts a connection in. What it returns is called when the connection ends, and may be nil. The refusal is
-	// empty for a connection that is admitted, and otherwise says why it is not, for logs.
-	Admit(client netip.Addr) (release func(), refusal string)
+	// zero for a connection that is admitted.
+	Admit(client netip.Addr) (release func(), refusal Refusal)
 }
+
+// Refusal is why a connection is not admitted.
+type Refusal struct {
+	// Code is [telemetry.CodeForbidden] for a client that is not allowed, and [telemetry.CodeLimited] for one that has or
+	// opens too many connections.
+	Code telemetry.Code
+	// Reason says it in words.
+	Reason string
+}
+
+func forbidden(reason string) Refusal { return Refusal{telemetry.CodeForbidden, reason} }
+
+func limited(reason string) Refusal { return Refusal{telemetry.CodeLimited, reason} }
 
 // Warner is a Step that warns about its definition.
 type Warner interface {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/stream"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // step returns the step of a definition.
@@ -43,7 +44,7 @@ func admitted(s stream.Step, address string, n int) (count int, end func()) {
 	client, _ := netip.ParseAddr(address)
 	for range n {
 		release, refusal := s.Admit(client)
-		if refusal != "" {
+		if refusal.Code != "" {
 			continue
 		}
 		count++
@@ -78,7 +79,8 @@ func TestIPAllowList(t *testing.T) {
 			"":                 "the address of the client is unknown",
 		} {
 			client, _ := netip.ParseAddr(address)
-			if release, refusal := s.Admit(client); refusal != want || release != nil {
+			if release, refusal := s.Admit(client); refusal.Reason != want || release != nil ||
+				(refusal.Code == telemetry.CodeForbidden) != (want != "") {
 				t.Errorf("%s: %s: refusal %q, want %q", name, address, refusal, want)
 			}
 		}
@@ -127,6 +129,9 @@ func TestInFlightConn(t *testing.T) {
 		end()
 	}
 	count, end := admitted(s, "192.0.2.1", 5)
+	if _, refusal := s.Admit(netip.MustParseAddr("192.0.2.1")); refusal.Code != telemetry.CodeLimited {
+		t.Errorf("the refusal is %+v", refusal)
+	}
 	if end(); count != 3 {
 		t.Errorf("%d connections after all have ended", count)
 	}
@@ -175,11 +180,11 @@ func TestInFlightConnAtOnce(t *testing.T) {
 			for i := range 500 {
 				other := netip.AddrFrom4([4]byte{10, byte(worker), byte(i >> 8), byte(i)})
 				releaseOther, refusal := s.Admit(other)
-				if refusal != "" {
-					t.Errorf("%s: %s", other, refusal)
+				if refusal.Code != "" {
+					t.Errorf("%s: %s", other, refusal.Reason)
 					continue
 				}
-				if release, refusal := s.Admit(client); refusal == "" {
+				if release, refusal := s.Admit(client); refusal.Code == "" {
 					now := open.Add(1)
 					for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 					}
