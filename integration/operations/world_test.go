@@ -2,6 +2,8 @@ package operations
 
 import (
 	"crypto/tls"
+	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,6 +17,8 @@ const staticFile = `
 entryPoints:
   web: {address: "127.0.0.1:0"}
   websecure: {address: "127.0.0.1:0", http: {tls: {}}}
+  database: {address: "127.0.0.1:0"}
+  dns: {address: "127.0.0.1:0/udp", udp: {timeout: 100ms}}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
 api: {insecure: true}
@@ -46,6 +50,16 @@ http:
       loadBalancer:
         servers: [{url: "http://127.0.0.1:1"}]
         healthCheck: {path: /, interval: 100ms}
+tcp:
+  routers:
+    database: {rule: "HostSNI(` + "`*`" + `)", service: database, entryPoints: [database]}
+  services:
+    database: {loadBalancer: {servers: [{address: "127.0.0.1:1"}, {address: "${A}"}]}}
+udp:
+  routers:
+    dns: {service: dns, entryPoints: [dns]}
+  services:
+    dns: {loadBalancer: {servers: [{address: "${ECHO}"}]}}
 tls:
   certificates:
     - {certFile: "${CERT}", keyFile: "${KEY}"}
@@ -86,7 +100,7 @@ func newWorld(t *testing.T) *world {
 		Static: staticFile, Dynamic: map[string]string{"dynamic.yaml": dynamicFile},
 		Vars: map[string]string{
 			"A": harness.StartBackend(t, "a", nil).H1, "B": harness.StartBackend(t, "b", nil).H1, "CERT": issued.CertFile,
-			"KEY": issued.KeyFile,
+			"KEY": issued.KeyFile, "ECHO": echoDatagrams(t),
 		},
 	})
 	clients := map[string]*harness.Client{}
@@ -110,10 +124,50 @@ func newWorld(t *testing.T) *world {
 				clients[host].Get("/")
 			}
 			secure.Get("/")
+			w.converse(t, "tcp", "database", "GET / HTTP/1.0\r\n\r\n")
+			w.converse(t, "udp", "dns", "query")
 		}
 		w.scrape(t, time.Duration(scrapes-1-i)*30*time.Second)
 	}
 	return w
+}
+
+// converse sends a text to an entrypoint, and waits for an answer.
+func (w *world) converse(t *testing.T, network, entrypoint, text string) {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), network, w.sluice.Addr(entrypoint))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 512)); err != nil {
+		t.Errorf("%s: %v", entrypoint, err)
+	}
+}
+
+// echoDatagrams returns the address of a server that sends datagrams back.
+func echoDatagrams(t *testing.T) string {
+	t.Helper()
+	socket, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = socket.Close() })
+	go func() {
+		buffer := make([]byte, 512)
+		for {
+			n, from, err := socket.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = socket.WriteTo(buffer[:n], from)
+		}
+	}()
+	return socket.LocalAddr().String()
 }
 
 // change changes the configuration, and waits until that is applied.
