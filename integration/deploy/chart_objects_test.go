@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,24 @@ func TestChartPorts(t *testing.T) {
 				port := all.the(t, "Service").list("spec", "ports")[0]
 				return said(port.at("port"), port.at("nodePort"), port.at("targetPort"), port.at("appProtocol"))
 			}, "80 30080 websecure http",
+		},
+		"a port of UDP": {
+			[]string{`exposure="service"`, `ports.dns={"port":5353,"exposedPort":53,"protocol":"UDP"}`, `networkPolicy.enabled=true`},
+			func(t *testing.T, all objects) any {
+				var found []any
+				for _, list := range [][]object{
+					pod(t, all).list("containers", 0, "ports"), all.the(t, "Service").list("spec", "ports"),
+				} {
+					for _, port := range list {
+						if port.text("name") == "dns" {
+							found = append(found, port.at("protocol"))
+						}
+					}
+				}
+				address := regexp.MustCompile(`address: .*:5353/udp`).FindString(said(all.the(t, "ConfigMap").at("data")))
+				return said(append(found, address != "",
+					all.the(t, "NetworkPolicy").at("spec", "ingress", 0, "ports", 0, "protocol"))...)
+			}, "UDP UDP true UDP",
 		},
 		"options of a Service": {
 			[]string{

@@ -6,6 +6,9 @@
       "graceTimeOut" (printf "%ds" (int .Values.lifeCycle.graceTimeOut)) }}
 {{- range $name, $port := .Values.ports }}
 {{- $address := include "sluice.address" (dict "root" $ "port" $port) }}
+{{- if eq ($port.protocol | default "TCP") "UDP" }}
+{{- $address = printf "%s/udp" $address }}
+{{- end }}
 {{- $_ := set $entryPoints $name (dict "address" $address "transport" (dict "lifeCycle" (deepCopy $lifeCycle))) }}
 {{- end }}
 {{- $providers := dict }}

@@ -112,7 +112,7 @@ spec:
           hostIP: {{ . | quote }}
           {{- end }}
           {{- end }}
-          protocol: TCP
+          protocol: {{ $port.protocol | default "TCP" }}
         {{- end }}
         {{- if .Values.xds.enabled }}
         - name: xds
