@@ -22,6 +22,12 @@ func CheckRule(definition *dynamic.Router, usual string) error {
 	return err
 }
 
+// CheckTCPRule returns why the rule of a TCP router is invalid, nil if it is valid.
+func CheckTCPRule(definition *dynamic.TCPRouter) error {
+	_, _, err := parseTCPRule(definition)
+	return err
+}
+
 // parseRule returns the rule of a router. A text is in the syntax that the router names, or else in the usual one; a
 // tree is in v3.
 func parseRule(definition *dynamic.Router, usual string) (*rule.Rule, error) {

@@ -73,7 +73,7 @@ func newSources(
 	}
 	s.clusters, err = kubernetes.New(kubernetes.Options{
 		CRD: config.KubernetesCRD, Ingress: config.KubernetesIngress,
-		CheckRule: func(definition *dynamic.Router) error { return router.CheckRule(definition, ruleSyntax(all)) },
+		RuleChecks: ruleChecks{ruleSyntax(all)},
 		Manifests: given.manifests, State: state, Metrics: metrics, Logger: logs.For(log.SubsystemKubernetes),
 	})
 	if err != nil {
@@ -104,4 +104,17 @@ func (f fixed) Provide(ctx context.Context, messages chan<- dynamic.Message) err
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// ruleChecks are those of package router, with the usual syntax.
+type ruleChecks struct{ usual string }
+
+// CheckRule checks the rule of an HTTP router.
+func (c ruleChecks) CheckRule(definition *dynamic.Router) error {
+	return router.CheckRule(definition, c.usual)
+}
+
+// CheckTCPRule checks the rule of a TCP router.
+func (ruleChecks) CheckTCPRule(definition *dynamic.TCPRouter) error {
+	return router.CheckTCPRule(definition)
 }

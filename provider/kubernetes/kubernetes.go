@@ -36,8 +36,8 @@ type Options struct {
 	Manifests *manifest.Server
 	// State returns the state of the active table; it is needed by Run, and called by several goroutines.
 	State func() provider.State
-	// CheckRule validates rules for crd.New; it may be nil.
-	CheckRule crd.CheckRule
+	// RuleChecks validate rules for crd.New; nil checks none.
+	RuleChecks crd.RuleChecks
 	// Metrics and Logger are needed.
 	Metrics Metrics
 	Logger  telemetry.Logger
@@ -153,7 +153,7 @@ func (c *Clusters) addCustom() error {
 	if err != nil {
 		return err
 	}
-	where.custom, err = crd.New(*config, where.Cluster, where.environments, c.options.Metrics, c.options.CheckRule)
+	where.custom, err = crd.New(*config, where.Cluster, where.environments, c.options.Metrics, c.options.RuleChecks)
 	if err != nil {
 		return err
 	}

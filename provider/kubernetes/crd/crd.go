@@ -39,11 +39,11 @@ type Provider struct {
 //
 // Environments says which Services are divided into environments; nil divides none.
 //
-// With a check, a route whose rule becomes invalid keeps the name of its router; without one, the name always follows
+// With checks, a route whose rule becomes invalid keeps the name of its router; without them, the name always follows
 // from the rule.
 func New(
 	options static.KubernetesCRD, cluster *client.Cluster, environments backend.EnvironmentWatch,
-	counters translation.Counters, check CheckRule,
+	counters translation.Counters, checks RuleChecks,
 ) (*Provider, error) {
 	if _, err := labels.Parse(options.LabelSelector); err != nil {
 		return nil, fmt.Errorf("providers.kubernetesCRD.labelSelector: %w", err)
@@ -60,8 +60,8 @@ func New(
 	}
 	options.Namespaces = slices.Clone(options.Namespaces)
 	p.translator = translator{options: options, source: cluster.Source(), objects: p.watchReferences(cluster, options)}
-	if check != nil {
-		p.translator.last = &lastNames{check: check, bySource: map[translation.Source]routerNames{}}
+	if checks != nil {
+		p.translator.last = &lastNames{checks: checks, bySource: map[translation.Source]routerNames{}}
 	}
 	p.watchKinds(cluster, client.Scope{Namespaces: options.Namespaces, LabelSelector: options.LabelSelector})
 	cluster.OnStatus(p.wake)

@@ -37,9 +37,10 @@ func (t *translator) ingressRouteTCP(
 		matches[i] = spec.Routes[i].Match
 	}
 	next := nextWithSame(matches)
+	names := t.routerNamesTCP(source, object, next)
 	for i := range spec.Routes {
 		route := &spec.Routes[i]
-		ref := dynamic.Ref{Kind: dynamic.KindTCPRouter, Name: routerNameTCP(source.Namespace, source.Name, route.Match)}
+		ref := dynamic.Ref{Kind: dynamic.KindTCPRouter, Name: names[i]}
 		if next[i] > 0 {
 			sameMatch(result, ref, i, next[i])
 			continue

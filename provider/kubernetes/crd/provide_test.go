@@ -44,7 +44,7 @@ func newRig(t *testing.T, options static.KubernetesCRD, prepare func(*clienttest
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.provider, err = New(options, cluster, nil, nil, checkRule); err != nil {
+	if r.provider, err = New(options, cluster, nil, nil, checks{}); err != nil {
 		t.Fatal(err)
 	}
 	r.start(cluster.Run)

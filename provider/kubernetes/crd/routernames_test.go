@@ -14,10 +14,21 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-// checkRule accepts every rule that ends as a call.
-func checkRule(router *dynamic.Router) error {
+// checks accept every rule that ends as a call, for TCP with TLS.
+type checks struct{}
+
+// CheckRule checks the end.
+func (checks) CheckRule(router *dynamic.Router) error {
 	if !strings.HasSuffix(router.Rule, ")") {
 		return errors.New("not a call")
+	}
+	return nil
+}
+
+// CheckTCPRule checks the end and that there is TLS.
+func (checks) CheckTCPRule(router *dynamic.TCPRouter) error {
+	if router.TLS == nil || !strings.HasSuffix(router.Rule, ")") {
+		return errors.New("not a call, or no TLS")
 	}
 	return nil
 }
@@ -46,29 +57,36 @@ func TestARouteKeepsTheNameOfItsRouterForAnInvalidRule(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			tr := &translator{last: &lastNames{check: checkRule, bySource: map[translation.Source]routerNames{}}}
-			source := translation.Source{Namespace: "shop", Name: "web"}
-			var got []string
+			tr := &translator{last: &lastNames{checks: checks{}, bySource: map[translation.Source]routerNames{}}}
+			source := translation.Source{Kind: "IngressRoute", Namespace: "shop", Name: "web"}
+			sourceTCP := translation.Source{Kind: "IngressRouteTCP", Namespace: "shop", Name: "web"}
+			var got, gotTCP []string
 			for i, rules := range test.steps {
 				object := &v1alpha1.IngressRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+				objectTCP := &v1alpha1.IngressRouteTCP{ObjectMeta: object.ObjectMeta}
+				objectTCP.Spec.TLS = new(v1alpha1.TLSTCP)
 				if test.uids != nil {
-					object.UID = test.uids[i]
+					object.UID, objectTCP.UID = test.uids[i], test.uids[i]
 				}
 				for _, rule := range rules {
 					object.Spec.Routes = append(object.Spec.Routes, v1alpha1.Route{Match: rule})
+					objectTCP.Spec.Routes = append(objectTCP.Spec.Routes, v1alpha1.RouteTCP{Match: rule})
 				}
 				if rules == nil {
 					tr.last.forget(source)
+					tr.last.forget(sourceTCP)
 					continue
 				}
 				got = tr.routerNames(source, object, nextWithSame(rules))
+				gotTCP = tr.routerNamesTCP(sourceTCP, objectTCP, nextWithSame(rules))
 			}
-			var want []string
+			var want, wantTCP []string
 			for _, rule := range test.want {
 				want = append(want, routerName("shop", "web", rule))
+				wantTCP = append(wantTCP, routerNameTCP("shop", "web", rule))
 			}
-			if !slices.Equal(got, want) {
-				t.Errorf("the names are %q, want %q", got, want)
+			if !slices.Equal(got, want) || !slices.Equal(gotTCP, wantTCP) {
+				t.Errorf("the names are %q and %q, want %q and %q", got, gotTCP, want, wantTCP)
 			}
 		})
 	}
