@@ -109,8 +109,11 @@ func NewUDPServerSpec(server dynamic.UDPServer) (ServerSpec, error) {
 
 // addressSpec translates a server that is given by host:port; its weight is 1 where it has none.
 func addressSpec(scheme, address string, weight *int) (ServerSpec, error) {
+	if strings.ContainsAny(address, "/@?# ") { // As in a URL, which may have a password.
+		return ServerSpec{}, errors.New("server: the address is not host:port, without a scheme or a path")
+	}
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || host == "" || strings.ContainsAny(host, "/@ ") {
+	if err != nil || host == "" {
 		return ServerSpec{}, fmt.Errorf("server %q: the address is not host:port", address)
 	}
 	if !validPort(port) {
