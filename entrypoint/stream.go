@@ -94,10 +94,13 @@ func sniffPostgres(first []byte) match {
 	return matches
 }
 
+// errRefusedGSSAPI is a client that requests encryption by GSSAPI again after it was refused.
+var errRefusedGSSAPI = errors.New("a second GSSENCRequest of PostgreSQL")
+
 // startTLS answers a client of PostgreSQL that requests encryption, up to its ClientHello, and returns what serves it:
-// nil for one that goes on without. Encryption by GSSAPI is refused, and such clients request TLS next.
+// nil for one that goes on without. Encryption by GSSAPI is refused once, and such clients request TLS next.
 func (e *Entrypoint) startTLS(ctx context.Context, c *connection) (connServer, error) {
-	for {
+	for refused := false; ; refused = true {
 		switch found, err := e.sniffed(c, sniffPostgres); {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil, nil // Another protocol, whose client waits for its server.
@@ -107,6 +110,9 @@ func (e *Entrypoint) startTLS(ctx context.Context, c *connection) (connServer, e
 		gssapi := string(c.replay[:len(gssencRequest)]) == gssencRequest
 		if len(c.replay) > len(sslRequest) {
 			return nil, errUnencrypted
+		}
+		if gssapi && refused {
+			return nil, errRefusedGSSAPI
 		}
 		c.replay = nil
 		answer := byte('S')
@@ -122,12 +128,12 @@ func (e *Entrypoint) startTLS(ctx context.Context, c *connection) (connServer, e
 		if err := e.readMore(c); err != nil {
 			return nil, err
 		}
+		if err := c.Conn.SetDeadline(time.Time{}); err != nil {
+			return nil, err
+		}
 		if !gssapi {
 			break
 		}
-	}
-	if err := c.Conn.SetDeadline(time.Time{}); err != nil {
-		return nil, err
 	}
 	if c.replay[0] != recordHandshake {
 		return nil, errors.New("no TLS behind an SSLRequest of PostgreSQL")
@@ -140,5 +146,5 @@ func (e *Entrypoint) startTLS(ctx context.Context, c *connection) (connServer, e
 	if !ok {
 		return nil, fmt.Errorf("no TCP router with TLS takes the server name %q", hello.serverName)
 	}
-	return server, nil
+	return server, c.Conn.SetReadDeadline(time.Time{})
 }
