@@ -38,9 +38,10 @@ func pieces(sent, cuts []byte) [][]byte {
 }
 
 // scripted is the connection of a client that follows a script. Reading never waits: where the client waits for an
-// answer the time-out is over at once.
+// answer the time-out is over at once, and then the client ends the connection.
 type scripted struct {
-	turns script
+	turns   script
+	waiting bool
 	// read and wrote count bytes.
 	read, wrote int
 	// readDeadline and writeDeadline are as they were last set.
@@ -55,6 +56,10 @@ func (c *scripted) Read(p []byte) (int, error) {
 	defer c.mutex.Unlock()
 	for turn := range c.turns {
 		if turn > c.wrote {
+			if c.waiting {
+				break
+			}
+			c.waiting = true
 			return 0, os.ErrDeadlineExceeded
 		}
 		if left := c.turns[turn]; len(left) > 0 {
@@ -100,8 +105,10 @@ func (c *scripted) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-func (c *scripted) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 443} }
-func (c *scripted) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 2), Port: 50000} }
+func (c *scripted) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 443} }
+func (c *scripted) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 2), Port: 50000}
+}
 
 // outcome is what became of the connection of a script.
 type outcome struct {

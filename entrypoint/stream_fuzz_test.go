@@ -19,9 +19,12 @@ const (
 	gssencRequest = "\x00\x00\x00\x08\x04\xd2\x16\x30"
 )
 
-// mostRead is how much may be read to find a router: a ClientHello of 72 KiB, behind two requests of PostgreSQL and the
-// first bytes.
-const mostRead = 72<<10 + 1024 + 2*len(sslRequest)
+const (
+	// mostHello is how much is read of a ClientHello.
+	mostHello = 72 << 10
+	// mostRead is how much may be read to find a router: that, behind two requests of PostgreSQL and the first bytes.
+	mostRead = mostHello + 1024 + 2*len(sslRequest)
+)
 
 // TestDeadlinesAreLifted has no deadline left on connections of TCP routers, whatever was read before.
 func TestDeadlinesAreLifted(t *testing.T) {
@@ -70,7 +73,7 @@ func FuzzFirstBytes(f *testing.F) {
 	record := helloOf(f, "db.example", "postgresql", "h2")
 	everything := byte(tcp.NeedsPlain | tcp.NeedsHello)
 	for _, sent := range []string{
-		string(record), string(record) + "early", string(inSmallRecords(record, 7)), string(record[:40]), "\x16",
+		string(record), string(helloOf(f, "DB.Example")), string(record) + "early", string(inSmallRecords(record, 7)), string(record[:40]), "\x16",
 		"\x16\x03\x01\x00\x05hello", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRI", "SET a b\r\n",
 		sslRequest[:5], sslRequest, gssencRequest + "x", "", strings.Repeat("A", 2000),
 	} {
@@ -170,6 +173,7 @@ func FuzzClientHello(f *testing.F) {
 	f.Add("A.Example.", "", uint16(100), []byte{})
 	f.Add("192.0.2.1", strings.Repeat("n", 255), uint16(512), []byte{4, 0, 250})
 	f.Add(strings.Repeat("a.", 120)+"test", "x", uint16(0), []byte{200, 0, 0, 0, 0, 0})
+	f.Add("too.long", strings.Repeat(strings.Repeat("n", 200)+",", 80)+"x", uint16(1), []byte{})
 	f.Fuzz(func(t *testing.T, name, protocols string, size uint16, cuts []byte) {
 		var offered []string
 		if protocols != "" {
@@ -179,7 +183,13 @@ func FuzzClientHello(f *testing.F) {
 		whole := s.play(script{pieces(record, nil)})
 		divided := inSmallRecords(record, int(size))
 		cut := s.play(script{pieces(divided, cuts)})
-		if len(divided) > mostRead-1024 {
+		if !cut.taken && cut.read > mostRead || cut.before > mostRead {
+			t.Fatalf("%d bytes were read of a ClientHello", cut.read)
+		}
+		if len(divided) > mostHello {
+			if cut.taken {
+				t.Fatalf("a ClientHello of %d bytes is taken", len(divided))
+			}
 			return
 		}
 		if !whole.same(cut) {
