@@ -106,6 +106,7 @@ func (c *scripted) SetWriteDeadline(t time.Time) error {
 }
 
 func (c *scripted) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 443} }
+
 func (c *scripted) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 2), Port: 50000}
 }

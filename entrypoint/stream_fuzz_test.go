@@ -51,7 +51,8 @@ func TestDeadlinesAreLifted(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfGSSAPI refuses encryption by GSSAPI once: a client cannot keep a connection open by requesting it again.
+// TestRefusalsOfGSSAPI refuses encryption by GSSAPI once: a client cannot keep a connection open by requesting it
+// again.
 func TestRefusalsOfGSSAPI(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -73,9 +74,9 @@ func FuzzFirstBytes(f *testing.F) {
 	record := helloOf(f, "db.example", "postgresql", "h2")
 	everything := byte(tcp.NeedsPlain | tcp.NeedsHello)
 	for _, sent := range []string{
-		string(record), string(helloOf(f, "DB.Example")), string(record) + "early", string(inSmallRecords(record, 7)), string(record[:40]), "\x16",
-		"\x16\x03\x01\x00\x05hello", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRI", "SET a b\r\n",
-		sslRequest[:5], sslRequest, gssencRequest + "x", "", strings.Repeat("A", 2000),
+		string(record), string(helloOf(f, "DB.Example")), string(record) + "early", string(inSmallRecords(record, 7)),
+		string(record[:40]), "\x16", "\x16\x03\x01\x00\x05hello",
+		"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRI", "SET a b\r\n", sslRequest[:5], sslRequest, gssencRequest + "x", "", strings.Repeat("A", 2000),
 	} {
 		f.Add([]byte(sent), []byte{0, 4, 0}, "", everything, byte(0))
 		f.Add([]byte(sent), []byte{0, 0, 200}, "s", everything, byte(0))
@@ -164,8 +165,8 @@ func seenBy(t *testing.T, sent []byte) (name string, protocols []string) {
 	return name, protocols
 }
 
-// FuzzClientHello sends a ClientHello in records of any size and any pieces: the router is found by the same server name
-// and the same protocols as that of the same ClientHello in one record.
+// FuzzClientHello sends a ClientHello in records of any size and any pieces: the router is found by the same server
+// name and the same protocols as that of the same ClientHello in one record.
 func FuzzClientHello(f *testing.F) {
 	s := newStage(f)
 	s.needs = tcp.NeedsHello

@@ -10,6 +10,7 @@ copy=$(mktemp -d) || exit 1
 trap 'rm -rf "$copy"' EXIT
 missed=0
 for patch in "$@"; do
+	patch=$(realpath "$patch")
 	name=$(basename "$patch" .patch)
 	rm -rf "$copy/planted" "$copy/run" && mkdir -p "$copy/planted" "$copy/run"
 	cp "$package"/*.go "$copy/planted"
