@@ -2,6 +2,7 @@ package entrypoint_test
 
 import (
 	"crypto/tls"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,16 +13,24 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/router/tcp"
+	"github.com/sluiceproxy/sluice/router/tcp/rule"
+	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // countingTLS starts an entrypoint that counts its handshakes, and returns it with a function that returns their
-// counters without the name of the family and the entrypoint.
-func countingTLS(t *testing.T) (*served, func() []string) {
+// counters without the name of the family and the entrypoint. change and adapt may be nil.
+func countingTLS(
+	t *testing.T, change func(*static.EntryPoint), adapt func(*entrypoint.Dependencies),
+) (*served, func() []string) {
 	t.Helper()
 	counters := metrics.New(metrics.Options{})
-	s := startDeps(t, http.HandlerFunc(connectionState), nil, func(deps *entrypoint.Dependencies) {
+	s := startDeps(t, http.HandlerFunc(connectionState), change, func(deps *entrypoint.Dependencies) {
 		deps.Handshakes = counters.Entrypoint("web")
+		if adapt != nil {
+			adapt(deps)
+		}
 	})
 	return s, func() []string {
 		answer := httptest.NewRecorder()
@@ -67,7 +76,7 @@ func TestHandshakesAreCounted(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s, counted := countingTLS(t)
+			s, counted := countingTLS(t, nil, nil)
 			if test.options != nil {
 				s.tls.use(newTLS(t, test.options, nil))
 			}
@@ -120,13 +129,44 @@ func TestFailedHandshakesAreCountedByReason(t *testing.T) {
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			t.Parallel()
-			s, counted := countingTLS(t)
+			s, counted := countingTLS(t, nil, nil)
 			if test.options != nil {
 				s.tls.use(newTLS(t, test.options, certificate.NewTickets()))
 			}
 			test.fail(s)
 			s.logged("TLS handshake")
 			if got, want := counted(), []string{`reason="` + test.reason + `" 1`}; !slices.Equal(got, want) {
+				t.Errorf("counted %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestFailedHellosAreCounted counts a ClientHello that is read for TCP routers as the handshake that it would have
+// begun.
+func TestFailedHellosAreCounted(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 100)
+	for i := range many {
+		many[i] = strings.Repeat("n", 200)
+	}
+	for reason, sent := range map[string]string{
+		"timeout":  "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+		"protocol": string(inSmallRecords(helloOf(t, "a", many...), 1)),
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			s, counted := countingTLS(t, func(c *static.EntryPoint) {
+				if reason == "timeout" {
+					c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(300 * time.Millisecond)
+				}
+			}, func(deps *entrypoint.Dependencies) {
+				deps.Streams = choice{tcp.NeedsHello, func(tcp.Stage, *rule.Connection) tcp.Stream { return &lines{} }}
+			})
+			conn := s.dial()
+			_, _ = io.WriteString(conn, sent) // It is closed before all was read.
+			s.logged("connection refused web 127.0.0.1 ClientHello: ")
+			if got, want := counted(), []string{`reason="` + reason + `" 1`}; !slices.Equal(got, want) {
 				t.Errorf("counted %q, want %q", got, want)
 			}
 		})

@@ -17,7 +17,8 @@ const maxHello = 72 << 10
 var (
 	errHello    = errors.New("the ClientHello has been read")
 	errNoWrites = errors.New("nothing is written before the ClientHello is known")
-	errLongOne  = errors.New("the ClientHello is too large")
+	// errLongOne begins as the errors of crypto/tls about what a client sends: metrics count it among those.
+	errLongOne = errors.New("tls: the ClientHello is too large")
 )
 
 // clientHello is what a client offers at the beginning of TLS (RFC 8446, section 4.1.2): the SNI in lower case without
@@ -29,7 +30,7 @@ type clientHello struct {
 
 // readHello reads the ClientHello of a connection, over as many records and segments as it has, and leaves its bytes to
 // be read again. A message that crypto/tls cannot parse is no error: the handshake of the server that gets the
-// connection reports it.
+// connection reports it. Errors count as those of a handshake.
 func (e *Entrypoint) readHello(ctx context.Context, c *connection) (clientHello, error) {
 	if err := c.Conn.SetReadDeadline(time.Now().Add(e.settings.opening)); err != nil {
 		return clientHello{}, err
@@ -45,6 +46,9 @@ func (e *Entrypoint) readHello(ctx context.Context, c *connection) (clientHello,
 	}
 	_ = tls.Server(tee, config).HandshakeContext(ctx)
 	c.replay = append(tee.read.Bytes(), c.replay...)
+	if counter := e.deps.Handshakes; tee.err != nil && counter != nil {
+		counter.HandshakeFailed(tee.err)
+	}
 	return hello, tee.err
 }
 
