@@ -3,8 +3,6 @@ package streams
 import (
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -19,55 +17,14 @@ const (
 	sessionMemory = 5 << 10
 	// socketMemory is what the buffers of a socket take.
 	socketMemory = 2 << 20
-	// insideVariable says that the process is in a network namespace of its own.
-	insideVariable = "TEST_STREAMS_NAMESPACE"
 )
-
-// inNamespace runs the test again in a network namespace with local addresses for benchmarks (RFC 2544), and reports
-// whether it is there.
-func inNamespace(t *testing.T) bool {
-	t.Helper()
-	if os.Getenv(insideVariable) != "" {
-		return true
-	}
-	arguments := []string{"--net"}
-	if os.Getuid() != 0 {
-		arguments = append(arguments, "--map-root-user")
-	}
-	arguments = append(arguments, "sh", "-c",
-		`ip link set lo up && ip route add local 198.18.0.0/15 dev lo && exec "$@"`, "sh")
-	probe := exec.CommandContext(t.Context(), "unshare", append(arguments, "true")...)
-	if output, err := probe.CombinedOutput(); err != nil {
-		t.Skipf("network namespaces are not allowed here: %v %s", err, output)
-	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	arguments = append(arguments, program, "-test.run=^"+t.Name()+"$", "-test.v="+verbose())
-	command := exec.CommandContext(t.Context(), "unshare", arguments...)
-	command.Env = append(os.Environ(), insideVariable+"=yes")
-	output, err := command.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, output)
-	} else {
-		t.Logf("%s", output)
-	}
-	return false
-}
-
-func verbose() string {
-	if testing.Verbose() {
-		return "true"
-	}
-	return "false"
-}
 
 // TestDatagramsOfManySources sends datagrams from 100,000 addresses, and from many ports of one: the sessions stay
 // within the limits, and so do memory and descriptors, while a session from before and clients of other protocols are
 // served.
 func TestDatagramsOfManySources(t *testing.T) {
-	if !inNamespace(t) {
+	// Addresses for benchmarks (RFC 2544).
+	if !inNamespace(t, "ip link set lo up && ip route add local 198.18.0.0/15 dev lo") {
 		return
 	}
 	b := besiege(t)
