@@ -219,7 +219,8 @@ func (s *stage) RouteStream(at tcp.Stage, c *rule.Connection) tcp.Stream {
 	return s
 }
 
-func (s *stage) ServeStream(_ context.Context, in *tcp.Incoming) {
+func (s *stage) ServeStream(_ context.Context, in *tcp.Incoming, done func()) {
+	defer done()
 	s.conn.mutex.Lock()
 	s.outcome.deadline = !s.conn.readDeadline.IsZero() || !s.conn.writeDeadline.IsZero()
 	s.conn.mutex.Unlock()

@@ -57,7 +57,13 @@ func (t *ActiveTable) store(table *Table, generation uint64) {
 		close(before.replaced)
 	}
 	t.packets.Range(func(name, router any) bool {
-		router.(*datagram.Router).Set(table.packets[name.(string)])
+		route := table.packets[name.(string)]
+		if route != nil {
+			numbered := *route // It may serve in several generations.
+			numbered.Generation = generation
+			route = &numbered
+		}
+		router.(*datagram.Router).Set(route)
 		return true
 	})
 }

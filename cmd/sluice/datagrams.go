@@ -58,7 +58,7 @@ func (s sessions) SessionEnded(ended *datagram.Record) {
 		DatagramsSent:     int64(ended.FromEndpoint.Datagrams), //nolint:gosec // A count.
 		BytesReceived:     int64(ended.FromClient.Bytes),       //nolint:gosec // A count.
 		BytesSent:         int64(ended.FromEndpoint.Bytes),     //nolint:gosec // A count.
-		End:               ended.Reason.String(), Tries: 1, Observe: s.observe,
+		End:               ended.Reason.String(), Tries: 1, Generation: ended.Generation, Observe: s.observe,
 	}
 	for _, sink := range s.sinks {
 		sink.Finished(record)

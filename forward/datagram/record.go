@@ -28,6 +28,8 @@ type Record struct {
 	// FromClient counts what was sent to the endpoint, FromEndpoint what was sent to the client.
 	FromClient, FromEndpoint Traffic
 	Reason                   Reason
+	// Generation is that of the route by which the session began.
+	Generation uint64
 }
 
 // Traffic counts the datagrams of one direction, and the bytes in them without headers.

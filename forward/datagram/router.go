@@ -8,6 +8,8 @@ type Route struct {
 	RouterName string
 	// Service opens the sessions.
 	Service Service
+	// Generation is the number of the configuration that the route is of.
+	Generation uint64
 }
 
 // Router holds the current route of an entrypoint. The zero value has none, so that all datagrams are dropped. It may

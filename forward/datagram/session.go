@@ -21,6 +21,7 @@ type key struct {
 type session struct {
 	key         key
 	router      string
+	generation  uint64
 	target      Target
 	connections *connections
 	socket      socket
@@ -73,7 +74,7 @@ func (s *session) record(server *Server, reason Reason, now time.Duration) *Reco
 	return &Record{
 		EntryPoint: server.options.EntryPoint, Router: s.router, Service: s.target.Pool.Name(),
 		Client: s.key.client, Local: s.key.local, Endpoint: s.target.Member.Endpoint().Key().Address,
-		Began: server.epoch.Add(s.began), Duration: now - s.began,
+		Began: server.epoch.Add(s.began), Duration: now - s.began, Generation: s.generation,
 		FromClient: s.fromClient, FromEndpoint: s.fromEndpoint, Reason: reason,
 	}
 }

@@ -172,10 +172,10 @@ func TestRoutes(t *testing.T) {
 	r.router.Set(&datagram.Route{RouterName: "empty@file", Service: datagram.NewPool(empty, 0)})
 	one.send("x")
 	r.dropped(datagram.NoEndpoint, 1)
-	r.router.Set(&datagram.Route{RouterName: "a@file", Service: datagram.NewPool(r.pool, 0)})
+	r.router.Set(&datagram.Route{RouterName: "a@file", Service: datagram.NewPool(r.pool, 0), Generation: 7})
 	one.exchange("x", "a x")
 	other := r.newPool("b@file", loadbalancer.Policies{}, b.addr())
-	r.router.Set(&datagram.Route{RouterName: "b@file", Service: datagram.NewPool(other, 0)})
+	r.router.Set(&datagram.Route{RouterName: "b@file", Service: datagram.NewPool(other, 0), Generation: 8})
 	one.exchange("x", "a x")
 	two.exchange("x", "b x")
 	r.router.Set(nil)
@@ -184,6 +184,13 @@ func TestRoutes(t *testing.T) {
 	r.dropped(datagram.NoRoute, 2)
 	if got := r.Sessions(); got != 2 {
 		t.Errorf("got %d sessions, want 2", got)
+	}
+	r.stop()
+	for range 2 {
+		want := map[string]uint64{"a@file": 7, "b@file": 8}
+		if record := r.next(); record.Generation == 0 || record.Generation != want[record.Router] {
+			t.Errorf("a session of %s is of generation %d", record.Router, record.Generation)
+		}
 	}
 }
 

@@ -48,7 +48,9 @@ func (t *table) open(k key, tried []*loadbalancer.Member) (*session, Cause) {
 	if cause, ok := t.admit(k); !ok {
 		return nil, cause
 	}
-	s := &session{key: k, router: route.RouterName, tried: tried, began: t.now, active: t.now}
+	s := &session{
+		key: k, router: route.RouterName, generation: route.Generation, tried: tried, began: t.now, active: t.now,
+	}
 	if cause, ok := t.reach(s, route.Service); !ok {
 		t.server.release(k)
 		return nil, cause

@@ -134,7 +134,7 @@ tcp:
 			}
 		}
 	}
-	sluice.WaitLog(`"Protocol":"udp"`, `"ConnectionEnd":"responses"`, `"DatagramsSent":1`)
+	sluice.WaitLog(`"Protocol":"udp"`, `"ConnectionEnd":"responses"`, `"DatagramsSent":1`, `"ConfigGeneration":1,`)
 }
 
 // conversation is a process that sends the lines of its input, and prints what it receives.
