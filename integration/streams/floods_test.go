@@ -21,10 +21,9 @@ const (
 	halfOpen = 1000
 	// helloMemory is what a connection takes that has not finished its handshake: its goroutine, the ClientHello twice,
 	// and the keys.
-	helloMemory = 48 << 10
-	// longHelloMemory is what one with the longest ClientHello takes: 72 KiB of records, the message in them, and both
-	// again while the buffers grow.
-	longHelloMemory = 4 * 72 << 10
+	helloMemory = 24 << 10
+	// longHelloMemory is what one with the longest ClientHello takes: 72 KiB of records, and the message in them.
+	longHelloMemory = 2 * 72 << 10
 	// sslRequest is how a client of PostgreSQL requests TLS.
 	sslRequest = "\x00\x00\x00\x08\x04\xd2\x16\x2f"
 )
