@@ -27,8 +27,10 @@ func TestKeepAlive(t *testing.T) {
 			var got []int
 			_ = raw.Control(func(fd uintptr) {
 				for _, option := range [][2]int{
-					{unix.SOL_SOCKET, unix.SO_KEEPALIVE}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE},
-					{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT},
+					{unix.SOL_SOCKET, unix.SO_KEEPALIVE},
+					{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE},
+					{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL},
+					{unix.IPPROTO_TCP, unix.TCP_KEEPCNT},
 				} {
 					value, _ := unix.GetsockoptInt(int(fd), option[0], option[1])
 					got = append(got, value)

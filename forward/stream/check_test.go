@@ -86,7 +86,7 @@ func TestCheck(t *testing.T) {
 		"closes": {
 			dynamic.TCPServer{Address: listen(t, func(conn *net.TCPConn) { _ = conn.CloseWrite() })},
 			false,
-			`expected "+PONG\r\n", got "" and the end of the connection`,
+			`not the expected answer: got "" and the end of the connection`,
 		},
 		"refuses": {dynamic.TCPServer{Address: refusing(t)}, false, "connect: connection refused"},
 		"has no TLS": {

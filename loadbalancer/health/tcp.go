@@ -65,21 +65,19 @@ func (c *Check) expected(ctx context.Context, conn net.Conn) answer {
 		case strings.HasPrefix(got, c.expect):
 			return answer{up: true, reason: "answered as expected"}
 		case !strings.HasPrefix(c.expect, got):
-			return answer{reason: c.unexpected(got)}
+			return answer{reason: unexpected(got)}
 		case errors.Is(err, io.EOF):
-			return answer{reason: c.unexpected(got) + " and the end of the connection"}
+			return answer{reason: unexpected(got) + " and the end of the connection"}
 		case err != nil && got == "":
 			return c.failure(ctx, err)
 		case err != nil:
-			return answer{reason: c.unexpected(got) + " and then " + c.failure(ctx, err).reason}
+			return answer{reason: unexpected(got) + " and then " + c.failure(ctx, err).reason}
 		}
 	}
 }
 
-// unexpected says what came in place of what is expected.
-func (c *Check) unexpected(got string) string {
-	return "expected " + quoted(c.expect) + ", got " + quoted(got)
-}
+// unexpected says what came in place of what is expected, which may be a secret.
+func unexpected(got string) string { return "not the expected answer: got " + quoted(got) }
 
 // quoted returns text in quotes without control characters, and not all of a long one.
 func quoted(text string) string {
