@@ -60,7 +60,7 @@ func (t *Table) Routes() []Listing {
 	}
 	listings := slices.AppendSeq(make([]Listing, 0, len(found)), values(found))
 	slices.SortFunc(listings, func(a, b Listing) int { return a.route.Compare(b.route) })
-	return slices.Concat(listings, t.tcpListings(), t.udpListings)
+	return append(append(listings, t.tcpListings()...), t.udpListings...)
 }
 
 // tcpListings returns the TCP routers, those with TLS first.

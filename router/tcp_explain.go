@@ -3,6 +3,7 @@ package router
 import (
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/forwarded"
@@ -54,7 +55,7 @@ type ConnectionExplanation struct {
 // ExplainConnection decides about a connection as an entrypoint does, and records the decisions.
 func (t *Table) ExplainConnection(question ConnectionQuestion) (ConnectionExplanation, error) {
 	_, port, err := net.SplitHostPort(question.Address)
-	if err != nil || port == "" {
+	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil {
 		return ConnectionExplanation{}, fmt.Errorf("connection to explain: %q is not of the form [HOST]:PORT",
 			question.Address)
 	}
