@@ -34,17 +34,17 @@ func (e *Entrypoint) listenPackets(ctx context.Context, tcp net.Addr) (net.Packe
 }
 
 // accept takes connections until ctx ends or the listener is closed. Nothing in it waits for a client.
-func (e *Entrypoint) accept(ctx context.Context, handle func(*connection)) error {
+func (e *Entrypoint) accept(ctx context.Context, workers *workers) error {
 	pause := time.Duration(0)
 	for {
 		conn, err := e.listener.Accept()
 		if err == nil {
 			pause = 0
-			e.admit(conn, handle)
+			e.admit(conn, workers)
 			continue
 		}
 		if ctx.Err() != nil {
-			e.emptyQueue(handle)
+			e.emptyQueue(workers)
 			return nil //nolint:nilerr // It was closed because ctx ended.
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -60,13 +60,13 @@ func (e *Entrypoint) accept(ctx context.Context, handle func(*connection)) error
 
 // emptyQueue takes the connections that the system has made already: it would reset them when the listener is closed,
 // though their clients may have sent a request.
-func (e *Entrypoint) emptyQueue(handle func(*connection)) {
+func (e *Entrypoint) emptyQueue(workers *workers) {
 	for limit := time.Now().Add(maxLastCall); time.Now().Before(limit) && e.setAcceptDeadline() == nil; {
 		conn, err := e.listener.Accept()
 		if err != nil {
 			return
 		}
-		e.admit(conn, handle)
+		e.admit(conn, workers)
 	}
 }
 
@@ -83,8 +83,8 @@ func (e *Entrypoint) setAcceptDeadline() error {
 	return errors.ErrUnsupported
 }
 
-// admit starts the goroutine of a connection, if there is room for it.
-func (e *Entrypoint) admit(conn net.Conn, handle func(*connection)) {
+// admit starts to serve a connection, if there is room for it.
+func (e *Entrypoint) admit(conn net.Conn, workers *workers) {
 	c := &connection{Conn: conn, owner: &e.open, local: conn.LocalAddr(), remote: conn.RemoteAddr(), accepted: time.Now()}
 	c.identify()
 	if !e.open.add(c) {
@@ -92,7 +92,7 @@ func (e *Entrypoint) admit(conn net.Conn, handle func(*connection)) {
 		e.report(report{level: warning, text: "connection refused: transport.limits.maxConnections is reached"})
 		return
 	}
-	go handle(c)
+	workers.start(c)
 }
 
 // wait lets time pass, and reports whether ctx let it.

@@ -25,7 +25,9 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	stopping, stop := context.WithCancel(base)
 	ended := make(chan error, 1)
 	work.Go(func() {
-		ended <- e.accept(stopping, func(c *connection) { e.dispatch(opening, base, c, servers) })
+		workers := newWorkers(func(c *connection) { e.dispatch(opening, base, c, servers) })
+		defer workers.end()
+		ended <- e.accept(stopping, workers)
 	})
 	var err error
 	select {

@@ -37,6 +37,7 @@ func (e *Entrypoint) readHello(ctx context.Context, c *connection) (clientHello,
 	}
 	var hello clientHello
 	tee := &teeConn{connection: c}
+	tee.read.Grow(firstBytes)
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -44,7 +45,8 @@ func (e *Entrypoint) readHello(ctx context.Context, c *connection) (clientHello,
 			return nil, errHello
 		},
 	}
-	_ = tls.Server(tee, config).HandshakeContext(ctx)
+	// The deadline limits it. A context that may end costs a goroutine.
+	_ = tls.Server(tee, config).HandshakeContext(context.WithoutCancel(ctx))
 	c.replay = append(tee.read.Bytes(), c.replay...)
 	if counter := e.deps.Handshakes; tee.err != nil && counter != nil {
 		counter.HandshakeFailed(tee.err)
