@@ -65,26 +65,20 @@ func (e *Engine) smallBuffer() *smallBuffer {
 	return new(smallBuffer)
 }
 
-// Start passes on bytes between client and server until both directions have ended, a limit of the options is reached,
-// ctx ends or shutdown is called. It returns at once, and calls done in another goroutine when both connections are
-// closed.
+// Join prepares to pass on bytes between client and server until both directions have ended, a limit of the options is
+// reached, or [Joined.Shutdown] is called.
 //
 // Beyond reading, writing and closing it uses what a connection can do: [httpio.HalfCloser] (without it both
 // directions end together), [httpio.ReadAheader], [httpio.SpliceSource], [httpio.SpliceSink], and for resets
 // [httpio.Reset]. The connections must not be used elsewhere, nor closed, which idle connections would not notice.
-func (e *Engine) Start(
-	ctx context.Context, client, server io.ReadWriteCloser, options Options, done func(Result),
-) (shutdown func()) {
-	j := newJoin(e, client, server, &options)
-	j.parks = true
-	j.start(ctx, done)
-	return j.shutdown
+func (e *Engine) Join(client, server io.ReadWriteCloser, options Options) *Joined {
+	return newJoined(e, client, server, &options)
 }
 
-// Run is Start for callers that wait for the end. Beside theirs it has two goroutines as long as the connections are
-// open, so that closing one of them elsewhere ends both.
+// Run joins connections for callers that wait for the end. Beside theirs it has two goroutines as long as the
+// connections are open, so that closing one of them elsewhere ends both.
 func (e *Engine) Run(ctx context.Context, client, server io.ReadWriteCloser, options Options) Result {
-	j := newJoin(e, client, server, &options)
+	j := newJoined(e, client, server, &options)
 	ended := make(chan Result, 1)
 	j.start(ctx, func(result Result) { ended <- result })
 	return <-ended

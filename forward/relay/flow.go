@@ -8,7 +8,7 @@ import (
 
 // flow is one direction.
 type flow struct {
-	join         *join
+	join         *Joined
 	source, sink *end
 	// received and delivered count bytes. What is between them is lost if the connection ends.
 	received, delivered atomic.Int64
@@ -31,7 +31,7 @@ type flow struct {
 	kernel kernel
 }
 
-func (f *flow) init(j *join, source, sink *end) {
+func (f *flow) init(j *Joined, source, sink *end) {
 	f.join, f.source, f.sink = j, source, sink
 	f.kernel.init(f)
 }

@@ -19,7 +19,7 @@ type idleCost struct{ descriptors, bytes, stacks int }
 func joinIdle(t testing.TB) idleJoiner {
 	engine, ctx := new(relay.Engine), t.Context()
 	return func(client, server net.Conn, done func()) {
-		engine.Start(ctx, client, server, relay.Options{IdleTimeout: time.Hour}, func(relay.Result) { done() })
+		go engine.Join(client, server, relay.Options{IdleTimeout: time.Hour}).Serve(ctx, func(relay.Result) { done() })
 	}
 }
 
@@ -188,6 +188,20 @@ func TestParked(t *testing.T) {
 			waitFor(t, func() bool { return runtime.NumGoroutine() <= before+2 })
 			event(t, g)
 		})
+	}
+}
+
+// TestShutdownBeforeServe ends connections that are not served yet.
+func TestShutdownBeforeServe(t *testing.T) {
+	client, nearClient := connect(t, false)
+	_, nearServer := connect(t, false)
+	joined := new(relay.Engine).Join(nearClient, nearServer, forEver())
+	joined.Shutdown()
+	results := make(chan relay.Result, 1)
+	joined.Serve(t.Context(), func(result relay.Result) { results <- result })
+	expectEnd(t, client, "")
+	if result := <-results; result.Final != relay.Shutdown {
+		t.Errorf("%+v", result)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 const idleTicks = 8
 
 // join is a client and a server that are joined.
-type join struct {
+type Joined struct {
 	engine         *Engine
 	begin          time.Time
 	client, server end
@@ -47,10 +47,11 @@ type join struct {
 	idleTimeout, terminationDelay time.Duration
 }
 
-func newJoin(e *Engine, client, server io.ReadWriteCloser, options *Options) *join {
-	j := &join{
+func newJoined(e *Engine, client, server io.ReadWriteCloser, options *Options) *Joined {
+	j := &Joined{
 		engine: e, begin: time.Now(), idleTimeout: options.IdleTimeout, terminationDelay: options.TerminationDelay,
 	}
+	j.parts.Store(3)
 	j.client = newEnd(client, ClientEOF, ClientReset)
 	j.server = newEnd(server, ServerEOF, ServerReset)
 	j.up.unsent, j.down.unsent = joined(options.ReadAhead, readAhead(client)), readAhead(server)
@@ -60,24 +61,35 @@ func newJoin(e *Engine, client, server io.ReadWriteCloser, options *Options) *jo
 	return j
 }
 
-// start begins both directions and the clock.
-func (j *join) start(ctx context.Context, done func(Result)) {
+// Serve passes on bytes. It may return before the end, and calls done once when both connections are closed, also
+// because ctx has ended.
+func (j *Joined) Serve(ctx context.Context, done func(Result)) {
+	j.parks = true
+	j.start(ctx, done)
+}
+
+// start begins both directions and the clock. That of the client runs on this goroutine until it is parked, and on one
+// of its own if it can't be.
+func (j *Joined) start(ctx context.Context, done func(Result)) {
 	j.done = done
-	j.parts.Store(3)
 	if ctx.Done() != nil {
-		j.detach = context.AfterFunc(ctx, j.shutdown)
+		j.detach = context.AfterFunc(ctx, j.Shutdown)
 	}
 	j.mutex.Lock()
 	if !j.over {
 		j.arm(0)
 	}
 	j.mutex.Unlock()
-	go j.up.run()
 	go j.down.run()
+	if j.parks && j.client.plain != nil {
+		j.up.run()
+	} else {
+		go j.up.run()
+	}
 }
 
 // leave notes the end of parts, the last of which reports.
-func (j *join) leave(parts int32) {
+func (j *Joined) leave(parts int32) {
 	if j.parts.Add(-parts) > 0 {
 		return
 	}
@@ -89,7 +101,7 @@ func (j *join) leave(parts int32) {
 
 // park ends the goroutine of a direction until its source is readable. It returns false where that cannot be, because
 // the connection is over or the system refuses.
-func (j *join) park(f *flow) bool {
+func (j *Joined) park(f *flow) bool {
 	f.release()
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -103,7 +115,7 @@ func (j *join) park(f *flow) bool {
 
 // unpark removes a direction from those that are parked, and returns how many parts of the connection that ends. The
 // mutex is held.
-func (j *join) unpark(f *flow) int32 {
+func (j *Joined) unpark(f *flow) int32 {
 	if f.ticket == 0 {
 		return 0
 	}
@@ -112,7 +124,8 @@ func (j *join) unpark(f *flow) int32 {
 	return 1
 }
 
-func (j *join) shutdown() { j.cut(Shutdown) }
+// Shutdown ends the connections, also before Serve.
+func (j *Joined) Shutdown() { j.cut(Shutdown) }
 
 // joined returns the bytes of a and of b, in one slice.
 func joined(a, b []byte) []byte {
@@ -134,7 +147,7 @@ func readAhead(conn io.ReadWriteCloser) []byte {
 }
 
 // ended notes the orderly end of a flow and passes it on. It returns false if the connection is over.
-func (j *join) ended(f *flow) bool {
+func (j *Joined) ended(f *flow) bool {
 	f.ending.Store(true)
 	j.mutex.Lock()
 	f.ended = true
@@ -176,7 +189,7 @@ func (j *join) ended(f *flow) bool {
 }
 
 // fail ends the connection because one side failed: the other is reset, since it did not get all or can't send all.
-func (j *join) fail(failed *end, err error) {
+func (j *Joined) fail(failed *end, err error) {
 	switch {
 	case errors.Is(err, net.ErrClosed):
 		j.cut(Shutdown)
@@ -194,12 +207,12 @@ func isReset(err error) bool {
 }
 
 // cut ends the connection from here. A side is reset if bytes for it are on their way and may be lost.
-func (j *join) cut(reason Reason) {
+func (j *Joined) cut(reason Reason) {
 	j.finish(reason, nil, j.down.lost(), j.up.lost())
 }
 
 // finish closes both sides, once.
-func (j *join) finish(reason Reason, err error, resetClient, resetServer bool) {
+func (j *Joined) finish(reason Reason, err error, resetClient, resetServer bool) {
 	j.mutex.Lock()
 	if j.over {
 		j.mutex.Unlock()
@@ -220,7 +233,7 @@ func (j *join) finish(reason Reason, err error, resetClient, resetServer bool) {
 }
 
 // arm sets the timer to what comes next: the cut or the next look at an idle connection. The mutex is held.
-func (j *join) arm(now time.Duration) {
+func (j *Joined) arm(now time.Duration) {
 	wait := time.Duration(-1)
 	if timeout := j.idleTimeout; timeout > 0 {
 		wait = max(min(timeout/idleTicks, j.active+timeout-now), 1)
@@ -240,7 +253,7 @@ func (j *join) arm(now time.Duration) {
 }
 
 // tick is what the timer calls.
-func (j *join) tick() {
+func (j *Joined) tick() {
 	now := time.Since(j.begin)
 	moved := j.up.progress() + j.down.progress()
 	var reason Reason
@@ -263,7 +276,7 @@ func (j *join) tick() {
 	}
 }
 
-func (j *join) report() Result {
+func (j *Joined) report() Result {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	return Result{

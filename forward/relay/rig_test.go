@@ -76,7 +76,9 @@ func newRig(t testing.TB, s setup) *rig {
 	}
 	var done sync.WaitGroup
 	done.Add(1)
-	g.shutdown = engine.Start(ctx, client, g.nearServer, s.options, func(result relay.Result) {
+	joined := engine.Join(client, g.nearServer, s.options)
+	g.shutdown = joined.Shutdown
+	go joined.Serve(ctx, func(result relay.Result) {
 		g.results <- result
 		done.Done()
 	})

@@ -64,8 +64,9 @@ func (b *Balancer) Serve(ctx context.Context, client *Client, result *Result, do
 		done()
 		return
 	}
-	shutdown := b.options.Transport.engine.Start(ctx, client.Conn, s.server.conn, b.limits, s.ended)
-	s.server.upstream.joined(s.server.conn, shutdown)
+	joined := b.options.Transport.engine.Join(client.Conn, s.server.conn, b.limits)
+	s.server.upstream.joined(s.server.conn, joined)
+	joined.Serve(ctx, s.ended)
 }
 
 // session is a client's connection that is joined with one to an endpoint.

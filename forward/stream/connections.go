@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluiceproxy/sluice/forward/relay"
 	"github.com/sluiceproxy/sluice/forward/servertls"
 	"github.com/sluiceproxy/sluice/httpio"
 )
@@ -23,8 +24,8 @@ type connections struct {
 	tls       *tls.Config // nil without TLS
 
 	mutex sync.Mutex
-	// open holds the TCP connections that clients use, with what ends those that are joined; nil when there are none.
-	open   map[*net.TCPConn]func()
+	// open holds the TCP connections that clients use, and what they are joined in; nil when there are none.
+	open   map[*net.TCPConn]*relay.Joined
 	closed bool
 }
 
@@ -159,7 +160,7 @@ func (c *connections) dialClient(ctx context.Context, header []byte, preamble *P
 	c.mutex.Lock()
 	if !c.closed {
 		if c.open == nil {
-			c.open = make(map[*net.TCPConn]func())
+			c.open = make(map[*net.TCPConn]*relay.Joined)
 		}
 		c.open[tcp] = nil
 	}
@@ -172,17 +173,17 @@ func (c *connections) dialClient(ctx context.Context, header []byte, preamble *P
 	return conn, nil
 }
 
-// joined has shutdown end a connection that dialClient returned.
-func (c *connections) joined(conn net.Conn, shutdown func()) {
+// joined notes what a connection that dialClient returned is joined in.
+func (c *connections) joined(conn net.Conn, joined *relay.Joined) {
 	tcp := bottom(conn)
 	c.mutex.Lock()
 	closed := c.closed
 	if _, open := c.open[tcp]; open {
-		c.open[tcp] = shutdown
+		c.open[tcp] = joined
 	}
 	c.mutex.Unlock()
 	if closed {
-		shutdown()
+		joined.Shutdown()
 	}
 }
 
@@ -221,9 +222,9 @@ func (c *connections) Close() {
 	c.closed = true
 	open := maps.Clone(c.open)
 	c.mutex.Unlock()
-	for tcp, shutdown := range open {
-		if shutdown != nil {
-			shutdown()
+	for tcp, joined := range open {
+		if joined != nil {
+			joined.Shutdown()
 		} else {
 			_ = tcp.Close()
 		}
