@@ -74,7 +74,7 @@ func newSources(
 	s.clusters, err = kubernetes.New(kubernetes.Options{
 		CRD: config.KubernetesCRD, Ingress: config.KubernetesIngress,
 		RuleChecks: ruleChecks{ruleSyntax(all)},
-		Manifests: given.manifests, State: state, Metrics: metrics, Logger: logs.For(log.SubsystemKubernetes),
+		Manifests:  given.manifests, State: state, Metrics: metrics, Logger: logs.For(log.SubsystemKubernetes),
 	})
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@
 // TCP as well, the kernel moves the bytes with splice(2); the pipe goes back as soon as no more bytes are there. So an
 // idle connection holds neither buffer nor pipe.
 //
-// A plain source of [Joined.Serve] that brings nothing for a while is parked: its goroutine ends, and begins again by an
-// event of epoll(7). What is left of an idle connection is two descriptors and about 2 KiB of memory.
+// A plain source of [Joined.Serve] that brings nothing for a while is parked: its goroutine ends, and begins again by
+// an event of epoll(7). What is left of an idle connection is two descriptors and about 2 KiB of memory.
 //
 // A TLS connection can only be waited for by reading it, into a buffer of 2 KiB while it is idle.
 //

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluiceproxy/sluice/httpio/epoll"
 	"github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/epoll"
 )
 
 // ErrFinished is what calls on a ResponseWriter or a request's body return after the handler has returned.

@@ -17,8 +17,8 @@ type RuleChecks interface {
 }
 
 // lastNames are the names of the routers of all IngressRoutes and IngressRouteTCPs as they were translated last. The
-// name of a router has the hash of its rule. A route whose rule is changed to an invalid one keeps the name that it had:
-// so this is a change of the same router, whose last valid definition can stay in use, and not a new one.
+// name of a router has the hash of its rule. A route whose rule is changed to an invalid one keeps the name that it
+// had: so this is a change of the same router, whose last valid definition can stay in use, and not a new one.
 type lastNames struct {
 	checks   RuleChecks
 	bySource map[translation.Source]routerNames
