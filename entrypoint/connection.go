@@ -43,6 +43,8 @@ type connection struct {
 	// handshake is written once, by the TLS handshake, before any request.
 	handshake certificate.Connection
 
+	// streamed is set for connections of TCP routers, which count as open until they are reported.
+	streamed atomic.Bool
 	replay   []byte
 	phase    atomic.Int32
 	requests atomic.Int64
@@ -124,7 +126,9 @@ func (c *connection) Close() error {
 		return net.ErrClosed
 	}
 	err := c.Conn.Close()
-	c.owner.remove(c)
+	if !c.streamed.Load() {
+		c.owner.remove(c)
+	}
 	return err
 }
 

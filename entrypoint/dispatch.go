@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime/debug"
@@ -58,6 +59,7 @@ func (e *Entrypoint) dispatch(ctx, base context.Context, c *connection, servers 
 	if _, ok := server.(streamServer); ok {
 		// Of other protocols than HTTP the entrypoint does not see when the first request comes.
 		c.reached(serving)
+		c.streamed.Store(true)
 		base = ctx // It ends those that are left when draining is over.
 	}
 	server.ServeConn(base, ready)
@@ -69,6 +71,7 @@ func (e *Entrypoint) survive(c *connection) {
 		stack := string(debug.Stack())
 		e.report(report{level: failure, text: "serving a connection panicked", client: c.text, panic: cause, stack: stack})
 		_ = c.Close()
+		c.owner.remove(c)
 	}
 }
 
@@ -83,10 +86,7 @@ func (e *Entrypoint) prepare(ctx context.Context, c *connection, servers servers
 	if !e.open.claim(c) {
 		return nil, nil, errors.New("transport.limits.maxConnectionsPerClient is reached")
 	}
-	var needs tcp.Needs
-	if e.deps.Streams != nil {
-		needs = e.deps.Streams.StreamNeeds()
-	}
+	needs := e.streamNeeds()
 	if needs&tcp.NeedsUnread != 0 {
 		if server, ok := e.stream(c, tcp.Unread, clientHello{}); ok {
 			return c, server, c.Conn.SetReadDeadline(time.Time{})
@@ -96,6 +96,7 @@ func (e *Entrypoint) prepare(ctx context.Context, c *connection, servers servers
 		if err := e.readFirst(c); err != nil {
 			return nil, nil, err
 		}
+		needs = e.streamNeeds() // It may have taken long.
 	}
 	c.reached(opening)
 	if needs&tcp.NeedsHello != 0 && c.replay[0] == sslRequest[0] {
@@ -111,6 +112,14 @@ func (e *Entrypoint) prepare(ctx context.Context, c *connection, servers servers
 		return nil, nil, err
 	}
 	return c, server, c.Conn.SetReadDeadline(time.Time{})
+}
+
+// streamNeeds returns for which stages there are TCP routers.
+func (e *Entrypoint) streamNeeds() tcp.Needs {
+	if e.deps.Streams == nil {
+		return 0
+	}
+	return e.deps.Streams.StreamNeeds()
 }
 
 // prepareTLS hands a connection with TLS to the TCP router that takes it, and otherwise ends TLS. The ClientHello is
@@ -164,8 +173,8 @@ func (e *Entrypoint) preparePlain(c *connection, needs tcp.Needs, servers server
 	return servers.http1, nil
 }
 
-// sniffed reports whether the first bytes match a protocol, and reads more of them while they do not suffice. A client
-// that sends no more within the time of the TLS handshake is an error.
+// sniffed reports whether the first bytes match a protocol, and reads more of them while they do not suffice. They do
+// not match if the client ends its direction. One that sends no more within the time of the TLS handshake is an error.
 func (e *Entrypoint) sniffed(c *connection, sniff func(first []byte) match) (bool, error) {
 	for waiting := false; ; {
 		switch found := sniff(c.replay); {
@@ -180,7 +189,10 @@ func (e *Entrypoint) sniffed(c *connection, sniff func(first []byte) match) (boo
 				return false, err
 			}
 		}
-		if err := e.readMore(c); err != nil {
+		switch err := e.readMore(c); {
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
 			return false, fmt.Errorf("incomplete first bytes: %w", err)
 		}
 	}

@@ -38,9 +38,8 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	}
 	stop()
 	_ = e.listener.Close()
-	e.drain(base, servers)
+	e.drain(base, servers, stopOpening)
 	stopPackets()
-	stopOpening()
 	stopLogging()
 	work.Wait()
 	return err
@@ -79,8 +78,12 @@ func endKeepAlives(servers servers) {
 	}
 }
 
-// drain lets what is open finish within the grace time, and cuts the rest.
-func (e *Entrypoint) drain(base context.Context, servers servers) {
+// cutTime bounds how long connections of TCP routers may take to be cut and reported.
+const cutTime = time.Second
+
+// drain lets what is open finish within the grace time, and cuts the rest: handshakes and connections of TCP routers by
+// stopOpening.
+func (e *Entrypoint) drain(base context.Context, servers servers, stopOpening context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(base, e.settings.grace)
 	defer cancel()
 	young := time.Now().Add(-settleTime)
@@ -89,7 +92,7 @@ func (e *Entrypoint) drain(base context.Context, servers servers) {
 	// that have sent something, or have just come, get a moment to bring their request.
 	endKeepAlives(servers)
 	settle, done := context.WithTimeout(ctx, settleTime)
-	e.open.await(settle, opening)
+	e.open.await(settle, upTo(opening))
 	done()
 	e.closeSilent(time.Now())
 	var work sync.WaitGroup
@@ -101,7 +104,11 @@ func (e *Entrypoint) drain(base context.Context, servers servers) {
 	}
 	work.Wait()
 	// Shutdown does not cover connections that have been hijacked.
-	e.open.await(ctx, serving)
+	e.open.await(ctx, upTo(serving))
+	stopOpening()
+	cut, cancelCut := context.WithTimeout(base, cutTime)
+	defer cancelCut()
+	e.open.await(cut, isStream)
 	// First below TLS, which would wait for clients that read nothing.
 	e.open.each(func(c *connection) { _ = c.Close() })
 	for _, server := range servers.all() {

@@ -8,7 +8,7 @@ import (
 )
 
 // Begun returns how many connections have sent a first byte and no whole request.
-func (e *Entrypoint) Begun() int { return e.open.count(opening) - e.open.count(silent) }
+func (e *Entrypoint) Begun() int { return e.open.count(upTo(opening)) - e.open.count(upTo(silent)) }
 
 // ServeHTTP1 handles a request as the server of HTTP/1.1 does.
 func (e *Entrypoint) ServeHTTP1(w http.ResponseWriter, r *http.Request) { e.chain.serveHTTP1(w, r) }

@@ -106,23 +106,30 @@ func (r *registry) each(f func(*connection)) {
 	}
 }
 
-// count returns how many open connections have not come further than the phase.
-func (r *registry) count(upTo phase) int {
+// upTo selects connections that have not come further than a phase.
+func upTo(p phase) func(*connection) bool {
+	return func(c *connection) bool { return c.phase.Load() <= int32(p) }
+}
+
+// isStream selects connections of TCP routers.
+func isStream(c *connection) bool { return c.streamed.Load() }
+
+// count returns how many open connections are selected.
+func (r *registry) count(selected func(*connection) bool) int {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	n := 0
 	for c := range r.all {
-		if c.phase.Load() <= int32(upTo) {
+		if selected(c) {
 			n++
 		}
 	}
 	return n
 }
 
-// await waits until no connection is left that has not come further than the phase, or until ctx ends. One caller at a
-// time.
-func (r *registry) await(ctx context.Context, upTo phase) {
-	for r.count(upTo) > 0 {
+// await waits until no selected connection is left, or until ctx ends. One caller at a time.
+func (r *registry) await(ctx context.Context, selected func(*connection) bool) {
+	for r.count(selected) > 0 {
 		select {
 		case <-r.changed:
 		case <-ctx.Done():

@@ -48,6 +48,7 @@ func (s streamServer) ended() {
 		End: result.End, Code: result.Code, Reason: result.Reason,
 		Generation: result.Generation, Observe: result.Observe,
 	})
+	c.owner.remove(c)
 }
 
 // stream returns what serves a connection by a TCP router at a stage; it is not ok where none takes the connection.

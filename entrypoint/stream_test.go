@@ -16,7 +16,6 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/entrypoint"
-	"github.com/sluiceproxy/sluice/forward/stream"
 	"github.com/sluiceproxy/sluice/router/tcp"
 	"github.com/sluiceproxy/sluice/router/tcp/rule"
 	"github.com/sluiceproxy/sluice/static"
@@ -33,7 +32,7 @@ type lines struct {
 func (l *lines) ServeStream(ctx context.Context, in *tcp.Incoming, done func()) {
 	defer done()
 	conn := in.Conn
-	in.Result = tcp.Result{Router: l.mark, Result: stream.Result{End: "client_eof"}}
+	in.Result.Router, in.Result.End = l.mark, "client_eof"
 	switch {
 	case l.tls != nil:
 		conn = tls.Server(conn, l.tls)

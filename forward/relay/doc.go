@@ -21,7 +21,8 @@
 // A plain source of [Joined.Serve] that brings nothing for a while is parked: its goroutine ends, and begins again by
 // an event of epoll(7). What is left of an idle connection is two descriptors and about 2 KiB of memory.
 //
-// A TLS connection can only be waited for by reading it, into a buffer of 2 KiB while it is idle.
+// A TLS connection can only be waited for by reading it, into a buffer of 2 KiB while it is idle, and of 32 KiB after a
+// full one.
 //
 // Only Linux has splice(2) and distinguishes resets; elsewhere all is copied.
 package relay

@@ -75,8 +75,8 @@ func (e *Engine) Join(client, server io.ReadWriteCloser, options Options) *Joine
 	return newJoined(e, client, server, &options)
 }
 
-// Run joins connections for callers that wait for the end. Beside theirs it has two goroutines as long as the
-// connections are open, so that closing one of them elsewhere ends both.
+// Run joins connections for callers that wait for the end. It parks nothing, so that closing one of the connections
+// elsewhere ends both.
 func (e *Engine) Run(ctx context.Context, client, server io.ReadWriteCloser, options Options) Result {
 	j := newJoined(e, client, server, &options)
 	ended := make(chan Result, 1)

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"io"
 	"net"
 	"runtime"
 	"sync"
@@ -182,10 +183,14 @@ func TestParked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := runtime.NumGoroutine()
-			g := newRig(t, setup{options: forEver()})
+			// A byte that was read before must not keep the client's goroutine.
+			g := newRig(t, setup{options: forEver(), aroundClient: func(c net.Conn) io.ReadWriteCloser {
+				return &aheadConn{c.(*net.TCPConn), []byte("a")}
+			}})
+			expect(t, g.server, "a")
 			exchange(t, g)
-			// What is left is the goroutine that waits for the result, and that of the set.
-			waitFor(t, func() bool { return runtime.NumGoroutine() <= before+2 })
+			// What is left is the goroutine of the set.
+			waitFor(t, func() bool { return runtime.NumGoroutine() <= before+1 })
 			event(t, g)
 		})
 	}

@@ -17,7 +17,7 @@ import (
 // idleTicks is how often within the idle timeout a connection is looked at: the data path needs no clock for it.
 const idleTicks = 8
 
-// join is a client and a server that are joined.
+// Joined is a client and a server that are joined.
 type Joined struct {
 	engine         *Engine
 	begin          time.Time
@@ -52,9 +52,10 @@ func newJoined(e *Engine, client, server io.ReadWriteCloser, options *Options) *
 		engine: e, begin: time.Now(), idleTimeout: options.IdleTimeout, terminationDelay: options.TerminationDelay,
 	}
 	j.parts.Store(3)
+	// Only after its bytes are taken the kernel may read a connection.
+	j.up.unsent, j.down.unsent = joined(options.ReadAhead, readAhead(client)), readAhead(server)
 	j.client = newEnd(client, ClientEOF, ClientReset)
 	j.server = newEnd(server, ServerEOF, ServerReset)
-	j.up.unsent, j.down.unsent = joined(options.ReadAhead, readAhead(client)), readAhead(server)
 	options.ReadAhead = nil
 	j.up.init(j, &j.client, &j.server)
 	j.down.init(j, &j.server, &j.client)

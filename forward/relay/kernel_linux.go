@@ -50,7 +50,7 @@ func (f *flow) passRaw() (*end, error) {
 	k := &f.kernel
 	k.n, k.err = 0, nil
 	if err := f.source.tcp.Read(k.readable); err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		if f.join.parks && errors.Is(err, os.ErrDeadlineExceeded) {
 			err = f.idle()
 		}
 		return f.source, err
@@ -88,7 +88,7 @@ func (f *flow) idle() error {
 	if f.join.park(f) {
 		return errParked
 	}
-	return f.source.plain.SetReadDeadline(time.Time{})
+	return f.expect()
 }
 
 // readable reads what is there, or returns false if nothing is, with neither buffer nor pipe then.

@@ -139,7 +139,8 @@ func (b *Balancer) connect(ctx context.Context, client *Client, result *Result) 
 			return server
 		}
 		member.Done(tried)
-		if tried.Outcome == loadbalancer.Abandoned || len(request.Tried) >= b.options.Attempts {
+		final := tried.Outcome == loadbalancer.Abandoned && !errors.Is(failure, errClosed)
+		if final || len(request.Tried) >= b.options.Attempts {
 			b.failed(ctx, result, failure, "")
 			return attached{}
 		}
@@ -152,7 +153,7 @@ func outcomeOf(ctx context.Context, failure error) loadbalancer.Outcome {
 	switch {
 	case failure == nil:
 		return loadbalancer.Answered
-	case ctx.Err() != nil:
+	case ctx.Err() != nil || errors.Is(failure, errClosed):
 		return loadbalancer.Abandoned
 	}
 	if _, ok := errors.AsType[*servertls.IdentityError](failure); ok {

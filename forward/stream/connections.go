@@ -224,7 +224,7 @@ func (c *connections) Close() {
 	c.mutex.Unlock()
 	for tcp, joined := range open {
 		if joined != nil {
-			joined.Shutdown()
+			go joined.Shutdown() // A client with TLS that reads nothing is waited for.
 		} else {
 			_ = tcp.Close()
 		}
