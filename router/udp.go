@@ -199,12 +199,18 @@ func (c *Compiler) listUDP() []Listing {
 	return listings
 }
 
-// packetRoutes gives each UDP entrypoint the last one of its routers by name, as Traefik does, and reports the others.
+// packetRoutes gives each UDP entrypoint the last one of its routers by name that has no fault, as Traefik does, and
+// reports the others.
 func (c *Compiler) packetRoutes() (routes map[string]*datagram.Route, overruled []dynamic.Verdict) {
 	owners := map[string]string{}
 	for name, node := range c.udp.routers {
 		for _, entrypoint := range node.packetEntryPoints {
-			owners[entrypoint] = max(owners[entrypoint], name)
+			owner, owned := owners[entrypoint]
+			better := node.packets != nil && (!owned || c.udp.routers[owner].packets == nil)
+			if alike := owned && (node.packets == nil) == (c.udp.routers[owner].packets == nil); better || !owned ||
+				alike && name > owner {
+				owners[entrypoint] = name
+			}
 		}
 	}
 	routes = map[string]*datagram.Route{}

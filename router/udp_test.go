@@ -59,6 +59,14 @@ func TestUDPRouters(t *testing.T) {
 			map[string]string{"a@file": `gets no datagram on entrypoint "dns": an entrypoint has one UDP router, the last one ` +
 				`by name, which is "b@file"`},
 		},
+		"the last one without a fault": {
+			func(b *bench) {
+				b.udpRouter("a@file", "dns", "dns")
+				b.udpRouter("b@file", "dsn", "dns")
+			},
+			map[string]string{"dns": "a@file"},
+			map[string]string{"b@file": `udpService "dsn@file" does not exist, did you mean "dns@file"?`},
+		},
 		"another service": {
 			func(b *bench) { b.udpRouter("r@file", "dsn", "dns") },
 			map[string]string{},

@@ -19,8 +19,9 @@
 //
 // When there are as many sessions as allowed, the one that was idle for the longest time makes room for the next.
 // Sessions whose client has sent nothing after an answer come first, unless they are less than a quarter of all: the
-// source of their datagrams may be forged, and a flood of such must not end the sessions of others. The package sends
-// nothing to a client but what its endpoint sends, so it amplifies no more than the endpoint does.
+// source of their datagrams may be forged, and a flood of single ones must not end the sessions of others. Each socket
+// ends sessions of its own. The package sends nothing to a client but what its endpoint sends, so it amplifies no more
+// than the endpoint does.
 //
 // # Linux
 //

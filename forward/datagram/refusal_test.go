@@ -186,4 +186,16 @@ func TestWeighted(t *testing.T) {
 	route(0, 0)
 	r.dial().send("x")
 	r.dropped(datagram.NoEndpoint, 1)
+	// Sessions of a child without an endpoint are opened at another one.
+	empty := r.newPool("empty@file", loadbalancer.Policies{})
+	r.router.Set(&datagram.Route{RouterName: "all@file", Service: datagram.NewWeighted([]datagram.Child{
+		{Service: datagram.NewPool(empty, 0), Weight: 3}, {Service: datagram.NewPool(other, 0), Weight: 1},
+	}, datagram.NewState())})
+	for range 4 {
+		c := r.dial()
+		c.send("y")
+		if got := c.receive(); got != "b y" {
+			t.Errorf("got %q", got)
+		}
+	}
 }

@@ -46,12 +46,24 @@ func NewWeighted(children []Child, state *State) *Weighted {
 	return &Weighted{children: children, turns: picker.NewRotation(weights, nil, &state.rotation)}
 }
 
-// Open opens the session at the child whose turn it is. The error is the child's, or that there is none with a weight
-// above 0.
+// Open opens the session at the child whose turn it is, or at another one with a weight above 0 if that fails. The error
+// is that of the first, or that there is none with a weight above 0.
 func (w *Weighted) Open(opening *Opening) (Target, error) {
-	child := w.turns.Next()
-	if child < 0 {
+	first := w.turns.Next()
+	if first < 0 {
 		return Target{}, errNoWeight
 	}
-	return w.children[child].Service.Open(opening)
+	target, err := w.children[first].Service.Open(opening)
+	if err == nil {
+		return target, nil
+	}
+	for i := range w.children {
+		if i == first || w.children[i].Weight <= 0 {
+			continue
+		}
+		if other, failed := w.children[i].Service.Open(opening); failed == nil {
+			return other, nil
+		}
+	}
+	return target, err
 }

@@ -206,9 +206,12 @@ func (w *worker) wait() bool {
 // pollOnce takes the events that there are, and returns false if there are none.
 func (w *worker) pollOnce(fd uintptr) bool {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&w.events[0])), maxEvents, 0, 0, 0)
+	if errno == unix.EINTR {
+		return false
+	}
 	if errno != 0 {
 		w.failed = errno
-		return errno != unix.EINTR
+		return true
 	}
 	w.ready = int(n)
 	return n > 0

@@ -137,8 +137,8 @@ func (f *flow) room() []byte {
 	return f.small[:]
 }
 
-// fit chooses the buffer of the next read, and returns the other. A record of TLS is read at once at most, 16 KiB or what
-// the small buffer has left of it, which counts as a sign of more.
+// fit chooses the buffer of the next read, and returns the other. A record of TLS is read at once at most, 16 KiB or
+// what the small buffer has left of it, which counts as a sign of more.
 func (f *flow) fit(n int) {
 	if f.eager {
 		f.eager = n >= bufferBytes/2-smallBytes

@@ -237,9 +237,12 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 			"name": "db@file", "status": "enabled",
 			"provider": "file", "service": "db", "using": []any{"websecure"},
 		},
-		"/api/udp/routers/dns@file":  {"name": "dns@file", "status": "disabled"},
-		"/api/udp/services/dns@file": {"name": "dns@file", "type": "loadbalancer", "status": "enabled"},
-		"/api/entrypoints/web":       {"name": "web", "address": "127.0.0.1:0"},
+		"/api/udp/routers/dns@file": {"name": "dns@file", "status": "disabled"},
+		"/api/udp/services/dns@file": {
+			"name": "dns@file", "type": "loadbalancer",
+			"status": "enabled",
+		},
+		"/api/entrypoints/web": {"name": "web", "address": "127.0.0.1:0"},
 		"/api/http/routers/" + url.PathEscape("100%41 über alles@file"): {"name": "100%41 über alles@file"},
 	} {
 		got := decode[object](t, client.Get(path))

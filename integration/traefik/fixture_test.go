@@ -113,7 +113,10 @@ func variables(t *testing.T, suite, text string) map[string]any {
 		case given:
 		case before == `url = "`:
 			values[name] = "http://127.0.0.1:1"
-		case strings.HasPrefix(before, `address = "`) || strings.HasPrefix(before, "endpoints"):
+		case strings.HasPrefix(text[use[1]:], ":"):
+			values[name] = "127.0.0.1"
+		case strings.HasPrefix(before, `address = "`) || strings.HasPrefix(before, "endpoints") ||
+			strings.HasSuffix(name, "Address"):
 			values[name] = "127.0.0.1:1"
 		default:
 			values[name] = "127.0.0.1"

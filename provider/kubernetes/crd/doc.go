@@ -1,6 +1,6 @@
-// Package crd is the provider of the custom resources that routes are declared with: IngressRoute, Middleware,
-// TraefikService, ServersTransport, TLSOption and TLSStore of the groups sluice.dev, traefik.io and
-// traefik.containo.us; the kinds for TCP and UDP are read and reported as not supported yet.
+// Package crd is the provider of the custom resources that routes are declared with: IngressRoute, IngressRouteTCP,
+// IngressRouteUDP, Middleware, MiddlewareTCP, TraefikService, ServersTransport, ServersTransportTCP, TLSOption and
+// TLSStore of the groups sluice.dev, traefik.io and traefik.containo.us.
 //
 // In flow these objects and the Services, Secrets, ConfigMaps and nodes that they refer to; out flow dynamic.Messages
 // with the whole configuration, in which an object that has not changed keeps its pointer. Objects are translated one
