@@ -46,8 +46,8 @@ func NewWeighted(children []Child, state *State) *Weighted {
 	return &Weighted{children: children, turns: picker.NewRotation(weights, nil, &state.rotation)}
 }
 
-// Open opens the session at the child whose turn it is, or at another one with a weight above 0 if that fails. The error
-// is that of the first, or that there is none with a weight above 0.
+// Open opens the session at the child whose turn it is, or at another one with a weight above 0 if that fails. The
+// error is that of the first, or that there is none with a weight above 0.
 func (w *Weighted) Open(opening *Opening) (Target, error) {
 	first := w.turns.Next()
 	if first < 0 {
