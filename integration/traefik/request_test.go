@@ -56,11 +56,21 @@ func runnable(t *testing.T, folder string) []example {
 		if strings.Contains(line, "not read:") || strings.Contains(line, "of another example") {
 			continue
 		}
-		if e := newExample(t, one); e.alone {
+		if e := newExample(t, one); e.alone && !declaresStreams(t, one) {
 			found = append(found, e)
 		}
 	}
 	return found
+}
+
+// declaresStreams reports whether a fixture has TCP or UDP routers, of which requests of HTTP say nothing.
+func declaresStreams(t *testing.T, one fixture) bool {
+	t.Helper()
+	content, err := os.ReadFile(one.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?m)^\s*\[(tcp|udp)\.`).Match(content)
 }
 
 func newExample(t *testing.T, one fixture) example {
