@@ -99,7 +99,7 @@ func (e *Entrypoint) prepare(ctx context.Context, c *connection, servers servers
 		needs = e.streamNeeds() // It may have taken long.
 	}
 	c.reached(opening)
-	if needs&tcp.NeedsHello != 0 && c.replay[0] == sslRequest[0] {
+	if needs&tcp.NeedsHello != 0 && c.replay[0] == tcp.SSLRequest[0] {
 		if server, err := e.startTLS(ctx, c); err != nil || server != nil {
 			return c, server, err
 		}

@@ -7,6 +7,10 @@
 // ends with one telemetry.Record, which the sinks get, also when the server has refused the request. The package has
 // no routes and no endpoints.
 //
+// Connections of TCP routers never reach that handler: [Streams] is consulted at each stage of what is known of a
+// connection (nothing read, first bytes, ClientHello, SSLRequest of PostgreSQL; package router/tcp has the order), and
+// the tcp.Stream that it returns serves the connection and calls back when it has ended.
+//
 // A [PacketEntrypoint] listens on an address of UDP, and hands its sockets to a [PacketServer]: on Linux there is one
 // for each processor that Go uses, among which the kernel divides the clients (SO_REUSEPORT).
 //
@@ -26,7 +30,8 @@
 // When the context of Serve ends, the entrypoint goes on accepting for lifeCycle.requestAcceptGraceTimeout, while
 // Draining reports true. Then it takes the connections in the queue of the system, stops listening, closes idle
 // connections, sends GOAWAY to clients of HTTP/2, and lets requests and upgraded connections finish within
-// lifeCycle.graceTimeOut. What is left after that is cut. A connection that has sent nothing yet is idle once it is a
+// lifeCycle.graceTimeOut. What is left after that is cut, connections of TCP routers by the end of their context, and
+// those are reported before Serve returns. A connection that has sent nothing yet is idle once it is a
 // second old.
 //
 // A PacketEntrypoint goes on as before for lifeCycle.requestAcceptGraceTimeout, then takes no new sessions, and lets

@@ -71,25 +71,18 @@ func (e *Entrypoint) stream(c *connection, stage tcp.Stage, hello clientHello) (
 	return streamServer{entrypoint: e, stream: stream, in: in}, true
 }
 
-// The requests with which clients of PostgreSQL begin an encrypted connection (PostgreSQL's documentation, Message
-// Formats): their length and a code in place of the version.
-const (
-	sslRequest    = "\x00\x00\x00\x08\x04\xd2\x16\x2f"
-	gssencRequest = "\x00\x00\x00\x08\x04\xd2\x16\x30"
-)
-
 // errUnencrypted is what a client sent behind its SSLRequest before that was answered: the bytes would count as if they
 // had come encrypted.
 var errUnencrypted = errors.New("unencrypted bytes behind an SSLRequest of PostgreSQL")
 
 // sniffPostgres recognises the request for encryption of a client of PostgreSQL.
 func sniffPostgres(first []byte) match {
-	for i := range min(len(first), len(sslRequest)) {
-		if first[i] != sslRequest[i] && first[i] != gssencRequest[i] {
+	for i := range min(len(first), len(tcp.SSLRequest)) {
+		if first[i] != tcp.SSLRequest[i] && first[i] != tcp.GSSENCRequest[i] {
 			return noMatch
 		}
 	}
-	if len(first) < len(sslRequest) {
+	if len(first) < len(tcp.SSLRequest) {
 		return needsMore
 	}
 	return matches
@@ -108,15 +101,15 @@ func (e *Entrypoint) startTLS(ctx context.Context, c *connection) (connServer, e
 		case err != nil || !found:
 			return nil, err
 		}
-		gssapi := string(c.replay[:len(gssencRequest)]) == gssencRequest
-		if len(c.replay) > len(sslRequest) {
+		gssapi := string(c.replay[:len(tcp.GSSENCRequest)]) == tcp.GSSENCRequest
+		if len(c.replay) > len(tcp.SSLRequest) {
 			return nil, errUnencrypted
 		}
 		if gssapi && refused {
 			return nil, errRefusedGSSAPI
 		}
 		c.replay = nil
-		answer := byte('S')
+		answer := tcp.SSLAccepted[0]
 		if gssapi {
 			answer = 'N'
 		}

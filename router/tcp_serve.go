@@ -57,17 +57,11 @@ func (s tcpStream) admit(in *tcp.Incoming) (admitted []func(), ok bool) {
 	return admitted, true
 }
 
-// The messages of PostgreSQL with which a client has requested TLS and was answered.
-const (
-	postgresRequest = "\x00\x00\x00\x08\x04\xd2\x16\x2f"
-	postgresAnswer  = "S"
-)
-
 // secure ends the TLS of a client, or has the server answer the request for TLS of PostgreSQL that passes through.
 func (s tcpStream) secure(ctx context.Context, in *tcp.Incoming, client *stream.Client) bool {
 	if !s.route.terminates {
 		if in.StartTLS {
-			client.Preamble = &stream.Preamble{Request: []byte(postgresRequest), Answer: []byte(postgresAnswer)}
+			client.Preamble = &stream.Preamble{Request: []byte(tcp.SSLRequest), Answer: []byte(tcp.SSLAccepted)}
 		}
 		return true
 	}

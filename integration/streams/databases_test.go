@@ -148,7 +148,7 @@ func TestSSH(t *testing.T) {
 	t.Parallel()
 	server, client, keygen := program(t, "/usr/sbin/sshd"), program(t, "ssh"), program(t, "ssh-keygen")
 	if os.Getuid() != 0 {
-		t.Skip("missing tool: root, as whom sshd starts sessions")
+		t.Skip("missing tool: sshd starts sessions of other users only as root")
 	}
 	dir := folder(t, "")
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { //nolint:gosec // It is sshd's directory, which is empty.

@@ -68,7 +68,7 @@ func credential(t *testing.T, name string) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// as makes a command run as a system user where the test runs as root, whom many servers refuse.
+// as makes a command run as a system user where the test runs as root, since many servers do not start as root.
 func as(t *testing.T, owner string, command *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	if os.Getuid() == 0 && owner != "" {
