@@ -34,7 +34,8 @@
 //
 // A handler, or a middleware, that has [NoRetainer] allows what is around it to use memory again.
 //
-// Package epoll reports events of connections that have no goroutine. Package intercept has a writer that follows these rules and withholds responses.
+// Package epoll reports events of connections that have no goroutine. Package intercept has a writer that follows these
+// rules and withholds responses.
 //
 // In flow values of any type; out flow answers about them. The package never writes, reads or keeps anything by itself,
 // and imports no other package of the module.
