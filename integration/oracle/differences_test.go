@@ -95,8 +95,8 @@ func differences() map[string]difference {
 		"field 2 MiB":  {"answers 431 for 400", large},
 		"fields 20000": {"answers 431 for 400", large},
 		"PRI": {
-			"answers 0 for 400",
-			"RFC 9113 section 3.4: these bytes begin a connection of HTTP/2, and the rest is waited for",
+			"answers 505 for 400",
+			"RFC 9110 section 15.6.6: the preface of HTTP/2 that ends early is a request of a version not served here",
 		},
 		"TLS": {
 			"answers 0 for 400",
