@@ -93,7 +93,7 @@ func (e *Entrypoint) prepare(ctx context.Context, c *connection, servers servers
 		}
 	}
 	if len(c.replay) == 0 {
-		if err := e.readFirst(c); err != nil {
+		if err := e.readFirst(c, needs); err != nil {
 			return nil, nil, err
 		}
 		needs = e.streamNeeds() // It may have taken long.
@@ -128,7 +128,7 @@ func (e *Entrypoint) prepareTLS(
 	ctx context.Context, c *connection, needs tcp.Needs, servers servers,
 ) (net.Conn, connServer, error) {
 	if needs&tcp.NeedsHello != 0 {
-		hello, err := e.readHello(ctx, c)
+		hello, err := e.readHello(c)
 		if err != nil {
 			return nil, nil, fmt.Errorf("ClientHello: %w", err)
 		}
@@ -210,7 +210,7 @@ func (e *Entrypoint) readMore(c *connection) error {
 }
 
 // readFirst waits for the first bytes.
-func (e *Entrypoint) readFirst(c *connection) error {
+func (e *Entrypoint) readFirst(c *connection, needs tcp.Needs) error {
 	var deadline time.Time
 	if e.settings.read > 0 {
 		deadline = time.Now().Add(e.settings.read)
@@ -218,7 +218,11 @@ func (e *Entrypoint) readFirst(c *connection) error {
 	if err := c.Conn.SetReadDeadline(deadline); err != nil {
 		return err
 	}
-	buffer := make([]byte, firstBytes)
+	size := firstBytes
+	if needs&tcp.NeedsHello != 0 {
+		size = helloBytes
+	}
+	buffer := make([]byte, size)
 	n, err := c.Conn.Read(buffer)
 	if n == 0 {
 		return fmt.Errorf("nothing was sent: %w", err)

@@ -132,7 +132,7 @@ func (e *Entrypoint) startTLS(ctx context.Context, c *connection) (connServer, e
 	if c.replay[0] != recordHandshake {
 		return nil, errors.New("no TLS behind an SSLRequest of PostgreSQL")
 	}
-	hello, err := e.readHello(ctx, c)
+	hello, err := e.readHello(c)
 	if err != nil {
 		return nil, fmt.Errorf("ClientHello: %w", err)
 	}
