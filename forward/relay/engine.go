@@ -34,6 +34,9 @@ type Options struct {
 	// TerminationDelay is how long the second direction may go on after the orderly end of the first, however active it
 	// is. 0 closes both at once, less than 0 is for ever. Use [DefaultTerminationDelay] where users have set nothing.
 	TerminationDelay time.Duration
+	// KeepAlive is the time between TCP keep-alive probes to the server, which begin when it has brought no bytes for two
+	// seconds: the system calls for it are spared where a connection is short. 0 or less leaves the connection as it is.
+	KeepAlive time.Duration
 }
 
 // Engine joins connections, and lends them buffers and pipes, which are recycled. The zero value is ready, and needs no

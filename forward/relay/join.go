@@ -45,11 +45,14 @@ type Joined struct {
 	cutAt time.Duration
 
 	idleTimeout, terminationDelay time.Duration
+	// keepAlive is 0 when it is set. Only start and the goroutine of down use it.
+	keepAlive time.Duration
 }
 
 func newJoined(e *Engine, client, server io.ReadWriteCloser, options *Options) *Joined {
 	j := &Joined{
 		engine: e, begin: time.Now(), idleTimeout: options.IdleTimeout, terminationDelay: options.TerminationDelay,
+		keepAlive: options.KeepAlive,
 	}
 	j.parts.Store(3)
 	// Only after its bytes are taken the kernel may read a connection.
@@ -81,12 +84,28 @@ func (j *Joined) start(ctx context.Context, done func(Result)) {
 		j.arm(0)
 	}
 	j.mutex.Unlock()
+	if !j.parks || j.server.plain == nil {
+		j.probe() // The goroutine of down does not come to know that it is idle.
+	}
 	go j.down.run()
 	if j.parks && j.client.plain != nil {
 		j.up.run()
 	} else {
 		go j.up.run()
 	}
+}
+
+// probe begins the keep-alive of the server's connection. A connection without it is used all the same.
+func (j *Joined) probe() {
+	if j.keepAlive <= 0 {
+		return
+	}
+	if server, ok := j.server.conn.(net.Conn); ok {
+		if tcp, ok := httpio.Bottom(server).(*net.TCPConn); ok {
+			_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: j.keepAlive, Interval: j.keepAlive})
+		}
+	}
+	j.keepAlive = 0
 }
 
 // leave notes the end of parts, the last of which reports.

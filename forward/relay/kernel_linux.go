@@ -85,6 +85,9 @@ func (f *flow) idle() error {
 		f.seen = received
 		return f.expect()
 	}
+	if f == &f.join.down {
+		f.join.probe()
+	}
 	if f.join.park(f) {
 		return errParked
 	}
@@ -224,7 +227,7 @@ func (f *flow) writable(fd uintptr) bool {
 // wasReset reports whether the end of the source is a reset that was reported to a write before: it is where the socket
 // is closed without an end in the other direction.
 func (f *flow) wasReset(fd int) bool {
-	return closed(fd) && !f.back().ending.Load()
+	return !f.back().ending.Load() && closed(fd)
 }
 
 // closed reports whether the socket is in the state TCP_CLOSE.

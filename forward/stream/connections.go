@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -71,6 +72,29 @@ func (e *answerError) Error() string {
 		strconv.QuoteToASCII(string(e.want)))
 }
 
+// limited is a context with a deadline by which it does not end: a dialer keeps it by the connection, without a timer
+// for each.
+type limited struct {
+	context.Context
+
+	deadline time.Time
+}
+
+// Deadline returns the deadline.
+func (l limited) Deadline() (deadline time.Time, ok bool) { return l.deadline, true }
+
+// withLimit returns a context with a deadline after a time; 0 is none.
+func withLimit(ctx context.Context, timeout time.Duration) context.Context {
+	if timeout <= 0 {
+		return ctx
+	}
+	deadline := time.Now().Add(timeout)
+	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
+		return ctx
+	}
+	return limited{ctx, deadline}
+}
+
 // dial connects to the endpoint and does what comes before the client's bytes: the header, which may be empty, TLS, and
 // the preamble, which may be nil. All of it together may take dialTimeout.
 func (c *connections) dial(ctx context.Context, header []byte, preamble *Preamble) (net.Conn, error) {
@@ -80,43 +104,57 @@ func (c *connections) dial(ctx context.Context, header []byte, preamble *Preambl
 			return nil, err
 		}
 	}
-	limited := ctx
-	if t.timeout > 0 {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, t.timeout)
-		defer cancel()
-	}
+	limited := withLimit(ctx, t.timeout)
 	// DialTCP would bind the socket first, which leaves one port to all servers instead of one to each.
 	conn, err := t.dialer.DialContext(limited, "tcp", c.address)
 	if err != nil {
-		return nil, c.late(ctx, limited, "connect", err)
+		return nil, c.late(ctx, "connect", err)
 	}
 	step := "PROXY header"
 	if len(header) > 0 {
 		_, err = conn.Write(header) // It fits the empty buffer of the socket, so this does not wait.
 	}
-	if err == nil && c.tls != nil {
-		step = "TLS handshake"
-		secure := tls.Client(conn, c.tls)
-		conn, err = secure, secure.HandshakeContext(limited)
-	}
-	if err == nil && preamble != nil {
-		step = "STARTTLS"
-		err = preamble.exchange(limited, conn)
+	if err == nil && (c.tls != nil || preamble != nil) {
+		conn, step, err = c.greet(limited, conn, preamble)
 	}
 	if err != nil {
 		_ = httpio.Reset(conn)
-		return nil, c.late(ctx, limited, step, &handshakeError{step, err})
+		return nil, c.late(ctx, step, &handshakeError{step, err})
 	}
 	return conn, nil
 }
 
+// greet makes the TLS handshake and exchanges the preamble, where there are any, and returns the step that it has come
+// to.
+func (c *connections) greet(
+	ctx context.Context, conn net.Conn, preamble *Preamble,
+) (ready net.Conn, step string, err error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
+	if c.tls != nil {
+		step = "TLS handshake"
+		secure := tls.Client(conn, c.tls)
+		conn, err = secure, secure.HandshakeContext(ctx)
+	}
+	if err == nil && preamble != nil {
+		step = "STARTTLS"
+		err = preamble.exchange(ctx, conn)
+	}
+	return conn, step, err
+}
+
 // late returns the error of a step, in place of which there may be that the time for it was over.
-func (c *connections) late(ctx, limited context.Context, step string, err error) error {
+func (c *connections) late(ctx context.Context, step string, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
-	if limited.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		return &timeoutError{step, c.transport.timeout}
 	}
 	return err

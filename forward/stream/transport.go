@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,6 +14,9 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
 )
+
+// defaultKeepAlive is what dialKeepAlive 0 means.
+const defaultKeepAlive = 15 * time.Second
 
 // Transport makes connections to endpoints as one serversTransport of TCP says. Each client gets one of its own.
 type Transport struct {
@@ -59,10 +63,11 @@ func newTransport(config *dynamic.TCPServersTransport, identity servertls.Identi
 		return nil, fmt.Errorf("tls.%w", err)
 	}
 	t := &Transport{
-		dialer: net.Dialer{KeepAlive: time.Duration(config.DialKeepAlive)}, timeout: time.Duration(config.DialTimeout),
+		dialer: net.Dialer{KeepAlive: -1}, timeout: time.Duration(config.DialTimeout), // The relay begins the keep-alive.
 		tls: settings, proxy: newProxyHeader(config.ProxyProtocol),
 		limits: relay.Options{
 			IdleTimeout: time.Duration(config.IdleTimeout), TerminationDelay: time.Duration(config.TerminationDelay),
+			KeepAlive: cmp.Or(time.Duration(config.DialKeepAlive), defaultKeepAlive),
 		},
 	}
 	if secure.Spiffe != nil {
