@@ -100,7 +100,7 @@ func (e *Entrypoint) prepare(ctx context.Context, c *connection, servers servers
 	}
 	c.reached(opening)
 	if needs&tcp.NeedsHello != 0 && c.replay[0] == tcp.SSLRequest[0] {
-		if server, err := e.startTLS(ctx, c); err != nil || server != nil {
+		if server, err := e.startTLS(c); err != nil || server != nil {
 			return c, server, err
 		}
 	}

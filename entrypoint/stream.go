@@ -93,7 +93,7 @@ var errRefusedGSSAPI = errors.New("a second GSSENCRequest of PostgreSQL")
 
 // startTLS answers a client of PostgreSQL that requests encryption, up to its ClientHello, and returns what serves it:
 // nil for one that goes on without. Encryption by GSSAPI is refused once, and such clients request TLS next.
-func (e *Entrypoint) startTLS(ctx context.Context, c *connection) (connServer, error) {
+func (e *Entrypoint) startTLS(c *connection) (connServer, error) {
 	for refused := false; ; refused = true {
 		switch found, err := e.sniffed(c, sniffPostgres); {
 		case errors.Is(err, os.ErrDeadlineExceeded):
