@@ -104,6 +104,7 @@ var libraries = []struct {
 	{"go.uber.org/zap", []string{"certificate/storage/etcd"}, "the client of etcd logs through it, and is silent here"},
 	{"github.com/go-jose/go-jose", []string{"middleware"}, "tokens are checked where they let in"},
 	{"golang.org/x/crypto/bcrypt", []string{"middleware"}, "passwords are checked where they let in"},
+	{"golang.org/x/crypto/cryptobyte", []string{"entrypoint"}, "the ClientHello is read before TLS ends somewhere"},
 	{"github.com/gorilla/mux", []string{"api"}, "requests of users are routed by router alone"},
 	{"github.com/sirupsen/logrus", []string{"telemetry/log"}, "other packages log through telemetry's interfaces"},
 	{
