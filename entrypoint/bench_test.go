@@ -6,20 +6,20 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/entrypoint"
-	"github.com/sluiceproxy/sluice/http1/server"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 )
 
 // discarding is a response writer that costs nothing.
 type discarding struct {
 	header http.Header
-	state  server.RequestState
+	state  serving.RequestState
 }
 
 func (d *discarding) Header() http.Header         { return d.header }
 func (d *discarding) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarding) WriteHeader(int)             {}
 
-func (d *discarding) Attach(state *server.RequestState) { d.state = *state }
+func (d *discarding) Attach(state *serving.RequestState) { d.state = *state }
 func (d *discarding) Answered() bool                    { return true }
 func (d *discarding) CloseAfter()                       {}
 func (d *discarding) Seen() (bool, bool)                { return true, true }
@@ -45,6 +45,6 @@ func BenchmarkChain(b *testing.B) {
 		r := *template
 		r.Header = template.Header
 		e.ServeHTTP1(writer, &r)
-		writer.state.Completed(server.Completion{Status: http.StatusOK})
+		writer.state.Completed(serving.Completion{Status: http.StatusOK})
 	}
 }

@@ -21,8 +21,8 @@ const (
 	silent phase = iota
 	// opening connections are sending what comes before their first request.
 	opening
-	// serving connections have brought a request to the handler.
-	serving
+	// active connections have brought a request to the handler.
+	active
 )
 
 // connection is an accepted connection. It replays the bytes that the dispatcher has read, carries the addresses that a

@@ -58,7 +58,7 @@ func (e *Entrypoint) dispatch(ctx, base context.Context, c *connection, servers 
 	}
 	if _, ok := server.(streamServer); ok {
 		// Of other protocols than HTTP the entrypoint does not see when the first request comes.
-		c.reached(serving)
+		c.reached(active)
 		c.streamed.Store(true)
 		base = ctx // It ends those that are left when draining is over.
 	}

@@ -104,7 +104,7 @@ func (e *Entrypoint) drain(base context.Context, servers servers, stopOpening co
 	}
 	work.Wait()
 	// Shutdown does not cover connections that have been hijacked.
-	e.open.await(ctx, upTo(serving))
+	e.open.await(ctx, upTo(active))
 	stopOpening()
 	cut, cancelCut := context.WithTimeout(base, cutTime)
 	defer cancelCut()

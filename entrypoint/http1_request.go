@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 
-	"github.com/sluiceproxy/sluice/http1/server"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -15,7 +15,7 @@ import (
 type http1Request struct {
 	requestState
 	// values is the request itself as the context holds it. Late calls of the context still read it.
-	values *server.RequestState
+	values *serving.RequestState
 	body   trailing
 }
 
@@ -23,7 +23,7 @@ type http1Request struct {
 type http1Writer interface {
 	responseWriter
 	// Attach lets the request's context answer with state, which gets the end of the response.
-	Attach(state *server.RequestState)
+	Attach(state *serving.RequestState)
 	// Answered reports whether the response has a status, or the connection was hijacked.
 	Answered() bool
 	// Seen reports whether the request came with fields that concern one connection only, and with any whose name
@@ -33,7 +33,7 @@ type http1Writer interface {
 
 func newHTTP1Request() *http1Request {
 	p := new(http1Request)
-	var values server.RequestState = p
+	var values serving.RequestState = p
 	p.values = &values
 	return p
 }
@@ -86,7 +86,7 @@ func (p *http1Request) failed(w http1Writer, cause any) (cut bool) {
 
 // Completed reports the record, now that the last byte of the response has been written, and recycles the request where
 // no part of it is kept.
-func (p *http1Request) Completed(end server.Completion) {
+func (p *http1Request) Completed(end serving.Completion) {
 	status := end.Status
 	if p.left {
 		status = 0 // The server has answered for the handler.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/sluiceproxy/sluice/forwarded"
-	"github.com/sluiceproxy/sluice/http1/server"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -26,7 +26,7 @@ type http2Request struct {
 	scope requestContext
 	// request is what the handler sees.
 	request http.Request
-	guard   server.Guard
+	guard   serving.Guard
 	// idle is closed by the last call that was under way when the handler returned.
 	idle chan struct{}
 

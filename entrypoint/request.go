@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/forwarded"
-	"github.com/sluiceproxy/sluice/http1/server"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // ErrFinished is what calls on a ResponseWriter or a request's body return after the handler has returned.
-var ErrFinished = server.ErrFinished
+var ErrFinished = serving.ErrFinished
 
 // statusClientLeft is recorded, never sent, when the client left before the response began.
 const statusClientLeft = telemetry.StatusClientClosedRequest
@@ -55,7 +55,7 @@ func (v *requestState) open(e *Entrypoint, r *http.Request) {
 		v.record.Protocol = "sse"
 	}
 	if c, ok := v.context.Value(connectionKey{}).(*connection); ok {
-		c.reached(serving)
+		c.reached(active)
 		v.connection, v.client, v.record.Client, v.record.ClientPort = c, c.client, c.text, c.port
 	} else if v.client, ok = forwarded.ClientAddr(r.RemoteAddr); ok {
 		v.record.Client, v.record.ClientPort = v.client.String(), portOf(r.RemoteAddr)

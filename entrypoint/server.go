@@ -98,7 +98,7 @@ func (e *Entrypoint) refused(conn net.Conn, reason *wire.Error) {
 		record.TLS = &state
 	}
 	if c := bottom(conn); c != nil {
-		c.reached(serving)
+		c.reached(active)
 		record.Client = c.text
 	}
 	e.finished(&record)

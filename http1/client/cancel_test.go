@@ -20,7 +20,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
-	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
+	"github.com/sluiceproxy/sluice/httpio/afterfunc"
 )
 
 // TestCancellation ends the request's context at different moments. The endpoint sees the end of the connection.

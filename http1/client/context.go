@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 
-	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
+	"github.com/sluiceproxy/sluice/httpio/afterfunc"
 )
 
 // afterFuncer is a context that runs functions at its end without a goroutine of its own, as package context defines

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/http1/http1test"
-	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
+	"github.com/sluiceproxy/sluice/httpio/afterfunc"
 )
 
 // callContext is a context that takes calls, and counts them.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
-	"github.com/sluiceproxy/sluice/http1/internal/afterfunc"
+	"github.com/sluiceproxy/sluice/httpio/afterfunc"
 	"github.com/sluiceproxy/sluice/http1/server"
 )
 

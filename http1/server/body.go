@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 )
 
 const (
@@ -55,7 +56,7 @@ type requestBody struct {
 func (b *requestBody) Read(p []byte) (int, error) {
 	x := b.exchange
 	if !x.guard.Read() {
-		return 0, ErrFinished
+		return 0, serving.ErrFinished
 	}
 	defer x.guard.EndRead()
 	switch {

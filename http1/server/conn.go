@@ -133,14 +133,14 @@ func (c *serverConn) silent() {
 	c.left.CompareAndSwap(clientStays, clientSilent)
 	// The end of the body looks at left after it has set whole, so that one of both cancels.
 	if current := c.current.Load(); current != nil && current.whole.Load() {
-		current.cancel()
+		current.Cancel()
 	}
 }
 
 // cancel ends the context of the current request.
 func (c *serverConn) cancel() {
 	if current := c.current.Load(); current != nil {
-		current.cancel()
+		current.Cancel()
 	}
 }
 

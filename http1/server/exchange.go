@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 	"github.com/sluiceproxy/sluice/httpio"
 )
 
@@ -38,7 +39,7 @@ const inlineValues = 20
 // is kept does no harm to another, unless the handler has said that none is (Recycle). While the handler runs, the
 // rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
 type exchange struct {
-	guard Guard
+	guard serving.Guard
 	// interrupted says that the handler has returned while calls were under way.
 	interrupted atomic.Bool
 	hijacked    atomic.Bool
@@ -53,7 +54,7 @@ type exchange struct {
 	url     url.URL
 	context *requestContext
 	// state is what the handler has attached, until Completed has been called.
-	state RequestState
+	state serving.RequestState
 	// fields is the map of the request's header as it was made.
 	fields   http.Header
 	body     requestBody
@@ -83,7 +84,7 @@ func (x *exchange) parse(head []byte) error {
 	}
 	c := x.conn
 	x.fields, x.hopByHop, x.extended = parsed.Header, parsed.HopByHop, parsed.Extended
-	x.context = &requestContext{conn: c, exchange: x}
+	x.context = &requestContext{Context: serving.Context{Base: c.base, Local: c.local}, conn: c, exchange: x}
 	x.minor, x.persistent, x.head = parsed.Minor, parsed.Persistent(), parsed.Method == http.MethodHead
 	x.request = http.Request{
 		Method: parsed.Method, URL: &x.url,
@@ -139,7 +140,7 @@ func (x *exchange) serve() (next outcome) {
 	c.setWriteDeadline(x.start)
 	c.current.Store(x.context)
 	if left := c.left.Load(); left == clientGone || left == clientSilent && x.context.whole.Load() || c.base.Err() != nil {
-		x.context.cancel()
+		x.context.Cancel()
 	}
 	completed := false
 	defer func() {
@@ -148,7 +149,7 @@ func (x *exchange) serve() (next outcome) {
 			next = x.failed(recover())
 		}
 		c.current.Store(nil)
-		x.context.cancel()
+		x.context.Cancel()
 		x.completed()
 	}()
 	c.server.Handler.ServeHTTP(x, &x.request)
@@ -196,8 +197,8 @@ func (x *exchange) cut() {
 func (x *exchange) finish() outcome {
 	c := x.conn
 	abandoned := !x.guard.EndIdle() && x.die()
-	x.context.cancel()
-	x.context.values.Store(nil)
+	x.context.Cancel()
+	x.context.Detach()
 	if abandoned {
 		return x.finishAbandoned()
 	}
@@ -240,7 +241,7 @@ func (x *exchange) completed() {
 	}
 	x.state = nil
 	r, under := &x.response, x.guard.Under()
-	end := Completion{Status: int(r.status.Load()), Header: r.fields(), Recycled: x.recyclable && !under.Any()}
+	end := serving.Completion{Status: int(r.status.Load()), Header: r.fields(), Recycled: x.recyclable && !under.Any()}
 	if !x.head {
 		end.Sent = r.written.Load()
 	}
@@ -307,7 +308,7 @@ const hijackBytes = 4 << 10
 // handler after the end of the exchange. The request's body can't be read any more.
 func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !x.guard.Write() {
-		return nil, nil, ErrFinished
+		return nil, nil, serving.ErrFinished
 	}
 	defer x.guard.EndWrite()
 	if x.hijacked.Load() {

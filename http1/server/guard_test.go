@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/server"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 )
 
 // sender returns what sends requests over one connection.
@@ -39,7 +40,7 @@ func TestServerLateCalls(t *testing.T) {
 	for kind, wrap := range kinds() {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			http1test.LateCalls(t, server.ErrFinished, sender(t, wrap), nil)
+			http1test.LateCalls(t, serving.ErrFinished, sender(t, wrap), nil)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 )
 
 const request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -83,7 +84,7 @@ type numbers int
 
 func (n numbers) Value(any) any { return int(n) }
 
-func (n numbers) Completed(Completion) {}
+func (n numbers) Completed(serving.Completion) {}
 
 // TestServerContextOutlivesRecycling keeps contexts while their exchanges serve other requests.
 func TestServerContextOutlivesRecycling(t *testing.T) {
@@ -100,7 +101,7 @@ func TestServerContextOutlivesRecycling(t *testing.T) {
 	defer http1test.Discard(client)
 	server := &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		number, x := len(all), w.(*exchange)
-		values := RequestState(numbers(number))
+		values := serving.RequestState(numbers(number))
 		x.Attach(&values)
 		own := r.Context()
 		called := make(chan struct{})
@@ -111,7 +112,7 @@ func TestServerContextOutlivesRecycling(t *testing.T) {
 				t.Errorf("request %d: an old context has ended with %v and has the value %v", number, old.Err(), old.Value(key{}))
 			}
 			<-old.Done()
-			old.Context.(*requestContext).cancel()
+			old.Context.(*requestContext).Cancel()
 			old.Context.(*requestContext).bodyOver()
 			over := make(chan struct{})
 			context.AfterFunc(old, func() { close(over) })

@@ -58,7 +58,7 @@ func (c *serverConn) skim(limit int) bool {
 // there then has an end. The server's Close ends it too.
 func (c *serverConn) hold(by time.Time) bool {
 	// It stands for a request whose body has been read, so that what ends one ends it.
-	wait := &requestContext{conn: c, done: make(chan struct{})}
+	wait := &requestContext{conn: c}
 	wait.whole.Store(true)
 	last := c.current.Load()
 	if last != nil {
@@ -73,7 +73,7 @@ func (c *serverConn) hold(by time.Time) bool {
 	timer := time.NewTimer(time.Until(by))
 	defer timer.Stop()
 	select {
-	case <-wait.done:
+	case <-wait.Context.Done():
 		return true
 	case <-timer.C:
 		return false

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/server"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 )
 
 // engine is what the writer of a handler can do beyond net/http.
@@ -75,7 +76,7 @@ func TestServerRecycles(t *testing.T) {
 	}
 	for range 10 {
 		r := &http.Request{Body: h.body}
-		http1test.Late{W: h.writer, R: r.WithContext(h.context)}.Misuse(t, server.ErrFinished)
+		http1test.Late{W: h.writer, R: r.WithContext(h.context)}.Misuse(t, serving.ErrFinished)
 		say(t, conn, post("Content-Length: 2")+"me")
 		if response, body := answer(t, reader); body != `POST / a "me" <nil>` || response.Header.Get("Late") != "" ||
 			response.Header.Get("Mine") != "" {

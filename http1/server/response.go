@@ -338,7 +338,7 @@ func (x *exchange) send(p, end []byte) error {
 func (x *exchange) broken(err error) error {
 	x.response.err = err
 	x.closeAfter.Store(true)
-	x.context.cancel()
+	x.context.Cancel()
 	return err
 }
 

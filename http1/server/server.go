@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net"
 	"net/http"
@@ -15,9 +14,6 @@ import (
 	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/httpio/epoll"
 )
-
-// ErrFinished is what calls on a ResponseWriter or a request's body return after the handler has returned.
-var ErrFinished = errors.New("http1: the exchange is over: its handler has returned")
 
 // DefaultMaxHeaderBytes is the largest head of a request by default, in bytes.
 const DefaultMaxHeaderBytes = 1 << 20

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 )
 
 // Header returns the header of the response. After the end of the exchange it is a new map without effect. A goroutine
@@ -78,7 +79,7 @@ func (x *exchange) inform(status int) {
 // Write sends a part of the body.
 func (x *exchange) Write(p []byte) (int, error) {
 	if !x.guard.Write() {
-		return 0, ErrFinished
+		return 0, serving.ErrFinished
 	}
 	defer x.guard.EndWrite()
 	ok, err := x.admit(len(p))
@@ -95,7 +96,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 // WriteString sends a part of the body.
 func (x *exchange) WriteString(s string) (int, error) {
 	if !x.guard.Write() {
-		return 0, ErrFinished
+		return 0, serving.ErrFinished
 	}
 	defer x.guard.EndWrite()
 	r := &x.response
@@ -184,7 +185,7 @@ func directSource(source io.Reader) (io.LimitedReader, bool) {
 // splice moves the rest of a body with a declared length. It is not done when it can't be tried.
 func (x *exchange) splice(source io.LimitedReader) (n int64, done bool, err error) {
 	if !x.guard.Write() {
-		return 0, true, ErrFinished
+		return 0, true, serving.ErrFinished
 	}
 	defer x.guard.EndWrite()
 	direct, ok := x.conn.rwc.(io.ReaderFrom)
@@ -221,7 +222,7 @@ func (x *exchange) Flush() { _ = x.FlushError() }
 // FlushError sends what has been written so far.
 func (x *exchange) FlushError() error {
 	if !x.guard.Write() {
-		return ErrFinished
+		return serving.ErrFinished
 	}
 	defer x.guard.EndWrite()
 	if x.hijacked.Load() {
@@ -236,7 +237,7 @@ func (x *exchange) FlushError() error {
 // EnableFullDuplex allows to read the body after the response has begun. It always is allowed here.
 func (x *exchange) EnableFullDuplex() error {
 	if !x.guard.Open() {
-		return ErrFinished
+		return serving.ErrFinished
 	}
 	return nil
 }
@@ -244,7 +245,7 @@ func (x *exchange) EnableFullDuplex() error {
 // SetReadDeadline sets until when the body is waited for, in place of the server's limits. Zero is no limit.
 func (x *exchange) SetReadDeadline(deadline time.Time) error {
 	if !x.guard.Read() {
-		return ErrFinished
+		return serving.ErrFinished
 	}
 	defer x.guard.EndRead()
 	if x.hijacked.Load() {
@@ -257,7 +258,7 @@ func (x *exchange) SetReadDeadline(deadline time.Time) error {
 // SetWriteDeadline sets until when the response may be written, in place of the server's limit. Zero is no limit.
 func (x *exchange) SetWriteDeadline(deadline time.Time) error {
 	if !x.guard.Write() {
-		return ErrFinished
+		return serving.ErrFinished
 	}
 	defer x.guard.EndWrite()
 	if x.hijacked.Load() {
@@ -274,15 +275,15 @@ func (x *exchange) SetWriteDeadline(deadline time.Time) error {
 func (x *exchange) Recycle() {
 	if x.guard.Open() {
 		x.recyclable = true
-		x.context.values.Store(nil)
+		x.context.Detach()
 	}
 }
 
 // Attach lets the request's context answer with state, until the handler has returned, and has state get the end of the
 // response. It spares a handler a context around it.
-func (x *exchange) Attach(state *RequestState) {
+func (x *exchange) Attach(state *serving.RequestState) {
 	if x.guard.Open() {
-		x.context.values.Store(state)
+		x.context.Attach(state)
 		x.state = *state
 	}
 }

@@ -52,7 +52,8 @@ var leaves = map[string][]string{
 // The values are what they have in common.
 var islands = map[string][]string{
 	"provider": {"provider/gotemplate"},
-	"http1":    {"http1/wire", "http1/internal/afterfunc"},
+	"http1":    {"http1/wire"},
+	"http2":    {"http2/wire"},
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
