@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/sluiceproxy/sluice/httpio/workers"
 )
 
 const (
@@ -16,6 +18,8 @@ const (
 	// how long that is tried at most.
 	lastCall    = 5 * time.Millisecond
 	maxLastCall = 200 * time.Millisecond
+	// mostIdleWorkers is how many goroutines wait for a connection.
+	mostIdleWorkers = 64
 )
 
 // systemListen listens with the operating system's sockets.
@@ -34,17 +38,17 @@ func (e *Entrypoint) listenPackets(ctx context.Context, tcp net.Addr) (net.Packe
 }
 
 // accept takes connections until ctx ends or the listener is closed. Nothing in it waits for a client.
-func (e *Entrypoint) accept(ctx context.Context, workers *workers) error {
+func (e *Entrypoint) accept(ctx context.Context, pool *workers.Pool[*connection]) error {
 	pause := time.Duration(0)
 	for {
 		conn, err := e.listener.Accept()
 		if err == nil {
 			pause = 0
-			e.admit(conn, workers)
+			e.admit(conn, pool)
 			continue
 		}
 		if ctx.Err() != nil {
-			e.emptyQueue(workers)
+			e.emptyQueue(pool)
 			return nil //nolint:nilerr // It was closed because ctx ended.
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -60,13 +64,13 @@ func (e *Entrypoint) accept(ctx context.Context, workers *workers) error {
 
 // emptyQueue takes the connections that the system has made already: it would reset them when the listener is closed,
 // though their clients may have sent a request.
-func (e *Entrypoint) emptyQueue(workers *workers) {
+func (e *Entrypoint) emptyQueue(pool *workers.Pool[*connection]) {
 	for limit := time.Now().Add(maxLastCall); time.Now().Before(limit) && e.setAcceptDeadline() == nil; {
 		conn, err := e.listener.Accept()
 		if err != nil {
 			return
 		}
-		e.admit(conn, workers)
+		e.admit(conn, pool)
 	}
 }
 
@@ -84,7 +88,7 @@ func (e *Entrypoint) setAcceptDeadline() error {
 }
 
 // admit starts to serve a connection, if there is room for it.
-func (e *Entrypoint) admit(conn net.Conn, workers *workers) {
+func (e *Entrypoint) admit(conn net.Conn, pool *workers.Pool[*connection]) {
 	c := &connection{Conn: conn, owner: &e.open, local: conn.LocalAddr(), remote: conn.RemoteAddr(), accepted: time.Now()}
 	c.identify()
 	if !e.open.add(c) {
@@ -92,7 +96,7 @@ func (e *Entrypoint) admit(conn net.Conn, workers *workers) {
 		e.report(report{level: warning, text: "connection refused: transport.limits.maxConnections is reached"})
 		return
 	}
-	workers.start(c)
+	pool.Start(c)
 }
 
 // wait lets time pass, and reports whether ctx let it.

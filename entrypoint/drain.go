@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/sluiceproxy/sluice/httpio/workers"
 )
 
 // settleTime bounds how long a connection that is new when draining begins may take to bring its first request.
@@ -25,9 +27,9 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	stopping, stop := context.WithCancel(base)
 	ended := make(chan error, 1)
 	work.Go(func() {
-		workers := newWorkers(func(c *connection) { e.dispatch(opening, base, c, servers) })
-		defer workers.end()
-		ended <- e.accept(stopping, workers)
+		pool := workers.New(mostIdleWorkers, func(c *connection) { e.dispatch(opening, base, c, servers) })
+		defer pool.End()
+		ended <- e.accept(stopping, pool)
 	})
 	var err error
 	select {
