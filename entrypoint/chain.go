@@ -81,7 +81,7 @@ func flaw(r *http.Request) string {
 	case !canonical.ValidAuthority(r.Host):
 		return "the host is neither a name nor an address"
 	}
-	return lengthFlaw(r)
+	return ""
 }
 
 // reject refuses a request that should not have been sent. In HTTP/1.1 the connection ends with the answer, as with all

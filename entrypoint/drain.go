@@ -19,7 +19,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	logging, stopLogging := context.WithCancel(base)
 	work.Go(func() { e.writeReports(logging) })
 	opening, stopOpening := context.WithCancel(base)
-	servers := e.newServers(base)
+	servers := e.newServers()
 	packets, stopPackets := context.WithCancel(base)
 	if e.packets != nil {
 		work.Go(func() { e.servePackets(packets) })

@@ -11,7 +11,7 @@ import (
 func (e *Entrypoint) Begun() int { return e.open.count(upTo(opening)) - e.open.count(upTo(silent)) }
 
 // ServeHTTP1 handles a request as the server of HTTP/1.1 does.
-func (e *Entrypoint) ServeHTTP1(w http.ResponseWriter, r *http.Request) { e.chain.serveHTTP1(w, r) }
+func (e *Entrypoint) ServeHTTP1(w http.ResponseWriter, r *http.Request) { e.chain.serve(w, r) }
 
 // ReadProxy reads a PROXY header, and returns what follows.
 func ReadProxy(conn net.Conn, within time.Duration) (rest []byte, err error) {
@@ -21,6 +21,3 @@ func ReadProxy(conn net.Conn, within time.Duration) (rest []byte, err error) {
 	rest, _ = io.ReadAll(c)
 	return rest, err
 }
-
-// Allowance returns how long a client of HTTP/2 may take for bytes of a body.
-func Allowance(bytes int64) time.Duration { return allowance(bytes) }

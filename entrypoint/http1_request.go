@@ -38,8 +38,8 @@ func newHTTP1Request() *http1Request {
 	return p
 }
 
-// serveHTTP1 is the handler of HTTP/1.1.
-func (c *chain) serveHTTP1(writer http.ResponseWriter, r *http.Request) {
+// serve is the handler of HTTP/1.1 and HTTP/2.
+func (c *chain) serve(writer http.ResponseWriter, r *http.Request) {
 	p, recycled := c.recycled.Get().(*http1Request)
 	if !recycled {
 		p = newHTTP1Request()

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/certificate"
-	"github.com/sluiceproxy/sluice/entrypoint/h2"
 	"github.com/sluiceproxy/sluice/http1/server"
 	"github.com/sluiceproxy/sluice/http1/wire"
+	http2 "github.com/sluiceproxy/sluice/http2/server"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -25,9 +25,9 @@ const rateGrace = 5 * time.Second
 // servers are the servers of HTTP.
 type servers struct{ http1, http2 ConnServer }
 
-// newServers returns the servers of HTTP. base is the root of all requests' contexts.
-func (e *Entrypoint) newServers(base context.Context) servers {
-	return servers{http1: e.newHTTP1(), http2: e.newHTTP2(base)}
+// newServers returns the servers of HTTP.
+func (e *Entrypoint) newServers() servers {
+	return servers{http1: e.newHTTP1(), http2: e.newHTTP2()}
 }
 
 // of returns the server for what ALPN has chosen.
@@ -42,7 +42,7 @@ func (s servers) all() [2]ConnServer { return [...]ConnServer{s.http1, s.http2} 
 
 func (e *Entrypoint) newHTTP1() *server.Server {
 	return &server.Server{
-		Handler:         http.HandlerFunc(e.chain.serveHTTP1),
+		Handler:         http.HandlerFunc(e.chain.serve),
 		MaxHeaderBytes:  e.settings.maxHeaderBytes,
 		MaxHeaderFields: e.settings.maxHeaderCount,
 		ReadTimeout:     e.settings.read,
@@ -55,30 +55,34 @@ func (e *Entrypoint) newHTTP1() *server.Server {
 	}
 }
 
-func (e *Entrypoint) newHTTP2(base context.Context) *h2.Server {
-	return h2.New(base, &h2.Config{
-		Handler:        http.HandlerFunc(e.chain.serveHTTP2),
-		Exceeded:       e.exceeded,
-		ConnContext:    connContext,
-		MaxHeaderBytes: e.settings.maxHeaderBytes,
-		WriteTimeout:   e.settings.write,
-		IdleTimeout:    e.settings.idle,
-		OpeningTimeout: e.settings.opening,
-		HTTP2:          e.settings.http2,
-		ErrorLog:       serverLog{e},
-	})
+func (e *Entrypoint) newHTTP2() *http2.Server {
+	return &http2.Server{
+		Handler:         http.HandlerFunc(e.chain.serve),
+		MaxHeaderBytes:  e.settings.maxHeaderBytes,
+		MaxHeaderFields: e.settings.maxHeaderCount,
+		MaxStreams:      e.settings.maxStreams,
+		TableSize:       e.settings.tableSize,
+		ReadTimeout:     e.settings.read,
+		WriteTimeout:    e.settings.write,
+		IdleTimeout:     e.settings.idle,
+		OpeningTimeout:  e.settings.opening,
+		MinRate:         minRate,
+		ConnContext:     connContext,
+		Refused:         e.refusedStream,
+		Panicked:        e.panicked,
+	}
 }
 
-// exceeded records a request of HTTP/2 that is not handled, because its client holds too much memory by the heads of
-// its requests.
-func (e *Entrypoint) exceeded(r *http.Request) {
+// refusedStream records a request of HTTP/2 that is not handled, because its head is too large, or the heads of its
+// client take too much memory.
+func (e *Entrypoint) refusedStream(r *http.Request, status int, reason string) {
 	v := new(requestState)
 	v.open(e, r)
 	v.record.Host, v.record.Path = r.Host, r.URL.EscapedPath()
 	// A record may be kept, and the fields are what takes the memory.
 	v.record.RequestHeader = nil
-	v.record.Reason = "the heads of the client's requests take too much memory"
-	v.submit(http.StatusRequestHeaderFieldsTooLarge)
+	v.record.Reason = reason
+	v.submit(status)
 }
 
 // refused records a request of HTTP/1.1 whose head was answered without a handler.

@@ -33,7 +33,7 @@ type settings struct {
 	read, write, idle, opening     time.Duration
 	acceptGrace, grace             time.Duration
 	reusePort                      bool
-	http2                          http.HTTP2Config
+	maxStreams, tableSize          int
 }
 
 func newSettings(c *static.EntryPoint) (settings, error) {
@@ -53,11 +53,8 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 		acceptGrace:       time.Duration(c.Transport.LifeCycle.RequestAcceptGraceTimeout),
 		grace:             time.Duration(c.Transport.LifeCycle.GraceTimeOut),
 		reusePort:         c.ReusePort,
-		http2: http.HTTP2Config{
-			MaxConcurrentStreams:      c.HTTP2.MaxConcurrentStreams,
-			MaxDecoderHeaderTableSize: c.HTTP2.MaxDecoderHeaderTableSize,
-			MaxEncoderHeaderTableSize: c.HTTP2.MaxEncoderHeaderTableSize,
-		},
+		maxStreams:        c.HTTP2.MaxConcurrentStreams,
+		tableSize:         c.HTTP2.MaxDecoderHeaderTableSize,
 	}
 	s.policy.PlainOnly = c.ForwardProxy != nil
 	if s.read > 0 {

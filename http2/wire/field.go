@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"strconv"
+
 	"golang.org/x/net/http2/hpack"
 )
 
@@ -16,6 +18,8 @@ const (
 	statusOKIndex  = 8
 	statusIndex    = 8
 	maxStatusIndex = 14
+	// contentLengthIndex is the index of the name.
+	contentLengthIndex = 28
 )
 
 // AppendStatus appends the pseudo-header field :status (section 8.3.2).
@@ -114,3 +118,11 @@ func appendString(b []byte, value string) []byte {
 
 // AppendTableSize appends an update of the size of the dynamic table (RFC 7541, section 6.3).
 func AppendTableSize(b []byte, size int) []byte { return appendNumber(b, 0x20, 5, size) }
+
+// AppendLength appends the field content-length.
+func AppendLength(b []byte, length int64) []byte {
+	var room [20]byte
+	digits := strconv.AppendInt(room[:0], length, 10)
+	b = appendNumber(b, withoutIndex, literalBits, contentLengthIndex)
+	return append(append(b, byte(len(digits))), digits...)
+}

@@ -1,9 +1,6 @@
-package h2
+package server
 
-import (
-	"net/http"
-	"sync"
-)
+import "sync"
 
 const (
 	// freeBytes is what the decoded heads of a connection may hold whatever others hold.
@@ -18,21 +15,6 @@ const (
 	// trailerOverhead is what an announced trailer counts beyond its name: three bytes of Trailer make an entry of a map.
 	trailerOverhead = 64
 )
-
-// headBytes returns the size of a decoded head, as SETTINGS_MAX_HEADER_LIST_SIZE counts it, except for Trailer, whose
-// names the server of net/http keeps in place of the field.
-func headBytes(r *http.Request) int64 {
-	n := len(r.Method) + len(r.Host) + len(r.RequestURI) + 3*fieldOverhead
-	for name, values := range r.Header {
-		for _, value := range values {
-			n += len(name) + len(value) + fieldOverhead
-		}
-	}
-	for name := range r.Trailer {
-		n += len(name) + trailerOverhead
-	}
-	return int64(n)
-}
 
 // shared is the budget of all connections of a server.
 type shared struct {

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"time"
+
+	"github.com/sluiceproxy/sluice/http2/wire"
+)
+
+const (
+	// burst is how many frames that cost the client less than the server a connection may bring at once, and refill how
+	// many more per second: resets by either side, PING, SETTINGS, PRIORITY, WINDOW_UPDATE and DATA of a few bytes, empty
+	// frames, CONTINUATION, unknown types, and requests beyond the limits. Each request that is answered is worth one
+	// more, so that a busy client is not taken for an attack.
+	burst  = 2000
+	refill = 100
+	// tinyData is below what length DATA counts, tinyUpdate below what increment WINDOW_UPDATE does.
+	tinyData, tinyUpdate = 16, 64
+	// settingsCost is how many bytes of SETTINGS count as one more frame.
+	settingsCost = 64
+)
+
+// bucket counts frames of a connection that cost the client less than the server. It belongs to the goroutine that
+// reads.
+type bucket struct {
+	conn *serverConn
+	left int
+	last time.Time
+}
+
+func (b *bucket) init(c *serverConn) { b.conn, b.left, b.last = c, burst, c.start }
+
+// take counts a frame.
+func (b *bucket) take(cost int) error {
+	if b.left -= cost; b.left >= 0 {
+		return nil
+	}
+	now := time.Now()
+	gained := int(now.Sub(b.last).Seconds()*refill) + b.conn.takeAnswered()
+	if b.left += min(gained, burst); b.left < 0 {
+		return wire.Fault(wire.EnhanceYourCalm, "too many frames that cost a client less than a server (section 10.5)")
+	}
+	b.last = now
+	return nil
+}
+
+// takeAnswered returns how many requests were answered since the last time.
+func (c *serverConn) takeAnswered() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	n := c.life.answered
+	c.life.answered = 0
+	return n
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sluiceproxy/sluice/http2/wire"
+)
+
+var (
+	// errGone is a client that has left, errAborted a handler that has given up.
+	errGone    = errors.New("http2: the client has closed the connection")
+	errAborted = errors.New("http2: the handler has ended the stream")
+)
+
+// resetError is a stream that the client has reset.
+type resetError struct{ code wire.Code }
+
+// Error names the code.
+func (e *resetError) Error() string { return "http2: the client has reset the stream: " + e.code.String() }
+
+// abort ends a stream: all calls that wait return, and its context ends. The mutex is
+// held.
+func (x *exchange) abort(err error) {
+	if x.failure == nil {
+		x.failure = err
+	}
+	x.sent = true
+	x.body.failLocked(err)
+	x.sendable.Broadcast()
+	x.conn.out.forgo(x)
+	x.context.Cancel()
+}
+
+// resetStream ends a stream with RST_STREAM, unless it has ended. The mutex is held.
+func (c *serverConn) resetStream(x *exchange, code wire.Code, err error) {
+	if c.streams[x.id] != x {
+		return
+	}
+	c.sendReset(x.id, code)
+	x.abort(err)
+	c.forget(x)
+}
+
+// sendReset sends RST_STREAM. The mutex is held.
+func (c *serverConn) sendReset(id uint32, code wire.Code) {
+	c.out.set(wire.AppendReset(c.out.room(), id, code))
+	c.reset.add(id)
+}
+
+// forget takes a stream that has ended off the list. The mutex is held.
+func (c *serverConn) forget(x *exchange) {
+	if c.streams[x.id] != x {
+		return
+	}
+	delete(c.streams, x.id)
+	if len(c.streams) > 0 {
+		return
+	}
+	c.idle = time.Now()
+	c.endIfDone()
+	if timeout := c.server.IdleTimeout; timeout > 0 && timeout < pingAfter {
+		_ = c.arm(c.idle.Sub(c.start), timeout) // A connection that is broken is noticed by reading.
+	}
+}
+
+// giveCredit gives back what has been used of the window of the connection, once it is worth a frame. The mutex is
+// held.
+func (c *serverConn) giveCredit() {
+	if c.credit < connWindow/2 {
+		return
+	}
+	c.out.set(wire.AppendWindowUpdate(c.out.room(), 0, int32(c.credit))) //nolint:gosec // below the window
+	c.recvWindow += c.credit
+	c.credit = 0
+}
