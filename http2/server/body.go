@@ -163,10 +163,14 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	c := x.conn
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	var since time.Time
 	for {
 		switch n := b.taken(p); {
 		case n > 0:
 			b.bytes += int64(n)
+			if !since.IsZero() {
+				b.waited += time.Since(since)
+			}
 			b.use(n)
 			c.out.start()
 			if b.ended && len(b.pieces) == 0 {
@@ -184,7 +188,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		case len(p) == 0:
 			return 0, nil
 		}
-		if err := b.wait(); err != nil {
+		if err := b.wait(&since); err != nil {
 			return 0, err
 		}
 	}
@@ -217,29 +221,31 @@ func (b *requestBody) atEnd() error {
 	return io.EOF
 }
 
-// wait waits for more, within the limits that the client is under. The mutex is held.
-func (b *requestBody) wait() error {
-	by, own := b.deadline()
-	if by.IsZero() {
+// wait waits for more, within the limits that the client is under. since is when the Read began to wait, for its first
+// wait zero. The mutex is held.
+func (b *requestBody) wait(since *time.Time) error {
+	now := time.Now()
+	if since.IsZero() {
+		*since = now
+	}
+	by, own := b.deadline(*since)
+	switch {
+	case by.IsZero():
 		b.readable.Wait()
 		return nil
+	case by.After(now):
+		b.alarm(by.Sub(now))
+		b.readable.Wait()
+		return nil
+	case own:
+		return os.ErrDeadlineExceeded
 	}
-	began := time.Now()
-	if !by.After(began) {
-		if own {
-			return os.ErrDeadlineExceeded
-		}
-		b.err = errTooSlow
-		return b.err
-	}
-	b.alarm(by.Sub(began))
-	b.readable.Wait()
-	b.waited += time.Since(began)
-	return nil
+	b.err = errTooSlow
+	return b.err
 }
 
-// deadline returns until when to wait, and whether the handler has set it.
-func (b *requestBody) deadline() (by time.Time, own bool) {
+// deadline returns until when a Read that began to wait at a time may wait, and whether the handler has set that.
+func (b *requestBody) deadline(since time.Time) (by time.Time, own bool) {
 	server := b.exchange.conn.server
 	switch {
 	case b.custom:
@@ -247,12 +253,11 @@ func (b *requestBody) deadline() (by time.Time, own bool) {
 	case b.relaxed || !b.limited:
 		return time.Time{}, false
 	}
-	now := time.Now()
 	if server.ReadTimeout > 0 {
-		by = now.Add(server.ReadTimeout)
+		by = since.Add(server.ReadTimeout)
 	}
 	if server.MinRate > 0 {
-		if at := now.Add(allowance(b.bytes, server.MinRate) - b.waited); by.IsZero() || at.Before(by) {
+		if at := since.Add(allowance(b.bytes, server.MinRate) - b.waited); by.IsZero() || at.Before(by) {
 			by = at
 		}
 	}

@@ -169,6 +169,7 @@ func (q *outQueue) fail(err error) {
 	for _, x := range c.streams {
 		x.abort(errGone)
 	}
+	clear(c.streams)
 	ending := q.ending
 	q.ending = nil
 	if len(ending) > 0 {
