@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluiceproxy/sluice/http2/wire"
 	http1wire "github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/http2/wire"
 	"github.com/sluiceproxy/sluice/httpio/serving"
 )
 
@@ -306,10 +306,16 @@ func (b *requestBody) drop() {
 		return
 	}
 	b.closed = true
-	if left := len(b.pieces)*pieceBytes - b.first - (pieceBytes - b.last); len(b.pieces) > 0 {
-		b.use(left)
-	}
+	b.use(b.unread())
 	b.releaseLocked()
+}
+
+// unread returns how many bytes have come that were not read. The mutex is held.
+func (b *requestBody) unread() int {
+	if len(b.pieces) == 0 {
+		return 0
+	}
+	return len(b.pieces)*pieceBytes - b.first - (pieceBytes - b.last)
 }
 
 // releaseLocked gives the pieces back. The mutex is held.
@@ -318,5 +324,5 @@ func (b *requestBody) releaseLocked() {
 		b.exchange.conn.server.pool.putPiece(one)
 		b.pieces[i] = nil
 	}
-	b.pieces = nil
+	b.pieces, b.first, b.last = nil, 0, 0
 }

@@ -124,18 +124,18 @@ func (c *serverConn) open() error {
 			return err
 		}
 	}
-	if c.server.draining.Load() {
-		c.retire()
-	}
 	c.mutex.Lock()
 	b := wire.AppendSettings(c.out.room(),
-		wire.Setting{ID: wire.HeaderTableSize, Value: uint32(c.server.tableSize())}, //nolint:gosec // above 0
+		wire.Setting{ID: wire.HeaderTableSize, Value: uint32(c.server.tableSize())},       //nolint:gosec // above 0
 		wire.Setting{ID: wire.MaxConcurrentStreams, Value: uint32(c.server.maxStreams())}, //nolint:gosec // above 0
 		wire.Setting{ID: wire.InitialWindowSize, Value: streamWindow},
 		wire.Setting{ID: wire.MaxHeaderListSize, Value: uint32(c.server.maxHeaderBytes())}, //nolint:gosec // above 0
 		wire.Setting{ID: wire.NoRFC7540Priorities, Value: 1},
 	)
 	c.out.set(wire.AppendWindowUpdate(b, 0, connWindow-wire.DefaultWindow))
+	if c.server.draining.Load() {
+		c.retireLocked()
+	}
 	c.mutex.Unlock()
 	if err := c.need(len(wire.Preface)); err != nil {
 		return err
@@ -178,7 +178,8 @@ func (c *serverConn) fill() error {
 	c.out.kick()
 	if c.at == c.end {
 		c.at, c.end = 0, 0
-		if c.readBuf != nil && c.quiet() {
+		// Below TLS the first byte brings the rest of its record, so that reading it costs no system call.
+		if c.readBuf != nil && (c.secure != nil || c.quiet()) {
 			c.server.pool.putRead(c.readBuf)
 			c.readBuf, c.in = nil, nil
 		}

@@ -53,13 +53,13 @@ type exchange struct {
 	trailer http.Header
 
 	// What the head says beside the fields: see block.
-	scheme, host           string
-	cookies                []byte
-	declared               int64
-	count                  int
-	size                   int64
-	regular                bool
-	hopByHop, extended     bool
+	scheme, host       string
+	cookies            []byte
+	declared           int64
+	count              int
+	size               int64
+	regular            bool
+	hopByHop, extended bool
 	// status and reason are why the request is answered without the handler; 0 if it is not.
 	status int
 	reason string
@@ -254,9 +254,13 @@ func (x *exchange) failed(cause any) {
 
 // finish completes the response and ends the exchange.
 func (x *exchange) finish() {
-	x.die()
+	abandoned := x.die()
 	x.context.Detach()
 	x.context.Cancel()
+	if abandoned {
+		x.completed(nil)
+		return
+	}
 	switch err := x.complete(); err {
 	case nil:
 	case errShort:
@@ -266,23 +270,26 @@ func (x *exchange) finish() {
 	}
 }
 
-// die ends the exchange for all other goroutines, and has calls that are under way return.
-func (x *exchange) die() {
+// die ends the exchange for all other goroutines, and has calls that are under way return. It reports whether one of
+// them writes: the response is its own then, and the stream has been reset.
+func (x *exchange) die() (abandoned bool) {
 	if x.guard.EndIdle() {
-		return
+		return false
 	}
-	if !x.guard.End().Any() {
-		return
+	under := x.guard.End()
+	if !under.Any() {
+		return false
 	}
 	x.recyclable = false
 	c := x.conn
 	c.mutex.Lock()
-	if x.failure == nil && x.guard.Under().Writes {
-		c.resetStream(x, wire.InternalError, errAborted)
-	}
+	defer c.mutex.Unlock()
 	x.body.failLocked(serving.ErrFinished)
-	x.sendable.Broadcast()
-	c.mutex.Unlock()
+	if under.Writes {
+		c.resetStream(x, wire.InternalError, errAborted)
+		c.out.start()
+	}
+	return under.Writes
 }
 
 // completed reports the end of the response, once its last byte has been written or could not be.
@@ -292,11 +299,12 @@ func (x *exchange) completed(err error) {
 	if state := x.state; state != nil {
 		x.state = nil
 		r := &x.response
-		end := serving.Completion{
-			Status: int(r.status.Load()), Header: r.fields(), Recycled: recycled, Sent: r.delivered, Err: err,
-		}
-		if err != nil && !r.begun {
-			end.Status = 0
+		end := serving.Completion{Status: int(r.status.Load()), Header: r.fields(), Recycled: recycled, Err: err}
+		if !under.Writes { // Otherwise the rest belongs to the call that is under way.
+			end.Sent = r.delivered
+			if err != nil && !r.begun {
+				end.Status = 0
+			}
 		}
 		state.Completed(end)
 	}

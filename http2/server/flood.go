@@ -8,13 +8,14 @@ import (
 
 const (
 	// burst is how many frames that cost the client less than the server a connection may bring at once, and refill how
-	// many more per second: resets by either side, PING, SETTINGS, PRIORITY, WINDOW_UPDATE and DATA of a few bytes, empty
-	// frames, CONTINUATION, unknown types, and requests beyond the limits. Each request that is answered is worth one
-	// more, so that a busy client is not taken for an attack.
+	// many more per second: resets by either side, PING, SETTINGS, PRIORITY, WINDOW_UPDATE of a few bytes, DATA without
+	// any, CONTINUATION, unknown types, and requests beyond the limits. Each request that is answered and each DATA that
+	// is sent is worth one more, so that a busy client is not taken for an attack: clients of gRPC send PING to measure
+	// the bandwidth, and some send WINDOW_UPDATE for each DATA.
 	burst  = 2000
 	refill = 100
-	// tinyData is below what length DATA counts, tinyUpdate below what increment WINDOW_UPDATE does.
-	tinyData, tinyUpdate = 16, 64
+	// tinyUpdate is below what increment WINDOW_UPDATE counts.
+	tinyUpdate = 64
 	// settingsCost is how many bytes of SETTINGS count as one more frame.
 	settingsCost = 64
 )
@@ -43,7 +44,7 @@ func (b *bucket) take(cost int) error {
 	return nil
 }
 
-// takeAnswered returns how many requests were answered since the last time.
+// takeAnswered returns how many requests were answered, and DATA sent, since the last time.
 func (c *serverConn) takeAnswered() int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -120,7 +120,7 @@ func (c *serverConn) beginData(h wire.Header) error {
 	if err := c.idleStream(h.Stream); err != nil {
 		return err
 	}
-	if h.Length < tinyData && !h.Flags.Has(wire.EndStream) {
+	if h.Length == 0 && !h.Flags.Has(wire.EndStream) {
 		if err := c.flood.take(1); err != nil {
 			return err
 		}

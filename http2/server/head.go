@@ -317,6 +317,7 @@ func (c *serverConn) begin(x *exchange) error {
 	c.mutex.Lock()
 	if c.life.over {
 		c.mutex.Unlock()
+		c.heads.give(x.size)
 		return errOver
 	}
 	c.streams[x.id] = x

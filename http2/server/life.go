@@ -28,7 +28,7 @@ type life struct {
 	fault error
 	// heard is when bytes last came, since the start of the connection; pinged is when PING was sent; 0 without one.
 	heard, pinged time.Duration
-	// answered counts requests that were answered.
+	// answered counts requests that were answered, and DATA that was sent.
 	answered int
 }
 
@@ -173,4 +173,3 @@ func (c *serverConn) fail(fault *wire.Error) {
 
 // wakeReader ends the Read that is under way. The mutex is held, and life says why.
 func (c *serverConn) wakeReader() { _ = c.rwc.SetReadDeadline(time.Unix(1, 0)) }
-

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"math"
 	"net"
 	"runtime"
 	"slices"
@@ -110,8 +111,12 @@ func (q *outQueue) flushLater() {
 	q.write()
 }
 
-// last waits until what there is has been written, or cannot be.
+// last waits until what there is has been written, or for a moment if the client does not read.
 func (q *outQueue) last() {
+	q.armed = math.MaxInt64
+	if q.conn.rwc.SetWriteDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
 	q.flush()
 	for q.writing {
 		q.written.Wait()
@@ -234,7 +239,10 @@ func (q *outQueue) wake() {
 		})
 	}
 	for _, x := range q.waiters {
-		if x.wanted == 0 {
+		switch {
+		case x.failure != nil:
+			continue
+		case x.wanted == 0:
 			x.sendable.Signal()
 			continue
 		}

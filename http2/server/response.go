@@ -225,6 +225,7 @@ func (x *exchange) sendBody(p []byte, last bool) error {
 		b := wire.AppendHeader(c.out.room(), n, wire.Data, flags, x.id)
 		c.out.set(append(b, p[:n]...))
 		x.response.delivered += int64(n)
+		c.life.answered++
 		p = p[n:]
 	}
 	return nil

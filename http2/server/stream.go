@@ -17,7 +17,9 @@ var (
 type resetError struct{ code wire.Code }
 
 // Error names the code.
-func (e *resetError) Error() string { return "http2: the client has reset the stream: " + e.code.String() }
+func (e *resetError) Error() string {
+	return "http2: the client has reset the stream: " + e.code.String()
+}
 
 // abort ends a stream: all calls that wait return, and its context ends. The mutex is
 // held.
@@ -54,6 +56,9 @@ func (c *serverConn) forget(x *exchange) {
 		return
 	}
 	delete(c.streams, x.id)
+	c.credit += int64(x.body.unread())
+	x.body.releaseLocked()
+	c.giveCredit()
 	if len(c.streams) > 0 {
 		return
 	}
