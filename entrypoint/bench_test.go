@@ -20,9 +20,9 @@ func (d *discarding) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarding) WriteHeader(int)             {}
 
 func (d *discarding) Attach(state *serving.RequestState) { d.state = *state }
-func (d *discarding) Answered() bool                    { return true }
-func (d *discarding) CloseAfter()                       {}
-func (d *discarding) Seen() (bool, bool)                { return true, true }
+func (d *discarding) Answered() bool                     { return true }
+func (d *discarding) CloseAfter()                        {}
+func (d *discarding) Seen() (bool, bool)                 { return true, true }
 
 // BenchmarkChain measures what the entrypoint adds to a request with the headers of a browser.
 func BenchmarkChain(b *testing.B) {

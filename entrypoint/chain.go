@@ -15,7 +15,6 @@ import (
 type chain struct {
 	entrypoint *Entrypoint
 	next       http.Handler
-	buffers    sync.Pool
 	// recycled holds requests of HTTP/1.1 of which no part is kept.
 	recycled sync.Pool
 }

@@ -2,7 +2,6 @@ package entrypoint
 
 import (
 	"context"
-	"strings"
 	"time"
 )
 
@@ -84,13 +83,4 @@ func (e *Entrypoint) writeReport(r report) {
 	case failure:
 		e.deps.Logger.Error(r.text, fields...)
 	}
-}
-
-// serverLog takes the lines that net/http's server logs by itself.
-type serverLog struct{ entrypoint *Entrypoint }
-
-// Write queues one line for the log.
-func (l serverLog) Write(line []byte) (int, error) {
-	l.entrypoint.report(report{level: detail, text: strings.TrimSpace(string(line))})
-	return len(line), nil
 }

@@ -9,9 +9,9 @@
 // in one write when the answer is small. While a connection is idle it holds no buffer.
 //
 // Each request gets one exchange: the http.Request, its URL, body and writer in one allocation. It is dead for ever
-// once the handler has returned: calls that come later fail with [serving.ErrFinished] and reach no other request. Only where
-// the handler says that no part of it is kept (Recycle, a method of the writer) it serves another request. The context
-// is always fresh.
+// once the handler has returned: calls that come later fail with [serving.ErrFinished] and reach no other request. Only
+// where the handler says that no part of it is kept (Recycle, a method of the writer) it serves another request. The
+// context is always fresh.
 //
 // The request's context ends within milliseconds after the client has left, also behind pipelined bytes: on Linux one
 // epoll set holds all connections. A client that only closes its side has left once the body has been handed over.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
-	"github.com/sluiceproxy/sluice/httpio/serving"
 	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/serving"
 )
 
 // outcome says what becomes of a connection after an exchange.

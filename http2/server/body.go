@@ -62,7 +62,8 @@ func (b *requestBody) open(declared int64) {
 	h := b.exchange.fields
 	// A client of gRPC may be silent for as long as it likes before the first response, unless only the end of the body
 	// is awaited.
-	b.limited = declared == 0 || len(h["Content-Type"]) == 0 || !strings.HasPrefix(h["Content-Type"][0], "application/grpc")
+	kind := h["Content-Type"]
+	b.limited = declared == 0 || len(kind) == 0 || !strings.HasPrefix(kind[0], "application/grpc")
 	if values := h["Expect"]; len(values) == 1 && strings.EqualFold(values[0], "100-continue") {
 		b.expects = true
 	}
@@ -83,7 +84,7 @@ func (b *requestBody) expect(length, bytes int) error {
 	return nil
 }
 
-// addData takes bytes of a stream. Those that nobody reads count as read.
+// addData takes bytes of a stream. Those that are dropped count as read.
 func (c *serverConn) addData(x *exchange, id uint32, p []byte) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -267,7 +268,8 @@ func (b *requestBody) deadline(since time.Time) (by time.Time, own bool) {
 // maxSeconds bounds the time that the bytes of a client earn it. Nanoseconds of it fit into a time.Duration.
 const maxSeconds = 1e9
 
-// allowance returns how long a client may take for bytes of a body. In integers, nanoseconds would overflow behind 9 GB.
+// allowance returns how long a client may take for bytes of a body. In integers, nanoseconds would overflow behind
+// 9 GB.
 func allowance(bytes int64, rate int) time.Duration {
 	return rateGrace + time.Duration(min(float64(bytes)/float64(rate), maxSeconds)*float64(time.Second))
 }

@@ -2,11 +2,11 @@
 // accepted elsewhere into calls of an http.Handler. It has no routes, no configuration and no log, and what it refuses
 // it does not repair.
 //
-// [Server] reads each connection on the goroutine that calls [Server.ServeConn]. A complete head becomes an exchange, the
-// http.Request with its response, whose handler runs on a goroutine of the server that is kept for others. No goroutine
-// schedules streams: whoever has something to send appends frames to the connection's buffer under its lock, and the
-// first to do so writes the buffer, with what others have added meanwhile, in one call of Write. Response and request
-// bodies wait for the windows of RFC 9113, section 5.2.
+// [Server] reads each connection on the goroutine that calls [Server.ServeConn]. A complete head becomes an exchange,
+// the http.Request with its response, whose handler runs on a goroutine of the server that is kept for others. No
+// goroutine schedules streams: frames are appended to the connection's buffer under its lock, and the first goroutine
+// to do so writes the buffer, with what others have added meanwhile, in one call of Write. Response and request bodies
+// wait for the windows of RFC 9113, section 5.2; responses in the order of RFC 9218.
 //
 // An exchange is dead for ever once its handler has returned: calls that come later fail with [serving.ErrFinished] and
 // reach no other request. Only where the handler says that no part of it is kept (Recycle, a method of the writer) it

@@ -261,11 +261,11 @@ func (x *exchange) finish() {
 		x.completed(nil)
 		return
 	}
-	switch err := x.complete(); err {
-	case nil:
-	case errShort:
+	err := x.complete()
+	switch {
+	case errors.Is(err, errShort):
 		x.completed(nil) // The client is not to blame.
-	default:
+	case err != nil:
 		x.completed(err)
 	}
 }

@@ -52,8 +52,9 @@ func (c *serverConn) heard() error {
 
 // arm sets the read deadline to a time from now, unless one is set between half of it and all. The mutex is held.
 func (c *serverConn) arm(now, wait time.Duration) error {
-	if c.life.over || c.life.fault != nil {
-		return nil // The reader is being woken up.
+	waking := c.life.over || c.life.fault != nil
+	if waking {
+		return nil
 	}
 	if left := c.armed - now; left > wait/2 && left <= wait {
 		return nil

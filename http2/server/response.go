@@ -17,7 +17,8 @@ const (
 	largeBytes = 2 << 10
 )
 
-// response is the response of an exchange. Until its head is sent, buffer holds the fields and the beginning of the body.
+// response is the response of an exchange. Until its head is sent, buffer holds the fields and the beginning of the
+// body.
 type response struct {
 	header http.Header
 	// shown says that Header has been called.
@@ -31,8 +32,8 @@ type response struct {
 	// from is where in buffer the head begins, body where the body does.
 	from, body int
 
-	// committed says that the framing is decided, begun that the head has been handed over, over that END_STREAM has.
-	committed, begun, over bool
+	// committed says that the head is complete, begun that it has been handed over.
+	committed, begun bool
 	// length is what the handler declared, or -1; bodiless says that there is no body.
 	length   int64
 	bodiless bool

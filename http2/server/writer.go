@@ -212,8 +212,8 @@ func (x *exchange) limitWrite(deadline time.Time) {
 
 // Recycle says that no part of the exchange is used after the handler has returned: the writer, the request with its
 // header and its URL, or slices of their values. Strings and the request's context may be kept. Their memory serves
-// another request then. A call that is under way when the handler returns and a panic take it back. The values that were
-// attached to the context are dropped; their memory may serve another request too.
+// another request then. A call that is under way when the handler returns and a panic take it back. The values that
+// were attached to the context are dropped; their memory may serve another request too.
 func (x *exchange) Recycle() {
 	if x.guard.Open() {
 		x.recyclable = true

@@ -38,8 +38,9 @@ func (f Flags) Has(flag Flags) bool { return f&flag != 0 }
 const (
 	// HeaderBytes is the length of a frame's header.
 	HeaderBytes = 9
-	// MinMaxFrame is the least that SETTINGS_MAX_FRAME_SIZE may be, and its default; MaxMaxFrame is the most.
+	// MinMaxFrame is the least that SETTINGS_MAX_FRAME_SIZE may be, and its default.
 	MinMaxFrame = 1 << 14
+	// MaxMaxFrame is the most that SETTINGS_MAX_FRAME_SIZE may be.
 	MaxMaxFrame = 1<<24 - 1
 	// DefaultWindow is the window of a connection, and of a stream before SETTINGS_INITIAL_WINDOW_SIZE.
 	DefaultWindow = 1<<16 - 1

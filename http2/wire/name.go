@@ -89,8 +89,6 @@ func canonicalRest(name string) string {
 		return "If-Unmodified-Since"
 	case "last-modified":
 		return "Last-Modified"
-	case "link":
-		return "Link"
 	case "location":
 		return "Location"
 	case "origin":

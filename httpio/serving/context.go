@@ -38,7 +38,8 @@ type Completion struct {
 // Context is the context of a request. It needs no goroutine: Cancel calls the functions of AfterFunc, and the channel
 // of Done is made by the first call of Done.
 //
-// It is made for one request even where other memory of requests is recycled, so that a late call ends no other request.
+// It is made for one request even where other memory of requests is recycled, so that a late call ends no other
+// request.
 type Context struct {
 	// Base is the context of the connection, whose values and deadline are the request's. Local is the address that the
 	// client connected to. Both must be set before the first use.
