@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/sluiceproxy/sluice/entrypoint/heads"
 	"github.com/sluiceproxy/sluice/httpio"
 )
 
@@ -33,7 +34,7 @@ var errCalm = errors.New("h2: the connection has ended with ENHANCE_YOUR_CALM")
 // sent between two of them.
 type conn struct {
 	net.Conn
-	heads account
+	heads *heads.Account
 	// tls is the state of TLS, or nil.
 	tls *tls.ConnectionState
 

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/sluiceproxy/sluice/entrypoint/heads"
 )
 
 const (
@@ -46,7 +48,7 @@ type Config struct {
 type Server struct {
 	config   Config
 	inner    http.Server
-	heads    shared
+	heads    *heads.Budget
 	listener connListener
 	start    sync.Once
 	work     sync.WaitGroup
@@ -54,8 +56,7 @@ type Server struct {
 
 // New makes a server. base is the root of the contexts of all requests.
 func New(base context.Context, config *Config) *Server {
-	s := &Server{config: *config}
-	s.heads.perConn = max(connBytes, 2*int64(config.MaxHeaderBytes))
+	s := &Server{config: *config, heads: heads.NewBudget(config.MaxHeaderBytes)}
 	s.listener.init()
 	limits := config.HTTP2
 	if limits.WriteByteTimeout == 0 {
@@ -91,8 +92,8 @@ func (s *Server) ServeConn(_ context.Context, accepted net.Conn) {
 	s.start.Do(func() {
 		s.work.Go(func() { _ = s.inner.Serve(&s.listener) })
 	})
-	c := &conn{Conn: accepted, heads: account{shared: &s.heads}, header: make([]byte, 0, headerBytes)}
-	c.heads.end = c.calm
+	c := &conn{Conn: accepted, header: make([]byte, 0, headerBytes)}
+	c.heads = s.heads.Account(c.calm)
 	if secure, ok := accepted.(*tls.Conn); ok {
 		state := secure.ConnectionState()
 		c.tls = &state
@@ -157,15 +158,15 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = growStack(0)
 	c := r.Context().Value(connKey{}).(*conn)
 	r.TLS = c.tls
-	size := headBytes(r)
-	if !c.heads.take(size) {
+	size := heads.Bytes(r)
+	if !c.heads.Take(size) {
 		c.calm()
 		if s.config.Exceeded != nil {
 			s.config.Exceeded(r)
 		}
 		panic(http.ErrAbortHandler)
 	}
-	defer c.heads.give(size)
+	defer c.heads.Give(size)
 	s.config.Handler.ServeHTTP(w, r)
 }
 
