@@ -16,12 +16,13 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// http2Request is one request of HTTP/2 with its response: the http.ResponseWriter, body, context and record of the
-// request in one. It guards the writer and body of net/http: once the handler has returned, every call fails or does
-// nothing, and reaches no other request, whatever goroutines the handler left behind. It is never used again.
+// streamRequest is one request of HTTP/2 or HTTP/3, which is one stream, with its response: the http.ResponseWriter,
+// body, context and record of the request in one. It guards the writer and body of the server: once the handler has
+// returned, every call fails or does nothing, and reaches no other request, whatever goroutines the handler left
+// behind. It is never used again.
 //
 // While the handler runs, the rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
-type http2Request struct {
+type streamRequest struct {
 	requestState
 	scope requestContext
 	// request is what the handler sees.
@@ -51,7 +52,7 @@ type http2Request struct {
 
 // serveHTTP2 is the handler of HTTP/2.
 func (c *chain) serveHTTP2(w http.ResponseWriter, r *http.Request) {
-	x := &http2Request{inner: w, received: r}
+	x := &streamRequest{inner: w, received: r}
 	x.open(c.entrypoint, r)
 	x.seen = forwarded.Seen{HopByHop: true, Extended: true}
 	x.scope = requestContext{Context: r.Context(), state: &x.requestState}
@@ -61,20 +62,20 @@ func (c *chain) serveHTTP2(w http.ResponseWriter, r *http.Request) {
 }
 
 // leaveRead and leaveWrite end calls.
-func (x *http2Request) leaveRead() {
+func (x *streamRequest) leaveRead() {
 	if x.guard.EndRead() {
 		close(x.idle)
 	}
 }
 
-func (x *http2Request) leaveWrite() {
+func (x *streamRequest) leaveWrite() {
 	if x.guard.EndWrite() {
 		close(x.idle)
 	}
 }
 
 // serve runs the handler and ends the request.
-func (x *http2Request) serve() {
+func (x *streamRequest) serve() {
 	completed := false
 	defer func() {
 		if completed {
@@ -88,7 +89,7 @@ func (x *http2Request) serve() {
 }
 
 // failed ends an request whose handler has panicked, or has ended its goroutine.
-func (x *http2Request) failed(cause any) {
+func (x *streamRequest) failed(cause any) {
 	aborted := cause == http.ErrAbortHandler //nolint:errorlint // net/http compares the value of a panic the same way.
 	if !aborted {
 		x.panicked(cause, debug.Stack())
@@ -107,7 +108,7 @@ func (x *http2Request) failed(cause any) {
 }
 
 // finish completes the response and ends the request.
-func (x *http2Request) finish() {
+func (x *streamRequest) finish() {
 	x.die()
 	if x.status == 0 && x.record.Status == statusClientLeft {
 		// The server would answer 200 in the name of a handler that has given up.
@@ -122,7 +123,7 @@ func (x *http2Request) finish() {
 }
 
 // report completes the record, with the header that was sent.
-func (x *http2Request) report(status int) {
+func (x *streamRequest) report(status int) {
 	if x.record.Observe.Has(telemetry.ObserveHeaders) {
 		x.record.ResponseHeader = x.header
 	}
@@ -133,13 +134,13 @@ func (x *http2Request) report(status int) {
 }
 
 // unsend takes what the server will not send any more out of the record.
-func (x *http2Request) unsend() {
+func (x *streamRequest) unsend() {
 	x.record.BytesSent -= int64(x.buffered)
 	x.buffered = 0
 }
 
 // die ends the request for all other goroutines, interrupts their calls, and waits for those.
-func (x *http2Request) die() {
+func (x *streamRequest) die() {
 	defer x.body.stop()
 	x.over.Store(true)
 	if x.guard.EndIdle() {
@@ -158,7 +159,7 @@ func (x *http2Request) die() {
 }
 
 // sendHeader hands the header to the server. Only the first final status counts.
-func (x *http2Request) sendHeader(status int) {
+func (x *streamRequest) sendHeader(status int) {
 	if x.status != 0 {
 		return
 	}
@@ -188,7 +189,7 @@ func (x *http2Request) sendHeader(status int) {
 }
 
 // sendTrailers hands the trailers to the server: those that were declared, and those with http.TrailerPrefix.
-func (x *http2Request) sendTrailers() {
+func (x *streamRequest) sendTrailers() {
 	declared := x.header["Trailer"]
 	if len(declared) == 0 && len(x.header) == x.sentFields {
 		return
@@ -218,7 +219,7 @@ const writerBytes = 4 << 10
 const copyBytes = 32 << 10
 
 // Header returns the header of the response. After the end of the request it is a new map without effect.
-func (x *http2Request) Header() http.Header {
+func (x *streamRequest) Header() http.Header {
 	if !x.guard.Open() {
 		return http.Header{}
 	}
@@ -229,11 +230,11 @@ func (x *http2Request) Header() http.Header {
 }
 
 // CloseAfter ends the connection with this response. It is for the time before the handler.
-func (x *http2Request) CloseAfter() { x.last = true }
+func (x *streamRequest) CloseAfter() { x.last = true }
 
 // WriteHeader sends the header. The first status of 200 or more, or 101, is the response's; others before it are
 // informational (RFC 9110, section 15.2), and calls after it do nothing, as do impossible ones.
-func (x *http2Request) WriteHeader(status int) {
+func (x *streamRequest) WriteHeader(status int) {
 	if status < 100 || status > 999 || !x.guard.Write() {
 		return
 	}
@@ -242,7 +243,7 @@ func (x *http2Request) WriteHeader(status int) {
 }
 
 // Write sends a part of the body.
-func (x *http2Request) Write(p []byte) (int, error) {
+func (x *streamRequest) Write(p []byte) (int, error) {
 	if !x.guard.Write() {
 		return 0, ErrFinished
 	}
@@ -254,7 +255,7 @@ func (x *http2Request) Write(p []byte) (int, error) {
 }
 
 // WriteString sends a part of the body.
-func (x *http2Request) WriteString(s string) (int, error) {
+func (x *streamRequest) WriteString(s string) (int, error) {
 	if !x.guard.Write() {
 		return 0, ErrFinished
 	}
@@ -267,7 +268,7 @@ func (x *http2Request) WriteString(s string) (int, error) {
 
 // sentBytes counts bytes of the body, and those that stay in the buffer of the server's writer, a bufio.Writer. direct
 // says that what is larger than the buffer goes past it.
-func (x *http2Request) sentBytes(n int, direct bool) {
+func (x *streamRequest) sentBytes(n int, direct bool) {
 	if x.received.Method == http.MethodHead {
 		return
 	}
@@ -284,7 +285,7 @@ func (x *http2Request) sentBytes(n int, direct bool) {
 
 // ReadFrom sends what source has to say. It never waits for source in the server's own code, so that a source that is
 // silent does not keep the request from ending.
-func (x *http2Request) ReadFrom(source io.Reader) (int64, error) {
+func (x *streamRequest) ReadFrom(source io.Reader) (int64, error) {
 	pool := &x.entrypoint.chain.buffers
 	buffer, ok := pool.Get().(*[copyBytes]byte)
 	if !ok {
@@ -296,10 +297,10 @@ func (x *http2Request) ReadFrom(source io.Reader) (int64, error) {
 }
 
 // Flush sends what has been written so far.
-func (x *http2Request) Flush() { _ = x.FlushError() }
+func (x *streamRequest) Flush() { _ = x.FlushError() }
 
 // FlushError sends what has been written so far.
-func (x *http2Request) FlushError() error {
+func (x *streamRequest) FlushError() error {
 	if !x.guard.Write() {
 		return ErrFinished
 	}
@@ -310,7 +311,7 @@ func (x *http2Request) FlushError() error {
 }
 
 // EnableFullDuplex allows to read the body after the response has begun. It always is allowed here.
-func (x *http2Request) EnableFullDuplex() error {
+func (x *streamRequest) EnableFullDuplex() error {
 	if !x.guard.Open() {
 		return ErrFinished
 	}
@@ -318,7 +319,7 @@ func (x *http2Request) EnableFullDuplex() error {
 }
 
 // SetReadDeadline sets until when the body is waited for, in place of respondingTimeouts.readTimeout.
-func (x *http2Request) SetReadDeadline(deadline time.Time) error {
+func (x *streamRequest) SetReadDeadline(deadline time.Time) error {
 	if !x.guard.Read() {
 		return ErrFinished
 	}
@@ -328,7 +329,7 @@ func (x *http2Request) SetReadDeadline(deadline time.Time) error {
 }
 
 // SetWriteDeadline sets until when the response may be written, in place of respondingTimeouts.writeTimeout.
-func (x *http2Request) SetWriteDeadline(deadline time.Time) error {
+func (x *streamRequest) SetWriteDeadline(deadline time.Time) error {
 	if !x.guard.Write() {
 		return ErrFinished
 	}

@@ -14,9 +14,9 @@ import (
 // errBodyClosed is what Read returns after Close.
 var errBodyClosed = errors.New("entrypoint: read of a closed request body")
 
-// body guards the body of a request of HTTP/2.
+// body guards the body of a request of HTTP/2 or HTTP/3.
 type body struct {
-	request *http2Request
+	request *streamRequest
 	inner   io.ReadCloser
 	// limited says that the client must send at minRate; pause bounds the wait for the next bytes, unless it is 0. Both
 	// end when relaxed is set.
@@ -35,7 +35,7 @@ type body struct {
 }
 
 // guardBody guards the body of a request; requests without one keep http.NoBody, which others compare with.
-func (x *http2Request) guardBody() io.ReadCloser {
+func (x *streamRequest) guardBody() io.ReadCloser {
 	r := x.received
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 && len(r.Header["Content-Length"]) == 0 {
 		return http.NoBody
