@@ -200,6 +200,7 @@ func startDeps(t *testing.T, handler http.Handler, change func(*static.EntryPoin
 ) *served {
 	t.Helper()
 	config := newConfig()
+	config.HTTP3 = new(static.HTTP3)
 	if change != nil {
 		change(config)
 	}
@@ -213,6 +214,9 @@ func startDeps(t *testing.T, handler http.Handler, change func(*static.EntryPoin
 	}
 	if adapt != nil {
 		adapt(&deps)
+	}
+	if deps.Listen != nil {
+		config.HTTP3 = nil // It takes a socket of the system.
 	}
 	e, err := entrypoint.New("web", config, handler, s.tls, deps)
 	if err != nil {
@@ -292,8 +296,10 @@ func answer(t *testing.T, reader *bufio.Reader) (*http.Response, string) {
 	return response, string(body)
 }
 
-// protocols are the protocols that clients speak.
-func protocols() []string { return []string{"h1", "h1+TLS", "h2", "h2c"} }
+// protocols are the protocols that clients speak, tcpProtocols those over TCP.
+func protocols() []string { return append(tcpProtocols(), "h3") }
+
+func tcpProtocols() []string { return []string{"h1", "h1+TLS", "h2", "h2c"} }
 
 // client returns a client that speaks one protocol, and the URL of the entrypoint for it.
 func (s *served) client(protocol string) (*http.Client, string) {
@@ -303,6 +309,8 @@ func (s *served) client(protocol string) (*http.Client, string) {
 	}
 	scheme := "https"
 	switch protocol {
+	case "h3":
+		return s.http3(nil), scheme + "://" + s.address
 	case "h1":
 		transport.Protocols.SetHTTP1(true)
 		scheme = "http"

@@ -57,7 +57,7 @@ func (e *Entrypoint) newHTTP1() *server.Server {
 
 func (e *Entrypoint) newHTTP2(base context.Context) *h2.Server {
 	return h2.New(base, &h2.Config{
-		Handler:        http.HandlerFunc(e.chain.serveHTTP2),
+		Handler:        http.HandlerFunc(e.chain.serveStream),
 		Exceeded:       e.exceeded,
 		ConnContext:    connContext,
 		MaxHeaderBytes: e.settings.maxHeaderBytes,

@@ -34,6 +34,7 @@ type settings struct {
 	acceptGrace, grace             time.Duration
 	reusePort                      bool
 	http2                          http.HTTP2Config
+	http3                          *static.HTTP3
 }
 
 func newSettings(c *static.EntryPoint) (settings, error) {
@@ -58,6 +59,7 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 			MaxDecoderHeaderTableSize: c.HTTP2.MaxDecoderHeaderTableSize,
 			MaxEncoderHeaderTableSize: c.HTTP2.MaxEncoderHeaderTableSize,
 		},
+		http3: c.HTTP3,
 	}
 	s.policy.PlainOnly = c.ForwardProxy != nil
 	if s.read > 0 {

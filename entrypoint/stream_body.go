@@ -1,8 +1,10 @@
 package entrypoint
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -56,6 +58,9 @@ func (x *streamRequest) guardBody() io.ReadCloser {
 func lengthFlaw(r *http.Request) string {
 	declared := r.Header["Content-Length"]
 	if len(declared) == 0 {
+		if r.ProtoMajor == 3 {
+			return openFlaw(r)
+		}
 		return ""
 	}
 	length, ok := wire.ParseLength(declared[0])
@@ -72,6 +77,30 @@ func lengthFlaw(r *http.Request) string {
 		return "content-length is 0, and the body has not ended"
 	}
 	r.Body = http.NoBody
+	return ""
+}
+
+// openFlaw waits for the end or the first byte of a body of undeclared length, where the method makes a body unusual: of
+// a request of HTTP/3 the server does not say whether the stream has ended behind its head, and an endpoint of HTTP/1.1
+// would get such a request with an empty body in chunks.
+func openFlaw(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions, http.MethodTrace:
+	default:
+		return ""
+	}
+	var first [1]byte
+	switch _, err := io.ReadFull(r.Body, first[:]); {
+	case err == nil:
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(first[:]), r.Body), r.Body}
+	case errors.Is(err, io.EOF):
+		r.Body, r.ContentLength = http.NoBody, 0
+	default:
+		return "the body was neither begun nor ended"
+	}
 	return ""
 }
 
@@ -186,8 +215,13 @@ func (b *body) stop() {
 // takeTrailers makes trailers visible that the client did not announce, and drops those that it must not set.
 func (b *body) takeTrailers() {
 	x := b.request
-	if x.request.Trailer == nil && x.received.Trailer != nil {
+	switch {
+	case x.received.Trailer == nil:
+	case x.request.Trailer == nil:
 		x.request.Trailer = x.received.Trailer
+	default:
+		// The server of HTTP/3 makes a new map; a handler may have kept that with the names that were announced.
+		maps.Copy(x.request.Trailer, x.received.Trailer)
 	}
 	x.believe(x.request.Trailer)
 }

@@ -50,10 +50,15 @@ type streamRequest struct {
 	body body
 }
 
-// serveHTTP2 is the handler of HTTP/2.
-func (c *chain) serveHTTP2(w http.ResponseWriter, r *http.Request) {
+// serveStream is the handler of HTTP/2 and HTTP/3.
+func (c *chain) serveStream(w http.ResponseWriter, r *http.Request) {
 	x := &streamRequest{inner: w, received: r}
 	x.open(c.entrypoint, r)
+	if c := x.connection; c != nil && r.RemoteAddr != c.address {
+		// The client of HTTP/3 has moved to another path (RFC 9000, section 9), which it has proven.
+		x.client, _ = forwarded.ClientAddr(r.RemoteAddr)
+		x.record.Client, x.record.ClientPort = x.client.String(), portOf(r.RemoteAddr)
+	}
 	x.seen = forwarded.Seen{HopByHop: true, Extended: true}
 	x.scope = requestContext{Context: r.Context(), state: &x.requestState}
 	x.request = *r.WithContext(&x.scope)
@@ -273,6 +278,13 @@ func (x *streamRequest) sentBytes(n int, direct bool) {
 		return
 	}
 	x.record.BytesSent += int64(n)
+	if x.received.ProtoMajor == 3 {
+		// The server holds back a small body, until it is flushed or the handler returns.
+		if x.buffered += n; x.flushed || x.record.BytesSent >= writerBytes {
+			x.buffered = 0
+		}
+		return
+	}
 	switch free := writerBytes - x.buffered; {
 	case n <= free:
 		x.buffered += n
