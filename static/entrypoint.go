@@ -46,6 +46,9 @@ func (e *EntryPoint) ListenAddress() (Address, error) {
 	return ParseAddress(e.Address)
 }
 
+// servesHTTP3 reports whether the entrypoint also listens on the UDP port of the same number.
+func (e *EntryPoint) servesHTTP3() bool { return e.HTTP3 != nil && !e.HTTP3.Withdrawn }
+
 // ProxyProtocol says whose PROXY protocol headers are trusted.
 type ProxyProtocol struct {
 	Insecure   bool              `json:"insecure" description:"Believe the PROXY header of every peer."`
