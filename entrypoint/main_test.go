@@ -32,13 +32,16 @@ type memory struct {
 	t       *testing.T
 	records chan telemetry.Record
 	lines   chan string
+	causes  chan string
 	mutex   sync.Mutex
 	opened  int
 	closed  int
 }
 
 func newMemory(t *testing.T) *memory {
-	return &memory{t: t, records: make(chan telemetry.Record, 4096), lines: make(chan string, 4096)}
+	return &memory{
+		t: t, records: make(chan telemetry.Record, 4096), lines: make(chan string, 4096), causes: make(chan string, 4096),
+	}
 }
 
 func (m *memory) line(level, message string, keysAndValues []any) {
@@ -77,11 +80,21 @@ func (m *memory) Closed() {
 	m.closed++
 }
 
+// Failed notes why a connection of HTTP/3 has failed.
+func (m *memory) Failed(cause string) { m.causes <- cause }
+
 // connections returns how many connections are open.
 func (m *memory) connections() int {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.opened - m.closed
+}
+
+// accepted returns how many connections have been opened.
+func (m *memory) accepted() int {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.opened
 }
 
 // record returns the next finished record.
@@ -210,7 +223,7 @@ func startDeps(t *testing.T, handler http.Handler, change func(*static.EntryPoin
 	}
 	deps := entrypoint.Dependencies{
 		Logger: s.memory, Connections: s.memory, Sinks: []entrypoint.Sink{s.memory}, Starter: s.memory,
-		Watched: telemetry.ObserveAccess,
+		Watched: telemetry.ObserveAccess, QUIC: s.memory,
 	}
 	if adapt != nil {
 		adapt(&deps)

@@ -27,8 +27,8 @@ const (
 	fewResets = 500
 )
 
-// Conn is a connection of HTTP/3, from its first packet on. As a net.Conn it has addresses and Close: bytes are read and
-// written by its streams alone.
+// Conn is a connection of HTTP/3, from its first packet on. As a net.Conn it has addresses and Close: bytes are read
+// and written by its streams alone.
 type Conn struct {
 	server        *Server
 	local, remote net.Addr
