@@ -90,6 +90,7 @@ func (e *Entrypoint) setAcceptDeadline() error {
 // admit starts to serve a connection, if there is room for it.
 func (e *Entrypoint) admit(conn net.Conn, pool *workers.Pool[*connection]) {
 	c := &connection{Conn: conn, owner: &e.open, local: conn.LocalAddr(), remote: conn.RemoteAddr(), accepted: time.Now()}
+	c.counter = e.deps.Connections
 	c.identify()
 	if !e.open.add(c) {
 		_ = conn.Close()

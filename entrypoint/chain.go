@@ -15,6 +15,7 @@ import (
 type chain struct {
 	entrypoint *Entrypoint
 	next       http.Handler
+	buffers    sync.Pool
 	// recycled holds requests of HTTP/1.1 of which no part is kept.
 	recycled sync.Pool
 }
@@ -29,6 +30,9 @@ type responseWriter interface {
 // admit applies the rules of the entrypoint to a request, and hands it on with the writer of its response.
 func (c *chain) admit(v *requestState, w responseWriter, r *http.Request) {
 	s := &c.entrypoint.settings
+	if e := c.entrypoint; e.alternate.known() && r.TLS != nil && r.ProtoMajor < 3 {
+		e.advertise(v.connection, w.Header(), r)
+	}
 	if !v.http1 {
 		// In HTTP/2 it stands beside :authority, and may say something else (RFC 9113, section 8.3.1).
 		delete(r.Header, "Host")
@@ -63,6 +67,10 @@ func (c *chain) admit(v *requestState, w responseWriter, r *http.Request) {
 	if r.Trailer != nil {
 		forwarded.StripUntrusted(r.Trailer)
 	}
+	if r.TLS != nil && !r.TLS.HandshakeComplete && !early(r) {
+		v.refuse(w, http.StatusTooEarly, "the request came in early data and may not be repeated")
+		return
+	}
 	if starter := c.entrypoint.deps.Starter; starter != nil {
 		starter.Began(&v.record, r)
 	}
@@ -79,6 +87,8 @@ func flaw(r *http.Request) string {
 		return "the request has no :authority and no host" // RFC 9113, section 8.3.1.
 	case !canonical.ValidAuthority(r.Host):
 		return "the host is neither a name nor an address"
+	case r.ProtoMajor > 2:
+		return lengthFlaw(r) // The server of HTTP/2 has looked at it.
 	}
 	return ""
 }

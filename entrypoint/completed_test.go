@@ -91,15 +91,20 @@ func TestAbortedResponsesCountWhatWasSent(t *testing.T) {
 			length string
 			writes func(w http.ResponseWriter)
 			sent   int64
+			small  int64
 		}{
-			{"nothing more", "", func(http.ResponseWriter) {}, flushed},
-			{"a piece", "", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "more...") }, flushed},
-			{"a piece of a declared length", "20", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "more...") }, flushed},
-			{"a large piece", "", func(w http.ResponseWriter) { _, _ = w.Write(make([]byte, 20_000)) }, flushed + 20_000},
+			{"nothing more", "", func(http.ResponseWriter) {}, flushed, 0},
+			{"a piece", "", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "more...") }, flushed, 7},
+			{
+				"a piece of a declared length", "20",
+				func(w http.ResponseWriter) { _, _ = io.WriteString(w, "more...") },
+				flushed, 7,
+			},
+			{"a large piece", "", func(w http.ResponseWriter) { _, _ = w.Write(make([]byte, 20_000)) }, flushed + 20_000, 0},
 			{"a large piece and a small one", "", func(w http.ResponseWriter) {
 				_, _ = w.Write(make([]byte, 20_000))
 				_, _ = io.WriteString(w, "more...")
-			}, flushed + 20_000},
+			}, flushed + 20_000, 7},
 		} {
 			t.Run(protocol+" "+test.name, func(t *testing.T) {
 				t.Parallel()
@@ -121,8 +126,12 @@ func TestAbortedResponsesCountWhatWasSent(t *testing.T) {
 					_, _ = io.Copy(io.Discard, response.Body)
 					_ = response.Body.Close()
 				}
-				if record := s.record(); record.BytesSent != test.sent {
-					t.Errorf("%d bytes are recorded, want %d", record.BytesSent, test.sent)
+				want := test.sent
+				if protocol == "h3" {
+					want += test.small // Behind a flush its server holds nothing back.
+				}
+				if record := s.record(); record.BytesSent != want {
+					t.Errorf("%d bytes are recorded, want %d", record.BytesSent, want)
 				}
 			})
 		}

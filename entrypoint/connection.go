@@ -32,16 +32,21 @@ type connection struct {
 	owner  *registry
 	local  net.Addr
 	remote net.Addr
-	// client is the address behind remote, text and port the same as texts, key what is counted against the limit per
-	// client.
-	client   netip.Addr
-	text     string
-	port     string
-	key      netip.Addr
-	counted  bool
+	// address is remote as a text, client the address in it, text and port the same as texts, key what is counted
+	// against the limit per client.
+	address string
+	client  netip.Addr
+	text    string
+	port    string
+	key     netip.Addr
+	counted bool
+	// counter counts the open connections of its kind, or is nil.
+	counter  Connections
 	accepted time.Time
 	// handshake is written once, by the TLS handshake, before any request.
 	handshake certificate.Connection
+	// modern says that its options allow TLS 1.3, without which there is no QUIC. It is written with handshake.
+	modern bool
 
 	// streamed is set for connections of TCP routers, which count as open until they are reported.
 	streamed atomic.Bool

@@ -30,9 +30,9 @@ const (
 
 // identify derives what is known of the client from the remote address.
 func (c *connection) identify() {
-	remote := c.remote.String()
-	c.client, _ = forwarded.ClientAddr(remote)
-	c.text, c.port = "", portOf(remote)
+	c.address = c.remote.String()
+	c.client, _ = forwarded.ClientAddr(c.address)
+	c.text, c.port = "", portOf(c.address)
 	if c.client.IsValid() {
 		c.text = c.client.String()
 	}
@@ -290,15 +290,22 @@ func (e *Entrypoint) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, e
 	if e.isChallenge(hello.SupportedProtos) {
 		return e.deps.Challenges.ChallengeConfig(), nil
 	}
-	name := serverName(hello)
+	c, _ := hello.Conn.(*connection)
+	return e.selectTLS(c, serverName(hello)), nil
+}
+
+// selectTLS selects the options for an SNI and notes them in the connection, if there is one.
+func (e *Entrypoint) selectTLS(c *connection, name string) *tls.Config {
 	options, ok := e.selector.SelectTLS(name)
 	if !ok || options == nil {
-		return refusal(), nil
+		return refusal()
 	}
-	if c, ok := hello.Conn.(*connection); ok {
+	config := options.Config()
+	if c != nil {
 		c.handshake = options.Connection(name)
+		c.modern = config.MaxVersion == 0 || config.MaxVersion >= tls.VersionTLS13
 	}
-	return options.Config(), nil
+	return config
 }
 
 // refusal has no certificate, so that crypto/tls answers with the alert unrecognized_name (RFC 6066, section 3).

@@ -2,8 +2,9 @@
 // speaks, and hands the connection to the [ConnServer] of that protocol.
 //
 // A connection may begin with a PROXY protocol header (from trusted peers only), then TLS, then HTTP/1.1 or HTTP/2.
-// Package http1 serves HTTP/1.1 on the goroutine that has read the first bytes, package h2 serves HTTP/2. Requests of
-// both pass the rules of the entrypoint (limits, canonical form, forwarded headers) and reach one http.Handler; each
+// Package http1 serves HTTP/1.1 on the goroutine that has read the first bytes, package h2 serves HTTP/2, and package
+// h3 serves HTTP/3 on the UDP port of the same number, whose connections count as those over TCP. Requests of
+// all pass the rules of the entrypoint (limits, canonical form, forwarded headers) and reach one http.Handler; each
 // ends with one telemetry.Record, which the sinks get, also when the server has refused the request. The package has
 // no routes and no endpoints.
 //
@@ -23,13 +24,14 @@
 // writeTimeout bounds the whole response, streams included, and idleTimeout the wait for the next request; on HTTP/1.1,
 // readTimeout applies when idleTimeout is 0. The PROXY header, the TLS handshake and the preface of HTTP/2 have ten
 // seconds each, or readTimeout if that is less. A client of HTTP/2 that accepts no byte for a minute, or does not
-// answer PING, is cut.
+// answer PING, is cut. With HTTP/3 the head has no time-out of its own: a connection ends when no request has reached
+// its handler for idleTimeout, and also when no packet has come for so long.
 //
 // # Draining
 //
 // When the context of Serve ends, the entrypoint goes on accepting for lifeCycle.requestAcceptGraceTimeout, while
 // Draining reports true. Then it takes the connections in the queue of the system, stops listening, closes idle
-// connections, sends GOAWAY to clients of HTTP/2, and lets requests and upgraded connections finish within
+// connections, sends GOAWAY to clients of HTTP/2 and HTTP/3, and lets requests and upgraded connections finish within
 // lifeCycle.graceTimeOut. What is left after that is cut, connections of TCP routers by the end of their context, and
 // those are reported before Serve returns. A connection that has sent nothing yet is idle once it is a
 // second old.

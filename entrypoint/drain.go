@@ -2,7 +2,6 @@ package entrypoint
 
 import (
 	"context"
-	"net"
 	"sync"
 	"time"
 
@@ -21,7 +20,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	opening, stopOpening := context.WithCancel(base)
 	servers := e.newServers()
 	packets, stopPackets := context.WithCancel(base)
-	if e.packets != nil {
+	if e.http3 != nil {
 		work.Go(func() { e.servePackets(packets) })
 	}
 	stopping, stop := context.WithCancel(base)
@@ -47,10 +46,10 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	return err
 }
 
-// servePackets serves the UDP port until ctx ends. The TCP port goes on if it cannot.
+// servePackets serves HTTP/3 until ctx ends. The TCP port goes on if the UDP port cannot be served.
 func (e *Entrypoint) servePackets(ctx context.Context) {
-	if err := e.deps.Packets.ServePackets(ctx, []net.PacketConn{e.packets}); err != nil {
-		e.report(report{level: failure, text: "datagrams are not served", err: err})
+	if err := e.http3.ServePackets(ctx, e.packets); err != nil {
+		e.report(report{level: failure, text: "HTTP/3 is not served", err: err})
 	}
 }
 
@@ -66,7 +65,7 @@ func (e *Entrypoint) retire(servers servers, stop context.CancelFunc, ended <-ch
 			return err
 		}
 	}
-	endKeepAlives(servers)
+	e.endKeepAlives(servers)
 	stop()
 	if e.setAcceptDeadline() != nil {
 		_ = e.listener.Close()
@@ -74,9 +73,12 @@ func (e *Entrypoint) retire(servers servers, stop context.CancelFunc, ended <-ch
 	return <-ended
 }
 
-func endKeepAlives(servers servers) {
+func (e *Entrypoint) endKeepAlives(servers servers) {
 	for _, server := range servers.all() {
 		server.EndKeepAlives()
+	}
+	if e.http3 != nil {
+		e.http3.EndKeepAlives()
 	}
 }
 
@@ -92,7 +94,7 @@ func (e *Entrypoint) drain(base context.Context, servers servers, stopOpening co
 	e.closeSilent(young)
 	// Shutdown drops a new connection whose request has not been read yet. So keep-alive ends first, and connections
 	// that have sent something, or have just come, get a moment to bring their request.
-	endKeepAlives(servers)
+	e.endKeepAlives(servers)
 	settle, done := context.WithTimeout(ctx, settleTime)
 	e.open.await(settle, upTo(opening))
 	done()
@@ -101,8 +103,8 @@ func (e *Entrypoint) drain(base context.Context, servers servers, stopOpening co
 	for _, server := range servers.all() {
 		work.Go(func() { _ = server.Shutdown(ctx) })
 	}
-	if e.packets != nil {
-		work.Go(func() { _ = e.deps.Packets.Shutdown(ctx) })
+	if e.http3 != nil {
+		work.Go(func() { _ = e.http3.Shutdown(ctx) })
 	}
 	work.Wait()
 	// Shutdown does not cover connections that have been hijacked.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/entrypoint/h3"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -50,9 +51,17 @@ type Handshakes interface {
 	HandshakeFailed(err error)
 }
 
+// QUICConnections counts connections of HTTP/3. Its methods must not block.
+type QUICConnections interface {
+	Connections
+	// Failed counts one that ended by an error or was refused, by the name of an h3.Cause.
+	Failed(cause string)
+}
+
 // Dependencies are what an Entrypoint uses of other packages. Only Logger is required.
 type Dependencies struct {
-	Logger      telemetry.Logger
+	Logger telemetry.Logger
+	// Connections counts those over TCP.
 	Connections Connections
 	// Handshakes may be nil.
 	Handshakes Handshakes
@@ -68,8 +77,10 @@ type Dependencies struct {
 	Streams Streams
 	// Challenges answers the handshakes that validate names; nil treats them like all others.
 	Challenges Challenges
-	// Packets serves the UDP port of the same number; nil opens none.
-	Packets PacketServer
+	// HTTP3 is what the servers of HTTP/3 have in common; nil has the entrypoint use its own.
+	HTTP3 *h3.Process
+	// QUIC counts connections of HTTP/3; it may be nil.
+	QUIC QUICConnections
 	// Listen replaces the listener of the operating system.
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
@@ -84,10 +95,13 @@ type Entrypoint struct {
 	chain    chain
 	tls      *tls.Config
 	listener net.Listener
-	packets  net.PacketConn
 	open     registry
-	reports  chan report
-	draining atomic.Bool
+	// http3 and packets are its server and its socket; nil without HTTP/3.
+	http3     *h3.Server
+	packets   net.PacketConn
+	alternate alternate
+	reports   chan report
+	draining  atomic.Bool
 }
 
 // New checks the configuration of a TCP entrypoint; it does not listen yet. Requests go to handler. selector may be
@@ -111,7 +125,10 @@ func New(
 		reports: make(chan report, reportQueue),
 	}
 	e.chain = chain{entrypoint: e, next: handler}
-	e.open.init(settings.maxConnections, settings.maxPerClient, deps.Connections)
+	e.open.init(settings.maxConnections, settings.maxPerClient)
+	if http3 := settings.http3; http3 != nil && selector != nil && !http3.Withdrawn {
+		e.http3 = e.newHTTP3()
+	}
 	e.tls = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: e.configForClient}
 	if e.deps.Listen == nil {
 		e.deps.Listen = e.systemListen
@@ -140,13 +157,14 @@ func (e *Entrypoint) Listen(ctx context.Context) error {
 	if err != nil {
 		return listenError(e.name, err)
 	}
-	if e.deps.Packets != nil {
+	if e.http3 != nil {
 		if e.packets, err = e.listenPackets(ctx, listener.Addr()); err != nil {
 			_ = listener.Close()
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)
 		}
 	}
 	e.listener = listener
+	e.alternate = newAlternate(e.settings.http3, e.packets)
 	return nil
 }
 

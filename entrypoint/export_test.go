@@ -21,3 +21,6 @@ func ReadProxy(conn net.Conn, within time.Duration) (rest []byte, err error) {
 	rest, _ = io.ReadAll(c)
 	return rest, err
 }
+
+// Allowance returns how long a client of HTTP/3 may take for bytes of a body.
+func Allowance(bytes int64) time.Duration { return allowance(bytes) }

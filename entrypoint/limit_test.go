@@ -138,7 +138,7 @@ func TestKeepAliveLimits(t *testing.T) {
 		"time":     func(c *static.EntryPoint) { c.Transport.KeepAliveMaxTime = static.Duration(time.Nanosecond) },
 	} {
 		last := map[string]int{"requests": 3, "time": 1}[name]
-		for _, protocol := range protocols() {
+		for _, protocol := range tcpProtocols() {
 			t.Run(name+" "+protocol, func(t *testing.T) {
 				t.Parallel()
 				from := make(chan string, last+1)

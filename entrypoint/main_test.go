@@ -32,13 +32,16 @@ type memory struct {
 	t       *testing.T
 	records chan telemetry.Record
 	lines   chan string
+	causes  chan string
 	mutex   sync.Mutex
 	opened  int
 	closed  int
 }
 
 func newMemory(t *testing.T) *memory {
-	return &memory{t: t, records: make(chan telemetry.Record, 4096), lines: make(chan string, 4096)}
+	return &memory{
+		t: t, records: make(chan telemetry.Record, 4096), lines: make(chan string, 4096), causes: make(chan string, 4096),
+	}
 }
 
 func (m *memory) line(level, message string, keysAndValues []any) {
@@ -77,11 +80,21 @@ func (m *memory) Closed() {
 	m.closed++
 }
 
+// Failed notes why a connection of HTTP/3 has failed.
+func (m *memory) Failed(cause string) { m.causes <- cause }
+
 // connections returns how many connections are open.
 func (m *memory) connections() int {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.opened - m.closed
+}
+
+// accepted returns how many connections have been opened.
+func (m *memory) accepted() int {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.opened
 }
 
 // record returns the next finished record.
@@ -200,6 +213,7 @@ func startDeps(t *testing.T, handler http.Handler, change func(*static.EntryPoin
 ) *served {
 	t.Helper()
 	config := newConfig()
+	config.HTTP3 = new(static.HTTP3)
 	if change != nil {
 		change(config)
 	}
@@ -209,10 +223,13 @@ func startDeps(t *testing.T, handler http.Handler, change func(*static.EntryPoin
 	}
 	deps := entrypoint.Dependencies{
 		Logger: s.memory, Connections: s.memory, Sinks: []entrypoint.Sink{s.memory}, Starter: s.memory,
-		Watched: telemetry.ObserveAccess,
+		Watched: telemetry.ObserveAccess, QUIC: s.memory,
 	}
 	if adapt != nil {
 		adapt(&deps)
+	}
+	if deps.Listen != nil {
+		config.HTTP3 = nil // It takes a socket of the system.
 	}
 	e, err := entrypoint.New("web", config, handler, s.tls, deps)
 	if err != nil {
@@ -292,8 +309,10 @@ func answer(t *testing.T, reader *bufio.Reader) (*http.Response, string) {
 	return response, string(body)
 }
 
-// protocols are the protocols that clients speak.
-func protocols() []string { return []string{"h1", "h1+TLS", "h2", "h2c"} }
+// protocols are the protocols that clients speak, tcpProtocols those over TCP.
+func protocols() []string { return append(tcpProtocols(), "h3") }
+
+func tcpProtocols() []string { return []string{"h1", "h1+TLS", "h2", "h2c"} }
 
 // client returns a client that speaks one protocol, and the URL of the entrypoint for it.
 func (s *served) client(protocol string) (*http.Client, string) {
@@ -303,6 +322,8 @@ func (s *served) client(protocol string) (*http.Client, string) {
 	}
 	scheme := "https"
 	switch protocol {
+	case "h3":
+		return s.http3(nil), scheme + "://" + s.address
 	case "h1":
 		transport.Protocols.SetHTTP1(true)
 		scheme = "http"

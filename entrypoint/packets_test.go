@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,3 +173,31 @@ func TestPacketServerThatFails(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// echo answers datagrams.
+type echo struct{ ended chan struct{} }
+
+func (e *echo) ServePackets(ctx context.Context, sockets []net.PacketConn) error {
+	defer close(e.ended)
+	var work sync.WaitGroup
+	for _, conn := range sockets {
+		work.Go(func() {
+			buffer := make([]byte, 1500)
+			for {
+				n, from, err := conn.ReadFrom(buffer)
+				if err != nil {
+					return
+				}
+				_, _ = conn.WriteTo(buffer[:n], from)
+			}
+		})
+	}
+	<-ctx.Done()
+	for _, conn := range sockets {
+		_ = conn.Close()
+	}
+	work.Wait()
+	return nil
+}
+
+func (e *echo) Shutdown(context.Context) error { return nil }

@@ -35,10 +35,7 @@ func TestProtocols(t *testing.T) {
 			client, url := s.client(protocol)
 			secure := strings.HasPrefix(url, "https")
 			response, body := do(t, client, http.MethodPost, url+"/a%2Fb/../c?q", strings.NewReader("body"))
-			proto := "HTTP/1.1"
-			if strings.HasPrefix(protocol, "h2") {
-				proto = "HTTP/2.0"
-			}
+			proto := map[byte]string{'1': "HTTP/1.1", '2': "HTTP/2.0", '3': "HTTP/3.0"}[protocol[1]]
 			if want := fmt.Sprintf("%s %v %v body map[]", proto, secure, secure); body != want {
 				t.Errorf("body %q, want %q", body, want)
 			}
@@ -64,11 +61,7 @@ func TestProtocols(t *testing.T) {
 			want := telemetry.Record{
 				Start: record.Start, Method: "POST", Host: s.address, Path: "/c", Client: "127.0.0.1",
 				Protocol: "http", Entrypoint: "web", Router: "r@file", Status: 202, BytesSent: int64(len(body)),
-				BytesReceived: 4, Query: "q", Version: "HTTP/" + map[bool]string{
-					true:  "1.1",
-					false: "2.0",
-				}[strings.HasPrefix(protocol, "h1")],
-				RequestID: "began /c",
+				BytesReceived: 4, Query: "q", Version: proto, RequestID: "began /c",
 			}
 			if !reflect.DeepEqual(record, want) {
 				t.Errorf("record %+v, want %+v", record, want)

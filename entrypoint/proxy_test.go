@@ -95,7 +95,7 @@ func TestProxyProtocol(t *testing.T) {
 
 // TestProxyProtocolBefore puts a PROXY header before each protocol, in pieces.
 func TestProxyProtocolBefore(t *testing.T) {
-	for _, protocol := range protocols() {
+	for _, protocol := range tcpProtocols() {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,14 +14,13 @@ type registry struct {
 	perClient map[netip.Addr]int
 	max       int
 	maxClient int
-	counter   Connections
 	changed   chan struct{}
 }
 
-func (r *registry) init(maxConnections, maxPerClient int, counter Connections) {
+func (r *registry) init(maxConnections, maxPerClient int) {
 	r.all = map[*connection]struct{}{}
 	r.perClient = map[netip.Addr]int{}
-	r.max, r.maxClient, r.counter = maxConnections, maxPerClient, counter
+	r.max, r.maxClient = maxConnections, maxPerClient
 	r.changed = make(chan struct{}, 1)
 }
 
@@ -33,8 +32,8 @@ func (r *registry) add(c *connection) bool {
 		return false
 	}
 	r.all[c] = struct{}{}
-	if r.counter != nil {
-		r.counter.Opened()
+	if c.counter != nil {
+		c.counter.Opened()
 	}
 	return true
 }
@@ -53,6 +52,17 @@ func (r *registry) claim(c *connection) bool {
 	r.perClient[key]++
 	c.key, c.counted = key, true
 	return true
+}
+
+// crowded reports whether half of all connections, or half of those of a client, are in use.
+func (r *registry) crowded(client netip.Addr) bool {
+	if r.max <= 0 && r.maxClient <= 0 {
+		return false
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.max > 0 && 2*len(r.all) >= r.max ||
+		r.maxClient > 0 && client.IsValid() && 2*r.perClient[clientKey(client)] >= r.maxClient
 }
 
 // clientKey returns what counts as one client: an IPv4 address, or the /64 that one host is commonly given
@@ -77,8 +87,8 @@ func (r *registry) remove(c *connection) {
 				delete(r.perClient, c.key)
 			}
 		}
-		if r.counter != nil {
-			r.counter.Closed()
+		if c.counter != nil {
+			c.counter.Closed()
 		}
 	}
 	r.mutex.Unlock()

@@ -16,8 +16,11 @@ import (
 )
 
 // minRate is how many bytes per second a client must send on average while the head of its request (HTTP/1.1) or the
-// body is waited for, after five seconds of grace.
+// body is waited for, after rateGrace.
 const minRate = 240
+
+// rateGrace is how long a client may be slower than minRate.
+const rateGrace = 5 * time.Second
 
 // servers are the servers of HTTP.
 type servers struct{ http1, http2 ConnServer }

@@ -34,6 +34,7 @@ type settings struct {
 	acceptGrace, grace             time.Duration
 	reusePort                      bool
 	maxStreams, tableSize          int
+	http3                          *static.HTTP3
 }
 
 func newSettings(c *static.EntryPoint) (settings, error) {
@@ -55,6 +56,7 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 		reusePort:         c.ReusePort,
 		maxStreams:        c.HTTP2.MaxConcurrentStreams,
 		tableSize:         c.HTTP2.MaxDecoderHeaderTableSize,
+		http3:             c.HTTP3,
 	}
 	s.policy.PlainOnly = c.ForwardProxy != nil
 	if s.read > 0 {

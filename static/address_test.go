@@ -66,6 +66,19 @@ func TestSameAddress(t *testing.T) {
 			"--entryPoints.b.address=:80", "--entryPoints.b.reusePort",
 		}},
 		{name: "tcp and udp", args: []string{"--entryPoints.a.address=:80", "--entryPoints.b.address=:80/udp"}},
+		{
+			name: "udp and HTTP/3",
+			args: []string{"--entryPoints.a.address=:80", "--entryPoints.a.http3", "--entryPoints.b.address=:80/udp"},
+			want: `flag --entryPoints.b.address: option entryPoints.b.address: the entrypoint "a" listens on :80 too`,
+		},
+		{name: "udp and HTTP/3 that is withdrawn", args: []string{
+			"--entryPoints.a.address=:80", "--entryPoints.a.http3.withdrawn", "--entryPoints.b.address=:80/udp",
+		}},
+		{
+			name: "HTTP/3 of a forward proxy",
+			args: []string{"--entryPoints.a.address=127.0.0.1:80", "--entryPoints.a.http3", "--entryPoints.a.forwardProxy"},
+			want: `flag --entryPoints.a.http3: option entryPoints.a.http3: a forward proxy serves no HTTP/3`,
+		},
 		{name: "a port that the system chooses", args: []string{"--entryPoints.a.address=:0", "--entryPoints.b.address=:0"}},
 	} {
 		_, findings := load(t, "", nil, test.args)

@@ -24,7 +24,7 @@ type EntryPoint struct {
 	HTTP             HTTP                `json:"http" description:"Options of HTTP on this entrypoint."`
 	ForwardProxy     *ForwardProxy       `json:"forwardProxy" description:"Be an explicit forward proxy: requests to hosts that no router has go to the host that they name. The address must be a loopback address."`
 	HTTP2            HTTP2               `json:"http2" description:"Options of HTTP/2 on this entrypoint."`
-	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the same port." support:"warn" why:"clients are served with HTTP/1.1 and HTTP/2"`
+	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the UDP port of the same number. Its limits are those of HTTP/2 and transport."`
 	TCP              *TCP                `json:"tcp" description:"Options of TCP routers on this entrypoint."`
 	UDP              UDP                 `json:"udp" description:"Options of a UDP entrypoint."`
 	Observability    EntryPointTelemetry `json:"observability" description:"What routers of this entrypoint record by default."`
@@ -45,6 +45,9 @@ func (e *EntryPoint) SetDefaults() {
 func (e *EntryPoint) ListenAddress() (Address, error) {
 	return ParseAddress(e.Address)
 }
+
+// servesHTTP3 reports whether the entrypoint also listens on the UDP port of the same number.
+func (e *EntryPoint) servesHTTP3() bool { return e.HTTP3 != nil && !e.HTTP3.Withdrawn }
 
 // ProxyProtocol says whose PROXY protocol headers are trusted.
 type ProxyProtocol struct {

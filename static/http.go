@@ -114,5 +114,7 @@ func (h *HTTP2) SetDefaults() {
 
 // HTTP3 holds the options of HTTP/3 on one entrypoint; its presence enables HTTP/3.
 type HTTP3 struct {
-	AdvertisedPort int `json:"advertisedPort" description:"Port to advertise; 0 is the entrypoint's own." range:"0..65535"`
+	AdvertisedPort int  `json:"advertisedPort" description:"UDP port that Alt-Svc advertises; 0 is the entrypoint's own." range:"0..65535"`
+	Allow0RTT      bool `json:"allow0RTT" description:"Accept requests in early data (0-RTT), which an attacker can send again: GET and HEAD without a body are passed on with Early-Data: 1, others are answered 425."`
+	Withdrawn      bool `json:"withdrawn" description:"Serve no HTTP/3, and have clients that have used it come back to TCP at once, by Alt-Svc: clear."`
 }

@@ -150,6 +150,8 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"entryPoints.<name>.forwardedHeaders.forwarded",
 		"entryPoints.<name>.http.allowParameterSegments",
 		"entryPoints.<name>.http.maxHeaderCount",
+		"entryPoints.<name>.http3.allow0RTT",
+		"entryPoints.<name>.http3.withdrawn",
 		"entryPoints.<name>.tcp.preferHTTP",
 		"entryPoints.<name>.transport.limits.maxConnections",
 		"entryPoints.<name>.transport.limits.maxConnectionsPerClient",

@@ -83,8 +83,22 @@ func (l *loader) entryPoint(name string, e *EntryPoint) {
 		l.fail("a forward proxy listens on a loopback address only, since it reaches everything that this process reaches",
 			"entryPoints", name, "forwardProxy")
 	}
+	if e.HTTP3 != nil && err == nil && address.Network == "tcp" {
+		l.http3(name, e)
+	}
 	if redirections := e.HTTP.Redirections; redirections != nil && redirections.EntryPoint != nil {
 		l.redirection(name, redirections.EntryPoint)
+	}
+}
+
+// http3 checks what HTTP/3 excludes on a TCP entrypoint.
+func (l *loader) http3(name string, e *EntryPoint) {
+	if e.ForwardProxy != nil {
+		l.fail("a forward proxy serves no HTTP/3", "entryPoints", name, "http3")
+	}
+	if e.ProxyProtocol != nil && !e.HTTP3.Withdrawn {
+		l.warn("HTTP/3 has no PROXY header: the address of such a client is that of its datagrams",
+			"entryPoints", name, "http3")
 	}
 }
 
@@ -142,6 +156,11 @@ func (l *loader) sameAddress(names []string) {
 			address.Host = ""
 		}
 		other, taken := first[address]
+		if !taken && address.Network == "tcp" && entryPoints[name].servesHTTP3() {
+			first[address] = name
+			address.Network = "udp"
+			other, taken = first[address]
+		}
 		if !taken {
 			first[address] = name
 			continue

@@ -17,6 +17,8 @@ const (
 	CodeRouterDisabled Code = "router_disabled"
 	// CodeMisdirected means that the connection was accepted with other TLS options than those of the router (421).
 	CodeMisdirected Code = "misdirected"
+	// CodeTooEarly means that the request came in early data (0-RTT) and may not be repeated (425).
+	CodeTooEarly Code = "too_early"
 	// CodeUnguarded means that api.requireAuth closed a router to the API without authentication (403).
 	CodeUnguarded Code = "unguarded_api"
 	// CodeBadRequest means that the request is invalid (400).
@@ -69,6 +71,8 @@ func CodeFor(status int) Code {
 		return CodeBodyTimeout
 	case http.StatusRequestEntityTooLarge:
 		return CodeBodyTooLarge
+	case http.StatusTooEarly:
+		return CodeTooEarly
 	case http.StatusTooManyRequests:
 		return CodeLimited
 	case http.StatusRequestHeaderFieldsTooLarge:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/entrypoint/h3"
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/router"
@@ -112,6 +113,7 @@ type bindable interface {
 
 // listen binds all entrypoints, or none when one of them cannot be bound.
 func (s *system) listen(ctx context.Context) ([]listener, error) {
+	s.http3 = h3.NewProcess()
 	var bound []listener
 	for _, name := range slices.Sorted(maps.Keys(s.config.EntryPoints)) {
 		config := *s.config.EntryPoints[name]
@@ -149,6 +151,7 @@ func (s *system) streams(name string, config *static.EntryPoint) (*entrypoint.En
 	if config.ForwardProxy == nil {
 		deps.Streams = s.target.Streams(name)
 	}
+	deps.HTTP3 = s.http3
 	if s.certificates != nil && !config.AllowACMEByPass {
 		deps.Challenges = s.certificates
 	}

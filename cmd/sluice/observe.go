@@ -126,6 +126,7 @@ func (o *observability) dependencies(name string, config *static.EntryPoint) ent
 		Logger:      o.logs.For(log.SubsystemEntrypoint),
 		Connections: requests,
 		Handshakes:  requests,
+		QUIC:        requests.QUIC(),
 		Observe:     observed(&config.Observability) & watched(o.config),
 		Watched:     watched(o.config),
 		Sinks:       []entrypoint.Sink{telemetry.Requests{Entrypoint: requests}, o.failures},

@@ -18,6 +18,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate/storage/open"
 	"github.com/sluiceproxy/sluice/certificate/tickets"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/entrypoint/h3"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forward/stream"
@@ -49,6 +50,7 @@ type system struct {
 	management    *management
 	publication   *publication // nil without the option xds
 	proxies       []*forwardproxy.Proxy
+	http3         *h3.Process                 // shared by all entrypoints
 	packets       map[string]*datagram.Server // of the UDP entrypoints, by name
 	injection     *injector.Injector          // nil without the option injector
 	certificates  *acme.Resolvers             // nil without the option certificatesResolvers

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/http2/wire"
 	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/heads"
 )
 
 const (
@@ -50,7 +51,7 @@ type serverConn struct {
 	flood   bucket
 
 	// heads is what the decoded heads of the connection hold.
-	heads account
+	heads *heads.Account
 	start time.Time
 
 	// mutex guards what follows, and the states of streams.
@@ -80,13 +81,15 @@ type serverConn struct {
 func newServerConn(ctx context.Context, s *Server, conn net.Conn) *serverConn {
 	c := &serverConn{
 		server: s, base: ctx, rwc: conn, local: conn.LocalAddr(), start: time.Now(),
-		streams: map[uint32]*exchange{}, heads: account{shared: &s.heads},
+		streams:    map[uint32]*exchange{},
 		sendWindow: wire.DefaultWindow, initialWindow: wire.DefaultWindow, maxFrame: wire.MinMaxFrame, recvWindow: connWindow,
 	}
 	c.idle = c.start
 	c.out.init(c)
 	c.flood.init(c)
-	c.heads.end = func() { c.fail(wire.Fault(wire.EnhanceYourCalm, "the heads of all requests take too much memory")) }
+	c.heads = s.heads.Account(func() {
+		c.fail(wire.Fault(wire.EnhanceYourCalm, "the heads of all requests take too much memory"))
+	})
 	if remote := conn.RemoteAddr(); remote != nil {
 		c.remote = remote.String()
 	}

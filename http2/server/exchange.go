@@ -12,6 +12,7 @@ import (
 
 	http1wire "github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/http2/wire"
+	"github.com/sluiceproxy/sluice/httpio/heads"
 	"github.com/sluiceproxy/sluice/httpio/serving"
 )
 
@@ -130,7 +131,7 @@ func (x *exchange) announce(list string) {
 				x.trailer = http.Header{}
 			}
 			x.trailer[name] = nil
-			x.size += trailerOverhead
+			x.size += heads.TrailerOverhead
 		}
 	}
 }
@@ -226,7 +227,7 @@ func (x *exchange) refuse() {
 // handled notes that a handler has returned.
 func (c *serverConn) handled(size int64) {
 	if size > 0 {
-		c.heads.give(size)
+		c.heads.Give(size)
 	}
 	c.mutex.Lock()
 	c.running--

@@ -12,6 +12,7 @@ import (
 
 	http1wire "github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/http2/wire"
+	"github.com/sluiceproxy/sluice/httpio/heads"
 )
 
 // block is a head, or trailers, that is being read (RFC 9113, section 4.3).
@@ -181,7 +182,7 @@ func (b *block) pseudo(name, value string) {
 		return
 	}
 	*to = value
-	x.size += int64(len(name) + len(value) + fieldOverhead)
+	x.size += int64(len(name) + len(value) + heads.FieldOverhead)
 }
 
 // regular takes another field.
@@ -189,7 +190,7 @@ func (b *block) regular(name, value string) {
 	x := b.exchange
 	x.regular = true
 	x.count++
-	x.size += int64(len(name) + len(value) + fieldOverhead)
+	x.size += int64(len(name) + len(value) + heads.FieldOverhead)
 	server := b.conn.server
 	switch {
 	case x.status != 0:
@@ -262,7 +263,7 @@ func validName(name string) bool {
 
 // trailer takes a trailer.
 func (b *block) trailer(name, value string) {
-	b.size += len(name) + len(value) + fieldOverhead
+	b.size += len(name) + len(value) + heads.FieldOverhead
 	switch {
 	case len(name) > 0 && name[0] == ':':
 		b.malformed("a pseudo-header field among trailers (section 8.1)")
@@ -308,7 +309,7 @@ func (c *serverConn) begin(x *exchange) error {
 	if x.status != 0 {
 		x.size = 0 // Its fields are not kept.
 	}
-	if x.size > 0 && !c.heads.take(x.size) {
+	if x.size > 0 && !c.heads.Take(x.size) {
 		if c.server.Refused != nil {
 			c.server.Refused(&x.request, http.StatusRequestHeaderFieldsTooLarge, reasonMemory)
 		}
@@ -317,7 +318,7 @@ func (c *serverConn) begin(x *exchange) error {
 	c.mutex.Lock()
 	if c.life.over {
 		c.mutex.Unlock()
-		c.heads.give(x.size)
+		c.heads.Give(x.size)
 		return errOver
 	}
 	c.streams[x.id] = x

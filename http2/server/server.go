@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/heads"
 	"github.com/sluiceproxy/sluice/httpio/workers"
 )
 
@@ -56,7 +57,7 @@ type Server struct {
 	Failed func(conn net.Conn, code, reason string)
 
 	pool     pools
-	heads    shared
+	heads    *heads.Budget
 	date     dateClock
 	draining atomic.Bool
 	start    sync.Once
@@ -91,7 +92,7 @@ func (s *Server) init() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.workers = workers.New(mostIdleWorkers, (*exchange).serve)
-	s.heads.perConn = max(connBytes, 2*int64(s.maxHeaderBytes()))
+	s.heads = heads.NewBudget(s.maxHeaderBytes())
 }
 
 // EndKeepAlives sends GOAWAY to all clients, whose open streams go on. Each connection ends with its last stream.

@@ -181,6 +181,7 @@ var libraries = []struct {
 		},
 		"HTTP/2 and host names on the wire",
 	},
+	{"github.com/quic-go/quic-go", []string{"entrypoint"}, "QUIC is served there"},
 	{"github.com/cespare/xxhash", []string{"loadbalancer"}, "instances must agree on the hash of a key"},
 	{
 		"golang.org/x/time",

@@ -36,6 +36,7 @@ type Entrypoint struct {
 	labels  *headerLabels
 
 	handshakes handshakes
+	quic       QUIC
 }
 
 const (
@@ -44,10 +45,13 @@ const (
 	protocolCount = 3
 )
 
-// Opened counts a connection that has been accepted.
+// openConnections returns how many connections are open.
+func (e *Entrypoint) openConnections() int64 { return e.open.Load() + e.quic.open.Load() }
+
+// Opened counts a connection over TCP that has been accepted.
 func (e *Entrypoint) Opened() { e.open.Add(1) }
 
-// Closed counts a connection that has been closed.
+// Closed counts a connection over TCP that has been closed.
 func (e *Entrypoint) Closed() { e.open.Add(-1) }
 
 // Count counts a request for its entrypoint, its router and its service. It takes no lock and allocates nothing, but

@@ -272,7 +272,7 @@ func (set *SeriesSet) traffic(kind TrafficKind, series []*Series) Traffic {
 		}
 	}
 	if kind == TrafficEntrypoints {
-		t.OpenConnections = set.Entrypoint(t.Name).open.Load()
+		t.OpenConnections = set.Entrypoint(t.Name).openConnections()
 	}
 	return t
 }
@@ -284,7 +284,11 @@ func (set *SeriesSet) openConnections() gauges {
 			[]string{"entrypoint", "protocol"}, nil),
 		func(show func(value float64, labels ...string)) {
 			for _, s := range set.list(TrafficEntrypoints, nil) {
-				show(float64(set.Entrypoint(s.name).open.Load()), text(s.name), "TCP")
+				e := set.Entrypoint(s.name)
+				show(float64(e.open.Load()), text(s.name), "TCP")
+				if e.quic.opened.Load() {
+					show(float64(e.quic.open.Load()), text(s.name), "QUIC")
+				}
 			}
 		},
 	}

@@ -1,0 +1,347 @@
+package entrypoint_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// isRetry reports whether a datagram is a Retry packet of version 1 (RFC 9000, section 17.2.5).
+func isRetry(datagram []byte) bool {
+	return len(datagram) > 5 && datagram[0]&0xf0 == 0xf0 && binary.BigEndian.Uint32(datagram[1:]) == 1
+}
+
+// TestHTTP3Retry has clients prove their addresses where half of their connections are in use, and only there.
+func TestHTTP3Retry(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+		c.Transport.Limits.MaxConnectionsPerClient = 4
+	})
+	retries := func() int {
+		var mutex sync.Mutex
+		seen := 0
+		client := s.over(newQUICProxy(t, s.address, func(datagram []byte, toServer bool) bool {
+			mutex.Lock()
+			defer mutex.Unlock()
+			if !toServer && isRetry(datagram) {
+				seen++
+			}
+			return true
+		}))
+		do(t, client, http.MethodGet, "https://"+s.address, nil)
+		mutex.Lock()
+		defer mutex.Unlock()
+		return seen
+	}
+	for i, want := range []bool{false, false, true} {
+		if got := retries(); (got > 0) != want {
+			t.Errorf("connection %d: %d Retry packets, want some: %v", i+1, got, want)
+		}
+	}
+}
+
+// TestHTTP3Amplification counts what goes to an address that has sent one datagram and answers nothing.
+func TestHTTP3Amplification(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+		c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(time.Second)
+	})
+	var received, sent, datagrams int
+	proxy := newQUICProxy(t, s.address, func(datagram []byte, toServer bool) bool {
+		if !toServer {
+			sent += len(datagram)
+			return false
+		}
+		if datagrams++; datagrams > 1 {
+			return false
+		}
+		received += len(datagram)
+		return true
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		receive(t, s.causes, "the end of the handshake")
+		cancel()
+	}()
+	if _, err := quic.DialAddr(ctx, proxy.front.LocalAddr().String(), &tls.Config{
+		InsecureSkipVerify: true, NextProtos: []string{http3.NextProtoH3}, //nolint:gosec // It is generated.
+	}, nil); err == nil {
+		t.Fatal("a connection without answers")
+	}
+	proxy.mutex.Lock()
+	defer proxy.mutex.Unlock()
+	if received < 1200 || sent == 0 || sent > 3*received {
+		t.Errorf("%d bytes were sent for %d", sent, received)
+	}
+}
+
+// TestHTTP3VersionNegotiation answers a version that does not exist with those that do (RFC 9000, section 6).
+func TestHTTP3VersionNegotiation(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(hello), nil)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "udp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(timeout))
+	packet := make([]byte, 1200)
+	copy(packet, "\xc0\x1a\x2a\x3a\x4a\x08abcdefgh\x08ijklmnop")
+	if _, err := conn.Write(packet); err != nil {
+		t.Fatal(err)
+	}
+	n, err := conn.Read(packet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := packet[:n]
+	if len(answer) < 23 || binary.BigEndian.Uint32(answer[1:]) != 0 || string(answer[5:23]) != "\x08ijklmnop\x08abcdefgh" {
+		t.Fatalf("got %q", answer)
+	}
+	versions := answer[23:]
+	if !strings.Contains(string(versions), "\x00\x00\x00\x01") {
+		t.Errorf("versions %q", versions)
+	}
+}
+
+// TestHTTP3Migration changes the port of a client in the middle of its connection: requests go on, and have the new
+// address.
+func TestHTTP3Migration(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.RemoteAddr)
+	}), nil)
+	proxy := newQUICProxy(t, s.address, nil)
+	client := s.over(proxy)
+	_, first := do(t, client, http.MethodGet, "https://"+s.address, nil)
+	proxy.rebind(t)
+	s.eventually("the new address", func() bool {
+		_, next := do(t, client, http.MethodGet, "https://"+s.address, nil)
+		return next != first
+	})
+	if n := s.accepted(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	var record struct{ first, last string }
+	record.first = s.record().ClientPort
+	for len(s.records) > 0 {
+		record.last = s.record().ClientPort
+	}
+	if record.first == record.last {
+		t.Errorf("records have the port %s", record.first)
+	}
+}
+
+// TestHTTP3Identifiers proves that connection identifiers have the generation of the process and the index of the
+// socket first, and are eight bytes long.
+func TestHTTP3Identifiers(t *testing.T) {
+	t.Parallel()
+	var mutex sync.Mutex
+	generations := map[string]bool{}
+	s := start(t, http.HandlerFunc(hello), nil)
+	for range 2 {
+		client := s.over(newQUICProxy(t, s.address, func(datagram []byte, toServer bool) bool {
+			mutex.Lock()
+			defer mutex.Unlock()
+			// The source identifier of a long header stands behind that of the destination.
+			if behind := 6 + int(datagram[5]); !toServer && datagram[0]&0x80 != 0 {
+				generations[fmt.Sprintf("%d %x", datagram[behind], datagram[behind+1:behind+3])] = true
+			}
+			return true
+		}))
+		do(t, client, http.MethodGet, "https://"+s.address, nil)
+	}
+	mutex.Lock()
+	defer mutex.Unlock()
+	for text := range generations {
+		if len(generations) != 1 || !strings.HasPrefix(text, "8 ") || !strings.HasSuffix(text, "00") {
+			t.Errorf("identifiers begin with %v", generations)
+		}
+	}
+}
+
+// TestHTTP3EarlyData sends requests in early data: refused by default, and otherwise GET alone.
+func TestHTTP3EarlyData(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		allow   bool
+		options *dynamic.TLSOptions
+		method  string
+		want    string
+		// rejected says that the client has sent early data in vain, after which it fails.
+		rejected bool
+	}{
+		{"off", false, nil, http3.MethodGet0RTT, "", false},
+		{"GET", true, nil, http3.MethodGet0RTT, "1", false},
+		{"HEAD", true, nil, http3.MethodHead0RTT, "1", false},
+		{
+			"client certificates", true,
+			&dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequestClientCert"}},
+			http3.MethodGet0RTT, "", true,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Early", r.Header.Get("Early-Data"))
+			}), func(c *static.EntryPoint) { c.HTTP3.Allow0RTT = test.allow })
+			s.tls.use(newTLS(t, test.options, certificate.NewTickets()))
+			cache := tls.NewLRUClientSessionCache(8)
+			config := &tls.Config{
+				InsecureSkipVerify: true, ServerName: "a.example.com", ClientSessionCache: cache, //nolint:gosec // It is generated.
+			}
+			do(t, s.http3(config), http.MethodGet, "https://"+s.address, nil)
+			response, _, err := try(t, s.http3(config), test.method, "https://"+s.address, nil)
+			if errors.Is(err, quic.Err0RTTRejected) != test.rejected || err != nil && !test.rejected {
+				t.Fatal(err)
+			}
+			if err == nil && response.Header.Get("Early") != test.want {
+				t.Errorf("Early-Data is %q, want %q", response.Header.Get("Early"), test.want)
+			}
+		})
+	}
+}
+
+// TestHTTP3EarlyDataThatMayNotBeRepeated answers 425 to a POST in early data.
+func TestHTTP3EarlyDataThatMayNotBeRepeated(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) { c.HTTP3.Allow0RTT = true })
+	config := &tls.Config{
+		InsecureSkipVerify: true, ServerName: "a.example.com", //nolint:gosec // It is generated.
+		NextProtos: []string{http3.NextProtoH3}, ClientSessionCache: tls.NewLRUClientSessionCache(8),
+	}
+	do(t, s.http3(config), http.MethodGet, "https://"+s.address, nil)
+	s.record()
+	conn, err := quic.DialAddrEarly(t.Context(), s.address, config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.CloseWithError(0, "") }()
+	stream, err := (&http3.Transport{}).NewClientConn(conn).OpenRequestStream(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+s.address, nil)
+	if err := stream.SendRequestHeader(request); err != nil {
+		t.Fatal(err)
+	}
+	_ = stream.Close()
+	response, err := stream.ReadResponse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !conn.ConnectionState().Used0RTT || response.StatusCode != http.StatusTooEarly {
+		t.Errorf("early data: %v, status %d", conn.ConnectionState().Used0RTT, response.StatusCode)
+	}
+	if record := s.record(); record.Code != "too_early" {
+		t.Errorf("record %+v", record)
+	}
+}
+
+// TestAltSvc offers HTTP/3 only where a client gets it under the TLS options of its connection.
+func TestAltSvc(t *testing.T) {
+	t.Parallel()
+	other := func(c *static.EntryPoint) { c.HTTP3.AdvertisedPort = 8443 }
+	for _, test := range []struct {
+		name, protocol, host string
+		change               func(*static.EntryPoint)
+		want                 string
+	}{
+		{"by address", "h2", "", nil, `h3=":PORT"; ma=86400`},
+		{"HTTP/1.1", "h1+TLS", "", nil, `h3=":PORT"; ma=86400`},
+		{"without TLS", "h1", "", nil, ""},
+		{"over HTTP/3 itself", "h3", "", nil, ""},
+		{"another port", "h2", "", other, `h3=":8443"; ma=86400`},
+		{"another host with the same options", "h2", "same.example.com", nil, `h3=":PORT"; ma=86400`},
+		{"other options", "h2", "strict.example.com", nil, ""},
+		{"no host that is compared", "h2", "a..b", nil, ""},
+		{"off", "h2", "", func(c *static.EntryPoint) { c.HTTP3 = nil }, ""},
+		{"withdrawn", "h2", "", func(c *static.EntryPoint) { c.HTTP3.Withdrawn = true }, "clear"},
+		{"withdrawn, without TLS", "h2c", "", func(c *static.EntryPoint) { c.HTTP3.Withdrawn = true }, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, http.HandlerFunc(hello), test.change)
+			s.tls.byName["strict.example.com"] = newTLS(t, &dynamic.TLSOptions{SNIStrict: true}, nil)
+			client, url := s.client(test.protocol)
+			_, port, _ := net.SplitHostPort(s.address)
+			want := strings.Replace(test.want, "PORT", port, 1)
+			s.eventually("HTTP/3", func() bool { return s.altSvc(client, url, test.host) == want })
+		})
+	}
+}
+
+// altSvc returns the header Alt-Svc of a response. host may be empty.
+func (s *served) altSvc(client *http.Client, url, host string) string {
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Host = host
+	response, err := client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	return response.Header.Get("Alt-Svc")
+}
+
+// TestAltSvcOfOldOptions does not offer HTTP/3 where options exclude TLS 1.3, and handlers can change what it says.
+func TestAltSvcOfOldOptions(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Offered", w.Header().Get("Alt-Svc"))
+		if r.URL.Path == "/removed" {
+			w.Header().Del("Alt-Svc")
+		}
+	}), nil)
+	client, url := s.client("h2")
+	s.eventually("HTTP/3", func() bool { return s.altSvc(client, url, "") != "" })
+	if response, _ := do(t, client, http.MethodGet, url+"/removed", nil); response.Header.Get("Alt-Svc") != "" ||
+		response.Header.Get("Offered") == "" {
+		t.Errorf("header %v", response.Header)
+	}
+	s.tls.use(newTLS(t, &dynamic.TLSOptions{MaxVersion: "VersionTLS12"}, nil))
+	client, url = s.client("h2")
+	if got := s.altSvc(client, url, ""); got != "" {
+		t.Errorf("Alt-Svc is %q", got)
+	}
+}
+
+// TestHTTP3DrainsIdleConnections ends connections without requests soon, though their clients keep them.
+func TestHTTP3DrainsIdleConnections(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+		c.Transport.LifeCycle.GraceTimeOut = static.Duration(timeout)
+	})
+	conn, err := quic.DialAddr(t.Context(), s.address, &tls.Config{
+		InsecureSkipVerify: true, NextProtos: []string{http3.NextProtoH3}, //nolint:gosec // It is generated.
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the connection", func() bool { return s.connections() == 1 })
+	s.stop()
+	s.wait()
+	receive(t, conn.Context().Done(), "the end of the connection")
+}
+
+var _ entrypoint.QUICConnections = (*memory)(nil)
