@@ -15,7 +15,7 @@ var layers = map[string][]string{
 	"api":          {"pipeline", "router", "xds", "inject", "certificate"},
 	"xds":          {"pipeline", "loadbalancer"},
 	"pipeline":     {"provider", "router", "loadbalancer"},
-	"entrypoint":   {"router", "certificate", "http1/server", "http1/wire"},
+	"entrypoint":   {"router", "certificate", "http1/server", "http1/wire", "http2/server"},
 	"router":       {"middleware", "forward", "loadbalancer", "certificate"},
 	"middleware":   {},
 	"forward":      {"loadbalancer", "http1/client", "http1/wire"},
@@ -23,6 +23,7 @@ var layers = map[string][]string{
 	"loadbalancer": {"http1/client"},
 	"certificate":  {},
 	"http1":        {},
+	"http2":        {"http1/wire"}, // Fields and targets are those of HTTP/1.1.
 	"provider":     {},
 	"inject":       {"provider/gotemplate", "provider/kubernetes/client"}, // Templates run within limits there.
 	// Modules of their own, which applications import.
@@ -177,7 +178,7 @@ var libraries = []struct {
 	{
 		"golang.org/x/net",
 		[]string{
-			"entrypoint", "forward", "http1", "canonical", "provider/dns", "middleware/forwardauth", "certificate/acme",
+			"entrypoint", "forward", "http1", "http2", "canonical", "provider/dns", "middleware/forwardauth", "certificate/acme",
 		},
 		"HTTP/2 and host names on the wire",
 	},
