@@ -8,15 +8,16 @@ import (
 
 const (
 	// burst is how many frames that cost the client less than the server a connection may bring at once, and refill how
-	// many more per second: resets by either side, PING, SETTINGS, PRIORITY, WINDOW_UPDATE and DATA of a few bytes, empty
-	// frames, CONTINUATION, unknown types, and requests beyond the limits. Each request that is answered is worth one
+	// many more per second: resets by either side, PING, SETTINGS, PRIORITY, GOAWAY, WINDOW_UPDATE and DATA of a few bytes, empty
+	// frames, CONTINUATION, unknown types, and requests that are refused. Each request that is answered is worth one
 	// more, so that a busy client is not taken for an attack.
 	burst  = 2000
 	refill = 100
 	// tinyData is below what length DATA counts, tinyUpdate below what increment WINDOW_UPDATE does.
 	tinyData, tinyUpdate = 16, 64
-	// settingsCost is how many bytes of SETTINGS count as one more frame.
-	settingsCost = 64
+	// settingsCost is how many bytes of SETTINGS count as one more frame, refusedCost how many of a request's decoded head
+	// that is not served.
+	settingsCost, refusedCost = 64, 64 << 10
 )
 
 // bucket counts frames of a connection that cost the client less than the server. It belongs to the goroutine that

@@ -63,12 +63,11 @@ func (c *serverConn) frame(h wire.Header, payload []byte) error {
 		if h.Stream != 0 {
 			return wire.Fault(wire.ProtocolError, "GOAWAY on a stream (section 6.8)")
 		}
-		return nil
 	case wire.PushPromise:
 		return wire.Fault(wire.ProtocolError, "PUSH_PROMISE of a client (section 8.4)")
 	case wire.Data:
 	}
-	return c.flood.take(1) // Unknown types are ignored (section 4.1).
+	return c.flood.take(1) // Unknown types are ignored (section 4.1), as is a GOAWAY.
 }
 
 // refuse resets the stream that an error concerns, and returns the errors of the connection.
@@ -120,7 +119,7 @@ func (c *serverConn) beginData(h wire.Header) error {
 	if err := c.idleStream(h.Stream); err != nil {
 		return err
 	}
-	if h.Length < tinyData && !h.Flags.Has(wire.EndStream) {
+	if c.data.left < tinyData && !h.Flags.Has(wire.EndStream) {
 		if err := c.flood.take(1); err != nil {
 			return err
 		}

@@ -29,6 +29,8 @@ type block struct {
 	// late are the trailers, and size is how large they are.
 	late []http1wire.Field
 	size int
+	// stray says that the block came on a stream that this side has reset.
+	stray bool
 	// refusal is the error of the stream that is known before the end of the block.
 	refusal error
 }
@@ -71,6 +73,7 @@ func (c *serverConn) openStream(b *block) error {
 				b.refusal = wire.StreamFault(b.stream, wire.ProtocolError, "trailers without END_STREAM (section 8.1)")
 			}
 		case x == nil && c.reset.has(b.stream): // It was on its way.
+			b.stray = true
 		default:
 			return wire.Fault(wire.StreamClosed, "HEADERS on a closed stream (section 5.1)")
 		}
@@ -293,6 +296,8 @@ func (c *serverConn) endBlock() error {
 		return c.refuse(b.refusal)
 	case b.trailers:
 		return c.refuse(c.endBody(b.stream, b.late))
+	case b.stray:
+		return c.flood.take(1)
 	case x == nil:
 		return nil
 	}
@@ -306,7 +311,9 @@ func (c *serverConn) endBlock() error {
 // begin runs the handler of a request.
 func (c *serverConn) begin(x *exchange) error {
 	if x.status != 0 {
-		x.size = 0 // Its fields are not kept.
+		if err := c.flood.take(1 + int(x.size/refusedCost)); err != nil {
+			return err
+		}
 	}
 	if x.size > 0 && !c.heads.take(x.size) {
 		if c.server.Refused != nil {

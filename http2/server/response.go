@@ -266,7 +266,9 @@ func (x *exchange) complete() error {
 		return err
 	}
 	x.sent = true
-	c.life.answered++
+	if x.status == 0 {
+		c.life.answered++
+	}
 	if !x.body.ended {
 		c.sendReset(x.id, wire.NoError) // The rest of the body is of no use (section 8.1).
 	}
