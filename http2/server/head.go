@@ -202,6 +202,7 @@ func (b *block) regular(name, value string) {
 		x.reject(http.StatusRequestHeaderFieldsTooLarge, "more header fields than http.maxHeaderCount")
 	}
 	if x.status == http.StatusRequestHeaderFieldsTooLarge {
+		x.dropFields()
 		return
 	}
 	if reason := flaw(name, value); reason != "" {
@@ -315,6 +316,9 @@ func (c *serverConn) begin(x *exchange) error {
 			return err
 		}
 	}
+	if x.status == http.StatusRequestHeaderFieldsTooLarge {
+		x.size = int64(len(x.request.Host) + len(x.request.RequestURI)) // Its fields are not kept.
+	}
 	if x.size > 0 && !c.heads.take(x.size) {
 		if c.server.Refused != nil {
 			c.server.Refused(&x.request, http.StatusRequestHeaderFieldsTooLarge, reasonMemory)
@@ -324,6 +328,7 @@ func (c *serverConn) begin(x *exchange) error {
 	c.mutex.Lock()
 	if c.life.over {
 		c.mutex.Unlock()
+		c.heads.give(x.size)
 		return errOver
 	}
 	c.streams[x.id] = x
