@@ -253,7 +253,9 @@ func (x *exchange) complete() error {
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	x.body.discard()
 	if x.failure != nil {
+		c.out.flush()
 		return x.failure
 	}
 	if !r.bodiless && r.length > r.written.Load() {
