@@ -277,10 +277,13 @@ func allowance(bytes int64, rate int) time.Duration {
 func (b *requestBody) alarm(after time.Duration) {
 	if b.timer == nil {
 		x := b.exchange
+		c, id := x.conn, x.id
 		b.timer = time.AfterFunc(after, func() {
-			x.conn.mutex.Lock()
-			defer x.conn.mutex.Unlock()
-			x.body.readable.Broadcast()
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			if c.streams[id] == x { // The exchange is not another request's.
+				x.body.readable.Broadcast()
+			}
 		})
 		return
 	}
