@@ -124,9 +124,6 @@ func (c *serverConn) open() error {
 			return err
 		}
 	}
-	if c.server.draining.Load() {
-		c.retire()
-	}
 	c.mutex.Lock()
 	b := wire.AppendSettings(c.out.room(),
 		wire.Setting{ID: wire.HeaderTableSize, Value: uint32(c.server.tableSize())}, //nolint:gosec // above 0
@@ -136,6 +133,10 @@ func (c *serverConn) open() error {
 		wire.Setting{ID: wire.NoRFC7540Priorities, Value: 1},
 	)
 	c.out.set(wire.AppendWindowUpdate(b, 0, connWindow-wire.DefaultWindow))
+	c.life.greeted = true
+	if c.server.draining.Load() {
+		c.retireLocked()
+	}
 	c.mutex.Unlock()
 	if err := c.need(len(wire.Preface)); err != nil {
 		return err
@@ -237,7 +238,11 @@ func (c *serverConn) finish(err error) {
 	}
 	c.mutex.Lock()
 	if fault != nil && c.out.err == nil {
-		c.out.set(wire.AppendGoAway(c.out.room(), c.lastStream, fault.Code))
+		last := c.lastStream
+		if c.life.retired {
+			last = min(last, c.life.last) // It must not rise (section 6.8).
+		}
+		c.out.set(wire.AppendGoAway(c.out.room(), last, fault.Code))
 	}
 	c.life.over = true
 	for _, x := range c.streams {
