@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	http1wire "github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/http2/wire"
 )
@@ -26,6 +27,8 @@ type block struct {
 	// exchange is the request that begins; nil where the fields are dropped, or are the trailers that end a body.
 	exchange *exchange
 	trailers bool
+	// authority says that :authority has come.
+	authority bool
 	// late are the trailers, and size is how large they are.
 	late []http1wire.Field
 	size int
@@ -168,7 +171,10 @@ func (b *block) pseudo(name, value string) {
 	case ":path":
 		to = &x.request.RequestURI
 	case ":authority":
-		to = &x.request.Host
+		if to = &x.request.Host; b.authority {
+			b.malformed("a pseudo-header field that is repeated (section 8.3)")
+		}
+		b.authority = true
 	case ":scheme":
 		to = &x.scheme
 	default:
@@ -360,9 +366,15 @@ func (x *exchange) open(ended bool) error {
 	if connect {
 		target.Target, r.RequestURI = r.Host, r.Host
 	}
+	if !http1wire.ValidToken(r.Method) {
+		x.reject(http.StatusBadRequest, http1wire.ErrMethod.Error())
+	}
+	if r.Host != "" && !canonical.ValidAuthority(r.Host) {
+		x.reject(http.StatusBadRequest, http1wire.ErrHost.Error())
+	}
 	_, err := target.URL(&x.url)
 	switch {
-	case err != nil || !connect && r.RequestURI[0] != '/' && (r.RequestURI != "*" || r.Method != http.MethodOptions):
+	case err != nil || strings.ContainsAny(r.RequestURI, " \t#") || !connect && r.RequestURI[0] != '/' && (r.RequestURI != "*" || r.Method != http.MethodOptions):
 		x.url = url.URL{Path: "/"}
 		x.reject(http.StatusBadRequest, ":path is no path")
 	case ended && x.declared > 0:
