@@ -229,6 +229,7 @@ func pipe(s *server.Server) (client net.Conn, over <-chan time.Time) {
 	go func() {
 		s.ServeConn(context.Background(), conn)
 		ended <- time.Now()
+		close(ended)
 	}()
 	return client, ended
 }
