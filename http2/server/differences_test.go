@@ -199,6 +199,7 @@ func play(t testing.TB, serve func(conn net.Conn, handler http.Handler), script 
 	work.Go(func() { serve(conn, observer{seen}) })
 	p := newPeer(t, client, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20})
 	_ = client.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = p.WriteWindowUpdate(0, 1<<30)
 	changed := make(chan struct{}, 1)
 	over := make(chan struct{})
 	work.Go(func() {

@@ -1,6 +1,9 @@
 package server
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // ErrTooSlow is what external tests name.
 var ErrTooSlow = errTooSlow
@@ -34,4 +37,18 @@ func Charged(s *Server) int64 {
 	s.heads.mutex.Lock()
 	defer s.heads.mutex.Unlock()
 	return s.heads.total
+}
+
+// BeginRead has a call of Read under way that does not end.
+func BeginRead(w http.ResponseWriter) { w.(*exchange).guard.Read() }
+
+// Reading reports whether a call of Read is under way.
+func Reading(w http.ResponseWriter) bool { return w.(*exchange).guard.Under().Reads }
+
+// Waiting reports whether a response waits for a window, or for room.
+func Waiting(w http.ResponseWriter) bool {
+	x := w.(*exchange)
+	x.conn.mutex.Lock()
+	defer x.conn.mutex.Unlock()
+	return x.wanted > 0
 }

@@ -81,4 +81,3 @@ func TestUnreadBodies(t *testing.T) {
 		})
 	}
 }
-
