@@ -171,10 +171,10 @@ func (o *observed) note(frame http2.Frame) {
 	}
 }
 
-func (s *outcome) end(ended bool) {
-	if ended && !s.ended {
-		s.ended = true
-		fmt.Fprintf(&s.text, "%q", s.body.String())
+func (o *outcome) end(ended bool) {
+	if ended && !o.ended {
+		o.ended = true
+		fmt.Fprintf(&o.text, "%q", o.body.String())
 	}
 }
 
@@ -240,7 +240,8 @@ func ours(conn net.Conn, handler http.Handler) {
 
 func theirs(conn net.Conn, handler http.Handler) {
 	quiet := &http.Server{ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // It is not served.
-	new(http2.Server).ServeConn(conn, &http2.ServeConnOpts{Handler: handler, BaseConfig: quiet})
+	new(http2.Server).ServeConn(                                //nolint:staticcheck // It is the one that serves a connection.
+		conn, &http2.ServeConnOpts{Handler: handler, BaseConfig: quiet})
 }
 
 // send opens a stream with a request whose target names it, and notes that a response is expected.

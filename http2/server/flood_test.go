@@ -25,6 +25,8 @@ type flood struct {
 	code string
 	// growth is by how many bytes the heap may grow; 0 is 4 MiB.
 	growth int64
+	// most is the largest head that the server accepts, in bytes; 0 is its default.
+	most int
 }
 
 // nth returns the identifier of a client's stream from its number.
@@ -154,11 +156,15 @@ func heads() []flood {
 		}},
 		{name: "HPACK bomb", again: bomb("a", "/wait", 190)},
 		{name: "HPACK bomb of cookies", again: bomb("cookie", "/wait", 190)},
-		{name: "HPACK bomb of refused requests", begin: noWindow, growth: 8 << 20,
-			again: bomb("cookie", "/wait", 190, "content-length: 0", "content-length: 1")},
-		{name: "HPACK bomb beyond the limit", again: bomb("cookie", "/wait", 300)},
-		{name: "HPACK bomb beyond the limit without a window", begin: noWindow, growth: 8 << 20,
-			again: bomb("cookie", "/wait", 300)},
+		{
+			name: "HPACK bomb of refused requests", begin: noWindow, growth: 8 << 20,
+			again: bomb("cookie", "/wait", 190, "content-length: 0", "content-length: 1"),
+		},
+		{name: "HPACK bomb beyond the limit", most: 256 << 10, again: bomb("cookie", "/wait", 80)},
+		{
+			name: "HPACK bomb beyond the limit without a window", most: 256 << 10, begin: noWindow,
+			growth: 8 << 20, again: bomb("cookie", "/wait", 80),
+		},
 		{name: "a field beyond the limit", again: func(p *peer, i uint32) error {
 			// Its length is what counts, which comes first (RFC 7541, section 5.2).
 			return p.WriteHeaders(http2.HeadersFrameParam{
@@ -183,16 +189,7 @@ func heads() []flood {
 func TestFloods(t *testing.T) {
 	for _, f := range append(append(resets(), controls()...), heads()...) {
 		t.Run(f.name, func(t *testing.T) {
-			g := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				switch r.URL.Path {
-				case "/wait":
-					<-r.Context().Done()
-				case "/read":
-					_, _ = io.Copy(io.Discard, r.Body)
-				default:
-					hello(w, r)
-				}
-			})
+			g := newRig(t, &server.Server{MaxHeaderBytes: f.most, Handler: http.HandlerFunc(floodHandler)})
 			honest := g.client()
 			g.get(honest, "/")
 			before := http1test.Heap()
@@ -254,6 +251,18 @@ func TestFloods(t *testing.T) {
 	}
 }
 
+// floodHandler does what the path says, until the client has left.
+func floodHandler(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/wait":
+		<-r.Context().Done()
+	case "/read":
+		_, _ = io.Copy(io.Discard, r.Body)
+	default:
+		hello(w, r)
+	}
+}
+
 // TestFloodsHold has hostile clients that hold what they can, and do not end by themselves.
 func TestFloodsHold(t *testing.T) {
 	const streams = 100
@@ -269,7 +278,8 @@ func TestFloodsHold(t *testing.T) {
 		"window of 1":        {[]http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 1}}, "/large", nil, 4 << 20},
 		"cookies in reserve": {nil, "/wait", []string{"cookie: " + strings.Repeat("c", 4000)}, 4 << 20},
 		"refused cookies": {
-			[]http2.Setting{{ID: http2.SettingInitialWindowSize}}, "/wait",
+			[]http2.Setting{{ID: http2.SettingInitialWindowSize}},
+			"/wait",
 			append(strings.Split(strings.Repeat("cookie: "+strings.Repeat("c", 4000)+"\n", 300), "\n")[:300], "a: b"), 4 << 20,
 		},
 	} {

@@ -356,21 +356,40 @@ func TestPriorities(t *testing.T) {
 		use(id)
 		<-writers
 	}
-	// 5,536 are left, which the first takes.
+	left := 5536 // which the first takes
 	for i, priority := range []string{"u=5", "u=1", "u=7", "u=3"} {
 		p.request(nth(uint32(i+3)), "GET", "/", true, "priority: "+priority) //nolint:gosec // small
 	}
 	p.must(p.WriteRawFrame(16, 0, 0, []byte("\x00\x00\x00\x0bu=0"))) // Stream 11 becomes the first.
 	p.flush()
+	var all []http.ResponseWriter
 	for range 4 {
-		w := http1test.Receive(t, writers, "a handler")
-		http1test.Eventually(t, "it waits", func() bool { return server.Waiting(w) })
+		all = append(all, http1test.Receive(t, writers, "a handler"))
 	}
-	p.must(p.WriteWindowUpdate(0, 100_000))
 	var order []uint32
 	for len(order) < 4 {
-		if f, ok := p.next().(*http2.DataFrame); ok && f.StreamEnded() {
-			order = append(order, f.StreamID)
+		http1test.Eventually(t, "all wait that have not ended", func() (holds bool) {
+			waiting := 0
+			for _, w := range all {
+				if server.Waiting(w) {
+					waiting++
+				}
+			}
+			return waiting == len(all)-len(order)
+		})
+		const some = 1000
+		p.must(p.WriteWindowUpdate(0, some))
+		for got := 0; got < some && len(order) < 4; {
+			f, ok := p.next().(*http2.DataFrame)
+			if !ok {
+				continue
+			}
+			if got += len(f.Data()); f.StreamEnded() {
+				order = append(order, f.StreamID)
+			}
+			if left > 0 { // What was left of the window before.
+				got, left = got-len(f.Data()), left-len(f.Data())
+			}
 		}
 	}
 	if fmt.Sprint(order) != "[11 9 13 7]" {
@@ -389,11 +408,11 @@ func TestDeadlines(t *testing.T) {
 				t.Error(err)
 			}
 			_, err := r.Body.Read(make([]byte, 1))
+			failed <- err
 			_ = controller.SetReadDeadline(time.Time{})
 			if _, again := io.ReadAll(r.Body); again != nil {
 				t.Errorf("then %v", again)
 			}
-			failed <- err
 			return
 		}
 		if err := controller.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
@@ -421,13 +440,11 @@ func TestDeadlines(t *testing.T) {
 	}
 	p.request(3, "POST", "/read", false)
 	p.flush()
-	timer := time.NewTimer(50 * time.Millisecond)
-	<-timer.C
-	p.must(p.WriteData(3, true, []byte("late")))
-	p.flush()
 	if err := http1test.Receive(t, failed, "Read"); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("Read: %v", err)
 	}
+	p.must(p.WriteData(3, true, []byte("late")))
+	p.status(3, "200")
 }
 
 // TestSlowBodies has clients that stop within a body.
