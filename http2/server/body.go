@@ -166,6 +166,9 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	defer c.mutex.Unlock()
 	var since time.Time
 	for {
+		if !x.guard.Open() {
+			return 0, serving.ErrFinished // What there was has been discarded.
+		}
 		switch n := b.taken(p); {
 		case n > 0:
 			b.bytes += int64(n)
@@ -184,8 +187,6 @@ func (b *requestBody) Read(p []byte) (int, error) {
 			return 0, b.atEnd()
 		case b.err != nil:
 			return 0, b.err
-		case !x.guard.Open():
-			return 0, serving.ErrFinished
 		case len(p) == 0:
 			return 0, nil
 		}
@@ -278,10 +279,13 @@ func allowance(bytes int64, rate int) time.Duration {
 func (b *requestBody) alarm(after time.Duration) {
 	if b.timer == nil {
 		x := b.exchange
+		c, id := x.conn, x.id
 		b.timer = time.AfterFunc(after, func() {
-			x.conn.mutex.Lock()
-			defer x.conn.mutex.Unlock()
-			x.body.readable.Broadcast()
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			if c.streams[id] == x { // The exchange is not another request's.
+				x.body.readable.Broadcast()
+			}
 		})
 		return
 	}
@@ -308,16 +312,28 @@ func (b *requestBody) drop() {
 		return
 	}
 	b.closed = true
-	b.use(b.unread())
+	if left := b.unread(); left > 0 {
+		b.use(left)
+	}
 	b.releaseLocked()
 }
 
-// unread returns how many bytes have come that were not read. The mutex is held.
+// unread returns how many bytes wait to be read. The mutex is held.
 func (b *requestBody) unread() int {
 	if len(b.pieces) == 0 {
 		return 0
 	}
 	return len(b.pieces)*pieceBytes - b.first - (pieceBytes - b.last)
+}
+
+// discard drops what nobody will read, and gives the client back what it took of the window of the connection. The
+// mutex is held.
+func (b *requestBody) discard() {
+	c := b.exchange.conn
+	b.failLocked(serving.ErrFinished) // What comes later counts as read.
+	c.credit += int64(b.unread())
+	b.releaseLocked()
+	c.giveCredit()
 }
 
 // releaseLocked gives the pieces back. The mutex is held.

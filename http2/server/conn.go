@@ -136,6 +136,7 @@ func (c *serverConn) open() error {
 		wire.Setting{ID: wire.NoRFC7540Priorities, Value: 1},
 	)
 	c.out.set(wire.AppendWindowUpdate(b, 0, connWindow-wire.DefaultWindow))
+	c.life.greeted = true
 	if c.server.draining.Load() {
 		c.retireLocked()
 	}
@@ -241,7 +242,11 @@ func (c *serverConn) finish(err error) {
 	}
 	c.mutex.Lock()
 	if fault != nil && c.out.err == nil {
-		c.out.set(wire.AppendGoAway(c.out.room(), c.lastStream, fault.Code))
+		last := c.lastStream
+		if c.life.retired {
+			last = min(last, c.life.last) // It must not rise (section 6.8).
+		}
+		c.out.set(wire.AppendGoAway(c.out.room(), last, fault.Code))
 	}
 	c.life.over = true
 	for _, x := range c.streams {

@@ -122,6 +122,13 @@ func (x *exchange) addCookie(value string) {
 	}
 }
 
+// dropFields ends what the fields so far hold.
+func (x *exchange) dropFields() {
+	clear(x.fields)
+	clear(x.values[:x.used])
+	x.used, x.cookies, x.trailer = 0, nil, nil
+}
+
 // announce notes the names of trailers.
 func (x *exchange) announce(list string) {
 	for name := range strings.SplitSeq(list, ",") {
@@ -247,6 +254,7 @@ func (x *exchange) failed(cause any) {
 	x.context.Cancel()
 	c := x.conn
 	c.mutex.Lock()
+	x.body.discard()
 	c.resetStream(x, wire.InternalError, errAborted)
 	c.out.start()
 	c.mutex.Unlock()

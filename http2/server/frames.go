@@ -63,12 +63,11 @@ func (c *serverConn) frame(h wire.Header, payload []byte) error {
 		if h.Stream != 0 {
 			return wire.Fault(wire.ProtocolError, "GOAWAY on a stream (section 6.8)")
 		}
-		return nil
 	case wire.PushPromise:
 		return wire.Fault(wire.ProtocolError, "PUSH_PROMISE of a client (section 8.4)")
 	case wire.Data:
 	}
-	return c.flood.take(1) // Unknown types are ignored (section 4.1).
+	return c.flood.take(1) // Unknown types are ignored (section 4.1), as is a GOAWAY.
 }
 
 // refuse resets the stream that an error concerns, and returns the errors of the connection.
@@ -120,7 +119,7 @@ func (c *serverConn) beginData(h wire.Header) error {
 	if err := c.idleStream(h.Stream); err != nil {
 		return err
 	}
-	if h.Length == 0 && !h.Flags.Has(wire.EndStream) {
+	if c.data.left == 0 && !h.Flags.Has(wire.EndStream) {
 		if err := c.flood.take(1); err != nil {
 			return err
 		}
@@ -230,13 +229,14 @@ func (c *serverConn) apply(s wire.Setting) error {
 		delta := int64(s.Value) - c.initialWindow
 		c.initialWindow = int64(s.Value)
 		for _, x := range c.streams {
+			if delta < 0 {
+				c.out.revoke(x) // The client has accounted for what was sent before the acknowledgement alone.
+			}
 			if x.sendWindow += delta; x.sendWindow > wire.MaxWindow {
 				return wire.Fault(wire.FlowControlError, "a window above 2^31-1 by SETTINGS (section 6.9.2)")
 			}
 		}
-		if delta > 0 {
-			c.out.wake()
-		}
+		c.out.wake()
 	case wire.MaxFrameSize:
 		c.maxFrame = int(s.Value)
 	case wire.HeaderTableSize:

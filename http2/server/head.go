@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	http1wire "github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/http2/wire"
 	"github.com/sluiceproxy/sluice/httpio/heads"
@@ -27,9 +28,13 @@ type block struct {
 	// exchange is the request that begins; nil where the fields are dropped, or are the trailers that end a body.
 	exchange *exchange
 	trailers bool
+	// authority says that :authority has come.
+	authority bool
 	// late are the trailers, and size is how large they are.
 	late []http1wire.Field
 	size int
+	// stray says that the block came on a stream that this side has reset.
+	stray bool
 	// refusal is the error of the stream that is known before the end of the block.
 	refusal error
 }
@@ -72,6 +77,7 @@ func (c *serverConn) openStream(b *block) error {
 				b.refusal = wire.StreamFault(b.stream, wire.ProtocolError, "trailers without END_STREAM (section 8.1)")
 			}
 		case x == nil && c.reset.has(b.stream): // It was on its way.
+			b.stray = true
 		default:
 			return wire.Fault(wire.StreamClosed, "HEADERS on a closed stream (section 5.1)")
 		}
@@ -166,7 +172,10 @@ func (b *block) pseudo(name, value string) {
 	case ":path":
 		to = &x.request.RequestURI
 	case ":authority":
-		to = &x.request.Host
+		if to = &x.request.Host; b.authority {
+			b.malformed("a pseudo-header field that is repeated (section 8.3)")
+		}
+		b.authority = true
 	case ":scheme":
 		to = &x.scheme
 	default:
@@ -200,6 +209,7 @@ func (b *block) regular(name, value string) {
 		x.reject(http.StatusRequestHeaderFieldsTooLarge, "more header fields than http.maxHeaderCount")
 	}
 	if x.status == http.StatusRequestHeaderFieldsTooLarge {
+		x.dropFields()
 		return
 	}
 	if reason := flaw(name, value); reason != "" {
@@ -208,9 +218,10 @@ func (b *block) regular(name, value string) {
 	}
 	switch name {
 	case "host":
-		if x.host == "" {
-			x.host = value
+		if x.host != "" && x.host != value {
+			b.malformed("several fields host (RFC 9112, section 3.2)")
 		}
+		x.host = value
 		return
 	case "content-length":
 		length, ok := http1wire.ParseLength(value)
@@ -294,6 +305,8 @@ func (c *serverConn) endBlock() error {
 		return c.refuse(b.refusal)
 	case b.trailers:
 		return c.refuse(c.endBody(b.stream, b.late))
+	case b.stray:
+		return c.flood.take(1)
 	case x == nil:
 		return nil
 	}
@@ -307,7 +320,12 @@ func (c *serverConn) endBlock() error {
 // begin runs the handler of a request.
 func (c *serverConn) begin(x *exchange) error {
 	if x.status != 0 {
-		x.size = 0 // Its fields are not kept.
+		if err := c.flood.take(1 + int(x.size/refusedCost)); err != nil {
+			return err
+		}
+	}
+	if x.status == http.StatusRequestHeaderFieldsTooLarge {
+		x.size = int64(len(x.request.Host) + len(x.request.RequestURI)) // Its fields are not kept.
 	}
 	if x.size > 0 && !c.heads.Take(x.size) {
 		if c.server.Refused != nil {
@@ -339,6 +357,8 @@ func (x *exchange) open(ended bool) error {
 	}
 	connect := r.Method == http.MethodConnect
 	switch {
+	case x.host != "" && !strings.EqualFold(x.host, r.Host):
+		return x.malformed("host differs from :authority (section 8.3.1)")
 	case r.Method == "":
 		return x.malformed("no :method (section 8.3.1)")
 	case connect && (x.scheme != "" || r.RequestURI != "" || r.Host == ""):
@@ -350,9 +370,15 @@ func (x *exchange) open(ended bool) error {
 	if connect {
 		target.Target, r.RequestURI = r.Host, r.Host
 	}
+	if !http1wire.ValidToken(r.Method) {
+		x.reject(http.StatusBadRequest, http1wire.ErrMethod.Error())
+	}
+	if r.Host != "" && !canonical.ValidAuthority(r.Host) {
+		x.reject(http.StatusBadRequest, http1wire.ErrHost.Error())
+	}
 	_, err := target.URL(&x.url)
 	switch {
-	case err != nil || !connect && r.RequestURI[0] != '/' && (r.RequestURI != "*" || r.Method != http.MethodOptions):
+	case err != nil || strings.ContainsAny(r.RequestURI, " \t#") || !connect && r.RequestURI[0] != '/' && (r.RequestURI != "*" || r.Method != http.MethodOptions):
 		x.url = url.URL{Path: "/"}
 		x.reject(http.StatusBadRequest, ":path is no path")
 	case ended && x.declared > 0:

@@ -18,11 +18,13 @@ var (
 
 // life is how a connection comes to its end. The mutex of the connection guards it.
 type life struct {
-	// opened says that the preface has come.
-	opened bool
+	// greeted says that SETTINGS has been sent, which comes before all other frames; opened that the preface has come.
+	greeted, opened bool
 	// retiring says that GOAWAY was sent, with the highest identifier; retired that it was sent with the last stream, and
 	// others are refused.
 	retiring, retired bool
+	// last is the last stream that the second GOAWAY names.
+	last uint32
 	// over says that no stream is opened or goes on, fault why the reader is to end the connection.
 	over  bool
 	fault error
@@ -47,7 +49,16 @@ func (c *serverConn) heard() error {
 		return nil
 	}
 	c.life.heard = now
-	return c.arm(now, pingAfter)
+	wait := pingAfter
+	if timeout := c.server.IdleTimeout; timeout > 0 && len(c.streams) == 0 {
+		wait = min(wait, c.idleLeft(now)) // Frames of the connection do not prolong it.
+	}
+	return c.arm(now, max(wait, time.Millisecond))
+}
+
+// idleLeft returns how much is left of the time without a stream. The mutex is held.
+func (c *serverConn) idleLeft(now time.Duration) time.Duration {
+	return c.server.IdleTimeout - (now - c.idle.Sub(c.start))
 }
 
 // arm sets the read deadline to a time from now, unless one is set between half of it and all. The mutex is held.
@@ -87,7 +98,7 @@ func (c *serverConn) tick() error {
 func (c *serverConn) due(now time.Duration) (time.Duration, error) {
 	wait := pingAfter
 	if timeout := c.server.IdleTimeout; timeout > 0 && len(c.streams) == 0 {
-		left := timeout - (now - c.idle.Sub(c.start))
+		left := c.idleLeft(now)
 		if left <= 0 {
 			return 0, wire.Fault(wire.NoError, "the idle timeout")
 		}
@@ -129,8 +140,8 @@ func (c *serverConn) retire() {
 
 // retireLocked is retire. The mutex is held.
 func (c *serverConn) retireLocked() {
-	if c.life.retiring || c.life.over {
-		return
+	if c.life.retiring || c.life.over || !c.life.greeted {
+		return // Without SETTINGS, open looks whether the server is draining.
 	}
 	c.life.retiring = true
 	b := wire.AppendGoAway(c.out.room(), wire.MaxStream, wire.NoError)
@@ -148,8 +159,8 @@ func (c *serverConn) retireNow() {
 	if c.life.retired || c.life.over {
 		return
 	}
-	c.life.retired = true
-	c.out.set(wire.AppendGoAway(c.out.room(), c.lastStream, wire.NoError))
+	c.life.retired, c.life.last = true, c.lastStream
+	c.out.set(wire.AppendGoAway(c.out.room(), c.life.last, wire.NoError))
 	c.out.start()
 	c.endIfDone()
 }

@@ -268,6 +268,14 @@ func turn(p priority) int {
 	return 0
 }
 
+// revoke takes back what an exchange was granted and has not used.
+func (q *outQueue) revoke(x *exchange) {
+	x.sendWindow += int64(x.granted)
+	q.conn.sendWindow += int64(x.granted)
+	q.reserved -= x.granted
+	x.granted = 0
+}
+
 // forgo gives back what an exchange was granted and does not use.
 func (q *outQueue) forgo(x *exchange) {
 	if x.granted > 0 {

@@ -121,6 +121,7 @@ func (x *exchange) spoil() {
 	for i := range x.values {
 		x.values[i] = mark
 	}
+	x.body.exchange = x
 	x.request = http.Request{Method: mark, Host: mark, RequestURI: mark, RemoteAddr: mark}
 	x.url.Path, x.url.RawQuery = mark, mark
 	for _, header := range []http.Header{x.fields, x.response.header} {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -66,16 +67,33 @@ func (x *exchange) begin(status int, list []http1wire.Field) {
 	for name, values := range r.fields() {
 		for _, value := range values {
 			if !x.frames(name, value) {
-				b = wire.AppendField(b, name, value)
+				b = appendField(b, name, value)
 			}
 		}
 	}
 	for i := range list {
 		if !x.frames(list[i].Name, list[i].Value) {
-			b = wire.AppendField(b, list[i].Name, list[i].Value)
+			b = appendField(b, list[i].Name, list[i].Value)
 		}
 	}
 	r.buffer, r.body = b, len(b)
+}
+
+// appendField appends a field. A name that is not a token is left out, and what no value may hold becomes spaces (RFC
+// 9113, section 8.2.1).
+func appendField(b []byte, name, value string) []byte {
+	if !http1wire.ValidToken(name) {
+		return b
+	}
+	if !http1wire.ValidValue(value) {
+		value = strings.Map(func(c rune) rune {
+			if c < ' ' && c != '\t' || c == 0x7f {
+				return ' '
+			}
+			return c
+		}, value)
+	}
+	return wire.AppendField(b, name, value)
 }
 
 // frames looks at a field of the response, and reports whether it is not sent as it is.
@@ -101,7 +119,7 @@ func (x *exchange) frames(name, value string) bool {
 	case "Trailer":
 		for one := range strings.SplitSeq(value, ",") {
 			one = http.CanonicalHeaderKey(strings.Trim(one, " \t"))
-			if one != "" && !http1wire.ForbiddenTrailer(one) {
+			if one != "" && !http1wire.ForbiddenTrailer(one) && !slices.Contains(r.trailers, one) {
 				r.trailers = append(r.trailers, one)
 			}
 		}
@@ -255,7 +273,9 @@ func (x *exchange) complete() error {
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	x.body.discard()
 	if x.failure != nil {
+		c.out.flush()
 		return x.failure
 	}
 	if !r.bodiless && r.length > r.written.Load() {
@@ -268,7 +288,9 @@ func (x *exchange) complete() error {
 		return err
 	}
 	x.sent = true
-	c.life.answered++
+	if x.status == 0 {
+		c.life.answered++
+	}
 	if !x.body.ended {
 		c.sendReset(x.id, wire.NoError) // The rest of the body is of no use (section 8.1).
 	}
@@ -312,16 +334,16 @@ func (r *response) appendTrailers(header http.Header) []byte {
 	var b []byte
 	for _, name := range r.trailers {
 		for _, value := range header[name] {
-			b = wire.AppendField(b, name, value)
+			b = appendField(b, name, value)
 		}
 	}
 	for name, values := range header {
 		late, ok := strings.CutPrefix(name, http.TrailerPrefix)
-		if !ok || !http1wire.ValidToken(late) {
+		if !ok || http1wire.ForbiddenTrailer(http.CanonicalHeaderKey(late)) {
 			continue
 		}
 		for _, value := range values {
-			b = wire.AppendField(b, late, value)
+			b = appendField(b, late, value)
 		}
 	}
 	return b

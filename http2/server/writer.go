@@ -63,7 +63,7 @@ func (x *exchange) inform(status int) {
 	for name, values := range x.response.fields() {
 		for _, value := range values {
 			if name != "Content-Length" && !x.frames(name, value) {
-				b = wire.AppendField(b, name, value)
+				b = appendField(b, name, value)
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func (x *exchange) inform(status int) {
 		x.sendBlock(b, false)
 		c.out.start()
 	}
-	for x.failure == nil && c.out.size() > 0 {
+	for x.failure == nil && c.out.size() > maxOut {
 		c.out.await(x) // No window bounds them.
 	}
 }
@@ -192,7 +192,7 @@ func (x *exchange) SetWriteDeadline(deadline time.Time) error {
 
 // limitWrite has the stream reset at a time; zero is never. The mutex is held.
 func (x *exchange) limitWrite(deadline time.Time) {
-	r, c, context := &x.response, x.conn, x.context
+	r, c, id := &x.response, x.conn, x.id
 	if r.timer != nil {
 		r.timer.Stop()
 		r.timer = nil
@@ -203,7 +203,7 @@ func (x *exchange) limitWrite(deadline time.Time) {
 	r.timer = time.AfterFunc(time.Until(deadline), func() {
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
-		if x.context == context { // The exchange is not another request's.
+		if c.streams[id] == x { // The exchange is not another request's.
 			c.resetStream(x, wire.InternalError, os.ErrDeadlineExceeded)
 			c.out.start()
 		}

@@ -60,6 +60,13 @@ func NewBudget(maxHeaderBytes int) *Budget {
 // connection has to end to make room for others; it may block.
 func (b *Budget) Account(end func()) *Account { return &Account{budget: b, end: end} }
 
+// Charged returns what connections hold beyond the first 64 KiB of each, in bytes.
+func (b *Budget) Charged() int64 {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.total
+}
+
 // charge sets what a connection holds beyond freeBytes, and reports whether there is room for it. Room is made by
 // ending the connections that hold most, as long as they hold more than this one would: a client with many large heads
 // does not end the connections of others.

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"net/http"
+	"time"
+)
+
+// ErrTooSlow is what external tests name.
+var ErrTooSlow = errTooSlow
+
+// What external tests measure with.
+const (
+	Burst        = burst
+	StreamWindow = streamWindow
+	ConnWindow   = connWindow
+	PingAfter    = pingAfter
+	PingTimeout  = pingTimeout
+	WriteTimeout = writeTimeout
+	StreamGrace  = time.Duration(graceForStreams)
+)
+
+// Poison has memory that a server takes back overwritten, so that a test sees what still uses it.
+func Poison(s *Server) { s.pool.poison = true }
+
+// Running returns how many handlers run, of all connections that are open.
+func Running(s *Server) (n int) {
+	for _, c := range s.open() {
+		c.mutex.Lock()
+		n += c.running
+		c.mutex.Unlock()
+	}
+	return n
+}
+
+// Charged returns what the heads of all connections are charged beyond what is free.
+func Charged(s *Server) int64 {
+	return s.heads.Charged()
+}
+
+// BeginRead has a call of Read under way that does not end.
+func BeginRead(w http.ResponseWriter) { w.(*exchange).guard.Read() }
+
+// Reading reports whether a call of Read is under way.
+func Reading(w http.ResponseWriter) bool { return w.(*exchange).guard.Under().Reads }
+
+// Waiting reports whether a response waits for a window, or for room.
+func Waiting(w http.ResponseWriter) bool {
+	x := w.(*exchange)
+	x.conn.mutex.Lock()
+	defer x.conn.mutex.Unlock()
+	return x.wanted > 0
+}
