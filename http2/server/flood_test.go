@@ -122,8 +122,12 @@ func controls() []flood {
 		{name: "DATA on a stream that was reset", begin: gone, again: func(p *peer, _ uint32) error {
 			return p.WriteData(1, false, []byte("x"))
 		}},
-		{name: "WINDOW_UPDATE of 1 of the connection", again: func(p *peer, _ uint32) error { return p.WriteWindowUpdate(0, 1) }},
-		{name: "WINDOW_UPDATE of 1", begin: stream, again: func(p *peer, _ uint32) error { return p.WriteWindowUpdate(1, 1) }},
+		{name: "WINDOW_UPDATE of 1 of the connection", again: func(p *peer, _ uint32) error {
+			return p.WriteWindowUpdate(0, 1)
+		}},
+		{name: "WINDOW_UPDATE of 1", begin: stream, again: func(p *peer, _ uint32) error {
+			return p.WriteWindowUpdate(1, 1)
+		}},
 		{name: "RST_STREAM on a stream that was reset", begin: gone, again: func(p *peer, _ uint32) error {
 			return p.WriteRSTStream(1, http2.ErrCodeCancel)
 		}},
