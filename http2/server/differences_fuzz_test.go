@@ -97,7 +97,8 @@ func FuzzFrames(f *testing.F) {
 		_ = p.WriteRSTStream(1, http2.ErrCodeCancel)
 	})
 	add(func(p *peer) {
-		_ = p.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize}, http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 20})
+		_ = p.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize})
+		_ = p.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 20})
 		_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block[:3], EndStream: true})
 		_ = p.WriteContinuation(1, true, block[3:])
 		_ = p.WritePing(false, [8]byte{})
@@ -133,7 +134,9 @@ func FuzzFrames(f *testing.F) {
 		_, _ = client.Write(sent)
 		_ = client.Close()
 		<-over
-		<-read
+		if err := <-read; err == nil {
+			t.Error("the connection goes on")
+		}
 		if err := s.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}

@@ -191,7 +191,7 @@ func (o *observed) complete() bool {
 }
 
 // play has a client play a script, and returns what came of it.
-func play(t testing.TB, serve func(conn net.Conn, handler http.Handler), script func(p *peer, seen *observed)) *observed {
+func play(t testing.TB, serve func(conn net.Conn, handler http.Handler), script script) *observed {
 	t.Helper()
 	seen := &observed{requests: map[string]string{}, streams: map[uint32]*outcome{}}
 	client, conn := net.Pipe()
@@ -240,8 +240,8 @@ func ours(conn net.Conn, handler http.Handler) {
 
 func theirs(conn net.Conn, handler http.Handler) {
 	quiet := &http.Server{ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // It is not served.
-	new(http2.Server).ServeConn(                                //nolint:staticcheck // It is the one that serves a connection.
-		conn, &http2.ServeConnOpts{Handler: handler, BaseConfig: quiet})
+	//nolint:staticcheck // It is the one that serves a connection.
+	new(http2.Server).ServeConn(conn, &http2.ServeConnOpts{Handler: handler, BaseConfig: quiet})
 }
 
 // send opens a stream with a request whose target names it, and notes that a response is expected.

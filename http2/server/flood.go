@@ -8,10 +8,10 @@ import (
 
 const (
 	// burst is how many frames that cost the client less than the server a connection may bring at once, and refill how
-	// many more per second: resets by either side, PING, SETTINGS, PRIORITY, WINDOW_UPDATE of a few bytes, DATA without
-	// any, CONTINUATION, unknown types, and GOAWAY, and requests that are refused. Each request that is answered and each DATA that
-	// is sent is worth one more, so that a busy client is not taken for an attack: clients of gRPC send PING to measure
-	// the bandwidth, and some send WINDOW_UPDATE for each DATA.
+	// many more per second: resets by either side, PING, SETTINGS, PRIORITY, GOAWAY, WINDOW_UPDATE of a few bytes, DATA
+	// without any, with more padding or on a stream that was reset, CONTINUATION, unknown types, and requests that are
+	// refused. Each request that is answered and each DATA that is sent is worth one more, so that a busy client is not
+	// taken for an attack: clients of gRPC send PING to measure the bandwidth, and some send WINDOW_UPDATE for each DATA.
 	burst  = 2000
 	refill = 100
 	// tinyUpdate is below what increment WINDOW_UPDATE counts.

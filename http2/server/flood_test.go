@@ -112,7 +112,6 @@ func controls() []flood {
 		{name: "unknown frames", again: func(p *peer, i uint32) error { return p.WriteRawFrame(0xcc, 0, nth(i), nil) }},
 		{name: "GOAWAY", again: func(p *peer, _ uint32) error { return p.WriteGoAway(0, http2.ErrCodeNo, nil) }},
 		{name: "empty DATA", begin: stream, again: func(p *peer, _ uint32) error { return p.WriteData(1, false, nil) }},
-		{name: "DATA of a byte", begin: stream, again: func(p *peer, _ uint32) error { return p.WriteData(1, false, []byte("x")) }},
 		{name: "padding", begin: stream, again: func(p *peer, _ uint32) error {
 			return p.WriteDataPadded(1, false, []byte("x"), make([]byte, 20))
 		}},
@@ -122,8 +121,12 @@ func controls() []flood {
 		{name: "DATA on a stream that was reset", begin: gone, again: func(p *peer, _ uint32) error {
 			return p.WriteData(1, false, []byte("x"))
 		}},
-		{name: "WINDOW_UPDATE of 1 of the connection", again: func(p *peer, _ uint32) error { return p.WriteWindowUpdate(0, 1) }},
-		{name: "WINDOW_UPDATE of 1", begin: stream, again: func(p *peer, _ uint32) error { return p.WriteWindowUpdate(1, 1) }},
+		{name: "WINDOW_UPDATE of 1 of the connection", again: func(p *peer, _ uint32) error {
+			return p.WriteWindowUpdate(0, 1)
+		}},
+		{name: "WINDOW_UPDATE of 1", begin: stream, again: func(p *peer, _ uint32) error {
+			return p.WriteWindowUpdate(1, 1)
+		}},
 		{name: "RST_STREAM on a stream that was reset", begin: gone, again: func(p *peer, _ uint32) error {
 			return p.WriteRSTStream(1, http2.ErrCodeCancel)
 		}},

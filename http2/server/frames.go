@@ -119,7 +119,7 @@ func (c *serverConn) beginData(h wire.Header) error {
 	if err := c.idleStream(h.Stream); err != nil {
 		return err
 	}
-	if c.data.left == 0 && !h.Flags.Has(wire.EndStream) {
+	if empty := c.data.left == 0 && !h.Flags.Has(wire.EndStream); empty || c.data.padding > c.data.left {
 		if err := c.flood.take(1); err != nil {
 			return err
 		}
@@ -133,6 +133,9 @@ func (c *serverConn) beginData(h wire.Header) error {
 	c.giveCredit()
 	c.mutex.Unlock()
 	c.data.exchange = x
+	if x == nil && err == nil {
+		err = c.flood.take(1)
+	}
 	if err := c.refuse(err); err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func TestIdleTimeout(t *testing.T) {
 		"silent": func(*peer) {},
 		"pings": func(p *peer) {
 			for p.WritePing(false, [8]byte{1}) == nil && p.writer.Flush() == nil {
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) //nolint:forbidigo // within synctest
 			}
 		},
 		"after a stream": func(p *peer) {
@@ -111,7 +111,7 @@ func TestIdleTimeoutOfStreams(t *testing.T) {
 		began := time.Now()
 		p, got, over := bubble(t, &server.Server{
 			IdleTimeout: time.Second,
-			Handler:     http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(30 * time.Second) }),
+			Handler:     http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(30 * time.Second) }), //nolint:forbidigo // within synctest
 		})
 		defer http1test.Discard(p.conn)
 		p.request(1, "GET", "/", true)
@@ -152,7 +152,7 @@ func TestPing(t *testing.T) {
 				})})
 				p.request(1, "GET", "/", true)
 				p.flush()
-				time.Sleep(server.PingAfter + time.Second)
+				time.Sleep(server.PingAfter + time.Second) //nolint:forbidigo // within synctest
 				if all := said(got); len(all) != 1 || all[0] != "PING" {
 					t.Fatalf("it said %q", all)
 				}
@@ -167,7 +167,7 @@ func TestPing(t *testing.T) {
 				// The payload is the time since the start.
 				p.must(p.WritePing(true, [8]byte{}))
 				p.flush()
-				time.Sleep(server.PingTimeout + time.Second)
+				time.Sleep(server.PingTimeout + time.Second) //nolint:forbidigo // within synctest
 				select {
 				case <-over:
 					t.Error("it ended")

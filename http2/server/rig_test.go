@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -48,14 +47,10 @@ func serve(t testing.TB, handler http.HandlerFunc) *rig {
 	return newRig(t, &server.Server{Handler: handler})
 }
 
-// client returns an honest client of the server, that of x/net.
+// client returns an honest client of the server, that of net/http.
 func (g *rig) client() *http.Client {
-	transport := &http2.Transport{
-		AllowHTTP: true,
-		DialTLSContext: func(ctx context.Context, network, _ string, _ *tls.Config) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, g.Address)
-		},
-	}
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
 	g.t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: http1test.Timeout}
 }
@@ -139,8 +134,10 @@ func (p *peer) head(fields ...string) []byte {
 
 // open sends HEADERS with a request and other fields.
 func (p *peer) open(id uint32, method, path string, end bool, fields ...string) error {
-	block := p.head(append([]string{":method: " + method, ":scheme: http", ":authority: a", ":path: " + path}, fields...)...)
-	return p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block, EndHeaders: true, EndStream: end})
+	pseudo := []string{":method: " + method, ":scheme: http", ":authority: a", ":path: " + path}
+	return p.WriteHeaders(http2.HeadersFrameParam{
+		StreamID: id, BlockFragment: p.head(append(pseudo, fields...)...), EndHeaders: true, EndStream: end,
+	})
 }
 
 // request is open for a test that goes on only if it can be sent.
