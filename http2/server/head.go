@@ -218,9 +218,10 @@ func (b *block) regular(name, value string) {
 	}
 	switch name {
 	case "host":
-		if x.host == "" {
-			x.host = value
+		if x.host != "" && x.host != value {
+			b.malformed("several fields host (RFC 9112, section 3.2)")
 		}
+		x.host = value
 		return
 	case "content-length":
 		length, ok := http1wire.ParseLength(value)
@@ -356,6 +357,8 @@ func (x *exchange) open(ended bool) error {
 	}
 	connect := r.Method == http.MethodConnect
 	switch {
+	case x.host != "" && !strings.EqualFold(x.host, r.Host):
+		return x.malformed("host differs from :authority (section 8.3.1)")
 	case r.Method == "":
 		return x.malformed("no :method (section 8.3.1)")
 	case connect && (x.scheme != "" || r.RequestURI != "" || r.Host == ""):
