@@ -9,8 +9,8 @@ import (
 const (
 	// burst is how many frames that cost the client less than the server a connection may bring at once, and refill how
 	// many more per second: resets by either side, PING, SETTINGS, PRIORITY, GOAWAY, WINDOW_UPDATE and DATA of a few
-	// bytes, empty frames, CONTINUATION, unknown types, and requests that are refused. Each request that is answered is worth one
-	// more, so that a busy client is not taken for an attack.
+	// bytes, empty frames, CONTINUATION, unknown types, and requests that are refused. Each request that is answered is
+	// worth one more, so that a busy client is not taken for an attack.
 	burst  = 2000
 	refill = 100
 	// tinyData is below what length DATA counts, tinyUpdate below what increment WINDOW_UPDATE does.
