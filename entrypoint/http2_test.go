@@ -74,7 +74,7 @@ func TestPseudoHeaders(t *testing.T) {
 		_, _ = fmt.Fprint(w, r.Host, r.Header["Host"])
 	}), nil)
 	for _, test := range []struct{ method, authority, host, want string }{
-		{"GET", "a.example", "b.example", "200 a.example[]"},
+		{"GET", "a.example", "b.example", "reset"},
 		{"GET", "", "b.example", "200 b.example[]"},
 		{"GET", "\uff41.example", "", "400 Bad Request\n"},
 		{"GET", "a\u00e4.example", "", "400 Bad Request\n"},

@@ -49,7 +49,12 @@ func serve(t testing.TB, handler http.HandlerFunc) *rig {
 
 // client returns an honest client of the server, that of net/http.
 func (g *rig) client() *http.Client {
-	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport := &http.Transport{
+		Protocols: new(http.Protocols),
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", g.Address)
+		},
+	}
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	g.t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: http1test.Timeout}
