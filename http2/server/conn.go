@@ -288,7 +288,7 @@ func (c *serverConn) linger() {
 
 // ring holds the last identifiers of streams that were added.
 type ring struct {
-	ids [64]uint32
+	ids [256]uint32
 	at  int
 }
 

@@ -251,6 +251,7 @@ func (x *exchange) failed(cause any) {
 		report(&x.request, cause, debug.Stack())
 	}
 	x.die()
+	x.context.Detach()
 	x.context.Cancel()
 	c := x.conn
 	c.mutex.Lock()

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluiceproxy/sluice/httpio"
@@ -37,8 +38,8 @@ type outQueue struct {
 	written sync.Cond
 	// err is why nothing can be written.
 	err error
-	// armed is the write deadline that is set, since the start of the connection.
-	armed time.Duration
+	// armed is the write deadline that is set, in nanoseconds since the start of the connection.
+	armed atomic.Int64
 }
 
 func (q *outQueue) init(c *serverConn) {
@@ -113,7 +114,7 @@ func (q *outQueue) flushLater() {
 
 // last waits until what there is has been written, or for a moment if the client does not read.
 func (q *outQueue) last() {
-	q.armed = math.MaxInt64
+	q.armed.Store(math.MaxInt64)
 	if q.conn.rwc.SetWriteDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
@@ -129,11 +130,8 @@ func (q *outQueue) write() {
 	for q.size() > 0 && q.err == nil {
 		batch, ending := q.pending, q.ending
 		q.pending, q.ending = nil, q.spare[:0]
-		err := q.arm()
 		c.mutex.Unlock()
-		if err == nil {
-			_, err = c.rwc.Write(*batch)
-		}
+		err := q.writeBatch(*batch)
 		c.server.pool.putOut(batch)
 		for i, x := range ending {
 			x.completed(err)
@@ -153,14 +151,32 @@ func (q *outQueue) write() {
 	q.written.Broadcast()
 }
 
+// sliceBytes is how much is written within one deadline: two records of TLS. A client may be as slow as that allows.
+const sliceBytes = 32 << 10
+
+// writeBatch writes a batch. Only one goroutine writes at a time.
+func (q *outQueue) writeBatch(batch []byte) error {
+	for len(batch) > 0 {
+		if err := q.arm(); err != nil {
+			return err
+		}
+		n := min(len(batch), sliceBytes)
+		if _, err := q.conn.rwc.Write(batch[:n]); err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	return nil
+}
+
 // arm sets the write deadline, unless one is set between half of its time and all.
 func (q *outQueue) arm() error {
 	now := time.Since(q.conn.start)
-	if q.armed-now > writeTimeout/2 {
+	if time.Duration(q.armed.Load())-now > writeTimeout/2 {
 		return nil
 	}
-	q.armed = now + writeTimeout
-	return q.conn.rwc.SetWriteDeadline(q.conn.start.Add(q.armed))
+	q.armed.Store(int64(now + writeTimeout))
+	return q.conn.rwc.SetWriteDeadline(q.conn.start.Add(now + writeTimeout))
 }
 
 // fail ends writing, and with it all streams and the connection.

@@ -84,7 +84,7 @@ func (x *exchange) sendContinue() {
 	c := x.conn
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if x.failure == nil && !x.sent && !x.body.relaxed && !x.body.ended {
+	if x.failure == nil && !x.sent && !x.response.begun && !x.body.ended {
 		x.sendBlock(wire.AppendStatus(nil, http.StatusContinue), false)
 		c.out.start()
 	}
