@@ -180,7 +180,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	t.Run("slow response", func(t *testing.T) {
 		t.Parallel()
 		ended := make(chan error, 1)
-		s := start(t, func(w http.ResponseWriter, r *http.Request) {
+		s := start(t, func(w http.ResponseWriter, _ *http.Request) {
 			_, err := io.Copy(w, endless{})
 			ended <- err
 		}, func(c *h3.Config) { c.WriteTimeout = 100 * time.Millisecond })
