@@ -34,6 +34,12 @@ func (e *Entrypoint) newHTTP3() *h3.Server {
 		Allow0RTT:      e.settings.http3.Allow0RTT,
 		Process:        process,
 	}
+	if qlog := e.settings.http3.QLog; qlog != nil {
+		traces := h3.NewTraces(qlog.Directory, e.name, qlog.MaxFiles, int64(qlog.MaxBytes), func(err error) {
+			e.report(report{level: warning, text: "a connection is not recorded in qlog", err: err})
+		})
+		config.Trace = traces.Trace
+	}
 	if e.deps.Handshakes != nil {
 		config.Handshakes = e.deps.Handshakes
 	}

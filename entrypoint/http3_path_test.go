@@ -9,6 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -345,3 +348,48 @@ func TestHTTP3DrainsIdleConnections(t *testing.T) {
 }
 
 var _ entrypoint.QUICConnections = (*memory)(nil)
+
+// TestHTTP3QLog records connections in a bounded number of files of a bounded size, without the fields of requests.
+func TestHTTP3QLog(t *testing.T) {
+	t.Parallel()
+	const maxBytes = 4 << 10
+	directory := t.TempDir()
+	old := filepath.Join(directory, "web-20000101T000000.000000000-ab.sqlog")
+	if err := os.WriteFile(old, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+		c.HTTP3.QLog = &static.QLog{Directory: directory, MaxFiles: 2, MaxBytes: maxBytes}
+	})
+	for range 3 {
+		client := s.http3(nil)
+		do(t, client, http.MethodGet, "https://"+s.address, nil, "Authorization", "secret")
+		client.CloseIdleConnections()
+	}
+	s.stop()
+	s.wait()
+	names, err := filepath.Glob(filepath.Join(directory, "*"))
+	if err != nil || len(names) != 2 || slices.Contains(names, old) {
+		t.Fatalf("files %v, error %v", names, err)
+	}
+	for _, name := range names {
+		var text []byte
+		s.eventually("events", func() bool {
+			text, err = os.ReadFile(name)
+			return err != nil || strings.Contains(string(text), "transport:")
+		})
+		if err != nil || len(text) > maxBytes || strings.Contains(string(text), "authorization") {
+			t.Errorf("%d bytes, error %v: %s", len(text), err, text)
+		}
+	}
+}
+
+// TestHTTP3QLogWithoutDirectory serves connections that cannot be recorded, and says so.
+func TestHTTP3QLogWithoutDirectory(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+		c.HTTP3.QLog = &static.QLog{Directory: filepath.Join(t.TempDir(), "missing"), MaxFiles: 2, MaxBytes: 1}
+	})
+	do(t, s.http3(nil), http.MethodGet, "https://"+s.address, nil)
+	s.logged("a connection is not recorded in qlog")
+}

@@ -91,6 +91,7 @@ func TestHTTP3Bodies(t *testing.T) {
 	}{
 		{http.MethodGet, nil, "true 0 "},
 		{http.MethodDelete, nil, "true 0 "},
+		{"PROPFIND", nil, "true 0 "},
 		{http.MethodGet, io.MultiReader(strings.NewReader("ab"), strings.NewReader("c")), "false -1 abc"},
 		{http.MethodGet, strings.NewReader("abc"), "false 3 abc"},
 		{http.MethodPost, io.MultiReader(strings.NewReader("abc")), "false -1 abc"},

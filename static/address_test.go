@@ -79,6 +79,11 @@ func TestSameAddress(t *testing.T) {
 			args: []string{"--entryPoints.a.address=127.0.0.1:80", "--entryPoints.a.http3", "--entryPoints.a.forwardProxy"},
 			want: `flag --entryPoints.a.http3: option entryPoints.a.http3: a forward proxy serves no HTTP/3`,
 		},
+		{
+			name: "qlog without a directory",
+			args: []string{"--entryPoints.a.address=:80", "--entryPoints.a.http3.qlog.maxFiles=1"},
+			want: `flag --entryPoints.a.http3.qlog.maxFiles: option entryPoints.a.http3.qlog.directory: is missing`,
+		},
 		{name: "a port that the system chooses", args: []string{"--entryPoints.a.address=:0", "--entryPoints.b.address=:0"}},
 	} {
 		_, findings := load(t, "", nil, test.args)

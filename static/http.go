@@ -114,7 +114,21 @@ func (h *HTTP2) SetDefaults() {
 
 // HTTP3 holds the options of HTTP/3 on one entrypoint; its presence enables HTTP/3.
 type HTTP3 struct {
-	AdvertisedPort int  `json:"advertisedPort" description:"UDP port that Alt-Svc advertises; 0 is the entrypoint's own." range:"0..65535"`
-	Allow0RTT      bool `json:"allow0RTT" description:"Accept requests in early data (0-RTT), which an attacker can send again: GET and HEAD without a body are passed on with Early-Data: 1, others are answered 425."`
-	Withdrawn      bool `json:"withdrawn" description:"Serve no HTTP/3, and have clients that have used it come back to TCP at once, by Alt-Svc: clear."`
+	AdvertisedPort int   `json:"advertisedPort" description:"UDP port that Alt-Svc advertises; 0 is the entrypoint's own." range:"0..65535"`
+	Allow0RTT      bool  `json:"allow0RTT" description:"Accept requests in early data (0-RTT), which an attacker can send again: GET and HEAD without a body are passed on with Early-Data: 1, others are answered 425."`
+	QLog           *QLog `json:"qlog" description:"Record the events of each connection in a file (qlog), to find out what a path does to it. For a time: it costs much."`
+	Withdrawn      bool  `json:"withdrawn" description:"Serve no HTTP/3, and have clients that have used it come back to TCP at once, by Alt-Svc: clear."`
+}
+
+// QLog says where the events of QUIC connections are recorded.
+type QLog struct {
+	Directory string `json:"directory" description:"Folder of the files, one for each connection. It must exist."`
+	MaxFiles  int    `json:"maxFiles" description:"Largest number of files; the oldest one makes room for the next." range:"1.."`
+	MaxBytes  int    `json:"maxBytes" description:"Largest size of a file, in bytes; later events are not recorded." range:"1.."`
+}
+
+// SetDefaults keeps a hundred files of 1 MiB.
+func (q *QLog) SetDefaults() {
+	q.MaxFiles = 100
+	q.MaxBytes = 1 << 20
 }

@@ -93,6 +93,9 @@ func (l *loader) entryPoint(name string, e *EntryPoint) {
 
 // http3 checks what HTTP/3 excludes on a TCP entrypoint.
 func (l *loader) http3(name string, e *EntryPoint) {
+	if qlog := e.HTTP3.QLog; qlog != nil && qlog.Directory == "" {
+		l.fail("is missing", "entryPoints", name, "http3", "qlog", "directory")
+	}
 	if e.ForwardProxy != nil {
 		l.fail("a forward proxy serves no HTTP/3", "entryPoints", name, "http3")
 	}

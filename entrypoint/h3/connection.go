@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -259,6 +260,11 @@ func (c *Conn) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 	}
 	defer c.heads.Give(size)
 	w := &writer{inner: inner, conn: c}
+	if expect := r.Header["Expect"]; len(expect) == 1 && strings.EqualFold(expect[0], "100-continue") {
+		// The server of HTTP/2 waits for the first Read; here that is another goroutine than that which writes, perhaps.
+		delete(r.Header, "Expect")
+		w.WriteHeader(http.StatusContinue)
+	}
 	if config.WriteTimeout > 0 {
 		_ = http.NewResponseController(inner).SetWriteDeadline(time.Now().Add(config.WriteTimeout))
 	}

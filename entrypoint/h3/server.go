@@ -111,14 +111,14 @@ func (s *Server) listen(transport *quic.Transport) (http3.QUICListener, error) {
 func (s *Server) accept(ctx context.Context, listener http3.QUICListener) error {
 	for {
 		q, err := listener.Accept(ctx)
-		switch {
-		case err == nil:
-		case ctx.Err() != nil || errors.Is(err, quic.ErrServerClosed):
-			return nil
-		default:
-			return err
+		if err == nil {
+			go connOf(q.Context()).serve(q)
+			continue
 		}
-		go connOf(q.Context()).serve(q)
+		if ctx.Err() != nil || errors.Is(err, quic.ErrServerClosed) {
+			return nil //nolint:nilerr // It was closed by Shutdown, or is closed now.
+		}
+		return err
 	}
 }
 
@@ -169,6 +169,13 @@ func (s *Server) open() []*Conn {
 	return all
 }
 
+// count returns how many connections there are.
+func (s *Server) count() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return len(s.conns)
+}
+
 // stopping reports whether Shutdown has been called.
 func (s *Server) stopping() bool {
 	s.mutex.Lock()
@@ -195,20 +202,17 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if listener != nil {
 		_ = listener.Close()
 	}
-	for {
-		open := s.open()
-		if len(open) == 0 {
-			return nil
-		}
-		for _, c := range open {
-			c.retire()
-		}
+	for _, c := range s.open() {
+		c.retire()
+	}
+	for s.count() > 0 {
 		select {
 		case <-s.changed:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+	return nil
 }
 
 // cut ends all connections.

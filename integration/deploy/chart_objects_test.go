@@ -51,6 +51,27 @@ func TestChartPorts(t *testing.T) {
 					all.the(t, "NetworkPolicy").at("spec", "ingress", 0, "ports", 0, "protocol"))...)
 			}, "UDP UDP true UDP",
 		},
+		"HTTP/3": {
+			[]string{
+				`exposure="service"`, `ports.websecure={"port":8443,"exposedPort":443,"hostPort":4443,"http3":true}`,
+				`networkPolicy.enabled=true`,
+			},
+			func(t *testing.T, all objects) any {
+				var found []any
+				for _, list := range [][]object{
+					pod(t, all).list("containers", 0, "ports"), all.the(t, "Service").list("spec", "ports"),
+					all.the(t, "NetworkPolicy").list("spec", "ingress", 0, "ports"),
+				} {
+					for _, port := range list {
+						if port.text("protocol") == "UDP" {
+							found = append(found, port.at("containerPort"), port.at("hostPort"), port.at("port"), port.at("targetPort"))
+						}
+					}
+				}
+				advertised := regexp.MustCompile(`advertisedPort: \d+`).FindString(said(all.the(t, "ConfigMap").at("data")))
+				return said(append(found, advertised)...)
+			}, "8443 4443 <nil> <nil> <nil> <nil> 443 8443 <nil> <nil> 8443 <nil> advertisedPort: 443",
+		},
 		"options of a Service": {
 			[]string{
 				`exposure="service"`,

@@ -9,24 +9,28 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 )
 
 // Protocol is the protocol between a client and an entrypoint.
 type Protocol string
 
-// The protocols: HTTP/1.1 and HTTP/2, each with and without TLS.
+// The protocols: HTTP/1.1 and HTTP/2, each with and without TLS, and HTTP/3.
 const (
 	H1    Protocol = "h1"
 	H1TLS Protocol = "h1+TLS"
 	H2    Protocol = "h2"
 	H2C   Protocol = "h2c"
+	H3    Protocol = "h3"
 )
 
-// Protocols returns all of them.
+// Protocols returns those over TCP.
 func Protocols() []Protocol { return []Protocol{H1, H1TLS, H2, H2C} }
 
 // Secure reports whether the protocol runs over TLS.
-func (p Protocol) Secure() bool { return p == H1TLS || p == H2 }
+func (p Protocol) Secure() bool { return p == H1TLS || p == H2 || p == H3 }
 
 // HTTP2 reports whether the protocol is HTTP/2.
 func (p Protocol) HTTP2() bool { return p == H2 || p == H2C }
@@ -45,7 +49,7 @@ type Client struct {
 	*http.Client
 
 	Protocol Protocol
-	// Transport is the transport of the embedded client.
+	// Transport is the transport of the embedded client, but for HTTP/3.
 	Transport *http.Transport
 
 	host string
@@ -71,14 +75,31 @@ func NewClient(t testing.TB, protocol Protocol, address, host string, settings *
 		ExpectContinueTimeout: timeout, // Wait for 100 Continue.
 	}
 	t.Cleanup(transport.CloseIdleConnections)
+	var used http.RoundTripper = transport
+	if protocol == H3 {
+		used = newHTTP3(t, address, settings)
+	}
 	return &Client{
 		Client: &http.Client{
-			Transport:     transport,
+			Transport:     used,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Timeout:       time.Minute,
 		},
 		Protocol: protocol, Transport: transport, host: host, t: t,
 	}
+}
+
+// newHTTP3 returns a transport for HTTP/3 that connects to the address.
+func newHTTP3(t testing.TB, address string, settings *tls.Config) *http3.Transport {
+	transport := &http3.Transport{
+		TLSClientConfig:    settings.Clone(),
+		DisableCompression: true,
+		Dial: func(ctx context.Context, _ string, settings *tls.Config, config *quic.Config) (*quic.Conn, error) {
+			return quic.DialAddr(ctx, address, settings, config)
+		},
+	}
+	t.Cleanup(func() { _ = transport.Close() })
+	return transport
 }
 
 // For returns the same client for a subtest.

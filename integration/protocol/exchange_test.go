@@ -35,8 +35,9 @@ func proveRequest(t *testing.T, c cell) {
 				"Content-Type":   {"text/plain"},
 				"Accept-Charset": {"ütf-8"},
 			}
-			if c.Protocol.HTTP2() {
-				delete(request.Header, "Connection") // Not a field of HTTP/2 (RFC 9113 section 8.2.2).
+			if !speaksHTTP1(c) {
+				// Not a field of HTTP/2 or HTTP/3 (RFC 9113, section 8.2.2, RFC 9114, section 4.2).
+				delete(request.Header, "Connection")
 				delete(request.Header, "X-Hop")
 			}
 			got := c.Send(request).Echo(t)

@@ -62,7 +62,10 @@ func (w *world) settings() *tls.Config { return &tls.Config{RootCAs: w.authority
 
 // entrypoint returns the name of the one for a protocol.
 func entrypoint(protocol harness.Protocol) string {
-	if protocol.Secure() {
+	switch {
+	case protocol == harness.H3:
+		return "quic"
+	case protocol.Secure():
 		return "websecure"
 	}
 	return "web"
@@ -78,6 +81,7 @@ const static = `
 entryPoints:
   web: {address: "127.0.0.1:0"}
   websecure: {address: "127.0.0.1:0", http: {tls: {}}}
+  quic: {address: "127.0.0.1:0", http: {tls: {}}, http3: {}}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
 providers: {file: {directory: "${DYNAMIC}"}}
@@ -128,7 +132,7 @@ func newWorld(t *testing.T) *world {
 			"CA": authority.File, "CERT": front.CertFile, "KEY": front.KeyFile,
 		},
 	})
-	for _, protocol := range harness.Protocols() {
+	for _, protocol := range append(harness.Protocols(), harness.H3) {
 		for _, upstream := range []string{upstreamH1, upstreamH2, upstreamH2C} {
 			for _, c := range []cell{{}, {wrapped: true}, {chained: true}} {
 				c.world, c.upstream = w, upstream
@@ -198,6 +202,6 @@ func behaviours() []behaviour {
 	}
 }
 
-func speaksHTTP1(c cell) bool { return !c.Protocol.HTTP2() }
+func speaksHTTP1(c cell) bool { return !c.Protocol.HTTP2() && c.Protocol != harness.H3 }
 
 func speaksGRPC(c cell) bool { return c.Protocol.HTTP2() && c.upstream != upstreamH1 }

@@ -14,7 +14,7 @@ import (
 
 const secure = `
 entryPoints:
-  websecure: {address: "127.0.0.1:0", http: {tls: {}}}
+  websecure: {address: "127.0.0.1:0", http: {tls: {}}, http3: {}}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
 providers: {file: {directory: "${DYNAMIC}"}}

@@ -9,7 +9,11 @@
 {{- if eq ($port.protocol | default "TCP") "UDP" }}
 {{- $address = printf "%s/udp" $address }}
 {{- end }}
-{{- $_ := set $entryPoints $name (dict "address" $address "transport" (dict "lifeCycle" (deepCopy $lifeCycle))) }}
+{{- $entryPoint := dict "address" $address "transport" (dict "lifeCycle" (deepCopy $lifeCycle)) }}
+{{- if $port.http3 }}
+{{- $_ := set $entryPoint "http3" (dict "advertisedPort" (int ($port.exposedPort | default $port.hostPort | default 0))) }}
+{{- end }}
+{{- $_ := set $entryPoints $name $entryPoint }}
 {{- end }}
 {{- $providers := dict }}
 {{- $written := .Values.configuration.providers | default dict }}

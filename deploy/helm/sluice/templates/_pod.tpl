@@ -113,6 +113,16 @@ spec:
           {{- end }}
           {{- end }}
           protocol: {{ $port.protocol | default "TCP" }}
+        {{- if $port.http3 }}
+        - containerPort: {{ $port.port }}
+          {{- if and $hostPort (not $.Values.hostNetwork) }}
+          hostPort: {{ $hostPort }}
+          {{- with $port.hostIP }}
+          hostIP: {{ . | quote }}
+          {{- end }}
+          {{- end }}
+          protocol: UDP
+        {{- end }}
         {{- end }}
         {{- if .Values.xds.enabled }}
         - name: xds
