@@ -2,8 +2,8 @@
 // speaks, and hands the connection to the [ConnServer] of that protocol.
 //
 // A connection may begin with a PROXY protocol header (from trusted peers only), then TLS, then HTTP/1.1 or HTTP/2.
-// Package http1 serves HTTP/1.1 on the goroutine that has read the first bytes, package http2 serves HTTP/2, and package
-// h3 serves HTTP/3 on the UDP port of the same number, whose connections count as those over TCP. Requests of
+// Package http1 serves HTTP/1.1 on the goroutine that has read the first bytes, package http2 serves HTTP/2, and
+// package h3 serves HTTP/3 on the UDP port of the same number, whose connections count as those over TCP. Requests of
 // all pass the rules of the entrypoint (limits, canonical form, forwarded headers) and reach one http.Handler; each
 // ends with one telemetry.Record, which the sinks get, also when the server has refused the request. The package has
 // no routes and no endpoints.

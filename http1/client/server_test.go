@@ -10,8 +10,8 @@ import (
 
 	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
-	"github.com/sluiceproxy/sluice/httpio/afterfunc"
 	"github.com/sluiceproxy/sluice/http1/server"
+	"github.com/sluiceproxy/sluice/httpio/afterfunc"
 )
 
 // TestServerToUpstream sends the bodies that clients of a Server send to an Upstream.
