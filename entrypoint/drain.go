@@ -110,14 +110,20 @@ func (e *Entrypoint) drain(base context.Context, servers servers, stopOpening co
 	// Shutdown does not cover connections that have been hijacked.
 	e.open.await(ctx, upTo(active))
 	stopOpening()
-	cut, cancelCut := context.WithTimeout(base, cutTime)
-	defer cancelCut()
-	e.open.await(cut, isStream)
+	e.awaitStreams(base)
 	// First below TLS, which would wait for clients that read nothing.
 	e.open.each(func(c *connection) { _ = c.Close() })
+	e.awaitStreams(base)
 	for _, server := range servers.all() {
 		_ = server.Close()
 	}
+}
+
+// awaitStreams waits until the connections of TCP routers have been reported, for as long as cutting them may take.
+func (e *Entrypoint) awaitStreams(base context.Context) {
+	ctx, cancel := context.WithTimeout(base, cutTime)
+	defer cancel()
+	e.open.await(ctx, isStream)
 }
 
 // closeSilent closes the connections that were accepted before a time and have sent nothing.

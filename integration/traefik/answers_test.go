@@ -104,13 +104,13 @@ func (a answers) write(t *testing.T, file string) {
 
 // compare compares the answers of Sluice with those of Traefik. Each difference has to be a listed one, and each that
 // is listed has to exist.
-func (a answers) compare(t *testing.T, traefik answers) {
+func (a answers) compare(t *testing.T, traefik answers, differences []difference) {
 	t.Helper()
 	if got, want := slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(traefik)); !slices.Equal(got, want) {
 		t.Errorf("%d requests, but %d are recorded: record again with -update and %s", len(got), len(want), traefikVariable)
 	}
 	listed := map[string]string{}
-	for _, one := range differences() {
+	for _, one := range differences {
 		listed[one.request] = one.answer
 	}
 	for _, key := range slices.Sorted(maps.Keys(traefik)) {
@@ -122,7 +122,7 @@ func (a answers) compare(t *testing.T, traefik answers) {
 			t.Errorf("%s: %s; listed as different: %s; Traefik: %s", key, a[key], want, traefik[key])
 		}
 	}
-	for _, one := range differences() {
+	for _, one := range differences {
 		if _, known := traefik[one.request]; !known {
 			t.Errorf("no such request: %s", one.request)
 		}
