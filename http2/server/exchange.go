@@ -79,8 +79,9 @@ type exchange struct {
 	priority priority
 	// sent says that END_STREAM or RST_STREAM has been sent or come.
 	sent bool
-	// wanted is how many bytes wait for a window or for room, granted how many of them may be sent.
-	wanted, granted int
+	// unsent is what of the body waits for a window or for room; unsentLast says that the stream ends with it.
+	unsent     []byte
+	unsentLast bool
 }
 
 // init begins an exchange with a stream.

@@ -48,5 +48,5 @@ func Waiting(w http.ResponseWriter) bool {
 	x := w.(*exchange)
 	x.conn.mutex.Lock()
 	defer x.conn.mutex.Unlock()
-	return x.wanted > 0
+	return len(x.unsent) > 0
 }

@@ -232,9 +232,6 @@ func (c *serverConn) apply(s wire.Setting) error {
 		delta := int64(s.Value) - c.initialWindow
 		c.initialWindow = int64(s.Value)
 		for _, x := range c.streams {
-			if delta < 0 {
-				c.out.revoke(x) // The client has accounted for what was sent before the acknowledgement alone.
-			}
 			if x.sendWindow += delta; x.sendWindow > wire.MaxWindow {
 				return wire.Fault(wire.FlowControlError, "a window above 2^31-1 by SETTINGS (section 6.9.2)")
 			}

@@ -1,11 +1,9 @@
 package server
 
 import (
-	"cmp"
 	"math"
 	"net"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,9 +29,8 @@ type outQueue struct {
 	writing bool
 	// ending are the exchanges whose last frame is in pending; spare is memory for others.
 	ending, spare []*exchange
-	// waiters are the exchanges that wait for a window or for room, reserved is what they were granted of the room.
-	waiters  []*exchange
-	reserved int
+	// waiters are the exchanges that wait for a window or for room.
+	waiters []*exchange
 	// written is signalled when the writer has nothing more to do.
 	written sync.Cond
 	// err is why nothing can be written.
@@ -66,7 +63,7 @@ func (q *outQueue) size() int {
 }
 
 // free returns how many bytes of bodies have room.
-func (q *outQueue) free() int { return maxOut - q.size() - q.reserved }
+func (q *outQueue) free() int { return maxOut - q.size() }
 
 // kick has what there is written by another goroutine, and waits where that is so much that the client does not read.
 func (q *outQueue) kick() {
@@ -203,101 +200,5 @@ func (q *outQueue) fail(err error) {
 	q.written.Broadcast()
 	if err != net.ErrClosed { //nolint:errorlint // finish says so.
 		_ = httpio.Bottom(c.rwc).Close()
-	}
-}
-
-// take gives a part of the windows and of the room to an exchange that has n bytes to send.
-func (q *outQueue) take(x *exchange, n int) int {
-	if x.granted > 0 {
-		n = min(n, x.granted)
-		x.granted -= n
-		q.reserved -= n
-		return n
-	}
-	if n = q.limit(x, n); n <= 0 {
-		return 0
-	}
-	x.sendWindow -= int64(n)
-	q.conn.sendWindow -= int64(n)
-	return n
-}
-
-// limit returns how many of n bytes the windows and the room admit.
-func (q *outQueue) limit(x *exchange, n int) int {
-	return int(min(int64(n), x.sendWindow, q.conn.sendWindow, int64(q.free())))
-}
-
-// wait waits until the exchange is granted something of n bytes, or has ended.
-func (q *outQueue) wait(x *exchange, n int) {
-	x.wanted = n
-	for x.granted == 0 && x.failure == nil {
-		q.await(x)
-	}
-	x.wanted = 0
-}
-
-// await waits until something has changed for the exchange. Where it wants nothing, that is room.
-func (q *outQueue) await(x *exchange) {
-	q.waiters = append(q.waiters, x)
-	x.sendable.Wait()
-	if at := slices.Index(q.waiters, x); at >= 0 {
-		q.waiters = slices.Delete(q.waiters, at, at+1)
-	}
-}
-
-// wake grants windows and room to those that wait, in the order of RFC 9218, section 10: by urgency, and then responses
-// that are not incremental one after the other, and the others frame by frame.
-func (q *outQueue) wake() {
-	if len(q.waiters) > 1 {
-		slices.SortStableFunc(q.waiters, func(a, b *exchange) int {
-			return cmp.Or(cmp.Compare(a.priority.urgency, b.priority.urgency),
-				cmp.Compare(turn(a.priority), turn(b.priority)), cmp.Compare(a.id, b.id)*(1-turn(a.priority)))
-		})
-	}
-	for _, x := range q.waiters {
-		switch {
-		case x.failure != nil:
-			continue
-		case x.wanted == 0:
-			x.sendable.Signal()
-			continue
-		}
-		n := q.limit(x, x.wanted-x.granted)
-		if x.priority.incremental {
-			n = min(n, q.conn.maxFrame)
-		}
-		if n <= 0 {
-			continue
-		}
-		x.granted += n
-		q.reserved += n
-		x.sendWindow -= int64(n)
-		q.conn.sendWindow -= int64(n)
-		x.sendable.Signal()
-	}
-}
-
-func turn(p priority) int {
-	if p.incremental {
-		return 1
-	}
-	return 0
-}
-
-// revoke takes back what an exchange was granted and has not used.
-func (q *outQueue) revoke(x *exchange) {
-	x.sendWindow += int64(x.granted)
-	q.conn.sendWindow += int64(x.granted)
-	q.reserved -= x.granted
-	x.granted = 0
-}
-
-// forgo gives back what an exchange was granted and does not use.
-func (q *outQueue) forgo(x *exchange) {
-	if x.granted > 0 {
-		q.reserved -= x.granted
-		q.conn.sendWindow += int64(x.granted)
-		x.granted = 0
-		q.wake()
 	}
 }

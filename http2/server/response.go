@@ -223,33 +223,6 @@ func (x *exchange) sendBlock(block []byte, last bool) {
 	c.out.set(b)
 }
 
-// sendBody hands over a part of the body, as windows admit it. last says that it is the end of the stream. The mutex is
-// held, but for waits.
-func (x *exchange) sendBody(p []byte, last bool) error {
-	c := x.conn
-	for len(p) > 0 {
-		n := c.out.take(x, min(len(p), c.maxFrame))
-		if n == 0 {
-			c.out.start()
-			c.out.wait(x, len(p))
-			if x.failure != nil {
-				return x.failure
-			}
-			continue
-		}
-		var flags wire.Flags
-		if last && n == len(p) {
-			flags = wire.EndStream
-		}
-		b := wire.AppendHeader(c.out.room(), n, wire.Data, flags, x.id)
-		c.out.set(append(b, p[:n]...))
-		x.response.delivered += int64(n)
-		c.life.answered++
-		p = p[n:]
-	}
-	return nil
-}
-
 // flush sends what there is.
 func (x *exchange) flush() error {
 	if x.response.committed && len(x.response.buffer) == 0 {
@@ -298,7 +271,6 @@ func (x *exchange) complete() error {
 		c.retireLocked()
 	}
 	c.forget(x)
-	c.out.forgo(x)
 	c.out.ending = append(c.out.ending, x)
 	c.out.flushLater()
 	return nil

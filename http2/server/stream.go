@@ -30,7 +30,6 @@ func (x *exchange) abort(err error) {
 	x.sent = true
 	x.body.failLocked(err)
 	x.sendable.Broadcast()
-	x.conn.out.forgo(x)
 	x.context.Cancel()
 }
 
