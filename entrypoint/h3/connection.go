@@ -269,6 +269,10 @@ func (c *Conn) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(inner).SetWriteDeadline(time.Now().Add(config.WriteTimeout))
 	}
 	config.Handler.ServeHTTP(w, r)
+	if w.cut {
+		// The server would end the stream, as if the response were complete.
+		panic(http.ErrAbortHandler)
+	}
 	if r.Method == http.MethodHead {
 		// The server would send the length 0 in place of none.
 		_ = http.NewResponseController(w).Flush()

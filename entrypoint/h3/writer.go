@@ -1,6 +1,7 @@
 package h3
 
 import (
+	"errors"
 	"net/http"
 
 	"golang.org/x/net/http/httpguts"
@@ -15,6 +16,8 @@ type writer struct {
 	conn  *Conn
 	// begun says that the header of the response is set.
 	begun bool
+	// cut says that a part of the response could not be sent.
+	cut bool
 }
 
 // Header returns the header of the response.
@@ -35,7 +38,16 @@ func (w *writer) Write(p []byte) (int, error) {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
 	}
-	return w.inner.Write(p)
+	n, err := w.inner.Write(p)
+	return n, w.note(err)
+}
+
+// note keeps that a part of the response was not sent, unless it may not be sent.
+func (w *writer) note(err error) error {
+	if err != nil && !errors.Is(err, http.ErrContentLength) && !errors.Is(err, http.ErrBodyNotAllowed) {
+		w.cut = true
+	}
+	return err
 }
 
 // FlushError sends what has been written so far.
@@ -43,7 +55,7 @@ func (w *writer) FlushError() error {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
 	}
-	return http.NewResponseController(w.inner).Flush()
+	return w.note(http.NewResponseController(w.inner).Flush())
 }
 
 // clean removes the fields that have no place in HTTP/3, and a length that is none, which the server would log.
