@@ -11,10 +11,12 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 	"go.uber.org/goleak"
 
@@ -176,6 +178,24 @@ func TestIdleConnectionsEnd(t *testing.T) {
 		}
 		await(t, s.closed, "the end of the connection")
 		s.closed <- struct{}{}
+	})
+	t.Run("a head that does not end", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, hello, func(c *h3.Config) { c.IdleTimeout = 100 * time.Millisecond })
+		conn, err := quic.DialAddr(t.Context(), strings.TrimPrefix(s.url, "https://"), &tls.Config{
+			InsecureSkipVerify: true, NextProtos: []string{http3.NextProtoH3}, //nolint:gosec // It is generated.
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := conn.OpenStreamSync(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Write([]byte{1, 40, 0}); err != nil { // HEADERS with 40 bytes.
+			t.Fatal(err)
+		}
+		await(t, conn.Context().Done(), "the end of the connection")
 	})
 	t.Run("slow response", func(t *testing.T) {
 		t.Parallel()
