@@ -47,7 +47,7 @@ func TestHTTP3Retry(t *testing.T) {
 				seen++
 			}
 			return true
-		}))
+		}), nil)
 		do(t, client, http.MethodGet, "https://"+s.address, nil)
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -132,7 +132,7 @@ func TestHTTP3Migration(t *testing.T) {
 		_, _ = io.WriteString(w, r.RemoteAddr)
 	}), nil)
 	proxy := newQUICProxy(t, s.address, nil)
-	client := s.over(proxy)
+	client := s.over(proxy, nil)
 	_, first := do(t, client, http.MethodGet, "https://"+s.address, nil)
 	proxy.rebind(t)
 	s.eventually("the new address", func() bool {
@@ -168,7 +168,7 @@ func TestHTTP3Identifiers(t *testing.T) {
 				generations[fmt.Sprintf("%d %x", datagram[behind], datagram[behind+1:behind+3])] = true
 			}
 			return true
-		}))
+		}), nil)
 		do(t, client, http.MethodGet, "https://"+s.address, nil)
 	}
 	mutex.Lock()
@@ -211,7 +211,12 @@ func TestHTTP3EarlyData(t *testing.T) {
 				InsecureSkipVerify: true, ServerName: "a.example.com", ClientSessionCache: cache, //nolint:gosec // It is generated.
 			}
 			do(t, s.http3(config), http.MethodGet, "https://"+s.address, nil)
-			response, _, err := try(t, s.http3(config), test.method, "https://"+s.address, nil)
+			s.record()
+			client := s.http3(config)
+			if test.want != "" {
+				client = s.over(s.untilRecorded(), config)
+			}
+			response, _, err := try(t, client, test.method, "https://"+s.address, nil)
 			if errors.Is(err, quic.Err0RTTRejected) != test.rejected || err != nil && !test.rejected {
 				t.Fatal(err)
 			}
@@ -232,7 +237,7 @@ func TestHTTP3EarlyDataThatMayNotBeRepeated(t *testing.T) {
 	}
 	do(t, s.http3(config), http.MethodGet, "https://"+s.address, nil)
 	s.record()
-	conn, err := quic.DialAddrEarly(t.Context(), s.address, config, nil)
+	conn, err := quic.DialAddrEarly(t.Context(), s.untilRecorded().front.LocalAddr().String(), config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

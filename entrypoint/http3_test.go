@@ -57,7 +57,7 @@ func TestHTTP3Transfers(t *testing.T) {
 				size = 1 << 19
 			}
 			s := start(t, http.HandlerFunc(repeat), nil)
-			client := s.over(newQUICProxy(t, s.address, loses(share)))
+			client := s.over(newQUICProxy(t, s.address, loses(share)), nil)
 			body := bytes.Repeat([]byte("0123456789abcdef"), size/16)
 			response, text := do(t, client, http.MethodPost, "https://"+s.address, bytes.NewReader(body))
 			if want := fmt.Sprintf("%x", sha256.Sum256(body)); response.Header.Get("Sum") != want {

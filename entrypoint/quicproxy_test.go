@@ -108,16 +108,25 @@ func (p *quicProxy) toClient(back *net.UDPConn) {
 	}
 }
 
+// untilRecorded starts a proxy that keeps the answers of the server from the client until there is a record: the
+// handshake is not over when the request is handled.
+func (s *served) untilRecorded() *quicProxy {
+	return newQUICProxy(s.t, s.address, func(_ []byte, toServer bool) bool { return toServer || len(s.records) > 0 })
+}
+
 // loses drops a share of all datagrams, the same ones in each run of a client that sends the same.
 func loses(share float64) func([]byte, bool) bool {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The sequence has to be the same each time.
 	return func([]byte, bool) bool { return random.Float64() >= share }
 }
 
-// over returns a client of HTTP/3 whose datagrams go through the proxy.
-func (s *served) over(p *quicProxy) *http.Client {
+// over returns a client of HTTP/3 whose datagrams go through the proxy. config may be nil.
+func (s *served) over(p *quicProxy, config *tls.Config) *http.Client {
+	if config == nil {
+		config = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // The certificate is generated.
+	}
 	transport := &http3.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // The certificate is generated.
+		TLSClientConfig: config,
 		Dial: func(ctx context.Context, _ string, tlsConfig *tls.Config, config *quic.Config) (*quic.Conn, error) {
 			return quic.DialAddrEarly(ctx, p.front.LocalAddr().String(), tlsConfig, config)
 		},
