@@ -287,7 +287,7 @@ func TestAltSvc(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, http.HandlerFunc(hello), test.change)
-			s.tls.byName["strict.example.com"] = newTLS(t, &dynamic.TLSOptions{SNIStrict: true}, nil)
+			s.tls.set("strict.example.com", newTLS(t, &dynamic.TLSOptions{SNIStrict: true}, nil))
 			client, url := s.client(test.protocol)
 			_, port, _ := net.SplitHostPort(s.address)
 			want := strings.Replace(test.want, "PORT", port, 1)

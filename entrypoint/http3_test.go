@@ -141,11 +141,11 @@ func TestHTTP3FollowsTheName(t *testing.T) {
 	t.Parallel()
 	s := start(t, http.HandlerFunc(connectionState), nil)
 	strict := newTLS(t, &dynamic.TLSOptions{MinVersion: "VersionTLS13"}, nil)
-	s.tls.byName["strict.example.com"] = strict
-	s.tls.byName["broken.example.com"] = nil
-	s.tls.byName["old.example.com"] = newTLS(t, &dynamic.TLSOptions{MaxVersion: "VersionTLS12"}, nil)
-	s.tls.byName["client.example.com"] = newTLS(t,
-		&dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequireAnyClientCert"}}, nil)
+	s.tls.set("strict.example.com", strict)
+	s.tls.set("broken.example.com", nil)
+	s.tls.set("old.example.com", newTLS(t, &dynamic.TLSOptions{MaxVersion: "VersionTLS12"}, nil))
+	s.tls.set("client.example.com", newTLS(t,
+		&dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequireAnyClientCert"}}, nil))
 	certificate := clientCertificate(t)
 	for _, test := range []struct {
 		name string
@@ -230,7 +230,11 @@ func TestHTTP3KeepAliveLimits(t *testing.T) {
 // TestHTTP3Resets closes the connection of a client that resets its requests.
 func TestHTTP3Resets(t *testing.T) {
 	t.Parallel()
-	s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), nil)
+	began := make(chan struct{}, 1)
+	s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		began <- struct{}{}
+		<-r.Context().Done()
+	}), nil)
 	conn, err := quic.DialAddr(t.Context(), s.address, &tls.Config{
 		InsecureSkipVerify: true, NextProtos: []string{http3.NextProtoH3}, //nolint:gosec // It is generated.
 	}, nil)
@@ -238,22 +242,27 @@ func TestHTTP3Resets(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := (&http3.Transport{}).NewClientConn(conn)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+s.address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for conn.Context().Err() == nil {
-		ctx, cancel := context.WithCancel(t.Context())
-		stream, err := client.OpenRequestStream(ctx)
+		stream, err := client.OpenRequestStream(t.Context())
 		if err != nil {
-			cancel()
 			break
 		}
-		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.address, nil)
 		_ = stream.SendRequestHeader(request)
+		_ = stream.Close()
+		select {
+		case <-began:
+		case <-conn.Context().Done():
+		}
 		stream.CancelRead(quic.StreamErrorCode(http3.ErrCodeRequestCanceled))
-		stream.CancelWrite(quic.StreamErrorCode(http3.ErrCodeRequestCanceled))
-		cancel()
 	}
-	if cause := receive(t, s.causes, "the cause"); cause != "resets" && cause != "excessive_load" {
+	if cause := receive(t, s.causes, "the cause"); cause != "resets" {
 		t.Errorf("the cause is %s", cause)
 	}
+	receive(t, conn.Context().Done(), "the end of the connection")
 	ended, ok := errors.AsType[*quic.ApplicationError](context.Cause(conn.Context()))
 	if !ok || http3.ErrCode(ended.ErrorCode) != http3.ErrCodeExcessiveLoad {
 		t.Errorf("the connection has ended by %v", context.Cause(conn.Context()))

@@ -145,6 +145,13 @@ func (s *selector) SelectTLS(serverName string) (*certificate.Options, bool) {
 	return s.fallback, s.fallback != nil
 }
 
+// set sets the options of a name.
+func (s *selector) set(name string, options *certificate.Options) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.byName[name] = options
+}
+
 func (s *selector) use(options *certificate.Options) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
