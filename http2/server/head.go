@@ -142,14 +142,20 @@ func (b *block) field(f hpack.HeaderField) {
 	switch {
 	case b.refusal != nil:
 	case b.trailers:
-		b.trailer(f.Name, f.Value)
+		b.trailer(f.Name, trimmed(f.Value))
 	case x == nil:
 	case len(f.Name) > 0 && f.Name[0] == ':':
 		b.pseudo(f.Name, f.Value)
+	case f.Name == "content-length":
+		b.regular(f.Name, f.Value) // What frames the body has one spelling.
 	default:
-		b.regular(f.Name, f.Value)
+		b.regular(f.Name, trimmed(f.Value))
 	}
 }
+
+// trimmed returns a value without white space around it. Section 8.2.1 has no place for it; clients that take values
+// from their users send it, and others than nghttp2 accept it.
+func trimmed(value string) string { return strings.Trim(value, " \t") }
 
 // malformed notes that the stream must be refused (section 8.1.1).
 func (b *block) malformed(reason string) {
@@ -249,8 +255,8 @@ func flaw(name, value string) string {
 	if !validName(name) {
 		return "a name of a field that is no token in lower case (section 8.2.1)"
 	}
-	if !http1wire.ValidValue(value) || value != strings.Trim(value, " \t") {
-		return "a value of a field with control characters, or white space around it (section 8.2.1)"
+	if !http1wire.ValidValue(value) {
+		return "a value of a field with control characters (section 8.2.1)"
 	}
 	switch name {
 	case "connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade":
