@@ -47,6 +47,7 @@ unit: ## Run the unit tests alone, under the race detector
 	@$(SUMMARY) -only unit
 
 integration: build ## Run the integration tests alone
+	@.ci/tools test
 	@$(SUMMARY) -only integration
 
 lint: ## Run the linters and check that go.mod is tidy

@@ -16,7 +16,7 @@ type chain struct {
 	entrypoint *Entrypoint
 	next       http.Handler
 	buffers    sync.Pool
-	// recycled holds requests of HTTP/1.1 of which no part is kept.
+	// recycled holds requests of HTTP/1.1 and HTTP/2 of which no part is kept.
 	recycled sync.Pool
 }
 

@@ -70,7 +70,17 @@ func (e *Entrypoint) newHTTP2() *http2.Server {
 		ConnContext:     connContext,
 		Refused:         e.refusedStream,
 		Panicked:        e.panicked,
+		Failed:          e.failedHTTP2,
 	}
+}
+
+// failedHTTP2 reports a connection of HTTP/2 that has ended by a fault of its client.
+func (e *Entrypoint) failedHTTP2(conn net.Conn, code, reason string) {
+	r := report{level: detail, text: "connection of HTTP/2 ended: " + code + ": " + reason}
+	if c := bottom(conn); c != nil {
+		r.client = c.text
+	}
+	e.report(r)
 }
 
 // refusedStream records a request of HTTP/2 that is not handled, because its head is too large, or the heads of its

@@ -326,8 +326,8 @@ func (b *requestBody) unread() int {
 	return len(b.pieces)*pieceBytes - b.first - (pieceBytes - b.last)
 }
 
-// discard drops what nobody will read, and gives the client back what it took of the window of the connection. The
-// mutex is held.
+// discard drops what has come, and all that comes later, and gives the client back what it took of the window of the
+// connection. The mutex is held.
 func (b *requestBody) discard() {
 	c := b.exchange.conn
 	b.failLocked(serving.ErrFinished) // What comes later counts as read.

@@ -256,7 +256,6 @@ func (x *exchange) failed(cause any) {
 	x.context.Cancel()
 	c := x.conn
 	c.mutex.Lock()
-	x.body.discard()
 	c.resetStream(x, wire.InternalError, errAborted)
 	c.out.start()
 	c.mutex.Unlock()

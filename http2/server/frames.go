@@ -240,7 +240,7 @@ func (c *serverConn) apply(s wire.Setting) error {
 	case wire.MaxFrameSize:
 		c.maxFrame = int(s.Value)
 	case wire.HeaderTableSize:
-		// Heads do not use the table, and the client must be told where it makes the table smaller (RFC 7541, section 4.2).
+		// Heads do not use the table; an update must follow where the client makes it smaller (RFC 7541, section 4.2).
 		c.tableUpdate = c.tableUpdate || s.Value < defaultTableSize
 	case wire.EnablePush, wire.MaxConcurrentStreams, wire.MaxHeaderListSize, wire.EnableConnectProtocol,
 		wire.NoRFC7540Priorities:

@@ -86,7 +86,7 @@ func (c *serverConn) openStream(b *block) error {
 	c.lastStream = b.stream
 	switch {
 	case c.life.retired:
-		return nil // GOAWAY has told the client.
+		return nil // It is behind the last stream of GOAWAY.
 	case b.refusal != nil:
 		return nil
 	case len(c.streams) >= c.server.maxStreams() || c.running >= c.server.maxStreams():

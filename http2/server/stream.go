@@ -55,9 +55,7 @@ func (c *serverConn) forget(x *exchange) {
 		return
 	}
 	delete(c.streams, x.id)
-	c.credit += int64(x.body.unread())
-	x.body.releaseLocked()
-	c.giveCredit()
+	x.body.discard()
 	if len(c.streams) > 0 {
 		return
 	}

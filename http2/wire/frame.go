@@ -82,11 +82,6 @@ func AppendHeader(b []byte, length int, kind Type, flags Flags, stream uint32) [
 		byte(stream>>24), byte(stream>>16), byte(stream>>8), byte(stream))
 }
 
-// PutHeader writes the header of a frame to the first HeaderBytes of b.
-func PutHeader(b []byte, length int, kind Type, flags Flags, stream uint32) {
-	_ = AppendHeader(b[:0], length, kind, flags, stream)
-}
-
 // AppendReset appends RST_STREAM.
 func AppendReset(b []byte, stream uint32, code Code) []byte {
 	b = AppendHeader(b, 4, RSTStream, 0, stream)

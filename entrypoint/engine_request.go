@@ -10,17 +10,18 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// http1Request is the state of one request of HTTP/1.1, which the server's writer holds until the end of the response.
+// engineRequest is the state of one request of HTTP/1.1 or HTTP/2, whose servers are http1's and http2's: their writer
+// holds it until the end of the response.
 // The handler gets that writer, which guards itself and the body: once the handler has returned, calls on them fail.
-type http1Request struct {
+type engineRequest struct {
 	requestState
 	// values is the request itself as the context holds it. Late calls of the context still read it.
 	values *serving.RequestState
 	body   trailing
 }
 
-// http1Writer is the writer of the server of HTTP/1.1.
-type http1Writer interface {
+// engineWriter is the writer of the servers of HTTP/1.1 and HTTP/2.
+type engineWriter interface {
 	responseWriter
 	// Attach lets the request's context answer with state, which gets the end of the response.
 	Attach(state *serving.RequestState)
@@ -31,8 +32,8 @@ type http1Writer interface {
 	Seen() (hopByHop, extended bool)
 }
 
-func newHTTP1Request() *http1Request {
-	p := new(http1Request)
+func newEngineRequest() *engineRequest {
+	p := new(engineRequest)
 	var values serving.RequestState = p
 	p.values = &values
 	return p
@@ -40,11 +41,11 @@ func newHTTP1Request() *http1Request {
 
 // serve is the handler of HTTP/1.1 and HTTP/2.
 func (c *chain) serve(writer http.ResponseWriter, r *http.Request) {
-	p, recycled := c.recycled.Get().(*http1Request)
+	p, recycled := c.recycled.Get().(*engineRequest)
 	if !recycled {
-		p = newHTTP1Request()
+		p = newEngineRequest()
 	}
-	w := writer.(http1Writer)
+	w := writer.(engineWriter)
 	p.open(c.entrypoint, r)
 	p.seen.HopByHop, p.seen.Extended = w.Seen()
 	w.Attach(p.values)
@@ -71,7 +72,7 @@ func (c *chain) serve(writer http.ResponseWriter, r *http.Request) {
 }
 
 // failed handles the panic of a handler, or the end of its goroutine, and reports whether the response is cut off.
-func (p *http1Request) failed(w http1Writer, cause any) (cut bool) {
+func (p *engineRequest) failed(w engineWriter, cause any) (cut bool) {
 	if cause == http.ErrAbortHandler { //nolint:errorlint // net/http compares the value of a panic the same way.
 		return true
 	}
@@ -86,7 +87,7 @@ func (p *http1Request) failed(w http1Writer, cause any) (cut bool) {
 
 // Completed reports the record, now that the last byte of the response has been written, and recycles the request where
 // no part of it is kept.
-func (p *http1Request) Completed(end serving.Completion) {
+func (p *engineRequest) Completed(end serving.Completion) {
 	status := end.Status
 	if p.left {
 		status = 0 // The server has answered for the handler.
@@ -106,7 +107,7 @@ func (p *http1Request) Completed(end serving.Completion) {
 	p.submit(status)
 	if end.Recycled {
 		pool := &p.entrypoint.chain.recycled
-		*p = http1Request{values: p.values}
+		*p = engineRequest{values: p.values}
 		pool.Put(p)
 	}
 }
@@ -114,7 +115,7 @@ func (p *http1Request) Completed(end serving.Completion) {
 // trailing is a body of undeclared length. Trailers that were not announced come with its end.
 type trailing struct {
 	io.ReadCloser
-	request *http1Request
+	request *engineRequest
 	trailer http.Header
 	ended   bool
 }
