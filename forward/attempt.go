@@ -1,21 +1,18 @@
 package forward
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/wire"
+	http2 "github.com/sluiceproxy/sluice/http2/client"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -40,12 +37,12 @@ type attempt struct {
 	target  target
 	record  *telemetry.Record
 	url     url.URL
-	// out is the request to the endpoint, call what sends it over HTTP/1.1.
-	out  http.Request
-	call client.RoundTrip
-	// body is the client's body, nil without one, and cancel stops sending it over HTTP/2.
-	body   *requestBody
-	cancel context.CancelFunc
+	// out is the request to the endpoint, call what sends it over HTTP/1.1, and stream what sends it over HTTP/2, or nil.
+	out    http.Request
+	call   client.RoundTrip
+	stream *http2.RoundTrip
+	// body is the client's body, nil without one.
+	body *requestBody
 	// replayBody is the body for all attempts, limit bounds the time of this one; nil without.
 	replayBody *replay.Body
 	limit      *limit
@@ -55,12 +52,7 @@ type attempt struct {
 	state attemptState
 	// upgrade is the value of the client's Upgrade field.
 	upgrade string
-	// connected says that an HTTP/2 connection was there, so that the endpoint may have seen the request.
-	connected atomic.Bool
-	// started says that something of a response came over HTTP/2, interim that it was informational and the final
-	// head is awaited.
-	started, interim atomic.Bool
-	flusher          flusher
+	flusher flusher
 
 	// inform is the method value of informational, kept when the attempt is recycled.
 	inform func(code int, hints http.Header) error
@@ -112,7 +104,7 @@ func (a *attempt) run() (loadbalancer.Outcome, error) {
 	}
 	if err != nil {
 		phase := NothingSent
-		if a.call.Sent() || a.connected.Load() && !unprocessed(err) {
+		if a.sent() {
 			phase = RequestSent
 		}
 		clear(a.call.Header)
@@ -120,7 +112,7 @@ func (a *attempt) run() (loadbalancer.Outcome, error) {
 		return outcome, failed
 	}
 	t.headed, t.result.Status, a.record.OriginStatus = true, response.StatusCode, response.StatusCode
-	if !t.start.IsZero() && (a.body == nil || a.direct() && a.call.Alone()) {
+	if !t.start.IsZero() && (a.body == nil || a.alone()) {
 		// The latency counts only if the client had sent the whole request before.
 		t.result.Latency = max(time.Since(t.start), 1)
 	}
@@ -153,7 +145,7 @@ func (a *attempt) send(out *http.Request) (*http.Response, error) {
 	if a.body != nil {
 		a.call.Interrupt = a.interrupt
 	}
-	if header := a.writer.Header(); len(header) == 0 && !trips.Shares() {
+	if header := a.writer.Header(); len(header) == 0 {
 		a.call.Header = header
 		if list, ok := a.writer.(fieldsWriter); ok && !a.record.Observe.Has(telemetry.ObserveHeaders) {
 			if a.list == nil {
@@ -171,47 +163,51 @@ func (a *attempt) hints() bool {
 	return a.request.ProtoAtLeast(1, 1) && a.request.Header.Get("Expect") == ""
 }
 
-// SendShared sends the request through net/http, whose trace reports how far it got.
-func (a *attempt) SendShared(trips http.RoundTripper, out *http.Request) (*http.Response, error) {
-	ctx := out.Context()
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.connected.Store(true) }}
-	if a.body != nil {
-		ctx, a.cancel = context.WithCancel(ctx)
-		a.body.stuck = a.giveUpBody
-		trace.GotFirstResponseByte = func() { a.started.Store(true) }
+// SendShared sends the request over HTTP/2.
+func (a *attempt) SendShared(through *http2.Upstream, out *http.Request) (*http.Response, error) {
+	stream, recycled := a.state.service.memory.streams.Get().(*http2.RoundTrip)
+	if !recycled {
+		stream = new(http2.RoundTrip)
 	}
-	informs := a.hints()
-	trace.Got1xxResponse = func(status int, header textproto.MIMEHeader) error {
-		a.interim.Store(true)
-		if !informs {
-			return nil
-		}
-		return a.informational(status, http.Header(maps.Clone(header)))
+	stream.Options = a.call.Options
+	a.stream = stream
+	response, err := through.Do(stream, out)
+	if err == http2.ErrNotHTTP2 { //nolint:errorlint // as Do returns it
+		a.stream = nil // It goes over HTTP/1.1.
 	}
-	response, err := trips.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, trace)))
-	a.interim.Store(false)
 	return response, err
 }
 
-// informationalGrace is how long a round trip may go on after its body was closed behind an informational
-// response.
-const informationalGrace = time.Second
-
-// giveUpBody handles the close of the body by net/http's HTTP/2 transport. It closes the body when the stream
-// or connection ends, and then waits for a Read that may last as long as the client likes: the request is
-// cancelled. It also closes the body when a response makes the rest needless, and goes on. After an
-// informational response both cases look alike until a timeout.
-func (a *attempt) giveUpBody() {
-	switch {
-	case !a.started.Load():
-		a.cancel()
-	case a.interim.Load():
-		time.AfterFunc(informationalGrace, func() {
-			if a.interim.Load() {
-				a.cancel()
-			}
-		})
+// sent reports whether the endpoint may have processed a part of the request.
+func (a *attempt) sent() bool {
+	if a.stream != nil {
+		return a.stream.Sent()
 	}
+	return a.call.Sent()
+}
+
+// alone reports whether nothing of the exchange ever ran on another goroutine.
+func (a *attempt) alone() bool {
+	if a.stream != nil {
+		return a.stream.Alone()
+	}
+	return a.call.Alone()
+}
+
+// fields returns the fields of the response, or nil where they are in its header.
+func (a *attempt) fields() []wire.Field {
+	if a.stream != nil {
+		return a.stream.Fields()
+	}
+	return a.call.Fields()
+}
+
+// hopByHop reports whether the response has fields that concern one connection only.
+func (a *attempt) hopByHop() bool {
+	if a.stream != nil {
+		return a.stream.HopByHop()
+	}
+	return a.call.HopByHop()
 }
 
 // retryInterrupt is the interval at which an interrupt is repeated, as the deadline may have been changed
@@ -259,12 +255,8 @@ func (b *breaker) end() {
 	b.ended = true
 }
 
-// end closes the response and ends the attempt, whether the body has been sent or not: HTTP/2's Close waits for
-// the body, whose client may wait for the end of this attempt, unless the request has been cancelled.
+// end closes the response and ends the attempt.
 func (a *attempt) end(response *http.Response) {
-	if a.cancel != nil {
-		a.cancel()
-	}
 	if a.limit != nil {
 		a.limit.cancel(nil)
 	}
@@ -281,8 +273,7 @@ const maxInformational = 32
 
 var errInformational = errors.New("more than 32 informational responses")
 
-// informational forwards a 1xx response with its own header. 100 is hop-by-hop and dropped. HTTP/2's transport
-// calls it from another goroutine, possibly late.
+// informational forwards a 1xx response with its own header. 100 is hop-by-hop and dropped.
 func (a *attempt) informational(code int, hints http.Header) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -15,24 +15,6 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
-// canned is a round tripper that answers without a network, so that a benchmark shows the exchange alone.
-type canned struct{}
-
-func (canned) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{
-		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: 128,
-		Header: http.Header{
-			"Content-Type": {"text/plain"}, "Content-Length": {"128"},
-			"Date": {"Thu, 01 Jan 1970 00:00:00 GMT"},
-		},
-		Body: io.NopCloser(io.LimitReader(zeros{}, 128)),
-	}, nil
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { return len(p), nil }
-
 type sink struct{ header http.Header }
 
 func (s sink) Header() http.Header         { return s.header }
@@ -49,35 +31,6 @@ func browser() *http.Request {
 		r.Header.Set(name, "value")
 	}
 	return r
-}
-
-// BenchmarkExchange compares what an exchange costs beside the network.
-func BenchmarkExchange(b *testing.B) {
-	transport, err := forward.NewTransport("bench", &dynamic.ServersTransport{}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
-	pool := registry.NewPool("svc")
-	registry.Configure(pool, loadbalancer.PoolSpec{
-		Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, "h2c://192.0.2.1")},
-	})
-	member := memberOf(pool)
-	forward.Wire(member.Upstream().RoundTripper()).RegisterProtocol("http", canned{})
-	plain := &http.Transport{}
-	plain.RegisterProtocol("http", canned{})
-	for name, handler := range map[string]http.Handler{
-		"forward":      forward.NewService(pool, forward.Options{PassHostHeader: true, FlushInterval: 100e6}),
-		"reverseproxy": reverse(&url.URL{Scheme: "http", Host: "192.0.2.1"}, plain),
-	} {
-		b.Run(name, func(b *testing.B) {
-			r := browser()
-			b.ReportAllocs()
-			for b.Loop() {
-				handler.ServeHTTP(sink{http.Header{}}, r)
-			}
-		})
-	}
 }
 
 func reverse(target *url.URL, trips http.RoundTripper) http.Handler {

@@ -18,8 +18,6 @@ type requestBody struct {
 	source *http.Request
 	// trailer is what the transport sends after the body; nil when the client can't send any.
 	trailer http.Header
-	// stuck is called when the body is closed while a Read waits for the client; nil does nothing.
-	stuck func()
 }
 
 // readyBody is a requestBody that can be read without waiting.
@@ -87,15 +85,10 @@ func (b *requestBody) ended(err error) error {
 // halt ends reading, and reports whether a Read is still under way.
 func (b *requestBody) halt() (waiting bool) { return b.reader.Halt() }
 
-// reopen takes a Close back, when nothing was read before it.
-func (b *requestBody) reopen() { b.reader.Reopen() }
-
 // Close ends reading. It leaves the client's body to the server, which decides whether to drain it or to close
 // the connection, and whose Close would wait for a slow client here.
 func (b *requestBody) Close() error {
-	if b.halt() && b.stuck != nil {
-		b.stuck()
-	}
+	b.halt()
 	return nil
 }
 

@@ -2,17 +2,12 @@ package forward
 
 import (
 	"errors"
-	"io"
 	"net/http"
-	"time"
 
 	"github.com/sluiceproxy/sluice/http1/client"
+	http2 "github.com/sluiceproxy/sluice/http2/client"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
-
-// settle is the delay of a second cleanup of idle HTTP/2 connections: net/http ends streams and unneeded dials
-// in goroutines of its own.
-const settle = 2 * time.Second
 
 // connections are the connections to one upstream.
 type connections struct {
@@ -34,15 +29,15 @@ func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
 // plainSender sends requests over HTTP/2 as they are.
 type plainSender struct{}
 
-// SendShared sends the request through the round tripper.
-func (plainSender) SendShared(through http.RoundTripper, r *http.Request) (*http.Response, error) {
+// SendShared sends the request.
+func (plainSender) SendShared(through *http2.Upstream, r *http.Request) (*http.Response, error) {
 	return through.RoundTrip(r)
 }
 
 // Shares reports whether requests may go over HTTP/2.
 func (c *connections) Shares() bool { return c.multiplexed != nil }
 
-// Send sends a request by the call, or through the round tripper of HTTP/2.
+// Send sends a request by the call, or has shared send it over HTTP/2.
 func (c *connections) Send(
 	call *client.RoundTrip, r *http.Request, shared loadbalancer.SharedSender,
 ) (*http.Response, error) {
@@ -50,39 +45,20 @@ func (c *connections) Send(
 	case len(r.Header["Upgrade"]) > 0:
 		return c.upgrades.Do(call, r)
 	case c.main == nil:
-		return shared.SendShared(c.multiplexed.wire, r)
+		return shared.SendShared(c.multiplexed.upstream, r)
 	case c.multiplexed != nil && c.multiplexed.agreed.Load():
-		response, err := shared.SendShared(c.multiplexed.wire, r)
-		if !errors.Is(err, errNotHTTP2) {
+		response, err := shared.SendShared(c.multiplexed.upstream, r)
+		if err != http2.ErrNotHTTP2 { //nolint:errorlint // as connect returns it
 			return response, err
 		}
 		// The endpoint no longer speaks HTTP/2. Nothing was sent, so the request is sent over HTTP/1.1.
 		c.multiplexed.agreed.Store(false)
-		if !reopen(r.Body) {
-			return nil, err
-		}
 	}
 	response, err := c.main.Do(call, r)
 	if !errors.Is(err, client.ErrHTTP2) {
 		return response, err
 	}
-	defer c.multiplexed.drop()
-	return shared.SendShared(c.multiplexed.wire, r)
-}
-
-// reopener is a body whose Close can be undone as long as nothing was read.
-type reopener interface{ reopen() }
-
-// reopen undoes the Close of a transport that read nothing, where it can be undone.
-func reopen(body io.ReadCloser) bool {
-	if body == nil || body == http.NoBody {
-		return true
-	}
-	closed, ok := body.(reopener)
-	if ok {
-		closed.reopen()
-	}
-	return ok
+	return shared.SendShared(c.multiplexed.upstream, r)
 }
 
 // Close closes all connections, those in use too, and refuses new ones.
@@ -92,21 +68,18 @@ func (c *connections) Close() {
 		c.main.Close()
 	}
 	if c.multiplexed != nil {
-		c.multiplexed.drop()
-		c.multiplexed.live.close()
-		c.multiplexed.wire.CloseIdleConnections()
+		c.multiplexed.upstream.Close()
 	}
 }
 
-// CloseIdleConnections closes unused connections; those of HTTP/2 once more after settle.
+// CloseIdleConnections closes unused connections.
 func (c *connections) CloseIdleConnections() {
 	c.upgrades.CloseIdleConnections()
 	if c.main != nil {
 		c.main.CloseIdleConnections()
 	}
 	if c.multiplexed != nil {
-		c.multiplexed.closeIdle()
-		time.AfterFunc(settle, c.multiplexed.closeIdle)
+		c.multiplexed.upstream.CloseIdleConnections()
 	}
 }
 
@@ -118,13 +91,7 @@ func (c *connections) IdleConnections() (idle, shared int) {
 		idle += c.main.Idle()
 	}
 	if c.multiplexed != nil {
-		shared = c.multiplexed.live.count()
+		shared = c.multiplexed.upstream.Connections()
 	}
 	return idle, shared
-}
-
-func (l *live) count() int {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return len(l.conns)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/sluiceproxy/sluice/forward/servertls"
@@ -97,7 +96,7 @@ func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error)
 		}}
 	}
 	ended := ctx.Err()
-	if a.direct() && !errors.Is(err, ended) {
+	if !errors.Is(err, ended) {
 		// Interrupting the client at the end of an attempt may end the context.
 		ended = nil
 	}
@@ -144,20 +143,3 @@ func (e *sideError) Error() string { return e.side + ": " + e.err.Error() }
 
 // Unwrap returns the cause.
 func (e *sideError) Unwrap() error { return e.err }
-
-// unprocessed reports whether an HTTP/2 endpoint declared a request unprocessed (RFC 9113 section 8.7): it
-// refused the stream, or announced a graceful shutdown. If no part of the body was sent the transport has
-// retried by itself, so a failed dial at the end means the same. The transport's errors differ only in their
-// text.
-func unprocessed(err error) bool {
-	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Op == "dial" {
-		return true
-	}
-	text := err.Error()
-	if strings.HasPrefix(text, "http2: server sent GOAWAY") {
-		// An abrupt GOAWAY: the request may have been processed.
-		return false
-	}
-	return strings.Contains(text, "; REFUSED_STREAM; received from peer") ||
-		strings.Contains(text, "graceful shutdown GOAWAY")
-}

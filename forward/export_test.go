@@ -18,11 +18,6 @@ func (t *Transport) DialWith(dial func(ctx context.Context, network, address str
 // DialTimeout returns how long a dial may take.
 func (t *Transport) DialTimeout() time.Duration { return t.dialer.Timeout }
 
-// Wire returns what sends requests over HTTP/2.
-func Wire(upstream http.RoundTripper) *http.Transport {
-	return upstream.(*connections).multiplexed.wire
-}
-
 // ServerName returns the name that certificates of the endpoint must have.
 func ServerName(upstream http.RoundTripper) string {
 	return upstream.(*connections).multiplexed.tls.ServerName

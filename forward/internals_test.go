@@ -2,11 +2,8 @@ package forward
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -66,28 +63,4 @@ type ready struct {
 func (r ready) ReadNow(p []byte) (int, error) {
 	n, _ := r.Read(p)
 	return n, r.err
-}
-
-// TestClosedConnections gives no connection: neither one whose dial is under way when they are closed, nor a new one.
-func TestClosedConnections(t *testing.T) {
-	var connections live
-	near, far := net.Pipe()
-	defer far.Close() //nolint:errcheck // a test's
-	dials := 0
-	dial := connections.list(func(context.Context) (net.Conn, error) {
-		dials++
-		connections.close()
-		return near, nil
-	})
-	for range 2 {
-		if conn, err := dial(t.Context()); !errors.Is(err, errClosed) || conn != nil {
-			t.Errorf("a dial gives %v, %v", conn, err)
-		}
-	}
-	if dials != 1 {
-		t.Errorf("%d dials", dials)
-	}
-	if _, err := near.Write([]byte("x")); err == nil {
-		t.Error("the connection is open")
-	}
 }

@@ -50,7 +50,7 @@ func (a *attempt) outgoing() *http.Request {
 		out.Body, out.Trailer, out.ContentLength, out.TransferEncoding = nil, nil, 0, nil
 	}
 	chain := a.forwardedFor()
-	if !a.direct() || len(out.Header["Connection"]) > 0 || len(out.Header["Upgrade"]) > 0 {
+	if len(out.Header["Connection"]) > 0 || len(out.Header["Upgrade"]) > 0 {
 		out.Header = a.endToEndHeader(chain)
 		return out
 	}
@@ -81,10 +81,6 @@ func (a *attempt) outgoingBody() {
 		a.body.open(r, a.replayBody)
 	}
 	out.Body, out.Trailer = a.body.outgoing(a.replayBody), a.body.trailer
-	if r.ContentLength < 0 && len(r.TransferEncoding) == 0 {
-		// Otherwise the transport waits for the first byte of a GET's body before it sends the head.
-		out.TransferEncoding = []string{"chunked"}
-	}
 }
 
 // endToEndHeader returns a new map of the fields for the endpoint, with X-Forwarded-For unless chain is empty. The
@@ -110,10 +106,6 @@ func (a *attempt) endToEndHeader(chain string) http.Header {
 	if chain != "" {
 		header[forwarded.XForwardedFor] = []string{chain}
 	}
-	if _, sent := header["User-Agent"]; !sent {
-		// HTTP/2's transport would send its own.
-		header["User-Agent"] = nil
-	}
 	return header
 }
 
@@ -127,11 +119,6 @@ func (a *attempt) traceLine() []byte {
 	n += copy(a.line[n:], parent[:])
 	copy(a.line[n:], "\r\n")
 	return a.line[:]
-}
-
-// direct reports whether the request can only go over HTTP/1.1.
-func (a *attempt) direct() bool {
-	return !a.target.Member.Upstream().RoundTripper().Shares()
 }
 
 // forwardedFor returns X-Forwarded-For with the client appended, or "" if it stays unchanged: the entrypoint

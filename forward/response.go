@@ -27,7 +27,7 @@ func (a *attempt) respond(response *http.Response) (loadbalancer.Outcome, error)
 	}
 	var announced []string
 	a.record.Status = response.StatusCode
-	if fields := a.call.Fields(); fields != nil {
+	if fields := a.fields(); fields != nil {
 		if cookie := a.state.pick.Cookie; cookie != "" {
 			fields = append(fields, wire.Field{Name: "Set-Cookie", Value: cookie})
 		}
@@ -56,7 +56,7 @@ func (a *attempt) respond(response *http.Response) (loadbalancer.Outcome, error)
 // head copies the response's header. Values are shared: the response is used only here.
 func (a *attempt) head(response *http.Response) {
 	header := response.Header
-	if !a.direct() || a.call.HopByHop() {
+	if a.hopByHop() {
 		forwarded.RemoveHopByHop(header, nil)
 		if response.StatusCode != http.StatusUpgradeRequired || a.request.ProtoMajor != 1 {
 			delete(header, "Connection")
@@ -203,7 +203,7 @@ func (a *attempt) streams(response *http.Response) bool {
 		return true
 	}
 	kind := response.Header.Get("Content-Type")
-	for _, field := range a.call.Fields() {
+	for _, field := range a.fields() {
 		if field.Name == "Content-Type" {
 			kind = field.Value
 			break

@@ -46,8 +46,9 @@ type Service struct {
 
 // memory is recycled memory, which the services of a transport share.
 type memory struct {
-	// attempts holds attempts to which no reference is left.
+	// attempts holds attempts to which no reference is left, streams what sent them over HTTP/2.
 	attempts sync.Pool
+	streams  sync.Pool
 	bodies   replay.Memory
 	tunnels  relay.Engine
 }
@@ -129,6 +130,10 @@ func (s *Service) newAttempt(w http.ResponseWriter, r *http.Request, record *tel
 // recycle keeps an attempt for another request. No reference to it may be left.
 func (s *Service) recycle(a *attempt) {
 	clear(a.list[:cap(a.list)]) // the strings pin a whole response head
+	if a.stream != nil {
+		a.stream.Reset()
+		s.memory.streams.Put(a.stream)
+	}
 	*a = attempt{inform: a.inform, list: a.list[:0]}
 	s.memory.attempts.Put(a)
 }
@@ -162,7 +167,7 @@ func (s *Service) succeed(a *attempt) {
 	}
 	// No goroutine or timer keeps a part of an attempt or of the client's request if it went over HTTP/1.1, its body was
 	// buffered, and no timer was started. An earlier attempt may still be reading from the client.
-	if a.direct() && a.call.Alone() && a.upgrade == "" && a.flusher.timer == nil && len(t.pick.Tried) == 0 {
+	if a.alone() && a.upgrade == "" && a.flusher.timer == nil && len(t.pick.Tried) == 0 {
 		a.record.Released = true
 		s.recycle(a)
 	}

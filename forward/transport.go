@@ -10,6 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward/servertls"
 	"github.com/sluiceproxy/sluice/http1/client"
+	http2 "github.com/sluiceproxy/sluice/http2/client"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -37,6 +38,7 @@ type Transport struct {
 	maxIdle  int
 	noHTTP2  bool
 	client   client.Resources
+	streams  http2.Resources
 	memory   memory
 }
 
@@ -111,7 +113,7 @@ func (t *Transport) Connect(key loadbalancer.UpstreamKey) loadbalancer.Connectio
 		c.multiplexed = t.clear(dial)
 	case config.TLS != nil && !t.noHTTP2:
 		c.multiplexed = t.negotiated(dial, config.TLS)
-		config.Dial, config.HTTP2 = c.multiplexed.dial, c.multiplexed.take
+		config.HTTP2 = c.multiplexed.take
 		c.main = t.client.NewUpstream(&config)
 	default:
 		c.main = c.upgrades

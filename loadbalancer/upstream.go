@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/http1/client"
+	http2 "github.com/sluiceproxy/sluice/http2/client"
 )
 
 // UpstreamKey identifies one way to reach an endpoint. Upstreams with different keys never share a connection.
@@ -58,8 +59,8 @@ type RoundTripper interface {
 
 // Sender sends requests without copying what a caller has at hand.
 type Sender interface {
-	// Send sends the request by the call if it goes over HTTP/1.1, and otherwise has shared send it through net/http. It
-	// returns the head of the response.
+	// Send sends the request by the call if it goes over HTTP/1.1, and otherwise has shared send it. It returns the head
+	// of the response.
 	Send(call *client.RoundTrip, r *http.Request, shared SharedSender) (*http.Response, error)
 	// Shares reports whether requests may go over connections that other requests use at the same time (HTTP/2). Where it
 	// is false every request goes by its call.
@@ -68,8 +69,8 @@ type Sender interface {
 
 // SharedSender is the caller of [Sender] where a request goes over HTTP/2.
 type SharedSender interface {
-	// SendShared sends the request through the round tripper, which is net/http's.
-	SendShared(through http.RoundTripper, r *http.Request) (*http.Response, error)
+	// SendShared sends the request over a connection to the upstream.
+	SendShared(through *http2.Upstream, r *http.Request) (*http.Response, error)
 }
 
 // secure reports whether a scheme uses TLS, so that the host of the server counts.

@@ -336,7 +336,7 @@ func TestInformationalErrors(t *testing.T) {
 	endpoint := http1test.NewEndpoint(t,
 		http1test.Answering("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
 	upstream := testUpstream(t, endpoint.Address(), nil)
-	call := client.RoundTrip{Informational: func(int, http.Header) error { return enough }}
+	call := client.RoundTrip{Options: client.Options{Informational: func(int, http.Header) error { return enough }}}
 	_, err := upstream.Do(&call, testRequest(t, "GET", endpoint.Address(), nil))
 	if !errors.Is(err, enough) || upstream.Idle() != 0 {
 		t.Errorf("%v, and %d connections are kept", err, upstream.Idle())

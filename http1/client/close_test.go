@@ -94,7 +94,7 @@ func TestInterruptMayDecline(t *testing.T) {
 	endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, _ int) { conn.Head() })
 	upstream := testUpstream(t, endpoint.Address(), nil)
 	source, body := io.Pipe()
-	call := client.RoundTrip{Interrupt: func() bool { return false }}
+	call := client.RoundTrip{Options: client.Options{Interrupt: func() bool { return false }}}
 	r := testRequest(t, "POST", endpoint.Address(), source)
 	if _, err := upstream.Do(&call, r); err == nil {
 		t.Fatal("no error")

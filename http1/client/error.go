@@ -11,10 +11,7 @@ import (
 var (
 	errRoundTripUsed     = errors.New("http1: a RoundTrip serves one request")
 	errConnect           = errors.New("http1: CONNECT is for tunnels, which are not forwarded")
-	errNoHost            = errors.New("http1: the request names no host")
-	errHost              = errors.New("http1: invalid host in the request")
 	errMethod            = errors.New("http1: invalid method")
-	errTarget            = errors.New("http1: invalid character in the request's target")
 	errEncoding          = errors.New("http1: request with a Transfer-Encoding other than chunked")
 	errFieldName         = errors.New("http1: invalid name of a request's field")
 	errBodyShort         = errors.New("http1: the request's body ended before its Content-Length")

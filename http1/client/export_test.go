@@ -6,10 +6,7 @@ import "net/http"
 var (
 	ErrRoundTripUsed     = errRoundTripUsed
 	ErrConnect           = errConnect
-	ErrNoHost            = errNoHost
-	ErrHost              = errHost
 	ErrMethod            = errMethod
-	ErrTarget            = errTarget
 	ErrEncoding          = errEncoding
 	ErrFieldName         = errFieldName
 	ErrBodyShort         = errBodyShort

@@ -3,6 +3,8 @@ package client
 import (
 	"net/http"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
 // Upgrade to h2c is gone from HTTP (RFC 9113 section 3.1), and past a proxy it carries requests that no rule has seen.
@@ -19,13 +21,13 @@ func namesH2C(list string) bool {
 func isH2C(protocol string) bool { return strings.EqualFold(strings.Trim(protocol, " \t"), "h2c") }
 
 // withoutH2C returns the values of a field of a request with an Upgrade to h2c, without what concerns that.
-func withoutH2C(field kind, values []string, header http.Header) []string {
+func withoutH2C(field wire.FieldKind, values []string, header http.Header) []string {
 	switch field {
-	case fieldSettings:
+	case wire.SettingsField:
 		return nil
-	case fieldUpgrade:
+	case wire.UpgradeField:
 		return dropTokens(values, isH2C)
-	case fieldConnection:
+	case wire.ConnectionField:
 		return dropTokens(values, func(option string) bool {
 			option = strings.Trim(option, " \t")
 			return strings.EqualFold(option, "HTTP2-Settings") || strings.EqualFold(option, "Upgrade") && !othersOffered(header)
@@ -37,7 +39,7 @@ func withoutH2C(field kind, values []string, header http.Header) []string {
 // othersOffered reports whether the request offers any protocol but h2c.
 func othersOffered(header http.Header) bool {
 	for name, values := range header {
-		if fieldKind(name) == fieldUpgrade && len(dropTokens(values, isH2C)) > 0 {
+		if wire.KindOf(name) == wire.UpgradeField && len(dropTokens(values, isH2C)) > 0 {
 			return true
 		}
 	}

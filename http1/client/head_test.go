@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
 // headTest serialises a request. Lines after the first are sorted, since maps have no order.
@@ -102,23 +103,23 @@ func badHeads() []headTest {
 		{name: "method", method: "GET /x", url: "http://a.example/", err: client.ErrMethod},
 		{name: "query with a space", url: "http://a.example/", change: func(r *http.Request) {
 			r.URL.RawQuery = "a b"
-		}, err: client.ErrTarget},
+		}, err: wire.ErrTarget},
 		{name: "query with a line", url: "http://a.example/", change: func(r *http.Request) {
 			r.URL.RawQuery = "a\r\nb"
-		}, err: client.ErrTarget},
+		}, err: wire.ErrTarget},
 		{name: "opaque target with a line", url: "http://a.example/", change: func(r *http.Request) {
 			r.URL.Opaque = "a\r\nb"
-		}, err: client.ErrTarget},
-		{name: "no host", url: "/", err: client.ErrNoHost},
+		}, err: wire.ErrTarget},
+		{name: "no host", url: "/", err: wire.ErrNoHost},
 		{name: "host with a line", url: "http://a.example/", change: func(r *http.Request) {
 			r.Host = "a\r\nb"
-		}, err: client.ErrHost},
+		}, err: wire.ErrHost},
 		{name: "user in the host", url: "http://a.example/", change: func(r *http.Request) {
 			r.Host = "a@b"
-		}, err: client.ErrHost},
+		}, err: wire.ErrHost},
 		{name: "host with half a zone", url: "http://a.example/", change: func(r *http.Request) {
 			r.Host = "]x[%"
-		}, err: client.ErrHost},
+		}, err: wire.ErrHost},
 		{name: "name", url: "http://a.example/", header: http.Header{"A b": {"c"}}, err: client.ErrFieldName},
 		{name: "empty name", url: "http://a.example/", header: http.Header{"": {"c"}}, err: client.ErrFieldName},
 		{name: "coding", base: bodied(), url: "http://a.example/", change: func(r *http.Request) {

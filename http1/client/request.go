@@ -1,13 +1,11 @@
 package client
 
 import (
-	"cmp"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
@@ -68,11 +66,11 @@ func (rt *RoundTrip) appendRequest(b []byte, r *http.Request, pieces io.Writer) 
 	}
 	b = append(b, method...)
 	b = append(b, ' ')
-	if b, err = appendTarget(b, r); err != nil {
+	if b, err = wire.AppendTarget(b, r.URL); err != nil {
 		return b, framing, err
 	}
 	b = append(b, " HTTP/1.1\r\nHost: "...)
-	if b, err = appendHost(b, r); err != nil {
+	if b, err = wire.AppendAuthority(b, r); err != nil {
 		return b, framing, err
 	}
 	b = append(b, "\r\n"...)
@@ -102,55 +100,6 @@ func frame(r *http.Request) (requestFraming, error) {
 		return requestFraming{length: -1, rest: -1}, nil
 	}
 	return requestFraming{length: r.ContentLength, rest: r.ContentLength}, nil
-}
-
-func appendTarget(b []byte, r *http.Request) ([]byte, error) {
-	start := len(b)
-	u := r.URL
-	switch {
-	case u.Opaque != "":
-		b = append(b, u.RequestURI()...)
-	default:
-		path := u.EscapedPath()
-		if path == "" {
-			path = "/"
-		}
-		b = append(b, path...)
-		if u.ForceQuery || u.RawQuery != "" {
-			b = append(b, '?')
-			b = append(b, u.RawQuery...)
-		}
-	}
-	for _, c := range b[start:] {
-		if c <= ' ' || c == 0x7f {
-			return b, errTarget
-		}
-	}
-	return b, nil
-}
-
-func appendHost(b []byte, r *http.Request) ([]byte, error) {
-	host := r.Host
-	if host == "" {
-		host = r.URL.Host
-	}
-	if host == "" {
-		return b, errNoHost
-	}
-	// A zone means something on this machine only (RFC 6874 section 1).
-	if open := strings.LastIndexByte(host, '['); open >= 0 {
-		if zone := strings.IndexByte(host[open:], '%'); zone >= 0 {
-			end := strings.LastIndexByte(host, ']')
-			if end < open+zone {
-				return b, errHost
-			}
-			host = host[:open+zone] + host[end:]
-		}
-	}
-	if !canonical.ValidAuthority(host) {
-		return b, errHost
-	}
-	return append(b, host...), nil
 }
 
 func appendFraming(b []byte, r *http.Request, method string, framing requestFraming) []byte {
@@ -197,8 +146,8 @@ func (rt *RoundTrip) appendFields(b []byte, r *http.Request, framing *requestFra
 		if !wire.ValidToken(name) {
 			return b, errFieldName
 		}
-		if kind := fieldKind(name); kind != fieldPlain {
-			if values = rt.special(kind, values, framing); values == nil || r.Close && kind == fieldConnection {
+		if kind := wire.KindOf(name); kind != wire.PlainField {
+			if values = rt.special(kind, values, framing); values == nil || r.Close && kind == wire.ConnectionField {
 				continue
 			}
 		}
@@ -217,7 +166,7 @@ func (rt *RoundTrip) appendFields(b []byte, r *http.Request, framing *requestFra
 // offersH2C reports whether a request offers h2c by Upgrade (RFC 9113 section 3.1).
 func offersH2C(header http.Header) bool {
 	for name, values := range header {
-		if fieldKind(name) == fieldUpgrade && slices.ContainsFunc(values, namesH2C) {
+		if wire.KindOf(name) == wire.UpgradeField && slices.ContainsFunc(values, namesH2C) {
 			return true
 		}
 	}
@@ -225,19 +174,19 @@ func offersH2C(header http.Header) bool {
 }
 
 // special looks at the values of a field that is not simply copied, and returns what is sent of them; nil for nothing.
-func (rt *RoundTrip) special(kind kind, values []string, framing *requestFraming) []string {
+func (rt *RoundTrip) special(kind wire.FieldKind, values []string, framing *requestFraming) []string {
 	switch {
-	case kind == fieldFraming:
+	case kind == wire.FramingField:
 		return nil
-	case kind == fieldExpect:
+	case kind == wire.ExpectField:
 		framing.expects = framing.length != 0 && slices.ContainsFunc(values, expectsContinue)
-	case rt.EndToEnd && kind == fieldTE && slices.ContainsFunc(values, namesTrailers):
+	case rt.EndToEnd && kind == wire.TEField && slices.ContainsFunc(values, namesTrailers):
 		return []string{"trailers"}
 	case rt.EndToEnd:
 		return nil
-	case kind == fieldUpgrade:
+	case kind == wire.UpgradeField:
 		framing.upgrades = framing.upgrades || len(values) > 0
-	case kind == fieldConnection:
+	case kind == wire.ConnectionField:
 		framing.closes = framing.closes || slices.ContainsFunc(values, namesClose)
 	}
 	return values
@@ -285,7 +234,7 @@ func (f *requestFraming) appendValue(b []byte, name, value string) ([]byte, erro
 func (rt *RoundTrip) appendFieldsWithoutH2C(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
 	header := make(http.Header, len(r.Header))
 	for name, values := range r.Header {
-		if kind := fieldKind(name); kind != fieldPlain {
+		if kind := wire.KindOf(name); kind != wire.PlainField {
 			values = withoutH2C(kind, values, r.Header)
 		}
 		if len(values) > 0 {
@@ -296,56 +245,6 @@ func (rt *RoundTrip) appendFieldsWithoutH2C(b []byte, r *http.Request, framing *
 	clean.Header = header
 	framing.upgrades = false
 	return rt.appendFields(b, &clean, framing)
-}
-
-// kind classifies the fields of a request that are not simply copied.
-type kind uint8
-
-const (
-	fieldPlain kind = iota
-	// fieldFraming is written by this package alone.
-	fieldFraming
-	fieldConnection
-	fieldUpgrade
-	fieldSettings
-	fieldExpect
-	// fieldHop and fieldTE concern one connection only.
-	fieldHop
-	fieldTE
-)
-
-// fieldKind looks at names in any case: maps that were not filled by Set hold every spelling, and so do endpoints.
-func fieldKind(name string) kind {
-	switch len(name) {
-	case len("TE"):
-		return kindIf(name, "TE", fieldTE)
-	case len("Host"):
-		return kindIf(name, "Host", fieldFraming)
-	case len("Expect"):
-		return kindIf(name, "Expect", fieldExpect)
-	case len("Trailer"):
-		return cmp.Or(kindIf(name, "Trailer", fieldFraming), kindIf(name, "Upgrade", fieldUpgrade))
-	case len("Connection"):
-		return cmp.Or(kindIf(name, "Connection", fieldConnection), kindIf(name, "Keep-Alive", fieldHop))
-	case len("Content-Length"):
-		return cmp.Or(kindIf(name, "Content-Length", fieldFraming), kindIf(name, "HTTP2-Settings", fieldSettings))
-	case len("Proxy-Connection"):
-		return kindIf(name, "Proxy-Connection", fieldHop)
-	case len("Transfer-Encoding"):
-		return kindIf(name, "Transfer-Encoding", fieldFraming)
-	case len("Proxy-Authenticate"):
-		return kindIf(name, "Proxy-Authenticate", fieldHop)
-	case len("Proxy-Authorization"):
-		return kindIf(name, "Proxy-Authorization", fieldHop)
-	}
-	return fieldPlain
-}
-
-func kindIf(name, wanted string, kind kind) kind {
-	if name[0]|0x20 == wanted[0]|0x20 && strings.EqualFold(name, wanted) {
-		return kind
-	}
-	return fieldPlain
 }
 
 func expectsContinue(value string) bool { return strings.EqualFold(value, "100-continue") }

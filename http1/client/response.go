@@ -176,7 +176,7 @@ func (rt *RoundTrip) switchProtocols() error {
 		return malformed(errSwitchEarly)
 	}
 	cc := rt.cc
-	s := &switched{conn: cc.conn, cc: cc, ahead: slices.Clone(cc.unread()), stop: rt.following.stop}
+	s := &switched{conn: cc.conn, cc: cc, ahead: slices.Clone(cc.unread()), stop: rt.following.Stop}
 	// The buffer goes back: the caller reads from now on.
 	cc.unwatch()
 	cc.recycle()

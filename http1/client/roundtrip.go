@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/httpio/afterfunc"
 )
 
-// RoundTrip is one request and its response as its caller sees them. It is made for one exchange, best as a part of
-// what the caller has of its own per request, and is never used again: the response and its body are parts of it.
-type RoundTrip struct {
+// Options are what the caller of a request says beyond the request itself.
+type Options struct {
 	// Informational gets each informational response but 101, on the goroutine that called Do and before Do
 	// returns. The header is the callee's. An error ends the exchange and is what Do returns.
 	Informational func(status int, header http.Header) error
@@ -40,11 +40,17 @@ type RoundTrip struct {
 	// Values is room for the values of the response's fields, which must live as long as its header; Do makes more
 	// where it is too small.
 	Values []string
+}
+
+// RoundTrip is one request and its response as its caller sees them. It is made for one exchange, best as a part of
+// what the caller has of its own per request, and is never used again: the response and its body are parts of it.
+type RoundTrip struct {
+	Options
 
 	upstream  *Upstream
 	request   *http.Request
 	trace     *httptrace.ClientTrace
-	following following
+	following afterfunc.Following
 	upload    *upload
 	// out is the part of the request that is ready to be written: the head and perhaps the whole body. Its memory is
 	// that of smallBuf or mediumBuf, unless the head has outgrown it.
@@ -223,7 +229,7 @@ func (rt *RoundTrip) freeOut() {
 // try sends the request over a connection and reads the head of the final response.
 func (rt *RoundTrip) try(cc *clientConn) error {
 	rt.cc = cc
-	rt.following.start(rt.request.Context(), cc.abort)
+	rt.following.Start(rt.request.Context(), cc.abort)
 	rt.gotConn(cc)
 	if err := rt.send(); err != nil {
 		return err
@@ -294,7 +300,7 @@ func (rt *RoundTrip) end() {
 	if rt.upload != nil {
 		complete = rt.join()
 	}
-	followed := rt.following.stop()
+	followed := rt.following.Stop()
 	rt.hold.Lock()
 	cc := rt.cc
 	rt.cc = nil

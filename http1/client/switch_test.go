@@ -91,7 +91,7 @@ func TestSwitchBeforeTheRequest(t *testing.T) {
 	body := &blocked{first: strings.NewReader("begin"), release: make(chan struct{})}
 	r := testRequest(t, "GET", endpoint.Address(), body)
 	r.Header.Set("Upgrade", "echo")
-	call := client.RoundTrip{Interrupt: func() bool { close(body.release); return true }}
+	call := client.RoundTrip{Options: client.Options{Interrupt: func() bool { close(body.release); return true }}}
 	_, err := testUpstream(t, endpoint.Address(), nil).Do(&call, r)
 	if !errors.Is(err, client.ErrSwitchEarly) {
 		t.Errorf("the error is %v", err)

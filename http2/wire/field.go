@@ -126,3 +126,45 @@ func AppendLength(b []byte, length int64) []byte {
 	b = appendNumber(b, withoutIndex, literalBits, contentLengthIndex)
 	return append(append(b, byte(len(digits))), digits...)
 }
+
+// The indices of the static table for what begins a request (RFC 7541, appendix A).
+const (
+	authorityIndex = 1
+	getIndex       = 2
+	postIndex      = 3
+	rootIndex      = 4
+	httpIndex      = 6
+	httpsIndex     = 7
+)
+
+// AppendMethod appends the pseudo-header field :method (section 8.3.1).
+func AppendMethod(b []byte, method string) []byte {
+	switch method {
+	case "GET":
+		return append(b, indexed|getIndex)
+	case "POST":
+		return append(b, indexed|postIndex)
+	}
+	return appendString(append(b, withoutIndex|getIndex), method)
+}
+
+// AppendScheme appends the pseudo-header field :scheme, http or https.
+func AppendScheme(b []byte, secure bool) []byte {
+	if secure {
+		return append(b, indexed|httpsIndex)
+	}
+	return append(b, indexed|httpIndex)
+}
+
+// AppendAuthority appends the pseudo-header field :authority.
+func AppendAuthority(b []byte, authority string) []byte {
+	return appendString(append(b, withoutIndex|authorityIndex), authority)
+}
+
+// AppendPath appends the pseudo-header field :path.
+func AppendPath(b []byte, path string) []byte {
+	if path == "/" {
+		return append(b, indexed|rootIndex)
+	}
+	return appendString(append(b, withoutIndex|rootIndex), path)
+}

@@ -80,9 +80,6 @@ func (r *Reader) Halt() (pending bool) {
 	return r.body.Reading()
 }
 
-// Reopen undoes Close.
-func (r *Reader) Reopen() { r.closed.Store(false) }
-
 // buffered reads from the buffer, unless the source has to be read.
 func (r *Reader) buffered(p []byte, begin bool) (n int, ok bool, err error) {
 	if r.closed.Load() {

@@ -125,7 +125,7 @@ func (s *server) close() {
 // send returns the server's answer, whose body has yet to be read. It follows no redirects.
 func (s *server) send(request *http.Request) (*http.Response, error) {
 	// The body is in memory, so that no Read of it has to be interrupted.
-	exchange := &client.RoundTrip{Interrupt: func() bool { return true }}
+	exchange := &client.RoundTrip{Options: client.Options{Interrupt: func() bool { return true }}}
 	response, err := s.upstream.Do(exchange, request)
 	if err != nil {
 		return nil, err

@@ -1,10 +1,6 @@
-package client
+package afterfunc
 
-import (
-	"context"
-
-	"github.com/sluiceproxy/sluice/httpio/afterfunc"
-)
+import "context"
 
 // afterFuncer is a context that runs functions at its end without a goroutine of its own, as package context defines
 // it.
@@ -13,20 +9,20 @@ type afterFuncer interface {
 	AfterFunc(f func()) (stop func() bool)
 }
 
-// following is the subscription of an exchange to the end of its request's context. The zero value follows nothing.
-type following struct {
+// Following is the subscription of an exchange to the end of its request's context. The zero value follows nothing.
+type Following struct {
 	// own and call are for a context that takes calls, where following costs nothing; halt for any other.
-	own  afterfunc.Context
-	call afterfunc.Call
+	own  Context
+	call Call
 	halt func() bool
 }
 
-// start calls abort when the context ends, on some other goroutine.
-func (f *following) start(ctx context.Context, abort func()) {
+// Start calls abort when the context ends, on some other goroutine.
+func (f *Following) Start(ctx context.Context, abort func()) {
 	f.own, f.halt = nil, nil
 	if own, ok := base(ctx); ok {
 		f.own = own
-		f.call = afterfunc.Call{F: abort}
+		f.call = Call{F: abort}
 		own.AddCall(&f.call)
 		return
 	}
@@ -37,9 +33,9 @@ func (f *following) start(ctx context.Context, abort func()) {
 type layer interface{ EndsWith() context.Context }
 
 // base returns the context that takes calls with whose end ctx ends, as far as that can be found without a cost.
-func base(ctx context.Context) (own afterfunc.Context, ok bool) {
+func base(ctx context.Context) (own Context, ok bool) {
 	for {
-		if own, ok = ctx.(afterfunc.Context); ok {
+		if own, ok = ctx.(Context); ok {
 			return own, true
 		}
 		above, ok := ctx.(layer)
@@ -50,8 +46,8 @@ func base(ctx context.Context) (own afterfunc.Context, ok bool) {
 	}
 }
 
-// stop ends the following. It reports whether abort has not been called and never will be.
-func (f *following) stop() bool {
+// Stop ends the following. It reports whether abort has not been called and never will be.
+func (f *Following) Stop() bool {
 	switch {
 	case f.own != nil:
 		return f.own.StopCall(&f.call)
@@ -71,7 +67,7 @@ func follow(ctx context.Context, abort func()) (stop func() bool) {
 		return nil
 	}
 	// Layers of values end with what they lie on; those with an end of their own have another channel.
-	if own, ok := ctx.Value(afterfunc.Key{}).(afterFuncer); ok && own.Done() == done {
+	if own, ok := ctx.Value(Key{}).(afterFuncer); ok && own.Done() == done {
 		return own.AfterFunc(abort)
 	}
 	return context.AfterFunc(ctx, abort)
