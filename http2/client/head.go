@@ -38,7 +38,7 @@ type block struct {
 	// concern one connection.
 	length              int64
 	announced, hopByHop bool
-	fields    []http1wire.Field
+	fields              []http1wire.Field
 	// refusal is the error of the stream that is known before the end of the block.
 	refusal *wire.Error
 }

@@ -1,5 +1,6 @@
 // Command backend is the endpoint for rows that nginx cannot serve: it reads request bodies before it answers, and
-// sends chunked bodies. With -streams it serves the protocol of package wire instead, by TCP and UDP.
+// sends chunked bodies. With -grpc it serves unary calls of gRPC over HTTP/2, and with -streams the protocol of package
+// wire, by TCP and UDP.
 //
 // It serves HTTP/1.1 requests with a Content-Length or without a body; each response is a prepared buffer in a single
 // write, so that the proxy is what is measured. It does not validate requests and listens on loopback only.
@@ -32,6 +33,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("backend", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	address := flags.String("address", "127.0.0.1:0", "where to listen")
+	grpc := flags.Bool("grpc", false, "serve unary gRPC calls over HTTP/2 without TLS")
 	protocol := flags.Bool("streams", false, "serve the protocol of package wire, by TCP and UDP")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -49,6 +51,9 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
+	if *grpc {
+		return serveCalls(ctx, listener)
+	}
 	for {
 		connection, err := listener.Accept()
 		if ctx.Err() != nil {

@@ -32,7 +32,7 @@ func (t target) check(ctx context.Context) error {
 		request.Header.Set(name, value)
 	}
 	transport := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true,
+		DisableKeepAlives: true, DisableCompression: true, ForceAttemptHTTP2: t.multiplexed,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // The certificate is self-signed.
 	}
 	response, err := transport.RoundTrip(request)

@@ -14,7 +14,7 @@ func TestConfigurations(t *testing.T) {
 			work := job{
 				Dir: "/bench", User: "nobody nogroup", Plain: 8001, Secure: 8002, Through: 8003,
 				Descriptors: 1000, Connections: 500,
-				Endpoints: []string{"127.0.0.1:1", "127.0.0.2:1"}, Hosts: []string{host}, Middlewares: row.middlewares,
+				Endpoints: []string{"127.0.0.1:1", "127.0.0.2:1"}, Hosts: []string{host}, Middlewares: row.middlewares, Calls: row.endpoint == calling,
 				LogLevel:  "ERROR",
 				Collector: "127.0.0.1:4318", StreamModule: streamModule,
 			}
@@ -34,6 +34,9 @@ func TestConfigurations(t *testing.T) {
 				":8003": who.relay, "udp": who.relay && who.program != "haproxy",
 				streamModule: who.relay && who.program == "nginx", "splice-auto": work.Splice,
 				"/outer":          row.middlewares,
+				"h2c://":          row.endpoint == calling && (who.program == "sluice" || who.program == "caddy"),
+				"grpc_pass":       row.endpoint == calling && who.program == "nginx",
+				"proto h2":        row.endpoint == calling && who.program == "haproxy",
 				"gzip_comp_level": work.GzipLevel > 0, "compress:": work.Encoding != "",
 				"prometheus:": work.Seen == "metrics", "pushInterval:": work.Seen == "push",
 				"/bench/access.log": work.Seen == "access log", "sampleRate:": work.Seen == "traces",

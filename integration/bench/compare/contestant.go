@@ -42,6 +42,8 @@ type job struct {
 	Prefix string
 	// Middlewares adds middlewares that replace /outer/ by /inner/, and set a header in both directions.
 	Middlewares bool
+	// Calls says that the endpoints speak gRPC.
+	Calls bool
 	// Encoding is Sluice's compression, GzipLevel that of nginx; "" and 0 mean none.
 	Encoding  string
 	GzipLevel int

@@ -22,13 +22,13 @@ type endpoints struct {
 
 // startEndpoints starts nginx and our own backends on the core of the load.
 func startEndpoints(ctx context.Context, folder, tools string) (*endpoints, error) {
-	ports, err := freePorts(ctx, 3)
+	ports, err := freePorts(ctx, 4)
 	if err != nil {
 		return nil, err
 	}
 	e := &endpoints{addresses: map[endpoint][]string{
 		one: {fmt.Sprintf("127.0.0.1:%d", ports[0])}, reading: {fmt.Sprintf("127.0.0.1:%d", ports[1])},
-		relaying: {fmt.Sprintf("127.0.0.1:%d", ports[2])},
+		relaying: {fmt.Sprintf("127.0.0.1:%d", ports[2])}, calling: {fmt.Sprintf("127.0.0.1:%d", ports[3])},
 	}}
 	for i := range manyEndpoints {
 		e.addresses[many] = append(e.addresses[many], fmt.Sprintf("127.0.%d.%d:%d", 1+i/250, 1+i%250, ports[0]))
@@ -47,6 +47,10 @@ func startEndpoints(ctx context.Context, folder, tools string) (*endpoints, erro
 		{"backend-own", e.addresses[reading][0], []string{
 			filepath.Join(tools, "backend"), "-address",
 			e.addresses[reading][0],
+		}},
+		{"backend-grpc", e.addresses[calling][0], []string{
+			filepath.Join(tools, "backend"), "-grpc", "-address",
+			e.addresses[calling][0],
 		}},
 		{"backend-streams", e.addresses[relaying][0], []string{
 			filepath.Join(tools, "backend"), "-streams", "-address",

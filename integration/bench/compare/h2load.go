@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -26,9 +27,23 @@ func (s streams) run(ctx context.Context, at target) (outcome, error) {
 	argv := []string{
 		"h2load", fmt.Sprintf("-c%d", s.connections), fmt.Sprintf("-m%d", s.each), "-t1",
 		fmt.Sprintf("-D%.0f", at.time.Seconds()),
-		"--log-file=" + log, fmt.Sprintf("--connect-to=127.0.0.1:%d", at.port()), "https://" + host + at.path,
+		"--log-file=" + log, fmt.Sprintf("--connect-to=127.0.0.1:%d", at.port()),
+	}
+	for _, field := range at.fields {
+		if name, value := split(field); name != "Connection" {
+			argv = append(argv, "-H"+name+": "+value)
+		}
 	}
 	defer func() { _ = os.Remove(log) }()
+	if at.body > 0 {
+		body := filepath.Join(at.folder, "h2load.body")
+		if err := os.WriteFile(body, bytes.Repeat([]byte("x"), at.body), 0o600); err != nil {
+			return outcome{}, err
+		}
+		defer func() { _ = os.Remove(body) }()
+		argv = append(argv, "-d"+body)
+	}
+	argv = append(argv, "https://"+host+at.path)
 	printed, err := followed(ctx, at.folder, at.time+30*time.Second, at.started, argv...)
 	if err != nil {
 		return outcome{}, err

@@ -72,6 +72,8 @@ func (t target) port() int {
 type ask struct {
 	path string
 	tls  bool
+	// multiplexed says that the request is one of HTTP/2.
+	multiplexed bool
 	// body is the length of the request body; with a body the method is POST.
 	body int
 	// fields are header fields beside Host, as "Name: value".
@@ -121,6 +123,8 @@ const (
 	reading
 	// relaying is the same program with the protocol of package wire, by TCP and UDP.
 	relaying
+	// calling is the same program with unary gRPC calls over HTTP/2 without TLS.
+	calling
 )
 
 // bound is a requirement for Sluice in a row.

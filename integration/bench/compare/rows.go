@@ -16,6 +16,8 @@ func table() []row {
 	get := ask{path: "/small", length: small}
 	secure := get
 	secure.tls = true
+	page := browser()
+	page.tls = true
 	closing := get
 	closing.fields = []string{"Connection: close"}
 	rows := []row{
@@ -50,7 +52,25 @@ func table() []row {
 		},
 		{
 			name: "http2", title: "HTTP/2 with TLS, small GET", load: streams{connections: 16, each: 4}, ask: secure,
-			must: []bound{{metric: cpu, most: 2, aim: "< 1.3"}},
+			must: []bound{{metric: cpu, most: 1.4, aim: "< 1.0"}},
+		},
+		{
+			name: "http2-browser-64", title: "HTTP/2 with TLS, browser headers, one stream of 64 connections each",
+			load: streams{connections: 64, each: 1}, ask: page,
+			must: []bound{{metric: cpu, most: 1.5, aim: "< 1.0"}},
+		},
+		{
+			name: "http2-browser-8", title: "HTTP/2 with TLS, browser headers, 32 streams of 8 connections each",
+			load: streams{connections: 8, each: 32}, ask: page,
+			must: []bound{{metric: cpu, most: 1.5, aim: "< 1.0"}},
+		},
+		{
+			name: "grpc", title: "gRPC, unary calls of 128 bytes, HTTP/2 on both sides",
+			load: streams{connections: 8, each: 8}, endpoint: calling, ask: ask{
+				path: "/bench.Service/Call", tls: true, multiplexed: true, body: small, length: small,
+				fields: []string{"Content-Type: application/grpc", "TE: trailers"},
+			},
+			must: []bound{{metric: cpu, most: 1.2, best: true, aim: "< 1.0"}},
 		},
 		{
 			name: "middlewares", title: "three middlewares: strip a prefix, add a prefix, set headers in both directions",
