@@ -18,14 +18,15 @@ var layers = map[string][]string{
 	"entrypoint":   {"router", "certificate", "http1/server", "http1/wire", "http2/server"},
 	"router":       {"middleware", "forward", "loadbalancer", "certificate"},
 	"middleware":   {},
-	"forward":      {"loadbalancer", "http1/client", "http1/wire"},
+	"forward":      {"loadbalancer", "http1/client", "http1/wire", "http2/client"},
 	"forwardproxy": {},
-	"loadbalancer": {"http1/client"},
+	"loadbalancer": {"http1/client", "http2/client"},
 	"certificate":  {},
 	"http1":        {},
-	"http2":        {"http1/wire"}, // Fields and targets are those of HTTP/1.1.
-	"provider":     {},
-	"inject":       {"provider/gotemplate", "provider/kubernetes/client"}, // Templates run within limits there.
+	// Fields, targets, and what callers of a client say and learn are those of HTTP/1.1.
+	"http2":    {"http1/wire", "http1/client"},
+	"provider": {},
+	"inject":   {"provider/gotemplate", "provider/kubernetes/client"}, // Templates run within limits there.
 	// Modules of their own, which applications import.
 	"sdk": {},
 }
@@ -54,7 +55,7 @@ var leaves = map[string][]string{
 var islands = map[string][]string{
 	"provider": {"provider/gotemplate"},
 	"http1":    {"http1/wire"},
-	"http2":    {"http2/wire"},
+	"http2":    {"http2/wire", "http2/flood"},
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
