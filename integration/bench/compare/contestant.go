@@ -42,6 +42,8 @@ type job struct {
 	Prefix string
 	// Middlewares adds middlewares that replace /outer/ by /inner/, and set a header in both directions.
 	Middlewares bool
+	// HTTP3 says that the TLS port serves HTTP/3, too.
+	HTTP3 bool
 	// Calls says that the endpoints speak gRPC.
 	Calls bool
 	// Encoding is Sluice's compression, GzipLevel that of nginx; "" and 0 mean none.
@@ -150,6 +152,15 @@ func routers(n int) func(*job) {
 func watched(j *job) {
 	routers(manyRouters)(j)
 	j.Prefix, j.LogLevel = "/", "DEBUG"
+}
+
+// overUDP are the peers that serve HTTP/3.
+func overUDP() []contestant {
+	all := peers()[2:]
+	for i := range all {
+		all[i].change = func(j *job) { j.HTTP3 = true }
+	}
+	return all
 }
 
 // crowded are the peers with settings for many connections. Go's runtime logs its collections.

@@ -85,7 +85,7 @@ func (e *endpoints) write(folder string) error {
 	if err := os.Mkdir(files, 0o700); err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{"64k": bytes.Repeat([]byte("x"), 64<<10), "10m": bytes.Repeat([]byte("x"),
+	for name, content := range map[string][]byte{"64k": bytes.Repeat([]byte("x"), 64<<10), "1m": bytes.Repeat([]byte("x"), 1<<20), "10m": bytes.Repeat([]byte("x"),
 		10<<20), "page": page()} {
 		if err := os.WriteFile(filepath.Join(files, name), content, 0o600); err != nil {
 			return err

@@ -67,6 +67,28 @@ func (s shaken) run(ctx context.Context, at target) (outcome, error) {
 	return ownOutcome(values, printed)
 }
 
+// overHTTP3 is a closed loop over HTTP/3.
+type overHTTP3 struct{ connections, each int }
+
+// String describes the load.
+func (s overHTTP3) String() string {
+	return fmt.Sprintf("HTTP/3, %d connections with %d streams each", s.connections, s.each)
+}
+
+// run runs the command load.
+func (s overHTTP3) run(ctx context.Context, at target) (outcome, error) {
+	printed, err := followed(ctx, at.folder, at.time+30*time.Second, at.started, at.own("http3", at.secure,
+		"-connections", fmt.Sprint(s.connections), "-streams", fmt.Sprint(s.each))...)
+	if err != nil {
+		return outcome{}, err
+	}
+	values, err := resultLine("load ", printed)
+	if err != nil {
+		return outcome{}, err
+	}
+	return ownOutcome(values, printed)
+}
+
 // own returns the command line of load.
 func (t target) own(name string, port int, flags ...string) []string {
 	return append([]string{

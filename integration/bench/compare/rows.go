@@ -65,6 +65,18 @@ func table() []row {
 			must: []bound{{metric: cpu, most: 1.5, aim: "< 1.0"}},
 		},
 		{
+			name: "http3", title: "HTTP/3, small GET", load: overHTTP3{connections: 16, each: 4}, ask: secure,
+			contestants: overUDP(), must: []bound{{metric: cpu, most: 1}},
+		},
+		{
+			name: "http3-1m", title: "HTTP/3, 1 MiB response", load: overHTTP3{connections: 8, each: 1},
+			ask: ask{path: "/1m", tls: true, length: 1 << 20}, contestants: overUDP(), must: []bound{{metric: cpu, most: 1}},
+		},
+		{
+			name: "http2-1m", title: "HTTP/2 with TLS, 1 MiB response", load: streams{connections: 8, each: 1},
+			ask: ask{path: "/1m", tls: true, length: 1 << 20},
+		},
+		{
 			name: "grpc", title: "gRPC, unary calls of 128 bytes, HTTP/2 on both sides",
 			load: streams{connections: 8, each: 8}, endpoint: calling, ask: ask{
 				path: "/bench.Service/Call", tls: true, multiplexed: true, body: small, length: small,

@@ -1,5 +1,5 @@
 // Command load generates load that wrk and h2load cannot: requests on a fixed schedule, TLS handshakes, idle
-// connections, and for TCP and UDP routers connections, bytes, round trips and datagrams by the protocol of package
+// connections, HTTP/3, and for TCP and UDP routers connections, bytes, round trips and datagrams by the protocol of package
 // wire.
 //
 // Given the address of a proxy and bounds of count and time, it prints one line, "load NAME=VALUE ...", with times in
@@ -37,7 +37,9 @@ type options struct {
 	address     netip.AddrPort
 	host, path  string
 	connections int
-	time        time.Duration
+	// streams is the number of requests at a time on each connection, for HTTP/3.
+	streams int
+	time    time.Duration
 	// rate is the number of requests per second of an open loop.
 	rate float64
 	// resume makes handshakes resume an earlier session.
@@ -51,6 +53,7 @@ type options struct {
 // Bounds of options.
 const (
 	mostConnections = 15_000
+	mostStreams     = 100
 	mostRate        = 200_000
 	mostTime        = 5 * time.Minute
 )
@@ -58,7 +61,7 @@ const (
 // run is main with explicit dependencies. The first argument is the kind of load.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	loads := map[string]func(context.Context, options, io.Writer) error{
-		"rate": rate, "handshakes": handshakes, "idle": idle,
+		"rate": rate, "handshakes": handshakes, "http3": overHTTP3, "idle": idle,
 		"bytes": manyBytes, "connections": connections, "roundtrips": roundTrips, "datagrams": datagrams,
 	}
 	if len(args) == 0 || loads[args[0]] == nil {
@@ -79,6 +82,7 @@ func parse(name string, args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.host, "host", "bench.test", "host of the requests")
 	flags.StringVar(&o.path, "path", "/small", "path of the requests")
 	flags.IntVar(&o.connections, "connections", 64, "number of connections")
+	flags.IntVar(&o.streams, "streams", 1, "requests at a time on each connection, for http3")
 	flags.DurationVar(&o.time, "time", 3*time.Second, "how long")
 	flags.Float64Var(&o.rate, "rate", 1000, "requests in a second, for rate")
 	flags.BoolVar(&o.resume, "resume", false, "resume sessions, for handshakes")
@@ -97,6 +101,8 @@ func parse(name string, args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-address: %s is not of 127.0.0.0/8", o.address)
 	case o.connections < 1 || o.connections > mostConnections:
 		return o, fmt.Errorf("-connections is %d, and must be 1 to %d", o.connections, mostConnections)
+	case o.streams < 1 || o.streams > mostStreams:
+		return o, fmt.Errorf("-streams is %d, and must be 1 to %d", o.streams, mostStreams)
 	case o.time <= 0 || o.time > mostTime:
 		return o, fmt.Errorf("-time is %v, and must be at most %v", o.time, mostTime)
 	case o.rate <= 0 || o.rate > mostRate:
