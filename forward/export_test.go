@@ -16,7 +16,7 @@ func (t *Transport) DialWith(dial func(ctx context.Context, network, address str
 }
 
 // DialTimeout returns how long a dial may take.
-func (t *Transport) DialTimeout() time.Duration { return t.dialer.Timeout }
+func (t *Transport) DialTimeout() time.Duration { return time.Duration(t.timeouts.DialTimeout) }
 
 // ServerName returns the name that certificates of the endpoint must have.
 func ServerName(upstream http.RoundTripper) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/forward/servertls"
 	"github.com/sluiceproxy/sluice/http1/client"
 	http2 "github.com/sluiceproxy/sluice/http2/client"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -20,7 +21,7 @@ const (
 	tlsHandshakeTimeout = 10 * time.Second
 	// expectContinueTimeout is how long an endpoint may take to say 100 Continue before it gets the body all the same.
 	expectContinueTimeout = time.Second
-	// keepAlive is the time between TCP keep-alive probes.
+	// keepAlive is how long a connection is without bytes until TCP keep-alive probes begin.
 	keepAlive = 30 * time.Second
 	// maxResponseHeaderBytes bounds the head of a response.
 	maxResponseHeaderBytes = 1 << 20
@@ -32,7 +33,6 @@ type Transport struct {
 	name     string
 	tls      *tls.Config
 	identity Identity // nil without the option spiffe
-	dialer   net.Dialer
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	timeouts dynamic.ForwardingTimeouts
 	maxIdle  int
@@ -61,8 +61,7 @@ func NewTransport(name string, config *dynamic.ServersTransport, identity Identi
 	} else {
 		t.timeouts = *config.ForwardingTimeouts
 	}
-	t.dialer = net.Dialer{Timeout: time.Duration(t.timeouts.DialTimeout), KeepAlive: keepAlive}
-	t.dial = t.dialer.DialContext
+	t.dial = (&net.Dialer{KeepAlive: -1}).DialContext
 	return t, nil
 }
 
@@ -91,7 +90,13 @@ func (t *Transport) Name() string { return t.name }
 // without TLS for h2c. Proxies named by environment variables are never used.
 func (t *Transport) Connect(key loadbalancer.UpstreamKey) loadbalancer.Connections {
 	address := key.Endpoint.Address.String()
-	dial := func(ctx context.Context) (net.Conn, error) { return t.dial(ctx, "tcp", address) }
+	limit := time.Duration(t.timeouts.DialTimeout)
+	dial := func(ctx context.Context) (net.Conn, error) {
+		return t.dial(httpio.WithLimit(ctx, limit), "tcp", address)
+	}
+	if key.Scheme != "http" {
+		dial = keptAlive(dial)
+	}
 	if key.Scheme == "https" && t.identity != nil {
 		dial = dialAs(t.identity, dial)
 	}
@@ -103,7 +108,10 @@ func (t *Transport) Connect(key loadbalancer.UpstreamKey) loadbalancer.Connectio
 		ContinueTimeout:       expectContinueTimeout,
 		MaxHeaderBytes:        maxResponseHeaderBytes,
 	}
-	if key.Scheme == "https" {
+	switch key.Scheme {
+	case "http":
+		config.KeepAlive = keepAlive
+	case "https":
 		config.TLS = servertls.ForUpstream(t.tls, &key, t.identity == nil)
 		config.HandshakeTimeout = tlsHandshakeTimeout
 	}
@@ -119,4 +127,15 @@ func (t *Transport) Connect(key loadbalancer.UpstreamKey) loadbalancer.Connectio
 		c.main = c.upgrades
 	}
 	return c
+}
+
+// keptAlive sets keep-alive on each connection that is dialed.
+func keptAlive(dial func(ctx context.Context) (net.Conn, error)) func(ctx context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		conn, err := dial(ctx)
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive}) // as a net.Dialer does
+		}
+		return conn, err
+	}
 }

@@ -72,29 +72,6 @@ func (e *answerError) Error() string {
 		strconv.QuoteToASCII(string(e.want)))
 }
 
-// limited is a context with a deadline by which it does not end: a dialer keeps it by the connection, without a timer
-// for each.
-type limited struct {
-	context.Context
-
-	deadline time.Time
-}
-
-// Deadline returns the deadline.
-func (l limited) Deadline() (deadline time.Time, ok bool) { return l.deadline, true }
-
-// withLimit returns a context with a deadline after a time; 0 is none.
-func withLimit(ctx context.Context, timeout time.Duration) context.Context {
-	if timeout <= 0 {
-		return ctx
-	}
-	deadline := time.Now().Add(timeout)
-	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
-		return ctx
-	}
-	return limited{ctx, deadline}
-}
-
 // dial connects to the endpoint and does what comes before the client's bytes: the header, which may be empty, TLS, and
 // the preamble, which may be nil. All of it together may take dialTimeout.
 func (c *connections) dial(ctx context.Context, header []byte, preamble *Preamble) (net.Conn, error) {
@@ -104,7 +81,7 @@ func (c *connections) dial(ctx context.Context, header []byte, preamble *Preambl
 			return nil, err
 		}
 	}
-	limited := withLimit(ctx, t.timeout)
+	limited := httpio.WithLimit(ctx, t.timeout)
 	// DialTCP would bind the socket first, which leaves one port to all servers instead of one to each.
 	conn, err := t.dialer.DialContext(limited, "tcp", c.address)
 	if err != nil {

@@ -35,6 +35,8 @@ type clientConn struct {
 
 	// born and idleSince are times of the upstream's clock.
 	born, idleSince time.Duration
+	// aged says that keep-alive has been set. The upstream's mutex guards it.
+	aged bool
 	// reused says that an earlier exchange has used the connection.
 	reused bool
 	// gone says that the endpoint has closed the connection, or sent the end of what it sends.
@@ -258,7 +260,7 @@ type (
 
 // newClientConn wraps a connection that has been made just now.
 func newClientConn(u *Upstream, bottom net.Conn) *clientConn {
-	cc := &clientConn{upstream: u, conn: bottom, bottom: bottom, born: u.clock()}
+	cc := &clientConn{upstream: u, conn: bottom, bottom: bottom}
 	cc.abort = func() { _ = bottom.Close() }
 	cc.tcp, _ = bottom.(*net.TCPConn)
 	if described, ok := bottom.(syscall.Conn); ok {

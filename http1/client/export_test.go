@@ -55,3 +55,13 @@ func Listed(u *Upstream) bool {
 	defer u.mutex.Unlock()
 	return u.conns != nil
 }
+
+// Age has all connections of the upstream reach the age at which they get keep-alive.
+func Age(u *Upstream) {
+	u.mutex.Lock()
+	for cc := u.conns; cc != nil; cc = cc.next {
+		cc.born -= keepAliveAge
+	}
+	u.mutex.Unlock()
+	u.setKeepAlives()
+}

@@ -36,6 +36,9 @@ type Config struct {
 	// HTTP/1.1 is offered. It is called by the goroutine of the request for which the connection was made, which then
 	// fails with ErrHTTP2.
 	HTTP2 func(conn *tls.Conn)
+	// KeepAlive is how long a connection is without bytes until TCP keep-alive probes begin, which are set when it is a
+	// second old; 0 leaves connections as Dial has made them.
+	KeepAlive time.Duration
 	// MaxIdle bounds the idle connections; 0 stands for 200, and a negative value keeps none.
 	MaxIdle int
 	// IdleTimeout closes connections that were idle for so long; 0 never does.
@@ -92,8 +95,11 @@ type Upstream struct {
 	timer *time.Timer
 	// armed says that the timer will fire.
 	armed bool
-	// connections is the first in the list of all connections, idle or not.
+	// conns is the first in the list of all connections, idle or not.
 	conns *clientConn
+	// ageTimer sets keep-alive on connections, and ageing says that it will fire.
+	ageTimer *time.Timer
+	ageing   bool
 	// closed says that there shall be no more connections.
 	closed bool
 }
@@ -199,10 +205,12 @@ func (u *Upstream) list(cc *clientConn) bool {
 	if u.closed {
 		return false
 	}
+	cc.born = u.clock()
 	if cc.next = u.conns; cc.next != nil {
 		cc.next.previous = cc
 	}
 	u.conns = cc
+	u.armKeepAlive()
 	return true
 }
 
