@@ -22,7 +22,7 @@ type aheadReader struct {
 // readAheadForEnd is called when the end of the request's context is waited for.
 func (s *requestContext) readAheadForEnd() {
 	c := s.conn
-	if c.watched {
+	if c.watched.reports.Load() {
 		return
 	}
 	a := &c.ahead
@@ -37,7 +37,7 @@ func (s *requestContext) readAheadForEnd() {
 // bodyEnded is called when nothing is left to read for the handler.
 func (x *exchange) bodyEnded() {
 	c := x.conn
-	if c.watched || !x.guard.Open() {
+	if c.watched.reports.Load() || !x.guard.Open() {
 		return
 	}
 	c.ahead.mutex.Lock()
@@ -77,7 +77,7 @@ func (c *serverConn) readAhead() {
 // stopReadAhead ends reading ahead, and keeps what it has read.
 func (x *exchange) stopReadAhead() {
 	c := x.conn
-	if c.watched {
+	if c.watched.reports.Load() {
 		return
 	}
 	a := &c.ahead

@@ -38,8 +38,10 @@ type serverConn struct {
 	server *Server
 	base   context.Context
 	rwc    net.Conn
-	// plain is set when the descriptor may be read and written directly; nil below TLS.
+	// plain is set when the descriptor may be read and written directly; nil below TLS. raw is the descriptor, also
+	// below TLS, or nil.
 	plain  syscall.RawConn
+	raw    syscall.RawConn
 	secure *tls.ConnectionState
 	remote string
 	local  net.Addr
@@ -62,10 +64,14 @@ type serverConn struct {
 	state   atomic.Int32
 	current atomic.Pointer[requestContext]
 	left    atomic.Int32
-	watched bool
-	ticket  uint64
+	watched watched
 	ahead   aheadReader
 	vector  vector
+
+	// next and previous are the neighbours in the server's list of connections, and age is what the last look at the
+	// list has left there. The server's mutex guards them.
+	next, previous *serverConn
+	age            age
 }
 
 func newServerConn(ctx context.Context, s *Server, conn net.Conn) *serverConn {
@@ -76,10 +82,13 @@ func newServerConn(ctx context.Context, s *Server, conn net.Conn) *serverConn {
 	if secure, ok := conn.(*tls.Conn); ok {
 		state := secure.ConnectionState()
 		c.secure = &state
+		c.raw = descriptor(httpio.Bottom(conn))
 	} else {
 		c.plain = descriptor(conn)
+		c.raw = c.plain
 		c.idle.init(c)
 	}
+	c.watched.reports.Store(c.raw != nil && s.watch.Able())
 	if r, ok := conn.(httpio.ReadAheader); ok {
 		if b := r.ReadAhead(); len(b) > 0 {
 			c.in, c.end = b[:len(b):len(b)], len(b)
@@ -96,20 +105,6 @@ func descriptor(conn net.Conn) syscall.RawConn {
 		}
 	}
 	return nil
-}
-
-// watch has PeerClosed called when the client leaves.
-func (c *serverConn) watch() {
-	if raw := descriptor(httpio.Bottom(c.rwc)); raw != nil {
-		c.ticket, c.watched = c.server.watch.Add(raw, c)
-	}
-}
-
-func (c *serverConn) unwatch() {
-	if c.watched {
-		c.server.watch.Remove(c.ticket)
-		c.ticket = 0
-	}
 }
 
 // PeerClosed notes that the client has sent its last byte, or with whole that it has left.

@@ -31,7 +31,7 @@ func Left(s *Server) int {
 func count(s *Server, counts func(*serverConn) bool) (n int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	for c := range s.conns {
+	for c := s.conns; c != nil; c = c.next {
 		if counts(c) {
 			n++
 		}

@@ -33,11 +33,7 @@ func (c *serverConn) linger() {
 // pending looks whether the system has something from the client that has not been read. To close on it would reset the
 // connection.
 func (c *serverConn) pending() bool {
-	raw := c.plain
-	if raw == nil {
-		raw = descriptor(httpio.Bottom(c.rwc))
-	}
-	return raw != nil && hasMore(raw)
+	return c.raw != nil && hasMore(c.raw)
 }
 
 // skim reads and discards, and reports whether there may be more.
@@ -67,6 +63,7 @@ func (c *serverConn) hold(by time.Time) bool {
 	}
 	c.current.Store(wait)
 	defer c.current.Store(last)
+	c.watch()
 	if c.left.Load() != clientStays {
 		return true
 	}

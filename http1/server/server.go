@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +45,11 @@ type Server struct {
 	date     dateClock
 	draining atomic.Bool
 	mutex    sync.Mutex
-	conns    map[*serverConn]struct{}
+	// conns is the first in the list of all connections, the youngest.
+	conns *serverConn
+	// sweep watches connections that have become old enough for it, and sweeping says that it will fire.
+	sweep    *time.Timer
+	sweeping bool
 	// empty is closed when draining and no connection is left.
 	empty chan struct{}
 }
@@ -75,7 +77,6 @@ func (s *Server) ServeConn(ctx context.Context, conn net.Conn) {
 		stop = context.AfterFunc(ctx, func() { c.gone() })
 	}
 	defer stop()
-	c.watch()
 	c.serve()
 }
 
@@ -107,11 +108,14 @@ func (s *Server) drain() (empty <-chan struct{}, open []*serverConn) {
 	defer s.mutex.Unlock()
 	if s.empty == nil {
 		s.empty = make(chan struct{})
-		if len(s.conns) == 0 {
+		if s.conns == nil {
 			close(s.empty)
 		}
 	}
-	return s.empty, slices.Collect(maps.Keys(s.conns))
+	for c := s.conns; c != nil; c = c.next {
+		open = append(open, c)
+	}
+	return s.empty, open
 }
 
 // ending reports whether Shutdown has closed what was idle.
@@ -136,21 +140,32 @@ func (s *Server) Close() error {
 func (s *Server) add(c *serverConn) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.empty != nil && len(s.conns) == 0 {
+	if s.empty != nil && s.conns == nil {
 		return false
 	}
-	if s.conns == nil {
-		s.conns = map[*serverConn]struct{}{}
+	if c.next = s.conns; c.next != nil {
+		c.next.previous = c
 	}
-	s.conns[c] = struct{}{}
+	s.conns = c
+	if c.watched.reports.Load() {
+		c.age = newborn
+		s.armSweep()
+	}
 	return true
 }
 
 func (s *Server) remove(c *serverConn) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	delete(s.conns, c)
-	if s.empty != nil && len(s.conns) == 0 {
+	if c.previous != nil {
+		c.previous.next = c.next
+	} else {
+		s.conns = c.next
+	}
+	if c.next != nil {
+		c.next.previous = c.previous
+	}
+	if s.empty != nil && s.conns == nil {
 		close(s.empty)
 	}
 }

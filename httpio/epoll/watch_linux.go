@@ -43,6 +43,9 @@ func newSet() (*set, error) {
 	return s, nil
 }
 
+// Able reports whether the system can watch connections.
+func (w *Watch) Able() bool { return true }
+
 // Add begins to watch for the end of a connection, whose descriptor is raw. Registered edge-triggered for EPOLLRDHUP
 // alone, a connection is put in once and stays until it is closed, so that a request costs nothing. The ticket is never
 // 0; it is not ok where the system refuses.

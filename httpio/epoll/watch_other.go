@@ -7,6 +7,9 @@ import "syscall"
 // Watch watches nothing here.
 type Watch struct{}
 
+// Able is false.
+func (w *Watch) Able() bool { return false }
+
 // Add is never ok.
 func (w *Watch) Add(syscall.RawConn, Conn) (ticket uint64, ok bool) { return 0, false }
 
