@@ -54,9 +54,9 @@ type serverConn struct {
 	first [1]byte
 	// armed is the read deadline that is set, or zero where it is not known to be set.
 	armed time.Time
-	// last is when the last response was begun, which is when the wait for the next request begins; zero before the
+	// begun is when the last response was begun, which is when the wait for the next request begins; zero before the
 	// first.
-	last    time.Time
+	begun   time.Time
 	scanner wire.Scanner
 	rate    rateMeter
 	idle    idleRead
@@ -67,6 +67,8 @@ type serverConn struct {
 	watched watched
 	ahead   aheadReader
 	vector  vector
+	// last says that the next write is the last one of the connection, which ends its sending side right behind it.
+	last bool
 
 	// next and previous are the neighbours in the server's list of connections, and age is what the last look at the
 	// list has left there. The server's mutex guards them.
@@ -339,6 +341,9 @@ func (c *serverConn) refuse(reason *wire.Error) {
 // write writes up to three pieces, and returns how many bytes of them were not written.
 func (c *serverConn) write(head, body, end []byte) (unsent int, err error) {
 	if len(body) == 0 {
+		if c.last && c.plain != nil && c.vector.able() {
+			return c.vector.writeLast(c.plain, head)
+		}
 		n, err := c.rwc.Write(head)
 		return len(head) - n, err
 	}

@@ -76,10 +76,10 @@ func (c *serverConn) await(first, again bool) error {
 	}
 	by := time.Time{}
 	if limit > 0 {
-		if c.last.IsZero() {
-			c.last = time.Now()
+		if c.begun.IsZero() {
+			c.begun = time.Now()
 		}
-		by = c.last.Add(limit)
+		by = c.begun.Add(limit)
 	}
 	if !c.retires(first, again) {
 		c.state.Store(connIdle)

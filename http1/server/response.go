@@ -192,7 +192,7 @@ func (x *exchange) commit(final bool) {
 	var room [headroom]byte
 	b := wire.AppendStatusLine(room[:0], 1, status)
 	now := time.Now()
-	x.conn.last = now
+	x.conn.begun = now
 	if !r.dated {
 		b = x.conn.server.date.append(b, now)
 	}
@@ -374,7 +374,7 @@ func (x *exchange) complete() error {
 		x.commit(true)
 	} else {
 		// The response may have taken its time.
-		x.conn.last = time.Time{}
+		x.conn.begun = time.Time{}
 	}
 	if r.framing == inChunks {
 		r.closeChunk()
@@ -383,6 +383,7 @@ func (x *exchange) complete() error {
 	if len(r.buffer) == r.from {
 		return r.err
 	}
+	x.conn.last = x.closeAfter.Load()
 	return x.send(nil, nil)
 }
 

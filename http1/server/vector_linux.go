@@ -13,6 +13,8 @@ type vector struct {
 	pieces  [3][]byte
 	attempt func(fd uintptr) bool
 	err     error
+	// last says that the connection is closed right behind the pieces.
+	last bool
 }
 
 // write writes pieces to a plain connection, and returns how many bytes of them were not written.
@@ -45,7 +47,13 @@ func (v *vector) once(fd uintptr) bool {
 		if len(left) == 0 {
 			return true
 		}
-		n, err := unix.Writev(int(fd), left)
+		var n int
+		var err error
+		if v.last { // The system holds the end back, which leaves in one segment with the FIN.
+			n, err = unix.SendmsgBuffers(int(fd), left, nil, nil, unix.MSG_MORE|unix.MSG_NOSIGNAL)
+		} else {
+			n, err = unix.Writev(int(fd), left)
+		}
 		switch {
 		case err == unix.EAGAIN:
 			return false
@@ -64,6 +72,12 @@ func (v *vector) once(fd uintptr) bool {
 			n -= used
 		}
 	}
+}
+
+// writeLast is write for one piece behind which the connection is closed right away.
+func (v *vector) writeLast(conn syscall.RawConn, piece []byte) (unsent int, err error) {
+	v.last = true
+	return v.write(conn, [3][]byte{piece})
 }
 
 func (v *vector) able() bool { return true }
