@@ -69,6 +69,8 @@ var exceptions = map[string][]string{
 	"middleware/retry": {"loadbalancer/retry"},
 	// Its server must not choose the answer to the next request by bytes that it sends early, which http1/client refuses.
 	"middleware/forwardauth": {"http1/client"},
+	// It edits the fields of a response as the list in which http1 has read them.
+	"middleware/headers": {"http1/wire"},
 	// It reads what package xds publishes.
 	"provider/xds": {"xds/client", "xds/resource"},
 	// Certificates may be kept in the cluster.

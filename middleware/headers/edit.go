@@ -32,20 +32,14 @@ func apply(headers http.Header, edits []edit, room []string) {
 	if len(edits) <= cap(room) {
 		values = room[:len(edits)]
 	}
-	nonce := ""
+	var nonce nonce
 	for i, edit := range edits {
 		switch {
 		case edit.value != "":
 			if values == nil {
 				values = make([]string, len(edits))
 			}
-			values[i] = edit.value
-			if edit.nonce {
-				if nonce == "" {
-					nonce = newNonce()
-				}
-				values[i] = strings.ReplaceAll(edit.value, nonceMark, nonce)
-			}
+			values[i] = nonce.in(edit)
 			headers[edit.name] = values[i : i+1 : i+1]
 		case edit.name == forwarded.XForwardedFor:
 			// A nil value also keeps forwarding from appending the client.
@@ -54,6 +48,20 @@ func apply(headers http.Header, edits []edit, room []string) {
 			delete(headers, edit.name)
 		}
 	}
+}
+
+// nonce is the nonce of one response, or empty as long as there is none.
+type nonce string
+
+// in returns the value of an edit with the nonce in it.
+func (n *nonce) in(e edit) string {
+	if !e.nonce {
+		return e.value
+	}
+	if *n == "" {
+		*n = nonce(newNonce())
+	}
+	return strings.ReplaceAll(e.value, nonceMark, string(*n))
 }
 
 func newNonce() string {

@@ -82,9 +82,9 @@ func (h *Headers) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		// read before the request is edited, which may remove it
 		granted = h.cors.grant(soleOrigin(r.Header))
 	}
-	var writer *responseWriter
+	var writer *listWriter
 	if granted.any || len(h.plain) > 0 {
-		writer = new(responseWriter)
+		writer = new(listWriter)
 		h.editRequest(r, writer.values[:0:fewEdits])
 	} else {
 		h.editRequest(r, nil)
@@ -98,10 +98,14 @@ func (h *Headers) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		return
 	}
 	if writer == nil {
-		writer = new(responseWriter)
+		writer = new(listWriter)
 	}
 	writer.ResponseWriter, writer.Editor, writer.edits, writer.cors, writer.granted = w, writer, edits, h.cors, granted
-	next.ServeHTTP(writer, r)
+	if _, ok := w.(fieldsWriter); ok && !granted.any {
+		next.ServeHTTP(writer, r)
+	} else {
+		next.ServeHTTP(&writer.responseWriter, r)
+	}
 	writer.Begin(http.StatusOK)
 }
 

@@ -2,7 +2,9 @@ package headers
 
 import (
 	"net/http"
+	"slices"
 
+	"github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/middleware/response"
 )
 
@@ -25,4 +27,39 @@ func (w *responseWriter) EditHead(header http.Header, _ int) {
 	if w.granted.any {
 		w.cors.edit(header, w.granted)
 	}
+}
+
+// fieldsWriter is a writer that takes the fields of a response as a list, without a map.
+type fieldsWriter interface {
+	WriteFields(status int, fields []wire.Field)
+}
+
+// listWriter is a responseWriter on top of a fieldsWriter, for a response without headers of CORS.
+type listWriter struct{ responseWriter }
+
+// WriteFields applies the edits to the fields, and to those of Header.
+func (w *listWriter) WriteFields(status int, fields []wire.Field) {
+	if w.BeginList() {
+		if header := w.Header(); len(header) > 0 {
+			for _, edit := range w.edits {
+				delete(header, edit.name)
+			}
+		}
+		fields = applyList(fields, w.edits)
+	}
+	w.ResponseWriter.(fieldsWriter).WriteFields(status, fields)
+}
+
+// applyList is apply for a list.
+func applyList(fields []wire.Field, edits []edit) []wire.Field {
+	fields = slices.DeleteFunc(fields, func(field wire.Field) bool {
+		return slices.ContainsFunc(edits, func(e edit) bool { return e.name == field.Name })
+	})
+	var nonce nonce
+	for _, edit := range edits {
+		if edit.value != "" {
+			fields = append(fields, wire.Field{Name: edit.name, Value: nonce.in(edit)})
+		}
+	}
+	return fields
 }

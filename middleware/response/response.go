@@ -37,6 +37,10 @@ func (w *Writer) Begin(status int) {
 	}
 }
 
+// BeginList reports whether the response has not begun yet, and begins it without a call of the editor. It is for an
+// editor that gets the fields as a list, and edits them itself.
+func (w *Writer) BeginList() bool { return w.begun.CompareAndSwap(false, true) }
+
 // WriteHeader calls the editor unless the status is informational.
 func (w *Writer) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
