@@ -41,7 +41,11 @@ func (c *chain) admit(v *requestState, w responseWriter, r *http.Request) {
 			v.refuse(w, http.StatusRequestHeaderFieldsTooLarge, tooManyFields)
 			return
 		}
-		if reason := flaw(r); reason != "" {
+		switch reason := flaw(r); {
+		case reason != "" && r.Context().Err() != nil:
+			v.record.Status = statusClientLeft // It left while a body was waited for.
+			return
+		case reason != "":
 			v.reject(w, http.StatusBadRequest, reason)
 			return
 		}

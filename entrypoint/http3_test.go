@@ -2,14 +2,12 @@ package entrypoint_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -18,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -224,48 +221,6 @@ func TestHTTP3KeepAliveLimits(t *testing.T) {
 				return s.accepted() > 2
 			})
 		})
-	}
-}
-
-// TestHTTP3Resets closes the connection of a client that resets its requests.
-func TestHTTP3Resets(t *testing.T) {
-	t.Parallel()
-	began := make(chan struct{}, 1)
-	s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		began <- struct{}{}
-		<-r.Context().Done()
-	}), nil)
-	conn, err := quic.DialAddr(t.Context(), s.address, &tls.Config{
-		InsecureSkipVerify: true, NextProtos: []string{http3.NextProtoH3}, //nolint:gosec // It is generated.
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := (&http3.Transport{}).NewClientConn(conn)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+s.address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for conn.Context().Err() == nil {
-		stream, err := client.OpenRequestStream(t.Context())
-		if err != nil {
-			break
-		}
-		_ = stream.SendRequestHeader(request)
-		_ = stream.Close()
-		select {
-		case <-began:
-		case <-conn.Context().Done():
-		}
-		stream.CancelRead(quic.StreamErrorCode(http3.ErrCodeRequestCanceled))
-	}
-	if cause := receive(t, s.causes, "the cause"); cause != "resets" {
-		t.Errorf("the cause is %s", cause)
-	}
-	receive(t, conn.Context().Done(), "the end of the connection")
-	ended, ok := errors.AsType[*quic.ApplicationError](context.Cause(conn.Context()))
-	if !ok || http3.ErrCode(ended.ErrorCode) != http3.ErrCodeExcessiveLoad {
-		t.Errorf("the connection has ended by %v", context.Cause(conn.Context()))
 	}
 }
 

@@ -246,7 +246,12 @@ func (c *Conn) retire() {
 func (c *Conn) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 	config := &c.server.config
 	fits := c.begin()
-	defer func() { c.done(r.Context().Err() != nil) }()
+	release := watch(inner, r)
+	defer func() {
+		reset := r.Context().Err() != nil
+		release()
+		c.done(reset)
+	}()
 	size := heads.Bytes(r)
 	if r.ProtoMajor == 3 {
 		r.Proto = "HTTP/3.0" // Extended CONNECT has its protocol there (RFC 9220).
