@@ -62,6 +62,7 @@ func (e *Entrypoint) newHTTP2() *http2.Server {
 		MaxHeaderFields: e.settings.maxHeaderCount,
 		MaxStreams:      e.settings.maxStreams,
 		TableSize:       e.settings.tableSize,
+		ExtendedConnect: e.settings.extendedConnect,
 		ReadTimeout:     e.settings.read,
 		WriteTimeout:    e.settings.write,
 		IdleTimeout:     e.settings.idle,

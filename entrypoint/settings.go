@@ -34,6 +34,7 @@ type settings struct {
 	acceptGrace, grace             time.Duration
 	reusePort                      bool
 	maxStreams, tableSize          int
+	extendedConnect                bool
 	http3                          *static.HTTP3
 }
 
@@ -56,6 +57,7 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 		reusePort:         c.ReusePort,
 		maxStreams:        c.HTTP2.MaxConcurrentStreams,
 		tableSize:         c.HTTP2.MaxDecoderHeaderTableSize,
+		extendedConnect:   c.HTTP2.ExtendedConnect,
 		http3:             c.HTTP3,
 	}
 	s.policy.PlainOnly = c.ForwardProxy != nil

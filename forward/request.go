@@ -97,7 +97,7 @@ func (a *attempt) endToEndHeader(chain string) http.Header {
 	}
 	forwarded.RemoveHopByHop(header, nil)
 	a.upgrade = forwarded.UpgradeType(header)
-	if a.upgrade != "" && (a.body != nil || !r.ProtoAtLeast(1, 1) || r.ProtoMajor > 1) {
+	if a.upgrade != "" && (a.body != nil || !r.ProtoAtLeast(1, 1)) {
 		// Unread bytes of the body would become part of the new protocol, so the request stays HTTP.
 		a.upgrade = ""
 		delete(header, "Connection")

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/forward/relay"
+	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/websocket"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -19,7 +21,11 @@ import (
 // closing handshake, which is all that may follow (RFC 6455 section 7.1.1).
 const websocketLinger = 10 * time.Second
 
-var errUnexpectedUpgrade = errors.New("endpoint: 101 to a request that offered another protocol or none")
+var (
+	errUnexpectedUpgrade = errors.New("endpoint: 101 to a request that offered another protocol or none")
+	// errNotAccepted is a 101 whose Sec-WebSocket-Accept is not that of the key which stands for a client of HTTP/2.
+	errNotAccepted = errors.New("endpoint: 101 without the right Sec-WebSocket-Accept")
+)
 
 // switchProtocols hands both connections over to the protocol that client and endpoint agreed on, and returns when it
 // has ended.
@@ -28,6 +34,9 @@ func (a *attempt) switchProtocols(response *http.Response) (loadbalancer.Outcome
 	chosen := response.Header.Get("Upgrade")
 	if !duplex || !offers(a.upgrade, chosen) {
 		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: errUnexpectedUpgrade}
+	}
+	if a.request.ProtoMajor > 1 && !websocket.Accepts(a.request.Header, response.Header) {
+		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: errNotAccepted}
 	}
 	a.head(response)
 	header := a.writer.Header()
@@ -42,6 +51,9 @@ func (a *attempt) switchProtocols(response *http.Response) (loadbalancer.Outcome
 		return loadbalancer.Abandoned, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
 	}
 	a.record.Status = http.StatusSwitchingProtocols
+	if a.request.ProtoMajor > 1 {
+		delete(header, "Sec-Websocket-Accept") // The key is ours.
+	}
 	if err := writeSwitch(connection, buffered.Writer, header); err != nil {
 		_, _ = connection.Close(), upstream.Close() // The error is known.
 		return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", err}}
@@ -75,6 +87,9 @@ func writeSwitch(connection net.Conn, w *bufio.Writer, header http.Header) error
 	// Deadlines of the HTTP request do not apply to the new protocol.
 	if err := connection.SetDeadline(time.Time{}); err != nil {
 		return err
+	}
+	if stream := httpio.UpgradeWriterOf(connection); stream != nil {
+		return stream.WriteUpgrade(header)
 	}
 	if _, err := w.WriteString("HTTP/1.1 101 Switching Protocols\r\n"); err != nil {
 		return err

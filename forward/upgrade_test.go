@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/sluiceproxy/sluice/forward"
+	ownwebsocket "github.com/sluiceproxy/sluice/httpio/websocket"
 )
 
 // TestWebSocket goes through HTTP/1.1, since that is what clients speak; endpoints that prefer HTTP/2 get HTTP/1.1 too.
@@ -221,5 +222,27 @@ func TestUpgradeToSomethingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal(t, name, response.StatusCode, http.StatusBadGateway)
+	}
+}
+
+// TestWebSocketOfHTTP2 has endpoints answer the key that stands for a client of HTTP/2 in a wrong way.
+func TestWebSocketOfHTTP2(t *testing.T) {
+	for name, answer := range map[string]string{"no answer": "", "another answer": "Sec-WebSocket-Accept: a\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			server := scripted(t, says("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"+
+				answer+"\r\n"))
+			g := newProxy(t, setup{front: "h2c", server: server, around: func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					r.Body = http.NoBody
+					ownwebsocket.Offer(r.Header)
+					next.ServeHTTP(w, r)
+				})
+			}})
+			response, _ := g.get(t, "/")
+			equal(t, "status", response.StatusCode, http.StatusBadGateway)
+			if record := g.record(t); !strings.Contains(record.Reason, "Sec-WebSocket-Accept") {
+				t.Errorf("the reason is %q", record.Reason)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 )
 
 // HalfCloser is a connection of which the direction to the peer can be closed alone.
@@ -41,6 +42,28 @@ func SetLinger(conn net.Conn, seconds int) error {
 type ReadAheader interface {
 	// ReadAhead returns these bytes once, and nil from then on. They come before everything that Read returns.
 	ReadAhead() []byte
+}
+
+// UpgradeWriter is a hijacked connection that is a stream of HTTP/2 or HTTP/3 (RFC 8441, RFC 9220).
+type UpgradeWriter interface {
+	// WriteUpgrade sends the response that switches protocols, in place of the text of HTTP/1.1. It comes before the first
+	// Write.
+	WriteUpgrade(header http.Header) error
+}
+
+// UpgradeWriterOf returns the connection, or one below it, that sends the response itself; nil for a connection of
+// HTTP/1.1.
+func UpgradeWriterOf(conn net.Conn) UpgradeWriter {
+	for {
+		if writer, ok := conn.(UpgradeWriter); ok {
+			return writer
+		}
+		layer, ok := conn.(ConnUnwrapper)
+		if !ok {
+			return nil
+		}
+		conn = layer.NetConn()
+	}
 }
 
 // ConnUnwrapper is a connection on top of another, as [crypto/tls.Conn].

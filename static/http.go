@@ -103,6 +103,7 @@ type HTTP2 struct {
 	MaxConcurrentStreams      int `json:"maxConcurrentStreams" description:"Largest number of streams of one connection at a time." range:"0..4294967295"`
 	MaxDecoderHeaderTableSize int `json:"maxDecoderHeaderTableSize" description:"Size of the table for decoding headers, in bytes." range:"0..4294967295"`
 	MaxEncoderHeaderTableSize int `json:"maxEncoderHeaderTableSize" description:"Largest size of the table for encoding headers, in bytes." range:"0..4294967295"`
+	ExtendedConnect           bool `json:"extendedConnect" description:"Accept WebSockets over HTTP/2 (extended CONNECT, RFC 8441), each on a stream of its own, for endpoints that speak HTTP/1.1."`
 }
 
 // SetDefaults sets 250 streams, and the table size of RFC 7540, section 6.5.2.

@@ -128,13 +128,17 @@ func (c *serverConn) open() error {
 		}
 	}
 	c.mutex.Lock()
-	b := wire.AppendSettings(c.out.room(),
-		wire.Setting{ID: wire.HeaderTableSize, Value: uint32(c.server.tableSize())},       //nolint:gosec // above 0
-		wire.Setting{ID: wire.MaxConcurrentStreams, Value: uint32(c.server.maxStreams())}, //nolint:gosec // above 0
-		wire.Setting{ID: wire.InitialWindowSize, Value: streamWindow},
-		wire.Setting{ID: wire.MaxHeaderListSize, Value: uint32(c.server.maxHeaderBytes())}, //nolint:gosec // above 0
-		wire.Setting{ID: wire.NoRFC7540Priorities, Value: 1},
-	)
+	settings := []wire.Setting{
+		{ID: wire.HeaderTableSize, Value: uint32(c.server.tableSize())},       //nolint:gosec // above 0
+		{ID: wire.MaxConcurrentStreams, Value: uint32(c.server.maxStreams())}, //nolint:gosec // above 0
+		{ID: wire.InitialWindowSize, Value: streamWindow},
+		{ID: wire.MaxHeaderListSize, Value: uint32(c.server.maxHeaderBytes())}, //nolint:gosec // above 0
+		{ID: wire.NoRFC7540Priorities, Value: 1},
+	}
+	if c.server.ExtendedConnect {
+		settings = append(settings, wire.Setting{ID: wire.EnableConnectProtocol, Value: 1})
+	}
+	b := wire.AppendSettings(c.out.room(), settings...)
 	c.out.set(wire.AppendWindowUpdate(b, 0, connWindow-wire.DefaultWindow))
 	c.life.greeted = true
 	if c.server.draining.Load() {

@@ -55,6 +55,7 @@ type exchange struct {
 
 	// What the head says beside the fields: see block.
 	scheme, host       string
+	protocol           string
 	cookies            []byte
 	declared           int64
 	count              int
@@ -67,9 +68,13 @@ type exchange struct {
 
 	body     requestBody
 	response response
+	// tunnel is the stream of an extended CONNECT, or nil.
+	tunnel *tunnel
 
 	// The mutex of the connection guards what follows.
 
+	// hijacked says that tunnel belongs to the handler. The handler's goroutine sets it.
+	hijacked bool
 	// failure is why the stream has ended before its time: nothing is read or written any more.
 	failure error
 	// sendWindow is how much the client accepts on the stream.
@@ -164,6 +169,10 @@ func (x *exchange) build(ended bool) {
 	r.URL, r.Header, r.RemoteAddr, r.TLS = &x.url, x.fields, c.remote, c.secure
 	r.Proto, r.ProtoMajor = "HTTP/2.0", 2
 	switch {
+	case x.tunnel != nil:
+		r.Body = http.NoBody
+		x.body.open(-1)
+		x.body.ended = ended
 	case ended:
 		r.Body = http.NoBody
 		x.body.ended = true
@@ -310,7 +319,10 @@ func (x *exchange) completed(err error) {
 		x.state = nil
 		r := &x.response
 		end := serving.Completion{Status: int(r.status.Load()), Header: r.fields(), Recycled: recycled, Err: err}
-		if !under.Writes { // Otherwise the rest belongs to the call that is under way.
+		switch {
+		case x.hijacked: // What it sends is no response.
+			end.Header, end.Err = nil, nil
+		case !under.Writes: // Otherwise the rest belongs to the call that is under way.
 			end.Sent = r.delivered
 			if err != nil && !r.begun {
 				end.Status = 0

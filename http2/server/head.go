@@ -72,6 +72,8 @@ func (c *serverConn) openStream(b *block) error {
 	if b.stream <= c.lastStream {
 		x := c.streams[b.stream]
 		switch {
+		case x != nil && x.tunnel != nil && !x.body.ended:
+			b.refusal = wire.StreamFault(b.stream, wire.ProtocolError, "HEADERS on the stream of a CONNECT (section 8.5)")
 		case x != nil && !x.body.ended:
 			if b.trailers = true; !b.flags.Has(wire.EndStream) {
 				b.refusal = wire.StreamFault(b.stream, wire.ProtocolError, "trailers without END_STREAM (section 8.1)")
@@ -184,6 +186,10 @@ func (b *block) pseudo(name, value string) {
 		b.authority = true
 	case ":scheme":
 		to = &x.scheme
+	case ":protocol":
+		if to = &x.protocol; !b.conn.server.ExtendedConnect {
+			b.malformed("a :protocol without SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441, section 3)")
+		}
 	default:
 		b.malformed("an unknown pseudo-header field (section 8.3.1)")
 		return
@@ -361,7 +367,7 @@ func (x *exchange) open(ended bool) error {
 	if r.Host == "" {
 		r.Host = x.host
 	}
-	connect := r.Method == http.MethodConnect
+	connect := r.Method == http.MethodConnect && x.protocol == ""
 	switch {
 	case x.host != "" && !strings.EqualFold(x.host, r.Host):
 		return x.malformed("host differs from :authority (section 8.3.1)")
@@ -372,7 +378,15 @@ func (x *exchange) open(ended bool) error {
 	case !connect && (x.scheme == "" || r.RequestURI == ""):
 		return x.malformed("no :scheme or :path (section 8.3.1)")
 	}
+	if x.protocol != "" {
+		if err := x.connectProtocol(); err != nil {
+			return err
+		}
+	}
 	target := http1wire.Request{Method: r.Method, Target: r.RequestURI, Host: r.Host}
+	if x.protocol != "" {
+		target.Method = http.MethodGet
+	}
 	if connect {
 		target.Target, r.RequestURI = r.Host, r.Host
 	}

@@ -234,6 +234,12 @@ func (x *exchange) flush() error {
 // complete sends the end of the response, after which the exchange belongs to the connection. On an error it does not.
 func (x *exchange) complete() error {
 	r, c := &x.response, x.conn
+	if x.hijacked {
+		x.conn.mutex.Lock()
+		defer x.conn.mutex.Unlock()
+		x.body.discard()
+		return x.conn.endTunnel(x)
+	}
 	if r.status.Load() == 0 {
 		x.begin(http.StatusOK, nil)
 	}

@@ -30,7 +30,9 @@ func (x *exchange) abort(err error) {
 	x.sent = true
 	x.body.failLocked(err)
 	x.sendable.Broadcast()
-	x.context.Cancel()
+	if !x.hijacked { // Its owner is told by Read and Write, as that of a connection is, and what they say is not forestalled.
+		x.context.Cancel()
+	}
 }
 
 // resetStream ends a stream with RST_STREAM, unless it has ended. The mutex is held.

@@ -38,7 +38,7 @@ func (x *exchange) WriteHeader(status int) {
 	}
 	defer x.guard.EndWrite()
 	switch {
-	case x.response.status.Load() != 0:
+	case x.response.status.Load() != 0 || x.hijacked:
 	case status < 200:
 		x.inform(status)
 	default:
@@ -52,7 +52,7 @@ func (x *exchange) WriteFields(status int, fields []http1wire.Field) {
 		return
 	}
 	defer x.guard.EndWrite()
-	if x.response.status.Load() == 0 {
+	if x.response.status.Load() == 0 && !x.hijacked {
 		x.begin(status, fields)
 	}
 }
@@ -113,6 +113,9 @@ func (x *exchange) WriteString(s string) (int, error) { return x.Write([]byte(s)
 // admit reports whether n bytes of the body are to be sent.
 func (x *exchange) admit(n int) (bool, error) {
 	r := &x.response
+	if x.hijacked {
+		return false, http.ErrHijacked
+	}
 	if r.status.Load() == 0 {
 		x.begin(http.StatusOK, nil)
 	}
@@ -147,6 +150,9 @@ func (x *exchange) FlushError() error {
 		return serving.ErrFinished
 	}
 	defer x.guard.EndWrite()
+	if x.hijacked {
+		return http.ErrHijacked
+	}
 	if x.response.status.Load() == 0 {
 		x.begin(http.StatusOK, nil)
 	}
@@ -215,7 +221,7 @@ func (x *exchange) limitWrite(deadline time.Time) {
 // another request then. A call that is under way when the handler returns and a panic take it back. The values that
 // were attached to the context are dropped; their memory may serve another request too.
 func (x *exchange) Recycle() {
-	if x.guard.Open() {
+	if x.guard.Open() && !x.hijacked {
 		x.recyclable = true
 		x.context.Detach()
 	}
@@ -230,8 +236,8 @@ func (x *exchange) Attach(state *serving.RequestState) {
 	}
 }
 
-// Answered reports whether the response has a status.
-func (x *exchange) Answered() bool { return x.response.status.Load() != 0 }
+// Answered reports whether the response has a status, or the stream was hijacked.
+func (x *exchange) Answered() bool { return x.response.status.Load() != 0 || x.hijacked }
 
 // CloseAfter ends the connection with its last stream.
 func (x *exchange) CloseAfter() {

@@ -1,16 +1,29 @@
 package harness
 
 import (
+	"context"
+	"crypto/sha1" //nolint:gosec // RFC 6455 has it for recognition, not for security.
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net"
 	"net/http"
 
 	"github.com/coder/websocket"
+	"golang.org/x/net/http2"
 )
 
-// WebSocket opens a WebSocket on a path, or fails the test. It is closed when the test ends.
+// WebSocket opens a WebSocket on a path, or fails the test: over HTTP/2 by an extended CONNECT. It is closed when the
+// test ends.
 func (c *Client) WebSocket(path string) *websocket.Conn {
 	c.t.Helper()
+	var transport http.RoundTripper = c.Transport
+	if c.Protocol.HTTP2() {
+		transport = &extendedConnect{c.overHTTP2()}
+	}
 	connection, response, err := websocket.Dial(c.t.Context(), c.URL(path), &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: c.Transport}, Subprotocols: []string{"echo"},
+		HTTPClient: &http.Client{Transport: transport}, Subprotocols: []string{"echo"},
 	})
 	if err != nil {
 		if response != nil && response.Body != nil {
@@ -22,3 +35,66 @@ func (c *Client) WebSocket(path string) *websocket.Conn {
 	c.t.Cleanup(func() { _ = connection.CloseNow() })
 	return connection
 }
+
+// overHTTP2 returns a transport that sends pseudo-header fields, which net/http's refuses.
+func (c *Client) overHTTP2() *http2.Transport {
+	transport := &http2.Transport{
+		AllowHTTP: true,
+		DialTLSContext: func(ctx context.Context, network, address string, settings *tls.Config) (net.Conn, error) {
+			conn, err := c.Transport.DialContext(ctx, network, address)
+			if err != nil || !c.Protocol.Secure() {
+				return conn, err
+			}
+			secure := tls.Client(conn, settings)
+			return secure, secure.HandshakeContext(ctx)
+		},
+		TLSClientConfig: c.Transport.TLSClientConfig.Clone(),
+	}
+	c.t.Cleanup(transport.CloseIdleConnections)
+	return transport
+}
+
+// extendedConnect sends the handshake of a WebSocket as an extended CONNECT (RFC 8441, section 5), and makes the
+// response one of HTTP/1.1.
+type extendedConnect struct{ inner *http2.Transport }
+
+// errAnswered is an answer to a key that an extended CONNECT does not have.
+var errAnswered = errors.New("the response to an extended CONNECT has Sec-WebSocket-Accept or Upgrade")
+
+// RoundTrip opens the stream.
+func (e *extendedConnect) RoundTrip(r *http.Request) (*http.Response, error) {
+	key := r.Header.Get("Sec-Websocket-Key")
+	body, upload := io.Pipe()
+	out := r.Clone(r.Context())
+	out.Method, out.Body, out.ContentLength = http.MethodConnect, body, -1
+	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Key"} {
+		delete(out.Header, name)
+	}
+	out.Header[":protocol"] = []string{"websocket"}
+	response, err := e.inner.RoundTrip(out)
+	if err != nil || response.StatusCode != http.StatusOK {
+		_ = upload.Close()
+		return response, err
+	}
+	if response.Header.Get("Sec-Websocket-Accept") != "" || response.Header.Get("Upgrade") != "" {
+		_, _ = upload.Close(), response.Body.Close()
+		return nil, errAnswered
+	}
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
+	response.StatusCode = http.StatusSwitchingProtocols
+	response.Header.Set("Sec-Websocket-Accept", base64.StdEncoding.EncodeToString(sum[:]))
+	response.Header.Set("Connection", "Upgrade")
+	response.Header.Set("Upgrade", "websocket")
+	response.Body = duplex{ReadCloser: response.Body, Writer: upload, upload: upload}
+	return response, nil
+}
+
+// duplex is both directions of a stream.
+type duplex struct {
+	io.ReadCloser
+	io.Writer
+	upload *io.PipeWriter
+}
+
+// Close ends both directions.
+func (d duplex) Close() error { return errors.Join(d.upload.Close(), d.ReadCloser.Close()) }

@@ -79,8 +79,8 @@ func (w *world) client(t *testing.T, protocol harness.Protocol, host string) *ha
 
 const static = `
 entryPoints:
-  web: {address: "127.0.0.1:0"}
-  websecure: {address: "127.0.0.1:0", http: {tls: {}}}
+  web: {address: "127.0.0.1:0", http2: {extendedConnect: true}}
+  websecure: {address: "127.0.0.1:0", http: {tls: {}}, http2: {extendedConnect: true}}
   quic: {address: "127.0.0.1:0", http: {tls: {}}, http3: {}}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
@@ -190,7 +190,7 @@ func behaviours() []behaviour {
 		{"informational responses", nil, proveEarly},
 		{"events come at once", nil, proveEvents},
 		{"unknown lengths come at once", nil, proveSlow},
-		{"WebSocket", speaksHTTP1, proveWebSocket},
+		{"WebSocket", func(c cell) bool { return c.Protocol != harness.H3 }, proveWebSocket},
 		{"gRPC unary", speaksGRPC, proveUnary},
 		{"gRPC streams", speaksGRPC, proveStreams},
 		{"gRPC status", speaksGRPC, proveStatus},

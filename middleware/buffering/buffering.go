@@ -108,7 +108,7 @@ func streams(r *http.Request) bool {
 		return true
 	}
 	upgrade := r.Header["Upgrade"]
-	if len(upgrade) == 0 || r.ProtoMajor != 1 || r.Body != nil && r.Body != http.NoBody {
+	if len(upgrade) == 0 || !r.ProtoAtLeast(1, 1) || r.Body != nil && r.Body != http.NoBody {
 		return false
 	}
 	// The usual spelling is recognized without parsing lists.

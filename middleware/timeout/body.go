@@ -79,3 +79,6 @@ func (c *conn) Write(p []byte) (int, error) {
 func (c *conn) CloseWrite() error {
 	return httpio.CloseWrite(c.Conn)
 }
+
+// NetConn returns the connection that was taken over.
+func (c *conn) NetConn() net.Conn { return c.Conn }
