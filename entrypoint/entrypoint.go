@@ -58,6 +58,12 @@ type QUICConnections interface {
 	Failed(cause string)
 }
 
+// HTTP2Failures counts connections of HTTP/2. Its method must not block.
+type HTTP2Failures interface {
+	// HTTP2Failed counts one that ended by a fault of its client, by the name of a cause of http2/server.
+	HTTP2Failed(cause string)
+}
+
 // Dependencies are what an Entrypoint uses of other packages. Only Logger is required.
 type Dependencies struct {
 	Logger telemetry.Logger
@@ -81,6 +87,8 @@ type Dependencies struct {
 	HTTP3 *h3.Process
 	// QUIC counts connections of HTTP/3; it may be nil.
 	QUIC QUICConnections
+	// HTTP2 counts connections of HTTP/2 that ended by a fault of their clients; it may be nil.
+	HTTP2 HTTP2Failures
 	// Listen replaces the listener of the operating system.
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }

@@ -75,9 +75,12 @@ func (e *Entrypoint) newHTTP2() *http2.Server {
 	}
 }
 
-// failedHTTP2 reports a connection of HTTP/2 that has ended by a fault of its client.
-func (e *Entrypoint) failedHTTP2(conn net.Conn, code, reason string) {
-	r := report{level: detail, text: "connection of HTTP/2 ended: " + code + ": " + reason}
+// failedHTTP2 counts and reports a connection of HTTP/2 that has ended by a fault of its client.
+func (e *Entrypoint) failedHTTP2(conn net.Conn, why http2.Failure) {
+	if counter := e.deps.HTTP2; counter != nil {
+		counter.HTTP2Failed(why.Cause.String())
+	}
+	r := report{level: detail, text: "connection of HTTP/2 ended: " + why.Cause.String() + ": " + why.Reason}
 	if c := bottom(conn); c != nil {
 		r.client = c.text
 	}

@@ -49,6 +49,8 @@ type serverConn struct {
 	block   block
 	data    incoming
 	flood   bucket
+	// cause is what the error is about that ends the connection, if there is more to say than its code.
+	cause Cause
 
 	// heads is what the decoded heads of the connection hold.
 	heads *heads.Account
@@ -88,7 +90,7 @@ func newServerConn(ctx context.Context, s *Server, conn net.Conn) *serverConn {
 	c.out.init(c)
 	c.flood.init(c)
 	c.heads = s.heads.Account(func() {
-		c.fail(wire.Fault(wire.EnhanceYourCalm, "the heads of all requests take too much memory"))
+		c.fail(CauseHeaderList, wire.Fault(wire.EnhanceYourCalm, "the heads of all requests take too much memory"))
 	})
 	if remote := conn.RemoteAddr(); remote != nil {
 		c.remote = remote.String()
@@ -241,8 +243,11 @@ func (c *serverConn) readError(n int, err error) error {
 // finish ends the connection, and with it all streams.
 func (c *serverConn) finish(err error) {
 	var fault *wire.Error
-	if errors.As(err, &fault) && c.server.Failed != nil && fault.Code != wire.NoError {
-		c.server.Failed(c.rwc, fault.Code.String(), fault.Reason)
+	errors.As(err, &fault)
+	if report := c.server.Failed; report != nil {
+		if why := c.failure(err); why.Cause != CauseNone {
+			report(c.rwc, why)
+		}
 	}
 	c.mutex.Lock()
 	if fault != nil && c.out.err == nil {

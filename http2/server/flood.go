@@ -31,14 +31,15 @@ type bucket struct {
 
 func (b *bucket) init(c *serverConn) { b.conn, b.left, b.last = c, burst, c.start }
 
-// take counts a frame.
-func (b *bucket) take(cost int) error {
+// take counts a frame of a kind.
+func (b *bucket) take(kind Cause, cost int) error {
 	if b.left -= cost; b.left >= 0 {
 		return nil
 	}
 	now := time.Now()
 	gained := int(now.Sub(b.last).Seconds()*refill) + b.conn.takeAnswered()
 	if b.left += min(gained, burst); b.left < 0 {
+		b.conn.cause = kind
 		return wire.Fault(wire.EnhanceYourCalm, "too many frames that cost a client less than a server (section 10.5)")
 	}
 	b.last = now

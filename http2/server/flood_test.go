@@ -23,6 +23,8 @@ type flood struct {
 	again func(p *peer, i uint32) error
 	// code is how the connection ends; empty for ENHANCE_YOUR_CALM.
 	code string
+	// cause is what is counted; by default server.CauseResets.
+	cause server.Cause
 	// growth is by how many bytes the heap may grow; 0 is 4 MiB.
 	growth int64
 	// most is the largest head that the server accepts, in bytes; 0 is its default.
@@ -93,26 +95,26 @@ func controls() []flood {
 		p.must(p.WriteWindowUpdate(1, 1<<31-1)) // The server resets it, so that other frames may be on their way.
 	}
 	return []flood{
-		{name: "PING", again: func(p *peer, _ uint32) error { return p.WritePing(false, [8]byte{1}) }},
-		{name: "answers to PING", again: func(p *peer, _ uint32) error { return p.WritePing(true, [8]byte{1}) }},
-		{name: "SETTINGS", again: func(p *peer, _ uint32) error { return p.WriteSettings() }},
-		{name: "large SETTINGS", again: func(p *peer, i uint32) error {
+		{name: "PING", cause: server.CausePing, again: func(p *peer, _ uint32) error { return p.WritePing(false, [8]byte{1}) }},
+		{name: "answers to PING", cause: server.CausePing, again: func(p *peer, _ uint32) error { return p.WritePing(true, [8]byte{1}) }},
+		{name: "SETTINGS", cause: server.CauseSettings, again: func(p *peer, _ uint32) error { return p.WriteSettings() }},
+		{name: "large SETTINGS", cause: server.CauseSettings, again: func(p *peer, i uint32) error {
 			if i > 200 {
 				return io.EOF
 			}
 			return p.WriteRawFrame(4, 0, 0, []byte(strings.Repeat("\x00\x04\x00\x00\x10\x00", 2700)))
 		}},
-		{name: "acknowledgements of SETTINGS", again: func(p *peer, _ uint32) error { return p.WriteSettingsAck() }},
-		{name: "PRIORITY", again: func(p *peer, i uint32) error {
+		{name: "acknowledgements of SETTINGS", cause: server.CauseSettings, again: func(p *peer, _ uint32) error { return p.WriteSettingsAck() }},
+		{name: "PRIORITY", cause: server.CausePriority, again: func(p *peer, i uint32) error {
 			return p.WritePriority(nth(i), http2.PriorityParam{Weight: 1})
 		}},
-		{name: "PRIORITY_UPDATE", again: func(p *peer, _ uint32) error {
+		{name: "PRIORITY_UPDATE", cause: server.CausePriority, again: func(p *peer, _ uint32) error {
 			return p.WriteRawFrame(16, 0, 0, []byte("\x00\x00\x00\x01u=1"))
 		}},
-		{name: "unknown frames", again: func(p *peer, i uint32) error { return p.WriteRawFrame(0xcc, 0, nth(i), nil) }},
-		{name: "GOAWAY", again: func(p *peer, _ uint32) error { return p.WriteGoAway(0, http2.ErrCodeNo, nil) }},
-		{name: "empty DATA", begin: stream, again: func(p *peer, _ uint32) error { return p.WriteData(1, false, nil) }},
-		{name: "padding", begin: stream, again: func(p *peer, _ uint32) error {
+		{name: "unknown frames", cause: server.CauseUnknown, again: func(p *peer, i uint32) error { return p.WriteRawFrame(0xcc, 0, nth(i), nil) }},
+		{name: "GOAWAY", cause: server.CauseUnknown, again: func(p *peer, _ uint32) error { return p.WriteGoAway(0, http2.ErrCodeNo, nil) }},
+		{name: "empty DATA", cause: server.CauseEmpty, begin: stream, again: func(p *peer, _ uint32) error { return p.WriteData(1, false, nil) }},
+		{name: "padding", cause: server.CauseEmpty, begin: stream, again: func(p *peer, _ uint32) error {
 			return p.WriteDataPadded(1, false, []byte("x"), make([]byte, 20))
 		}},
 		{name: "heads on a stream that was reset", begin: gone, again: func(p *peer, _ uint32) error {
@@ -121,10 +123,10 @@ func controls() []flood {
 		{name: "DATA on a stream that was reset", begin: gone, again: func(p *peer, _ uint32) error {
 			return p.WriteData(1, false, []byte("x"))
 		}},
-		{name: "WINDOW_UPDATE of 1 of the connection", again: func(p *peer, _ uint32) error {
+		{name: "WINDOW_UPDATE of 1 of the connection", cause: server.CauseWindowUpdate, again: func(p *peer, _ uint32) error {
 			return p.WriteWindowUpdate(0, 1)
 		}},
-		{name: "WINDOW_UPDATE of 1", begin: stream, again: func(p *peer, _ uint32) error {
+		{name: "WINDOW_UPDATE of 1", cause: server.CauseWindowUpdate, begin: stream, again: func(p *peer, _ uint32) error {
 			return p.WriteWindowUpdate(1, 1)
 		}},
 		{name: "RST_STREAM on a stream that was reset", begin: gone, again: func(p *peer, _ uint32) error {
@@ -151,30 +153,30 @@ func heads() []flood {
 	}
 	noWindow := func(p *peer) { p.must(p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize})) }
 	return []flood{
-		{name: "empty CONTINUATION", begin: beginHead, again: func(p *peer, _ uint32) error {
+		{name: "empty CONTINUATION", cause: server.CauseContinuation, begin: beginHead, again: func(p *peer, _ uint32) error {
 			return p.WriteContinuation(1, false, nil)
 		}},
-		{name: "CONTINUATION without end", begin: beginHead, again: func(p *peer, i uint32) error {
+		{name: "CONTINUATION without end", cause: server.CauseHeaderList, begin: beginHead, again: func(p *peer, i uint32) error {
 			return p.WriteContinuation(1, false, p.head(fmt.Sprintf("a%d: %s", i, long)))
 		}},
-		{name: "HPACK bomb", again: bomb("a", "/wait", 190)},
-		{name: "HPACK bomb of cookies", again: bomb("cookie", "/wait", 190)},
+		{name: "HPACK bomb", cause: server.CauseHeaderList, again: bomb("a", "/wait", 190)},
+		{name: "HPACK bomb of cookies", cause: server.CauseHeaderList, again: bomb("cookie", "/wait", 190)},
 		{
-			name: "HPACK bomb of refused requests", begin: noWindow, growth: 8 << 20,
+			name: "HPACK bomb of refused requests", cause: server.CauseRefused, begin: noWindow, growth: 8 << 20,
 			again: bomb("cookie", "/wait", 190, "content-length: 0", "content-length: 1"),
 		},
-		{name: "HPACK bomb beyond the limit", most: 256 << 10, again: bomb("cookie", "/wait", 80)},
+		{name: "HPACK bomb beyond the limit", cause: server.CauseRefused, most: 256 << 10, again: bomb("cookie", "/wait", 80)},
 		{
-			name: "HPACK bomb beyond the limit without a window", most: 256 << 10, begin: noWindow,
+			name: "HPACK bomb beyond the limit without a window", cause: server.CauseRefused, most: 256 << 10, begin: noWindow,
 			growth: 8 << 20, again: bomb("cookie", "/wait", 80),
 		},
-		{name: "a field beyond the limit", again: func(p *peer, i uint32) error {
+		{name: "a field beyond the limit", cause: server.CauseHeaderList, again: func(p *peer, i uint32) error {
 			// Its length is what counts, which comes first (RFC 7541, section 5.2).
 			return p.WriteHeaders(http2.HeadersFrameParam{
 				StreamID: nth(i), EndStream: true, EndHeaders: true, BlockFragment: []byte{0x40, 0x7f, 0x81, 0xff, 0x7f, 'a'},
 			})
 		}},
-		{name: "table beyond the limit", code: "COMPRESSION_ERROR", again: func(p *peer, i uint32) error {
+		{name: "table beyond the limit", cause: server.CauseProtocol, code: "COMPRESSION_ERROR", again: func(p *peer, i uint32) error {
 			return p.WriteHeaders(http2.HeadersFrameParam{
 				StreamID: nth(i), EndStream: true, EndHeaders: true, BlockFragment: []byte{0x3f, 0xe2, 0x1f, 0x82},
 			})
@@ -230,12 +232,16 @@ func TestFloods(t *testing.T) {
 				}
 			}
 			_ = p.writer.Flush()
-			want := f.code
+			want, cause := f.code, f.cause
 			if want == "" {
 				want = "ENHANCE_YOUR_CALM"
 			}
-			if got := http1test.Receive(t, g.failed, "the end of the connection"); got != want {
-				t.Errorf("it ended with %s", got)
+			if cause == server.CauseNone {
+				cause = server.CauseResets
+			}
+			why := http1test.Receive(t, g.failed, "the end of the connection")
+			if why.Code.String() != want || why.Cause != cause {
+				t.Errorf("it ended with %s, the cause %s", why.Code, why.Cause)
 			}
 			growth := f.growth
 			if growth == 0 {

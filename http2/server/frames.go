@@ -67,7 +67,7 @@ func (c *serverConn) frame(h wire.Header, payload []byte) error {
 		return wire.Fault(wire.ProtocolError, "PUSH_PROMISE of a client (section 8.4)")
 	case wire.Data:
 	}
-	return c.flood.take(1) // Unknown types are ignored (section 4.1), as is a GOAWAY.
+	return c.flood.take(CauseUnknown, 1) // Unknown types are ignored (section 4.1), as is a GOAWAY.
 }
 
 // refuse resets the stream that an error concerns, and returns the errors of the connection.
@@ -76,7 +76,7 @@ func (c *serverConn) refuse(err error) error {
 	if !ok || fault.Stream == 0 {
 		return err
 	}
-	if err := c.flood.take(1); err != nil {
+	if err := c.flood.take(CauseResets, 1); err != nil {
 		return err
 	}
 	c.mutex.Lock()
@@ -120,7 +120,7 @@ func (c *serverConn) beginData(h wire.Header) error {
 		return err
 	}
 	if empty := c.data.left == 0 && !h.Flags.Has(wire.EndStream); empty || c.data.padding > c.data.left {
-		if err := c.flood.take(1); err != nil {
+		if err := c.flood.take(CauseEmpty, 1); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (c *serverConn) beginData(h wire.Header) error {
 	c.mutex.Unlock()
 	c.data.exchange = x
 	if x == nil && err == nil {
-		err = c.flood.take(1)
+		err = c.flood.take(CauseResets, 1)
 	}
 	if err := c.refuse(err); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (c *serverConn) onReset(h wire.Header, payload []byte) error {
 		c.forget(x)
 	}
 	c.mutex.Unlock()
-	return c.flood.take(1)
+	return c.flood.take(CauseResets, 1)
 }
 
 func (c *serverConn) onSettings(h wire.Header, payload []byte) error {
@@ -222,7 +222,7 @@ func (c *serverConn) onSettings(h wire.Header, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	return c.flood.take(1 + len(payload)/settingsCost)
+	return c.flood.take(CauseSettings, 1+len(payload)/settingsCost)
 }
 
 // apply applies a setting of the client. The mutex is held.
@@ -262,7 +262,7 @@ func (c *serverConn) onPing(h wire.Header, payload []byte) error {
 		c.out.set(wire.AppendPing(c.out.room(), wire.Ack, [wire.PingBytes]byte(payload)))
 	}
 	c.mutex.Unlock()
-	return c.flood.take(1)
+	return c.flood.take(CausePing, 1)
 }
 
 func (c *serverConn) onWindowUpdate(h wire.Header, payload []byte) error {
@@ -271,7 +271,7 @@ func (c *serverConn) onWindowUpdate(h wire.Header, payload []byte) error {
 	}
 	increment := int64(binary.BigEndian.Uint32(payload) & wire.MaxWindow)
 	if increment < tinyUpdate {
-		if err := c.flood.take(1); err != nil {
+		if err := c.flood.take(CauseWindowUpdate, 1); err != nil {
 			return err
 		}
 	}
@@ -314,7 +314,7 @@ func (c *serverConn) onPriority(h wire.Header, payload []byte) error {
 	case binary.BigEndian.Uint32(payload)&wire.MaxStream == h.Stream:
 		return wire.StreamFault(h.Stream, wire.ProtocolError, "a stream that depends on itself (RFC 7540, section 5.3.1)")
 	}
-	return c.flood.take(1)
+	return c.flood.take(CausePriority, 1)
 }
 
 // onPriorityUpdate takes the priority of a response (RFC 9218, section 7.1).
@@ -334,5 +334,5 @@ func (c *serverConn) onPriorityUpdate(h wire.Header, payload []byte) error {
 		x.priority = parsePriority(string(payload[4:]))
 	}
 	c.mutex.Unlock()
-	return c.flood.take(1)
+	return c.flood.take(CausePriority, 1)
 }

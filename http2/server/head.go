@@ -105,7 +105,7 @@ func (c *serverConn) continueBlock(h wire.Header, payload []byte) error {
 	if !c.block.open {
 		return wire.Fault(wire.ProtocolError, "CONTINUATION without a head (section 6.10)")
 	}
-	if err := c.flood.take(1); err != nil {
+	if err := c.flood.take(CauseContinuation, 1); err != nil {
 		return err
 	}
 	c.block.flags |= h.Flags & wire.EndHeaders
@@ -116,23 +116,25 @@ func (c *serverConn) continueBlock(h wire.Header, payload []byte) error {
 func (c *serverConn) addBlock(fragment []byte) error {
 	b := &c.block
 	if b.bytes += len(fragment); b.bytes > c.server.maxHeaderBytes() {
+		c.cause = CauseHeaderList
 		return wire.Fault(wire.EnhanceYourCalm, "a compressed head that is larger than a head may be (section 10.5.1)")
 	}
 	if _, err := c.decoder.Write(fragment); err != nil {
-		return compression(err)
+		return c.compression(err)
 	}
 	if b.open = !b.flags.Has(wire.EndHeaders); b.open {
 		return nil
 	}
 	if err := c.decoder.Close(); err != nil {
-		return compression(err)
+		return c.compression(err)
 	}
 	return c.endBlock()
 }
 
 // compression returns the error of a block that cannot be decoded.
-func compression(err error) error {
+func (c *serverConn) compression(err error) error {
 	if errors.Is(err, hpack.ErrStringLength) {
+		c.cause = CauseHeaderList
 		return wire.Fault(wire.EnhanceYourCalm, "a field that is larger than a head may be (section 10.5.1)")
 	}
 	return wire.Fault(wire.CompressionError, "a head that cannot be decoded (section 4.3): "+err.Error())
@@ -318,7 +320,7 @@ func (c *serverConn) endBlock() error {
 	case b.trailers:
 		return c.refuse(c.endBody(b.stream, b.late))
 	case b.stray:
-		return c.flood.take(1)
+		return c.flood.take(CauseResets, 1)
 	case x == nil:
 		return nil
 	}
@@ -332,7 +334,7 @@ func (c *serverConn) endBlock() error {
 // begin runs the handler of a request.
 func (c *serverConn) begin(x *exchange) error {
 	if x.status != 0 {
-		if err := c.flood.take(1 + int(x.size/refusedCost)); err != nil {
+		if err := c.flood.take(CauseRefused, 1+int(x.size/refusedCost)); err != nil {
 			return err
 		}
 	}
@@ -343,6 +345,7 @@ func (c *serverConn) begin(x *exchange) error {
 		if c.server.Refused != nil {
 			c.server.Refused(&x.request, http.StatusRequestHeaderFieldsTooLarge, reasonMemory)
 		}
+		c.cause = CauseHeaderList
 		return wire.Fault(wire.EnhanceYourCalm, reasonMemory)
 	}
 	c.mutex.Lock()

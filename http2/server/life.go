@@ -28,6 +28,7 @@ type life struct {
 	// over says that no stream is opened or goes on, fault why the reader is to end the connection.
 	over  bool
 	fault error
+	cause Cause
 	// heard is when bytes last came, since the start of the connection; pinged is when PING was sent; 0 without one.
 	heard, pinged time.Duration
 	// answered counts requests that were answered, and DATA that was sent.
@@ -83,6 +84,7 @@ func (c *serverConn) tick() error {
 	case !c.life.opened:
 		return errNoPreface
 	case c.life.fault != nil:
+		c.cause = c.life.cause
 		return c.life.fault
 	case c.life.over:
 		return errOver
@@ -174,11 +176,11 @@ func (c *serverConn) endIfDone() {
 }
 
 // fail ends the connection because of a fault, from another goroutine than the reader's.
-func (c *serverConn) fail(fault *wire.Error) {
+func (c *serverConn) fail(cause Cause, fault *wire.Error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.life.fault == nil {
-		c.life.fault = fault
+		c.life.fault, c.life.cause = fault, cause
 	}
 	c.wakeReader()
 }

@@ -24,18 +24,18 @@ type rig struct {
 	*http1test.Rig
 	t      testing.TB
 	server *server.Server
-	// failed gets the codes of connections that have ended by a fault of their client.
-	failed chan string
+	// failed gets why connections have ended by a fault of their client.
+	failed chan server.Failure
 }
 
 // newRig serves until the test ends.
 func newRig(t testing.TB, s *server.Server) *rig {
 	t.Helper()
 	server.Poison(s)
-	g := &rig{t: t, server: s, failed: make(chan string, 100)}
-	s.Failed = func(_ net.Conn, code, reason string) {
-		t.Logf("%s: %s", code, reason)
-		g.failed <- code
+	g := &rig{t: t, server: s, failed: make(chan server.Failure, 100)}
+	s.Failed = func(_ net.Conn, why server.Failure) {
+		t.Logf("%s, %s: %s", why.Cause, why.Code, why.Reason)
+		g.failed <- why
 	}
 	g.Rig = http1test.Serve(t, s, nil)
 	return g

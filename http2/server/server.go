@@ -56,9 +56,8 @@ type Server struct {
 	Refused func(r *http.Request, status int, reason string)
 	// Panicked, if not nil, gets panics of the handler other than http.ErrAbortHandler.
 	Panicked func(r *http.Request, cause any, stack []byte)
-	// Failed, if not nil, gets why a connection has ended by a fault of its client: the name of an error code of RFC
-	// 9113, section 7.
-	Failed func(conn net.Conn, code, reason string)
+	// Failed, if not nil, gets why a connection has ended by a fault of its client.
+	Failed func(conn net.Conn, why Failure)
 
 	pool     pools
 	heads    *heads.Budget

@@ -37,6 +37,7 @@ type Entrypoint struct {
 
 	handshakes handshakes
 	quic       QUIC
+	http2      [http2Causes]atomic.Uint64
 }
 
 const (

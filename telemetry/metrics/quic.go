@@ -49,27 +49,34 @@ func (q *QUIC) Failed(cause string) {
 // QUIC returns what counts the connections of HTTP/3.
 func (e *Entrypoint) QUIC() *QUIC { return &e.quic }
 
-// quicCollector exposes the failed connections of all entrypoints. Causes that have not occurred are left out.
-type quicCollector struct {
-	set  *SeriesSet
-	desc *prometheus.Desc
+func newQUICCollector(set *SeriesSet) *causeCollector {
+	return &causeCollector{
+		set: set, name: quicCauseName, of: func(e *Entrypoint) []atomic.Uint64 { return e.quic.failed[:] },
+		desc: prometheus.NewDesc("sluice_http3_connection_errors_total",
+			"Connections of HTTP/3 that ended by an error or were refused, by cause.", []string{"entrypoint", "cause"}, nil),
+	}
 }
 
-func newQUICCollector(set *SeriesSet) *quicCollector {
-	return &quicCollector{set, prometheus.NewDesc("sluice_http3_connection_errors_total",
-		"Connections of HTTP/3 that ended by an error or were refused, by cause.", []string{"entrypoint", "cause"}, nil)}
+// causeCollector exposes the failed connections of one protocol of all entrypoints. Causes that have not occurred are
+// left out.
+type causeCollector struct {
+	set  *SeriesSet
+	desc *prometheus.Desc
+	// name returns the name of the cause with an index, and of the counters of an entrypoint.
+	name func(index int) string
+	of   func(e *Entrypoint) []atomic.Uint64
 }
 
 // Describe sends the description of the family.
-func (c *quicCollector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+func (c *causeCollector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
 
 // Collect sends the counters as they are now.
-func (c *quicCollector) Collect(to chan<- prometheus.Metric) {
+func (c *causeCollector) Collect(to chan<- prometheus.Metric) {
 	for _, s := range c.set.list(TrafficEntrypoints, nil) {
-		counted := &c.set.Entrypoint(s.name).quic
-		for i := range counted.failed {
-			if count := counted.failed[i].Load(); count > 0 {
-				to <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(count), text(s.name), quicCauseName(i))
+		counted := c.of(c.set.Entrypoint(s.name))
+		for i := range counted {
+			if count := counted[i].Load(); count > 0 {
+				to <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(count), text(s.name), c.name(i))
 			}
 		}
 	}
