@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	// streamWindow is SETTINGS_INITIAL_WINDOW_SIZE, and connWindow what a connection may have on its way in all.
+	// streamWindow is SETTINGS_INITIAL_WINDOW_SIZE. minWindow is what any connection may have on its way in all, and
+	// connWindow that to which it grows while Server.MaxWindowBytes allows.
 	streamWindow = 256 << 10
+	minWindow    = wire.DefaultWindow
 	connWindow   = 1 << 20
 	// defaultTableSize is the size of the table of HPACK without a setting (section 6.5.2).
 	defaultTableSize = 4096
@@ -69,8 +71,9 @@ type serverConn struct {
 	sendWindow    int64
 	initialWindow int64
 	maxFrame      int
-	// recvWindow is what the client may still send, credit what has been used of that and not given back.
-	recvWindow, credit int64
+	// recvWindow is what the client may still send, credit what has been used of that and not given back. window is both,
+	// and what waits to be read.
+	recvWindow, credit, window int64
 	// tableUpdate says that the next head must begin by an update of the size of the dynamic table.
 	tableUpdate bool
 	// reset holds the last streams that this side has reset, of which frames may be on their way.
@@ -84,7 +87,8 @@ func newServerConn(ctx context.Context, s *Server, conn net.Conn) *serverConn {
 	c := &serverConn{
 		server: s, base: ctx, rwc: conn, local: conn.LocalAddr(), start: time.Now(),
 		streams:    map[uint32]*exchange{},
-		sendWindow: wire.DefaultWindow, initialWindow: wire.DefaultWindow, maxFrame: wire.MinMaxFrame, recvWindow: connWindow,
+		sendWindow: wire.DefaultWindow, initialWindow: wire.DefaultWindow, maxFrame: wire.MinMaxFrame, recvWindow: minWindow,
+		window: minWindow,
 	}
 	c.idle = c.start
 	c.out.init(c)
@@ -140,8 +144,7 @@ func (c *serverConn) open() error {
 	if c.server.ExtendedConnect {
 		settings = append(settings, wire.Setting{ID: wire.EnableConnectProtocol, Value: 1})
 	}
-	b := wire.AppendSettings(c.out.room(), settings...)
-	c.out.set(wire.AppendWindowUpdate(b, 0, connWindow-wire.DefaultWindow))
+	c.out.set(wire.AppendSettings(c.out.room(), settings...))
 	c.life.greeted = true
 	if c.server.draining.Load() {
 		c.retireLocked()
@@ -262,6 +265,8 @@ func (c *serverConn) finish(err error) {
 		x.abort(errGone)
 	}
 	clear(c.streams)
+	c.server.windows.Add(minWindow - c.window)
+	c.window = minWindow
 	c.out.last()
 	c.mutex.Unlock()
 	if fault != nil || err == errOver { //nolint:errorlint // It is not wrapped.

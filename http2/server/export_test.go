@@ -13,6 +13,7 @@ const (
 	Burst        = burst
 	StreamWindow = streamWindow
 	ConnWindow   = connWindow
+	MinWindow    = minWindow
 	PingAfter    = pingAfter
 	PingTimeout  = pingTimeout
 	WriteTimeout = writeTimeout
@@ -36,6 +37,9 @@ func Running(s *Server) (n int) {
 func Charged(s *Server) int64 {
 	return s.heads.Charged()
 }
+
+// Windows returns what connections have beyond the least.
+func Windows(s *Server) int64 { return s.windows.Load() }
 
 // BeginRead has a call of Read under way that does not end.
 func BeginRead(w http.ResponseWriter) { w.(*exchange).guard.Read() }

@@ -131,6 +131,9 @@ func (c *serverConn) beginData(h wire.Header) error {
 		c.credit += int64(c.data.left)
 	}
 	c.giveCredit()
+	if x != nil {
+		c.growWindow()
+	}
 	c.mutex.Unlock()
 	c.data.exchange = x
 	if x == nil && err == nil {

@@ -42,6 +42,10 @@ type Server struct {
 	// MaxStreams is SETTINGS_MAX_CONCURRENT_STREAMS; 0 is DefaultMaxStreams. As many handlers of a connection run at a
 	// time, those of streams that the client has reset included.
 	MaxStreams int
+	// MaxWindowBytes bounds what clients may have on their way in bodies, beyond 64 KiB for each connection, in bytes in
+	// all; 0 is DefaultMaxWindowBytes. Connections whose clients upload have a window of 1 MiB while there is room, and
+	// others 64 KiB.
+	MaxWindowBytes int64
 	// TableSize is SETTINGS_HEADER_TABLE_SIZE, in bytes; 0 is the default of RFC 9113, 4096. Responses use no table.
 	TableSize int
 	// ReadTimeout, WriteTimeout, IdleTimeout and OpeningTimeout are described in the package comment; 0 is no limit.
@@ -61,6 +65,7 @@ type Server struct {
 
 	pool     pools
 	heads    *heads.Budget
+	windows  atomic.Int64 // what connections have beyond minWindow
 	date     dateClock
 	draining atomic.Bool
 	start    sync.Once

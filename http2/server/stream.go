@@ -67,14 +67,3 @@ func (c *serverConn) forget(x *exchange) {
 		_ = c.arm(c.idle.Sub(c.start), timeout) // A connection that is broken is noticed by reading.
 	}
 }
-
-// giveCredit gives back what has been used of the window of the connection, once it is worth a frame. The mutex is
-// held.
-func (c *serverConn) giveCredit() {
-	if c.credit < connWindow/2 {
-		return
-	}
-	c.out.set(wire.AppendWindowUpdate(c.out.room(), 0, int32(c.credit))) //nolint:gosec // below the window
-	c.recvWindow += c.credit
-	c.credit = 0
-}
