@@ -51,9 +51,13 @@ func resets() []flood {
 			return frame(p, nth(i))
 		}}
 	}
+	empty := provoke("WINDOW_UPDATE of 0", func(p *peer, id uint32) error {
+		return p.WriteRawFrame(8, 0, id, make([]byte, 4))
+	})
+	empty.or = server.CauseWindowUpdate // Each counts twice.
 	return []flood{
+		empty,
 		provoke("rapid reset", func(p *peer, id uint32) error { return p.WriteRSTStream(id, http2.ErrCodeCancel) }),
-		provoke("WINDOW_UPDATE of 0", func(p *peer, id uint32) error { return p.WriteRawFrame(8, 0, id, make([]byte, 4)) }),
 		provoke("window overflow", func(p *peer, id uint32) error { return p.WriteWindowUpdate(id, 1<<31-1) }),
 		provoke("PRIORITY on itself", func(p *peer, id uint32) error {
 			return p.WritePriority(id, http2.PriorityParam{StreamDep: id})

@@ -422,7 +422,7 @@ func TestManyStreams(t *testing.T) {
 	for i := range 50 {
 		work.Go(func() {
 			for k := range 3 {
-				body := bytes.Repeat([]byte{byte('a' + i%26)}, 1+i*20_000)
+				body := bytes.Repeat([]byte{byte('a' + i%26)}, 1+i*10_000)
 				var reader io.Reader = bytes.NewReader(body)
 				if k == 0 {
 					reader = struct{ io.Reader }{reader} // of an unknown length
