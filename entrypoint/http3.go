@@ -26,13 +26,14 @@ func (e *Entrypoint) newHTTP3() *h3.Server {
 		Exceeded: func(r *http.Request) {
 			e.refusedStream(r, http.StatusRequestHeaderFieldsTooLarge, "the heads of the client's requests take too much memory")
 		},
-		MaxHeaderBytes: e.settings.maxHeaderBytes,
-		MaxStreams:     e.settings.maxStreams,
-		WriteTimeout:   e.settings.write,
-		IdleTimeout:    e.settings.idle,
-		OpeningTimeout: e.settings.opening,
-		Allow0RTT:      e.settings.http3.Allow0RTT,
-		Process:        process,
+		MaxHeaderBytes:  e.settings.maxHeaderBytes,
+		MaxStreams:      e.settings.maxStreams,
+		WriteTimeout:    e.settings.write,
+		IdleTimeout:     e.settings.idle,
+		OpeningTimeout:  e.settings.opening,
+		Allow0RTT:       e.settings.http3.Allow0RTT,
+		ExtendedConnect: e.settings.http3.ExtendedConnect,
+		Process:         process,
 	}
 	if qlog := e.settings.http3.QLog; qlog != nil {
 		traces := h3.NewTraces(qlog.Directory, e.name, qlog.MaxFiles, int64(qlog.MaxBytes), func(err error) {

@@ -1,9 +1,11 @@
 package entrypoint
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -42,6 +44,8 @@ type streamRequest struct {
 	// sentFields is how many fields header had when it was sent.
 	sentFields int
 	flushed    bool
+	// hijacked says that the handler has the stream.
+	hijacked bool
 	// last says that the connection ends with this response.
 	last bool
 	// buffered is how many bytes of the body wait in the buffer of the server's writer.
@@ -120,6 +124,10 @@ func (x *streamRequest) finish() {
 		x.report(0)
 		panic(http.ErrAbortHandler)
 	}
+	if x.hijacked {
+		x.report(http.StatusOK)
+		return
+	}
 	if x.status == 0 && x.received.Context().Err() == nil {
 		x.sendHeader(http.StatusOK)
 	}
@@ -165,7 +173,7 @@ func (x *streamRequest) die() {
 
 // sendHeader hands the header to the server. Only the first final status counts.
 func (x *streamRequest) sendHeader(status int) {
-	if x.status != 0 {
+	if x.status != 0 || x.hijacked {
 		return
 	}
 	if x.sent == nil {
@@ -320,6 +328,17 @@ func (x *streamRequest) FlushError() error {
 	x.sendHeader(http.StatusOK)
 	x.flushed, x.buffered = true, 0
 	return http.NewResponseController(x.inner).Flush()
+}
+
+// Hijack hands over the stream of a WebSocket (RFC 9220), which ends with the handler.
+func (x *streamRequest) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if !x.guard.Write() {
+		return nil, nil, ErrFinished
+	}
+	defer x.leaveWrite()
+	conn, buffers, err := http.NewResponseController(x.inner).Hijack()
+	x.hijacked = x.hijacked || err == nil
+	return conn, buffers, err
 }
 
 // EnableFullDuplex allows to read the body after the response has begun. It always is allowed here.

@@ -100,9 +100,9 @@ func (c *EncodedCharacters) SetDefaults() {
 
 // HTTP2 holds the options of HTTP/2 on one entrypoint.
 type HTTP2 struct {
-	MaxConcurrentStreams      int `json:"maxConcurrentStreams" description:"Largest number of streams of one connection at a time." range:"0..4294967295"`
-	MaxDecoderHeaderTableSize int `json:"maxDecoderHeaderTableSize" description:"Size of the table for decoding headers, in bytes." range:"0..4294967295"`
-	MaxEncoderHeaderTableSize int `json:"maxEncoderHeaderTableSize" description:"Largest size of the table for encoding headers, in bytes." range:"0..4294967295"`
+	MaxConcurrentStreams      int  `json:"maxConcurrentStreams" description:"Largest number of streams of one connection at a time." range:"0..4294967295"`
+	MaxDecoderHeaderTableSize int  `json:"maxDecoderHeaderTableSize" description:"Size of the table for decoding headers, in bytes." range:"0..4294967295"`
+	MaxEncoderHeaderTableSize int  `json:"maxEncoderHeaderTableSize" description:"Largest size of the table for encoding headers, in bytes." range:"0..4294967295"`
 	ExtendedConnect           bool `json:"extendedConnect" description:"Accept WebSockets over HTTP/2 (extended CONNECT, RFC 8441), each on a stream of its own, for endpoints that speak HTTP/1.1."`
 }
 
@@ -115,10 +115,11 @@ func (h *HTTP2) SetDefaults() {
 
 // HTTP3 holds the options of HTTP/3 on one entrypoint; its presence enables HTTP/3.
 type HTTP3 struct {
-	AdvertisedPort int   `json:"advertisedPort" description:"UDP port that Alt-Svc advertises; 0 is the entrypoint's own." range:"0..65535"`
-	Allow0RTT      bool  `json:"allow0RTT" description:"Accept requests in early data (0-RTT), which an attacker can send again: GET and HEAD without a body are passed on with Early-Data: 1, others are answered 425."`
-	QLog           *QLog `json:"qlog" description:"Record the events of each connection in a file (qlog), to find out what a path does to it. For a time: it costs much."`
-	Withdrawn      bool  `json:"withdrawn" description:"Serve no HTTP/3, and have clients that have used it come back to TCP at once, by Alt-Svc: clear."`
+	AdvertisedPort  int   `json:"advertisedPort" description:"UDP port that Alt-Svc advertises; 0 is the entrypoint's own." range:"0..65535"`
+	ExtendedConnect bool  `json:"extendedConnect" description:"Accept WebSockets over HTTP/3 (extended CONNECT, RFC 9220), each on a stream of its own, for endpoints that speak HTTP/1.1; otherwise they are answered 501."`
+	Allow0RTT       bool  `json:"allow0RTT" description:"Accept requests in early data (0-RTT), which an attacker can send again: GET and HEAD without a body are passed on with Early-Data: 1, others are answered 425."`
+	QLog            *QLog `json:"qlog" description:"Record the events of each connection in a file (qlog), to find out what a path does to it. For a time: it costs much."`
+	Withdrawn       bool  `json:"withdrawn" description:"Serve no HTTP/3, and have clients that have used it come back to TCP at once, by Alt-Svc: clear."`
 }
 
 // QLog says where the events of QUIC connections are recorded.

@@ -150,7 +150,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"entryPoints.<name>.forwardedHeaders.forwarded",
 		"entryPoints.<name>.http.allowParameterSegments",
 		"entryPoints.<name>.http.maxHeaderCount",
-		"entryPoints.<name>.http2.extendedConnect", "entryPoints.<name>.http3.allow0RTT",
+		"entryPoints.<name>.http2.extendedConnect", "entryPoints.<name>.http3.allow0RTT", "entryPoints.<name>.http3.extendedConnect",
 		"entryPoints.<name>.http3.qlog.directory",
 		"entryPoints.<name>.http3.qlog.maxBytes",
 		"entryPoints.<name>.http3.qlog.maxFiles",

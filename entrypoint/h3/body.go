@@ -24,12 +24,30 @@ type body struct {
 
 // watch makes a reset by the client end the context of the request, and the end of the context end reads. release must
 // be called when the handler has returned.
-func watch(w http.ResponseWriter, r *http.Request) (release func()) {
+func watch(w http.ResponseWriter, r *http.Request, t *tunnel) (release func()) {
+	if t != nil {
+		return watchTunnel(r, t)
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(ctx, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) })
 	// quic-go stores trailers in this very request.
 	*r = *r.WithContext(ctx)
 	r.Body = &body{ReadCloser: r.Body, context: ctx, cancel: cancel}
+	return func() {
+		stop()
+		cancel()
+	}
+}
+
+// watchTunnel ends the context of an extended CONNECT with its stream until the handler has taken that over.
+func watchTunnel(r *http.Request, t *tunnel) (release func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	stop := context.AfterFunc(r.Context(), func() {
+		if !t.taken.Load() {
+			cancel()
+		}
+	})
+	*r = *r.WithContext(ctx)
 	return func() {
 		stop()
 		cancel()

@@ -53,6 +53,9 @@ type Config struct {
 	// RetryAbove is how many connections per second may begin before clients must prove their addresses; 0 is 200, and
 	// a negative number has each client prove it.
 	RetryAbove int
+	// ExtendedConnect makes of a CONNECT with the :protocol websocket (RFC 9220) the GET by which a client of HTTP/1.1
+	// opens a WebSocket, whose writer can be hijacked. quic-go announces extended CONNECT in any case.
+	ExtendedConnect bool
 	// Allow0RTT accepts requests in early data.
 	Allow0RTT bool
 	// Trace, if not nil, records the events of connections (qlog).

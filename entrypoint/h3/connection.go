@@ -246,7 +246,11 @@ func (c *Conn) retire() {
 func (c *Conn) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 	config := &c.server.config
 	fits := c.begin()
-	release := watch(inner, r)
+	w := &writer{inner: inner, conn: c}
+	if config.ExtendedConnect {
+		w.upgrade(r, r.Proto)
+	}
+	release := watch(inner, r, w.tunnel)
 	defer func() {
 		reset := r.Context().Err() != nil
 		release()
@@ -264,7 +268,6 @@ func (c *Conn) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer c.heads.Give(size)
-	w := &writer{inner: inner, conn: c}
 	if expect := r.Header["Expect"]; len(expect) == 1 && strings.EqualFold(expect[0], "100-continue") {
 		// The server of HTTP/2 waits for the first Read; here that is another goroutine than that which writes, perhaps.
 		delete(r.Header, "Expect")
@@ -273,7 +276,20 @@ func (c *Conn) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 	if config.WriteTimeout > 0 {
 		_ = http.NewResponseController(inner).SetWriteDeadline(time.Now().Add(config.WriteTimeout))
 	}
-	config.Handler.ServeHTTP(w, r)
+	if t := w.tunnel; t != nil {
+		completed := false
+		defer func() {
+			if t.taken.Load() {
+				t.end(completed)
+			}
+		}()
+		config.Handler.ServeHTTP(w, r)
+		if completed = true; t.taken.Load() {
+			return
+		}
+	} else {
+		config.Handler.ServeHTTP(w, r)
+	}
 	if w.cut {
 		// The server would end the stream, as if the response were complete.
 		panic(http.ErrAbortHandler)

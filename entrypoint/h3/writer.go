@@ -18,6 +18,8 @@ type writer struct {
 	begun bool
 	// cut says that a part of the response could not be sent.
 	cut bool
+	// tunnel is the stream of an extended CONNECT, or nil.
+	tunnel *tunnel
 }
 
 // Header returns the header of the response.

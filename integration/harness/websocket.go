@@ -11,16 +11,22 @@ import (
 	"net/http"
 
 	"github.com/coder/websocket"
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 	"golang.org/x/net/http2"
 )
 
-// WebSocket opens a WebSocket on a path, or fails the test: over HTTP/2 by an extended CONNECT. It is closed when the
+// WebSocket opens a WebSocket on a path, or fails the test: over HTTP/2 and HTTP/3 by an extended CONNECT. It is closed when the
 // test ends.
 func (c *Client) WebSocket(path string) *websocket.Conn {
 	c.t.Helper()
 	var transport http.RoundTripper = c.Transport
-	if c.Protocol.HTTP2() {
-		transport = &extendedConnect{c.overHTTP2()}
+	switch {
+	case c.Protocol.HTTP2():
+		inner := c.overHTTP2()
+		transport = extendedConnect(func(r *http.Request) (*http.Response, error) { return overStream(inner, r) })
+	case c.Protocol == H3:
+		transport = extendedConnect(c.overQUIC)
 	}
 	connection, response, err := websocket.Dial(c.t.Context(), c.URL(path), &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: transport}, Subprotocols: []string{"echo"},
@@ -55,29 +61,26 @@ func (c *Client) overHTTP2() *http2.Transport {
 }
 
 // extendedConnect sends the handshake of a WebSocket as an extended CONNECT (RFC 8441, section 5), and makes the
-// response one of HTTP/1.1.
-type extendedConnect struct{ inner *http2.Transport }
+// response one of HTTP/1.1. The function opens the stream; the body of its response is both directions of it.
+type extendedConnect func(r *http.Request) (*http.Response, error)
 
 // errAnswered is an answer to a key that an extended CONNECT does not have.
 var errAnswered = errors.New("the response to an extended CONNECT has Sec-WebSocket-Accept or Upgrade")
 
 // RoundTrip opens the stream.
-func (e *extendedConnect) RoundTrip(r *http.Request) (*http.Response, error) {
+func (e extendedConnect) RoundTrip(r *http.Request) (*http.Response, error) {
 	key := r.Header.Get("Sec-Websocket-Key")
-	body, upload := io.Pipe()
 	out := r.Clone(r.Context())
-	out.Method, out.Body, out.ContentLength = http.MethodConnect, body, -1
+	out.Method = http.MethodConnect
 	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Key"} {
 		delete(out.Header, name)
 	}
-	out.Header[":protocol"] = []string{"websocket"}
-	response, err := e.inner.RoundTrip(out)
+	response, err := e(out)
 	if err != nil || response.StatusCode != http.StatusOK {
-		_ = upload.Close()
 		return response, err
 	}
 	if response.Header.Get("Sec-Websocket-Accept") != "" || response.Header.Get("Upgrade") != "" {
-		_, _ = upload.Close(), response.Body.Close()
+		_ = response.Body.Close()
 		return nil, errAnswered
 	}
 	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
@@ -85,7 +88,46 @@ func (e *extendedConnect) RoundTrip(r *http.Request) (*http.Response, error) {
 	response.Header.Set("Sec-Websocket-Accept", base64.StdEncoding.EncodeToString(sum[:]))
 	response.Header.Set("Connection", "Upgrade")
 	response.Header.Set("Upgrade", "websocket")
+	return response, nil
+}
+
+// overStream opens the stream on a connection of HTTP/2.
+func overStream(inner *http2.Transport, r *http.Request) (*http.Response, error) {
+	body, upload := io.Pipe()
+	r.Body, r.ContentLength = body, -1
+	r.Header[":protocol"] = []string{"websocket"}
+	response, err := inner.RoundTrip(r)
+	if err != nil {
+		_ = upload.Close()
+		return nil, err
+	}
 	response.Body = duplex{ReadCloser: response.Body, Writer: upload, upload: upload}
+	return response, nil
+}
+
+// overQUIC opens the stream on a connection of HTTP/3 (RFC 9220).
+func (c *Client) overQUIC(r *http.Request) (*http.Response, error) {
+	transport, _ := c.Client.Transport.(*http3.Transport)
+	settings := transport.TLSClientConfig.Clone()
+	settings.NextProtos, settings.ServerName = []string{http3.NextProtoH3}, r.URL.Hostname()
+	conn, err := transport.Dial(r.Context(), "", settings, &quic.Config{})
+	if err != nil {
+		return nil, err
+	}
+	c.t.Cleanup(func() { _ = conn.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "") })
+	stream, err := transport.NewClientConn(conn).OpenRequestStream(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	r.Proto = "websocket"
+	if err := stream.SendRequestHeader(r); err != nil {
+		return nil, err
+	}
+	response, err := stream.ReadResponse()
+	if err != nil {
+		return nil, err
+	}
+	response.Body = stream
 	return response, nil
 }
 

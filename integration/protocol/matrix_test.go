@@ -81,7 +81,7 @@ const static = `
 entryPoints:
   web: {address: "127.0.0.1:0", http2: {extendedConnect: true}}
   websecure: {address: "127.0.0.1:0", http: {tls: {}}, http2: {extendedConnect: true}}
-  quic: {address: "127.0.0.1:0", http: {tls: {}}, http3: {}}
+  quic: {address: "127.0.0.1:0", http: {tls: {}}, http3: {extendedConnect: true}}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
 providers: {file: {directory: "${DYNAMIC}"}}
@@ -190,7 +190,7 @@ func behaviours() []behaviour {
 		{"informational responses", nil, proveEarly},
 		{"events come at once", nil, proveEvents},
 		{"unknown lengths come at once", nil, proveSlow},
-		{"WebSocket", func(c cell) bool { return c.Protocol != harness.H3 }, proveWebSocket},
+		{"WebSocket", nil, proveWebSocket},
 		{"gRPC unary", speaksGRPC, proveUnary},
 		{"gRPC streams", speaksGRPC, proveStreams},
 		{"gRPC status", speaksGRPC, proveStatus},
