@@ -17,7 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/httpio"
 )
 
-// openTunnel opens a WebSocket (RFC 9220) at a server whose handler takes over the stream, and then does what it is told.
+// openTunnel opens a WebSocket (RFC 9220) at a server whose handler takes over the stream.
 func openTunnel(t *testing.T, handler func(conn net.Conn)) (*served, *http3.RequestStream) {
 	t.Helper()
 	s := start(t, func(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +175,7 @@ func TestTunnelEnds(t *testing.T) {
 					t.Error(err)
 				}
 				_ = conn.Close()
-				await(t, ended, "the end of the write")
+				_ = await(t, ended, "the end of the write")
 			},
 			client: func(t *testing.T, stream *http3.RequestStream) {
 				t.Helper()

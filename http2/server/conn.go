@@ -46,6 +46,8 @@ type serverConn struct {
 	ahead   []byte
 	// first is read while a connection without readBuf waits.
 	first [1]byte
+	// indexed is a field of the static table, for unpin.
+	indexed [1]byte
 
 	decoder *hpack.Decoder
 	block   block
@@ -193,6 +195,7 @@ func (c *serverConn) fill() error {
 		c.at, c.end = 0, 0
 		// Below TLS the first byte brings the rest of its record, so that reading it costs no system call.
 		if c.readBuf != nil && (c.secure != nil || c.quiet()) {
+			c.unpin()
 			c.server.pool.putRead(c.readBuf)
 			c.readBuf, c.in = nil, nil
 		}
@@ -209,6 +212,19 @@ func (c *serverConn) fill() error {
 	n, err := c.rwc.Read(c.in[c.end:])
 	c.end += n
 	return c.readError(n, err)
+}
+
+// unpin has the decoder not refer to the read buffer, which it does until the next block: it decodes a field of its own
+// that goes nowhere.
+func (c *serverConn) unpin() {
+	if c.block.open {
+		return
+	}
+	c.indexed[0] = 0x82 // RFC 7541, section 6.1
+	c.decoder.SetEmitEnabled(false)
+	_, _ = c.decoder.Write(c.indexed[:])
+	_ = c.decoder.Close()
+	c.decoder.SetEmitEnabled(true)
 }
 
 // quiet reports whether the connection has no streams, so that it may wait for long.

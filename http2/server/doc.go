@@ -15,7 +15,8 @@
 // # Limits
 //
 // A client is bounded in streams, in the size and number of fields, in the memory of decoded heads ([Server]), in the
-// bytes of bodies that wait to be read (64 KiB for each connection, and more within MaxWindowBytes), and in frames that cost it less than the server: see flood.go. One that exceeds
+// bytes of bodies that wait to be read (64 KiB for each connection, and more within MaxWindowBytes), and in
+// frames that cost it less than the server: see flood.go. One that exceeds
 // a limit gets GOAWAY with ENHANCE_YOUR_CALM.
 //
 // # Time-outs

@@ -101,25 +101,39 @@ func controls() []flood {
 		p.must(p.WriteWindowUpdate(1, 1<<31-1)) // The server resets it, so that other frames may be on their way.
 	}
 	return []flood{
-		{name: "PING", cause: server.CausePing, again: func(p *peer, _ uint32) error { return p.WritePing(false, [8]byte{1}) }},
-		{name: "answers to PING", cause: server.CausePing, again: func(p *peer, _ uint32) error { return p.WritePing(true, [8]byte{1}) }},
-		{name: "SETTINGS", cause: server.CauseSettings, again: func(p *peer, _ uint32) error { return p.WriteSettings() }},
+		{name: "PING", cause: server.CausePing, again: func(p *peer, _ uint32) error {
+			return p.WritePing(false, [8]byte{1})
+		}},
+		{name: "answers to PING", cause: server.CausePing, again: func(p *peer, _ uint32) error {
+			return p.WritePing(true, [8]byte{1})
+		}},
+		{name: "SETTINGS", cause: server.CauseSettings, again: func(p *peer, _ uint32) error {
+			return p.WriteSettings()
+		}},
 		{name: "large SETTINGS", cause: server.CauseSettings, again: func(p *peer, i uint32) error {
 			if i > 200 {
 				return io.EOF
 			}
 			return p.WriteRawFrame(4, 0, 0, []byte(strings.Repeat("\x00\x04\x00\x00\x10\x00", 2700)))
 		}},
-		{name: "acknowledgements of SETTINGS", cause: server.CauseSettings, again: func(p *peer, _ uint32) error { return p.WriteSettingsAck() }},
+		{name: "acknowledgements of SETTINGS", cause: server.CauseSettings, again: func(p *peer, _ uint32) error {
+			return p.WriteSettingsAck()
+		}},
 		{name: "PRIORITY", cause: server.CausePriority, again: func(p *peer, i uint32) error {
 			return p.WritePriority(nth(i), http2.PriorityParam{Weight: 1})
 		}},
 		{name: "PRIORITY_UPDATE", cause: server.CausePriority, again: func(p *peer, _ uint32) error {
 			return p.WriteRawFrame(16, 0, 0, []byte("\x00\x00\x00\x01u=1"))
 		}},
-		{name: "unknown frames", cause: server.CauseUnknown, again: func(p *peer, i uint32) error { return p.WriteRawFrame(0xcc, 0, nth(i), nil) }},
-		{name: "GOAWAY", cause: server.CauseUnknown, again: func(p *peer, _ uint32) error { return p.WriteGoAway(0, http2.ErrCodeNo, nil) }},
-		{name: "empty DATA", cause: server.CauseEmpty, begin: stream, again: func(p *peer, _ uint32) error { return p.WriteData(1, false, nil) }},
+		{name: "unknown frames", cause: server.CauseUnknown, again: func(p *peer, i uint32) error {
+			return p.WriteRawFrame(0xcc, 0, nth(i), nil)
+		}},
+		{name: "GOAWAY", cause: server.CauseUnknown, again: func(p *peer, _ uint32) error {
+			return p.WriteGoAway(0, http2.ErrCodeNo, nil)
+		}},
+		{name: "empty DATA", cause: server.CauseEmpty, begin: stream, again: func(p *peer, _ uint32) error {
+			return p.WriteData(1, false, nil)
+		}},
 		{name: "padding", cause: server.CauseEmpty, begin: stream, again: func(p *peer, _ uint32) error {
 			return p.WriteDataPadded(1, false, []byte("x"), make([]byte, 20))
 		}},
@@ -132,9 +146,12 @@ func controls() []flood {
 		{name: "WINDOW_UPDATE of 1 of the connection", cause: server.CauseWindowUpdate, again: func(p *peer, _ uint32) error {
 			return p.WriteWindowUpdate(0, 1)
 		}},
-		{name: "WINDOW_UPDATE of 1", cause: server.CauseWindowUpdate, begin: stream, again: func(p *peer, _ uint32) error {
-			return p.WriteWindowUpdate(1, 1)
-		}},
+		{
+			name: "WINDOW_UPDATE of 1", cause: server.CauseWindowUpdate, begin: stream,
+			again: func(p *peer, _ uint32) error {
+				return p.WriteWindowUpdate(1, 1)
+			},
+		},
 		{name: "RST_STREAM on a stream that was reset", begin: gone, again: func(p *peer, _ uint32) error {
 			return p.WriteRSTStream(1, http2.ErrCodeCancel)
 		}},
@@ -159,16 +176,23 @@ func heads() []flood {
 	}
 	noWindow := func(p *peer) { p.must(p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize})) }
 	return []flood{
-		{name: "empty CONTINUATION", cause: server.CauseContinuation, begin: beginHead, again: func(p *peer, _ uint32) error {
-			return p.WriteContinuation(1, false, nil)
-		}},
-		{name: "CONTINUATION without end", cause: server.CauseHeaderList, begin: beginHead, again: func(p *peer, i uint32) error {
-			return p.WriteContinuation(1, false, p.head(fmt.Sprintf("a%d: %s", i, long)))
-		}},
+		{
+			name: "empty CONTINUATION", cause: server.CauseContinuation, begin: beginHead,
+			again: func(p *peer, _ uint32) error {
+				return p.WriteContinuation(1, false, nil)
+			},
+		},
+		{
+			name: "CONTINUATION without end", cause: server.CauseHeaderList, begin: beginHead,
+			again: func(p *peer, i uint32) error {
+				return p.WriteContinuation(1, false, p.head(fmt.Sprintf("a%d: %s", i, long)))
+			},
+		},
 		{name: "HPACK bomb", cause: server.CauseHeaderList, again: bomb("a", "/wait", 190)},
 		{name: "HPACK bomb of cookies", cause: server.CauseHeaderList, again: bomb("cookie", "/wait", 190)},
 		{
-			name: "HPACK bomb of refused requests", cause: server.CauseRefused, or: server.CauseHeaderList, begin: noWindow, growth: 8 << 20,
+			name: "HPACK bomb of refused requests", cause: server.CauseRefused, or: server.CauseHeaderList,
+			begin: noWindow, growth: 8 << 20,
 			again: bomb("cookie", "/wait", 190, "content-length: 0", "content-length: 1"),
 		},
 		{name: "HPACK bomb beyond the limit", cause: server.CauseRefused, or: server.CauseResets, most: 256 << 10, again: bomb("cookie", "/wait", 80)},
@@ -182,11 +206,14 @@ func heads() []flood {
 				StreamID: nth(i), EndStream: true, EndHeaders: true, BlockFragment: []byte{0x40, 0x7f, 0x81, 0xff, 0x7f, 'a'},
 			})
 		}},
-		{name: "table beyond the limit", cause: server.CauseProtocol, code: "COMPRESSION_ERROR", again: func(p *peer, i uint32) error {
-			return p.WriteHeaders(http2.HeadersFrameParam{
-				StreamID: nth(i), EndStream: true, EndHeaders: true, BlockFragment: []byte{0x3f, 0xe2, 0x1f, 0x82},
-			})
-		}},
+		{
+			name: "table beyond the limit", cause: server.CauseProtocol, code: "COMPRESSION_ERROR",
+			again: func(p *peer, i uint32) error {
+				return p.WriteHeaders(http2.HeadersFrameParam{
+					StreamID: nth(i), EndStream: true, EndHeaders: true, BlockFragment: []byte{0x3f, 0xe2, 0x1f, 0x82},
+				})
+			},
+		},
 		{name: "table of 0 and back", again: func(p *peer, i uint32) error {
 			return p.WriteHeaders(http2.HeadersFrameParam{
 				StreamID: nth(i), EndStream: true, EndHeaders: true, BlockFragment: []byte{0x20, 0x3f, 0xe1, 0x1f},

@@ -62,13 +62,14 @@ func (c *serverConn) idleLeft(now time.Duration) time.Duration {
 	return c.server.IdleTimeout - (now - c.idle.Sub(c.start))
 }
 
-// arm sets the read deadline to a time from now, unless one is set between half of it and all. The mutex is held.
+// arm sets the read deadline to a time from now, unless an earlier one is set, after which tick sets the next. The mutex
+// is held.
 func (c *serverConn) arm(now, wait time.Duration) error {
 	waking := c.life.over || c.life.fault != nil
 	if waking {
 		return nil
 	}
-	if left := c.armed - now; left > wait/2 && left <= wait {
+	if left := c.armed - now; left > 0 && left <= wait {
 		return nil
 	}
 	c.armed = now + wait

@@ -30,7 +30,7 @@ func (x *exchange) abort(err error) {
 	x.sent = true
 	x.body.failLocked(err)
 	x.sendable.Broadcast()
-	if !x.hijacked { // Its owner is told by Read and Write, as that of a connection is, and what they say is not forestalled.
+	if !x.hijacked { // Its owner is told by Read and Write, as that of a connection is.
 		x.context.Cancel()
 	}
 }
@@ -51,6 +51,10 @@ func (c *serverConn) sendReset(id uint32, code wire.Code) {
 	c.reset.add(id)
 }
 
+// releaseAfter is how long a connection without TLS has no stream before the buffer is given back into which it is
+// read.
+const releaseAfter = 2 * time.Second
+
 // forget takes a stream that has ended off the list. The mutex is held.
 func (c *serverConn) forget(x *exchange) {
 	if c.streams[x.id] != x {
@@ -63,7 +67,12 @@ func (c *serverConn) forget(x *exchange) {
 	}
 	c.idle = time.Now()
 	c.endIfDone()
-	if timeout := c.server.IdleTimeout; timeout > 0 && timeout < pingAfter {
-		_ = c.arm(c.idle.Sub(c.start), timeout) // A connection that is broken is noticed by reading.
+	wait := pingAfter
+	if timeout := c.server.IdleTimeout; timeout > 0 {
+		wait = min(wait, timeout)
 	}
+	if c.secure == nil {
+		wait = min(wait, releaseAfter)
+	}
+	_ = c.arm(c.idle.Sub(c.start), wait) // A connection that is broken is noticed by reading.
 }
