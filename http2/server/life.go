@@ -62,8 +62,8 @@ func (c *serverConn) idleLeft(now time.Duration) time.Duration {
 	return c.server.IdleTimeout - (now - c.idle.Sub(c.start))
 }
 
-// arm sets the read deadline to a time from now, unless an earlier one is set, after which tick sets the next. The mutex
-// is held.
+// arm sets the read deadline to a time from now, unless an earlier one is set, after which tick sets the next. The
+// mutex is held.
 func (c *serverConn) arm(now, wait time.Duration) error {
 	waking := c.life.over || c.life.fault != nil
 	if waking {

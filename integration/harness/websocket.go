@@ -43,6 +43,8 @@ func (c *Client) WebSocket(path string) *websocket.Conn {
 }
 
 // overHTTP2 returns a transport that sends pseudo-header fields, which net/http's refuses.
+//
+//nolint:staticcheck // That is why it is not net/http's.
 func (c *Client) overHTTP2() *http2.Transport {
 	transport := &http2.Transport{
 		AllowHTTP: true,
@@ -92,6 +94,8 @@ func (e extendedConnect) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // overStream opens the stream on a connection of HTTP/2.
+//
+//nolint:staticcheck // As overHTTP2 returns it.
 func overStream(inner *http2.Transport, r *http.Request) (*http.Response, error) {
 	body, upload := io.Pipe()
 	r.Body, r.ContentLength = body, -1

@@ -32,8 +32,8 @@ http:
 tls: {certificates: [{certFile: "${CERT}", keyFile: "${KEY}"}]}
 `
 
-// page opens a WebSocket, for which a browser uses the connection of HTTP/2 that it has got the page over, and tells the
-// server what has come of it.
+// page opens a WebSocket, for which a browser uses the connection of HTTP/2 that it has got the page over, and tells
+// the server what has come of it.
 const page = `<body><script>
 const tell = (what) => fetch("/told", {method: "POST", body: what});
 const socket = new WebSocket("wss://" + location.host + "/websocket", "echo");
