@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// WebSocket opens a WebSocket on a path, or fails the test: over HTTP/2 and HTTP/3 by an extended CONNECT. It is closed when the
-// test ends.
+// WebSocket opens a WebSocket on a path, or fails the test: over HTTP/2 and HTTP/3 by an extended CONNECT. It is closed
+// when the test ends.
 func (c *Client) WebSocket(path string) *websocket.Conn {
 	c.t.Helper()
 	var transport http.RoundTripper = c.Transport

@@ -87,7 +87,8 @@ func TestWebSocketOfBrowser(t *testing.T) {
 		t.Errorf("the page says %q", got)
 	}
 	// Over HTTP/1.1 the code is 101.
-	const series = `traefik_entrypoint_requests_total{code="200",entrypoint="websecure",method="GET",protocol="websocket"} 1`
+	const series = `traefik_entrypoint_requests_total{` +
+		`code="200",entrypoint="websecure",method="GET",protocol="websocket"} 1`
 	client := sluice.Management()
 	harness.Until(t, series, func() bool {
 		return strings.Contains(client.Send(client.Request(http.MethodGet, "/metrics", nil)).Text, series)
