@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// burst is how many such frames a connection may bring at once, and refill how many more per second.
-	burst  = 2000
+	// Burst is how many such frames a connection may bring at once.
+	Burst = 2000
+	// refill is how many more it may bring per second.
 	refill = 100
 )
 
@@ -26,7 +27,7 @@ type Bucket struct {
 }
 
 // Begin fills the bucket.
-func (b *Bucket) Begin(now time.Time) { b.left, b.last = burst, now }
+func (b *Bucket) Begin(now time.Time) { b.left, b.last = Burst, now }
 
 // Take counts frames. The error is ENHANCE_YOUR_CALM of the connection.
 func (b *Bucket) Take(cost int) error {
@@ -35,7 +36,7 @@ func (b *Bucket) Take(cost int) error {
 	}
 	now := time.Now()
 	gained := int(now.Sub(b.last).Seconds()*refill) + b.Earned()
-	if b.left += min(gained, burst); b.left < 0 {
+	if b.left += min(gained, Burst); b.left < 0 {
 		return wire.Fault(wire.EnhanceYourCalm, "too many frames that cost their sender less than their receiver (section 10.5)")
 	}
 	b.last = now

@@ -8,7 +8,7 @@ import (
 )
 
 // Cause says why a connection has ended by a fault of its client. The causes from CauseResets to CauseRefused are the
-// kinds of frames of which there were too many: see burst.
+// kinds of frames of which there were too many: see package flood.
 type Cause uint8
 
 // The causes.

@@ -50,6 +50,8 @@ type serverConn struct {
 	indexed [1]byte
 
 	decoder *hpack.Decoder
+	// ready are the requests whose handlers are to be started.
+	ready []*exchange
 	block   block
 	data    incoming
 	flood   bucket
@@ -181,8 +183,9 @@ func (c *serverConn) need(n int) error {
 	return nil
 }
 
-// fill reads once. Before it waits, it has what is to be sent written.
+// fill reads once. Before it waits, it starts handlers, and has what is to be sent written.
 func (c *serverConn) fill() error {
+	c.startReady()
 	if len(c.ahead) > 0 {
 		c.room()
 		n := copy(c.in[c.end:], c.ahead)
@@ -261,6 +264,7 @@ func (c *serverConn) readError(n int, err error) error {
 
 // finish ends the connection, and with it all streams.
 func (c *serverConn) finish(err error) {
+	c.startReady()
 	var fault *wire.Error
 	errors.As(err, &fault)
 	if report := c.server.Failed; report != nil {

@@ -3,6 +3,8 @@ package server
 import (
 	"net/http"
 	"time"
+
+	"github.com/sluiceproxy/sluice/http2/flood"
 )
 
 // ErrTooSlow is what external tests name.
@@ -10,7 +12,7 @@ var ErrTooSlow = errTooSlow
 
 // What external tests measure with.
 const (
-	Burst        = burst
+	Burst        = flood.Burst
 	StreamWindow = streamWindow
 	ConnWindow   = connWindow
 	MinWindow    = minWindow

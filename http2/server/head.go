@@ -331,7 +331,7 @@ func (c *serverConn) endBlock() error {
 	return c.begin(x)
 }
 
-// begin runs the handler of a request.
+// begin has the handler of a request run once all that was read has been handled.
 func (c *serverConn) begin(x *exchange) error {
 	if x.status != 0 {
 		if err := c.flood.take(CauseRefused, 1+int(x.size/refusedCost)); err != nil {
@@ -357,8 +357,17 @@ func (c *serverConn) begin(x *exchange) error {
 	c.streams[x.id] = x
 	c.running++
 	c.mutex.Unlock()
-	c.server.workers.Start(x)
+	c.ready = append(c.ready, x)
 	return nil
+}
+
+// startReady starts the handlers of the requests that have come. Of each the body is there as far as it came with it.
+func (c *serverConn) startReady() {
+	for i, x := range c.ready {
+		c.server.workers.Start(x)
+		c.ready[i] = nil
+	}
+	c.ready = c.ready[:0]
 }
 
 // reasonMemory is why a connection ends whose requests hold too much memory.
