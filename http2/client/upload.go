@@ -120,8 +120,9 @@ func (rt *RoundTrip) sendBlock(block []byte, flags wire.Flags) {
 func (rt *RoundTrip) sendSome(p []byte, last bool) []byte {
 	c := rt.conn
 	for {
-		n := int(min(int64(min(len(p), c.maxFrame, c.out.free())), rt.sendWindow, c.sendWindow))
-		if n <= 0 && (len(p) > 0 || !last || rt.sentEnd) {
+		// Windows and room may be below 0, which the end of a body without bytes does not need.
+		n := int(max(min(int64(min(len(p), c.maxFrame, c.out.free())), rt.sendWindow, c.sendWindow), 0))
+		if n == 0 && (len(p) > 0 || !last || rt.sentEnd) {
 			return p
 		}
 		var flags wire.Flags
@@ -129,7 +130,6 @@ func (rt *RoundTrip) sendSome(p []byte, last bool) []byte {
 			flags = wire.EndStream
 			rt.sentEnd = true
 		}
-		n = max(n, 0)
 		b := wire.AppendHeader(c.out.room(), n, wire.Data, flags, rt.id)
 		c.out.set(append(b, p[:n]...))
 		p = p[n:]
