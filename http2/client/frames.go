@@ -158,6 +158,7 @@ func (c *clientConn) admitData(h wire.Header) error {
 			return err
 		}
 		c.data.exchange = rt
+		rt.recv.use(0) // The padding may be all that comes.
 	} else {
 		c.credit += int64(c.data.left) // The stream was reset, and this was on its way.
 	}

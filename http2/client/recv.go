@@ -275,11 +275,13 @@ func (rt *RoundTrip) move(w io.Writer, waits httpio.WaitNotifier) (written int64
 	b.pieces, b.first, b.last = nil, 0, 0
 	c.mutex.Unlock()
 	pool := &rt.upstream.resources.pools
+	taken := 0
 	for i, one := range pieces {
 		end := pieceBytes
 		if i == len(pieces)-1 {
 			end = last
 		}
+		taken += end - first
 		if err == nil {
 			var n int
 			n, err = w.Write(one[first:end])
@@ -295,7 +297,12 @@ func (rt *RoundTrip) move(w io.Writer, waits httpio.WaitNotifier) (written int64
 	if len(b.pieces) == 0 {
 		b.pieces = pieces[:0]
 	}
-	b.use(int(written))
+	if err == nil {
+		b.use(taken)
+	} else {
+		c.credit += int64(taken)
+		c.giveCredit()
+	}
 	c.out.start()
 	c.mutex.Unlock()
 	if err != nil {
