@@ -17,7 +17,7 @@ const (
 	fieldOverhead = 32
 	// maxFields bounds the fields of a head, whose cost in memory is a multiple of their bytes.
 	maxFields = 1000
-	// maxInterims bounds the informational responses before the final one.
+	// maxInterims bounds the informational responses before the final one, whose size in all is bounded like a head's.
 	maxInterims = 64
 )
 
@@ -221,7 +221,9 @@ func (rt *RoundTrip) takeBlock(b *block) *wire.Error {
 	case b.status < http.StatusOK && last:
 		return malformed("an informational response that ends the stream (section 8.1)")
 	case b.status < http.StatusOK:
-		if len(rt.interims) >= maxInterims {
+		rt.hints++
+		rt.hintBytes += b.size
+		if rt.hints > maxInterims || rt.hintBytes > rt.upstream.config.MaxHeaderBytes {
 			return malformed(errInterim.Error())
 		}
 		rt.interims = append(rt.interims, interim{b.status, headerOf(b.fields, nil)})
@@ -252,7 +254,11 @@ func (rt *RoundTrip) head(b *block) {
 		rt.fields = append(rt.List[:0], b.fields...)
 		return
 	}
-	r.Header = headerOf(b.fields, rt.Header)
+	own := rt.Header
+	if rt.hints > 0 {
+		own = nil // Informational may be using it.
+	}
+	r.Header = headerOf(b.fields, own)
 	if b.announced {
 		for _, list := range r.Header["Trailer"] {
 			for name := range strings.SplitSeq(list, ",") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -65,9 +66,11 @@ type RoundTrip struct {
 	changed, sendable sync.Cond
 	// waking says that changed will be signalled.
 	waking bool
-	// interims are the informational responses that have come; continued says that 100 was among them.
-	interims  []interim
-	continued bool
+	// interims are the informational responses that have come and were not handed over, hints how many have come in all,
+	// and hintBytes how large they were; continued says that 100 was among them.
+	interims         []interim
+	hints, hintBytes int
+	continued        bool
 	// headed says that the head of the final response has come, bodiless that it has no body.
 	headed, bodiless bool
 	hopByHop         bool
@@ -207,12 +210,13 @@ func (c *clientConn) acceptedHead() int64 {
 // again prepares another try.
 func (rt *RoundTrip) again() {
 	rt.ended, rt.fault, rt.failure, rt.stopped, rt.sentEnd = false, nil, nil, false, false
-	rt.interims, rt.continued, rt.recv = rt.interims[:0], false, received{}
+	rt.interims, rt.hints, rt.hintBytes, rt.continued = rt.interims[:0], 0, 0, false
+	rt.recv = received{}
 }
 
 // repeatable reports whether the request can be sent again after a failure of the connection or the stream.
 func (rt *RoundTrip) repeatable(err error) bool {
-	if rt.upload != nil || rt.headed || len(rt.interims) > 0 {
+	if rt.upload != nil || rt.headed || rt.hints > 0 {
 		return false
 	}
 	if unprocessed(err) {
@@ -334,6 +338,10 @@ func (rt *RoundTrip) accept() {
 	c.mutex.Unlock()
 	if rt.upload == nil {
 		rt.closeRequest()
+	}
+	if rt.hints > 0 && rt.Header != nil && r.Header != nil {
+		maps.Copy(rt.Header, r.Header)
+		r.Header = rt.Header
 	}
 	r.Status = strconv.Itoa(r.StatusCode) + " " + http.StatusText(r.StatusCode)
 	if r.StatusCode == http.StatusOK {
