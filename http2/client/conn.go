@@ -287,8 +287,12 @@ func (c *clientConn) rest() {
 	if len(c.streams) > 0 || c.reserved > 0 {
 		return
 	}
-	if c.life.retired {
+	switch {
+	case c.life.retired:
 		c.shutLocked(errRetired)
+		return
+	case c.limit == 0:
+		c.leave(errNoStreams) // It would be kept for nothing, besides those that are made for requests.
 		return
 	}
 	c.life.idle = c.upstream.clock()

@@ -18,6 +18,8 @@ var (
 	errServerClosed   = errors.New("the endpoint closed the connection without a response")
 	errInterim        = errors.New("too many informational responses")
 	errIdle           = errors.New("http2: the connection was idle for too long")
+	errProtocol       = errors.New("http2: the endpoint no longer agrees on HTTP/2, and the request's body was read")
+	errNoStreams      = errors.New("http2: the endpoint allows no streams")
 	errRetired        = errors.New("http2: the endpoint has closed the connection by GOAWAY")
 	errNoPong         = &timeoutError{"the endpoint does not answer PING"}
 	errHeadTimeout    = &timeoutError{"time-out awaiting the response's head"}

@@ -98,7 +98,7 @@ func (c *clientConn) reset(rt *RoundTrip, code wire.Code, err error) {
 	c.forget(rt)
 }
 
-// opening returns an error for a stream that was never opened (section 5.1).
+// known returns an error for a stream that was never opened (section 5.1).
 func (c *clientConn) known(id uint32) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -245,7 +245,10 @@ func (c *clientConn) onSettings(h wire.Header, payload []byte) error {
 	err := wire.EachSetting(h, payload, c.apply)
 	if err == nil && !h.Flags.Has(wire.Ack) {
 		c.out.set(wire.AppendSettingsAck(c.out.room()))
-		allowed = c.limit
+		allowed = max(c.limit, 1)
+		if c.limit == 0 {
+			c.rest()
+		}
 	}
 	c.mutex.Unlock()
 	if err != nil {

@@ -209,6 +209,8 @@ func (rt *RoundTrip) takeBlock(b *block) *wire.Error {
 	last := b.flags.Has(wire.EndStream)
 	malformed := func(reason string) *wire.Error { return wire.StreamFault(b.stream, wire.ProtocolError, reason) }
 	switch {
+	case rt.recv.ended:
+		return wire.StreamFault(b.stream, wire.StreamClosed, "HEADERS behind the end of the response (section 5.1)")
 	case rt.headed:
 		if b.status != 0 || !last {
 			return malformed("trailers with a status, or without END_STREAM (section 8.1)")

@@ -41,7 +41,8 @@ type RoundTrip struct {
 	// read. whole says that it was read to its end.
 	length, rest int64
 	whole        bool
-	// atHand is what has been read of it before the request was sent, in small or large.
+	// atHand is what has been read of it before the request was sent, in small or large; taken says that some was.
+	taken  bool
 	atHand []byte
 	small  *headBuffer
 	large  *readBuffer
@@ -172,6 +173,9 @@ func (rt *RoundTrip) run() error {
 		c, err := rt.upstream.reserve(ctx)
 		if err != nil {
 			rt.sent = processed
+			if err == ErrNotHTTP2 && rt.taken { //nolint:errorlint // as Config.Dial returns it
+				return errProtocol
+			}
 			return err
 		}
 		if rt.out.size > c.acceptedHead() {
@@ -254,13 +258,19 @@ func (rt *RoundTrip) try(c *clientConn) error {
 	rt.following.Start(rt.request.Context(), rt.onEnd)
 	c.mutex.Lock()
 	c.reserved--
-	if c.life.err != nil || c.life.retired || rt.failure != nil {
+	// SETTINGS may have come since the stream was reserved.
+	if c.life.err != nil || c.life.retired || rt.failure != nil || len(c.streams) >= c.limit {
 		c.rest()
 		c.mutex.Unlock()
 		return errFull
 	}
 	rt.open()
 	err := rt.await()
+	if err != nil {
+		// Informational may have failed. From here on the goroutine that reads leaves the exchange alone.
+		c.reset(rt, wire.Cancel, err)
+		c.out.start()
+	}
 	c.mutex.Unlock()
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ func (rt *RoundTrip) takeBody() error {
 			n, err = body.Read(free)
 		}
 		rt.atHand = room[:len(rt.atHand)+n]
+		rt.taken = rt.taken || n > 0 || err != nil
 		if err := rt.count(n, err); err != nil {
 			return err
 		}

@@ -68,7 +68,9 @@ type Upstream struct {
 	conns atomic.Pointer[[]*clientConn]
 
 	// mutex guards what follows, and changes of conns. It is taken before that of a connection.
-	mutex   sync.Mutex
+	mutex sync.Mutex
+	// dials are the connections that are being made, dialing the one for which more requests may wait, or nil.
+	dials   map[*dialing]struct{}
 	dialing *dialing
 	// limit is how many streams the endpoint has allowed last.
 	limit  int
@@ -79,9 +81,11 @@ type Upstream struct {
 type dialing struct {
 	done   chan struct{}
 	cancel context.CancelFunc
-	// waiting is how many requests wait.
+	// waiting is how many requests wait. The mutex of the upstream guards it until done is closed.
 	waiting int
-	err     error
+	// conn has a stream for each of them, unless err says why there is none. They are set before done is closed.
+	conn *clientConn
+	err  error
 }
 
 // RoundTrip implements http.RoundTripper for callers that have no RoundTrip.
@@ -91,20 +95,16 @@ func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // reserve returns a connection that has a stream for a request.
 func (u *Upstream) reserve(ctx context.Context) (*clientConn, error) {
-	for {
-		for _, c := range *u.conns.Load() {
-			if c.reserve() {
-				return c, nil
-			}
-		}
-		c, d, err := u.join(ctx)
-		if d == nil {
-			return c, err
-		}
-		if err := u.await(ctx, d); err != nil {
-			return nil, err
+	for _, c := range *u.conns.Load() {
+		if c.reserve() {
+			return c, nil
 		}
 	}
+	c, d, err := u.join(ctx)
+	if d == nil {
+		return c, err
+	}
+	return u.await(ctx, d)
 }
 
 // join returns a connection that has come meanwhile, or one that is being made.
@@ -125,6 +125,10 @@ func (u *Upstream) join(ctx context.Context) (*clientConn, *dialing, error) {
 		var background context.Context
 		background, d.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		u.dialing = d
+		if u.dials == nil {
+			u.dials = make(map[*dialing]struct{})
+		}
+		u.dials[d] = struct{}{}
 		go u.dial(background, d)
 	}
 	d.waiting++
@@ -132,34 +136,47 @@ func (u *Upstream) join(ctx context.Context) (*clientConn, *dialing, error) {
 }
 
 // await waits for a connection that is being made.
-func (u *Upstream) await(ctx context.Context, d *dialing) error {
+func (u *Upstream) await(ctx context.Context, d *dialing) (*clientConn, error) {
 	select {
 	case <-d.done:
-		return d.err
+		return d.conn, d.err
 	case <-ctx.Done():
 	}
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
-	if d.waiting--; d.waiting == 0 {
+	switch d.waiting--; {
+	case d.conn != nil:
+		d.conn.release()
+	case d.waiting == 0:
 		d.cancel()
 		if u.dialing == d {
 			u.dialing = nil
 		}
 	}
-	return context.Cause(ctx)
+	return nil, context.Cause(ctx)
 }
 
+// dial makes a connection. The requests that wait for it get their streams before any other can.
 func (u *Upstream) dial(ctx context.Context, d *dialing) {
 	defer close(d.done)
 	defer d.cancel()
 	conn, err := u.config.Dial(ctx)
-	if err == nil {
-		err = u.Add(conn)
-	}
 	u.mutex.Lock()
-	defer u.mutex.Unlock()
-	if d.err = err; u.dialing == d {
+	delete(u.dials, d)
+	if u.dialing == d {
 		u.dialing = nil
+	}
+	switch {
+	case u.closed:
+		d.err = errUpstreamClosed
+	case err != nil:
+		d.err = err
+	default:
+		d.conn = u.add(conn, d.waiting)
+	}
+	u.mutex.Unlock()
+	if d.conn == nil && err == nil {
+		_ = conn.Close() // Nothing was sent over it.
 	}
 }
 
@@ -167,19 +184,29 @@ func (u *Upstream) dial(ctx context.Context, d *dialing) {
 // at once when the upstream is closed.
 func (u *Upstream) Add(conn net.Conn) error {
 	u.mutex.Lock()
-	defer u.mutex.Unlock()
-	if u.closed {
+	closed := u.closed
+	if !closed {
+		u.add(conn, 0)
+	}
+	u.mutex.Unlock()
+	if closed {
 		_ = conn.Close() // Nothing was sent over it.
 		return errUpstreamClosed
 	}
-	c := newConn(u, conn, u.limit)
-	conns := append(slices.Clone(*u.conns.Load()), c)
-	u.conns.Store(&conns)
-	c.begin()
 	return nil
 }
 
-// remove takes a connection off the list. allowed is how many streams the endpoint has allowed, or 0.
+// add begins a connection with so many streams reserved. The mutex is held.
+func (u *Upstream) add(conn net.Conn, reserved int) *clientConn {
+	c := newConn(u, conn, u.limit)
+	c.reserved = reserved
+	conns := append(slices.Clone(*u.conns.Load()), c)
+	u.conns.Store(&conns)
+	c.begin()
+	return c
+}
+
+// remove takes a connection off the list.
 func (u *Upstream) remove(c *clientConn) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
@@ -194,7 +221,7 @@ func (u *Upstream) remove(c *clientConn) {
 func (u *Upstream) allowed(streams int) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
-	u.limit = max(streams, 1)
+	u.limit = streams
 }
 
 // Close closes all connections, those in use too. There are no new ones afterwards: requests fail before anything is
@@ -202,8 +229,8 @@ func (u *Upstream) allowed(streams int) {
 func (u *Upstream) Close() {
 	u.mutex.Lock()
 	u.closed = true
-	if u.dialing != nil {
-		u.dialing.cancel()
+	for d := range u.dials {
+		d.cancel()
 	}
 	conns := *u.conns.Load()
 	u.mutex.Unlock()
