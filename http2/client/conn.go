@@ -131,11 +131,12 @@ func (c *clientConn) serve() {
 	}
 }
 
-// reserve promises a stream to a request, where the connection has one.
+// reserve promises a stream to a request, where the connection has one, and the endpoint reads what is sent.
 func (c *clientConn) reserve() bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.life.retired || c.life.err != nil || len(c.streams)+c.reserved >= c.limit || c.suspect() {
+	if c.life.retired || c.life.err != nil || len(c.streams)+c.reserved >= c.limit || c.suspect() ||
+		c.out.size() > maxControl {
 		return false
 	}
 	c.reserved++

@@ -197,6 +197,7 @@ func (c *clientConn) endBlock() error {
 		return nil // It was reset, and this was on its way.
 	}
 	c.used, c.life.doubted = true, false
+	c.out.read = max(c.out.read, rt.position)
 	if fault := rt.takeBlock(b); fault != nil {
 		c.reset(rt, fault.Code, fault)
 		return nil

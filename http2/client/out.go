@@ -16,6 +16,8 @@ const (
 	// writeTimeout is how long an endpoint may accept no byte, sliceBytes how much is written within it.
 	writeTimeout = time.Minute
 	sliceBytes   = 32 << 10
+	// surelyTaken is how many bytes a connection takes whether the endpoint reads or not: the buffers of TCP are larger.
+	surelyTaken = 32 << 10
 	// lastTime is how long what is left of a connection may take to be written.
 	lastTime = 500 * time.Millisecond
 )
@@ -34,8 +36,10 @@ type queue struct {
 	written sync.Cond
 	// err is why nothing more can be queued.
 	err error
-	// armed is the write deadline that is set, by the clock of the upstream.
+	// armed is the write deadline that is set, by the clock of the upstream. It belongs to the goroutine that writes.
 	armed time.Duration
+	// passed is how many bytes were taken for writing, and read how many of them the endpoint has read at least.
+	passed, read int64
 }
 
 func (q *queue) init(c *clientConn) {
@@ -61,6 +65,9 @@ func (q *queue) size() int {
 	return len(*q.pending)
 }
 
+// position is how many bytes have been queued so far.
+func (q *queue) position() int64 { return q.passed + int64(q.size()) }
+
 // free returns how many bytes of bodies have room.
 func (q *queue) free() int { return maxOut - q.size() }
 
@@ -83,7 +90,8 @@ func (q *queue) run() {
 }
 
 // flush writes what there is after the other goroutines that are ready have had a turn: their frames go into the same
-// write, and the same record of TLS. What comes while it writes is left to another goroutine.
+// write, and the same record of TLS. What could wait for the endpoint to read is left to another goroutine, so that the
+// caller notices the end of its request, and so is what comes while it writes.
 func (q *queue) flush() {
 	if q.writing || q.size() == 0 || q.err != nil {
 		return
@@ -92,7 +100,9 @@ func (q *queue) flush() {
 	q.conn.mutex.Unlock()
 	runtime.Gosched()
 	q.conn.mutex.Lock()
-	q.write()
+	if q.position()-q.read <= surelyTaken {
+		q.write()
+	}
 	if q.size() > 0 {
 		go q.run()
 		return
@@ -117,6 +127,7 @@ func (q *queue) write() {
 	if batch == nil {
 		return
 	}
+	q.passed += int64(len(*batch))
 	c.mutex.Unlock()
 	err := q.writeBatch(*batch)
 	c.upstream.resources.pools.putOut(batch)
@@ -145,12 +156,17 @@ func (q *queue) writeBatch(batch []byte) error {
 	return nil
 }
 
-// arm sets the write deadline, unless one is set between half of its time and all.
+// arm sets the write deadline, unless one is set between half of its time and all, or the connection has ended.
 func (q *queue) arm() error {
 	u := q.conn.upstream
 	now := u.clock()
 	if q.armed-now > writeTimeout/2 {
 		return nil
+	}
+	q.conn.mutex.Lock()
+	defer q.conn.mutex.Unlock()
+	if q.err != nil {
+		return nil // The deadline is that of the end.
 	}
 	q.armed = now + writeTimeout
 	return q.conn.rwc.SetWriteDeadline(u.start.Add(q.armed))

@@ -37,7 +37,7 @@ func newRig(t testing.TB, config client.Config) *rig {
 	})
 }
 
-// newSocketRig connects by loopback.
+// newSocketRig connects by loopback, with small buffers.
 func newSocketRig(t testing.TB, config client.Config) *rig {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -48,6 +48,10 @@ func newSocketRig(t testing.TB, config client.Config) *rig {
 	return rigOf(t, config, func(ctx context.Context) (near, far net.Conn, err error) {
 		if near, err = new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String()); err == nil {
 			far, err = listener.Accept()
+		}
+		if err == nil {
+			_ = near.(*net.TCPConn).SetWriteBuffer(64 << 10)
+			_ = far.(*net.TCPConn).SetReadBuffer(64 << 10)
 		}
 		return near, far, err
 	})

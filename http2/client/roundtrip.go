@@ -54,6 +54,8 @@ type RoundTrip struct {
 	// reads is how many reads the connection had when the request was sent, began the time.
 	reads uint64
 	began time.Duration
+	// position is where its head ends in what the connection sends.
+	position int64
 
 	// mutex is held while the body is read or closed. ended says that the exchange has, and fault what reading says then.
 	mutex sync.Mutex
@@ -289,6 +291,7 @@ func (rt *RoundTrip) open() {
 	c.streams[rt.id] = rt
 	rt.sent, rt.reads = true, c.reads.Load()
 	rt.sendHead()
+	rt.position = c.out.position()
 	rest := rt.atHand
 	if rt.length != 0 && !rt.out.expects {
 		if last := rt.whole && len(rt.request.Trailer) == 0; last || len(rest) > 0 {
