@@ -134,8 +134,6 @@ func (c *clientConn) beginData(h wire.Header) error {
 		if err := c.flood.Take(1); err != nil {
 			return err
 		}
-	} else {
-		c.answered.Add(1)
 	}
 	if err := c.refuse(c.admitData(h)); err != nil {
 		return err
@@ -158,6 +156,9 @@ func (c *clientConn) admitData(h wire.Header) error {
 			return err
 		}
 		c.data.exchange = rt
+		if c.data.left > 0 && c.data.left >= c.data.padding {
+			c.answered.Add(1)
+		}
 		rt.recv.use(0) // The padding may be all that comes.
 	} else {
 		c.credit += int64(c.data.left) // The stream was reset, and this was on its way.
@@ -231,11 +232,15 @@ func (c *clientConn) onReset(h wire.Header, payload []byte) error {
 		return err
 	}
 	c.mutex.Lock()
-	if rt := c.streams[h.Stream]; rt != nil {
+	rt := c.streams[h.Stream]
+	if rt != nil {
 		rt.fail(&ResetError{wire.Code(binary.BigEndian.Uint32(payload))})
 		c.forget(rt)
 	}
 	c.mutex.Unlock()
+	if rt != nil {
+		return nil // There are not more of them than requests.
+	}
 	return c.flood.Take(1)
 }
 

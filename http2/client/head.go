@@ -189,14 +189,14 @@ func (c *clientConn) endBlock() error {
 		}
 		return c.refuse(b.refusal)
 	}
-	c.answered.Add(1)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	rt := c.streams[b.stream]
 	if rt == nil {
-		return nil // It was reset, and this was on its way.
+		return c.flood.Take(1) // It was reset, and this was on its way.
 	}
-	c.used, c.life.doubted = true, false
+	c.answered.Add(1)
+	c.used, c.life.doubted = true, 0
 	c.out.read = max(c.out.read, rt.position)
 	if fault := rt.takeBlock(b); fault != nil {
 		c.reset(rt, fault.Code, fault)
@@ -248,6 +248,7 @@ func (rt *RoundTrip) takeBlock(b *block) *wire.Error {
 func (rt *RoundTrip) head(b *block) {
 	r := &rt.response
 	rt.headed = true
+	rt.sendable.Signal() // The upload may wait for 100.
 	r.StatusCode, rt.recv.declared = b.status, b.length
 	if rt.request.Method == http.MethodHead || http1wire.BodilessStatus(b.status) {
 		rt.recv.declared, rt.bodiless = 0, true

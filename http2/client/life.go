@@ -22,9 +22,9 @@ type life struct {
 	// pinged is when PING was sent, or 0, and seen how many reads there were then: any other is the answer.
 	pinged time.Duration
 	seen   uint64
-	// doubted says that PING was sent because a request was given up for which nothing had come. Until a response comes
-	// there is no other: servers of gRPC count them.
-	doubted bool
+	// doubted is when PING was sent because a request was given up for which nothing had come, or 0. Until a response
+	// comes there is no other for doubtEvery: servers of gRPC count them.
+	doubted time.Duration
 }
 
 // watch sets the timer for what is due next. The mutex is held.
@@ -96,17 +96,24 @@ func (c *clientConn) ping(now time.Duration) {
 	c.out.set(wire.AppendPing(c.out.room(), 0, payload))
 }
 
-// doubtAge is how old a request is at least whose end without a response makes its connection suspect.
-const doubtAge = time.Second
+const (
+	// doubtAge is how old a request is at least whose end without a response makes its connection suspect.
+	doubtAge = time.Second
+	// doubtEvery is how often servers of gRPC accept PING by default.
+	doubtEvery = 5 * time.Minute
+)
 
 // doubt sends PING after a request was given up during which nothing has come from the endpoint: the connection may be
 // broken without a sign. The mutex is held.
 func (c *clientConn) doubt(rt *RoundTrip) {
 	l, now := &c.life, c.upstream.clock()
-	if c.reads.Load() != rt.reads || now-rt.began < doubtAge || l.doubted || l.err != nil {
+	switch {
+	case c.reads.Load() != rt.reads || now-rt.began < doubtAge || l.err != nil:
+		return
+	case l.doubted > 0 && (now-l.doubted < doubtEvery || l.pinged > 0 && l.seen == c.reads.Load()):
 		return
 	}
-	l.doubted = true
+	l.doubted = max(now, 1)
 	c.ping(now)
 	c.watch()
 }
@@ -114,5 +121,5 @@ func (c *clientConn) doubt(rt *RoundTrip) {
 // suspect reports whether the connection takes no requests because the answer to the PING of doubt has not come. The
 // mutex is held.
 func (c *clientConn) suspect() bool {
-	return c.life.doubted && c.life.pinged > 0 && c.life.seen == c.reads.Load()
+	return c.life.doubted > 0 && c.life.pinged > 0 && c.life.seen == c.reads.Load()
 }

@@ -115,7 +115,7 @@ func (h *head) fields(r *http.Request, options *http1.Options) error {
 	}
 	for line := range strings.SplitSeq(string(options.Line), "\r\n") {
 		if name, value, ok := strings.Cut(line, ":"); ok {
-			if err := h.add(name, strings.Trim(value, " \t")); err != nil {
+			if err := h.add(name, value); err != nil {
 				return err
 			}
 		}
@@ -145,8 +145,9 @@ func (h *head) special(kind http1wire.FieldKind, name string, values []string, e
 	return nil
 }
 
-// add appends a field.
+// add appends a field. The value has no blanks at its ends (section 8.2.1), which HTTP/1.1 ignores there.
 func (h *head) add(name, value string) error {
+	value = strings.Trim(value, " \t")
 	if !http1wire.ValidValue(value) {
 		return invalidField(name)
 	}
@@ -178,7 +179,7 @@ func appendTrailers(trailer http.Header) []byte {
 		}
 		for _, value := range values {
 			if http1wire.ValidValue(value) {
-				b = wire.AppendField(b, name, value)
+				b = wire.AppendField(b, name, strings.Trim(value, " \t"))
 			}
 		}
 	}

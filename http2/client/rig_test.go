@@ -92,6 +92,17 @@ func (g *rig) accept(settings ...http2.Setting) *peer {
 	return p
 }
 
+// open is accept for a connection that has served the stream 1.
+func (g *rig) open(settings ...http2.Setting) *peer {
+	g.t.Helper()
+	got := g.get("/")
+	p := g.accept(settings...)
+	p.request(1)
+	p.head(1, true, ":status: 200")
+	wait(g.t, got).want(g.t, 200, "")
+	return p
+}
+
 // answer is what became of a request.
 type answer struct {
 	status  int

@@ -152,7 +152,7 @@ func (rt *RoundTrip) endSent() {
 // limitHead bounds the wait for the head of the response. The mutex of the connection is held.
 func (rt *RoundTrip) limitHead() {
 	timeout := rt.upstream.config.ResponseHeaderTimeout
-	if timeout <= 0 || rt.headed {
+	if timeout <= 0 || rt.headed || rt.stopped {
 		return
 	}
 	c, id := rt.conn, rt.id
