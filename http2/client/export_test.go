@@ -18,7 +18,7 @@ var (
 // What external tests measure with.
 const (
 	StreamWindow = streamWindow
-	ConnWindow   = connWindow
+	ConnCredit   = connCredit
 	DoubtAge     = doubtAge
 	MaxTries     = maxTries
 	MaxInterims  = maxInterims

@@ -12,6 +12,7 @@ import (
 
 	http1 "github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http2/client"
+	"github.com/sluiceproxy/sluice/http2/wire"
 )
 
 // TestEndWithoutWindow ends a body of unknown length by an empty DATA although the window is below 0.
@@ -112,5 +113,39 @@ func TestPaddingAlone(t *testing.T) {
 		}
 		p.data(1, true, "hello")
 		wait(t, got).want(t, 200, "hello")
+	})
+}
+
+// TestBeyondTheWindow resets a stream of which more comes than was allowed, and keeps what an endpoint may send.
+func TestBeyondTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t, client.Config{})
+		got := g.begin(request(context.Background(), "GET /", nil))
+		p := g.accept()
+		p.request(1)
+		p.head(1, false, ":status: 200")
+		b := wait(t, got)
+		for range 4 {
+			p.data(1, false, strings.Repeat("x", 16383))
+		}
+		p.data(1, false, "123")
+		p.data(1, false, "4")
+		p.reset(1, http2.ErrCodeFlowControl)
+		body, err := io.ReadAll(b.response.Body)
+		if fault, ok := errors.AsType[*wire.Error](err); !ok || fault.Code != wire.FlowControlError {
+			t.Errorf("got %d bytes, %v", len(body), err)
+		}
+		g.idle()
+		if used := client.StateOf(g.upstream).Used; used != client.StreamWindow+1 {
+			t.Errorf("%d bytes are to be given back", used)
+		}
+		// What was on its way is given back too.
+		for range 70 {
+			p.data(1, false, strings.Repeat("x", 16000))
+		}
+		synctest.Wait()
+		if used := client.StateOf(g.upstream).Used; used >= client.ConnCredit {
+			t.Errorf("%d bytes are to be given back", used)
+		}
 	})
 }
