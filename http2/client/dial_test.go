@@ -237,7 +237,7 @@ func TestHeadBehindEnd(t *testing.T) {
 			t.Errorf("got %q, %v, %v", body, err, b.response.Trailer)
 		}
 		synctest.Wait()
-		if _, err := writer.Write([]byte("x")); err != io.ErrClosedPipe { //nolint:errorlint // as io.Pipe returns it
+		if _, err := writer.Write([]byte("x")); err != io.ErrClosedPipe {
 			t.Error(err)
 		}
 		g.idle()

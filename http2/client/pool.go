@@ -3,10 +3,9 @@ package client
 import "sync"
 
 const (
-	// readBytes holds a frame of the largest size that is accepted, and the beginning of others.
+	// readBytes holds a frame of the largest size that is accepted, and the beginning of others. It is how much of a
+	// request's body is read at a time, too.
 	readBytes = 32 << 10
-	// uploadBytes is how much of a request's body is read at a time.
-	uploadBytes = 32 << 10
 	// pieceBytes is the size of the pieces that hold a body which waits to be read.
 	pieceBytes = 4 << 10
 	// headBytes is the size of a buffer for a head with a small body.

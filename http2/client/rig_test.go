@@ -26,6 +26,8 @@ type rig struct {
 	upstream  *client.Upstream
 	// conns gets the endpoint's end of each connection.
 	conns chan net.Conn
+	// dial makes a connection to a server that is not played.
+	dial func(context.Context) (net.Conn, error)
 }
 
 // newRig connects in memory.

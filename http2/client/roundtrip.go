@@ -25,8 +25,8 @@ var ErrNotHTTP2 = errors.New("the endpoint chose another protocol than HTTP/2")
 
 var errRoundTripUsed = errors.New("http2: a RoundTrip serves one request")
 
-// RoundTrip is one request and its response as its caller sees them: the response and its body are parts of it. It serves
-// one request, and another after Reset.
+// RoundTrip is one request and its response as its caller sees them: the response and its body are parts of it. It
+// serves one request, and another after Reset.
 type RoundTrip struct {
 	http1.Options
 
@@ -307,8 +307,8 @@ func (rt *RoundTrip) open() {
 	c.out.flush()
 }
 
-// await waits for the head of the response, and hands over the informational ones before it. The mutex of the connection
-// is held, but for waits and calls.
+// await waits for the head of the response, and hands over the informational ones before it. The mutex of the
+// connection is held, but for waits and calls.
 func (rt *RoundTrip) await() error {
 	for {
 		switch {

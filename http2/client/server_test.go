@@ -27,5 +27,7 @@ func serverOf(t testing.TB, config client.Config, handler http.HandlerFunc) *rig
 	config.Dial = func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", server.Listener.Addr().String())
 	}
-	return rigOf(t, config, nil)
+	g := rigOf(t, config, nil)
+	g.dial = config.Dial
+	return g
 }

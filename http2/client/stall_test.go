@@ -12,7 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/http2/client"
 )
 
-// TestEndpointThatNeverReads notices the end of requests although nothing of them can be written, and bounds what waits.
+// TestEndpointThatNeverReads notices the end of requests although nothing can be written, and bounds what waits.
 func TestEndpointThatNeverReads(t *testing.T) {
 	g := newSocketRig(t, client.Config{})
 	large := strings.Repeat("~", 40<<10)

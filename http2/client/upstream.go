@@ -39,8 +39,8 @@ type Config struct {
 	MaxHeaderBytes int
 }
 
-// Resources are what upstreams may share: recycled buffers, and the memory of windows. The zero value is ready, must not
-// be copied, and needs no closing.
+// Resources are what upstreams may share: recycled buffers, and the memory of windows. The zero value is ready, must
+// not be copied, and needs no closing.
 type Resources struct {
 	pools   pools
 	windows windows
@@ -180,8 +180,8 @@ func (u *Upstream) dial(ctx context.Context, d *dialing) {
 	}
 }
 
-// Add takes a connection over that was made elsewhere and has agreed on HTTP/2. It closes the connection in the end, and
-// at once when the upstream is closed.
+// Add takes a connection over that was made elsewhere and has agreed on HTTP/2. It closes the connection in the end,
+// and at once when the upstream is closed.
 func (u *Upstream) Add(conn net.Conn) error {
 	u.mutex.Lock()
 	closed := u.closed
