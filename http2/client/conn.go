@@ -267,8 +267,7 @@ func (c *clientConn) shutLocked(err error) {
 
 // lost returns what a request gets whose connection has ended.
 func lost(err error) error {
-	switch err {
-	case errUpstreamClosed, errNoPong:
+	if err == errUpstreamClosed || err == errNoPong { //nolint:errorlint // They are not wrapped.
 		return err
 	}
 	return &lostError{err}
@@ -328,7 +327,8 @@ func (c *clientConn) unwake(rt *RoundTrip) {
 	}
 }
 
-// giveCredit gives back what has been used of the window of the connection, once it is worth a frame. The mutex is held.
+// giveCredit gives back what has been used of the window of the connection, once it is worth a frame. The mutex is
+// held.
 func (c *clientConn) giveCredit() {
 	if c.credit < connCredit || c.out.err != nil {
 		return

@@ -158,7 +158,7 @@ func TestDialFails(t *testing.T) {
 		refused := errors.New("refused")
 		g := newRig(t, client.Config{Dial: func(context.Context) (net.Conn, error) {
 			dials.Add(1)
-			time.Sleep(time.Second)
+			pass(time.Second)
 			return nil, refused
 		}})
 		first, second := g.get("/"), g.get("/")

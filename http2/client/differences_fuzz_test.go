@@ -121,7 +121,9 @@ func compiled(ctx context.Context, code []byte) *http.Request {
 		}
 		return 0
 	}
-	modes := []string{"", "hints", "none", "same", "missing", "length", "flush", "large", "abort", "announced", "late", "early"}
+	modes := []string{
+		"", "hints", "none", "same", "missing", "length", "flush", "large", "abort", "announced", "late", "early",
+	}
 	method := []string{"GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "PROPFIND"}[at(0)%8]
 	paths := []string{"/", "/a//b", "/%2f?", "/*", "/a%20b/"}
 	path := paths[at(1)%len(paths)] + "?" + modes[at(2)%len(modes)] + "&" + modes[at(3)%len(modes)]
@@ -149,7 +151,8 @@ func compiled(ctx context.Context, code []byte) *http.Request {
 	names := []string{"X-A", "Cookie", "Accept", "Keep-Alive", "Authorization", "x-lower", "X-B"}
 	for _, b := range code[min(7, len(code)):min(20, len(code))] {
 		name := names[int(b)%len(names)]
-		r.Header[name] = append(r.Header[name], []string{"a", "trailers", "", strings.Repeat("y", int(b)), "a=b; c=d"}[int(b)/16%5])
+		values := []string{"a", "trailers", "", strings.Repeat("y", int(b)), "a=b; c=d"}
+		r.Header[name] = append(r.Header[name], values[int(b)/16%5])
 	}
 	if at(6)%5 == 0 {
 		r.Header["Te"] = []string{"trailers"}

@@ -70,7 +70,7 @@ func TestWindowOfDestinationThatFails(t *testing.T) {
 			}
 			synctest.Wait()
 			_, err := b.response.Body.(io.WriterTo).WriteTo(&failingWriter{left: 100})
-			if refused, ok := errors.AsType[*http1.DestinationError](err); !ok || refused.Err != io.ErrClosedPipe {
+			if refused, ok := errors.AsType[*http1.DestinationError](err); !ok || !errors.Is(refused.Err, io.ErrClosedPipe) {
 				t.Fatal(err)
 			}
 			_ = b.response.Body.Close()

@@ -106,7 +106,6 @@ func play(far net.Conn, sent []byte) {
 	var read sync.WaitGroup
 	read.Go(func() { _, _ = io.Copy(io.Discard, far) })
 	_, _ = far.Write([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
-	time.Sleep(time.Millisecond)
 	_, _ = far.Write(sent)
 	_ = far.Close()
 	read.Wait()

@@ -24,7 +24,7 @@ func TestIdleTimeout(t *testing.T) {
 		p.request(1)
 		p.head(1, true, ":status: 200")
 		wait(t, got).want(t, 200, "")
-		time.Sleep(40 * time.Second)
+		pass(40 * time.Second)
 		got = g.get("/")
 		p.request(3)
 		p.head(3, true, ":status: 200")
@@ -39,7 +39,7 @@ func TestIdleTimeout(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 		}()
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		if n := g.upstream.Connections(); n != 0 {
 			t.Errorf("%d connections", n)
 		}
@@ -100,7 +100,7 @@ func TestHeadTimeout(t *testing.T) {
 
 		// No further PING until there is a response, or for some minutes.
 		doubt := func(id uint32, after time.Duration, pings bool) {
-			time.Sleep(after)
+			pass(after)
 			got := g.get("/")
 			p.request(id)
 			if pings {

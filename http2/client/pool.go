@@ -82,9 +82,10 @@ func (p *pools) putOut(used *[]byte) {
 }
 
 func (p *pools) spoil(used []byte) {
-	if p.poison {
-		for i := range used {
-			used[i] = 0xdb
+	if p.poison && len(used) > 0 {
+		used[0] = 0xdb
+		for n := 1; n < len(used); n *= 2 {
+			copy(used[n:], used[:n])
 		}
 	}
 }

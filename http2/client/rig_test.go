@@ -322,6 +322,9 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
+// pass waits for a time, in a bubble of testing/synctest.
+func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // within synctest
+
 // sink reads and drops all that comes, until the connection ends.
 func (p *peer) sink() {
 	go func() { _, _ = io.Copy(io.Discard, p.conn) }()
