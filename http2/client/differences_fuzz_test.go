@@ -27,6 +27,7 @@ type observer struct {
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	has := func(mode string) bool { return strings.Contains(r.URL.RawQuery, mode) }
 	if has("early") {
+		w.Header()["Date"] = nil
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, "no")
 		return
