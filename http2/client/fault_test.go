@@ -46,9 +46,19 @@ func TestBeginsWithSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRig(t, client.Config{})
 		got := g.get("/")
-		conn := <-g.conns
-		go func() { _, _ = io.Copy(io.Discard, conn) }()
-		_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
+		stop := make(chan struct{})
+		defer close(stop)
+		go func() {
+			for {
+				select {
+				case conn := <-g.conns: // A request that comes after the end of a connection gets another one.
+					go func() { _, _ = io.Copy(io.Discard, conn) }()
+					_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
+				case <-stop:
+					return
+				}
+			}
+		}()
 		if a := wait(t, got); a.head == nil {
 			t.Errorf("got %d", a.status)
 		}
