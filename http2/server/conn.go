@@ -52,9 +52,9 @@ type serverConn struct {
 	decoder *hpack.Decoder
 	// ready are the requests whose handlers are to be started.
 	ready []*exchange
-	block   block
-	data    incoming
-	flood   bucket
+	block block
+	data  incoming
+	flood bucket
 	// cause is what the error is about that ends the connection, if there is more to say than its code.
 	cause Cause
 
