@@ -15,8 +15,8 @@ import (
 // held are connections that are idle after one request each, or on a TCP router after one byte.
 type held struct {
 	connections int
-	// relay selects the TCP router.
-	relay bool
+	// relay selects the TCP router, multiplexed HTTP/2 over TLS.
+	relay, multiplexed bool
 }
 
 const (
@@ -37,6 +37,10 @@ func (h held) String() string {
 	if h.relay {
 		return fmt.Sprintf("%d idle connections, or as many as the limit of open files allows, each after one byte; then "+
 			"%v until there were %d collections", h.connections, relay{kind: connections, connections: 8}, collections)
+	}
+	if h.multiplexed {
+		return fmt.Sprintf("%d idle connections of HTTP/2 over TLS, each after a request; then wrk -t1 -c8 with heads of 7 KiB "+
+			"until there were %d collections", h.connections, collections)
 	}
 	return fmt.Sprintf("%d idle connections, each after a request with a head of 1 KiB; then wrk -t1 -c8 with heads "+
 		"of 7 KiB until there were %d collections", h.connections, collections)
@@ -69,8 +73,12 @@ func (h held) measure(ctx context.Context, p *proxy, at target) (map[metric]floa
 		return nil, "", err
 	}
 	at.time = 2 * time.Minute // The clients are stopped earlier.
-	clients, err := start(at.folder, "idle", loadCore, nil, at.own("idle", at.plain, "-connections",
-		fmt.Sprint(h.connections), fmt.Sprintf("-stream=%v", h.relay))...)
+	port := at.plain
+	if h.multiplexed {
+		port = at.secure
+	}
+	clients, err := start(at.folder, "idle", loadCore, nil, at.own("idle", port, "-connections",
+		fmt.Sprint(h.connections), fmt.Sprintf("-stream=%v", h.relay), fmt.Sprintf("-http2=%v", h.multiplexed))...)
 	if err != nil {
 		return nil, "", err
 	}

@@ -141,6 +141,11 @@ func table() []row {
 				1).with(watched).reloading()},
 		},
 		{
+			name: "http2-idle", title: "memory of an idle connection of HTTP/2 over TLS", ask: get,
+			load: held{connections: 10_000, multiplexed: true}, contestants: crowded(12_000),
+			must: []bound{{metric: rssEach, most: 12, absolute: true}},
+		},
+		{
 			name: "idle", title: "memory of an idle connection", load: held{connections: 10_000}, ask: get,
 			contestants: crowded(12_000),
 			must: []bound{{metric: rssEach, most: 8, absolute: true, aim: "≤ 4"}, {

@@ -36,9 +36,12 @@ func idle(ctx context.Context, o options, stdout io.Writer) error {
 			return err
 		}
 		connections = append(connections, connection.(*net.TCPConn))
-		if o.stream {
+		switch {
+		case o.stream:
 			err = echo(connection)
-		} else {
+		case o.multiplexed:
+			err = exchangeHTTP2(ctx, o, connection)
+		default:
 			err = exchange(connection, request, &got)
 		}
 		if err != nil {
@@ -51,7 +54,7 @@ func idle(ctx context.Context, o options, stdout io.Writer) error {
 	<-ctx.Done()
 	open := 0
 	for _, connection := range connections {
-		alive, err := quiet(connection)
+		alive, err := quiet(connection, o.multiplexed)
 		if err != nil {
 			return err
 		}
@@ -95,16 +98,16 @@ func exchange(connection net.Conn, request []byte, got *answer) error {
 	return nil
 }
 
-// quiet reports whether a connection is open without unread data.
-func quiet(connection *net.TCPConn) (bool, error) {
+// quiet reports whether a connection is open, without unread data unless that is allowed: servers of HTTP/2 send PING.
+func quiet(connection *net.TCPConn, unread bool) (bool, error) {
 	raw, err := connection.SyscallConn()
 	if err != nil {
 		return false, err
 	}
 	alive := false
 	err = raw.Read(func(descriptor uintptr) bool {
-		_, _, err := unix.Recvfrom(int(descriptor), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		alive = err == unix.EAGAIN
+		n, _, err := unix.Recvfrom(int(descriptor), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		alive = err == unix.EAGAIN || err == nil && n > 0 && unread
 		return true
 	})
 	return alive, err

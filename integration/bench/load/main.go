@@ -46,6 +46,8 @@ type options struct {
 	resume bool
 	// stream makes handshakes and idle use the protocol of package wire instead of HTTP.
 	stream bool
+	// multiplexed makes idle use HTTP/2 over TLS.
+	multiplexed bool
 	// secure is TLS for bytes, and a ClientHello for connections; up sends bytes instead of receiving them.
 	secure, up bool
 }
@@ -87,6 +89,7 @@ func parse(name string, args []string, stderr io.Writer) (options, error) {
 	flags.Float64Var(&o.rate, "rate", 1000, "requests in a second, for rate")
 	flags.BoolVar(&o.resume, "resume", false, "resume sessions, for handshakes")
 	flags.BoolVar(&o.stream, "stream", false, "use the protocol of package wire instead of HTTP, for handshakes and idle")
+	flags.BoolVar(&o.multiplexed, "http2", false, "use HTTP/2 over TLS, for idle")
 	flags.BoolVar(&o.secure, "tls", false, "use TLS, for bytes, or send a ClientHello alone, for connections")
 	flags.BoolVar(&o.up, "up", false, "send instead of receiving, for bytes")
 	if err := flags.Parse(args); err != nil {
