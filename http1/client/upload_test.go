@@ -155,7 +155,11 @@ func TestEarlyResponses(t *testing.T) {
 			r := testRequest(t, "POST", endpoint.Address(), body)
 			r.ContentLength = 1000
 			interrupted := 0
-			call := client.RoundTrip{Options: client.Options{Interrupt: func() bool { interrupted++; close(body.release); return true }}}
+			call := client.RoundTrip{Options: client.Options{Interrupt: func() bool {
+				interrupted++
+				close(body.release)
+				return true
+			}}}
 			if got := take(upstream.Do(&call, r)); got.Failed {
 				t.Fatal("it failed")
 			}

@@ -14,9 +14,9 @@
 // context is always fresh.
 //
 // The request's context ends within milliseconds after the client has left, also behind pipelined bytes: on Linux one
-// epoll set holds all connections that are older than some milliseconds. A client that only closes its side has left once the body has been handed over.
-// Elsewhere, and on connections without a descriptor, a byte is read ahead as soon as the end of the context is waited
-// for and the body has been read.
+// epoll set holds all connections that are older than some milliseconds. A client that only closes its side has left
+// once the body has been handed over. Elsewhere, and on connections without a descriptor, a byte is read ahead as soon
+// as the end of the context is waited for and the body has been read.
 //
 // # Time-outs
 //

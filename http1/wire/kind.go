@@ -27,7 +27,8 @@ const (
 	TEField
 )
 
-// KindOf returns the kind of a field. It looks at names in any case: maps that were not filled by Set hold every spelling, and so do endpoints.
+// KindOf returns the kind of a field. It looks at names in any case: maps that were not filled by Set hold every
+// spelling, and so do endpoints.
 func KindOf(name string) FieldKind {
 	switch len(name) {
 	case len("TE"):

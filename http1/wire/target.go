@@ -81,8 +81,8 @@ func AppendTarget(b []byte, u *url.URL) ([]byte, error) {
 	return b, nil
 }
 
-// AppendAuthority appends the host that a request is for: r.Host, or that of its URL. An IPv6 zone is left out. The error
-// is [ErrNoHost] or [ErrHost].
+// AppendAuthority appends the host that a request is for: r.Host, or that of its URL. An IPv6 zone is left out. The
+// error is [ErrNoHost] or [ErrHost].
 func AppendAuthority(b []byte, r *http.Request) ([]byte, error) {
 	host := r.Host
 	if host == "" {

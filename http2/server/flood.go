@@ -10,8 +10,8 @@ const (
 	settingsCost, refusedCost = 64, 64 << 10
 )
 
-// bucket counts frames of a connection that cost the client less than the server. Each request that is answered and each
-// DATA that is sent pays for one. It belongs to the goroutine that reads.
+// bucket counts frames of a connection that cost the client less than the server. Each request that is answered and
+// each DATA that is sent pays for one. It belongs to the goroutine that reads.
 type bucket struct {
 	flood.Bucket
 

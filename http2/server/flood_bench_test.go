@@ -12,8 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/http2/server"
 )
 
-// BenchmarkFloods measures how long requests of others take while a hostile client floods the server again and again, in
-// the same process, beside a quiet server and one whose other client is busy with requests.
+// BenchmarkFloods measures how long requests of others take while a hostile client floods the server again and
+// again, in the same process, beside a quiet server and one whose other client is busy with requests.
 func BenchmarkFloods(b *testing.B) {
 	floods := []flood{{name: "quiet"}, {name: "requests", again: func(p *peer, i uint32) error {
 		return p.open(nth(i), "GET", "/", true)

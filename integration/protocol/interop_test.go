@@ -14,8 +14,8 @@ import (
 )
 
 // interopCases are the cases of gRPC's interoperability tests
-// (https://github.com/grpc/grpc/blob/master/doc/interop-test-descriptions.md) that grpc-go's client has and that need no
-// credentials of a cloud.
+// (https://github.com/grpc/grpc/blob/master/doc/interop-test-descriptions.md) that grpc-go's client has and that
+// need no credentials of a cloud.
 func interopCases() []string {
 	return []string{
 		"empty_unary", "large_unary", "client_streaming", "server_streaming", "ping_pong", "empty_stream",
@@ -36,6 +36,7 @@ func TestInterop(t *testing.T) {
 	s := harness.Start(t, harness.Setup{
 		Vars: map[string]string{
 			"CLEAR": clear, "SECURE": secure, "CA": authority.File, "CERT": issued.CertFile, "KEY": issued.KeyFile,
+			"RULE": "PathPrefix(`/grpc.testing.`)",
 		},
 		Static: `
 entryPoints:
@@ -50,8 +51,8 @@ providers: {file: {directory: "${DYNAMIC}"}}
 		Dynamic: map[string]string{"interop.yaml": `
 http:
   routers:
-    clear: {entryPoints: [clear-clear, secure-clear], rule: "PathPrefix(` + "`/grpc.testing.`" + `)", service: clear}
-    secure: {entryPoints: [clear-secure, secure-secure], rule: "PathPrefix(` + "`/grpc.testing.`" + `)", service: secure}
+    clear: {entryPoints: [clear-clear, secure-clear], rule: "${RULE}", service: clear}
+    secure: {entryPoints: [clear-secure, secure-secure], rule: "${RULE}", service: secure}
   services:
     clear: {loadBalancer: {servers: [{url: "h2c://${CLEAR}"}]}}
     secure: {loadBalancer: {serversTransport: secure, servers: [{url: "https://${SECURE}"}]}}
@@ -72,7 +73,8 @@ tls: {certificates: [{certFile: "${CERT}", keyFile: "${KEY}"}]}
 					"-soak_max_failures", "0",
 				}
 				if strings.HasPrefix(entrypoint, "secure") {
-					args = append(args, "-use_tls", "-use_test_ca", "-ca_file", authority.File, "-server_host_override", "interop.test")
+					args = append(args, "-use_tls", "-use_test_ca", "-ca_file", authority.File,
+						"-server_host_override", "interop.test")
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()

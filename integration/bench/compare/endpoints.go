@@ -85,8 +85,10 @@ func (e *endpoints) write(folder string) error {
 	if err := os.Mkdir(files, 0o700); err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{"64k": bytes.Repeat([]byte("x"), 64<<10), "1m": bytes.Repeat([]byte("x"), 1<<20), "10m": bytes.Repeat([]byte("x"),
-		10<<20), "page": page()} {
+	filled := func(length int) []byte { return bytes.Repeat([]byte("x"), length) }
+	for name, content := range map[string][]byte{
+		"64k": filled(64 << 10), "1m": filled(1 << 20), "10m": filled(10 << 20), "page": page(),
+	} {
 		if err := os.WriteFile(filepath.Join(files, name), content, 0o600); err != nil {
 			return err
 		}

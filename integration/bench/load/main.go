@@ -1,6 +1,6 @@
 // Command load generates load that wrk and h2load cannot: requests on a fixed schedule, TLS handshakes, idle
-// connections, HTTP/3, and for TCP and UDP routers connections, bytes, round trips and datagrams by the protocol of package
-// wire.
+// connections, HTTP/3, and for TCP and UDP routers connections, bytes, round trips and datagrams by the protocol of
+// package wire.
 //
 // Given the address of a proxy and bounds of count and time, it prints one line, "load NAME=VALUE ...", with times in
 // microseconds. In an open loop, the time of a request begins when it is due, not when it is sent, so that stalls of a
