@@ -15,7 +15,7 @@ func TestConfigurations(t *testing.T) {
 				Dir: "/bench", User: "nobody nogroup", Plain: 8001, Secure: 8002, Through: 8003,
 				Descriptors: 1000, Connections: 500,
 				Endpoints: []string{"127.0.0.1:1", "127.0.0.2:1"}, Hosts: []string{host}, Middlewares: row.middlewares,
-				Calls: row.endpoint == calling,
+				Calls:     row.endpoint == calling,
 				LogLevel:  "ERROR",
 				Collector: "127.0.0.1:4318", StreamModule: streamModule,
 			}

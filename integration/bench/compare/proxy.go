@@ -29,7 +29,7 @@ func (l *lab) startProxy(ctx context.Context, row row, who contestant) (*proxy, 
 		Dir: folder, User: l.owner, Plain: ports[0], Secure: ports[1], Through: ports[2],
 		Descriptors: l.descriptors, Connections: 4096,
 		Endpoints: l.endpoints.addresses[row.endpoint], Hosts: []string{host}, Middlewares: row.middlewares,
-		Calls: row.endpoint == calling,
+		Calls:     row.endpoint == calling,
 		LogLevel:  "ERROR",
 		Collector: l.endpoints.addresses[one][0], StreamModule: streamModule,
 	}
