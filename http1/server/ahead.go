@@ -28,7 +28,8 @@ func (s *requestContext) readAheadForEnd() {
 	a := &c.ahead
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if c.current.Load() == s && s.Err() == nil {
+	// What hold waits for has a context without a request of its own.
+	if c.current.Load() == s && s.Err() == nil && s.exchange != nil && s.exchange.context == s {
 		a.wanted = true
 		s.exchange.startReadAhead()
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,6 +49,41 @@ func TestServerHoldEnds(t *testing.T) {
 				t.Error("the time was up")
 			}
 		})
+	}
+}
+
+// unwatchable is a connection whose descriptor the system does not watch.
+type unwatchable struct{ net.Conn }
+
+// SyscallConn returns a descriptor that is closed.
+func (unwatchable) SyscallConn() (syscall.RawConn, error) { return closedDescriptor{}, nil }
+
+type closedDescriptor struct{}
+
+func (closedDescriptor) Control(func(fd uintptr)) error           { return net.ErrClosed }
+func (closedDescriptor) Read(func(fd uintptr) (done bool)) error  { return net.ErrClosed }
+func (closedDescriptor) Write(func(fd uintptr) (done bool)) error { return net.ErrClosed }
+
+// TestServerHoldsUnwatched has a connection wait behind its answer that was not watched before and can't be: no request
+// is there, or one has been answered, for which nothing is read ahead.
+func TestServerHoldsUnwatched(t *testing.T) {
+	t.Parallel()
+	for _, answered := range []bool{false, true} {
+		client, conn := net.Pipe()
+		defer http1test.Discard(client)
+		c := newServerConn(t.Context(), &Server{}, unwatchable{conn})
+		if answered {
+			x := &exchange{conn: c}
+			x.context = &requestContext{conn: c, exchange: x}
+			x.body.ended.Store(true)
+			c.current.Store(x.context)
+		}
+		if c.hold(time.Now()) {
+			t.Error("the client has said nothing")
+		}
+		if c.ahead.wanted {
+			t.Error("a byte is read ahead")
+		}
 	}
 }
 
