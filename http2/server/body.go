@@ -303,6 +303,7 @@ func (b *requestBody) Close() error {
 	defer x.conn.mutex.Unlock()
 	b.drop()
 	b.readable.Broadcast()
+	x.conn.out.start()
 	return nil
 }
 

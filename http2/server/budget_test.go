@@ -106,6 +106,53 @@ func TestWindowsHaveABudget(t *testing.T) {
 	http1test.Eventually(t, "the budget is free", func() bool { return server.Windows(g.server) == 0 })
 }
 
+// TestUnreadBodyStopsNoOther has a body that is not read take most of the least window. Another one goes on with the
+// rest of it, whether it is read or closed by its handler, which then waits.
+func TestUnreadBodyStopsNoOther(t *testing.T) {
+	t.Parallel()
+	for name, use := range map[string]func(r *http.Request){
+		"read":   func(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) },
+		"closed": func(r *http.Request) { _ = r.Body.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			release, arrived := make(chan struct{}), make(chan struct{})
+			defer close(release)
+			// Without a budget the window does not grow.
+			g := newRig(t, &server.Server{MaxWindowBytes: 1, Handler: http.HandlerFunc(
+				func(_ http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != "/hold" {
+						<-arrived
+						use(r)
+					}
+					<-release
+				})})
+			const unread = 40 << 10
+			p := g.peer()
+			p.request(1, "POST", "/hold", false)
+			p.upload(1, unread)
+			p.request(3, "POST", "/", false)
+			window := int64(server.MinWindow - unread)
+			p.upload(3, window)
+			if more := p.granted(); more != 0 {
+				t.Fatalf("the window has grown by %d", more)
+			}
+			close(arrived)
+			for sent := window; sent < server.StreamWindow/2; sent += window {
+				for window = 0; window == 0; {
+					frame, err := p.ReadFrame()
+					p.must(err)
+					if f, ok := frame.(*http2.WindowUpdateFrame); ok && f.StreamID == 0 {
+						window += int64(f.Increment)
+					}
+				}
+				p.upload(3, window)
+				p.flush()
+			}
+		})
+	}
+}
+
 // TestWindowShrinks takes a window back that a client has used, once its requests have ended.
 func TestWindowShrinks(t *testing.T) {
 	t.Parallel()

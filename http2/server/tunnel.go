@@ -219,6 +219,7 @@ func (t *tunnel) Close() error {
 	}
 	x.body.drop()
 	x.body.readable.Broadcast()
+	c.out.start()
 	return nil
 }
 

@@ -28,15 +28,16 @@ func (c *serverConn) growWindow() {
 	c.out.set(wire.AppendWindowUpdate(c.out.room(), 0, int32(more))) //nolint:gosec // below the window
 }
 
-// giveCredit gives back what has been used of the window of the connection, once it is worth a frame. A connection
-// without streams keeps it, so that its window shrinks again. The mutex is held.
+// giveCredit gives back what has been used of the window of the connection, once it is as much as is left of it: half
+// of the window, or less while a part of it waits to be read, which must not stop other streams. A connection without
+// streams keeps it, so that its window shrinks again. The mutex is held.
 func (c *serverConn) giveCredit() {
 	if surplus := min(c.credit, c.window-minWindow); surplus > 0 && len(c.streams) == 0 && !c.life.over {
 		c.credit -= surplus
 		c.window -= surplus
 		c.server.windows.Add(-surplus)
 	}
-	if c.credit < c.window/2 || c.credit == 0 {
+	if c.credit < c.recvWindow || c.credit == 0 {
 		return
 	}
 	c.out.set(wire.AppendWindowUpdate(c.out.room(), 0, int32(c.credit))) //nolint:gosec // below the window
