@@ -84,9 +84,10 @@ func (e *Entrypoint) configForQUIC(hello *tls.ClientHelloInfo) (*tls.Config, err
 }
 
 // early reports whether a request of early data (0-RTT) may be handled: an attacker can have it handled again. Its
-// endpoint gets Early-Data, and may refuse it (RFC 8470, section 5.1).
+// endpoint gets Early-Data, and may refuse it (RFC 8470, section 5.1). A WebSocket is no such request, since messages
+// follow it.
 func early(r *http.Request) bool {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Body != http.NoBody {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Body != http.NoBody || len(r.Header["Upgrade"]) > 0 {
 		return false
 	}
 	r.Header["Early-Data"] = []string{"1"}

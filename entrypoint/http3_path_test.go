@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -227,10 +228,25 @@ func TestHTTP3EarlyData(t *testing.T) {
 	}
 }
 
-// TestHTTP3EarlyDataThatMayNotBeRepeated answers 425 to a POST in early data.
+// TestHTTP3EarlyDataThatMayNotBeRepeated answers 425 to what changes something, in early data.
 func TestHTTP3EarlyDataThatMayNotBeRepeated(t *testing.T) {
 	t.Parallel()
-	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) { c.HTTP3.Allow0RTT = true })
+	for name, request := range map[string]http.Request{
+		"POST":      {Method: http.MethodPost},
+		"WebSocket": {Method: http.MethodConnect, Proto: "websocket"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sendEarly(t, &request)
+		})
+	}
+}
+
+func sendEarly(t *testing.T, request *http.Request) {
+	t.Helper()
+	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+		c.HTTP3.Allow0RTT, c.HTTP3.ExtendedConnect = true, true
+	})
 	config := &tls.Config{
 		InsecureSkipVerify: true, ServerName: "a.example.com", //nolint:gosec // It is generated.
 		NextProtos: []string{http3.NextProtoH3}, ClientSessionCache: tls.NewLRUClientSessionCache(8),
@@ -246,7 +262,8 @@ func TestHTTP3EarlyDataThatMayNotBeRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+s.address, nil)
+	request.URL = &url.URL{Scheme: "https", Host: s.address, Path: "/"}
+	request.Host, request.Header = s.address, http.Header{}
 	if err := stream.SendRequestHeader(request); err != nil {
 		t.Fatal(err)
 	}
