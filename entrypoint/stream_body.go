@@ -39,10 +39,8 @@ type body struct {
 // guardBody guards the body of a request; requests without one keep http.NoBody, which others compare with.
 func (x *streamRequest) guardBody() io.ReadCloser {
 	r := x.received
-	if len(r.Header["Upgrade"]) > 0 {
-		return http.NoBody // It is a WebSocket's; quic-go refuses the field of others.
-	}
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 && len(r.Header["Content-Length"]) == 0 {
+	if x.upgrades || r.Body == nil || r.Body == http.NoBody ||
+		r.ContentLength == 0 && len(r.Header["Content-Length"]) == 0 {
 		return http.NoBody
 	}
 	x.body.request, x.body.inner = x, r.Body

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/httpio/serving"
+	"github.com/sluiceproxy/sluice/httpio/websocket"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -44,8 +45,8 @@ type streamRequest struct {
 	// sentFields is how many fields header had when it was sent.
 	sentFields int
 	flushed    bool
-	// hijacked says that the handler has the stream.
-	hijacked bool
+	// upgrades says that the request opens a WebSocket (RFC 9220), hijacked that the handler has the stream.
+	upgrades, hijacked bool
 	// last says that the connection ends with this response.
 	last bool
 	// buffered is how many bytes of the body wait in the buffer of the server's writer.
@@ -57,6 +58,7 @@ type streamRequest struct {
 // serveStream is the handler of HTTP/3.
 func (c *chain) serveStream(w http.ResponseWriter, r *http.Request) {
 	x := &streamRequest{inner: w, received: r}
+	x.upgrades = len(r.Header["Upgrade"]) > 0 // quic-go refuses the field of others.
 	x.open(c.entrypoint, r)
 	if c := x.connection; c != nil && r.RemoteAddr != c.address {
 		// The client of HTTP/3 has moved to another path (RFC 9000, section 9), which it has proven.
@@ -194,6 +196,9 @@ func (x *streamRequest) sendHeader(status int) {
 	}
 	if x.last {
 		x.sent["Connection"] = []string{"close"}
+	}
+	if x.upgrades {
+		status = websocket.Unopened(status) // as the server does
 	}
 	x.status, x.record.Status = status, status
 	x.sentFields = len(x.header)

@@ -54,7 +54,8 @@ type Config struct {
 	// a negative number has each client prove it.
 	RetryAbove int
 	// ExtendedConnect makes of a CONNECT with the :protocol websocket (RFC 9220) the GET by which a client of HTTP/1.1
-	// opens a WebSocket, whose writer can be hijacked. quic-go announces extended CONNECT in any case.
+	// opens a WebSocket, whose writer can be hijacked. Otherwise 2xx is sent as 501, since it would open the tunnel.
+	// quic-go announces extended CONNECT in any case.
 	ExtendedConnect bool
 	// Allow0RTT accepts requests in early data.
 	Allow0RTT bool

@@ -287,6 +287,9 @@ func (c *Conn) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 		if completed = true; t.taken.Load() {
 			return
 		}
+		if !w.begun {
+			w.WriteHeader(http.StatusOK) // The server would send it by itself.
+		}
 	} else {
 		config.Handler.ServeHTTP(w, r)
 	}

@@ -34,6 +34,17 @@ func openTunnel(t *testing.T, handler func(conn net.Conn)) (*served, *http3.Requ
 		}
 		handler(conn)
 	}, func(c *h3.Config) { c.ExtendedConnect = true })
+	stream, response := connect(t, s)
+	h := response.Header
+	if response.StatusCode != http.StatusOK || h.Get("X-Endpoint") != "1" || h.Get("Upgrade") != "" {
+		t.Fatalf("got %d, %v", response.StatusCode, h)
+	}
+	return s, stream
+}
+
+// connect sends the extended CONNECT of a WebSocket, and reads the head of the response.
+func connect(t *testing.T, s *served) (*http3.RequestStream, *http.Response) {
+	t.Helper()
 	conn, err := quic.DialAddr(t.Context(), strings.TrimPrefix(s.url, "https://"), &tls.Config{
 		InsecureSkipVerify: true, NextProtos: []string{http3.NextProtoH3}, //nolint:gosec // It is generated.
 	}, nil)
@@ -57,10 +68,28 @@ func openTunnel(t *testing.T, handler func(conn net.Conn)) (*served, *http3.Requ
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := response.Header; response.StatusCode != http.StatusOK || h.Get("X-Endpoint") != "1" || h.Get("Upgrade") != "" {
-		t.Fatalf("got %d, %v", response.StatusCode, h)
+	return stream, response
+}
+
+// TestUnopenedTunnel has handlers answer as if the request was a GET.
+func TestUnopenedTunnel(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]http.HandlerFunc{
+		"a page":  func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a page") },
+		"nothing": func(http.ResponseWriter, *http.Request) {},
+		"a status": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, handler, func(c *h3.Config) { c.ExtendedConnect = true })
+			if _, response := connect(t, s); response.StatusCode != http.StatusNotImplemented {
+				t.Errorf("the status is %d", response.StatusCode)
+			}
+		})
 	}
-	return s, stream
 }
 
 // TestTunnelCarriesBothWays echoes more than the windows hold, and ends both directions one after the other.

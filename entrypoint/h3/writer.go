@@ -7,6 +7,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/httpio/websocket"
 )
 
 // writer is the writer of a response. It adds what the server of quic-go leaves to handlers: fields that concern one
@@ -30,6 +31,9 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.inner }
 
 // WriteHeader sends the header.
 func (w *writer) WriteHeader(status int) {
+	if t := w.tunnel; t != nil && !t.taken.Load() {
+		status = websocket.Unopened(status)
+	}
 	w.clean()
 	w.begun = w.begun || status >= http.StatusOK
 	w.inner.WriteHeader(status)

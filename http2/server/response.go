@@ -9,6 +9,7 @@ import (
 
 	http1wire "github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/http2/wire"
+	"github.com/sluiceproxy/sluice/httpio/websocket"
 )
 
 const (
@@ -59,6 +60,9 @@ func (r *response) fields() http.Header {
 // begin notes the final status, and puts the fields into the buffer as they are now, and those of the list behind them.
 func (x *exchange) begin(status int, list []http1wire.Field) {
 	r := &x.response
+	if x.tunnel != nil {
+		status = websocket.Unopened(status)
+	}
 	r.status.Store(int32(status)) //nolint:gosec // three digits
 	r.length = -1
 	r.bodiless = x.head || http1wire.BodilessStatus(status)

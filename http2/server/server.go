@@ -36,8 +36,8 @@ type Server struct {
 	// MaxHeaderFields bounds how many fields a head has; 0 is no limit. More is answered with 431.
 	MaxHeaderFields int
 	// ExtendedConnect sends SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441): a CONNECT with the :protocol websocket becomes
-	// the GET by which a client of HTTP/1.1 opens a WebSocket, whose writer can be hijacked. Other protocols are answered
-	// 501. Without it, :protocol is malformed.
+	// the GET by which a client of HTTP/1.1 opens a WebSocket, whose writer can be hijacked. Otherwise 2xx is sent as 501,
+	// since it would open the tunnel. Other protocols are answered 501. Without it, :protocol is malformed.
 	ExtendedConnect bool
 	// MaxStreams is SETTINGS_MAX_CONCURRENT_STREAMS; 0 is DefaultMaxStreams. As many handlers of a connection run at a
 	// time, those of streams that the client has reset included.

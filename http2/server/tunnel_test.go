@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/sluiceproxy/sluice/http1/http1test"
+	"github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/http2/server"
 	"github.com/sluiceproxy/sluice/httpio"
 )
@@ -121,6 +122,36 @@ func TestExtendedConnectIsRefused(t *testing.T) {
 				return
 			}
 			p.reset(1, http2.ErrCodeProtocol)
+		})
+	}
+}
+
+// TestUnopenedTunnel has handlers answer as if the request was a GET.
+func TestUnopenedTunnel(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		handler      http.HandlerFunc
+		status, body string
+	}{
+		"a page":     {handler: hello, status: "501", body: "hello"},
+		"nothing":    {handler: func(http.ResponseWriter, *http.Request) {}, status: "501"},
+		"no content": {handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, status: "501"},
+		"a list": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			w.(interface {
+				WriteFields(status int, fields []wire.Field)
+			}).WriteFields(200, []wire.Field{{Name: "Content-Length", Value: "5"}})
+			_, _ = io.WriteString(w, "hello")
+		}, status: "501", body: "hello"},
+		"a redirect": {handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(302) }, status: "302"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newRig(t, &server.Server{ExtendedConnect: true, Handler: c.handler}).peer()
+			p.connect(1, false)
+			if head := p.status(1, c.status); !head.StreamEnded() {
+				p.data(1, c.body, true)
+			}
+			p.reset(1, http2.ErrCodeNo)
 		})
 	}
 }

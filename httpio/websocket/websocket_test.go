@@ -20,6 +20,19 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
+func TestUnopened(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]int{
+		http.StatusEarlyHints: http.StatusEarlyHints, http.StatusOK: http.StatusNotImplemented,
+		http.StatusPartialContent: http.StatusNotImplemented, http.StatusFound: http.StatusFound,
+		http.StatusUpgradeRequired: http.StatusUpgradeRequired,
+	} {
+		if got := websocket.Unopened(status); got != want {
+			t.Errorf("%d becomes %d", status, got)
+		}
+	}
+}
+
 func TestOffer(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"Sec-Websocket-Key": {"a client's"}, "Sec-Websocket-Version": {"13"}}
