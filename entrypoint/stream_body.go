@@ -16,7 +16,7 @@ import (
 // errBodyClosed is what Read returns after Close.
 var errBodyClosed = errors.New("entrypoint: read of a closed request body")
 
-// body guards the body of a request of HTTP/2 or HTTP/3.
+// body guards the body of a request of HTTP/3.
 type body struct {
 	request *streamRequest
 	inner   io.ReadCloser
@@ -52,17 +52,13 @@ func (x *streamRequest) guardBody() io.ReadCloser {
 	return &x.body
 }
 
-// lengthFlaw says what is wrong with the length that a request of HTTP/2 declares. Its server takes one that it can't
-// read for 0, does not look at one without a body, and hands out an empty body before it has ended: each would become a
-// whole request without a body (RFC 9110, section 8.6, RFC 9113, section 8.1.1). Where there is none to come, the body
-// is then http.NoBody.
+// lengthFlaw says what is wrong with the length that a request of HTTP/3 declares. Its server hands out an empty body
+// before it has ended, which would become a whole request without a body (RFC 9110, section 8.6, RFC 9114, section
+// 4.1.2). Where there is none to come, the body is then http.NoBody.
 func lengthFlaw(r *http.Request) string {
 	declared := r.Header["Content-Length"]
 	if len(declared) == 0 {
-		if r.ProtoMajor == 3 {
-			return openFlaw(r)
-		}
-		return ""
+		return openFlaw(r)
 	}
 	length, ok := wire.ParseLength(declared[0])
 	switch {

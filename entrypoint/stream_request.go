@@ -184,14 +184,13 @@ func (x *streamRequest) sendHeader(status int) {
 	clear(x.sent)
 	maps.Copy(x.sent, x.header)
 	if status >= http.StatusContinue && status < http.StatusOK && status != http.StatusSwitchingProtocols {
-		// Of a header with a length net/http's HTTP/2 sends a copy without it; any other it reads itself, at times
-		// after it has returned because the client left, and a map that is changed meanwhile ends the process.
+		// The length is that of the final response.
 		x.sent["Content-Length"] = nil
 		x.inner.WriteHeader(status)
 		return
 	}
 	if _, ok := x.sent["Content-Type"]; !ok {
-		// net/http must not detect a type that the endpoint did not set.
+		// The server must not detect a type that the endpoint did not set.
 		x.sent["Content-Type"] = nil
 	}
 	if x.last {
@@ -230,8 +229,8 @@ func (x *streamRequest) sendTrailers() {
 	maps.Copy(x.inner.Header(), final)
 }
 
-// writerBytes is the size of the buffer of net/http's writer for HTTP/2.
-const writerBytes = 4 << 10
+// smallBody is below what size quic-go holds a body back.
+const smallBody = 4 << 10
 
 // copyBytes is how much ReadFrom copies at a time.
 const copyBytes = 32 << 10
@@ -268,7 +267,7 @@ func (x *streamRequest) Write(p []byte) (int, error) {
 	defer x.leaveWrite()
 	x.sendHeader(http.StatusOK)
 	n, err := x.inner.Write(p)
-	x.sentBytes(n, true)
+	x.sentBytes(n)
 	return n, err
 }
 
@@ -280,31 +279,19 @@ func (x *streamRequest) WriteString(s string) (int, error) {
 	defer x.leaveWrite()
 	x.sendHeader(http.StatusOK)
 	n, err := io.WriteString(x.inner, s)
-	x.sentBytes(n, false)
+	x.sentBytes(n)
 	return n, err
 }
 
-// sentBytes counts bytes of the body, and those that stay in the buffer of the server's writer, a bufio.Writer. direct
-// says that what is larger than the buffer goes past it.
-func (x *streamRequest) sentBytes(n int, direct bool) {
+// sentBytes counts bytes of the body, and those that the server holds back: a small body, until it is flushed or the
+// handler returns.
+func (x *streamRequest) sentBytes(n int) {
 	if x.received.Method == http.MethodHead {
 		return
 	}
 	x.record.BytesSent += int64(n)
-	if x.received.ProtoMajor == 3 {
-		// The server holds back a small body, until it is flushed or the handler returns.
-		if x.buffered += n; x.flushed || x.record.BytesSent >= writerBytes {
-			x.buffered = 0
-		}
-		return
-	}
-	switch free := writerBytes - x.buffered; {
-	case n <= free:
-		x.buffered += n
-	case direct && (x.buffered == 0 || n-free > writerBytes):
+	if x.buffered += n; x.flushed || x.record.BytesSent >= smallBody {
 		x.buffered = 0
-	default:
-		x.buffered = (n-free-1)%writerBytes + 1
 	}
 }
 
@@ -373,7 +360,7 @@ func (x *streamRequest) SetWriteDeadline(deadline time.Time) error {
 	return http.NewResponseController(x.inner).SetWriteDeadline(deadline)
 }
 
-// requestContext is the context of a request of HTTP/2. It answers for the request itself, instead of a context that
+// requestContext is the context of a request of HTTP/3. It answers for the request itself, instead of a context that
 // wraps another.
 type requestContext struct {
 	context.Context //nolint:containedctx // It is the server's, with which this one ends.
