@@ -104,7 +104,7 @@ func (x *streamRequest) failed(cause any) {
 	aborted := cause == http.ErrAbortHandler //nolint:errorlint // net/http compares the value of a panic the same way.
 	if !aborted {
 		x.panicked(cause, debug.Stack())
-		if x.status == 0 {
+		if x.status == 0 && !x.hijacked {
 			clear(x.Header())
 			http.Error(x, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 			x.finish()
@@ -265,6 +265,9 @@ func (x *streamRequest) Write(p []byte) (int, error) {
 		return 0, ErrFinished
 	}
 	defer x.leaveWrite()
+	if x.hijacked {
+		return 0, http.ErrHijacked
+	}
 	x.sendHeader(http.StatusOK)
 	n, err := x.inner.Write(p)
 	x.sentBytes(n)
@@ -277,6 +280,9 @@ func (x *streamRequest) WriteString(s string) (int, error) {
 		return 0, ErrFinished
 	}
 	defer x.leaveWrite()
+	if x.hijacked {
+		return 0, http.ErrHijacked
+	}
 	x.sendHeader(http.StatusOK)
 	n, err := io.WriteString(x.inner, s)
 	x.sentBytes(n)
@@ -317,6 +323,9 @@ func (x *streamRequest) FlushError() error {
 		return ErrFinished
 	}
 	defer x.leaveWrite()
+	if x.hijacked {
+		return http.ErrHijacked
+	}
 	x.sendHeader(http.StatusOK)
 	x.flushed, x.buffered = true, 0
 	return http.NewResponseController(x.inner).Flush()
