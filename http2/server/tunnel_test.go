@@ -129,20 +129,23 @@ func TestExtendedConnectIsRefused(t *testing.T) {
 // TestUnopenedTunnel has handlers answer as if the request was a GET.
 func TestUnopenedTunnel(t *testing.T) {
 	t.Parallel()
+	status := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
+	}
 	for name, c := range map[string]struct {
 		handler      http.HandlerFunc
 		status, body string
 	}{
 		"a page":     {handler: hello, status: "501", body: "hello"},
 		"nothing":    {handler: func(http.ResponseWriter, *http.Request) {}, status: "501"},
-		"no content": {handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, status: "501"},
+		"no content": {handler: status(http.StatusNoContent), status: "501"},
 		"a list": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.(interface {
 				WriteFields(status int, fields []wire.Field)
-			}).WriteFields(200, []wire.Field{{Name: "Content-Length", Value: "5"}})
+			}).WriteFields(http.StatusOK, []wire.Field{{Name: "Content-Length", Value: "5"}})
 			_, _ = io.WriteString(w, "hello")
 		}, status: "501", body: "hello"},
-		"a redirect": {handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(302) }, status: "302"},
+		"a redirect": {handler: status(http.StatusFound), status: "302"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
