@@ -23,7 +23,8 @@ const websocketLinger = 10 * time.Second
 
 var (
 	errUnexpectedUpgrade = errors.New("endpoint: 101 to a request that offered another protocol or none")
-	// errNotAccepted is a 101 whose Sec-WebSocket-Accept is not that of the key which stands for a client of HTTP/2.
+	// errNotAccepted is a 101 whose Sec-WebSocket-Accept is not that of the key which stands for a client of HTTP/2
+	// or HTTP/3.
 	errNotAccepted = errors.New("endpoint: 101 without the right Sec-WebSocket-Accept")
 )
 

@@ -62,9 +62,9 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // connection of HTTP/1.1.
 func (t *tunnel) WriteUpgrade(header http.Header) error {
 	w := t.writer
-	fields := w.inner.Header()
+	fields, own := w.inner.Header(), maps.Clone(header) // It may be the same map.
 	clear(fields)
-	maps.Copy(fields, header)
+	maps.Copy(fields, own)
 	delete(fields, "Content-Length")
 	w.WriteHeader(http.StatusOK)
 	streamer, ok := w.inner.(http3.HTTPStreamer)

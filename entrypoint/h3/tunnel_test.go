@@ -29,7 +29,9 @@ func openTunnel(t *testing.T, handler func(conn net.Conn)) (*served, *http3.Requ
 			t.Error(err)
 			return
 		}
-		if err := httpio.UpgradeWriterOf(conn).WriteUpgrade(http.Header{"X-Endpoint": {"1"}, "Upgrade": {"a"}}); err != nil {
+		header := w.Header()
+		header["X-Endpoint"], header["Upgrade"] = []string{"1"}, []string{"a"}
+		if err := httpio.UpgradeWriterOf(conn).WriteUpgrade(header); err != nil {
 			t.Error(err)
 		}
 		handler(conn)
