@@ -30,9 +30,9 @@ func Offer(header http.Header) {
 	header["Upgrade"], header["Connection"], header["Sec-Websocket-Key"] = values[:1:1], values[1:2:2], values[2:]
 }
 
-// Unopened returns the status that answers an extended CONNECT whose handler has not taken over the stream: 501 in place
-// of 2xx, which would say that the tunnel is open and what follows is the WebSocket's (RFC 8441, section 4, RFC 9110,
-// section 9.3.6), while it is a response to a GET.
+// Unopened returns the status that answers an extended CONNECT whose handler has not taken over the stream: 501 in
+// place of 2xx, which would say that the tunnel is open and what follows is the WebSocket's (RFC 8441, section 4,
+// RFC 9110, section 9.3.6), while it is a response to a GET.
 func Unopened(status int) int {
 	if status >= http.StatusOK && status < http.StatusMultipleChoices {
 		return http.StatusNotImplemented
