@@ -250,15 +250,7 @@ func (rt *RoundTrip) repeatable(cc *clientConn, err error) bool {
 	}
 	bodiless := rt.framing.length == 0
 	return cc.reused && !rt.received && (rt.upload == nil || bodiless) && !isTimeout(err) &&
-		(!rt.sent || idempotent(rt.request.Method))
-}
-
-func idempotent(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		return true
-	}
-	return false
+		(!rt.sent || wire.Idempotent(rt.request.Method))
 }
 
 // lastWrite is how long a response that has ended waits for the last write of its request to return, which is on its

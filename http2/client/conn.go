@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/sluiceproxy/sluice/http2/buffer"
 	"github.com/sluiceproxy/sluice/http2/flood"
 	"github.com/sluiceproxy/sluice/http2/wire"
 )
@@ -33,9 +34,12 @@ type clientConn struct {
 	// in[at:end] is what has been read and not used. readBuf is what in is made of, or nil while nothing is there.
 	in      []byte
 	at, end int
-	readBuf *readBuffer
+	readBuf *buffer.Read
 	// first is read while a connection without readBuf waits.
 	first [1]byte
+
+	// indexed is memory for wire.Unpin.
+	indexed [1]byte
 
 	decoder *hpack.Decoder
 	block   block
@@ -126,7 +130,7 @@ func (c *clientConn) serve() {
 	c.shut(err)
 	c.upstream.remove(c)
 	if c.readBuf != nil {
-		c.upstream.resources.pools.putRead(c.readBuf)
+		c.upstream.resources.pools.PutRead(c.readBuf)
 		c.readBuf, c.in = nil, nil
 	}
 }
@@ -166,7 +170,10 @@ func (c *clientConn) fill() error {
 	if c.settle() {
 		c.at, c.end = 0, 0
 		if c.readBuf != nil {
-			c.upstream.resources.pools.putRead(c.readBuf)
+			if !c.block.open {
+				wire.Unpin(c.decoder, &c.indexed)
+			}
+			c.upstream.resources.pools.PutRead(c.readBuf)
 			c.readBuf, c.in = nil, nil
 		}
 	}
@@ -211,13 +218,13 @@ func (c *clientConn) wake() {
 // room makes room for at least one frame of the largest size behind what has not been used.
 func (c *clientConn) room() {
 	if c.readBuf == nil {
-		c.readBuf = c.upstream.resources.pools.read()
+		c.readBuf = c.upstream.resources.pools.Read()
 		c.in = c.readBuf[:]
 	}
 	if c.at == c.end {
 		c.at, c.end = 0, 0
 	}
-	if c.at > 0 && c.end > readBytes/2 {
+	if c.at > 0 && c.end > buffer.ReadBytes/2 {
 		c.end = copy(c.in, c.in[c.at:c.end])
 		c.at = 0
 	}

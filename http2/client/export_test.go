@@ -27,7 +27,7 @@ const (
 )
 
 // Poison has memory that is given back overwritten, so that a test sees what still uses it.
-func Poison(r *Resources) { r.pools.poison = true }
+func Poison(r *Resources) { r.pools.Poison = true }
 
 // Windows returns how many bytes windows hold that have grown.
 func Windows(r *Resources) int64 { return r.windows.used.Load() }

@@ -110,23 +110,18 @@ func (c *clientConn) known(id uint32) error {
 
 // beginData handles the beginning of DATA.
 func (c *clientConn) beginData(h wire.Header) error {
-	padded := 0
-	if h.Flags.Has(wire.Padded) {
-		if padded = 1; h.Length < 1 {
-			return wire.Fault(wire.FrameSizeError, "a padded frame without the length of its padding (section 6.1)")
-		}
-	}
-	if err := c.need(wire.HeaderBytes + padded); err != nil {
+	padField, err := h.PadField()
+	if err != nil {
 		return err
 	}
-	c.data = incoming{header: h, left: h.Length - padded}
-	if padded > 0 {
-		if c.data.padding = int(c.in[c.at+wire.HeaderBytes]); c.data.padding > c.data.left {
-			return wire.Fault(wire.ProtocolError, "padding that is longer than the frame (section 6.1)")
-		}
-		c.data.left -= c.data.padding
+	if err = c.need(wire.HeaderBytes + padField); err != nil {
+		return err
 	}
-	c.at += wire.HeaderBytes + padded
+	c.data = incoming{header: h}
+	if c.data.left, c.data.padding, err = h.Content(c.in[c.at+wire.HeaderBytes:]); err != nil {
+		return err
+	}
+	c.at += wire.HeaderBytes + padField
 	if err := c.known(h.Stream); err != nil {
 		return err
 	}
@@ -202,7 +197,7 @@ func (c *clientConn) addData(rt *RoundTrip, id uint32, p []byte) {
 		c.giveCredit()
 		return
 	}
-	rt.recv.add(p)
+	rt.recv.came.Add(&c.upstream.resources.pools.Pools, p)
 	c.stir(rt)
 }
 
@@ -225,8 +220,9 @@ func (c *clientConn) endData() error {
 }
 
 func (c *clientConn) onReset(h wire.Header, payload []byte) error {
-	if len(payload) != 4 {
-		return wire.Fault(wire.FrameSizeError, "RST_STREAM whose length is not 4 (section 6.4)")
+	code, err := wire.ReadReset(payload)
+	if err != nil {
+		return err
 	}
 	if err := c.known(h.Stream); err != nil {
 		return err
@@ -234,7 +230,7 @@ func (c *clientConn) onReset(h wire.Header, payload []byte) error {
 	c.mutex.Lock()
 	rt := c.streams[h.Stream]
 	if rt != nil {
-		rt.fail(&ResetError{wire.Code(binary.BigEndian.Uint32(payload))})
+		rt.fail(&ResetError{code})
 		c.forget(rt)
 	}
 	c.mutex.Unlock()
@@ -292,25 +288,23 @@ func (c *clientConn) apply(s wire.Setting) error {
 }
 
 func (c *clientConn) onPing(h wire.Header, payload []byte) error {
-	switch {
-	case h.Stream != 0:
-		return wire.Fault(wire.ProtocolError, "PING on a stream (section 6.7)")
-	case len(payload) != wire.PingBytes:
-		return wire.Fault(wire.FrameSizeError, "PING whose length is not 8 (section 6.7)")
+	data, err := wire.ReadPing(h, payload)
+	if err != nil {
+		return err
 	}
 	if !h.Flags.Has(wire.Ack) {
 		c.mutex.Lock()
-		c.out.set(wire.AppendPing(c.out.room(), wire.Ack, [wire.PingBytes]byte(payload)))
+		c.out.set(wire.AppendPing(c.out.room(), wire.Ack, data))
 		c.mutex.Unlock()
 	}
 	return c.flood.Take(1)
 }
 
 func (c *clientConn) onWindowUpdate(h wire.Header, payload []byte) error {
-	if len(payload) != 4 {
-		return wire.Fault(wire.FrameSizeError, "WINDOW_UPDATE whose length is not 4 (section 6.9)")
+	increment, err := wire.ReadWindowUpdate(payload)
+	if err != nil {
+		return err
 	}
-	increment := int64(binary.BigEndian.Uint32(payload) & wire.MaxWindow)
 	if increment < tinyUpdate {
 		if err := c.flood.Take(1); err != nil {
 			return err
@@ -324,32 +318,15 @@ func (c *clientConn) onWindowUpdate(h wire.Header, payload []byte) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	defer c.out.wake()
-	if h.Stream == 0 {
-		if increment == 0 {
-			return wire.Fault(wire.ProtocolError, "WINDOW_UPDATE of 0 (section 6.9)")
+	window := &c.sendWindow
+	if h.Stream != 0 {
+		rt := c.streams[h.Stream]
+		if rt == nil {
+			return nil
 		}
-		if c.sendWindow += increment; c.sendWindow > wire.MaxWindow {
-			return wire.Fault(wire.FlowControlError, "a window above 2^31-1 (section 6.9.1)")
-		}
-		return nil
+		window = &rt.sendWindow
 	}
-	rt := c.streams[h.Stream]
-	switch {
-	case rt == nil:
-		return nil
-	case increment == 0:
-		return c.resetLocked(rt, wire.ProtocolError, "WINDOW_UPDATE of 0 (section 6.9)")
-	}
-	if rt.sendWindow += increment; rt.sendWindow > wire.MaxWindow {
-		return c.resetLocked(rt, wire.FlowControlError, "a window above 2^31-1 (section 6.9.1)")
-	}
-	return nil
-}
-
-// resetLocked resets a stream because of what the endpoint has sent. The mutex is held.
-func (c *clientConn) resetLocked(rt *RoundTrip, code wire.Code, reason string) error {
-	c.reset(rt, code, wire.StreamFault(rt.id, code, reason))
-	return nil
+	return wire.Widen(window, increment, h.Stream)
 }
 
 // onGoAway ends the streams that the endpoint has not processed. The others go on.

@@ -1,8 +1,6 @@
 package client
 
 import (
-	"encoding/binary"
-	"errors"
 	"net/http"
 	"strings"
 
@@ -52,14 +50,9 @@ func (c *clientConn) beginBlock(h wire.Header, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	if h.Flags.Has(wire.HasPriority) {
-		if len(payload) < wire.PriorityBytes {
-			return wire.Fault(wire.FrameSizeError, "HEADERS without the priority that they announce (section 6.2)")
-		}
-		if on := binary.BigEndian.Uint32(payload) & wire.MaxStream; on == h.Stream {
-			return wire.Fault(wire.ProtocolError, "a stream that depends on itself (RFC 7540, section 5.3.1)")
-		}
-		payload = payload[wire.PriorityBytes:]
+	payload, err = wire.WithoutPriority(h, payload)
+	if fault, ok := err.(*wire.Error); ok { //nolint:errorlint // as WithoutPriority returns it
+		return wire.Fault(fault.Code, fault.Reason) // Priorities are not an endpoint's to send.
 	}
 	clear(c.block.fields) // The strings pin memory.
 	c.block = block{conn: c, stream: h.Stream, flags: h.Flags, length: -1, fields: c.block.fields[:0]}
@@ -85,23 +78,15 @@ func (c *clientConn) addBlock(fragment []byte) error {
 		return wire.Fault(wire.EnhanceYourCalm, "a compressed head that is larger than a head may be (section 10.5.1)")
 	}
 	if _, err := c.decoder.Write(fragment); err != nil {
-		return compression(err)
+		return wire.DecodingFault(err)
 	}
 	if b.open = !b.flags.Has(wire.EndHeaders); b.open {
 		return nil
 	}
 	if err := c.decoder.Close(); err != nil {
-		return compression(err)
+		return wire.DecodingFault(err)
 	}
 	return c.endBlock()
-}
-
-// compression returns the error of a block that cannot be decoded.
-func compression(err error) error {
-	if errors.Is(err, hpack.ErrStringLength) {
-		return wire.Fault(wire.EnhanceYourCalm, "a field that is larger than a head may be (section 10.5.1)")
-	}
-	return wire.Fault(wire.CompressionError, "a head that cannot be decoded (section 4.3): "+err.Error())
 }
 
 // malformed notes that the stream must be refused (section 8.1.1).
@@ -146,7 +131,7 @@ func digit(c byte) bool { return '0' <= c && c <= '9' }
 // add takes another field. Those that concern a connection (section 8.2.2) are dropped: they have no meaning here.
 func (b *block) add(name, value string) {
 	b.regular = true
-	if !validName(name) || !http1wire.ValidValue(value) {
+	if !wire.ValidName(name) || !http1wire.ValidValue(value) {
 		b.malformed("a field that is no token in lower case, or whose value has control characters (section 8.2.1)")
 		return
 	}
@@ -169,15 +154,6 @@ func (b *block) add(name, value string) {
 		b.hopByHop = true
 	}
 	b.fields = append(b.fields, http1wire.Field{Name: wire.Canonical(name), Value: value})
-}
-
-func validName(name string) bool {
-	for i := range len(name) {
-		if c := name[i]; 'A' <= c && c <= 'Z' {
-			return false
-		}
-	}
-	return http1wire.ValidToken(name)
 }
 
 // endBlock handles a block that is complete.

@@ -50,7 +50,7 @@ func (q *queue) init(c *clientConn) {
 // room returns the slice to which a frame is appended, and set stores it.
 func (q *queue) room() []byte {
 	if q.pending == nil {
-		q.pending = q.conn.upstream.resources.pools.out()
+		q.pending = q.conn.upstream.resources.pools.Frames()
 	}
 	return *q.pending
 }
@@ -130,7 +130,7 @@ func (q *queue) write() {
 	q.passed += int64(len(*batch))
 	c.mutex.Unlock()
 	err := q.writeBatch(*batch)
-	c.upstream.resources.pools.putOut(batch)
+	c.upstream.resources.pools.PutFrames(batch)
 	c.mutex.Lock()
 	if err != nil {
 		q.drop()
@@ -189,7 +189,7 @@ func (q *queue) end(err error) {
 // drop gives up what there is. The mutex is held.
 func (q *queue) drop() {
 	if q.pending != nil {
-		q.conn.upstream.resources.pools.putOut(q.pending)
+		q.conn.upstream.resources.pools.PutFrames(q.pending)
 		q.pending = nil
 	}
 	if q.err == nil {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	http1 "github.com/sluiceproxy/sluice/http1/client"
+	"github.com/sluiceproxy/sluice/http2/buffer"
 	"github.com/sluiceproxy/sluice/http2/wire"
 	"github.com/sluiceproxy/sluice/httpio"
 )
@@ -36,9 +37,8 @@ func (w *windows) shrink() { w.used.Add(-grownWindow) }
 // received is what has come of a response and was not read. The mutex of the connection guards it.
 type received struct {
 	exchange *RoundTrip
-	// pieces hold the bytes from the offset first of the first one to the offset last of the last one.
-	pieces      []*piece
-	first, last int
+	// came is what has come and was not read.
+	came buffer.Body
 	// declared is what is still to come by Content-Length, or -1.
 	declared int64
 	// window is what the endpoint may still send, credit what was read of that and not given back.
@@ -71,45 +71,6 @@ func (b *received) expect(length, bytes int) error {
 	return nil
 }
 
-// add takes bytes.
-func (b *received) add(p []byte) {
-	for len(p) > 0 {
-		if len(b.pieces) == 0 || b.last == pieceBytes {
-			b.pieces, b.last = append(b.pieces, b.exchange.upstream.resources.pools.piece()), 0
-		}
-		n := copy(b.pieces[len(b.pieces)-1][b.last:], p)
-		b.last += n
-		p = p[n:]
-	}
-}
-
-// take copies what is there.
-func (b *received) take(p []byte) (n int) {
-	for n < len(p) && len(b.pieces) > 0 {
-		m := copy(p[n:], b.pieces[0][b.first:b.end()])
-		n += m
-		if b.first += m; b.first == b.end() {
-			b.drop()
-		}
-	}
-	return n
-}
-
-// end is where the first piece ends.
-func (b *received) end() int {
-	if len(b.pieces) == 1 {
-		return b.last
-	}
-	return pieceBytes
-}
-
-// drop gives the first piece back.
-func (b *received) drop() {
-	b.exchange.upstream.resources.pools.putPiece(b.pieces[0])
-	b.pieces[0] = nil
-	b.pieces, b.first = b.pieces[1:], 0
-}
-
 // use counts bytes as read, and gives the endpoint back what is worth a frame.
 func (b *received) use(n int) {
 	rt := b.exchange
@@ -133,14 +94,9 @@ func (b *received) use(n int) {
 
 // release drops what was not read.
 func (b *received) release() {
-	left := 0
-	for len(b.pieces) > 0 {
-		left += b.end() - b.first
-		b.drop()
-	}
-	b.pieces = nil
 	c := b.exchange.conn
-	c.credit += int64(left)
+	c.credit += int64(b.came.Len())
+	b.came.Release(&b.exchange.upstream.resources.pools.Pools)
 	c.giveCredit()
 	if b.grown {
 		b.grown = false
@@ -165,12 +121,12 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	c := rt.conn
 	c.mutex.Lock()
 	err := rt.awaitBody(nil)
-	n := rt.recv.take(p)
+	n := rt.recv.came.Take(&rt.upstream.resources.pools.Pools, p)
 	rt.recv.use(n)
 	c.out.start()
 	if n > 0 {
 		err = nil
-		if rt.recv.ended && len(rt.recv.pieces) == 0 {
+		if rt.recv.ended && rt.recv.came.Empty() {
 			err = io.EOF
 		}
 	}
@@ -186,7 +142,7 @@ func (b *responseBody) Read(p []byte) (int, error) {
 func (rt *RoundTrip) awaitBody(waits httpio.WaitNotifier) error {
 	for first := true; ; first = false {
 		switch {
-		case len(rt.recv.pieces) > 0:
+		case !rt.recv.came.Empty():
 			return nil
 		case rt.failure != nil:
 			return rt.failure
@@ -262,7 +218,7 @@ func (b *responseBody) WriteTo(w io.Writer) (int64, error) {
 }
 
 // move writes what is there of the body to w, and ends the exchange at the body's end. Its error is that of w.
-func (rt *RoundTrip) move(w io.Writer, waits httpio.WaitNotifier) (written int64, err error) {
+func (rt *RoundTrip) move(w io.Writer, waits httpio.WaitNotifier) (int64, error) {
 	c, b := rt.conn, &rt.recv
 	c.mutex.Lock()
 	end := rt.awaitBody(waits)
@@ -271,32 +227,11 @@ func (rt *RoundTrip) move(w io.Writer, waits httpio.WaitNotifier) (written int64
 		_ = rt.finish(end) // It is in fault.
 		return 0, nil
 	}
-	pieces, first, last := b.pieces, b.first, b.last
-	b.pieces, b.first, b.last = nil, 0, 0
+	b.came.Move(&rt.moving)
 	c.mutex.Unlock()
-	pool := &rt.upstream.resources.pools
-	taken := 0
-	for i, one := range pieces {
-		end := pieceBytes
-		if i == len(pieces)-1 {
-			end = last
-		}
-		taken += end - first
-		if err == nil {
-			var n int
-			n, err = w.Write(one[first:end])
-			if written += int64(n); err == nil && n < end-first {
-				err = io.ErrShortWrite
-			}
-		}
-		first = 0
-		pool.putPiece(one)
-		pieces[i] = nil
-	}
+	taken := rt.moving.Len()
+	n, err := rt.moving.WriteTo(&rt.upstream.resources.pools.Pools, w)
 	c.mutex.Lock()
-	if len(b.pieces) == 0 {
-		b.pieces = pieces[:0]
-	}
 	if err == nil {
 		b.use(taken)
 	} else {
@@ -308,9 +243,9 @@ func (rt *RoundTrip) move(w io.Writer, waits httpio.WaitNotifier) (written int64
 	if err != nil {
 		rt.fault = &http1.DestinationError{Err: err}
 		rt.end()
-		return written, rt.fault
+		return int64(n), rt.fault
 	}
-	return written, nil
+	return int64(n), nil
 }
 
 // Close ends the exchange. A stream whose response has not ended is reset.

@@ -1,6 +1,6 @@
 package client
 
-import "net/http"
+import http1wire "github.com/sluiceproxy/sluice/http1/wire"
 
 // repeatable reports whether the request can be sent again after a failure of the connection or the stream.
 func (rt *RoundTrip) repeatable(err error) bool {
@@ -11,7 +11,7 @@ func (rt *RoundTrip) repeatable(err error) bool {
 		return true
 	}
 	_, lost := err.(*lostError) //nolint:errorlint // as fail gets it
-	return lost && idempotent(rt.request.Method) && rt.conn.idleBefore(rt)
+	return lost && http1wire.Idempotent(rt.request.Method) && rt.conn.idleBefore(rt)
 }
 
 // idleBefore reports whether the connection was used before, and nothing has come since the request was sent: it may
@@ -20,12 +20,4 @@ func (c *clientConn) idleBefore(rt *RoundTrip) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.used && c.reads.Load() == rt.reads
-}
-
-func idempotent(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		return true
-	}
-	return false
 }

@@ -12,6 +12,7 @@ import (
 
 	http1 "github.com/sluiceproxy/sluice/http1/client"
 	http1wire "github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/http2/buffer"
 	"github.com/sluiceproxy/sluice/http2/wire"
 	"github.com/sluiceproxy/sluice/httpio/afterfunc"
 )
@@ -45,7 +46,7 @@ type RoundTrip struct {
 	taken  bool
 	atHand []byte
 	small  *headBuffer
-	large  *readBuffer
+	large  *buffer.Read
 	upload *upload
 	// sent says that the endpoint may have processed the request, shared that another goroutine than the caller's has
 	// worked for the exchange.
@@ -61,6 +62,8 @@ type RoundTrip struct {
 	mutex sync.Mutex
 	ended bool
 	fault error
+	// moving is what WriteTo is writing of the body.
+	moving buffer.Body
 
 	// The mutex of the connection guards what follows while the connection has the stream.
 
@@ -319,7 +322,7 @@ func (rt *RoundTrip) inform(interims []interim) error {
 func (rt *RoundTrip) accept() {
 	c, r := rt.conn, &rt.response
 	c.mutex.Lock()
-	complete := rt.recv.ended && len(rt.recv.pieces) == 0
+	complete := rt.recv.ended && rt.recv.came.Empty()
 	c.mutex.Unlock()
 	if rt.upload == nil {
 		rt.closeRequest()

@@ -25,7 +25,7 @@ func (rt *RoundTrip) takeBody() error {
 	pools := &rt.upstream.resources.pools
 	var room []byte
 	if rt.length > headBytes {
-		rt.large = pools.read()
+		rt.large = pools.Read()
 		room = rt.large[:]
 	} else {
 		rt.small = pools.head()
@@ -82,7 +82,7 @@ func (rt *RoundTrip) freeBody() {
 		pools.putHead(rt.small)
 	}
 	if rt.large != nil {
-		pools.putRead(rt.large)
+		pools.PutRead(rt.large)
 	}
 	rt.small, rt.large, rt.atHand = nil, nil, nil
 }
@@ -222,8 +222,8 @@ func (u *upload) send(rest []byte) error {
 		return err
 	}
 	pools := &rt.upstream.resources.pools
-	buffer := pools.read()
-	defer pools.putRead(buffer)
+	buffer := pools.Read()
+	defer pools.PutRead(buffer)
 	for !rt.whole {
 		room := buffer[:]
 		if rt.rest >= 0 {

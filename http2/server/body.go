@@ -10,6 +10,7 @@ import (
 	"time"
 
 	http1wire "github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/http2/buffer"
 	"github.com/sluiceproxy/sluice/http2/wire"
 	"github.com/sluiceproxy/sluice/httpio/serving"
 )
@@ -27,9 +28,8 @@ const rateGrace = 5 * time.Second
 // requestBody is the body of a request. The mutex of the connection guards what is not said to be the reader's.
 type requestBody struct {
 	exchange *exchange
-	// pieces hold the bytes from the offset first of the first one to the offset last of the last one.
-	pieces      []*piece
-	first, last int
+	// came is what has come and was not read.
+	came buffer.Body
 	// declared is what is still to come by Content-Length, or -1.
 	declared int64
 	// window is what the client may still send, credit what was read of that and not given back.
@@ -98,14 +98,7 @@ func (c *serverConn) addData(x *exchange, id uint32, p []byte) {
 		b.use(len(p))
 		return
 	}
-	for len(p) > 0 {
-		if len(b.pieces) == 0 || b.last == pieceBytes {
-			b.pieces, b.last = append(b.pieces, c.server.pool.piece()), 0
-		}
-		n := copy(b.pieces[len(b.pieces)-1][b.last:], p)
-		b.last += n
-		p = p[n:]
-	}
+	b.came.Add(&c.server.pool.Pools, p)
 	b.readable.Signal()
 }
 
@@ -169,7 +162,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		if !x.guard.Open() {
 			return 0, serving.ErrFinished // What there was has been discarded.
 		}
-		switch n := b.taken(p); {
+		switch n := b.came.Take(&c.server.pool.Pools, p); {
 		case n > 0:
 			b.bytes += int64(n)
 			if !since.IsZero() {
@@ -177,13 +170,13 @@ func (b *requestBody) Read(p []byte) (int, error) {
 			}
 			b.use(n)
 			c.out.start()
-			if b.ended && len(b.pieces) == 0 {
+			if b.ended && b.came.Empty() {
 				return n, b.atEnd()
 			}
 			return n, nil
 		case b.closed:
 			return 0, errBodyClosed
-		case b.ended && len(b.pieces) == 0:
+		case b.ended && b.came.Empty():
 			return 0, b.atEnd()
 		case b.err != nil:
 			return 0, b.err
@@ -194,24 +187,6 @@ func (b *requestBody) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-}
-
-// taken copies what is there. The mutex is held.
-func (b *requestBody) taken(p []byte) (n int) {
-	for n < len(p) && len(b.pieces) > 0 {
-		end := pieceBytes
-		if len(b.pieces) == 1 {
-			end = b.last
-		}
-		m := copy(p[n:], b.pieces[0][b.first:end])
-		n += m
-		if b.first += m; b.first == end {
-			b.exchange.conn.server.pool.putPiece(b.pieces[0])
-			b.pieces[0] = nil
-			b.pieces, b.first = b.pieces[1:], 0
-		}
-	}
-	return n
 }
 
 // atEnd makes the trailers visible. The mutex is held.
@@ -313,18 +288,10 @@ func (b *requestBody) drop() {
 		return
 	}
 	b.closed = true
-	if left := b.unread(); left > 0 {
+	if left := b.came.Len(); left > 0 {
 		b.use(left)
 	}
-	b.releaseLocked()
-}
-
-// unread returns how many bytes wait to be read. The mutex is held.
-func (b *requestBody) unread() int {
-	if len(b.pieces) == 0 {
-		return 0
-	}
-	return len(b.pieces)*pieceBytes - b.first - (pieceBytes - b.last)
+	b.came.Release(&b.exchange.conn.server.pool.Pools)
 }
 
 // discard drops what has come, and all that comes later, and gives the client back what it took of the window of the
@@ -332,16 +299,7 @@ func (b *requestBody) unread() int {
 func (b *requestBody) discard() {
 	c := b.exchange.conn
 	b.failLocked(serving.ErrFinished) // What comes later counts as read.
-	c.credit += int64(b.unread())
-	b.releaseLocked()
+	c.credit += int64(b.came.Len())
+	b.came.Release(&b.exchange.conn.server.pool.Pools)
 	c.giveCredit()
-}
-
-// releaseLocked gives the pieces back. The mutex is held.
-func (b *requestBody) releaseLocked() {
-	for i, one := range b.pieces {
-		b.exchange.conn.server.pool.putPiece(one)
-		b.pieces[i] = nil
-	}
-	b.pieces, b.first, b.last = nil, 0, 0
 }

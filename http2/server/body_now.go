@@ -14,13 +14,13 @@ func (b *requestBody) ReadNow(p []byte) (int, error) {
 	if b.closed || b.err != nil {
 		return 0, nil
 	}
-	n := b.taken(p)
+	n := b.came.Take(&c.server.pool.Pools, p)
 	if n > 0 {
 		b.bytes += int64(n)
 		b.use(n)
 		c.out.start()
 	}
-	if b.ended && len(b.pieces) == 0 {
+	if b.ended && b.came.Empty() {
 		return n, b.atEnd()
 	}
 	return n, nil

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/sluiceproxy/sluice/http2/buffer"
 	"github.com/sluiceproxy/sluice/http2/wire"
 	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/httpio/heads"
@@ -42,7 +43,7 @@ type serverConn struct {
 	// in[at:end] is what has been read and not used. readBuf is what in is made of, or nil while nothing is there.
 	in      []byte
 	at, end int
-	readBuf *readBuffer
+	readBuf *buffer.Read
 	ahead   []byte
 	// first is read while a connection without readBuf waits.
 	first [1]byte
@@ -199,7 +200,7 @@ func (c *serverConn) fill() error {
 		// Below TLS the first byte brings the rest of its record, so that reading it costs no system call.
 		if c.readBuf != nil && (c.secure != nil || c.quiet()) {
 			c.unpin()
-			c.server.pool.putRead(c.readBuf)
+			c.server.pool.PutRead(c.readBuf)
 			c.readBuf, c.in = nil, nil
 		}
 	}
@@ -217,17 +218,12 @@ func (c *serverConn) fill() error {
 	return c.readError(n, err)
 }
 
-// unpin has the decoder not refer to the read buffer, which it does until the next block: it decodes a field of its own
-// that goes nowhere.
+// unpin has the decoder not refer to the read buffer.
 func (c *serverConn) unpin() {
 	if c.block.open {
 		return
 	}
-	c.indexed[0] = 0x82 // RFC 7541, section 6.1
-	c.decoder.SetEmitEnabled(false)
-	_, _ = c.decoder.Write(c.indexed[:])
-	_ = c.decoder.Close()
-	c.decoder.SetEmitEnabled(true)
+	wire.Unpin(c.decoder, &c.indexed)
 }
 
 // quiet reports whether the connection has no streams, so that it may wait for long.
@@ -240,10 +236,10 @@ func (c *serverConn) quiet() bool {
 // room makes room for at least one frame of the largest size behind what has not been used.
 func (c *serverConn) room() {
 	if c.readBuf == nil {
-		c.readBuf = c.server.pool.read()
+		c.readBuf = c.server.pool.Read()
 		c.in = c.readBuf[:]
 	}
-	if c.at > 0 && c.end > readBytes/2 {
+	if c.at > 0 && c.end > buffer.ReadBytes/2 {
 		c.end = copy(c.in, c.in[c.at:c.end])
 		c.at = 0
 	}
@@ -297,7 +293,7 @@ func (c *serverConn) finish(err error) {
 	c.out.fail(net.ErrClosed)
 	c.mutex.Unlock()
 	if c.readBuf != nil {
-		c.server.pool.putRead(c.readBuf)
+		c.server.pool.PutRead(c.readBuf)
 		c.readBuf, c.in = nil, nil
 	}
 }

@@ -353,5 +353,5 @@ func (x *exchange) release() {
 			timer.Stop()
 		}
 	}
-	x.body.releaseLocked()
+	x.body.came.Release(&pool.Pools)
 }

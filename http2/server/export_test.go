@@ -23,7 +23,7 @@ const (
 )
 
 // Poison has memory that a server takes back overwritten, so that a test sees what still uses it.
-func Poison(s *Server) { s.pool.poison = true }
+func Poison(s *Server) { s.pool.Poison = true }
 
 // Running returns how many handlers run, of all connections that are open.
 func Running(s *Server) (n int) {

@@ -99,23 +99,18 @@ func (c *serverConn) idleStream(id uint32) error {
 
 // beginData handles the beginning of DATA.
 func (c *serverConn) beginData(h wire.Header) error {
-	padded := 0
-	if h.Flags.Has(wire.Padded) {
-		if padded = 1; h.Length < 1 {
-			return wire.Fault(wire.FrameSizeError, "a padded frame without the length of its padding (section 6.1)")
-		}
-	}
-	if err := c.need(wire.HeaderBytes + padded); err != nil {
+	padField, err := h.PadField()
+	if err != nil {
 		return err
 	}
-	c.data = incoming{header: h, left: h.Length - padded}
-	if padded > 0 {
-		if c.data.padding = int(c.in[c.at+wire.HeaderBytes]); c.data.padding > c.data.left {
-			return wire.Fault(wire.ProtocolError, "padding that is longer than the frame (section 6.1)")
-		}
-		c.data.left -= c.data.padding
+	if err = c.need(wire.HeaderBytes + padField); err != nil {
+		return err
 	}
-	c.at += wire.HeaderBytes + padded
+	c.data = incoming{header: h}
+	if c.data.left, c.data.padding, err = h.Content(c.in[c.at+wire.HeaderBytes:]); err != nil {
+		return err
+	}
+	c.at += wire.HeaderBytes + padField
 	if err := c.idleStream(h.Stream); err != nil {
 		return err
 	}
@@ -200,15 +195,16 @@ func (c *serverConn) endData() error {
 }
 
 func (c *serverConn) onReset(h wire.Header, payload []byte) error {
-	if len(payload) != 4 {
-		return wire.Fault(wire.FrameSizeError, "RST_STREAM whose length is not 4 (section 6.4)")
+	code, err := wire.ReadReset(payload)
+	if err != nil {
+		return err
 	}
 	if err := c.idleStream(h.Stream); err != nil {
 		return err
 	}
 	c.mutex.Lock()
 	if x := c.streams[h.Stream]; x != nil {
-		x.abort(&resetError{wire.Code(binary.BigEndian.Uint32(payload))})
+		x.abort(&resetError{code})
 		c.forget(x)
 	}
 	c.mutex.Unlock()
@@ -252,27 +248,25 @@ func (c *serverConn) apply(s wire.Setting) error {
 }
 
 func (c *serverConn) onPing(h wire.Header, payload []byte) error {
-	switch {
-	case h.Stream != 0:
-		return wire.Fault(wire.ProtocolError, "PING on a stream (section 6.7)")
-	case len(payload) != wire.PingBytes:
-		return wire.Fault(wire.FrameSizeError, "PING whose length is not 8 (section 6.7)")
+	data, err := wire.ReadPing(h, payload)
+	if err != nil {
+		return err
 	}
 	c.mutex.Lock()
 	if h.Flags.Has(wire.Ack) {
-		c.ponged([wire.PingBytes]byte(payload))
+		c.ponged(data)
 	} else {
-		c.out.set(wire.AppendPing(c.out.room(), wire.Ack, [wire.PingBytes]byte(payload)))
+		c.out.set(wire.AppendPing(c.out.room(), wire.Ack, data))
 	}
 	c.mutex.Unlock()
 	return c.flood.take(CausePing, 1)
 }
 
 func (c *serverConn) onWindowUpdate(h wire.Header, payload []byte) error {
-	if len(payload) != 4 {
-		return wire.Fault(wire.FrameSizeError, "WINDOW_UPDATE whose length is not 4 (section 6.9)")
+	increment, err := wire.ReadWindowUpdate(payload)
+	if err != nil {
+		return err
 	}
-	increment := int64(binary.BigEndian.Uint32(payload) & wire.MaxWindow)
 	if increment < tinyUpdate {
 		if err := c.flood.take(CauseWindowUpdate, 1); err != nil {
 			return err
@@ -280,28 +274,18 @@ func (c *serverConn) onWindowUpdate(h wire.Header, payload []byte) error {
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if h.Stream == 0 {
-		if increment == 0 {
-			return wire.Fault(wire.ProtocolError, "WINDOW_UPDATE of 0 (section 6.9)")
+	window := &c.sendWindow
+	if h.Stream != 0 {
+		if err := c.idleStream(h.Stream); err != nil {
+			return err
 		}
-		if c.sendWindow += increment; c.sendWindow > wire.MaxWindow {
-			return wire.Fault(wire.FlowControlError, "a window above 2^31-1 (section 6.9.1)")
+		window = new(int64) // That of a stream that has ended.
+		if x := c.streams[h.Stream]; x != nil {
+			window = &x.sendWindow
 		}
-		c.out.wake()
-		return nil
 	}
-	if err := c.idleStream(h.Stream); err != nil {
+	if err := wire.Widen(window, increment, h.Stream); err != nil {
 		return err
-	}
-	x := c.streams[h.Stream]
-	switch {
-	case increment == 0:
-		return wire.StreamFault(h.Stream, wire.ProtocolError, "WINDOW_UPDATE of 0 (section 6.9)")
-	case x == nil:
-		return nil
-	}
-	if x.sendWindow += increment; x.sendWindow > wire.MaxWindow {
-		return wire.StreamFault(h.Stream, wire.FlowControlError, "a window above 2^31-1 (section 6.9.1)")
 	}
 	c.out.wake()
 	return nil

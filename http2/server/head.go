@@ -1,8 +1,6 @@
 package server
 
 import (
-	"encoding/binary"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -50,15 +48,10 @@ func (c *serverConn) beginBlock(h wire.Header, payload []byte) error {
 	}
 	b := &c.block
 	*b = block{conn: c, stream: h.Stream, flags: h.Flags}
-	if h.Flags.Has(wire.HasPriority) {
-		if len(payload) < wire.PriorityBytes {
-			return wire.Fault(wire.FrameSizeError, "HEADERS without the priority that they announce (section 6.2)")
-		}
-		if on := binary.BigEndian.Uint32(payload) & wire.MaxStream; on == h.Stream {
-			b.refusal = wire.StreamFault(h.Stream, wire.ProtocolError, "a stream that depends on itself (RFC 7540, section 5.3.1)")
-		}
-		payload = payload[wire.PriorityBytes:]
+	if payload, err = wire.WithoutPriority(h, payload); payload == nil {
+		return err
 	}
+	b.refusal = err
 	if err := c.openStream(b); err != nil {
 		return err
 	}
@@ -133,11 +126,11 @@ func (c *serverConn) addBlock(fragment []byte) error {
 
 // compression returns the error of a block that cannot be decoded.
 func (c *serverConn) compression(err error) error {
-	if errors.Is(err, hpack.ErrStringLength) {
+	fault := wire.DecodingFault(err)
+	if fault.Code == wire.EnhanceYourCalm {
 		c.cause = CauseHeaderList
-		return wire.Fault(wire.EnhanceYourCalm, "a field that is larger than a head may be (section 10.5.1)")
 	}
-	return wire.Fault(wire.CompressionError, "a head that cannot be decoded (section 4.3): "+err.Error())
+	return fault
 }
 
 // field takes a field.
@@ -260,7 +253,7 @@ func (b *block) regular(name, value string) {
 
 // flaw says what is wrong with a field (section 8.2).
 func flaw(name, value string) string {
-	if !validName(name) {
+	if !wire.ValidName(name) {
 		return "a name of a field that is no token in lower case (section 8.2.1)"
 	}
 	if !http1wire.ValidValue(value) {
@@ -275,15 +268,6 @@ func flaw(name, value string) string {
 		}
 	}
 	return ""
-}
-
-func validName(name string) bool {
-	for i := range len(name) {
-		if c := name[i]; 'A' <= c && c <= 'Z' {
-			return false
-		}
-	}
-	return http1wire.ValidToken(name)
 }
 
 // trailer takes a trailer.

@@ -12,9 +12,8 @@ import (
 )
 
 const (
-	// outBytes is the size of a new buffer of frames. maxOut is how many bytes of bodies wait in it at most, and
-	// maxControl how many bytes there are in all before nothing more is read.
-	outBytes   = 4 << 10
+	// maxOut is how many bytes of bodies wait to be written at most, and maxControl how many bytes there are in all before
+	// nothing more is read.
 	maxOut     = 64 << 10
 	maxControl = 128 << 10
 )
@@ -47,7 +46,7 @@ func (q *outQueue) init(c *serverConn) {
 // room returns the slice to which a frame is appended, and set stores it.
 func (q *outQueue) room() []byte {
 	if q.pending == nil {
-		q.pending = q.conn.server.pool.out()
+		q.pending = q.conn.server.pool.Frames()
 	}
 	return *q.pending
 }
@@ -129,7 +128,7 @@ func (q *outQueue) write() {
 		q.pending, q.ending = nil, q.spare[:0]
 		c.mutex.Unlock()
 		err := q.writeBatch(*batch)
-		c.server.pool.putOut(batch)
+		c.server.pool.PutFrames(batch)
 		for i, x := range ending {
 			x.completed(err)
 			ending[i] = nil

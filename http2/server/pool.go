@@ -3,46 +3,26 @@ package server
 import (
 	"net/http"
 	"sync"
+
+	"github.com/sluiceproxy/sluice/http2/buffer"
 )
 
 const (
-	// readBytes holds a frame of the largest size that is accepted, and the beginning of others.
-	readBytes = 32 << 10
 	// writeBytes holds a small answer with its head.
 	writeBytes = 8 << 10
-	// pieceBytes is the size of the pieces that hold a body which waits to be read.
-	pieceBytes = 4 << 10
 	// keptFields is how many fields a header has at most whose map is reused.
 	keptFields = 64
 )
 
-type (
-	readBuffer  [readBytes]byte
-	writeBuffer [writeBytes]byte
-	piece       [pieceBytes]byte
-)
+type writeBuffer [writeBytes]byte
 
 // pools recycles the memory of a Server. The zero value is ready.
 type pools struct {
-	reads, writes, pieces sync.Pool
-	// outs holds buffers of frames that wait to be written, of any size.
-	outs sync.Pool
+	buffer.Pools
+
+	writes sync.Pool
 	// exchanges holds those whose handlers keep nothing.
 	exchanges sync.Pool
-	// poison overwrites what is given back, so that tests detect uses after that.
-	poison bool
-}
-
-func (p *pools) read() *readBuffer {
-	if recycled, ok := p.reads.Get().(*readBuffer); ok {
-		return recycled
-	}
-	return new(readBuffer)
-}
-
-func (p *pools) putRead(used *readBuffer) {
-	p.spoil(used[:])
-	p.reads.Put(used)
 }
 
 func (p *pools) write() *writeBuffer {
@@ -53,38 +33,8 @@ func (p *pools) write() *writeBuffer {
 }
 
 func (p *pools) putWrite(used *writeBuffer) {
-	p.spoil(used[:])
+	p.Spoil(used[:])
 	p.writes.Put(used)
-}
-
-func (p *pools) piece() *piece {
-	if recycled, ok := p.pieces.Get().(*piece); ok {
-		return recycled
-	}
-	return new(piece)
-}
-
-func (p *pools) putPiece(used *piece) {
-	p.spoil(used[:])
-	p.pieces.Put(used)
-}
-
-// out returns an empty buffer of frames.
-func (p *pools) out() *[]byte {
-	if recycled, ok := p.outs.Get().(*[]byte); ok {
-		return recycled
-	}
-	b := make([]byte, 0, outBytes)
-	return &b
-}
-
-func (p *pools) putOut(used *[]byte) {
-	if cap(*used) > 2*maxOut {
-		return
-	}
-	p.spoil((*used)[:cap(*used)])
-	*used = (*used)[:0]
-	p.outs.Put(used)
 }
 
 func (p *pools) exchange() *exchange {
@@ -98,7 +48,7 @@ func (p *pools) exchange() *exchange {
 func (p *pools) putExchange(used *exchange) {
 	fields, header := emptied(used.fields), emptied(used.response.header)
 	*used = exchange{fields: fields, response: response{header: header}}
-	if p.poison {
+	if p.Poison {
 		used.guard.End() // Late calls find that it has ended.
 		used.spoil()
 		return
@@ -127,14 +77,6 @@ func (x *exchange) spoil() {
 	for _, header := range []http.Header{x.fields, x.response.header} {
 		if header != nil {
 			header[mark] = []string{mark}
-		}
-	}
-}
-
-func (p *pools) spoil(used []byte) {
-	if p.poison {
-		for i := range used {
-			used[i] = 0xdb
 		}
 	}
 }

@@ -20,6 +20,16 @@ import (
 	"github.com/sluiceproxy/sluice/httpio"
 )
 
+// fieldsSeer and fieldsWriter are what entrypoint and forward use of the writer.
+type (
+	fieldsSeer interface {
+		Seen() (hopByHop, extended bool)
+	}
+	fieldsWriter interface {
+		WriteFields(status int, fields []wire.Field)
+	}
+)
+
 // takeOver hijacks the stream of a WebSocket, and answers.
 func takeOver(t *testing.T, w http.ResponseWriter) (net.Conn, *bufio.ReadWriter) {
 	t.Helper()
@@ -67,7 +77,7 @@ func TestExtendedConnectIsAGet(t *testing.T) {
 				h.Get("Sec-Websocket-Version") != "13" || h.Get("Sec-Websocket-Protocol") != "chat" {
 				t.Errorf("the fields are %v", h)
 			}
-			if hopByHop, _ := w.(interface{ Seen() (bool, bool) }).Seen(); !hopByHop {
+			if hopByHop, _ := w.(fieldsSeer).Seen(); !hopByHop {
 				t.Error("the fields of the connection are not announced")
 			}
 			w.WriteHeader(http.StatusForbidden)
@@ -140,9 +150,7 @@ func TestUnopenedTunnel(t *testing.T) {
 		"nothing":    {handler: func(http.ResponseWriter, *http.Request) {}, status: "501"},
 		"no content": {handler: status(http.StatusNoContent), status: "501"},
 		"a list": {handler: func(w http.ResponseWriter, _ *http.Request) {
-			w.(interface {
-				WriteFields(status int, fields []wire.Field)
-			}).WriteFields(http.StatusOK, []wire.Field{{Name: "Content-Length", Value: "5"}})
+			w.(fieldsWriter).WriteFields(http.StatusOK, []wire.Field{{Name: "Content-Length", Value: "5"}})
 			_, _ = io.WriteString(w, "hello")
 		}, status: "501", body: "hello"},
 		"a redirect": {handler: status(http.StatusFound), status: "302"},

@@ -135,8 +135,8 @@ const copyBytes = 32 << 10
 
 // ReadFrom sends what source has to say.
 func (x *exchange) ReadFrom(source io.Reader) (int64, error) {
-	buf := x.conn.server.pool.read()
-	defer x.conn.server.pool.putRead(buf)
+	buf := x.conn.server.pool.Read()
+	defer x.conn.server.pool.PutRead(buf)
 	// The wrappers hide ReadFrom and WriteTo, so that the buffer is used.
 	return io.CopyBuffer(struct{ io.Writer }{x}, struct{ io.Reader }{source}, buf[:copyBytes])
 }

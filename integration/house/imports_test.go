@@ -55,7 +55,7 @@ var leaves = map[string][]string{
 var islands = map[string][]string{
 	"provider": {"provider/gotemplate"},
 	"http1":    {"http1/wire"},
-	"http2":    {"http2/wire", "http2/flood"},
+	"http2":    {"http2/wire", "http2/flood", "http2/buffer"},
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",

@@ -1,4 +1,4 @@
-package headers
+package headers_test
 
 import (
 	"net/http"
@@ -9,8 +9,14 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/middleware/headers"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
+
+// fieldsWriter is a writer as the servers' is.
+type fieldsWriter interface {
+	WriteFields(status int, fields []wire.Field)
+}
 
 // listing is a writer that takes fields as a list.
 type listing struct {
@@ -28,7 +34,7 @@ func (l *listing) WriteFields(status int, fields []wire.Field) {
 // TestFieldsAsList edits fields that come as a list, and one that is in the map already.
 func TestFieldsAsList(t *testing.T) {
 	t.Parallel()
-	step, err := New("h@file", dynamic.Headers{
+	step, err := headers.New("h@file", dynamic.Headers{
 		CustomResponseHeaders: map[string]string{"X-Served-By": "edge", "Server": "", "X-Early": "late"},
 		ContentSecurityPolicy: "script-src $NONCE; style-src $NONCE",
 	})
@@ -73,7 +79,7 @@ func TestFieldsAsList(t *testing.T) {
 // TestFieldsAsListWithCORS has headers that depend on those of the response, which need a map.
 func TestFieldsAsListWithCORS(t *testing.T) {
 	t.Parallel()
-	step, err := New("h@file", dynamic.Headers{AddVaryHeader: true})
+	step, err := headers.New("h@file", dynamic.Headers{AddVaryHeader: true})
 	if err != nil {
 		t.Fatal(err)
 	}
