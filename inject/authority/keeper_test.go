@@ -357,10 +357,15 @@ func TestBundleIsThatOfTheSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, secret: &secret{}}
 		defer r.end()
+		r.secret.down = true
 		keeper := r.start()
+		settled()
 		if keeper.Bundle(t.Context()) != nil {
 			t.Error("there is a bundle before there is a Secret")
 		}
+		r.secret.mu.Lock()
+		r.secret.down = false
+		r.secret.mu.Unlock()
 		settled()
 		if keeper.Bundle(t.Context()) == nil {
 			t.Error("there is no bundle")
