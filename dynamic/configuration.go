@@ -15,6 +15,8 @@ type Configuration struct {
 	TCP  *TCPConfiguration  `json:"tcp,omitempty"`
 	UDP  *UDPConfiguration  `json:"udp,omitempty"`
 	TLS  *TLSConfiguration  `json:"tls,omitempty"`
+	// Listeners are entrypoints of providers. Providers alone set them.
+	Listeners *ListenersConfiguration `json:"-" label:"-"`
 
 	// Origins maps each object to its declaration. It is separate from the objects, so that an object that only moved
 	// within its file keeps its pointer. It is empty in the merged configuration, whose verdicts have origins.
@@ -89,6 +91,8 @@ const (
 	KindTCPServersTransport Kind = "tcpServersTransport"
 	KindUDPRouter           Kind = "udpRouter"
 	KindUDPService          Kind = "udpService"
+
+	KindListener Kind = "listener"
 
 	// KindSource is the source itself: a file, a directory, a connection to an API.
 	KindSource Kind = "source"

@@ -108,6 +108,9 @@ var objectKinds = []objectKind{
 	row[TLSConfiguration, TLSStore]{
 		KindTLSStore, ofTLS, func(t *TLSConfiguration) *Objects[TLSStore] { return &t.Stores },
 	},
+	row[ListenersConfiguration, Listener]{
+		KindListener, ofListeners, func(l *ListenersConfiguration) *Objects[Listener] { return &l.Listeners },
+	},
 }
 
 func ofHTTP(c *Configuration) **HTTPConfiguration { return &c.HTTP }
@@ -117,6 +120,8 @@ func ofTCP(c *Configuration) **TCPConfiguration { return &c.TCP }
 func ofUDP(c *Configuration) **UDPConfiguration { return &c.UDP }
 
 func ofTLS(c *Configuration) **TLSConfiguration { return &c.TLS }
+
+func ofListeners(c *Configuration) **ListenersConfiguration { return &c.Listeners }
 
 // row is the kind whose objects of type T are in a field of the section S.
 type row[S, T any] struct {
