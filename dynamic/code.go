@@ -44,6 +44,9 @@ const (
 	CodeConflictingName Code = "ConflictingName"
 	// CodeConflictingTLSOptions is for routers of one host with different TLS options.
 	CodeConflictingTLSOptions Code = "ConflictingTLSOptions"
+	// CodeConflictingListener is for a listener whose address and hostname another one has, or whose address one has that
+	// takes all connections.
+	CodeConflictingListener Code = "ConflictingListener"
 	// CodeReferenceNotPermitted is for a reference to another namespace or provider that the configuration forbids.
 	CodeReferenceNotPermitted Code = "ReferenceNotPermitted"
 	// CodeReferenceLoop is for an object that refers to itself through others.
@@ -51,6 +54,12 @@ const (
 	// CodeInvalidReference is for a reference to an object that is itself quarantined, or of a kind that cannot be
 	// referred to.
 	CodeInvalidReference Code = "InvalidReference"
+)
+
+// The codes of what the system refuses.
+const (
+	// CodeUnusableAddress is for a listener whose address cannot be bound.
+	CodeUnusableAddress Code = "UnusableAddress"
 )
 
 // The codes of xDS.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/certificate"
@@ -174,6 +175,30 @@ func (e *Entrypoint) Listen(ctx context.Context) error {
 	e.listener = listener
 	e.alternate = newAlternate(e.settings.http3, e.packets)
 	return nil
+}
+
+// ListenWith takes the place of Listen, with the socket of another entrypoint of the same address, which need not be
+// closed before: both accept the connections that come. It fails where the other does not listen any more.
+func (e *Entrypoint) ListenWith(other *Entrypoint) error {
+	shared, ok := other.listener.(fileListener)
+	if !ok || e.http3 != nil {
+		return fmt.Errorf("entrypoint %q: its socket: %w", e.name, errors.ErrUnsupported)
+	}
+	file, err := shared.File()
+	if err != nil {
+		return fmt.Errorf("entrypoint %q: %w", e.name, err)
+	}
+	listener, err := net.FileListener(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("entrypoint %q: %w", e.name, err)
+	}
+	e.listener = listener
+	return nil
+}
+
+// fileListener is a listener with a descriptor, as [net.TCPListener].
+type fileListener interface {
+	File() (*os.File, error)
 }
 
 // listenError returns the error of an entrypoint that cannot listen.

@@ -53,9 +53,11 @@ func (t *ActiveTable) Trace(tracer Tracer) { t.tracer = tracer }
 
 func (t *ActiveTable) store(table *Table, generation uint64) {
 	before := t.serving.Swap(&serving{Table: table, generation: generation, replaced: make(chan struct{})})
-	if before != nil {
-		close(before.replaced)
+	if before == nil {
+		return
 	}
+	close(before.replaced)
+	before.forgetPackets(table, &t.packets)
 	t.packets.Range(func(name, router any) bool {
 		route := table.packets[name.(string)]
 		if route != nil {
@@ -125,8 +127,12 @@ type match struct {
 
 // match finds the route of a request.
 func (h routingHandler) match(r *http.Request) match {
-	found := match{serving: h.target.serving.Load()}
-	found.entry = found.serving.entries[h.name]
+	return h.matchIn(h.target.serving.Load(), r)
+}
+
+// matchIn finds the route of a request in a table.
+func (h routingHandler) matchIn(serving *serving, r *http.Request) match {
+	found := match{serving: serving, entry: serving.entries[h.name]}
 	view := h.target.views.Get().(*rule.Request)
 	fill(view, r)
 	found.route = found.entry.index(r.TLS != nil).Match(view)
@@ -146,7 +152,13 @@ func (h routingHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if found.route == nil && h.target.discovering[h.name] {
 		found, reason = h.discover(r, found)
 	}
-	record := telemetry.RecordFrom(r.Context())
+	h.answer(w, r, telemetry.RecordFrom(r.Context()), found, reason)
+}
+
+// answer serves a request by its route; without one, reason is why that is not certain.
+func (h routingHandler) answer(
+	w http.ResponseWriter, r *http.Request, record *telemetry.Record, found match, reason error,
+) {
 	record.Generation = found.serving.generation
 	if found.route == nil {
 		h.unmatched(w, r, record, reason)

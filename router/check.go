@@ -9,6 +9,7 @@ import "github.com/sluiceproxy/sluice/dynamic"
 func Check(options Options, configuration *dynamic.Configuration) []dynamic.Verdict {
 	compiler := NewCompiler(Options{
 		EntryPoints: options.EntryPoints,
+		Templates:   options.Templates,
 
 		PacketEntryPoints: options.PacketEntryPoints,
 

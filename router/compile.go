@@ -21,6 +21,11 @@ import (
 
 // Options are what a Compiler needs beside the dynamic configuration.
 type Options struct {
+	// Templates are what listeners inherit from the entrypoints of the static configuration that they name as template, by
+	// name; the one of the empty name is for listeners without a template. Nil has the EntryPoints, and a zero one.
+	Templates map[string]EntryPoint
+	// Sockets opens the sockets of listeners; nil opens none.
+	Sockets Sockets
 	// EntryPoints are the TCP entrypoints that routers can listen on, PacketEntryPoints the names of those for UDP.
 	EntryPoints       []EntryPoint
 	PacketEntryPoints []string
@@ -79,9 +84,21 @@ type Demands interface {
 	Want(demands []certificate.Demand, covered func(host string) bool)
 }
 
-// EntryPoint is what a router inherits from an entrypoint (entryPoints.<name>.http).
+// Sockets has a socket for each address of listeners. Its methods are called by the goroutine that compiles.
+type Sockets interface {
+	// Bind opens the sockets that are new, without serving their clients, who wait in the queues of the system. It is
+	// called before a table serves that has other sockets than the one before. It does not wait, and the list is not
+	// changed.
+	Bind(sockets []Socket)
+	// Follow serves the sockets of the last Bind, and drains and closes all others. It does not wait.
+	Follow()
+}
+
+// EntryPoint is what a router inherits from an entrypoint (entryPoints.<name>.http) or from a listener of a provider.
 type EntryPoint struct {
 	Name string
+	// Protocol is that of a listener; empty for an entrypoint.
+	Protocol dynamic.ListenerProtocol
 	// Port is the port it listens on, and Policy its form of paths; explain applies both.
 	Port   int
 	Policy canonical.Policy
@@ -165,6 +182,7 @@ type Compiler struct {
 	// instances are the middlewares that were built, and what they keep for their owners.
 	instances *middlewareInstances
 	table     *Table
+	listeners listeners
 	// waiting are the routers that serve as they last did, until the configuration settles.
 	waiting []dynamic.Ref
 	// faults are the verdicts on objects that are not accepted as declared, sets the endpoint sets with the number of
@@ -198,6 +216,12 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 	if options.Mirrors == nil {
 		options.Mirrors = service.NewMirrors()
 	}
+	if options.Templates == nil {
+		options.Templates = map[string]EntryPoint{"": {}}
+		for _, entrypoint := range options.EntryPoints {
+			options.Templates[entrypoint.Name] = entrypoint
+		}
+	}
 	if options.Middlewares == nil {
 		options.Middlewares = middleware.NewBuilder(middleware.Options{})
 	}
@@ -219,6 +243,7 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 		instances:   newMiddlewareInstances(options.Middlewares.Files()),
 		memory:      replay.NewMemory(bodyMemory),
 		table:       newTable(options.EntryPoints),
+		listeners:   listeners{all: map[string]*listenerNode{}, sites: newSites(nil)},
 		faults:      map[dynamic.Ref]dynamic.Verdict{},
 		sets:        map[string]int{},
 		setsBefore:  map[string]bool{},
@@ -231,7 +256,10 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 // no check of an endpoint, no watch over a file. It reads the files that the configuration names.
 func (c *Compiler) Compile(input Input) Compiled {
 	c.source = newSource(input.Configuration)
-	dirty := c.graph.affected(slices.Concat(input.Changed, c.waiting, c.tls.claim(c.source, input.Changed)))
+	relisten := c.updateListeners(input.Changed)
+	c.tls.listen(c.listeners.entryPoints(), c.listeners.changed)
+	claimed := c.tls.claim(c.source, input.Changed)
+	dirty := c.graph.affected(slices.Concat(input.Changed, c.waiting, relisten, claimed))
 	c.waiting = nil
 	for ref := range dirty {
 		c.forget(ref)
@@ -240,6 +268,9 @@ func (c *Compiler) Compile(input Input) Compiled {
 	c.demandsChanged = c.demandsChanged || c.tls.renewed // The default certificate may be another one.
 	for ref := range dirty {
 		c.resolve(ref)
+	}
+	if len(relisten) > 0 {
+		c.table = c.table.withListeners(&c.listeners, c.tls)
 	}
 	c.table = c.rebuildUDP(c.listEnvironments(c.rebuild(dirty, input.Final), dirty), dirty, input.Final)
 	for ref := range dirty {
@@ -257,7 +288,7 @@ func (c *Compiler) Compile(input Input) Compiled {
 			c.pools.activate(c.usesPool, len(c.waiting) > 0)
 			c.instances.activate()
 			c.tls.activate()
-			c.target.store(table, generation)
+			c.serve(table, generation)
 			c.demand()
 			if len(c.waiting) == 0 { // Routers that serve as they last did may still use what is gone.
 				c.instances.retire()

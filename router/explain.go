@@ -87,7 +87,8 @@ func (t *Table) Explain(question Question) (Explanation, error) {
 		return Explanation{}, err
 	}
 	secure := request.URL.Scheme == "https"
-	entry, guess, err := t.choose(question, request.URL.Port(), secure)
+	host, _ := canonical.Host(request.Host)
+	entry, guess, err := t.choose(question, request.URL.Port(), host, secure)
 	if err != nil {
 		return Explanation{}, err
 	}

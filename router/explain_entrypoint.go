@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// choose returns the entrypoint by name, else by port, else the first default one that fits the scheme. guess says why,
-// and is empty when the question names the entrypoint.
-func (t *Table) choose(question Question, port string, secure bool) (found *entry, guess string, err error) {
+// choose returns the entrypoint or listener by name, else by port, else the first default one that fits the scheme. Of
+// listeners only those count that the host selects. guess says why, and is empty when the question names the entrypoint.
+func (t *Table) choose(question Question, port, host string, secure bool) (found *entry, guess string, err error) {
 	if name := question.EntryPoint; name != "" {
 		if found, known := t.entries[name]; known {
 			return found, "", nil
@@ -26,6 +26,9 @@ func (t *Table) choose(question Question, port string, secure bool) (found *entr
 		}
 	}
 	for _, candidate := range t.entries {
+		if node := candidate.listener; node != nil && !t.sites.selects(node, host, secure) {
+			continue
+		}
 		if found == nil || candidate.fits(port, secure, found) {
 			found = candidate
 		}
@@ -60,6 +63,9 @@ func (e *entry) listensOn(port string) bool { return strconv.Itoa(int(e.entrypoi
 // guess says why the entrypoint fits a URL that does not name one; port is that of the URL or of its scheme.
 func (e *entry) guess(url, port string, secure bool) string {
 	reason := "it listens on port " + port
+	if e.listener != nil && e.listensOn(port) {
+		reason = "its clients connect to port " + port + ", and no other listener of its address is nearer to the host"
+	}
 	if !e.listensOn(port) {
 		reason = "no entrypoint listens on port " + port
 		if e.index(secure).Len() > 0 {

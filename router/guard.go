@@ -148,5 +148,7 @@ func (c *Compiler) isOwnEntrypoint(address string) bool {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(server.Scheme)]
 	}
-	return slices.ContainsFunc(c.options.EntryPoints, func(e EntryPoint) bool { return strconv.Itoa(e.Port) == port })
+	listens := func(e EntryPoint) bool { return strconv.Itoa(e.Port) == port }
+	return slices.ContainsFunc(c.options.EntryPoints, listens) || slices.ContainsFunc(c.listeners.sites.sockets,
+		func(s Socket) bool { return strings.HasSuffix(s.HostPort, ":"+port) })
 }

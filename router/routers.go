@@ -68,7 +68,7 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 		}
 		return node
 	}
-	entrypoints := c.entryPointsOf(definition.EntryPoints, node)
+	entrypoints := c.entryPointsOf(ref, definition.EntryPoints, node)
 	service, err := c.serviceOf(ref, definition)
 	node.err = errors.Join(c.source.refused(ref), node.err, err)
 	own := c.instances.of(ref)
@@ -100,7 +100,7 @@ func firstOf(err error) error {
 }
 
 // entryPointsOf returns the entrypoints of a router that exist.
-func (c *Compiler) entryPointsOf(declared []string, node *routerNode) []EntryPoint {
+func (c *Compiler) entryPointsOf(ref dynamic.Ref, declared []string, node *routerNode) []EntryPoint {
 	var found []EntryPoint
 	if len(declared) == 0 {
 		for _, entrypoint := range c.options.EntryPoints {
@@ -116,18 +116,22 @@ func (c *Compiler) entryPointsOf(declared []string, node *routerNode) []EntryPoi
 		return found
 	}
 	for _, name := range declared {
-		at := slices.IndexFunc(c.options.EntryPoints, func(e EntryPoint) bool { return e.Name == name })
-		if at < 0 {
-			node.warn(dynamic.CodeMissingEntryPoint, c.tls.missing(name))
-			continue
+		if isListener(name) {
+			c.graph.depend(ref, listenerRef(name))
 		}
-		if !slices.ContainsFunc(found, func(e EntryPoint) bool { return e.Name == name }) {
-			found = append(found, c.options.EntryPoints[at])
+		entrypoint, ok := c.entryPoint(name)
+		switch {
+		case !ok:
+			node.warn(dynamic.CodeMissingEntryPoint, c.missingEntryPoint(name))
+		case !entrypoint.takes(ref.Kind):
+			node.warn(dynamic.CodeMissingEntryPoint, entrypoint.refusal(ref.Kind))
+		case !slices.ContainsFunc(found, func(e EntryPoint) bool { return e.Name == name }):
+			found = append(found, entrypoint)
 		}
 	}
 	if len(found) == 0 {
-		node.warnings = nil
-		node.err = &coded{code: dynamic.CodeMissingEntryPoint, error: c.noEntryPoint(declared)}
+		node.err = &coded{code: dynamic.CodeMissingEntryPoint, error: c.noEntryPoint(node.warnings)}
+		node.warnings, node.warningCode = nil, ""
 	}
 	return found
 }
@@ -155,10 +159,7 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 ) {
 	route := &Route{Name: ref.Name, Rule: parsed.String(), EntryPoint: entrypoint.Name}
 	c.observe(route, definition, entrypoint, service, node)
-	secure := definition.TLS
-	if secure == nil {
-		secure = entrypoint.TLS
-	}
+	secure := entrypoint.secured(definition.TLS)
 	if secure != nil {
 		node.err = errors.Join(node.err, c.secure(ref, route, secure, parsed, node))
 	}

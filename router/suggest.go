@@ -126,13 +126,9 @@ func (s *suggestions) of(kind dynamic.Kind) []string {
 }
 
 // noEntryPoint returns the fault of a router all of whose entrypoints are missing.
-func (c *Compiler) noEntryPoint(named []string) error {
-	var reasons []string
-	for _, name := range named {
-		reasons = append(reasons, c.tls.missing(name))
-	}
+func (c *Compiler) noEntryPoint(reasons []string) error {
 	reason := strings.Join(reasons, "; ")
-	if !strings.Contains(reason, "did you mean") {
+	if !strings.Contains(reason, "did you mean") && !strings.Contains(reason, "listener") {
 		var existing []string
 		for _, entrypoint := range c.options.EntryPoints {
 			existing = append(existing, entrypoint.Name)

@@ -24,13 +24,17 @@ type Table struct {
 	overruled []dynamic.Verdict
 	// udpListings are the UDP routers, by name.
 	udpListings []Listing
+	// sites are the addresses of listeners.
+	sites *sites
 }
 
 // entry is the part of a table that belongs to one entrypoint.
 type entry struct {
 	entrypoint EntryPoint
-	plain      *index.Index[*Route]
-	secure     *index.Index[*Route]
+	// listener is that of a provider; nil for an entrypoint of the static configuration.
+	listener *listenerNode
+	plain    *index.Index[*Route]
+	secure   *index.Index[*Route]
 	// hosts are the TLS options of the hosts that rules name; fallback is for the rest, and nil where it cannot be used.
 	hosts    hosts
 	fallback *certificate.Options
@@ -46,18 +50,48 @@ type indexKey struct {
 }
 
 func newTable(entrypoints []EntryPoint) *Table {
-	table := &Table{entries: make(map[string]*entry, len(entrypoints))}
+	table := &Table{entries: make(map[string]*entry, len(entrypoints)), sites: newSites(nil)}
 	for _, entrypoint := range entrypoints {
-		entry := &entry{
-			entrypoint: entrypoint,
-			plain:      index.New[*Route](nil),
-			secure:     index.New[*Route](nil),
-			streams:    newStreams(entrypoint.PreferHTTP),
-		}
-		entry.settle(nil, nil)
-		table.entries[entrypoint.Name] = entry
+		table.entries[entrypoint.Name] = newEntry(entrypoint)
 	}
 	return table
+}
+
+// newEntry returns one without routes.
+func newEntry(entrypoint EntryPoint) *entry {
+	entry := &entry{
+		entrypoint: entrypoint,
+		plain:      index.New[*Route](nil),
+		secure:     index.New[*Route](nil),
+		streams:    newStreams(entrypoint.PreferHTTP),
+	}
+	entry.settle(nil, nil)
+	return entry
+}
+
+// withListeners returns a table with entries for exactly the listeners that serve, beside those of entrypoints.
+func (t *Table) withListeners(listeners *listeners, objects *tlsObjects) *Table {
+	next := *t
+	next.entries, next.sites = make(map[string]*entry, len(t.entries)), listeners.sites
+	for name, old := range t.entries {
+		if old.listener == nil {
+			next.entries[name] = old
+		}
+	}
+	for name, node := range listeners.all {
+		if node.err != nil {
+			continue
+		}
+		one := newEntry(node.entrypoint)
+		if old := t.entries[name]; old != nil {
+			*one = *old
+		}
+		one.entrypoint, one.listener, one.fallback = node.entrypoint, node, objects.fallbacks[name]
+		one.settle(nil, nil)
+		next.entries[name] = one
+	}
+	next.uncovered = uncoveredVerdict(next.entries)
+	return &next
 }
 
 // with returns a table with some routes exchanged; entries that nothing touches are shared. streams returns the TCP
@@ -70,7 +104,7 @@ func (t *Table) with(
 	}
 	next := &Table{
 		entries: make(map[string]*entry, len(t.entries)), environments: t.environments, uncovered: t.uncovered,
-		packets: t.packets, overruled: t.overruled, udpListings: t.udpListings,
+		packets: t.packets, overruled: t.overruled, udpListings: t.udpListings, sites: t.sites,
 	}
 	same := true
 	for name, old := range t.entries {

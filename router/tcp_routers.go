@@ -63,8 +63,8 @@ func (c *Compiler) rebuildTCP(
 		c.tcp.routers[ref.Name] = after
 	}
 	if c.tls.changed { // The certificates of entrypoints may be others.
-		for _, entrypoint := range c.options.EntryPoints {
-			touched[entrypoint.Name] = func() []*tcp.Route[*TCPRoute] { return c.streamsOf(entrypoint.Name) }
+		for _, name := range c.tls.names() {
+			touched[name] = func() []*tcp.Route[*TCPRoute] { return c.streamsOf(name) }
 		}
 	}
 	return touched
@@ -86,7 +86,7 @@ func (c *Compiler) buildTCPRouter(ref dynamic.Ref) *routerNode {
 		}
 		return node
 	}
-	entrypoints := c.entryPointsOf(definition.EntryPoints, node)
+	entrypoints := c.entryPointsOf(ref, definition.EntryPoints, node)
 	service, err := c.tcp.services.of(c, ref, definition.Service)
 	node.err = errors.Join(c.source.refused(ref), node.err, err)
 	steps, err := c.tcpSteps(ref, definition.Middlewares)
@@ -96,7 +96,8 @@ func (c *Compiler) buildTCPRouter(ref dynamic.Ref) *routerNode {
 			Name: ref.Name, Rule: parsed.String(), EntryPoint: entrypoint.Name, service: service, steps: steps,
 			middlewares: qualifyAll(definition.Middlewares, ref.Name), observe: entrypoint.Observe & c.options.Watched,
 		}
-		node.err = errors.Join(node.err, c.secureTCP(ref, route, definition.TLS, parsed, node))
+		secure, err := entrypoint.securedStream(definition.TLS)
+		node.err = errors.Join(node.err, err, c.secureTCP(ref, route, secure, parsed, node))
 		node.streams = append(node.streams, &tcp.Route[*TCPRoute]{
 			Name: ref.Name, Rule: parsed, Priority: priority, Created: definition.Created.Round(0),
 			Position: c.providerRank(ref.Name), Value: route,

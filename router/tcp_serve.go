@@ -19,6 +19,7 @@ type tcpStream struct {
 func (s tcpStream) ServeStream(ctx context.Context, in *tcp.Incoming, done func()) {
 	r, result := s.route, &in.Result
 	result.Router, result.Generation, result.Observe = r.Name, s.generation, r.observe
+	result.EntryPoint = r.EntryPoint
 	if r.fault != nil {
 		result.Code, result.Reason = telemetry.CodeRouterDisabled, "the router is disabled: "+r.fault.Error()
 		done()

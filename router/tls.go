@@ -22,9 +22,13 @@ type tlsObjects struct {
 	tickets     *certificate.Tickets
 	obtain      certificate.Obtain
 	entryPoints []EntryPoint
-	set         atomic.Pointer[certificate.Set]
-	next        *certificate.Set
-	problems    []dynamic.Verdict
+	// listeners are those of providers that serve, by name; listened are the names of those that have changed in this
+	// compilation.
+	listeners map[string]EntryPoint
+	listened  []string
+	set       atomic.Pointer[certificate.Set]
+	next      *certificate.Set
+	problems  []dynamic.Verdict
 	// staples is nil unless OCSP responses are stapled; served are the certificates of next, with their objects.
 	staples Staples
 	served  []certificate.Served
@@ -73,13 +77,13 @@ func defaultTLSOptions() dynamic.Ref {
 // for that, beside the changed ones.
 func (t *tlsObjects) claim(from source, changed []dynamic.Ref) []dynamic.Ref {
 	isOptions := func(ref dynamic.Ref) bool { return ref.Kind == dynamic.KindTLSOptions }
-	if !slices.ContainsFunc(changed, isOptions) {
+	if !slices.ContainsFunc(changed, isOptions) && len(t.listened) == 0 {
 		return nil
 	}
 	claims := t.claimed(from)
 	var anew []dynamic.Ref
-	for _, entryPoint := range t.entryPoints {
-		before, after := t.claims[entryPoint.Name], claims[entryPoint.Name]
+	for name := range union(t.claims, claims) {
+		before, after := t.claims[name], claims[name]
 		if slices.Equal(before, after) {
 			continue
 		}
@@ -113,6 +117,9 @@ func (t *tlsObjects) claimed(from source) map[string][]string {
 			if t.exists(entryPoint) {
 				add(claims, entryPoint, name)
 				continue
+			}
+			if isListener(entryPoint) {
+				continue // Nobody can connect to it.
 			}
 			for _, meant := range t.meant(entryPoint) {
 				add(slips, meant, name)
@@ -191,6 +198,9 @@ func (t *tlsObjects) misplaced(name string, options *dynamic.TLSOptions) error {
 		return nil
 	}
 	for _, entryPoint := range options.EntryPoints {
+		if !t.exists(entryPoint) && isListener(entryPoint) {
+			continue // It may come, and nobody can connect to it until then.
+		}
 		if !t.exists(entryPoint) {
 			reason := "entryPoints: " + t.missing(entryPoint)
 			for _, closed := range t.entryPoints {
@@ -229,6 +239,9 @@ func (t *tlsObjects) nearest(name string) (string, bool) {
 }
 
 func (t *tlsObjects) exists(entryPoint string) bool {
+	if _, serves := t.listeners[entryPoint]; serves {
+		return true
+	}
 	return slices.ContainsFunc(t.entryPoints, func(e EntryPoint) bool { return e.Name == entryPoint })
 }
 
@@ -260,7 +273,7 @@ func tlsOptionsName(name, provider string) string {
 // update reads certificates anew if one changed, and drops the options that changed.
 func (t *tlsObjects) update(from source, dirty map[dynamic.Ref]struct{}, resolvers []string) {
 	t.changed = false
-	certificates := t.next == nil
+	certificates := t.next == nil || t.namesListened(from)
 	for ref := range dirty {
 		switch ref.Kind {
 		case dynamic.KindCertificate, dynamic.KindTLSStore:
@@ -275,6 +288,8 @@ func (t *tlsObjects) update(from source, dirty map[dynamic.Ref]struct{}, resolve
 	}
 	if t.fallbacks == nil || t.changed {
 		t.chooseFallbacks(from)
+	} else if len(t.listened) > 0 {
+		t.chooseListened(from)
 	}
 }
 
@@ -283,9 +298,9 @@ func (t *tlsObjects) update(from source, dirty map[dynamic.Ref]struct{}, resolve
 func (t *tlsObjects) chooseFallbacks(from source) {
 	t.changed = true
 	t.fallbacks, t.bound = map[string]*certificate.Options{}, map[boundOptions]*certificate.Options{}
-	for _, entryPoint := range t.entryPoints {
-		if options, err := t.options(from, t.defaultOf(entryPoint.Name)); err == nil {
-			t.fallbacks[entryPoint.Name] = t.on(entryPoint.Name, options)
+	for _, name := range t.names() {
+		if options, err := t.options(from, t.defaultOf(name)); err == nil {
+			t.fallbacks[name] = t.on(name, options)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (c *Compiler) buildUDPRouter(ref dynamic.Ref) *routerNode {
 		return nil
 	}
 	node := &routerNode{}
-	node.packetEntryPoints = c.packetEntryPointsOf(definition.EntryPoints, node)
+	node.packetEntryPoints = c.packetEntryPointsOf(ref, definition.EntryPoints, node)
 	service, err := c.udp.services.of(c, ref, definition.Service)
 	if node.err = errors.Join(c.source.refused(ref), node.err, err); node.err != nil {
 		node.err = firstOf(node.err)
@@ -116,7 +116,7 @@ func (c *Compiler) buildUDPRouter(ref dynamic.Ref) *routerNode {
 }
 
 // packetEntryPointsOf returns the UDP entrypoints of a router that exist.
-func (c *Compiler) packetEntryPointsOf(declared []string, node *routerNode) []string {
+func (c *Compiler) packetEntryPointsOf(ref dynamic.Ref, declared []string, node *routerNode) []string {
 	known := c.options.PacketEntryPoints
 	if len(declared) == 0 {
 		if len(known) == 0 {
@@ -128,8 +128,16 @@ func (c *Compiler) packetEntryPointsOf(declared []string, node *routerNode) []st
 	}
 	var found, missing []string
 	for _, name := range declared {
+		if isListener(name) {
+			c.graph.depend(ref, listenerRef(name))
+		}
+		listener, is := c.entryPoint(name)
 		switch {
-		case slices.Contains(known, name):
+		case isListener(name) && !is:
+			missing = append(missing, c.missingListener(name))
+		case isListener(name) && listener.Protocol != "" && !listener.takes(ref.Kind):
+			missing = append(missing, listener.refusal(ref.Kind))
+		case slices.Contains(known, name) || isListener(name):
 			found = append(found, name)
 		case slices.ContainsFunc(c.options.EntryPoints, func(e EntryPoint) bool { return e.Name == name }):
 			missing = append(missing, fmt.Sprintf("entrypoint %q is not one for UDP (its address does not end in /udp)", name))
@@ -156,7 +164,7 @@ func (c *Compiler) packetEntryPointsOf(declared []string, node *routerNode) []st
 // table where it reached none.
 func (c *Compiler) rebuildUDP(table *Table, dirty map[dynamic.Ref]struct{}, final bool) *Table {
 	refs := sorted(dirty, dynamic.KindUDPRouter)
-	if len(refs) == 0 {
+	if len(refs) == 0 && len(c.listeners.changed) == 0 {
 		return table
 	}
 	for _, ref := range refs {
@@ -215,7 +223,14 @@ func (c *Compiler) packetRoutes() (routes map[string]*datagram.Route, overruled 
 	}
 	routes = map[string]*datagram.Route{}
 	for entrypoint, owner := range owners {
-		routes[entrypoint] = c.udp.routers[owner].packets // nil for a router with a fault, whose datagrams are dropped.
+		route := c.udp.routers[owner].packets // nil for a router with a fault, whose datagrams are dropped.
+		if node := c.listeners.serving(entrypoint); node != nil && route != nil {
+			named := *route
+			named.EntryPoint = entrypoint
+			routes[node.address.String()] = &named
+			continue
+		}
+		routes[entrypoint] = route
 	}
 	for name, node := range c.udp.routers {
 		for _, entrypoint := range node.packetEntryPoints {

@@ -32,6 +32,10 @@ func (c *Compiler) Validate(ref dynamic.Ref, object any) dynamic.Verdict {
 		err = trial.tcpMiddleware(ref.Name).err
 	case dynamic.KindTCPServersTransport:
 		err = trial.tcpTransport(ref).err
+	case dynamic.KindListener:
+		if listener, ok := object.(*dynamic.Listener); ok {
+			err = c.buildListener(ref.Name, listener).err
+		}
 	case dynamic.KindTLSOptions:
 		trial.tls.claims = trial.tls.claimed(trial.source)
 		_, err = trial.tls.options(trial.source, ref)
@@ -60,12 +64,12 @@ func (c *Compiler) alone(ref dynamic.Ref, object any) *Compiler {
 		configuration = builder.Configuration()
 	}
 	trial := NewCompiler(Options{
-		EntryPoints: c.options.EntryPoints, Precedence: c.options.Precedence, RuleSyntax: c.options.RuleSyntax,
+		EntryPoints: c.options.EntryPoints, Templates: c.options.Templates, Precedence: c.options.Precedence, RuleSyntax: c.options.RuleSyntax,
 		Internal: c.options.Internal, Transport: c.options.Transport, TCPTransport: c.options.TCPTransport,
 		PacketEntryPoints: c.options.PacketEntryPoints, Middlewares: c.options.Middlewares,
 	}, NewActiveTable(c.options.EntryPoints))
 	trial.source = newSource(configuration)
 	trial.source.stubs = newStubs()
-	trial.tls.next = c.tls.next // It has the certificates that have been read.
+	trial.tls.next, trial.tls.listeners = c.tls.next, c.tls.listeners // It has the certificates that have been read.
 	return trial
 }

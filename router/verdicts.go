@@ -53,6 +53,10 @@ func (c *Compiler) judge(ref dynamic.Ref) {
 		if node := c.tcp.routers[ref.Name]; node != nil {
 			fault, warnings, code = cmp.Or(node.err, node.late), node.warnings, cmp.Or(node.warningCode, code)
 		}
+	case dynamic.KindListener:
+		if node := c.listeners.all[ref.Name]; node != nil {
+			fault, warnings = node.err, node.warnings
+		}
 	case dynamic.KindRouter:
 		if node := c.routers[ref.Name]; node != nil {
 			fault, warnings, code = cmp.Or(node.err, node.late), node.warnings, cmp.Or(node.warningCode, code)

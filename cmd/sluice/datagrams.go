@@ -16,16 +16,22 @@ import (
 
 // datagrams returns the server of a UDP entrypoint.
 func (s *system) datagrams(name string, config *static.EntryPoint) *datagram.Server {
+	server := s.datagramsOf(name, s.target.Packets(name), config)
+	s.packets[name] = server
+	return server
+}
+
+// datagramsOf returns the server of an address of UDP whose sessions a router opens.
+func (s *system) datagramsOf(name string, router *datagram.Router, config *static.EntryPoint) *datagram.Server {
 	deps := s.observability.dependencies(name, config)
-	server := datagram.NewServer(s.target.Packets(name), datagram.Options{
+	s.observability.countByListener(deps.Sinks)
+	return datagram.NewServer(router, datagram.Options{
 		EntryPoint:           name,
 		Timeout:              time.Duration(config.UDP.Timeout),
 		MaxSessions:          config.UDP.MaxSessions,
 		MaxSessionsPerClient: config.UDP.MaxSessionsPerClient,
 		Observer:             sessions{sinks: deps.Sinks, observe: deps.Observe},
 	})
-	s.packets[name] = server
-	return server
 }
 
 // datagramServers returns the state of the servers of the UDP entrypoints, by name.

@@ -39,23 +39,28 @@ func routerEntryPoints(config *static.Configuration) ([]router.EntryPoint, error
 		if address.Network != "tcp" {
 			continue
 		}
-		proxy := declared.ProxyProtocol
-		found = append(found, router.EntryPoint{
-			Name:        name,
-			Port:        int(address.Port),
-			Policy:      entrypoint.Policy(&declared.HTTP),
-			Default:     declared.AsDefault || (!explicit && name != static.InternalEntryPoint),
-			Middlewares: declared.HTTP.Middlewares,
-			TLS:         routerTLS(declared.HTTP.TLS),
-			Observe:     observed(&declared.Observability),
-			Loopback:    static.Loopback(address.Host),
-			PreferHTTP:  declared.TCP != nil && declared.TCP.PreferHTTP,
-
-			AnyForwarded: declared.ForwardedHeaders.Insecure || trustsMost(declared.ForwardedHeaders.TrustedIPs),
-			AnyPeer:      proxy != nil && (proxy.Insecure || trustsMost(proxy.TrustedIPs)),
-		})
+		one := inherited(name, declared)
+		one.Port, one.Loopback = int(address.Port), static.Loopback(address.Host)
+		one.Default = declared.AsDefault || (!explicit && name != static.InternalEntryPoint)
+		found = append(found, one)
 	}
 	return found, nil
+}
+
+// inherited returns what routers inherit from the options of an entrypoint, whatever its address is.
+func inherited(name string, declared *static.EntryPoint) router.EntryPoint {
+	proxy := declared.ProxyProtocol
+	return router.EntryPoint{
+		Name:        name,
+		Policy:      entrypoint.Policy(&declared.HTTP),
+		Middlewares: declared.HTTP.Middlewares,
+		TLS:         routerTLS(declared.HTTP.TLS),
+		Observe:     observed(&declared.Observability),
+		PreferHTTP:  declared.TCP != nil && declared.TCP.PreferHTTP,
+
+		AnyForwarded: declared.ForwardedHeaders.Insecure || trustsMost(declared.ForwardedHeaders.TrustedIPs),
+		AnyPeer:      proxy != nil && (proxy.Insecure || trustsMost(proxy.TrustedIPs)),
+	}
 }
 
 // packetEntryPoints returns the names of the UDP entrypoints, in order.
@@ -201,6 +206,11 @@ func (s *system) awaitReady(ctx context.Context, entrypoint string) {
 	if s.config.EntryPoints[entrypoint].ForwardProxy != nil {
 		longest = firstProxied
 	}
+	s.awaitRoutes(ctx, entrypoint, longest)
+}
+
+// awaitRoutes waits until Sluice is ready for the first time, for as long as that may take.
+func (s *system) awaitRoutes(ctx context.Context, entrypoint string, longest time.Duration) {
 	timer := time.NewTimer(longest)
 	defer timer.Stop()
 	select {

@@ -183,6 +183,7 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 			}
 		})
 	}
+	front.Go(func() { s.listeners.Run(serving) })
 	front.Go(func() {
 		if err := injected(serving); err != nil {
 			abort(err)

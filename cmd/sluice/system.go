@@ -19,6 +19,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate/tickets"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint/h3"
+	"github.com/sluiceproxy/sluice/entrypoint/listeners"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forward/stream"
@@ -55,9 +56,10 @@ type system struct {
 	injection     *injector.Injector          // nil without the option injector
 	certificates  *acme.Resolvers             // nil without the option certificatesResolvers
 	storages      *open.Stores
-	tickets       *tickets.Sharing // nil without the option sessionTickets
-	stapler       *ocsp.Stapler    // nil without the option ocsp
-	identity      *identity        // nil without the option spiffe.workloadAPIAddr
+	tickets       *tickets.Sharing   // nil without the option sessionTickets
+	stapler       *ocsp.Stapler      // nil without the option ocsp
+	identity      *identity          // nil without the option spiffe.workloadAPIAddr
+	listeners     *listeners.Manager // nil unless it serves
 }
 
 // loggers are the loggers of the subsystems; log.Log is.
@@ -120,6 +122,11 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 
 		TCPTransport:      tcpTransport,
 		PacketEntryPoints: packetEntryPoints(config),
+	}
+	compiled.Templates = listenerTemplates(config)
+	if serves {
+		s.listeners = s.newListeners()
+		compiled.Sockets = s.listeners
 	}
 	s.serveCertificates(&compiled)
 	s.compiler = router.NewCompiler(compiled, s.target)
@@ -201,6 +208,9 @@ func (s *system) serveCertificates(options *router.Options) {
 func (s *system) verdictSources(serves bool) []pipeline.VerdictSource {
 	s.crls = router.NewCRLVerdicts(s.compiler)
 	sources := []pipeline.VerdictSource{s.crls}
+	if s.listeners != nil {
+		sources = append(sources, s.listeners)
+	}
 	if s.publication != nil {
 		sources = append(sources, s.publication.publisher)
 	}

@@ -6,6 +6,8 @@ import "sync/atomic"
 type Route struct {
 	// RouterName is the qualified name of the router.
 	RouterName string
+	// EntryPoint is the name of the entrypoint in the records of sessions; empty for that of the server.
+	EntryPoint string
 	// Service opens the sessions.
 	Service Service
 	// Generation is the number of the configuration that the route is of.

@@ -1,6 +1,7 @@
 package datagram
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 
@@ -19,7 +20,9 @@ type key struct {
 
 // session is a client and its endpoint. It belongs to a table.
 type session struct {
-	key         key
+	key key
+	// entryPoint and router are names; entryPoint is empty for that of the server.
+	entryPoint  string
 	router      string
 	generation  uint64
 	target      Target
@@ -72,7 +75,7 @@ func (s *session) expected(n int) (allowed int, last bool) {
 // record describes the session at its end.
 func (s *session) record(server *Server, reason Reason, now time.Duration) *Record {
 	return &Record{
-		EntryPoint: server.options.EntryPoint, Router: s.router, Service: s.target.Pool.Name(),
+		EntryPoint: cmp.Or(s.entryPoint, server.options.EntryPoint), Router: s.router, Service: s.target.Pool.Name(),
 		Client: s.key.client, Local: s.key.local, Endpoint: s.target.Member.Endpoint().Key().Address,
 		Began: server.epoch.Add(s.began), Duration: now - s.began, Generation: s.generation,
 		FromClient: s.fromClient, FromEndpoint: s.fromEndpoint, Reason: reason,

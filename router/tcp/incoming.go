@@ -31,6 +31,8 @@ type Incoming struct {
 
 // Result is what became of a connection.
 type Result struct {
+	// EntryPoint is the name of the entrypoint or listener of the router.
+	EntryPoint string
 	// Router is the qualified name of the router.
 	Router string
 	// Result is what came of the service. Its Code and Reason say as well why the router served nothing.

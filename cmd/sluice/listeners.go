@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/entrypoint/listeners"
+	"github.com/sluiceproxy/sluice/router"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/log"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
+)
+
+// listenerTemplates returns what listeners of providers inherit from the entrypoints, by their names, and from the
+// defaults of all options, by the empty name. An entrypoint that is a forward proxy is none.
+func listenerTemplates(config *static.Configuration) map[string]router.EntryPoint {
+	templates := map[string]router.EntryPoint{"": inherited("", defaultEntryPoint())}
+	for name, declared := range config.EntryPoints {
+		if declared.ForwardProxy == nil {
+			templates[name] = inherited(name, declared)
+		}
+	}
+	return templates
+}
+
+// defaultEntryPoint returns the options of listeners without a template.
+func defaultEntryPoint() *static.EntryPoint {
+	defaults := &static.EntryPoint{}
+	defaults.SetDefaults()
+	return defaults
+}
+
+// sockets makes the servers of the addresses of listeners.
+type sockets struct{ system *system }
+
+// Server returns the server of an address, with the options of the template and the address as its name.
+func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
+	config := defaultEntryPoint()
+	if template := s.system.config.EntryPoints[socket.Template]; template != nil {
+		copied := *template
+		config = &copied
+	}
+	config.HTTP3, config.Address = nil, socket.HostPort+"/"+socket.Network
+	if socket.Network == "udp" {
+		server := s.system.datagramsOf(socket.HostPort, s.system.target.PacketsOf(socket.Address), config)
+		return entrypoint.NewPackets(socket.HostPort, config, server)
+	}
+	if s.system.config.Global.NotAppendXForwardedFor {
+		config.ForwardedHeaders.NotAppendXForwardedFor = true
+	}
+	hosts := s.system.target.VirtualHosts(socket.Address)
+	deps := s.system.observability.dependencies(socket.HostPort, config)
+	deps.Streams = hosts
+	if s.system.certificates != nil && !config.AllowACMEByPass {
+		deps.Challenges = s.system.certificates
+	}
+	s.system.observability.countByListener(deps.Sinks)
+	return entrypoint.New(socket.HostPort, config, hosts, hosts, deps)
+}
+
+// newListeners returns what opens the sockets of listeners.
+func (s *system) newListeners() *listeners.Manager {
+	return listeners.New(listeners.Options{
+		Factory: sockets{s}, Logger: s.logs.For(log.SubsystemEntrypoint),
+		Await: func(ctx context.Context) { s.awaitRoutes(ctx, "listeners", firstRoutes) },
+	})
+}
+
+// countByListener has the sinks of the socket of an address count requests by their listeners.
+func (o *observability) countByListener(sinks []entrypoint.Sink) {
+	for i, sink := range sinks {
+		if _, ok := sink.(telemetry.Requests); ok {
+			sinks[i] = &listenerRequests{counters: o.metrics}
+		}
+	}
+}
+
+// entrypointCounters has the counters of entrypoints and listeners.
+type entrypointCounters interface {
+	Entrypoint(name string) *metrics.Entrypoint
+}
+
+// listenerRequests counts requests by the entrypoint of their records, which is that of the socket where no listener
+// has the host.
+type listenerRequests struct {
+	counters entrypointCounters
+	// known are telemetry.Requests by the name of the listener.
+	known sync.Map
+}
+
+// Finished counts what the record is of.
+func (l *listenerRequests) Finished(record *telemetry.Record) {
+	if known, ok := l.known.Load(record.Entrypoint); ok {
+		known.(telemetry.Requests).Finished(record)
+		return
+	}
+	requests := telemetry.Requests{Entrypoint: l.counters.Entrypoint(record.Entrypoint)}
+	l.known.Store(record.Entrypoint, requests)
+	requests.Finished(record)
+}
