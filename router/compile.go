@@ -84,16 +84,6 @@ type Demands interface {
 	Want(demands []certificate.Demand, covered func(host string) bool)
 }
 
-// Sockets has a socket for each address of listeners. Its methods are called by the goroutine that compiles.
-type Sockets interface {
-	// Bind opens the sockets that are new, without serving their clients, who wait in the queues of the system. It is
-	// called before a table serves that has other sockets than the one before. It does not wait, and the list is not
-	// changed.
-	Bind(sockets []Socket)
-	// Follow serves the sockets of the last Bind, and drains and closes all others. It does not wait.
-	Follow()
-}
-
 // EntryPoint is what a router inherits from an entrypoint (entryPoints.<name>.http) or from a listener of a provider.
 type EntryPoint struct {
 	Name string
