@@ -84,7 +84,8 @@ type ServerRetry struct {
 	// BudgetPercent is the number of retries of all requests to this service, in percent of its successful requests, 0 to
 	// 1000. -1 sets no limit.
 	BudgetPercent *int `json:"budgetPercent,omitempty"`
-	// InitialInterval is the wait before the second try. It doubles with each further one. 0 does not wait.
+	// InitialInterval is the least wait before another try, at most 1 h. The wait is up to twice as long at random, and
+	// grows to twice that at the last try. 0 does not wait.
 	InitialInterval ptypes.Duration `json:"initialInterval,omitempty"`
 	// SameServer goes back to servers that have been tried when there is no other one, so that a request is tried as often
 	// as Attempts says.

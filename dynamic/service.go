@@ -1,6 +1,12 @@
 package dynamic
 
-import ptypes "github.com/traefik/paerser/types"
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	ptypes "github.com/traefik/paerser/types"
+)
 
 // DefaultFlushInterval is how long a buffered response body waits at most before it is flushed to the client.
 const DefaultFlushInterval = ptypes.Duration(100e6)
@@ -171,6 +177,25 @@ type MirrorService struct {
 	Percent int `json:"percent,omitempty"`
 	// Fraction is the share of requests that it gets, in place of Percent.
 	Fraction *Fraction `json:"fraction,omitempty"`
+}
+
+// Share returns the share of the requests that the mirror gets: a numerator and a denominator of at least 1. An error
+// names the option.
+func (m *MirrorService) Share() (numerator, denominator int, err error) {
+	switch {
+	case m.Percent < 0 || m.Percent > 100:
+		return 0, 1, fmt.Errorf("percent %d is not from 0 to 100", m.Percent)
+	case m.Fraction == nil:
+		return m.Percent, 100, nil
+	case m.Percent != 0:
+		return 0, 1, errors.New("percent and fraction are both set")
+	case m.Fraction.Denominator < 1 || m.Fraction.Denominator > math.MaxInt32:
+		return 0, 1, fmt.Errorf("fraction.denominator %d is not from 1 to %d", m.Fraction.Denominator, math.MaxInt32)
+	case m.Fraction.Numerator < 0 || m.Fraction.Numerator > m.Fraction.Denominator:
+		return 0, 1, fmt.Errorf("fraction.numerator %d is not from 0 to the denominator, %d", m.Fraction.Numerator,
+			m.Fraction.Denominator)
+	}
+	return m.Fraction.Numerator, m.Fraction.Denominator, nil
 }
 
 // Fraction is a share of requests.
