@@ -82,7 +82,7 @@ func TestResponses(t *testing.T) {
 		}},
 		{"other", "GET /", []string{"Origin: https://evil.example.com"}, http.Header{"Vary": {"Origin"}}},
 		{"none", "GET /", nil, http.Header{"Vary": {"Origin"}}},
-		{"OPTIONS of another kind", "OPTIONS /", []string{"Origin: https://evil.example.com"}, http.Header{"Vary": {"Origin"}}},
+		{"other OPTIONS", "OPTIONS /", []string{"Origin: https://evil.example.com"}, http.Header{"Vary": {"Origin"}}},
 	} {
 		status, got := serve(t, readme(t), row.line, row.headers...)
 		if diff := cmp.Diff(row.want, got); status != http.StatusAccepted || diff != "" {

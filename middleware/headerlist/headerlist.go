@@ -1,5 +1,5 @@
-// Package headerlist edits the headers of requests and responses by lists of edits. Responses whose fields come as a list
-// are edited as such, without a map.
+// Package headerlist edits the headers of requests and responses by lists of edits. Responses whose fields come as a
+// list are edited as such, without a map.
 package headerlist
 
 import (
@@ -36,9 +36,9 @@ const (
 	Add
 )
 
-// Parse validates the options set, add and remove of a middleware and returns their edits: names are tokens of which each
-// occurs once, values have no control characters, and headers that frame messages are left alone. An error names the
-// option.
+// Parse validates the options set, add and remove of a middleware and returns their edits: names are tokens of which
+// each occurs once, values have no control characters, and headers that frame messages are left alone. An error names
+// the option.
 func Parse(middleware string, set, add []dynamic.HeaderValue, remove []string) ([]Edit, error) {
 	if len(set)+len(add)+len(remove) == 0 {
 		return nil, fmt.Errorf("%s has none of set, add and remove", middleware)

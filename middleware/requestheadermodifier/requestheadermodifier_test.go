@@ -43,9 +43,17 @@ func TestNewRefuses(t *testing.T) {
 		return []dynamic.HeaderValue{{Name: name, Value: value}}
 	}
 	for _, config := range []dynamic.RequestHeaderModifier{
-		{}, {Set: one("", "a")}, {Add: one("a b", "c")}, {Set: one("A", "b\r\nC: d")}, {Remove: []string{"A:"}},
-		{Set: one("Content-Length", "1")}, {Remove: []string{"transfer-encoding"}}, {Add: one("Host", "h")},
-		{Remove: []string{"Host"}}, {Set: one("Host", "a b")}, {Set: one("A", "1"), Remove: []string{"a"}},
+		{},
+		{Set: one("", "a")},
+		{Add: one("a b", "c")},
+		{Set: one("A", "b\r\nC: d")},
+		{Remove: []string{"A:"}},
+		{Set: one("Content-Length", "1")},
+		{Remove: []string{"transfer-encoding"}},
+		{Add: one("Host", "h")},
+		{Remove: []string{"Host"}},
+		{Set: one("Host", "a b")},
+		{Set: one("A", "1"), Remove: []string{"a"}},
 		{Add: append(one("A", "1"), one("a", "2")...)},
 	} {
 		if _, err := requestheadermodifier.New("x", config); err == nil {

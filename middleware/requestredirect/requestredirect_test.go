@@ -84,8 +84,13 @@ func TestPathsKeepTheQuery(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for _, config := range []dynamic.RequestRedirect{
-		{}, {StatusCode: 300}, {StatusCode: 302, Scheme: "ftp"}, {StatusCode: 302, Hostname: "a:1"},
-		{StatusCode: 302, Port: 65536}, {StatusCode: 302, Port: -1}, {StatusCode: 302, Path: &dynamic.PathModifier{}},
+		{},
+		{StatusCode: 300},
+		{StatusCode: 302, Scheme: "ftp"},
+		{StatusCode: 302, Hostname: "a:1"},
+		{StatusCode: 302, Port: 65536},
+		{StatusCode: 302, Port: -1},
+		{StatusCode: 302, Path: &dynamic.PathModifier{}},
 	} {
 		if _, err := requestredirect.New("x", config); err == nil {
 			t.Errorf("%+v is accepted", config)

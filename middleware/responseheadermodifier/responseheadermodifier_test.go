@@ -53,7 +53,9 @@ func TestFieldsAreEditedAsAList(t *testing.T) {
 	w := new(listRecorder)
 	readme(t).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Server", "x")
-		w.(interface{ WriteFields(status int, fields []wire.Field) }).WriteFields(http.StatusOK, []wire.Field{
+		w.(interface {
+			WriteFields(status int, fields []wire.Field)
+		}).WriteFields(http.StatusOK, []wire.Field{
 			{Name: "Server", Value: "y"}, {Name: "Cache-Control", Value: "public"}, {Name: "Set-Cookie", Value: "a=b"},
 		})
 	})).ServeHTTP(w, middlewaretest.Request(t, "GET /", "Host: h"))

@@ -45,8 +45,8 @@ func (*URLRewrite) NoRetain() {}
 // RewritesTarget implements middleware.TargetRewriter.
 func (*URLRewrite) RewritesTarget() {}
 
-// Wrap returns a handler that changes the host and the path of a request and calls next. A path that must not stand alone
-// is answered with 400. "OPTIONS *" has no path and keeps it.
+// Wrap returns a handler that changes the host and the path of a request and calls next. A path that must not stand
+// alone is answered with 400. "OPTIONS *" has no path and keeps it.
 func (u *URLRewrite) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u.path != nil {

@@ -498,7 +498,7 @@ func TestMirrorsShareABody(t *testing.T) {
 		}
 	})
 	m := service.NewMirroring(service.MirroringOptions{
-		Main: echo("main"), To: []service.Mirror{{check, 100, 100}, {check, 50, 100}, {check, 100, 100}}, Body: true, MaxBody: -1,
+		Main: echo("main"), To: []service.Mirror{{check, 1, 1}, {check, 1, 2}, {check, 1, 1}}, Body: true, MaxBody: -1,
 		State: service.NewState(), Carrier: carrier, Memory: memory,
 	})
 	var all sync.WaitGroup

@@ -236,12 +236,15 @@ func (t *translator) mirroring(name string, config *dynamic.Mirroring) (*target,
 	return to, nil
 }
 
+// millionths are the parts of a share that is not a percentage.
+const millionths = 1_000_000
+
 // mirrorPolicy copies a share of the requests of a route to a cluster, in percent or, where that is not exact, in
 // millionths.
 func mirrorPolicy(cluster string, numerator, denominator int) *routev3.RouteAction_RequestMirrorPolicy {
 	unit, parts := typev3.FractionalPercent_HUNDRED, 100
 	if numerator*parts%denominator != 0 {
-		unit, parts = typev3.FractionalPercent_MILLION, 1_000_000
+		unit, parts = typev3.FractionalPercent_MILLION, millionths
 	}
 	return &routev3.RouteAction_RequestMirrorPolicy{
 		Cluster: cluster,
