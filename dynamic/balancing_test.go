@@ -116,7 +116,7 @@ http:
         slowStart: 0
         drainTimeout: 0s
         retry: {attempts: 2, perTryTimeout: 0, retryNonIdempotentMethod: false, maxRequestBodyBytes: 65536,
-          budgetPercent: 20}
+          budgetPercent: 20, initialInterval: 0, sameServer: false, disableRetryOnNetworkError: false}
         limits: {maxConnections: 0, maxPoolConnections: 0, maxPending: 0, pendingTimeout: 5s}
         passHostHeader: true
         responseForwarding: {flushInterval: 100ms}

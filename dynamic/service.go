@@ -1,6 +1,12 @@
 package dynamic
 
-import ptypes "github.com/traefik/paerser/types"
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	ptypes "github.com/traefik/paerser/types"
+)
 
 // DefaultFlushInterval is how long a buffered response body waits at most before it is flushed to the client.
 const DefaultFlushInterval = ptypes.Duration(100e6)
@@ -19,6 +25,8 @@ type Service struct {
 	Failover *Failover `json:"failover,omitempty"`
 	// Environment sends each request to the subset of its environment, by a tag in a header.
 	Environment *Environment `json:"environment,omitempty"`
+	// DirectResponse answers by itself.
+	DirectResponse *DirectResponse `json:"directResponse,omitempty" label:"allowEmpty"`
 	// Middlewares are names of middlewares (name or name@provider) for all requests to this service, whichever router they
 	// come from. They run after those of the router.
 	Middlewares []string `json:"middlewares,omitempty"`
@@ -161,13 +169,57 @@ func (m *Mirroring) SetDefaults() {
 	m.MirrorBody, m.MaxBodySize = &body, &size
 }
 
-// MirrorService is one mirror with its share in percent.
+// MirrorService is one mirror with its share.
 type MirrorService struct {
 	// Name is the name of the service, as name or name@provider. Required.
 	Name string `json:"name,omitempty"`
 	// Percent is the share of requests that it gets, 0 to 100.
 	Percent int `json:"percent,omitempty"`
+	// Fraction is the share of requests that it gets, in place of Percent.
+	Fraction *Fraction `json:"fraction,omitempty"`
 }
+
+// Share returns the share of the requests that the mirror gets: a numerator and a denominator of at least 1. An error
+// names the option.
+func (m *MirrorService) Share() (numerator, denominator int, err error) {
+	switch {
+	case m.Percent < 0 || m.Percent > 100:
+		return 0, 1, fmt.Errorf("percent %d is not from 0 to 100", m.Percent)
+	case m.Fraction == nil:
+		return m.Percent, 100, nil
+	case m.Percent != 0:
+		return 0, 1, errors.New("percent and fraction are both set")
+	case m.Fraction.Denominator < 1 || m.Fraction.Denominator > math.MaxInt32:
+		return 0, 1, fmt.Errorf("fraction.denominator %d is not from 1 to %d", m.Fraction.Denominator, math.MaxInt32)
+	case m.Fraction.Numerator < 0 || m.Fraction.Numerator > m.Fraction.Denominator:
+		return 0, 1, fmt.Errorf("fraction.numerator %d is not from 0 to the denominator, %d", m.Fraction.Numerator,
+			m.Fraction.Denominator)
+	}
+	return m.Fraction.Numerator, m.Fraction.Denominator, nil
+}
+
+// Fraction is a share of requests.
+type Fraction struct {
+	// Numerator is from 0 to Denominator.
+	Numerator int `json:"numerator,omitempty"`
+	// Denominator is at least 1, and at most 2147483647.
+	Denominator int `json:"denominator,omitempty"`
+}
+
+// SetDefaults sets the denominator 100.
+func (f *Fraction) SetDefaults() { f.Denominator = 100 }
+
+// DirectResponse answers requests with a status and a text. Calls of gRPC get the status code of gRPC that belongs to
+// the status.
+type DirectResponse struct {
+	// Status is the status code, 200 to 599, except for 204, 205 and 304 together with Body.
+	Status int `json:"status,omitempty"`
+	// Body is the response body, which is plain text. Default: none.
+	Body string `json:"body,omitempty" secret:"true"`
+}
+
+// SetDefaults sets 500.
+func (d *DirectResponse) SetDefaults() { d.Status = 500 }
 
 // Failover answers with a fallback when the service is down.
 type Failover struct {

@@ -3,13 +3,13 @@ package forward
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/forward/relay"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
@@ -194,9 +194,9 @@ func (s *Service) giveUp(a *attempt, failed *Error) {
 	case failed.Status == StatusClientClosedRequest || errors.Is(t.ended, context.Canceled):
 		record.Status = StatusClientClosedRequest
 	case t.ended != nil:
-		answer(a.writer, record, http.StatusGatewayTimeout)
+		answer(a.writer, a.request, record, http.StatusGatewayTimeout)
 	default:
-		answer(a.writer, record, failed.Status)
+		answer(a.writer, a.request, record, failed.Status)
 	}
 }
 
@@ -211,22 +211,17 @@ func (s *Service) refuse(a *attempt, err error) {
 		record.Status = StatusClientClosedRequest
 	case !refused && errors.Is(err, context.DeadlineExceeded):
 		record.Code = telemetry.CodeTimeout
-		answer(a.writer, record, http.StatusGatewayTimeout)
+		answer(a.writer, a.request, record, http.StatusGatewayTimeout)
 	default:
 		if refused && refusal.Saturated {
 			record.Code = telemetry.CodeSaturated
 		}
-		answer(a.writer, record, http.StatusServiceUnavailable)
+		answer(a.writer, a.request, record, http.StatusServiceUnavailable)
 	}
 	s.recycle(a)
 }
 
-// answer writes an error response.
-func answer(w http.ResponseWriter, record *telemetry.Record, status int) {
-	record.Status = status
-	header := w.Header()
-	header.Set("Content-Type", "text/plain; charset=utf-8")
-	header.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, http.StatusText(status)) // the server notices a client that left
+// answer writes an error response, to a call of gRPC in the form of gRPC.
+func answer(w http.ResponseWriter, r *http.Request, record *telemetry.Record, status int) {
+	record.Status = httpio.Error(w, r, status, http.StatusText(status))
 }

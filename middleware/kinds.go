@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/circuitbreaker"
 	"github.com/sluiceproxy/sluice/middleware/compress"
 	"github.com/sluiceproxy/sluice/middleware/contenttype"
+	"github.com/sluiceproxy/sluice/middleware/cors"
 	"github.com/sluiceproxy/sluice/middleware/digestauth"
 	"github.com/sluiceproxy/sluice/middleware/encodedcharacters"
 	"github.com/sluiceproxy/sluice/middleware/environment"
@@ -29,10 +30,14 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/redirectscheme"
 	"github.com/sluiceproxy/sluice/middleware/replacepath"
 	"github.com/sluiceproxy/sluice/middleware/replacepathregex"
+	"github.com/sluiceproxy/sluice/middleware/requestheadermodifier"
+	"github.com/sluiceproxy/sluice/middleware/requestredirect"
+	"github.com/sluiceproxy/sluice/middleware/responseheadermodifier"
 	"github.com/sluiceproxy/sluice/middleware/retry"
 	"github.com/sluiceproxy/sluice/middleware/stripprefix"
 	"github.com/sluiceproxy/sluice/middleware/stripprefixregex"
 	"github.com/sluiceproxy/sluice/middleware/timeout"
+	"github.com/sluiceproxy/sluice/middleware/urlrewrite"
 )
 
 // Kinds returns all supported kinds except chain, in the order of the documentation. It is the only registry of kinds:
@@ -50,6 +55,7 @@ func Kinds() []Kind {
 		}),
 		plain(compress.New),
 		plain(contenttype.New),
+		plain(cors.New),
 		kind(func(name string, config dynamic.DigestAuth, d dependencies) (*digestauth.DigestAuth, error) {
 			return digestauth.New(name, config, digestauth.Options{ReadFile: d.readFile})
 		}),
@@ -77,10 +83,14 @@ func Kinds() []Kind {
 		plain(redirectscheme.New),
 		plain(replacepath.New),
 		plain(replacepathregex.New),
+		plain(requestheadermodifier.New),
+		plain(requestredirect.New),
+		plain(responseheadermodifier.New),
 		plain(retry.New),
 		plain(stripprefix.New),
 		plain(stripprefixregex.New),
 		plain(timeout.New),
+		plain(urlrewrite.New),
 	}
 }
 

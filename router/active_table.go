@@ -9,6 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -176,7 +177,7 @@ func (h routingHandler) answer(
 	}
 	if route.handler == nil {
 		record.Code, record.Reason = route.code, route.reason
-		refuse(w, route.code)
+		refuse(w, r, route.code)
 		return
 	}
 	if r.TLS != nil && !found.entry.mayServe(route, found.host, r) {
@@ -232,10 +233,10 @@ func misdirected(w http.ResponseWriter) {
 }
 
 // refuse answers for a router that is disabled without saying why: reasons go to the log, never to a client.
-func refuse(w http.ResponseWriter, code telemetry.Code) {
+func refuse(w http.ResponseWriter, r *http.Request, code telemetry.Code) {
 	status := http.StatusServiceUnavailable
 	if code == telemetry.CodeUnguarded {
 		status = http.StatusForbidden
 	}
-	http.Error(w, http.StatusText(status), status)
+	httpio.Error(w, r, status, http.StatusText(status)+"\n")
 }

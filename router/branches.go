@@ -29,6 +29,8 @@ type branch struct {
 	role    string
 	weight  int
 	percent int
+	// fraction is the share of a mirror that is not given in percent.
+	fraction string
 	// tag is the tag of a subset.
 	tag string
 }
@@ -180,13 +182,20 @@ func (c *Compiler) mirroring(node *serviceNode, config *dynamic.Mirroring) error
 	}
 	for i, mirror := range config.Mirrors {
 		option := fmt.Sprintf("mirroring.mirrors[%d]", i)
-		if mirror.Percent < 0 || mirror.Percent > 100 {
-			return fmt.Errorf("%s: percent %d is not from 0 to 100", option, mirror.Percent)
+		numerator, denominator, err := mirror.Share()
+		if err != nil {
+			return fmt.Errorf("%s: %w", option, err)
 		}
-		if err := c.adopt(node, option, branch{name: mirror.Name, role: roleMirror, percent: mirror.Percent}); err != nil {
+		child := branch{name: mirror.Name, role: roleMirror, percent: mirror.Percent}
+		if mirror.Fraction != nil {
+			child.fraction = fmt.Sprintf("%d/%d", numerator, denominator)
+		}
+		if err := c.adopt(node, option, child); err != nil {
 			return err
 		}
-		options.To = append(options.To, service.Mirror{Handler: node.children[i+1].node.handler, Percent: mirror.Percent})
+		options.To = append(options.To, service.Mirror{
+			Handler: node.children[i+1].node.handler, Numerator: numerator, Denominator: denominator,
+		})
 	}
 	options.Main = node.children[0].child()
 	node.serve(service.NewMirroring(options))

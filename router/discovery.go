@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -64,9 +65,9 @@ func (h routingHandler) unmatched(
 		h.otherwise.ServeHTTP(w, r)
 	case reason == nil:
 		record.Code = telemetry.CodeNoRouter
-		http.Error(w, "404 page not found", http.StatusNotFound)
+		httpio.Error(w, r, http.StatusNotFound, "404 page not found\n")
 	default:
 		record.Code, record.Reason = telemetry.CodeDiscovery, reason.Error()
-		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+		httpio.Error(w, r, http.StatusServiceUnavailable, http.StatusText(http.StatusServiceUnavailable)+"\n")
 	}
 }

@@ -49,7 +49,7 @@ func TestBalancingOptions(t *testing.T) {
 			l.Retry = &dynamic.ServerRetry{Attempts: new(-1)}
 		}, "loadBalancer.retry.attempts"},
 		{"budget", func(l *dynamic.ServersLoadBalancer) {
-			l.Retry = &dynamic.ServerRetry{BudgetPercent: new(-1)}
+			l.Retry = &dynamic.ServerRetry{BudgetPercent: new(-2)}
 		}, "loadBalancer.retry.budgetPercent"},
 		{"limits", func(l *dynamic.ServersLoadBalancer) {
 			l.Limits = &dynamic.ServerLimits{MaxConnections: -1}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/router/service"
 )
 
 // serviceNode is a compiled service.
@@ -90,11 +91,23 @@ func (c *Compiler) buildService(ref dynamic.Ref) *serviceNode {
 		node.err = c.failover(node, definition.Failover)
 	case definition.Environment != nil:
 		node.err = c.environment(node, definition.Environment)
+	case definition.DirectResponse != nil:
+		node.err = node.direct(definition.DirectResponse)
 	}
 	if node.err == nil {
 		c.around(ref, node, definition.Middlewares)
 	}
 	return node
+}
+
+// direct makes the handler of a service that answers by itself.
+func (n *serviceNode) direct(config *dynamic.DirectResponse) error {
+	handler, err := service.NewDirect(n.name, config)
+	if err != nil {
+		return err
+	}
+	n.serve(handler)
+	return nil
 }
 
 // around puts a service's middlewares before it.
@@ -115,7 +128,7 @@ func kindOf(definition *dynamic.Service) (string, error) {
 	switch kinds := definition.Kinds(); len(kinds) {
 	case 0:
 		return "", errors.New("no kind is set: one of loadBalancer, weighted, mirroring, failover, " +
-			"highestRandomWeight, environment")
+			"highestRandomWeight, environment, directResponse")
 	case 1:
 		return kinds[0], nil
 	default:

@@ -16,6 +16,8 @@ type ServiceStatus struct {
 	Weight int `json:"weight,omitempty"`
 	// Percent is the share of requests that a mirror gets copies of.
 	Percent int `json:"percent,omitempty"`
+	// Fraction is that share where it is not given in percent, as 1/1000.
+	Fraction string `json:"fraction,omitempty"`
 	// Up reports whether the service counts as up for services above it, by the health of those below it.
 	Up bool `json:"up"`
 	// Endpoints are the members of a load balancer's pool.
@@ -42,6 +44,7 @@ func (n *serviceNode) status() ServiceStatus {
 	for _, child := range n.children {
 		branch := child.node.status()
 		branch.Role, branch.Tag, branch.Weight, branch.Percent = child.role, child.tag, child.weight, child.percent
+		branch.Fraction = child.fraction
 		status.Services = append(status.Services, branch)
 	}
 	status.Endpoints = endpointsOf(n.pool)

@@ -59,6 +59,7 @@ var islands = map[string][]string{
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
+		"middleware/headerlist", "middleware/location", "middleware/pathmodifier",
 	},
 }
 
@@ -70,7 +71,8 @@ var exceptions = map[string][]string{
 	// Its server must not choose the answer to the next request by bytes that it sends early, which http1/client refuses.
 	"middleware/forwardauth": {"http1/client"},
 	// It edits the fields of a response as the list in which http1 has read them.
-	"middleware/headers": {"http1/wire"},
+	"middleware/headers":    {"http1/wire"},
+	"middleware/headerlist": {"http1/wire"},
 	// It reads what package xds publishes.
 	"provider/xds": {"xds/client", "xds/resource"},
 	// Certificates may be kept in the cluster.

@@ -40,7 +40,7 @@ type Budget struct {
 }
 
 // NewBudget returns a budget with a full reserve of ten retries. With a percentage of 0 there is nothing but
-// the reserve, which grows by one retry a second.
+// the reserve, which grows by one retry a second. With [NoBudget] every retry is allowed.
 func NewBudget(percent int) *Budget {
 	b := &Budget{percent: int64(percent)}
 	b.saved.Store(reserve * price)
@@ -49,6 +49,9 @@ func NewBudget(percent int) *Budget {
 
 // Succeeded pays in for a successful request, with or without retries.
 func (b *Budget) Succeeded(now time.Duration) {
+	if b.percent < 0 {
+		return
+	}
 	b.roll(now)
 	b.current.Add(1)
 	// What is as it should be already is left alone, so that goroutines need not take the memory from each other.
@@ -63,6 +66,9 @@ func (b *Budget) Succeeded(now time.Duration) {
 // Withdraw takes one retry out, and reports whether there was one. It must be given back with Return when it is
 // not used.
 func (b *Budget) Withdraw(now time.Duration) bool {
+	if b.percent < 0 {
+		return true
+	}
 	b.roll(now)
 	if b.barren.Add(1) > b.bound() {
 		b.barren.Add(-1)
@@ -78,6 +84,9 @@ func (b *Budget) Withdraw(now time.Duration) bool {
 
 // Return gives back a retry that was not used after all.
 func (b *Budget) Return() {
+	if b.percent < 0 {
+		return
+	}
 	b.saved.Add(price)
 	if b.barren.Add(-1) < 0 {
 		// A request has succeeded in between.

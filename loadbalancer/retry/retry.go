@@ -25,6 +25,10 @@ const (
 	DefaultMaxBody = 64 << 10
 	// DefaultBudgetPercent is the default number of retries per hundred requests (retry.budgetPercent).
 	DefaultBudgetPercent = 20
+	// NoBudget is the percentage of a budget without a limit.
+	NoBudget = -1
+	// maxInterval bounds the wait before the second try.
+	maxInterval = time.Hour
 	// maxAttempts and maxBudgetPercent bound what makes sense: more is a mistake in the configuration.
 	maxAttempts      = 100
 	maxBudgetPercent = 1000
@@ -78,6 +82,9 @@ func New(config *dynamic.ServerRetry) (*Policy, error) {
 		p.BudgetPercent = *config.BudgetPercent
 	}
 	p.PerTry, p.NonIdempotent = time.Duration(config.PerTryTimeout), config.RetryNonIdempotentMethod
+	p.Again, p.OnNetworkError = config.SameServer, !config.DisableRetryOnNetworkError
+	// Wait shortens the wait by up to a half, and the option is the least one.
+	p.InitialInterval = 2 * time.Duration(config.InitialInterval)
 	var err error
 	if p.Status, err = dynamic.ParseStatusCodes(config.Status); err != nil {
 		return nil, fmt.Errorf("retry.%w", err)
@@ -87,8 +94,14 @@ func New(config *dynamic.ServerRetry) (*Policy, error) {
 		return nil, fmt.Errorf("retry.attempts %d is not from 0 to %d", p.Attempts, maxAttempts)
 	case p.PerTry < 0:
 		return nil, fmt.Errorf("retry.perTryTimeout %s is negative", p.PerTry)
-	case p.BudgetPercent < 0 || p.BudgetPercent > maxBudgetPercent:
-		return nil, fmt.Errorf("retry.budgetPercent %d is not from 0 to %d", p.BudgetPercent, maxBudgetPercent)
+	case p.BudgetPercent < NoBudget || p.BudgetPercent > maxBudgetPercent:
+		return nil, fmt.Errorf("retry.budgetPercent %d is neither from 0 to %d nor %d, which sets no limit",
+			p.BudgetPercent, maxBudgetPercent, NoBudget)
+	case config.InitialInterval < 0 || time.Duration(config.InitialInterval) > maxInterval:
+		return nil, fmt.Errorf("retry.initialInterval %s is not from 0 to %s", time.Duration(config.InitialInterval),
+			maxInterval)
+	case !p.OnNetworkError && p.Status.Empty():
+		return nil, errors.New("retry.disableRetryOnNetworkError leaves nothing to retry on without retry.status")
 	}
 	return p, nil
 }

@@ -48,12 +48,14 @@ func TestPolicy(t *testing.T) {
 func TestErrors(t *testing.T) {
 	negative, much := -1, 1001
 	for option, config := range map[string]dynamic.ServerRetry{
-		"retry.attempts -1":        {Attempts: &negative},
-		"retry.attempts 1001":      {Attempts: &much},
-		"retry.budgetPercent -1":   {BudgetPercent: &negative},
-		"retry.budgetPercent 1001": {BudgetPercent: &much},
-		"retry.perTryTimeout -1ns": {PerTryTimeout: -1},
-		"retry.status \"700\"":     {Status: []string{"700"}},
+		"retry.attempts -1":                {Attempts: &negative},
+		"retry.attempts 1001":              {Attempts: &much},
+		"retry.budgetPercent -2":           {BudgetPercent: new(-2)},
+		"retry.initialInterval -1s":        {InitialInterval: ptypes.Duration(-time.Second)},
+		"retry.disableRetryOnNetworkError": {DisableRetryOnNetworkError: true},
+		"retry.budgetPercent 1001":         {BudgetPercent: &much},
+		"retry.perTryTimeout -1ns":         {PerTryTimeout: -1},
+		"retry.status \"700\"":             {Status: []string{"700"}},
 	} {
 		if _, err := New(&config); err == nil || !strings.HasPrefix(err.Error(), option) {
 			t.Errorf("%q is wanted, the error is %v", option, err)
@@ -114,5 +116,30 @@ func TestContext(t *testing.T) {
 	}
 	if ends, ok := ctx.(interface{ EndsWith() context.Context }); !ok || ends.EndsWith() != below {
 		t.Error("the context does not say what it is made of")
+	}
+}
+
+// TestNoBudget allows every retry.
+func TestNoBudget(t *testing.T) {
+	b := NewBudget(NoBudget)
+	for range 1000 {
+		if !b.Withdraw(0) {
+			t.Fatal("a retry is refused")
+		}
+	}
+}
+
+// TestLeastWait waits for at least the initial interval.
+func TestLeastWait(t *testing.T) {
+	p, err := New(&dynamic.ServerRetry{InitialInterval: ptypes.Duration(time.Second)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number := 1; number <= p.Attempts; number++ {
+		for range 100 {
+			if wait := p.Wait(number); wait < time.Second || wait > 4*time.Second {
+				t.Fatalf("the wait before retry %d is %s", number, wait)
+			}
+		}
 	}
 }

@@ -216,3 +216,6 @@ type refusal struct{ err error }
 
 // Write fails.
 func (r refusal) Write([]byte) (int, error) { return 0, r.err }
+
+// ReadsStatus implements httpio.StatusReader.
+func (*writer) ReadsStatus() {}

@@ -151,3 +151,6 @@ func (d noted) ReadNow(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// ReadsStatus implements httpio.StatusReader.
+func (*responseWriter) ReadsStatus() {}

@@ -49,3 +49,6 @@ func (*page) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, ht
 func withoutBody(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified
 }
+
+// ReadsStatus implements httpio.StatusReader.
+func (*page) ReadsStatus() {}

@@ -53,3 +53,6 @@ func gone(r *http.Request) bool {
 }
 
 func left(r *http.Request) bool { return errors.Is(r.Context().Err(), context.Canceled) }
+
+// ReadsStatus implements httpio.StatusReader.
+func (*tracker) ReadsStatus() {}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/middleware/location"
 )
 
 // RedirectScheme is one configured redirectScheme.
@@ -37,7 +38,7 @@ func New(name string, config dynamic.RedirectScheme) (*RedirectScheme, error) {
 			return nil, fmt.Errorf("redirectScheme.port %q is not a port between 1 and 65535", config.Port)
 		}
 	}
-	port := explicit(scheme, config.Port)
+	port := location.Explicit(scheme, config.Port)
 	return &RedirectScheme{name: name, scheme: scheme, port: port, permanent: config.Permanent}, nil
 }
 
@@ -54,7 +55,7 @@ func (*RedirectScheme) RewritesTarget() {}
 // without a valid Host is answered with 400.
 func (s *RedirectScheme) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		scheme := clientScheme(r)
+		scheme := location.Scheme(r)
 		if scheme == s.scheme && s.isPort(r) {
 			next.ServeHTTP(w, r)
 			return
@@ -76,44 +77,18 @@ func (s *RedirectScheme) isPort(r *http.Request) bool {
 	if strings.IndexByte(r.Host, ':') >= 0 {
 		port = canonical.Port(r.Host)
 	}
-	if explicit(s.scheme, port) == s.port {
+	if location.Explicit(s.scheme, port) == s.port {
 		return true
 	}
-	return port == "" && explicit(s.scheme, firstValue(r, forwarded.XForwardedPort)) == s.port
+	return port == "" && location.Explicit(s.scheme, location.First(r, forwarded.XForwardedPort)) == s.port
 }
 
 func (s *RedirectScheme) location(host string, r *http.Request) string {
-	var location strings.Builder
-	location.WriteString(s.scheme)
-	location.WriteString("://")
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
+	path, ok := canonical.EscapedPath(r)
+	if !ok {
+		path = ""
 	}
-	location.WriteString(host)
-	if s.port != "" {
-		location.WriteByte(':')
-		location.WriteString(s.port)
-	}
-	if path, ok := canonical.EscapedPath(r); ok {
-		location.WriteString(path)
-	}
-	if r.URL.RawQuery != "" || r.URL.ForceQuery {
-		location.WriteByte('?')
-		writeASCII(&location, r.URL.RawQuery)
-	}
-	return location.String()
-}
-
-// writeASCII encodes bytes that are unsafe in a header value: a query is forwarded as received, possibly with raw bytes
-// beyond ASCII.
-func writeASCII(location *strings.Builder, query string) {
-	for i := range len(query) {
-		if c := query[i]; c > ' ' && c < 0x7f && strings.IndexByte(`"<>\`, c) < 0 {
-			location.WriteByte(c)
-		} else {
-			fmt.Fprintf(location, "%%%02X", c)
-		}
-	}
+	return location.URL(s.scheme, host, s.port, path, r)
 }
 
 func (s *RedirectScheme) status(method string) int {
@@ -126,45 +101,6 @@ func (s *RedirectScheme) status(method string) int {
 		return http.StatusPermanentRedirect
 	}
 	return http.StatusTemporaryRedirect
-}
-
-func clientScheme(r *http.Request) string {
-	proto := firstValue(r, forwarded.XForwardedProto)
-	if proto == "https" || proto == "http" {
-		return proto // the usual case
-	}
-	switch strings.ToLower(proto) {
-	case "http", "ws":
-		return "http"
-	case "https", "wss":
-		return "https"
-	}
-	if r.TLS != nil {
-		return "https"
-	}
-	return "http"
-}
-
-// firstValue returns the first value of a header to which every proxy may have added one.
-func firstValue(r *http.Request, name string) string {
-	values := r.Header[name]
-	if len(values) == 0 {
-		return ""
-	}
-	value := values[0]
-	if strings.Contains(value, ",") {
-		value, _, _ = strings.Cut(value, ",")
-		value = strings.TrimSpace(value)
-	}
-	return value
-}
-
-// explicit returns the port, or nothing for the scheme's default.
-func explicit(scheme, port string) string {
-	if scheme == "http" && port == "80" || scheme == "https" && port == "443" {
-		return ""
-	}
-	return port
 }
 
 func validScheme(scheme string) bool {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
@@ -91,7 +92,8 @@ func (s *requestState) conclude(r *http.Request) {
 		}
 	}
 	s.writer.Restore()
-	answer.Refuse(s.writer.ResponseWriter, r, over.status(), s.timeout.name, s.timeout.reason(over))
+	answer.Note(r, s.timeout.name, s.timeout.reason(over))
+	httpio.Error(s.writer.ResponseWriter, r, over.status(), http.StatusText(over.status())+"\n")
 }
 
 // reason says what was too long.

@@ -37,7 +37,7 @@ func BenchmarkServices(b *testing.B) {
 	defer carrier.Close()
 	mirroring := func(percent int) *service.Mirroring {
 		return service.NewMirroring(service.MirroringOptions{
-			Main: children[9], To: []service.Mirror{{nothing, percent}},
+			Main: children[9], To: []service.Mirror{{nothing, percent, 100}},
 			State: service.NewState(), Carrier: carrier,
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -56,6 +57,6 @@ func NewState() *State {
 // refuse answers 503 for a service of services without an available child.
 func refuse(w http.ResponseWriter, r *http.Request, name, reason string) {
 	record := telemetry.RecordFrom(r.Context())
-	record.Service, record.Reason, record.Status = name, reason, http.StatusServiceUnavailable
-	http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+	record.Service, record.Reason = name, reason
+	record.Status = httpio.Error(w, r, http.StatusServiceUnavailable, http.StatusText(http.StatusServiceUnavailable)+"\n")
 }

@@ -101,3 +101,6 @@ func (s *responseInterceptor) SetWriteDeadline(deadline time.Time) error {
 	}
 	return http.NewResponseController(s.ResponseWriter).SetWriteDeadline(deadline)
 }
+
+// ReadsStatus implements httpio.StatusReader.
+func (*responseInterceptor) ReadsStatus() {}

@@ -29,8 +29,9 @@ type MirroringOptions struct {
 type Mirror struct {
 	// Handler serves the copies; its responses are discarded.
 	Handler http.Handler
-	// Percent is the share of requests that are copied, 0 to 100.
-	Percent int
+	// Numerator and Denominator are the share of requests that are copied, from 0 to 1; both are below 2^31, and the
+	// denominator is at least 1.
+	Numerator, Denominator int
 }
 
 // Mirroring answers with its main service and sends copies of a share of the requests to mirrors, whose
@@ -54,7 +55,7 @@ func (m *Mirroring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.options.Main.Handler.ServeHTTP(w, r)
 		return
 	}
-	turn := (m.options.State.sampled.Add(1) - 1) % 100
+	turn := m.options.State.sampled.Add(1) - 1
 	wanted := 0
 	for i := range m.options.To {
 		if m.options.To[i].takes(turn) {
@@ -68,10 +69,11 @@ func (m *Mirroring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.serve(w, r, turn, wanted)
 }
 
-// takes reports whether a mirror gets the request of a turn, of which there are 100. Its turns are evenly
-// spread.
+// takes reports whether a mirror gets the request of a turn. Its turns are evenly spread, and their share is exact after
+// as many turns as the denominator says.
 func (m *Mirror) takes(turn uint64) bool {
-	return turn*uint64(m.Percent)%100 < uint64(m.Percent) //nolint:gosec // 0 to 100
+	share, of := uint64(m.Numerator), uint64(m.Denominator) //nolint:gosec // not negative
+	return turn%of*share%of < share
 }
 
 // serve answers a request that is mirrored.

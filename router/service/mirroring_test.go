@@ -67,7 +67,7 @@ func plain(t testing.TB, main service.Child, to http.Handler) (*service.Mirrorin
 		}
 	})
 	return service.NewMirroring(service.MirroringOptions{
-		Main: main, To: []service.Mirror{{Handler: to, Percent: 100}}, Body: true, MaxBody: -1,
+		Main: main, To: []service.Mirror{{Handler: to, Numerator: 1, Denominator: 1}}, Body: true, MaxBody: -1,
 		State: service.NewState(), Carrier: carrier, Memory: memory,
 	}), carrier, memory
 }
@@ -80,10 +80,11 @@ func TestMirrorsGetTheirSharesEvenly(t *testing.T) {
 	done := make(chan struct{}, 1000)
 	for i, percent := range percents {
 		turns = append(turns, nil)
-		to = append(to, service.Mirror{Percent: percent, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		record := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			turns[i] = append(turns[i], int(turn.Load()))
 			done <- struct{}{}
-		})})
+		})
+		to = append(to, service.Mirror{Handler: record, Numerator: percent, Denominator: 100})
 	}
 	carrier := service.NewMirrors()
 	defer carrier.Close()
@@ -110,6 +111,31 @@ func TestMirrorsGetTheirSharesEvenly(t *testing.T) {
 				t.Errorf("%d %%: %d requests from one to the next", percent, gap)
 				break
 			}
+		}
+	}
+}
+
+// TestMirrorsGetTheirFractions is exact whatever the denominators are.
+func TestMirrorsGetTheirFractions(t *testing.T) {
+	var counts [3]atomic.Int64
+	counted := func(i int) http.Handler {
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { counts[i].Add(1) })
+	}
+	synctest.Test(t, func(t *testing.T) {
+		carrier := service.NewMirrors()
+		defer carrier.Close()
+		m := service.NewMirroring(service.MirroringOptions{
+			Main: echo("main"), State: service.NewState(), Carrier: carrier, Memory: replay.NewMemory(0),
+			To: []service.Mirror{{counted(0), 3, 7}, {counted(1), 1, 1000}, {counted(2), 2147483647, 2147483647}},
+		})
+		for range 7000 {
+			ask(t, m)
+			synctest.Wait()
+		}
+	})
+	for i, want := range []int64{3000, 7, 7000} {
+		if got := counts[i].Load(); got != want {
+			t.Errorf("mirror %d got %d of 7000 requests, want %d", i, got, want)
 		}
 	}
 }
@@ -189,8 +215,8 @@ func TestMirrorsHaveACopyEach(t *testing.T) {
 	carrier := service.NewMirrors()
 	defer carrier.Close()
 	m := service.NewMirroring(service.MirroringOptions{Main: echo("main"), To: []service.Mirror{
-		{first, 100},
-		{second, 100},
+		{first, 100, 100},
+		{second, 100, 100},
 	}, State: service.NewState(), Carrier: carrier})
 	ask(t, m, "Accept", "text/plain")
 	if text, want := <-got, "/[text/plain][]"; strings.ReplaceAll(text, " ", "") != want {
@@ -231,7 +257,7 @@ func TestBodiesThatAreNotMirrored(t *testing.T) {
 		for _, chunked := range []bool{false, true} {
 			g, carrier, memory := newGlass(), service.NewMirrors(), replay.NewMemory(row.memory)
 			m := service.NewMirroring(service.MirroringOptions{
-				Main: row.main, To: []service.Mirror{{g, 100}}, Body: row.body, MaxBody: row.limit,
+				Main: row.main, To: []service.Mirror{{g, 100, 100}}, Body: row.body, MaxBody: row.limit,
 				State: service.NewState(), Carrier: carrier, Memory: memory,
 			})
 			text := strings.Repeat("x", row.size)
@@ -423,7 +449,7 @@ func TestHealthGoesUpThroughAllKinds(t *testing.T) {
 	carrier := service.NewMirrors()
 	defer carrier.Close()
 	m := service.NewMirroring(service.MirroringOptions{
-		Main: a.child(0), To: []service.Mirror{{b, 100}},
+		Main: a.child(0), To: []service.Mirror{{b, 100, 100}},
 		State: service.NewState(), Carrier: carrier, Memory: replay.NewMemory(0),
 	})
 	f := service.NewFailover(service.FailoverOptions{Main: service.Child{Handler: m, Up: m.Up}, Fallback: b.child(0)})
@@ -472,7 +498,7 @@ func TestMirrorsShareABody(t *testing.T) {
 		}
 	})
 	m := service.NewMirroring(service.MirroringOptions{
-		Main: echo("main"), To: []service.Mirror{{check, 100}, {check, 50}, {check, 100}}, Body: true, MaxBody: -1,
+		Main: echo("main"), To: []service.Mirror{{check, 1, 1}, {check, 1, 2}, {check, 1, 1}}, Body: true, MaxBody: -1,
 		State: service.NewState(), Carrier: carrier, Memory: memory,
 	})
 	var all sync.WaitGroup

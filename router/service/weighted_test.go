@@ -219,7 +219,7 @@ func TestChoosingAllocatesNothing(t *testing.T) {
 		"failover": service.NewFailover(service.FailoverOptions{Main: children[0], Fallback: children[1]}),
 		"mirroring 0 %": service.NewMirroring(service.MirroringOptions{
 			Main: children[0],
-			To:   []service.Mirror{{nothing, 0}}, State: service.NewState(),
+			To:   []service.Mirror{{nothing, 0, 100}}, State: service.NewState(),
 		}),
 	} {
 		w := &silent{header: http.Header{}}

@@ -220,28 +220,37 @@ func (t *translator) mirroring(name string, config *dynamic.Mirroring) (*target,
 	}
 	to := &target{splits: main.splits, hashing: main.hashing, mirrors: slices.Clone(main.mirrors)}
 	for i, mirror := range config.Mirrors {
-		if mirror.Percent < 0 || mirror.Percent > 100 {
-			return nil, fmt.Errorf("mirrors[%d]: percent %d is not from 0 to 100", i, mirror.Percent)
+		numerator, denominator, err := mirror.Share()
+		if err != nil {
+			return nil, fmt.Errorf("mirrors[%d]: %w", i, err)
 		}
-		if mirror.Percent == 0 {
+		if numerator == 0 {
 			continue
 		}
 		child, err := t.single(name, mirror.Name)
 		if err != nil {
 			return nil, err
 		}
-		to.mirrors = append(to.mirrors, mirrorPolicy(child.splits[0].cluster, mirror.Percent))
+		to.mirrors = append(to.mirrors, mirrorPolicy(child.splits[0].cluster, numerator, denominator))
 	}
 	return to, nil
 }
 
-// mirrorPolicy copies a percentage of the requests of a route to a cluster.
-func mirrorPolicy(cluster string, percent int) *routev3.RouteAction_RequestMirrorPolicy {
+// millionths are the parts of a share that is not a percentage.
+const millionths = 1_000_000
+
+// mirrorPolicy copies a share of the requests of a route to a cluster, in percent or, where that is not exact, in
+// millionths.
+func mirrorPolicy(cluster string, numerator, denominator int) *routev3.RouteAction_RequestMirrorPolicy {
+	unit, parts := typev3.FractionalPercent_HUNDRED, 100
+	if numerator*parts%denominator != 0 {
+		unit, parts = typev3.FractionalPercent_MILLION, millionths
+	}
 	return &routev3.RouteAction_RequestMirrorPolicy{
 		Cluster: cluster,
 		RuntimeFraction: &corev3.RuntimeFractionalPercent{DefaultValue: &typev3.FractionalPercent{
-			Numerator:   uint32(percent), //nolint:gosec // 0 to 100
-			Denominator: typev3.FractionalPercent_HUNDRED,
+			Numerator:   uint32(numerator * parts / denominator), //nolint:gosec // 0 to a million
+			Denominator: unit,
 		}},
 		DisableShadowHostSuffixAppend: true, // Sluice sends the same Host header to mirrors.
 	}

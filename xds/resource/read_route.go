@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
@@ -94,11 +95,19 @@ func readAction(action *routev3.RouteAction) (*Routing, *target, error) {
 		return nil, nil, errors.New("it names no cluster")
 	}
 	for _, one := range action.GetRequestMirrorPolicies() {
-		mirror := dynamic.MirrorService{
-			Name: one.GetCluster(), Percent: int(one.GetRuntimeFraction().GetDefaultValue().GetNumerator()),
+		mirror := dynamic.MirrorService{Name: one.GetCluster()}
+		share := one.GetRuntimeFraction().GetDefaultValue()
+		if share.GetDenominator() == typev3.FractionalPercent_MILLION {
+			mirror.Fraction = &dynamic.Fraction{Numerator: int(share.GetNumerator()), Denominator: millionths}
+		} else {
+			mirror.Percent = int(share.GetNumerator())
+		}
+		numerator, denominator, err := mirror.Share()
+		if err != nil {
+			return nil, nil, err
 		}
 		routing.Mirrors = append(routing.Mirrors, mirror)
-		to.mirrors = append(to.mirrors, mirrorPolicy(mirror.Name, mirror.Percent))
+		to.mirrors = append(to.mirrors, mirrorPolicy(mirror.Name, numerator, denominator))
 	}
 	var err error
 	to.hashing, err = routing.readHashing(action.GetHashPolicy())

@@ -103,9 +103,24 @@ func (t *translator) mirroring(
 		mirror := &spec.Mirrors[i]
 		mirroring.Mirrors = append(mirroring.Mirrors, dynamic.MirrorService{
 			Name: t.child(result, name, namespace, &mirror.LoadBalancerSpec), Percent: mirror.Percent,
+			Fraction: fraction(mirror.Fraction),
 		})
 	}
 	return mirroring
+}
+
+// fraction translates the share of a mirror.
+func fraction(spec *v1alpha1.Fraction) *dynamic.Fraction {
+	if spec == nil {
+		return nil
+	}
+	share := &dynamic.Fraction{}
+	share.SetDefaults()
+	share.Numerator = spec.Numerator
+	if spec.Denominator != nil {
+		share.Denominator = *spec.Denominator
+	}
+	return share
 }
 
 // failover translates a service with a fallback.

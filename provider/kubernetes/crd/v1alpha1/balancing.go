@@ -112,11 +112,23 @@ type ServerRetry struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
-	// BudgetPercent is how many retries may come on top of the requests that end well, in percent of these; default 20.
+	// BudgetPercent is how many retries may come on top of the requests that end well, in percent of these; default 20,
+	// and -1 sets no limit.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=-1
 	// +kubebuilder:validation:Maximum=1000
 	BudgetPercent *int `json:"budgetPercent,omitempty"`
+	// InitialInterval is the least wait before another try, as a duration or in seconds; default 0.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	InitialInterval *intstr.IntOrString `json:"initialInterval,omitempty"`
+	// SameServer goes back to endpoints that have been tried when there is no other one.
+	// +optional
+	SameServer bool `json:"sameServer,omitempty"`
+	// DisableRetryOnNetworkError retries for what Status lists alone.
+	// +optional
+	DisableRetryOnNetworkError bool `json:"disableRetryOnNetworkError,omitempty"`
 }
 
 // ServerLimits bounds what is in flight. Whatever is beyond the limits is answered with 503 at once.

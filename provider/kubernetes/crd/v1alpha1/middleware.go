@@ -127,6 +127,21 @@ type MiddlewareSpec struct {
 	// Environment sets the header with the tag of the environment and decides who may choose it.
 	// +optional
 	Environment *EnvironmentMiddleware `json:"environment,omitempty"`
+	// RequestHeaderModifier removes, sets and adds headers of requests.
+	// +optional
+	RequestHeaderModifier *RequestHeaderModifier `json:"requestHeaderModifier,omitempty"`
+	// ResponseHeaderModifier removes, sets and adds headers of responses.
+	// +optional
+	ResponseHeaderModifier *ResponseHeaderModifier `json:"responseHeaderModifier,omitempty"`
+	// RequestRedirect redirects to the same URL with other parts.
+	// +optional
+	RequestRedirect *RequestRedirect `json:"requestRedirect,omitempty"`
+	// URLRewrite changes the host or the path of requests to services.
+	// +optional
+	URLRewrite *URLRewrite `json:"urlRewrite,omitempty"`
+	// CORS answers preflight requests and lets pages of other origins read responses.
+	// +optional
+	CORS *CORS `json:"cors,omitempty"`
 	// Plugin holds the configuration of plugins by their names.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields

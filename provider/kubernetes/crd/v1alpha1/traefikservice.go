@@ -93,6 +93,21 @@ type MirrorService struct {
 	// Percent is the share of the requests.
 	// +optional
 	Percent int `json:"percent,omitempty"`
+	// Fraction is the share of the requests, in place of Percent.
+	// +optional
+	Fraction *Fraction `json:"fraction,omitempty"`
+}
+
+// Fraction is a share of requests.
+type Fraction struct {
+	// Numerator is from 0 to Denominator.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Numerator int `json:"numerator,omitempty"`
+	// Denominator is at least 1; default 100.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Denominator *int `json:"denominator,omitempty"`
 }
 
 // Failover answers with a fallback when the service is down.
