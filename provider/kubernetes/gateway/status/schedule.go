@@ -10,12 +10,12 @@ const (
 	gather = 50 * time.Millisecond
 	// firstPause is the time between two writes of one object whose status keeps changing; it doubles with each up to
 	// longestPause. An object that has not changed for quiet is written earlier, after many writes for longQuiet.
-	firstPause, longestPause = 250 * time.Millisecond, 10 * time.Second
+	firstPause, longestPause = 250 * time.Millisecond, 20 * time.Second
 	quiet, longQuiet         = 300 * time.Millisecond, time.Second
 	// manyWrites is the number of writes in a row after which longQuiet applies.
-	manyWrites = 8
+	manyWrites = 7
 	// forget is how long an object must not have been written for its writes to count anew.
-	forget = 20 * time.Second
+	forget = 30 * time.Second
 
 	// firstRestore is the pause before a status that another writer has changed is written again; it doubles with each
 	// time up to longestRestore.

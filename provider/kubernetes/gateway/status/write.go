@@ -54,8 +54,8 @@ func resource(kind Kind) string {
 
 // outcome is how a write has ended.
 type outcome struct {
-	// wrote says that the API server has taken the status, complete that nothing is left to do, over which version the
-	// watch had before.
+	// wrote says that the API server has taken the status, and over is the version that the watch had before; complete
+	// says that nothing is left to do.
 	wrote, complete bool
 	over            string
 	// later is when the object is looked at again; the zero value means after its next change.
@@ -85,7 +85,7 @@ func (w *Writer) write(ctx context.Context, note Note, one *object, desired *Des
 	}
 	merged, err := Merge(content, desired, w.options.Controller, time.Now())
 	if err != nil || merged.Stale || merged.Patch == nil && w.finalized(desired, live.GetFinalizers()) {
-		return outcome{complete: true, over: known, err: err}
+		return outcome{complete: true, err: err}
 	}
 	w.mu.Lock()
 	over, complete, restore := one.over, one.complete, one.restore()
@@ -93,11 +93,11 @@ func (w *Writer) write(ctx context.Context, note Note, one *object, desired *Des
 	w.mu.Unlock()
 	switch now := time.Now(); {
 	case complete && over == known:
-		return outcome{complete: true, over: known} // The watch does not show yet what was written.
+		return outcome{complete: true} // The watch does not show yet what was written.
 	case complete && now.Before(restore):
-		return outcome{complete: true, over: over, later: restore}
+		return outcome{complete: true, later: restore}
 	case now.Before(until):
-		return outcome{over: over, later: until}
+		return outcome{later: until}
 	}
 	client, err := w.options.Clients.REST(schema.GroupVersion{Group: gatewayv1.GroupName, Version: version})
 	if err != nil {
@@ -226,9 +226,6 @@ func (w *Writer) finish(one *object, desired *Desired, result outcome) {
 	defer w.notify()
 	w.busy--
 	one.busy = false
-	if result.over != "" {
-		one.over = result.over
-	}
 	current := one.desired == desired
 	if result.wrote && result.err == nil {
 		if one.complete && current {
@@ -241,7 +238,7 @@ func (w *Writer) finish(one *object, desired *Desired, result outcome) {
 					" it is restored less and less often", "kind", desired.Kind, "object", desired.NamespacedName.String())
 			}
 		}
-		one.wrote = now
+		one.over, one.wrote = result.over, now
 		one.writes++
 	}
 	one.complete = result.complete && current
