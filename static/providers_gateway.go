@@ -18,8 +18,8 @@ type KubernetesGateway struct {
 	StatusAddress           *StatusAddress  `json:"statusAddress" description:"Addresses that the status of every Gateway shows, in place of those that it is reached at."`
 	NativeLBByDefault       bool            `json:"nativeLBByDefault" description:"Forward to a Service's own address instead of its endpoints, where nothing else is said."`
 	CrossProviderNamespaces []string        `json:"crossProviderNamespaces" description:"Namespaces whose objects may refer to objects of other providers (name@provider); unset means all of them."`
-	QPS                     float64         `json:"qps" description:"Largest number of writes of statuses and Services in a second, on average."`
-	Burst                   int             `json:"burst" description:"Largest number of writes of statuses and Services at once." range:"1.."`
+	QPS                     float64         `json:"qps" description:"Largest number of requests in a second, on average, that write statuses, and of those that write Services."`
+	Burst                   int             `json:"burst" description:"Largest number of such requests at once." range:"1.."`
 	ControllerName          string          `json:"controllerName" description:"Name of this controller, as domain/path; GatewayClasses of this name are served."`
 	Exposure                GatewayExposure `json:"exposure" description:"How Gateways get their addresses: service creates a Service for each of them in front of private ports, node listens on their ports on the node, where one Gateway has a port, pool gives each of them an address of addressPool." enum:"service,node,pool"`
 	AddressPool             []string        `json:"addressPool" description:"Addresses and networks (CIDR) of this machine of which each Gateway gets one, with the exposure pool."`
