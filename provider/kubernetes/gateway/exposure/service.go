@@ -186,6 +186,7 @@ func (e *Exposures) plan(
 			used[private{number, port.Protocol}] = true
 		}
 	}
+	e.reserve(groups, services, used)
 	for _, group := range groups {
 		for _, port := range group.ports {
 			number, decided := e.planned[group.name][port]
@@ -219,6 +220,24 @@ func (e *Exposures) plan(
 	}
 	e.planned = planned
 	return planned, full
+}
+
+// reserve notes the private ports of Services whose Gateways are not known, or not yet.
+func (e *Exposures) reserve(
+	groups []*group, services map[types.NamespacedName]*corev1.Service, used map[private]bool,
+) {
+	known := make(map[types.NamespacedName]bool, len(groups))
+	for _, group := range groups {
+		known[group.service] = true
+	}
+	for name, service := range services {
+		if known[name] {
+			continue
+		}
+		for _, port := range service.Spec.Ports {
+			used[private{port.TargetPort.IntVal, port.Protocol}] = true
+		}
+	}
 }
 
 // demandedAddress returns the address that the oldest member of a group demands; empty when none does.
