@@ -75,8 +75,10 @@ func TestPoolAssigns(t *testing.T) {
 			one            *gatewayv1.Gateway
 			leads, follows string
 		}{
-			{fixed, "192.0.2.1", "192.0.2.1"}, {taken, "192.0.2.3", "192.0.2.3"},
-			{second, "192.0.2.2", "AddressNotAssigned"}, {first, "192.0.2.4", "AddressNotAssigned"},
+			{fixed, "192.0.2.1", "192.0.2.1"},
+			{taken, "192.0.2.3", "192.0.2.3"},
+			{second, "192.0.2.2", "AddressNotAssigned"},
+			{first, "192.0.2.4", "AddressNotAssigned"},
 		} {
 			if got := leader.addresses(test.one); got != test.leads {
 				t.Errorf("%s: the leader has %s, want %s", test.one.Name, got, test.leads)
@@ -270,8 +272,10 @@ func TestNode(t *testing.T) {
 		binding   string
 		addresses string
 	}{
-		{first, web, ":80", "203.0.113.7 203.0.113.9"}, {second, web, "PortUnavailable", "203.0.113.7 203.0.113.9"},
-		{second, https, ":443", "203.0.113.7 203.0.113.9"}, {third, quic, ":443", "203.0.113.7"},
+		{first, web, ":80", "203.0.113.7 203.0.113.9"},
+		{second, web, "PortUnavailable", "203.0.113.7 203.0.113.9"},
+		{second, https, ":443", "203.0.113.7 203.0.113.9"},
+		{third, quic, ":443", "203.0.113.7"},
 	} {
 		if got := r.binding(test.one, test.port); got != test.binding {
 			t.Errorf("%s %v: %s, want %s", test.one.Name, test.port, got, test.binding)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/sluiceproxy/sluice/provider/kubernetes/election"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/gateway"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -35,9 +36,6 @@ const (
 	failurePause, refusalPause, invalidPause = 5 * time.Second, 30 * time.Second, time.Minute
 )
 
-// Note takes the result of a request in a namespace, with verb and resource as RBAC rules name them.
-type Note func(verb, resource, namespace string, err error)
-
 // sent is what was applied to an object last.
 type sent struct {
 	digest string
@@ -48,7 +46,7 @@ type sent struct {
 type leader struct {
 	*Exposures
 	ctx   context.Context
-	note  Note
+	note  election.Note
 	since time.Time
 	sent  map[string]sent
 	// paused is until when an object is not written after a failure.
@@ -59,7 +57,7 @@ type leader struct {
 
 // Run decides for all instances, and writes Services and EndpointSlices, until ctx ends; note gets the result of each
 // request.
-func (e *Exposures) Run(ctx context.Context, note Note) {
+func (e *Exposures) Run(ctx context.Context, note election.Note) {
 	e.lead(true)
 	defer e.lead(false)
 	l := &leader{
@@ -174,8 +172,8 @@ func (l *leader) write() {
 	}
 }
 
-// writeGroup writes the Service of a group and its EndpointSlices; ports is nil for a carrier. It returns why the API server refuses the Service,
-// which is rejected as long as it is not tried again.
+// writeGroup writes the Service of a group and its EndpointSlices; ports is nil for a carrier. It returns why the API
+// server refuses the Service, which is rejected as long as it is not tried again.
 func (l *leader) writeGroup(
 	one *group, ports map[gateway.Port]int32, existing *corev1.Service, rejected string,
 ) (reason string) {
@@ -287,7 +285,7 @@ func (l *leader) foreign(name types.NamespacedName, uid types.UID) (bool, error)
 
 // get reads an object of the Gateway API.
 func (l *leader) get(resource string, name types.NamespacedName, into any) (found bool, err error) {
-	client, err := l.options.Clients.REST(gatewayv1.SchemeGroupVersion)
+	client, err := l.options.Clients.REST(schema.GroupVersion(gatewayv1.GroupVersion))
 	if err != nil {
 		return false, err
 	}

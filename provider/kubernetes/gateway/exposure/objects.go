@@ -90,7 +90,8 @@ func (e *Exposures) service(g *group, ports map[gateway.Port]int32, existing *co
 	return apply("Service", "v1", g.service, e.labels(g, further), annotations, g.owner(), map[string]any{"spec": spec})
 }
 
-// endpointSlices returns the EndpointSlices of a group's Service, one for each family of the addresses of Sluice's pods.
+// endpointSlices returns the EndpointSlices of a group's Service, one for each family of the addresses of Sluice's
+// pods.
 func (e *Exposures) endpointSlices(g *group, service *corev1.Service, ports map[gateway.Port]int32) ([]applied, error) {
 	var list []map[string]any
 	for _, port := range slices.SortedFunc(maps.Keys(ports), comparePorts) {

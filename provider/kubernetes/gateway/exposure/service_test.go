@@ -55,8 +55,8 @@ func (s *apiServer) addPod(name, ip string, ready corev1.ConditionStatus) {
 	})
 }
 
-// TestAServiceForEachGateway proves what the Service of a Gateway and its endpoints are, and that all instances listen on
-// the ports that it records, from when it records them.
+// TestAServiceForEachGateway proves what the Service of a Gateway and its endpoints are, and that all instances listen
+// on the ports that it records, from when it records them.
 func TestAServiceForEachGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)
@@ -185,7 +185,7 @@ func TestPortsStay(t *testing.T) {
 	})
 }
 
-// TestForeignServicesStay proves that no Service is deleted while its Gateway is not known but there, or cannot be read.
+// TestForeignServicesStay proves that no Service is deleted while its Gateway is there but not known, or unreadable.
 func TestForeignServicesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)
@@ -218,7 +218,8 @@ func TestForeignServicesStay(t *testing.T) {
 	})
 }
 
-// TestRefusedService proves that a Gateway says that the API server refuses its Service, and gets it when it is accepted.
+// TestRefusedService proves that a Gateway says that the API server refuses its Service, and gets it when that accepts
+// it.
 func TestRefusedService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)

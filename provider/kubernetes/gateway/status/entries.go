@@ -62,7 +62,7 @@ func (m *merger) entries(live members, name, refName string, own []entry, most i
 		keys[i] = m.reference(one.ref)
 	}
 	result := make([]json.RawMessage, 0, len(elements)+len(own))
-	written, changed, foreign := make([]bool, len(own)), false, 0
+	written, changed := make([]bool, len(own)), false
 	for _, element := range elements {
 		var before members
 		var controller gatewayv1.GatewayController
@@ -74,23 +74,26 @@ func (m *merger) entries(live members, name, refName string, own []entry, most i
 		}
 		if controller != m.controller {
 			m.foreign = true
-			foreign++
 			result = append(result, element)
 			continue
 		}
 		at := slices.Index(keys, m.reference(ref))
-		merged, differs, err := element, true, error(nil)
-		if keep := at >= 0 && !written[at]; keep {
-			written[at] = true
-			merged, differs, err = m.entry(before, own[at])
-			result = append(result, merged)
-		} else {
-			_, _, err = m.conditions(before["conditions"], nil, entryConditions)
+		if at < 0 || written[at] {
+			changed = true
+			if _, _, err := m.conditions(before["conditions"], nil, entryConditions); err != nil {
+				return err
+			}
+			continue
 		}
+		written[at] = true
+		merged, differs, err := m.entry(before, own[at])
 		if err != nil {
 			return err
 		}
-		changed = changed || differs
+		if !differs {
+			merged = element
+		}
+		result, changed = append(result, merged), changed || differs
 	}
 	for i, one := range own {
 		if written[i] || slices.Contains(keys[:i], keys[i]) {
@@ -190,7 +193,8 @@ func (m *merger) listener(before members, own listener) (after members, changed 
 	for name, value := range before {
 		after[name] = value
 	}
-	if after["conditions"], changed, err = m.conditions(before["conditions"], *own.conditions, listenerConditions); err != nil {
+	after["conditions"], changed, err = m.conditions(before["conditions"], *own.conditions, listenerConditions)
+	if err != nil {
 		return nil, false, err
 	}
 	kinds := make([]gatewayv1.RouteGroupKind, len(own.kinds))

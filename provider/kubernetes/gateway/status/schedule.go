@@ -70,7 +70,9 @@ func (o *object) ready() time.Time {
 }
 
 // restore returns when a status that another writer has changed is written again.
-func (o *object) restore() time.Time { return o.wrote.Add(doubled(firstRestore, o.restores, longestRestore)) }
+func (o *object) restore() time.Time {
+	return o.wrote.Add(doubled(firstRestore, o.restores, longestRestore))
+}
 
 // doubled returns a duration doubled n times, at most limit.
 func doubled(first time.Duration, n int, limit time.Duration) time.Duration {

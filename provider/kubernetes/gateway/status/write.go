@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/sluiceproxy/sluice/provider/kubernetes/election"
 )
 
 const (
@@ -67,13 +69,13 @@ type outcome struct {
 type job struct {
 	*Writer
 	ctx     context.Context
-	note    Note
+	note    election.Note
 	desired *Desired
 	client  rest.Interface
 }
 
 // write writes the status of one object, if it differs.
-func (w *Writer) write(ctx context.Context, note Note, one *object, desired *Desired) outcome {
+func (w *Writer) write(ctx context.Context, note election.Note, one *object, desired *Desired) outcome {
 	live, version, found := w.options.Objects.Object(desired.Key)
 	if !found || live.GetUID() != desired.UID {
 		return outcome{complete: true}

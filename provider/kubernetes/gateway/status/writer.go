@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/sluiceproxy/sluice/provider/kubernetes/election"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -46,9 +47,6 @@ type Options struct {
 	QPS   float64
 	Burst int
 }
-
-// Note takes the result of a request in a namespace, with verb and resource as RBAC rules name them.
-type Note func(verb, resource, namespace string, err error)
 
 // Writer writes the statuses that it is given last. Its methods may be called from any goroutine, Run by one at a time.
 type Writer struct {
@@ -135,7 +133,7 @@ func (w *Writer) Touch(keys ...Key) {
 }
 
 // Run writes until ctx ends; note gets the result of each request.
-func (w *Writer) Run(ctx context.Context, note Note) {
+func (w *Writer) Run(ctx context.Context, note election.Note) {
 	w.begin()
 	var jobs sync.WaitGroup
 	defer w.end()

@@ -147,7 +147,7 @@ func TestASingleChangeIsWrittenSoon(t *testing.T) {
 	})
 }
 
-// TestWritesHaveARate proves that routes are written at the rate of the options, and a Gateway without waiting for them.
+// TestWritesHaveARate proves that routes are written at the rate of the options, and a Gateway does not wait for them.
 func TestWritesHaveARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)
