@@ -14,7 +14,7 @@ type Providers struct {
 	KubernetesIngress         *KubernetesIngress  `json:"kubernetesIngress" description:"Ingress objects of Kubernetes as a source of configuration."`
 	KubernetesIngressNGINX    *KubernetesNGINX    `json:"kubernetesIngressNGINX" support:"refuse" why:"all its routes would be missing"`
 	KubernetesCRD             *KubernetesCRD      `json:"kubernetesCRD" description:"IngressRoute objects and their kin as a source of configuration."`
-	KubernetesGateway         *KubernetesGateway  `json:"kubernetesGateway" support:"refuse" why:"all its routes would be missing"`
+	KubernetesGateway         *KubernetesGateway  `json:"kubernetesGateway" description:"Gateways, routes and policies of the Gateway API as a source of configuration."`
 	Knative                   *Knative            `json:"knative" support:"refuse" why:"all its routes would be missing"`
 	Rest                      *Rest               `json:"rest" support:"refuse" why:"all its routes would be missing"`
 	ConsulCatalog             *ConsulCatalog      `json:"consulCatalog" support:"refuse" why:"all its routes would be missing"`

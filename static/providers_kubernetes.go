@@ -46,41 +46,6 @@ type IngressEndpoint struct {
 	PublishedService string `json:"publishedService" description:"Service (namespace/name) whose addresses are shown."`
 }
 
-// KubernetesGateway reads the kinds of the Gateway API.
-type KubernetesGateway struct {
-	Endpoint                string         `json:"endpoint" secret:"url"`
-	Token                   string         `json:"token" secret:"true"`
-	CertAuthFilePath        string         `json:"certAuthFilePath" secret:"file"`
-	Namespaces              []string       `json:"namespaces"`
-	LabelSelector           string         `json:"labelSelector"`
-	ThrottleDuration        Duration       `json:"throttleDuration"`
-	ExperimentalChannel     bool           `json:"experimentalChannel"`
-	StatusAddress           *StatusAddress `json:"statusAddress"`
-	NativeLBByDefault       bool           `json:"nativeLBByDefault"`
-	CrossProviderNamespaces []string       `json:"crossProviderNamespaces"`
-	QPS                     float64        `json:"qps"`
-	Burst                   int            `json:"burst"`
-}
-
-// SetDefaults sets the rate of requests to the API server.
-func (k *KubernetesGateway) SetDefaults() {
-	k.QPS = 50
-	k.Burst = 100
-}
-
-// StatusAddress is the address that the status of a Gateway shows.
-type StatusAddress struct {
-	IP       string     `json:"ip"`
-	Hostname string     `json:"hostname"`
-	Service  ServiceRef `json:"service"`
-}
-
-// ServiceRef names a Service of Kubernetes.
-type ServiceRef struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-}
-
 // Knative reads Knative's Ingress objects.
 type Knative struct {
 	Endpoint           string      `json:"endpoint" secret:"url"`

@@ -60,6 +60,7 @@ func openOptions() map[string]bool {
 		"entryPoints.http.underscoreHeadersStrategy": true,
 		"providers.kubernetesIngressNGINX.globalAllowedResponseHeaders": true,
 		"providers.kubernetesIngressNGINX.publishStatusAddress":         true,
+		"providers.kubernetesGateway.addressPool":                       true,
 		"entryPoints.http.tls.certResolver":                             true,
 		"metrics.prometheus.headerLabels":                               true,
 		"providers.consul.rootKey":                                      true,

@@ -25,6 +25,7 @@ func (l *loader) validate() {
 	l.core()
 	l.xds()
 	l.xdsProvider()
+	l.gateway()
 	l.injector()
 	l.inspector()
 	l.resolvers()

@@ -108,6 +108,33 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	}
 }
 
+// TestRightsOfTheGatewayAPI lists what the chart adds for providers.kubernetesGateway: Services are written with the
+// exposure service alone.
+func TestRightsOfTheGatewayAPI(t *testing.T) {
+	const group = ".gateway.networking.k8s.io"
+	added := []string{
+		"get gatewayclasses" + group, "list gatewayclasses" + group, "list namespaces", "list referencegrants" + group,
+		"patch gatewayclasses" + group, "patch gatewayclasses/status" + group, "watch gatewayclasses" + group,
+		"watch namespaces", "watch referencegrants" + group,
+	}
+	for _, kind := range []string{
+		"gateways", "listenersets", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes", "backendtlspolicies",
+	} {
+		added = append(added, "get "+kind+group, "list "+kind+group, "watch "+kind+group, "patch "+kind+"/status"+group)
+	}
+	services := []string{
+		"create services", "patch services", "delete services", "create endpointslices.discovery.k8s.io",
+		"patch endpointslices.discovery.k8s.io",
+	}
+	for exposure, further := range map[string][]string{"service": services, "node": nil, "pool": nil} {
+		role := render(t, "configuration.providers.kubernetesGateway.exposure="+exposure)["ClusterRole /sluice"]
+		want := slices.Sorted(slices.Values(slices.Concat(needed(true), added, further)))
+		if diff := cmp.Diff(want, rights(t, role)); diff != "" {
+			t.Errorf("exposure %s (-want +got)\n%s", exposure, diff)
+		}
+	}
+}
+
 // TestChartOfCertificates compares what the chart adds with the component of kustomize.
 func TestChartOfCertificates(t *testing.T) {
 	t.Parallel()

@@ -113,7 +113,7 @@ func TestHelp(t *testing.T) {
 		"all":         {"--configFile string", "--providers.file.directory string", "--log.level string"},
 		"entrypoints": {"--entryPoints.<name>.address string"},
 		"log.level":   {"--log.level string", "Default: INFO"},
-		"unsupported": {"--providers.kubernetesGateway", "does not start with it"},
+		"unsupported": {"--providers.nomad", "does not start with it"},
 		"check":       {"usage: sluice check", "Exit codes: 0", "--format", "examples:"},
 	} {
 		result := harness.Run(t, t.TempDir(), nil, "help", page)
@@ -122,7 +122,7 @@ func TestHelp(t *testing.T) {
 				t.Errorf("help %s: exit code %d, and it lacks %q", page, result.Code, want)
 			}
 		}
-		if page == "all" && strings.Contains(result.Stdout, "kubernetesGateway") {
+		if page == "all" && strings.Contains(result.Stdout, "providers.nomad") {
 			t.Error("the options that do something are mixed with those that do nothing")
 		}
 	}

@@ -45,6 +45,9 @@ type Clients interface {
 	REST(version schema.GroupVersion) (rest.Interface, error)
 }
 
+// Note takes the result of a request in a namespace, with verb and resource as RBAC rules name them.
+type Note func(verb, resource, namespace string, err error)
+
 // Options say which Lease it is about.
 type Options struct {
 	// Clients are needed.
@@ -53,8 +56,8 @@ type Options struct {
 	Namespace, Name string
 	// Identity is the name of this instance among all; empty means the host's name and something random.
 	Identity string
-	// Note gets the result of each request, with verb and resource as RBAC rules name them; nil notes nothing.
-	Note func(verb, resource, namespace string, err error)
+	// Note gets the result of each request; nil notes nothing.
+	Note Note
 }
 
 // Election is this instance's part in an election.
@@ -105,7 +108,7 @@ func (e *Election) Run(ctx context.Context, lead func(ctx context.Context)) erro
 type leaseLock struct {
 	resourcelock.LeaseLock
 
-	note func(verb, resource, namespace string, err error)
+	note Note
 }
 
 // Get reads the Lease.

@@ -45,6 +45,9 @@ type Metrics interface {
 	DropEvent()
 }
 
+// Job is what a leader does beside reporting, until ctx ends; note gets the result of each of its requests.
+type Job func(ctx context.Context, note election.Note)
+
 // Options are the dependencies of a Reporter.
 type Options struct {
 	// Clients and Logger are needed.
@@ -63,6 +66,8 @@ type Options struct {
 	Objects Objects
 	// Addresses are those that Ingresses show; nil writes none.
 	Addresses *Addresses
+	// Jobs run too while this instance is the leader.
+	Jobs []Job
 	// Metrics may be nil.
 	Metrics Metrics
 	// Namespace is where the Lease is, by which the leader is elected; empty means election.OwnNamespace.
@@ -78,6 +83,7 @@ type Reporter struct {
 	events   *events
 	status   *status
 	ingress  *ingressStatus
+	note     election.Note
 }
 
 // New returns a Reporter that writes nothing before Run. It fails when the clients cannot be made.
@@ -94,7 +100,7 @@ func New(options Options) (*Reporter, error) {
 		return nil, err
 	}
 	options.Identity = elected.Identity()
-	r := &Reporter{options: options, election: elected, events: newEvents(options, permissions)}
+	r := &Reporter{options: options, election: elected, events: newEvents(options, permissions), note: permissions.note}
 	if options.Objects != nil {
 		r.status = newStatus(options, permissions)
 	}
@@ -121,6 +127,9 @@ func (r *Reporter) lead(ctx context.Context) {
 	}
 	if r.ingress != nil {
 		jobs.Go(func() { r.ingress.run(ctx) })
+	}
+	for _, job := range r.options.Jobs {
+		jobs.Go(func() { job(ctx, r.note) })
 	}
 	jobs.Wait()
 }

@@ -28,6 +28,84 @@
   verbs:
     - list
     - watch
+{{- if eq (include "sluice.gateway" .) "true" }}
+- apiGroups:
+    - ""
+  resources:
+    - namespaces
+  verbs:
+    - list
+    - watch
+- apiGroups:
+    - gateway.networking.k8s.io
+  resources:
+    - gatewayclasses
+  verbs:
+    - get
+    - list
+    - watch
+    - patch
+- apiGroups:
+    - gateway.networking.k8s.io
+  resources:
+    - gatewayclasses/status
+  verbs:
+    - patch
+{{- end }}
+{{- end }}
+
+{{/* Whether the provider of the Gateway API is on. */}}
+{{- define "sluice.gateway" -}}
+{{- kindIs "map" (dig "providers" "kubernetesGateway" false .Values.configuration) }}
+{{- end }}
+
+{{/* The kinds of the Gateway API that have a namespace and a status. */}}
+{{- define "sluice.gatewayKinds" -}}
+{{- range list "gateways" "listenersets" "httproutes" "grpcroutes" "tlsroutes" "tcproutes" "udproutes" "backendtlspolicies" }}
+- {{ . }}{{ $ }}
+{{- end }}
+{{- end }}
+
+{{/* What the Gateway API needs in each namespace. */}}
+{{- define "sluice.gatewayRules" -}}
+- apiGroups:
+    - gateway.networking.k8s.io
+  resources:
+    {{- include "sluice.gatewayKinds" "" | trim | nindent 4 }}
+  verbs:
+    - get
+    - list
+    - watch
+- apiGroups:
+    - gateway.networking.k8s.io
+  resources:
+    - referencegrants
+  verbs:
+    - list
+    - watch
+- apiGroups:
+    - gateway.networking.k8s.io
+  resources:
+    {{- include "sluice.gatewayKinds" "/status" | trim | nindent 4 }}
+  verbs:
+    - patch
+{{- if eq (dig "providers" "kubernetesGateway" "exposure" "service" .Values.configuration) "service" }}
+- apiGroups:
+    - ""
+  resources:
+    - services
+  verbs:
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - discovery.k8s.io
+  resources:
+    - endpointslices
+  verbs:
+    - create
+    - patch
+{{- end }}
 {{- end }}
 
 {{/* What Sluice reads and reports in each namespace. docs/kubernetes.md says what each rule is for. */}}
@@ -113,6 +191,9 @@
   verbs:
     - create
     - patch
+{{- if eq (include "sluice.gateway" .) "true" }}
+{{ include "sluice.gatewayRules" . }}
+{{- end }}
 {{- end }}
 
 {{- define "sluice.subjects" -}}

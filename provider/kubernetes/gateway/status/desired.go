@@ -37,7 +37,9 @@ type Desired struct {
 	UID        types.UID
 	Generation int64
 
-	Class       *gatewayv1.GatewayClassStatus
+	Class *gatewayv1.GatewayClassStatus
+	// InUse says that Gateways use a GatewayClass, which then has the finalizer that the API has for this.
+	InUse       bool
 	Gateway     *gatewayv1.GatewayStatus
 	ListenerSet *gatewayv1.ListenerSetStatus
 	// Parents are the entries of this controller in the status of a route. Empty removes those that there are.
