@@ -82,8 +82,16 @@ type ServerRetry struct {
 	// more of its body was read. -1 sets no limit.
 	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
 	// BudgetPercent is the number of retries of all requests to this service, in percent of its successful requests, 0 to
-	// 1000.
+	// 1000. -1 sets no limit.
 	BudgetPercent *int `json:"budgetPercent,omitempty"`
+	// InitialInterval is the wait before the second try. It doubles with each further one. 0 does not wait.
+	InitialInterval ptypes.Duration `json:"initialInterval,omitempty"`
+	// SameServer goes back to servers that have been tried when there is no other one, so that a request is tried as often
+	// as Attempts says.
+	SameServer bool `json:"sameServer,omitempty"`
+	// DisableRetryOnNetworkError does not retry where there was no connection, or no response; what Status lists is
+	// retried.
+	DisableRetryOnNetworkError bool `json:"disableRetryOnNetworkError,omitempty"`
 }
 
 // SetDefaults sets 2 further tries, 64 KiB and 20 %.

@@ -31,6 +31,13 @@ type Middleware struct {
 	BodyLimit         *BodyLimit             `json:"bodyLimit,omitempty"`
 	Timeout           *Timeout               `json:"timeout,omitempty"`
 	Environment       *EnvironmentMiddleware `json:"environment,omitempty" label:"allowEmpty"`
+	// RequestHeaderModifier, ResponseHeaderModifier, RequestRedirect, URLRewrite and CORS are the filters of the
+	// Gateway API with these names.
+	RequestHeaderModifier  *RequestHeaderModifier  `json:"requestHeaderModifier,omitempty"`
+	ResponseHeaderModifier *ResponseHeaderModifier `json:"responseHeaderModifier,omitempty"`
+	RequestRedirect        *RequestRedirect        `json:"requestRedirect,omitempty" label:"allowEmpty"`
+	URLRewrite             *URLRewrite             `json:"urlRewrite,omitempty"`
+	CORS                   *CORS                   `json:"cors,omitempty" label:"allowEmpty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
 	Plugin map[string]map[string]any `json:"plugin,omitempty" secret:"true"`
 }

@@ -19,6 +19,8 @@ type Service struct {
 	Failover *Failover `json:"failover,omitempty"`
 	// Environment sends each request to the subset of its environment, by a tag in a header.
 	Environment *Environment `json:"environment,omitempty"`
+	// DirectResponse answers by itself.
+	DirectResponse *DirectResponse `json:"directResponse,omitempty" label:"allowEmpty"`
 	// Middlewares are names of middlewares (name or name@provider) for all requests to this service, whichever router they
 	// come from. They run after those of the router.
 	Middlewares []string `json:"middlewares,omitempty"`
@@ -161,13 +163,38 @@ func (m *Mirroring) SetDefaults() {
 	m.MirrorBody, m.MaxBodySize = &body, &size
 }
 
-// MirrorService is one mirror with its share in percent.
+// MirrorService is one mirror with its share.
 type MirrorService struct {
 	// Name is the name of the service, as name or name@provider. Required.
 	Name string `json:"name,omitempty"`
 	// Percent is the share of requests that it gets, 0 to 100.
 	Percent int `json:"percent,omitempty"`
+	// Fraction is the share of requests that it gets, in place of Percent.
+	Fraction *Fraction `json:"fraction,omitempty"`
 }
+
+// Fraction is a share of requests.
+type Fraction struct {
+	// Numerator is from 0 to Denominator.
+	Numerator int `json:"numerator,omitempty"`
+	// Denominator is at least 1, and at most 2147483647.
+	Denominator int `json:"denominator,omitempty"`
+}
+
+// SetDefaults sets the denominator 100.
+func (f *Fraction) SetDefaults() { f.Denominator = 100 }
+
+// DirectResponse answers requests with a status and a text. Calls of gRPC get the status code of gRPC that belongs to
+// the status.
+type DirectResponse struct {
+	// Status is the status code, 200 to 599, except for 204, 205 and 304 together with Body.
+	Status int `json:"status,omitempty"`
+	// Body is the response body, which is plain text. Default: none.
+	Body string `json:"body,omitempty" secret:"true"`
+}
+
+// SetDefaults sets 500.
+func (d *DirectResponse) SetDefaults() { d.Status = 500 }
 
 // Failover answers with a fallback when the service is down.
 type Failover struct {

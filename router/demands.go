@@ -3,9 +3,11 @@ package router
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/router/rule"
 )
 
 // need notes what a router needs of a resolver: a certificate for each of tls.domains, or else one for the hosts of
@@ -25,8 +27,15 @@ func (c *Compiler) need(ref dynamic.Ref, config *dynamic.RouterTLS, hosts []stri
 			demand.Names = append(demand.Names, names)
 		}
 	}
-	if len(config.Domains) == 0 && len(hosts) > 0 {
-		demand.Names = [][]string{hosts}
+	names := slices.DeleteFunc(slices.Clone(hosts), func(host string) bool {
+		return strings.HasPrefix(host, rule.SuffixMark)
+	})
+	if len(config.Domains) == 0 && len(names) > 0 {
+		demand.Names = [][]string{names}
+	}
+	if len(config.Domains) == 0 && len(names) < len(hosts) {
+		node.warn(dynamic.CodeIneffectiveOption, "tls.certResolver: no certificate has all names of a HostSuffix; "+
+			"tls.domains lists those that it is to have")
 	}
 	if !slices.ContainsFunc(node.demands, func(known certificate.Demand) bool { return equalDemands(known, demand) }) {
 		node.demands = append(node.demands, demand)

@@ -134,6 +134,13 @@ func (n *nearness) compareHost(key rule.Key, host string, failed, byPattern bool
 		if _, similar := document.Nearest(parent, []string{key.Host}); similar {
 			n.host = similarHost
 		}
+	case rule.SuffixHost:
+		n.host, n.hostEdits = otherHost, edits(host, key.Host)
+		for parent := range rule.Parents(host) {
+			if parent == key.Host {
+				n.host, n.hostEdits = patternHost, 0
+			}
+		}
 	default:
 		switch {
 		case failed:

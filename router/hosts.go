@@ -2,6 +2,7 @@ package router
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/immutable"
@@ -9,12 +10,14 @@ import (
 	"github.com/sluiceproxy/sluice/router/rule"
 )
 
-// hosts holds the TLS options of the hosts that the rules of an entrypoint name, exact or *.example.com. It is
-// immutable.
+// hosts holds the TLS options of the hosts that the rules of an entrypoint name, exact, *.example.com or
+// **.example.com, as [rule.Rule.Domains] has them. It is immutable.
 type hosts struct {
 	known immutable.Map[string, *host]
 	// conflicting are those of known that have conflicts.
 	conflicting immutable.Map[string, *host]
+	// suffixes is how many of known stand for all hosts below a domain.
+	suffixes int
 }
 
 // host is a host that rules name. It is immutable.
@@ -31,8 +34,8 @@ type conflict struct {
 	name, other, host string
 }
 
-// find returns the TLS options of a host: exact, then the wildcard of one label. It is not ok where no rule names
-// either.
+// find returns the TLS options of a host: exact, then the wildcard of one label, then the longest suffix. It is not
+// ok where no rule names any.
 func (h hosts) find(name string) (options *certificate.Options, ok bool) {
 	if one, known := h.known.Find(name); known {
 		return one.options, true
@@ -40,6 +43,13 @@ func (h hosts) find(name string) (options *certificate.Options, ok bool) {
 	if parent := rule.WildcardKey(name); parent != "" && !h.known.IsZero() {
 		if one, known := h.known.Find("*." + parent); known {
 			return one.options, true
+		}
+	}
+	if h.suffixes > 0 {
+		for domain := range rule.Parents(name) {
+			if one, known := h.known.Find(rule.SuffixMark + domain); known {
+				return one.options, true
+			}
 		}
 	}
 	return nil, false
@@ -88,6 +98,14 @@ func (h hosts) update(
 func (h *hosts) set(
 	e *immutable.Edit, name string, routes []*index.Route[*Route], bind func(*certificate.Options) *certificate.Options,
 ) {
+	_, before := h.known.Find(name)
+	if strings.HasPrefix(name, rule.SuffixMark) && before != (len(routes) > 0) {
+		if before {
+			h.suffixes--
+		} else {
+			h.suffixes++
+		}
+	}
 	if len(routes) == 0 {
 		h.known.Delete(e, name)
 		h.conflicting.Delete(e, name)

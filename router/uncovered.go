@@ -10,6 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/router/index"
+	"github.com/sluiceproxy/sluice/router/rule"
 )
 
 // mostUncovered is how many hosts without a certificate a verdict names.
@@ -70,6 +71,9 @@ func (h *host) uncertified() string {
 func (t *tlsObjects) covering(entryPoint string) func(host string) bool {
 	set := t.next.On(entryPoint)
 	return func(host string) bool {
+		if domain, suffix := strings.CutPrefix(host, rule.SuffixMark); suffix {
+			host = "*." + domain // Certificates have wildcards of one label alone.
+		}
 		if t.hasDefault || set.Covers(host) {
 			return true
 		}

@@ -44,7 +44,7 @@ func (s *source) path() string {
 func deep(n int) string { return "/" + strings.Repeat("a", n) }
 
 func (s *source) matcher() string {
-	switch s.below(16) {
+	switch s.below(20) {
 	case 0, 1, 2:
 		return "Host(`" + s.host() + "`)"
 	case 3, 4, 5:
@@ -65,6 +65,10 @@ func (s *source) matcher() string {
 		return s.of("Query(`q`)", "Query(`p`, `1`)", "Query(`q`, `1`)")
 	case 14:
 		return "QueryRegexp(`q`, `" + s.of("^$", "^1") + "`)"
+	case 15, 16:
+		return "HostSuffix(`" + s.of("x", "a.x", "X", "c.a.x", "a.x.", "y") + "`)"
+	case 17, 18:
+		return "PathSegmentPrefix(`" + s.path() + "`)"
 	default:
 		return "ClientIP(`" + s.of("10.0.0.0/8", "10.0.0.1", "::/0") + "`)"
 	}
@@ -160,7 +164,7 @@ func (s *source) routes(tb testing.TB, most int) []*Route[int] {
 // requests returns every combination of a host and a path that matters to the words of the rules, with the rest by
 // choice.
 func (s *source) requests() []rule.Request {
-	hosts := []string{"a.x", "b.x", "x", "", ".x", "c.a.x", "d.a.x"}
+	hosts := []string{"a.x", "b.x", "x", "", ".x", "c.a.x", "d.a.x", "e.c.a.x", "..x"}
 	paths := []string{"/", "/a", "/ab", "/abc", "/a/", "/a/b", "/a/b/c", "/A", "/b", "/c", "", "*", deep(20), deep(60)}
 	requests := make([]rule.Request, 0, len(hosts)*len(paths))
 	for _, host := range hosts {

@@ -14,6 +14,7 @@ type Index[T any] struct {
 	names    immutable.Map[string, *Route[T]]
 	exact    immutable.Map[string, *node[T]]
 	wildcard immutable.Map[string, *node[T]]
+	suffix   immutable.Map[string, *node[T]]
 	any      *node[T]
 	linear   int
 	// spill recycles the memory of walks that meet more lists than fit on the stack. All updates share it.
@@ -87,6 +88,11 @@ func (x *Index[T]) begin(w *walk[T], req *rule.Request) {
 	if x.wildcard.Len() > 0 {
 		if domain := rule.WildcardKey(req.Host); domain != "" {
 			w.descend(x.wildcard.Get(domain), req.Path)
+		}
+	}
+	if x.suffix.Len() > 0 {
+		for domain := range rule.Parents(req.Host) {
+			w.descend(x.suffix.Get(domain), req.Path)
 		}
 	}
 	w.descend(x.any, req.Path)

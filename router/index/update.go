@@ -91,6 +91,8 @@ func (x *Index[T]) replace(e *immutable.Edit, key rule.Key, change func(*node[T]
 		hosts = &x.exact
 	case rule.WildcardHost:
 		hosts = &x.wildcard
+	case rule.SuffixHost:
+		hosts = &x.suffix
 	}
 	if tree := change(hosts.Get(key.Host)); tree != nil {
 		hosts.Set(e, key.Host, tree)

@@ -12,6 +12,7 @@ import (
 func TestKeys(t *testing.T) {
 	exact := func(host string, k Key) Key { k.HostKind, k.Host = ExactHost, host; return k }
 	wildcard := func(domain string, k Key) Key { k.HostKind, k.Host = WildcardHost, domain; return k }
+	suffix := func(domain string, k Key) Key { k.HostKind, k.Host = SuffixHost, domain; return k }
 	path := func(p string) Key { return Key{PathKind: ExactPath, Path: p} }
 	prefix := func(p string) Key { return Key{PathKind: PrefixPath, Path: p} }
 	tests := []struct {
@@ -47,6 +48,19 @@ func TestKeys(t *testing.T) {
 		{"PathPrefix(`/x/y`) && Path(`/x`)", nil},
 		{"PathPrefix(`/x`) && PathPrefix(`/x/y`)", []Key{prefix("/x/y")}},
 		{"PathPrefix(`/x`) && PathPrefix(`/y`)", nil},
+		{"HostSuffix(`A`) && PathSegmentPrefix(`/x/`)", []Key{suffix("a", prefix("/x"))}},
+		{"PathSegmentPrefix(`/`)", []Key{prefix("/")}},
+		{"HostSuffix(`a`) && Host(`x.a`)", []Key{exact("x.a", Key{})}},
+		{"Host(`y.x.a`) && HostSuffix(`a`)", []Key{exact("y.x.a", Key{})}},
+		{"HostSuffix(`a`) && Host(`a`)", nil},
+		{"HostSuffix(`a`) && Host(`ba`)", nil},
+		{"HostSuffix(`a`) && Host(`*.a`)", []Key{wildcard("a", Key{})}},
+		{"Host(`*.x.a`) && HostSuffix(`a`)", []Key{wildcard("x.a", Key{})}},
+		{"Host(`*.a`) && HostSuffix(`x.a`)", nil},
+		{"HostSuffix(`a`) && HostSuffix(`x.a`)", []Key{suffix("x.a", Key{})}},
+		{"HostSuffix(`x.a`) && HostSuffix(`a`)", []Key{suffix("x.a", Key{})}},
+		{"HostSuffix(`a`) && HostSuffix(`a`)", []Key{suffix("a", Key{})}},
+		{"HostSuffix(`a`) && HostSuffix(`b`)", nil},
 	}
 	for _, test := range tests {
 		if got := mustParse(t, test.rule).Keys(); !slices.Equal(got, test.want) {
@@ -114,6 +128,11 @@ func TestDomains(t *testing.T) {
 		{"Host(`x.a`) && Host(`*.a`)", "x.a"},
 		{"(Host(`*.a`) || Host(`b`)) && (Host(`x.a`) || Host(`b`) || Host(`c`))", "b x.a"},
 		{"(Host(`a`) || Host(`b`)) && (Host(`b`) || Host(`c`)) && Method(`GET`)", "b"},
+		{"HostSuffix(`A`)", "**.a"},
+		{"HostSuffix(`a`) && (Host(`y.x.a`) || Host(`b`))", "y.x.a"},
+		{"HostSuffix(`a`) && Host(`*.x.a`)", "*.x.a"},
+		{"HostSuffix(`a`) && Host(`*.a`)", "*.a"},
+		{"HostSuffix(`a`) && HostSuffix(`x.a`)", "**.x.a"},
 	}
 	for _, test := range tests {
 		if got := strings.Join(mustParse(t, test.rule).Domains(), " "); got != test.want {

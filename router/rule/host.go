@@ -27,6 +27,15 @@ func (m *hostWildcard) Args() []string        { return []string{"*." + m.domain}
 func (m *hostWildcard) Saw(r *Request) string { return sawHost(r) }
 func (m *hostWildcard) key() Key              { return Key{HostKind: WildcardHost, Host: m.domain} }
 
+// hostSuffix is HostSuffix: at least one label more than the domain.
+type hostSuffix struct{ domain string }
+
+func (m *hostSuffix) Match(r *Request) bool { return expression.HasSuffix(r.Host, m.domain) }
+func (m *hostSuffix) Name() string          { return "HostSuffix" }
+func (m *hostSuffix) Args() []string        { return []string{m.domain} }
+func (m *hostSuffix) Saw(r *Request) string { return sawHost(r) }
+func (m *hostSuffix) key() Key              { return Key{HostKind: SuffixHost, Host: m.domain} }
+
 // hostAny is Host with "*", which every request satisfies, even one without a host.
 type hostAny struct{}
 
@@ -70,6 +79,28 @@ func newHost(args []string, _ *budget) (node, *fault) {
 		return &hostWildcard{domain: domain}, nil
 	}
 	return &hostExact{host: domain}, nil
+}
+
+func newHostSuffix(args []string, _ *budget) (node, *fault) {
+	written := args[0]
+	if wrong := expression.CheckASCII(written); wrong != nil {
+		return nil, wrong
+	}
+	domain := strings.TrimSuffix(strings.ToLower(written), ".")
+	for _, mark := range []string{"*.", "."} {
+		if name, marked := strings.CutPrefix(domain, mark); marked && name != "" {
+			return nil, expression.Faultf(0, "%q: the domain alone stands for all names below it, write %q",
+				expression.Clip(written), expression.Clip(name))
+		}
+	}
+	if wrong := checkDomain(domain, written); wrong != nil {
+		return nil, wrong
+	}
+	// The last label of a name is not numeric (RFC 1123 section 2.1), while that of an IPv4 address is.
+	if last := domain[strings.LastIndexByte(domain, '.')+1:]; strings.Trim(last, "0123456789") == "" {
+		return nil, expression.Faultf(0, "%q is no domain: its last label is a number", expression.Clip(written))
+	}
+	return &hostSuffix{domain: domain}, nil
 }
 
 // checkDomain refuses what no canonical host can be equal to.

@@ -12,6 +12,8 @@ const (
 	ExactHost = expression.ExactHost
 	// WildcardHost requires exactly one label in front of the domain.
 	WildcardHost = expression.WildcardHost
+	// SuffixHost requires at least one label in front of the domain.
+	SuffixHost = expression.SuffixHost
 )
 
 // PathKind is how a [Key] restricts the path.
@@ -32,7 +34,7 @@ type Key struct {
 	HostKind HostKind
 	// PathKind is the kind of Path.
 	PathKind PathKind
-	// Host is a canonical host for ExactHost, the domain without "*." for WildcardHost, and empty for AnyHost.
+	// Host is a canonical host for ExactHost, the domain for WildcardHost and SuffixHost, and empty for AnyHost.
 	Host string
 	// Path is a path for ExactPath, a prefix for PrefixPath, and empty for AnyPath.
 	Path string

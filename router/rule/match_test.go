@@ -73,6 +73,14 @@ func TestHostMatchers(t *testing.T) {
 		{"HostRegexp(`example`)", onHost("a.example.com"), true},
 		{"HostRegexp(`^example`)", onHost("a.example.com"), false},
 		{"HostRegexp(`^$`)", onHost(""), true},
+		{"HostSuffix(`example.com`)", onHost("a.example.com"), true},
+		{"HostSuffix(`Example.com.`)", onHost("a.example.com"), true},
+		{"HostSuffix(`example.com`)", onHost("b.a.example.com"), true},
+		{"HostSuffix(`example.com`)", onHost("example.com"), false},
+		{"HostSuffix(`example.com`)", onHost(".example.com"), false},
+		{"HostSuffix(`example.com`)", onHost("aexample.com"), false},
+		{"HostSuffix(`example.com`)", onHost("a.example.org"), false},
+		{"HostSuffix(`example.com`)", onHost(""), false},
 	})
 }
 
@@ -92,6 +100,19 @@ func TestPathMatchers(t *testing.T) {
 		{"PathRegexp(`[0-9]+`)", onPath("/a/17/b"), true},
 		{"PathRegexp(`^/[0-9]+$`)", onPath("/17/b"), false},
 		{"PathRegexp(`^/a`)", onPath("/A"), false},
+		{"PathSegmentPrefix(`/a`)", onPath("/a"), true},
+		{"PathSegmentPrefix(`/a`)", onPath("/a/"), true},
+		{"PathSegmentPrefix(`/a`)", onPath("/a/b"), true},
+		{"PathSegmentPrefix(`/a`)", onPath("/ab"), false},
+		{"PathSegmentPrefix(`/a`)", onPath("/"), false},
+		{"PathSegmentPrefix(`/a`)", onPath("/A"), false},
+		{"PathSegmentPrefix(`/a/`)", onPath("/a"), true},
+		{"PathSegmentPrefix(`/a/`)", onPath("/a/b"), true},
+		{"PathSegmentPrefix(`/a/`)", onPath("/ab"), false},
+		{"PathSegmentPrefix(`/`)", onPath("/"), true},
+		{"PathSegmentPrefix(`/`)", onPath("/a"), true},
+		{"PathSegmentPrefix(`/`)", onPath("*"), false},
+		{"PathSegmentPrefix(`/`)", onPath(""), false},
 	})
 }
 

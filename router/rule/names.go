@@ -21,8 +21,10 @@ func v3() expression.Language[Request] {
 	return expression.Language[Request]{
 		{Name: "Host", Min: 1, Max: 1, Build: newHost},
 		{Name: "HostRegexp", Min: 1, Max: 1, Build: newHostRegexp},
+		{Name: "HostSuffix", Min: 1, Max: 1, Build: newHostSuffix},
 		{Name: "Path", Min: 1, Max: 1, Build: newPath},
 		{Name: "PathPrefix", Min: 1, Max: 1, Build: newPathPrefix},
+		{Name: "PathSegmentPrefix", Min: 1, Max: 1, Build: newPathSegmentPrefix},
 		{Name: "PathRegexp", Min: 1, Max: 1, Build: newPathRegexp},
 		{Name: "Method", Min: 1, Max: 1, Build: newMethod},
 		{Name: "Header", Min: 2, Max: 2, Build: newHeader},

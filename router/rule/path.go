@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,6 +26,26 @@ func (m *pathPrefix) Name() string          { return "PathPrefix" }
 func (m *pathPrefix) Args() []string        { return []string{m.prefix} }
 func (m *pathPrefix) Saw(r *Request) string { return sawPath(r) }
 func (m *pathPrefix) key() Key              { return Key{PathKind: PrefixPath, Path: m.prefix} }
+
+// pathSegmentPrefix is PathSegmentPrefix. The prefix has no slash at its end, so that it is empty for "/".
+type pathSegmentPrefix struct{ prefix string }
+
+func (m *pathSegmentPrefix) Match(r *Request) bool { return hasSegments(r.Path, m.prefix) }
+func (m *pathSegmentPrefix) Name() string          { return "PathSegmentPrefix" }
+func (m *pathSegmentPrefix) Args() []string        { return []string{cmp.Or(m.prefix, "/")} }
+func (m *pathSegmentPrefix) Saw(r *Request) string { return sawPath(r) }
+
+// key proposes /foobar for /foo as well, which the rule excludes.
+func (m *pathSegmentPrefix) key() Key { return Key{PathKind: PrefixPath, Path: m.Args()[0]} }
+
+// hasSegments reports whether a path begins with the whole segments of a prefix without a slash at its end.
+func hasSegments(path, prefix string) bool {
+	rest, found := strings.CutPrefix(path, prefix)
+	if rest == "" {
+		return found && prefix != ""
+	}
+	return found && rest[0] == '/'
+}
 
 // pathRegexp is PathRegexp, which is not anchored.
 type pathRegexp struct {
@@ -51,6 +72,13 @@ func newPathPrefix(args []string, _ *budget) (node, *fault) {
 		return nil, wrong
 	}
 	return &pathPrefix{prefix: args[0]}, nil
+}
+
+func newPathSegmentPrefix(args []string, _ *budget) (node, *fault) {
+	if wrong := checkPath(args[0]); wrong != nil {
+		return nil, wrong
+	}
+	return &pathSegmentPrefix{prefix: strings.TrimSuffix(args[0], "/")}, nil
 }
 
 func newPathRegexp(args []string, b *budget) (node, *fault) {

@@ -33,6 +33,8 @@ const (
 	testWildcard
 	testPath
 	testPrefix
+	testSuffix
+	testSegments
 	testMethod
 )
 
@@ -60,6 +62,10 @@ func (i *instruction) holds(r *Request) bool {
 		return r.Path == i.text
 	case testPrefix:
 		return strings.HasPrefix(r.Path, i.text)
+	case testSuffix:
+		return expression.HasSuffix(r.Host, i.text)
+	case testSegments:
+		return hasSegments(r.Path, i.text)
 	case testMethod:
 		return r.Method == i.text
 	default:
@@ -123,6 +129,10 @@ func instructionOf(m matcher) instruction {
 		return instruction{test: testPath, text: m.path}
 	case *pathPrefix:
 		return instruction{test: testPrefix, text: m.prefix}
+	case *hostSuffix:
+		return instruction{test: testSuffix, text: m.domain}
+	case *pathSegmentPrefix:
+		return instruction{test: testSegments, text: m.prefix}
 	case *methodEqual:
 		return instruction{test: testMethod, text: m.method}
 	}

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"iter"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -47,3 +48,10 @@ func (r *Request) values(key string) []string {
 // WildcardKey returns what follows the first label of a host, which is the key under which a wildcard host is
 // found ("example.com" for "a.example.com"). It is empty when no wildcard can match.
 func WildcardKey(host string) string { return expression.WildcardKey(host) }
+
+// Parents yields the domains of which a host can be a subdomain, the longest one first: the keys under which a
+// HostSuffix is found.
+func Parents(host string) iter.Seq[string] { return expression.Parents(host) }
+
+// SuffixMark begins the names of [Rule.Domains] that stand for all hosts below a domain.
+const SuffixMark = expression.SuffixMark

@@ -3,11 +3,12 @@ package expression
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Domains returns the hosts for which a rule can be responsible by name: each alternative of the rule adds the names
 // that it requires, sorted. Alternatives without a name add nothing, nor do negated matchers. nameOf returns the host
-// that a matcher requires, wildcards as "*.example.com", or false.
+// that a matcher requires, wildcards as "*.example.com", suffixes as "**.example.com", or false.
 func Domains[V any](root Node[V], nameOf func(Matcher[V]) (string, bool)) []string {
 	s := domainsOf(root, false, nameOf)
 	return slices.Sorted(maps.Keys(s.names))
@@ -74,12 +75,24 @@ func (s domains) intersect(other domains) domains {
 	return domains{names: s.names, open: s.open && other.open}
 }
 
-// allows reports whether a name lies within the set, as itself or under a wildcard.
+// SuffixMark begins the name of all hosts below a domain, at any depth, as "**.example.com".
+const SuffixMark = "**."
+
+// allows reports whether a name lies within the set, as itself, under a wildcard, or under a suffix.
 func (s domains) allows(name string) bool {
 	if s.open {
 		return true
 	}
-	_, exact := s.names[name]
-	_, wildcard := s.names["*."+WildcardKey(name)]
-	return exact || wildcard
+	if _, exact := s.names[name]; exact {
+		return true
+	}
+	if _, wildcard := s.names["*."+WildcardKey(name)]; wildcard && !strings.HasPrefix(name, SuffixMark) {
+		return true
+	}
+	for domain := range Parents(name) {
+		if _, suffix := s.names[SuffixMark+domain]; suffix {
+			return true
+		}
+	}
+	return false
 }
