@@ -240,9 +240,9 @@ func (r *ruleDraft) balancer() (balancer *dynamic.ServersLoadBalancer, own bool)
 	if given := r.spec.retry; given != nil {
 		retry := &dynamic.ServerRetry{}
 		retry.SetDefaults()
-		attempts, connections := valueOf(given.Attempts, 1), true
-		retry.Attempts, retry.ConnectionErrors = &attempts, &connections
-		retry.NoBudget, retry.Backoff = true, durationOf(given.Backoff)
+		attempts, unlimited := valueOf(given.Attempts, 1), -1
+		retry.Attempts, retry.BudgetPercent, retry.SameServer = &attempts, &unlimited, true
+		retry.InitialInterval = durationOf(given.Backoff)
 		for _, code := range given.Codes {
 			retry.Status = append(retry.Status, strconv.Itoa(int(code)))
 		}
@@ -294,13 +294,14 @@ func (r *ruleDraft) mirrored(
 		if !ok {
 			continue
 		}
-		mirror := dynamic.MirrorService{Name: to, Numerator: 100, Denominator: 100}
+		mirror := dynamic.MirrorService{Name: to, Percent: 100}
 		switch {
 		case given.Fraction != nil:
-			mirror.Numerator = int(given.Fraction.Numerator)
-			mirror.Denominator = int(valueOf(given.Fraction.Denominator, 100))
+			mirror.Percent, mirror.Fraction = 0, &dynamic.Fraction{
+				Numerator: int(given.Fraction.Numerator), Denominator: int(valueOf(given.Fraction.Denominator, 100)),
+			}
 		case given.Percent != nil:
-			mirror.Numerator = int(*given.Percent)
+			mirror.Percent = int(*given.Percent)
 		}
 		mirroring.Mirrors = append(mirroring.Mirrors, mirror)
 	}

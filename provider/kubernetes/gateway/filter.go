@@ -116,10 +116,12 @@ func (r *ruleDraft) filter(
 	middleware := &dynamic.Middleware{}
 	switch filter.Type {
 	case gatewayv1.HTTPRouteFilterRequestHeaderModifier:
-		middleware.RequestHeaderModifier = headerModifier(filter.RequestHeaderModifier)
+		made := headerModifier(filter.RequestHeaderModifier)
+		middleware.RequestHeaderModifier = &made
 		name += "requestheadermodifier"
 	case gatewayv1.HTTPRouteFilterResponseHeaderModifier:
-		middleware.ResponseHeaderModifier = headerModifier(filter.ResponseHeaderModifier)
+		made := dynamic.ResponseHeaderModifier(headerModifier(filter.ResponseHeaderModifier))
+		middleware.ResponseHeaderModifier = &made
 		name += "responseheadermodifier"
 	case gatewayv1.HTTPRouteFilterRequestRedirect:
 		given := valueOf(filter.RequestRedirect, gatewayv1.HTTPRequestRedirectFilter{})
@@ -150,8 +152,7 @@ func copied[T any](pointer *T) *T {
 }
 
 // headerModifier translates changes of headers.
-func headerModifier(filter *gatewayv1.HTTPHeaderFilter) *dynamic.HeaderModifier {
-	made := &dynamic.HeaderModifier{}
+func headerModifier(filter *gatewayv1.HTTPHeaderFilter) (made dynamic.RequestHeaderModifier) {
 	if filter == nil {
 		return made
 	}

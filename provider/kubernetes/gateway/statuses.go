@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -17,7 +16,7 @@ type Statuses struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	desired map[status.Key]*status.Desired
-	// fresh are those that have changed since the last Take.
+	// fresh are those that have changed or gone since the last Take.
 	fresh map[status.Key]struct{}
 	// refusals are why listeners do not listen, by the names of their objects.
 	refusals map[string]*Refusal
@@ -47,21 +46,20 @@ func newStatuses() *Statuses {
 // Changed returns the channel that holds a value when statuses have changed since the last Take.
 func (s *Statuses) Changed() <-chan struct{} { return s.changed }
 
-// Take returns the statuses that have changed since the last call, in no order. They must not be changed. All of them
-// says that every status is wanted, also one that has not changed.
-func (s *Statuses) Take(all bool) []*status.Desired {
+// Take returns the statuses that have changed since the last call, in no order, and the keys of those that are gone. The
+// statuses must not be changed.
+func (s *Statuses) Take() (changed []*status.Desired, gone []status.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var taken []*status.Desired
-	if all {
-		taken = slices.Collect(maps.Values(s.desired))
-	} else {
-		for key := range s.fresh {
-			taken = append(taken, s.desired[key])
+	for key := range s.fresh {
+		if desired := s.desired[key]; desired != nil {
+			changed = append(changed, desired)
+		} else {
+			gone = append(gone, key)
 		}
 	}
 	s.fresh = map[status.Key]struct{}{}
-	return taken
+	return changed, gone
 }
 
 // put sets a status.
@@ -72,7 +70,12 @@ func (s *Statuses) put(desired *status.Desired) {
 		return
 	}
 	s.desired[desired.Key] = desired
-	s.fresh[desired.Key] = struct{}{}
+	s.note(desired.Key)
+}
+
+// note notes that a status has changed or gone. The caller holds mu.
+func (s *Statuses) note(key status.Key) {
+	s.fresh[key] = struct{}{}
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -83,8 +86,10 @@ func (s *Statuses) put(desired *status.Desired) {
 func (s *Statuses) remove(key status.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.desired, key)
-	delete(s.fresh, key)
+	if s.desired[key] != nil {
+		delete(s.desired, key)
+		s.note(key)
+	}
 }
 
 // has reports whether an object has a status.
