@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -10,6 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/gateway/status"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -193,4 +195,38 @@ func got[T client.Object](of watch[T], namespace, name string) client.Object {
 		return object
 	}
 	return nil
+}
+
+// Object implements status.Objects.
+func (p *Provider) Object(key status.Key) (object metav1.Object, version string, ok bool) {
+	found := p.object(string(key.Kind), key.Namespace, key.Name)
+	if found == nil {
+		return nil, "", false
+	}
+	return found, gatewayv1.GroupVersion.Version, true
+}
+
+// FollowObjects has the function called for each new version of an object with a status, also where only its status
+// has changed. It must return at once.
+func (p *Provider) FollowObjects(changed func(status.Key)) {
+	w := &p.watches
+	followVersions(w.classes, status.GatewayClass, changed)
+	followVersions(w.gateways, status.Gateway, changed)
+	followVersions(w.listenerSets, status.ListenerSet, changed)
+	followVersions(w.httpRoutes, status.HTTPRoute, changed)
+	followVersions(w.grpcRoutes, status.GRPCRoute, changed)
+	followVersions(w.tlsRoutes, status.TLSRoute, changed)
+	followVersions(w.tcpRoutes, status.TCPRoute, changed)
+	followVersions(w.udpRoutes, status.UDPRoute, changed)
+	followVersions(w.policies, status.BackendTLSPolicy, changed)
+}
+
+// followVersions has a function called for each new version of an object.
+func followVersions[T client.Object](of watch[T], kind status.Kind, changed func(status.Key)) {
+	var none T
+	of.Notify(func(_, after T) {
+		if any(after) != any(none) {
+			changed(status.Key{Kind: kind, NamespacedName: nameOf(after)})
+		}
+	})
 }

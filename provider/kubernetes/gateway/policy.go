@@ -177,7 +177,9 @@ func (p *Provider) translatePolicy(source translation.Source) (result translatio
 		})
 	}
 	if len(desired.Ancestors) > 0 || p.statuses.has(key) || slices.ContainsFunc(policy.Status.Ancestors,
-		func(one gatewayv1.PolicyAncestorStatus) bool { return string(one.ControllerName) == p.options.ControllerName }) {
+		func(one gatewayv1.PolicyAncestorStatus) bool {
+			return string(one.ControllerName) == p.options.ControllerName
+		}) {
 		p.statuses.put(desired)
 	}
 	return result, true

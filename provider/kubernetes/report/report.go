@@ -63,6 +63,9 @@ type Options struct {
 	Objects Objects
 	// Addresses are those that Ingresses show; nil writes none.
 	Addresses *Addresses
+	// Leading run while this instance is the leader, until their context ends. Each calls note with the result of each of
+	// its requests, with verb and resource as RBAC rules name them.
+	Leading []func(ctx context.Context, note func(verb, resource, namespace string, err error))
 	// Metrics may be nil.
 	Metrics Metrics
 	// Namespace is where the Lease is, by which the leader is elected; empty means election.OwnNamespace.
@@ -74,6 +77,7 @@ type Options struct {
 // Reporter reports verdicts to one cluster. Publish may be called from any goroutine; Run may be called once.
 type Reporter struct {
 	options  Options
+	note     func(verb, resource, namespace string, err error)
 	election *election.Election
 	events   *events
 	status   *status
@@ -94,7 +98,9 @@ func New(options Options) (*Reporter, error) {
 		return nil, err
 	}
 	options.Identity = elected.Identity()
-	r := &Reporter{options: options, election: elected, events: newEvents(options, permissions)}
+	r := &Reporter{
+		options: options, note: permissions.note, election: elected, events: newEvents(options, permissions),
+	}
 	if options.Objects != nil {
 		r.status = newStatus(options, permissions)
 	}
@@ -121,6 +127,9 @@ func (r *Reporter) lead(ctx context.Context) {
 	}
 	if r.ingress != nil {
 		jobs.Go(func() { r.ingress.run(ctx) })
+	}
+	for _, run := range r.options.Leading {
+		jobs.Go(func() { run(ctx, r.note) })
 	}
 	jobs.Wait()
 }
