@@ -25,6 +25,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -52,7 +53,13 @@ func (w *fakeWatch[T]) All() iter.Seq[T] {
 	return slices.Values(slices.Collect(maps.Values(w.objects)))
 }
 
-func (w *fakeWatch[T]) Notify(handle func(before, after T)) { w.handlers = append(w.handlers, handle) }
+func (w *fakeWatch[T]) Notify(handle func(before, after T)) {
+	var none T
+	for object := range w.All() {
+		handle(none, object)
+	}
+	w.handlers = append(w.handlers, handle)
+}
 
 func (*fakeWatch[T]) Status() client.Status { return client.Status{State: dynamic.StateSynced} }
 
@@ -95,6 +102,8 @@ type fakeCluster struct {
 	services     *fakeWatch[*corev1.Service]
 	secrets      *fakeWatch[*corev1.Secret]
 	configMaps   *fakeWatch[*corev1.ConfigMap]
+	// generation is that of the next object, where it is not 0: an edit of a specification changes it.
+	generation int64
 }
 
 func newCluster() *fakeCluster {
@@ -103,17 +112,21 @@ func newCluster() *fakeCluster {
 		newWatch[*gatewayv1.HTTPRoute](), newWatch[*gatewayv1.GRPCRoute](), newWatch[*gatewayv1.TLSRoute](),
 		newWatch[*gatewayv1.TCPRoute](), newWatch[*gatewayv1.UDPRoute](), newWatch[*gatewayv1beta1.ReferenceGrant](),
 		newWatch[*gatewayv1.BackendTLSPolicy](), newWatch[*corev1.Namespace](), newWatch[*corev1.Service](),
-		newWatch[*corev1.Secret](), newWatch[*corev1.ConfigMap](),
+		newWatch[*corev1.Secret](), newWatch[*corev1.ConfigMap](), 0,
 	}
 }
 
 // provider returns the provider of the cluster as New would make it, which knows the objects that are there.
 func (c *fakeCluster) provider(options static.KubernetesGateway) *Provider {
+	return c.counted(options, nil)
+}
+
+func (c *fakeCluster) counted(options static.KubernetesGateway, counters translation.Counters) *Provider {
 	options.ControllerName = static.DefaultGatewayController
 	return assemble("kubernetes", options, watches{
 		c.classes, c.gateways, c.listenerSets, c.httpRoutes, c.grpcRoutes, c.tlsRoutes, c.tcpRoutes, c.udpRoutes, c.grants,
 		c.policies, c.namespaces, c.services, c.secrets, c.configMaps,
-	}, fakeExposure{}, nil)
+	}, fakeExposure{}, counters)
 }
 
 // fakeExposure binds the ports of each Gateway to an address of its own.
@@ -150,25 +163,25 @@ func (c *fakeCluster) apply(t testing.TB, manifests []byte) {
 		}
 		switch kind.Kind {
 		case kindClass:
-			c.classes.put(parsed[gatewayv1.GatewayClass](t, manifest))
+			c.classes.put(edited(c, parsed[gatewayv1.GatewayClass](t, manifest)))
 		case kindGateway:
-			c.gateways.put(parsed[gatewayv1.Gateway](t, manifest))
+			c.gateways.put(edited(c, parsed[gatewayv1.Gateway](t, manifest)))
 		case kindListenerSet:
-			c.listenerSets.put(parsed[gatewayv1.ListenerSet](t, manifest))
+			c.listenerSets.put(edited(c, parsed[gatewayv1.ListenerSet](t, manifest)))
 		case kindHTTPRoute:
-			c.httpRoutes.put(parsed[gatewayv1.HTTPRoute](t, manifest))
+			c.httpRoutes.put(edited(c, parsed[gatewayv1.HTTPRoute](t, manifest)))
 		case kindGRPCRoute:
-			c.grpcRoutes.put(parsed[gatewayv1.GRPCRoute](t, manifest))
+			c.grpcRoutes.put(edited(c, parsed[gatewayv1.GRPCRoute](t, manifest)))
 		case kindTLSRoute:
-			c.tlsRoutes.put(parsed[gatewayv1.TLSRoute](t, manifest))
+			c.tlsRoutes.put(edited(c, parsed[gatewayv1.TLSRoute](t, manifest)))
 		case kindTCPRoute:
-			c.tcpRoutes.put(parsed[gatewayv1.TCPRoute](t, manifest))
+			c.tcpRoutes.put(edited(c, parsed[gatewayv1.TCPRoute](t, manifest)))
 		case kindUDPRoute:
-			c.udpRoutes.put(parsed[gatewayv1.UDPRoute](t, manifest))
+			c.udpRoutes.put(edited(c, parsed[gatewayv1.UDPRoute](t, manifest)))
 		case kindGrant:
 			c.grants.put(parsed[gatewayv1beta1.ReferenceGrant](t, manifest))
 		case kindPolicy:
-			c.policies.put(parsed[gatewayv1.BackendTLSPolicy](t, manifest))
+			c.policies.put(edited(c, parsed[gatewayv1.BackendTLSPolicy](t, manifest)))
 		case "Namespace":
 			c.namespaces.put(parsed[corev1.Namespace](t, manifest))
 		case "Service":
@@ -191,6 +204,15 @@ func (c *fakeCluster) apply(t testing.TB, manifests []byte) {
 			t.Fatalf("a manifest has the kind %q:\n%s", kind.Kind, manifest)
 		}
 	}
+}
+
+// edited gives an object its generation.
+func edited[T client.Object](c *fakeCluster, object T) T {
+	if c.generation > 0 {
+		object.SetGeneration(c.generation)
+		c.generation++
+	}
+	return object
 }
 
 func parsed[T any](t testing.TB, manifest []byte) *T {
