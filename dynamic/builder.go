@@ -49,6 +49,7 @@ func (b *Builder) Configuration() *Configuration {
 func copied(c *Configuration) *Configuration {
 	next := *c
 	next.HTTP, next.TCP, next.UDP, next.TLS = copyOf(c.HTTP), copyOf(c.TCP), copyOf(c.UDP), copyOf(c.TLS)
+	next.Listeners = copyOf(c.Listeners)
 	return &next
 }
 

@@ -72,7 +72,7 @@ func newSources(
 		s.entries = append(s.entries, provider.Entry{Name: xds.Name, Provider: s.xds, Required: true, Immediate: true})
 	}
 	s.clusters, err = kubernetes.New(kubernetes.Options{
-		CRD: config.KubernetesCRD, Ingress: config.KubernetesIngress,
+		CRD: config.KubernetesCRD, Ingress: config.KubernetesIngress, Gateway: config.KubernetesGateway,
 		RuleChecks: ruleChecks{ruleSyntax(all)},
 		Manifests:  given.manifests, State: state, Metrics: metrics, Logger: logs.For(log.SubsystemKubernetes),
 	})

@@ -32,21 +32,22 @@ type cluster struct {
 	namespaces []string
 	everywhere bool
 
-	// readers are the names of the providers that read its objects. Custom and ingresses are nil where custom resources or
-	// Ingresses are not read, addresses where Ingresses show none.
+	// readers are the names of the providers that read its objects. Custom, ingresses and gateways are nil where custom
+	// resources, Ingresses or the Gateway API are not read, addresses where Ingresses show none.
 	readers      []string
 	environments *endpoint.Environments
 	policies     *virtualenvironment.Provider
 	services     *endpoint.Provider
 	custom       *crd.Provider
 	ingresses    *ingress.Provider
+	gateways     *gateways
 	addresses    *report.Addresses
 	reporter     *report.Reporter
 }
 
 func connect(options client.Options, number int, logger telemetry.Logger) (*cluster, error) {
 	connected, err := client.Connect(options, numbered(source, number), logger, v1alpha1.AddToScheme,
-		virtualenvironment.AddToScheme)
+		virtualenvironment.AddToScheme, client.AddGatewayToScheme)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +91,7 @@ func (c *cluster) addReporter(options Options) (err error) {
 	c.reporter, err = report.New(report.Options{
 		Clients: c.Cluster, Logger: options.Logger, Metrics: options.Metrics, Addresses: c.addresses, Objects: c,
 		Providers: providers, State: func() provider.State { return options.State().Of(providers) }, Exists: c.exists,
+		Jobs: c.gateways.leading(),
 	})
 	return err
 }
@@ -108,5 +110,6 @@ func (c *cluster) Object(kind, namespace, name string) (metav1.Object, bool) {
 // exists reports whether one of the providers reads an object.
 func (c *cluster) exists(resource *dynamic.Resource) bool {
 	return c.custom != nil && c.custom.Exists(resource) || c.ingresses != nil && c.ingresses.Exists(resource) ||
+		c.gateways != nil && c.gateways.Exists(resource) ||
 		c.policies.Exists(resource) || c.services.Exists(resource)
 }

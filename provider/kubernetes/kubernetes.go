@@ -1,10 +1,10 @@
 // Package kubernetes assembles the providers of a cluster: the connection, the watches, and the reporter that writes
 // Events and statuses.
 //
-// Input are the static options providers.kubernetesCRD and providers.kubernetesIngress; output are provider entries
+// Input are the static options providers.kubernetesCRD, kubernetesIngress and kubernetesGateway; output are provider entries
 // that share one connection, and one watch of each resource, for each cluster that the options name. Endpoints have a
 // provider of their own, so that a pod that comes or goes changes no configuration. The translation of objects is in
-// the packages crd and ingress.
+// the packages crd, ingress and gateway.
 package kubernetes
 
 import (
@@ -32,6 +32,8 @@ type Options struct {
 	CRD *static.KubernetesCRD
 	// Ingress is providers.kubernetesIngress; nil means that no Ingresses are read.
 	Ingress *static.KubernetesIngress
+	// Gateway is providers.kubernetesGateway; nil means that the Gateway API is not read.
+	Gateway *static.KubernetesGateway
 	// Manifests answer in place of the cluster, if they are not nil.
 	Manifests *manifest.Server
 	// State returns the state of the active table; it is needed by Run, and called by several goroutines.
@@ -61,7 +63,7 @@ type Clusters struct {
 // when an option names no cluster, or something that cannot be read.
 func New(options Options) (*Clusters, error) {
 	all := &Clusters{options: options, clusters: map[client.Options]*cluster{}}
-	if options.CRD != nil || options.Ingress != nil {
+	if options.CRD != nil || options.Ingress != nil || options.Gateway != nil {
 		client.LogThrough(options.Logger)
 	}
 	if err := all.addCustom(); err != nil {
@@ -69,6 +71,9 @@ func New(options Options) (*Clusters, error) {
 	}
 	if err := all.addIngress(); err != nil {
 		return nil, fmt.Errorf("providers.kubernetesIngress: %w", err)
+	}
+	if err := all.addGateway(); err != nil {
+		return nil, fmt.Errorf("providers.kubernetesGateway: %w", err)
 	}
 	for _, cluster := range all.order {
 		all.entries = append(all.entries, cluster.endpoints(options.Metrics))
@@ -93,6 +98,11 @@ func NewTokenReviewer(options Options, audience string) (*tokenreview.Reviewer, 
 			Endpoint: options.Ingress.Endpoint, Token: options.Ingress.Token,
 			CertAuthFilePath: options.Ingress.CertAuthFilePath,
 		}
+	case options.Gateway != nil:
+		at = client.Options{
+			Endpoint: options.Gateway.Endpoint, Token: options.Gateway.Token,
+			CertAuthFilePath: options.Gateway.CertAuthFilePath,
+		}
 	}
 	cluster, err := client.Connect(at, "tokens", options.Logger)
 	if err != nil {
@@ -114,6 +124,9 @@ func (c *Clusters) Run(ctx context.Context) {
 	c.each(ctx, func(one *cluster, ctx context.Context) error {
 		var reporting sync.WaitGroup
 		defer reporting.Wait()
+		if one.gateways != nil {
+			reporting.Go(func() { one.gateways.passStatuses(ctx) })
+		}
 		reporting.Go(func() {
 			if err := one.reporter.Run(ctx); err != nil {
 				c.options.Logger.Error("Events and statuses are not written to the cluster", "cluster", one.Source(), "error", err)
@@ -139,6 +152,9 @@ func (c *Clusters) each(ctx context.Context, run func(*cluster, context.Context)
 func (c *Clusters) Publish(verdicts []dynamic.Verdict) {
 	for _, one := range c.order {
 		one.reporter.Publish(verdicts)
+		if one.gateways != nil {
+			one.gateways.Publish(verdicts)
+		}
 	}
 }
 

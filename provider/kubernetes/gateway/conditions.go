@@ -1,0 +1,110 @@
+package gateway
+
+import (
+	"crypto/x509"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// hasCertificates reports whether a text has certificates in PEM.
+func hasCertificates(text string) bool { return x509.NewCertPool().AppendCertsFromPEM([]byte(text)) }
+
+// condition returns a condition that is true with the reason, or false with the refusal. Texts of reasons are the
+// types' own where there is nothing to say.
+func condition[T ~string](kind T, generation int64, reason string, refusal *Refusal) metav1.Condition {
+	made := metav1.Condition{
+		Type: string(kind), Status: metav1.ConditionTrue, Reason: reason, ObservedGeneration: generation,
+	}
+	if refusal != nil {
+		made.Status, made.Reason, made.Message = metav1.ConditionFalse, refusal.Reason, refusal.Message
+	}
+	return made
+}
+
+// listenerStatus returns the status of a listener without its number of routes.
+func listenerStatus(l *listener, generation int64, accepted, resolved, programmed *Refusal) gatewayv1.ListenerStatus {
+	conflicted := metav1.Condition{
+		Type: string(gatewayv1.ListenerConditionConflicted), Status: metav1.ConditionFalse,
+		Reason: string(gatewayv1.ListenerReasonNoConflicts), ObservedGeneration: generation,
+	}
+	if l.conflict {
+		conflicted.Status, conflicted.Reason, conflicted.Message = metav1.ConditionTrue, l.refusal.Reason, l.refusal.Message
+	}
+	kinds := l.kinds
+	if kinds == nil {
+		kinds = []gatewayv1.RouteGroupKind{}
+	}
+	return gatewayv1.ListenerStatus{
+		Name: l.spec.Name, SupportedKinds: kinds,
+		Conditions: []metav1.Condition{
+			condition(gatewayv1.ListenerConditionAccepted, generation, string(gatewayv1.ListenerReasonAccepted), accepted),
+			conflicted,
+			condition(gatewayv1.ListenerConditionResolvedRefs, generation, string(gatewayv1.ListenerReasonResolvedRefs),
+				resolved),
+			condition(gatewayv1.ListenerConditionProgrammed, generation, string(gatewayv1.ListenerReasonProgrammed),
+				programmed),
+		},
+	}
+}
+
+// gatewayConditions returns the conditions of a Gateway.
+func (p *Provider) gatewayConditions(d *ownerDraft) []metav1.Condition {
+	generation, listeners := d.generation(), len(d.views)
+	accepted := condition(gatewayv1.GatewayConditionAccepted, generation, string(gatewayv1.GatewayReasonAccepted),
+		d.plan.refusal)
+	if d.plan.refusal == nil && d.valid < listeners {
+		accepted.Reason, accepted.Message = string(gatewayv1.GatewayReasonListenersNotValid), "not all listeners are accepted"
+		if d.valid == 0 && d.plan.sets == 0 {
+			accepted.Status, accepted.Message = metav1.ConditionFalse, "no listener is accepted"
+		}
+	}
+	var programmed *Refusal
+	switch refused := d.plan.exposed.Refusal; {
+	case accepted.Status == metav1.ConditionFalse:
+		programmed = &Refusal{string(gatewayv1.GatewayReasonInvalid), "the Gateway is not accepted"}
+	case refused != nil:
+		programmed = refused
+	case len(d.plan.exposed.Addresses) == 0:
+		programmed = &Refusal{string(gatewayv1.GatewayReasonAddressNotAssigned), "the Gateway has no address yet"}
+	case d.programmed == 0 && listeners > 0 && d.plan.sets == 0:
+		programmed = &Refusal{string(gatewayv1.GatewayReasonInvalid), "no listener is programmed"}
+	}
+	conditions := []metav1.Condition{
+		accepted,
+		condition(gatewayv1.GatewayConditionProgrammed, generation, string(gatewayv1.GatewayReasonProgrammed), programmed),
+	}
+	if d.client != nil {
+		conditions = append(conditions, condition(gatewayv1.GatewayConditionResolvedRefs, generation,
+			string(gatewayv1.GatewayReasonResolvedRefs), d.client.refusal))
+	}
+	if d.insecure {
+		insecure := condition(gatewayv1.GatewayConditionInsecureFrontendValidationMode, generation,
+			string(gatewayv1.GatewayReasonConfigurationChanged), nil)
+		insecure.Message = "clients without a valid certificate are let in"
+		conditions = append(conditions, insecure)
+	}
+	return conditions
+}
+
+// setConditions returns the conditions of a ListenerSet.
+func setConditions(d *ownerDraft, generation int64) []metav1.Condition {
+	refused := d.plan.owners[d.own].refusal
+	if refused == nil && d.valid == 0 {
+		refused = &Refusal{string(gatewayv1.ListenerSetReasonListenersNotValid), "none of the listeners is accepted"}
+	}
+	accepted := condition(gatewayv1.ListenerSetConditionAccepted, generation, string(gatewayv1.ListenerSetReasonAccepted),
+		refused)
+	if refused == nil && d.valid < len(d.views) {
+		accepted.Reason = string(gatewayv1.ListenerSetReasonListenersNotValid)
+		accepted.Message = "not all listeners are accepted"
+	}
+	if refused == nil && d.programmed == 0 {
+		refused = &Refusal{string(gatewayv1.ListenerSetReasonPending), "no listener is programmed"}
+	}
+	return []metav1.Condition{
+		accepted,
+		condition(gatewayv1.ListenerSetConditionProgrammed, generation, string(gatewayv1.ListenerSetReasonProgrammed),
+			refused),
+	}
+}

@@ -1,0 +1,93 @@
+package kubernetes
+
+import (
+	"context"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/election"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/gateway"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/gateway/exposure"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/gateway/status"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/report"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// gateways is what reads the Gateway API of a cluster, and writes its statuses and Services.
+type gateways struct {
+	*gateway.Provider
+	exposures *exposure.Exposures
+	writer    *status.Writer
+}
+
+// passStatuses passes statuses on to the writer until ctx ends.
+func (g *gateways) passStatuses(ctx context.Context) {
+	statuses := g.Statuses()
+	for {
+		select {
+		case <-statuses.Changed():
+			changed, gone := statuses.Take()
+			g.writer.Set(changed...)
+			g.writer.Delete(gone...)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// leading returns what only the leader does.
+func (g *gateways) leading() []report.Job {
+	if g == nil {
+		return nil
+	}
+	return []report.Job{g.writer.Run, g.exposures.Run}
+}
+
+func (c *Clusters) addGateway() error {
+	config := c.options.Gateway
+	if config == nil {
+		return nil
+	}
+	where, err := c.connect(c.from(client.Options{
+		Endpoint: config.Endpoint, Token: config.Token, CertAuthFilePath: config.CertAuthFilePath,
+	}), config.Namespaces)
+	if err != nil {
+		return err
+	}
+	made := &gateways{}
+	if made.exposures, err = c.exposures(where, *config); err != nil {
+		return err
+	}
+	made.Provider, err = gateway.New(where.Cluster, *config, made.exposures, where.environments, c.options.Metrics)
+	if err != nil {
+		return err
+	}
+	made.writer = status.New(status.Options{
+		Clients: where.Cluster, Objects: made.Provider, Logger: c.options.Logger,
+		Controller: gatewayv1.GatewayController(config.ControllerName), QPS: config.QPS, Burst: config.Burst,
+	})
+	made.FollowObjects(func(key status.Key) { made.writer.Touch(key) })
+	where.gateways = made
+	where.readers = append(where.readers, gateway.Name)
+	c.entries = append(c.entries, provider.Entry{Name: gateway.Name, Provider: made.Provider, Required: true})
+	return nil
+}
+
+// exposures returns what exposes the Gateways of a cluster.
+func (c *Clusters) exposures(where *cluster, config static.KubernetesGateway) (*exposure.Exposures, error) {
+	namespace := election.OwnNamespace()
+	options := exposure.Options{
+		Config: config, Clients: where.Cluster, Logger: c.options.Logger, Namespace: namespace,
+		Services: client.Watch(where.Cluster, exposure.OwnServices(namespace, config),
+			client.Scope{Namespaces: config.Namespaces}),
+	}
+	if config.Exposure != static.ExposeByPool {
+		options.Pods = client.Watch(where.Cluster, exposure.OwnPods(config), client.Scope{Namespaces: []string{namespace}})
+	}
+	if resource, scope, shown := exposure.ShownService(config); shown {
+		options.Shown = client.Watch(where.Cluster, resource, scope)
+	}
+	return exposure.New(options)
+}
