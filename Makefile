@@ -19,9 +19,6 @@ KUBERNETES  := $(if $(ROWS)$(PROXIES)$(OUT)$(BASE),no,yes)
 SIZES       := 1000 5000 20000
 CHURN       := 10m
 PARTS       :=
-# The channel of the Gateway API's CRDs in its conformance tests: experimental or standard; TESTS are more flags.
-CHANNEL     := experimental
-TESTS       :=
 # The commit goes into the binary wherever git can name it (a tarball or a foreign checkout has none).
 VCS         := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
@@ -53,9 +50,8 @@ integration: build ## Run the integration tests alone
 	@.ci/tools test
 	@$(SUMMARY) -only integration
 
-conformance: build ## Run the Gateway API's conformance tests (CHANNEL: experimental or standard) and write their report to dist/conformance
-	@mkdir -p dist/conformance
-	@cd integration/conformance && TEST_SLUICE=$(CURDIR)/dist/sluice exec $(GO) test -count=1 -timeout 90m -run 'TestBase|TestConformance' . -args -channel=$(CHANNEL) -reports=$(CURDIR)/dist/conformance $(TESTS)
+conformance: build ## Run the Gateway API's conformance tests (CHANNEL: experimental or standard; TESTS: more flags); reports go to dist/conformance
+	@CHANNEL='$(or $(CHANNEL),experimental)' .ci/conformance $(TESTS)
 
 lint: ## Run the linters and check that go.mod is tidy
 	@.ci/tools lint

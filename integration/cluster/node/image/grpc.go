@@ -15,7 +15,7 @@ import (
 )
 
 // grpcService is the service of the conformance tests: Echo and EchoTwo answer with a description of the call,
-// EchoThree is not implemented. Its messages are encoded here, since the generated code is part of the tests' module.
+// EchoThree is unknown to it. Messages are encoded here, since the generated code is part of the tests' module.
 const grpcService = "gateway_api_conformance.echo_basic.grpcecho.GrpcEcho"
 
 // startGRPC starts servers on HTTP_PORT (3000) and, with a certificate, with TLS on HTTPS_PORT (8443).
