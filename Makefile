@@ -27,7 +27,7 @@ MODULES     := . $(dir $(wildcard sdk/*/go.mod sdk/*/*/go.mod))
 SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && TEST_SLUICE=$(CURDIR)/dist/sluice exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test unit integration lint fmt generate fuzz bench microbench image release docs clean
+.PHONY: help build run test unit integration conformance lint fmt generate fuzz bench microbench image release docs clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ unit: ## Run the unit tests alone, under the race detector
 integration: build ## Run the integration tests alone
 	@.ci/tools test
 	@$(SUMMARY) -only integration
+
+conformance: build ## Run the Gateway API's conformance tests (CHANNEL: experimental or standard; TESTS: more flags); reports go to dist/conformance
+	@CHANNEL='$(or $(CHANNEL),experimental)' .ci/conformance $(TESTS)
 
 lint: ## Run the linters and check that go.mod is tidy
 	@.ci/tools lint

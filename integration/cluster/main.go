@@ -85,8 +85,9 @@ func prepare() error {
 		return err
 	}
 	// The modules of Sluice must be downloaded before the network is gone.
-	if output, err := exec.Command("go", "list", "-deps", //nolint:noctx // TestMain has no context.
-		"github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil {
+	list := exec.Command("go", "list", "-deps", "./cmd/sluice") //nolint:noctx // TestMain has no context.
+	list.Dir = root
+	if output, err := list.CombinedOutput(); err != nil {
 		return fmt.Errorf("go list: %w\n%s", err, output)
 	}
 	folder, err := os.MkdirTemp("", "sluice-cluster-")

@@ -35,6 +35,8 @@ func serverFlags(s settings) []string {
 		"--service-account-key-file=" + s.file(accountKeyFile),
 		"--service-account-signing-key-file=" + s.file(accountKeyFile),
 		"--allow-privileged=true",
+		// Host names of nodes do not resolve.
+		"--kubelet-preferred-address-types=InternalIP",
 		// Tests come in bursts, all by one user.
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=4000",

@@ -2,10 +2,12 @@
 //
 // Nodes watches the pods of an API server, makes Node objects, bindings and pod statuses, and starts for each pod a
 // backend that listens on an address of its own and answers with the pod's name, calls of gRPC's test service as well.
-// Images and commands are not used, nor resources: a pod is bound to the node with the fewest pods among those that its
-// selectors allow. A pod is deleted as by the kubelet: after its preStop sleep it gets the stop signal, is killed after
-// its grace period, and then its object is deleted. Annotations define how a pod behaves; the default is polite, ready
-// at once, in the test's process:
+// If package image knows the images of all containers, their programs run instead, with the environment and volumes of
+// Secrets and ConfigMaps, as soon as these exist, on ports of their own. Their logs can be read through the API server.
+// Otherwise images and commands are not used. Resources are never: a pod is bound to the node with the fewest pods
+// among those that its selectors allow. A pod is deleted as by the kubelet: after its preStop sleep it gets the stop
+// signal, is killed after its grace period, and then its object is deleted. Annotations define how a pod behaves; the
+// default is polite, ready at once, in the test's process. Programs of known images run inside, and are polite or exit:
 //
 //	test.sluice.dev/run: inside | process    thousands of pods fit inside the test's process; a process can be killed
 //	test.sluice.dev/ready-after: 200ms       how long until it is ready (also: readinessProbe.initialDelaySeconds)

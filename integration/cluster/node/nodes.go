@@ -47,8 +47,9 @@ type Nodes struct {
 
 // machine is one node.
 type machine struct {
-	object *corev1.Node
-	pods   int
+	object  *corev1.Node
+	kubelet *kubelet
+	pods    int
 }
 
 // Start follows the pods until Stop. Pods wait until Add has made a node.
@@ -70,10 +71,13 @@ func Start(options Options) *Nodes {
 	return n
 }
 
-// Stop kills every pod's backend. The objects stay in the cluster.
+// Stop kills every pod's backend and the nodes' APIs. The objects stay in the cluster.
 func (n *Nodes) Stop() {
 	n.cancel()
 	n.running.Wait()
+	for _, one := range n.known {
+		one.kubelet.stop()
+	}
 }
 
 // Add registers a node with a name and an optional zone.
@@ -85,13 +89,18 @@ func (n *Nodes) Add(ctx context.Context, name, zone string) error {
 	for range number + 2 { // The first address is the API server's.
 		address = address.Next()
 	}
+	kubelet, err := startKubelet(address, n)
+	if err != nil {
+		return fmt.Errorf("node %s: %w", name, err)
+	}
 	object, err := register(ctx, n.options.Client, name, zone, address)
 	if err != nil {
+		kubelet.stop()
 		return fmt.Errorf("node %s: %w", name, err)
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	n.known = append(n.known, &machine{object: object})
+	n.known = append(n.known, &machine{object: object, kubelet: kubelet})
 	close(n.changed)
 	n.changed = make(chan struct{})
 	return nil

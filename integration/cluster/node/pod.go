@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"strconv"
@@ -20,6 +21,7 @@ type pod struct {
 	leave           context.CancelFunc
 	news            chan *corev1.Pod // the newest unprocessed object
 	kills           chan struct{}
+	log             *journal
 
 	object   *corev1.Pod
 	wishes   wishes
@@ -33,7 +35,7 @@ type pod struct {
 func newPod(ctx context.Context, nodes *Nodes, object *corev1.Pod) *pod {
 	p := &pod{
 		namespace: object.Namespace, name: object.Name, uid: object.UID, nodes: nodes, object: object,
-		news: make(chan *corev1.Pod, 1), kills: make(chan struct{}, 1),
+		news: make(chan *corev1.Pod, 1), kills: make(chan struct{}, 1), log: &journal{},
 	}
 	p.ctx, p.leave = context.WithCancel(ctx)
 	return p
@@ -98,15 +100,54 @@ func (p *pod) settle() bool {
 	return true
 }
 
-// begin starts the backend and reports it ready after its delay.
+// begin starts the backend, as soon as the pod's volumes exist. It returns false if it cannot be started or the pod is
+// to end before.
 func (p *pod) begin() bool {
-	backend, err := p.wishes.start(p.place())
-	if err != nil {
-		p.nodes.options.Complain("pod %s/%s: %v", p.namespace, p.name, err)
-		return false
+	for {
+		backend, err := p.start()
+		if err == nil {
+			p.backend, p.started = backend, time.Now()
+			return true
+		}
+		if !errors.Is(err, errAbsent) {
+			p.nodes.options.Complain("pod %s/%s: %v", p.namespace, p.name, err)
+			return false
+		}
+		if !p.pause() {
+			return false
+		}
 	}
-	p.backend, p.started = backend, time.Now()
-	return true
+}
+
+// start starts the backend.
+func (p *pod) start() (backend, error) {
+	if !known(p.object) {
+		return p.wishes.start(p.place())
+	}
+	containers, err := p.containers()
+	if err != nil {
+		return nil, err
+	}
+	return startPrograms(containers)
+}
+
+// pause waits before a retry. It returns false if the pod is to end.
+func (p *pod) pause() bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case p.object = <-p.news:
+			if p.object.DeletionTimestamp != nil {
+				return false
+			}
+		case <-p.kills: // There is nothing to kill.
+		case <-p.ctx.Done():
+			return false
+		}
+	}
 }
 
 // place returns where the backend listens: the TCP ports of all containers, by default port 80.
@@ -208,15 +249,16 @@ func (p *pod) end() {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, grace)
 	defer cancel()
-	switch p.wishes.onStop {
-	case exit:
+	backend, obeys := p.backend.(stoppable)
+	switch {
+	case p.wishes.onStop == exit:
 		return
-	case hang:
-		p.backend.hang()
+	case p.wishes.onStop == hang && obeys:
+		backend.hang()
 		<-ctx.Done()
 		return
-	case closes:
-		p.backend.closeConnections()
+	case p.wishes.onStop == closes && obeys:
+		backend.closeConnections()
 	}
 	drain := time.NewTimer(p.wishes.drain)
 	defer drain.Stop()

@@ -32,6 +32,7 @@ func register(ctx context.Context, client kubernetes.Interface, name, zone strin
 	created.Status.Addresses = []corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: address.String()}, {Type: corev1.NodeHostName, Address: name},
 	}
+	created.Status.DaemonEndpoints.KubeletEndpoint.Port = kubeletPort
 	created.Status.Conditions = []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "StandIn", LastTransitionTime: metav1.Now(),
 		LastHeartbeatTime: metav1.Now(),

@@ -100,7 +100,7 @@ func (p *pod) persist(call func(kubernetes.Interface) error) bool {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for {
-		err := p.nodes.once(p.ctx, call)
+		err := p.nodes.limit(p.ctx, func() error { return call(p.nodes.options.Client) })
 		switch {
 		case err == nil:
 			return true
@@ -118,13 +118,13 @@ func (p *pod) persist(call func(kubernetes.Interface) error) bool {
 	}
 }
 
-// once calls the API, within the limit of concurrent calls.
-func (n *Nodes) once(ctx context.Context, call func(kubernetes.Interface) error) error {
+// limit makes a call within the limit of concurrent calls.
+func (n *Nodes) limit(ctx context.Context, call func() error) error {
 	select {
 	case n.calls <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-n.calls }()
-	return call(n.options.Client)
+	return call()
 }
