@@ -127,7 +127,7 @@ func TestRightsOfTheGatewayAPI(t *testing.T) {
 		"patch endpointslices.discovery.k8s.io",
 	}
 	for exposure, further := range map[string][]string{"service": services, "node": nil, "pool": nil} {
-		role := render(t, "configuration.providers.kubernetesGateway.exposure="+exposure)["ClusterRole /sluice"]
+		role := render(t, `configuration.providers.kubernetesGateway.exposure="`+exposure+`"`)["ClusterRole /sluice"]
 		want := slices.Sorted(slices.Values(slices.Concat(needed(true), added, further)))
 		if diff := cmp.Diff(want, rights(t, role)); diff != "" {
 			t.Errorf("exposure %s (-want +got)\n%s", exposure, diff)
