@@ -42,8 +42,12 @@ func (g *gateways) leading() []func(context.Context, func(verb, resource, namesp
 		return nil
 	}
 	return []func(context.Context, func(verb, resource, namespace string, err error)){
-		func(ctx context.Context, note func(verb, resource, namespace string, err error)) { g.writer.Run(ctx, note) },
-		func(ctx context.Context, note func(verb, resource, namespace string, err error)) { g.exposures.Run(ctx, note) },
+		func(ctx context.Context, note func(verb, resource, namespace string, err error)) {
+			g.writer.Run(ctx, note)
+		},
+		func(ctx context.Context, note func(verb, resource, namespace string, err error)) {
+			g.exposures.Run(ctx, note)
+		},
 	}
 }
 
@@ -93,4 +97,3 @@ func (c *Clusters) exposures(where *cluster, config static.KubernetesGateway) (*
 	}
 	return exposure.New(options)
 }
-
