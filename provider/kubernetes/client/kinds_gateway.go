@@ -3,6 +3,7 @@ package client
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 )
@@ -18,7 +19,7 @@ func AddGatewayToScheme(scheme *runtime.Scheme) error {
 // gatewayKind returns a resource of the Gateway API, with spec and status, and without labels and annotations.
 func gatewayKind[T Object](name, kind string, namespaced bool, newList func() runtime.Object) Resource[T] {
 	return Resource[T]{
-		GroupVersion: gatewayv1.SchemeGroupVersion, Name: name, Kind: kind, Namespaced: namespaced, NewList: newList,
+		GroupVersion: schema.GroupVersion(gatewayv1.GroupVersion), Name: name, Kind: kind, Namespaced: namespaced, NewList: newList,
 		Strip: stripGatewayKind[T],
 	}
 }
@@ -87,7 +88,7 @@ func BackendTLSPolicies() Resource[*gatewayv1.BackendTLSPolicy] {
 // ReferenceGrants returns the resource of ReferenceGrants, in the version that is stored.
 func ReferenceGrants() Resource[*gatewayv1beta1.ReferenceGrant] {
 	return Resource[*gatewayv1beta1.ReferenceGrant]{
-		GroupVersion: gatewayv1beta1.SchemeGroupVersion, Name: "referencegrants", Kind: "ReferenceGrant", Namespaced: true,
+		GroupVersion: schema.GroupVersion(gatewayv1beta1.GroupVersion), Name: "referencegrants", Kind: "ReferenceGrant", Namespaced: true,
 		NewList: func() runtime.Object { return &gatewayv1beta1.ReferenceGrantList{} },
 		Strip:   stripGatewayKind[*gatewayv1beta1.ReferenceGrant],
 	}
@@ -106,4 +107,3 @@ func Namespaces() Resource[*corev1.Namespace] {
 		},
 	}
 }
-

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
@@ -162,6 +161,3 @@ func (t *taken) take(l *listener) {
 func (l *listener) conflicts(reason gatewayv1.ListenerConditionReason, message string) {
 	l.refusal, l.conflict = &Refusal{string(reason), message}, true
 }
-
-// isUDP reports whether a listener takes datagrams.
-func (l *listener) isUDP() bool { return l.port().Protocol == corev1.ProtocolUDP }

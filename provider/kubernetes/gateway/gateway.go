@@ -55,7 +55,8 @@ func New(
 	if _, err := labels.Parse(options.LabelSelector); err != nil {
 		return nil, fmt.Errorf("labelSelector: %w", err)
 	}
-	p := assemble(cluster.Source(), options, watchAll(cluster, options.Namespaces, options.LabelSelector), exposure, counters)
+	all := watchAll(cluster, options.Namespaces, options.LabelSelector)
+	p := assemble(cluster.Source(), options, all, exposure, counters)
 	cluster.OnStatus(p.wake)
 	if environments != nil {
 		p.divided = environments

@@ -46,8 +46,8 @@ func newStatuses() *Statuses {
 // Changed returns the channel that holds a value when statuses have changed since the last Take.
 func (s *Statuses) Changed() <-chan struct{} { return s.changed }
 
-// Take returns the statuses that have changed since the last call, in no order, and the keys of those that are gone. The
-// statuses must not be changed.
+// Take returns the statuses that have changed since the last call, in no order, and the keys of those that are gone.
+// The statuses must not be changed.
 func (s *Statuses) Take() (changed []*status.Desired, gone []status.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,9 +148,7 @@ func (s *Statuses) settle() {
 func entriesOf(listeners []gatewayv1.ListenerStatus) []gatewayv1.ListenerEntryStatus {
 	entries := make([]gatewayv1.ListenerEntryStatus, len(listeners))
 	for i, one := range listeners {
-		entries[i] = gatewayv1.ListenerEntryStatus{
-			Name: one.Name, SupportedKinds: one.SupportedKinds, AttachedRoutes: one.AttachedRoutes, Conditions: one.Conditions,
-		}
+		entries[i] = gatewayv1.ListenerEntryStatus(one)
 	}
 	return entries
 }
