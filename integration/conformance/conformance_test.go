@@ -134,7 +134,7 @@ func kinds(t *testing.T) *runtime.Scheme {
 	return kinds
 }
 
-var versionText = regexp.MustCompile(`v?\d+\.\d+\.\d+[-+.\w]*`)
+var versionText = regexp.MustCompile(`(?m)^version: *(v?\d+\.\d+\.\d+[-+.\w]*)$`)
 
 // version returns the version of the binary under test.
 func version(t *testing.T) string {
@@ -143,10 +143,10 @@ func version(t *testing.T) string {
 	if err != nil {
 		t.Fatalf("sluice version: %v", err)
 	}
-	if found := versionText.Find(output); found != nil {
-		return string(found)
+	if found := versionText.FindSubmatch(output); found != nil {
+		return string(found[1])
 	}
-	return "dev"
+	return "dev" // built from a work tree
 }
 
 // keep writes a file next to the report.
