@@ -90,8 +90,12 @@ func (p *Provider) gatewayConditions(d *ownerDraft) []metav1.Condition {
 // setConditions returns the conditions of a ListenerSet.
 func setConditions(d *ownerDraft, generation int64) []metav1.Condition {
 	refused := d.plan.owners[d.own].refusal
-	if refused == nil && d.valid == 0 {
+	switch {
+	case refused != nil:
+	case d.valid == 0:
 		refused = &Refusal{string(gatewayv1.ListenerSetReasonListenersNotValid), "none of the listeners is accepted"}
+	case d.resolved == 0:
+		refused = &Refusal{string(gatewayv1.ListenerSetReasonListenersNotValid), "no listener has a valid certificate"}
 	}
 	accepted := condition(gatewayv1.ListenerSetConditionAccepted, generation, string(gatewayv1.ListenerSetReasonAccepted),
 		refused)

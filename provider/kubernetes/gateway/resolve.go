@@ -22,8 +22,9 @@ type ownerDraft struct {
 
 	views    []listenerView
 	statuses []gatewayv1.ListenerStatus
-	// valid counts the listeners that are accepted, programmed those with a dynamic.Listener.
-	valid, programmed int
+	// valid counts the listeners that are accepted, resolved those of them that have what they need of references, and
+	// programmed those that serve.
+	valid, resolved, programmed int
 	// insecure says that clients without a valid certificate are let in although certificates are demanded.
 	insecure bool
 	frontend map[int32]*frontend
@@ -87,6 +88,9 @@ func (d *ownerDraft) listener(l *listener) {
 	}
 	if accepted == nil {
 		d.valid++
+		if !terminates(l) || len(certificates) > 0 {
+			d.resolved++
+		}
 	}
 	if programmed == nil {
 		d.programmed++
