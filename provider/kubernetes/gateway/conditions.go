@@ -68,7 +68,7 @@ func (p *Provider) gatewayConditions(d *ownerDraft) []metav1.Condition {
 	case len(d.plan.exposed.Addresses) == 0:
 		programmed = &Refusal{string(gatewayv1.GatewayReasonAddressNotAssigned), "the Gateway has no address yet"}
 	case d.programmed == 0 && listeners > 0 && d.plan.sets == 0:
-		programmed = &Refusal{string(gatewayv1.GatewayReasonInvalid), "no listener is programmed"}
+		programmed = d.unprogrammed(len(d.plan.gateway.Spec.Addresses) > 0)
 	}
 	conditions := []metav1.Condition{
 		accepted,
@@ -85,6 +85,19 @@ func (p *Provider) gatewayConditions(d *ownerDraft) []metav1.Condition {
 		conditions = append(conditions, insecure)
 	}
 	return conditions
+}
+
+// unprogrammed says why no listener of a Gateway is programmed, which may demand addresses of its own.
+func (d *ownerDraft) unprogrammed(demanded bool) *Refusal {
+	switch {
+	case d.pending > 0:
+		return &Refusal{string(gatewayv1.GatewayReasonPending), "no listener is programmed yet"}
+	case d.unusable != nil && demanded:
+		return &Refusal{string(gatewayv1.GatewayReasonAddressNotUsable), d.unusable.Message}
+	case d.unusable != nil:
+		return &Refusal{string(gatewayv1.GatewayReasonInvalid), d.unusable.Message}
+	}
+	return &Refusal{string(gatewayv1.GatewayReasonInvalid), "no listener is programmed"}
 }
 
 // setConditions returns the conditions of a ListenerSet.
@@ -105,6 +118,9 @@ func setConditions(d *ownerDraft, generation int64) []metav1.Condition {
 	}
 	if refused == nil && d.programmed == 0 {
 		refused = &Refusal{string(gatewayv1.ListenerSetReasonPending), "no listener is programmed"}
+		if d.pending == 0 && d.unusable != nil {
+			refused = &Refusal{string(gatewayv1.ListenerSetReasonInvalid), d.unusable.Message}
+		}
 	}
 	return []metav1.Condition{
 		accepted,

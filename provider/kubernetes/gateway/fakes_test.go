@@ -129,6 +129,14 @@ func (c *fakeCluster) counted(options static.KubernetesGateway, counters transla
 	}, fakeExposure{}, counters)
 }
 
+// served translates what has changed, makes it active, and returns it.
+func served(p *Provider) *dynamic.Configuration {
+	configuration, _ := p.update()
+	p.Activated(configuration, nil)
+	configuration, _ = p.update()
+	return configuration
+}
+
 // fakeExposure binds the ports of each Gateway to an address of its own.
 type fakeExposure struct{}
 
