@@ -79,6 +79,9 @@ func (c *Clusters) addGateway() error {
 	if err != nil {
 		return err
 	}
+	if where.custom != nil {
+		made.Extend(where.custom)
+	}
 	made.writer = status.New(status.Options{
 		Clients: where.Cluster, Objects: made.Provider, Logger: c.options.Logger,
 		Controller: gatewayv1.GatewayController(config.ControllerName), QPS: config.QPS, Burst: config.Burst,

@@ -23,6 +23,8 @@ type Provider struct {
 	source   string
 	watches  watches
 	exposure Exposure
+	// extensions are the custom resources that routes may refer to; nil when none are read.
+	extensions Extensions
 	// divided says which Services are divided into environments; nil divides none.
 	divided  backend.EnvironmentWatch
 	memory   *translation.Memory
