@@ -35,7 +35,7 @@ func listenerStatus(l *listener, generation int64, accepted, resolved, programme
 	if kinds == nil {
 		kinds = []gatewayv1.RouteGroupKind{}
 	}
-	return gatewayv1.ListenerStatus{
+	made := gatewayv1.ListenerStatus{
 		Name: l.spec.Name, SupportedKinds: kinds,
 		Conditions: []metav1.Condition{
 			condition(gatewayv1.ListenerConditionAccepted, generation, string(gatewayv1.ListenerReasonAccepted), accepted),
@@ -46,6 +46,13 @@ func listenerStatus(l *listener, generation int64, accepted, resolved, programme
 				programmed),
 		},
 	}
+	if l.overlaps { // The condition must not be there otherwise.
+		overlapping := condition(gatewayv1.ListenerConditionOverlappingTLSConfig, generation,
+			string(gatewayv1.ListenerReasonOverlappingHostnames), nil)
+		overlapping.Message = "another listener of the port has a hostname that overlaps"
+		made.Conditions = append(made.Conditions, overlapping)
+	}
+	return made
 }
 
 // gatewayConditions returns the conditions of a Gateway.

@@ -113,10 +113,12 @@ func newCluster() *fakeCluster {
 		newWatch[*gatewayv1.HTTPRoute](), newWatch[*gatewayv1.GRPCRoute](), newWatch[*gatewayv1.TLSRoute](),
 		newWatch[*gatewayv1.TCPRoute](), newWatch[*gatewayv1.UDPRoute](), newWatch[*gatewayv1beta1.ReferenceGrant](),
 		newWatch[*gatewayv1.BackendTLSPolicy](), newWatch[*corev1.Namespace](), newWatch[*corev1.Service](),
-		newWatch[*corev1.Secret](), newWatch[*corev1.ConfigMap](), fakeExtensions{known: map[string]bool{
+		newWatch[*corev1.Secret](), newWatch[*corev1.ConfigMap](),
+		fakeExtensions{known: map[string]bool{
 			"sluice.dev Middleware shop/auth":       true,
 			"traefik.io TraefikService shop/canary": true,
-		}}, 0,
+		}},
+		0,
 	}
 }
 

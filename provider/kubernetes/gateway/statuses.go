@@ -16,7 +16,7 @@ type Statuses struct {
 	changed chan struct{}
 	desired map[status.Key]*status.Desired
 	// fresh are those that have changed or gone since the last Take.
-	fresh map[status.Key]struct{}
+	fresh    map[status.Key]struct{}
 	activity activity
 
 	// What follows belongs to the translation. Bases are the statuses of owners of listeners without the numbers of
