@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -41,7 +42,7 @@ func (s *State) Origin(ref dynamic.Ref) dynamic.Origin {
 func (p *Pipeline) publishState() {
 	state := &State{
 		State: provider.State{
-			Included: p.active.included, Verdicts: p.published, Settled: p.active.final,
+			Included: p.active.included, Verdicts: p.published, Active: p.active.verdicts, Settled: p.active.final,
 		},
 		Generation:    p.active.generation,
 		Activated:     p.active.activated,
@@ -102,6 +103,7 @@ func (s *State) SameProviders(other *State) bool {
 func (s *State) brings(before *State) bool {
 	return s.Generation != before.Generation || s.Ready != before.Ready || s.Settled != before.Settled ||
 		!sameList(s.Verdicts, before.Verdicts) || !sameList(s.Generations, before.Generations) || !s.SameProviders(before) ||
+		!sameList(s.Active, before.Active) && !slices.Equal(s.Active, before.Active) ||
 		!maps.EqualFunc(s.Included, before.Included, sameOrigins)
 }
 

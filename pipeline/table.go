@@ -103,6 +103,9 @@ func (p *Pipeline) activate(now time.Time) {
 	next.compiled.Activate = nil // it may hold on to the table before
 	before := p.active
 	p.active = *next
+	if len(p.options.Verdicts) > 0 { // Activation has bound addresses.
+		p.active.verdicts = p.combine(p.active.configuration, p.active.origins, p.active.compiled.Verdicts)
+	}
 	p.options.Logger.Info("table activated", "generation", next.generation, "changed", len(p.changed),
 		"servicesAwaitingEndpoints", len(next.missing))
 	generation := p.generation(&before)

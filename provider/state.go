@@ -10,6 +10,8 @@ type State struct {
 	// Verdicts holds every verdict that is not Accepted, in order of kind and name, without those whose quiet window
 	// is not over.
 	Verdicts []dynamic.Verdict
+	// Active holds the verdicts on the active table in the same order, also those whose quiet window is not over.
+	Active []dynamic.Verdict
 	// Settled says that the quiet window of the active table is over, so that Verdicts lacks nothing: an object of
 	// Included that has no verdict there is accepted.
 	Settled bool

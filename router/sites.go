@@ -83,8 +83,8 @@ type virtualHosts struct {
 	plain, secure hostSet
 	// whole is the listener that has all clients: one of TCP or UDP.
 	whole *listenerNode
-	// passes says that a listener of secure has TCP routers.
-	passes bool
+	// passes says that a listener of secure has TCP routers, ends that one is of HTTPS.
+	passes, ends bool
 }
 
 // add gives a listener its place. It fails if that is taken.
@@ -108,6 +108,7 @@ func (v *virtualHosts) add(node *listenerNode) error {
 		return conflicting(other, "which has the same address and hostname")
 	}
 	v.passes = v.passes || node.definition.Protocol == dynamic.ListenerTLS
+	v.ends = v.ends || node.definition.Protocol == dynamic.ListenerHTTPS
 	return nil
 }
 

@@ -103,7 +103,7 @@ func (v VirtualHosts) StreamNeeds() tcp.Needs {
 	return 0
 }
 
-// RouteStream returns what serves a connection of which a stage is known; nil is for HTTP, and for TLS that is refused.
+// RouteStream returns what serves a connection of which a stage is known; nil is for HTTP, and for TLS of HTTPS.
 func (v VirtualHosts) RouteStream(stage tcp.Stage, c *tcprule.Connection) tcp.Stream {
 	serving := v.target.serving.Load()
 	hosts := serving.sites.hosts[v.address]
@@ -111,20 +111,23 @@ func (v VirtualHosts) RouteStream(stage tcp.Stage, c *tcprule.Connection) tcp.St
 		return nil
 	}
 	listener, takesAll := hosts.ofConnection(stage, c.ServerName)
-	if listener == nil {
+	if listener != nil {
+		if route := serving.entries[listener.name].streams.Route(stage, c); route != nil {
+			return tcpStream{route: route.Value, generation: serving.generation}
+		}
+	}
+	switch {
+	case !takesAll:
 		return nil
+	case listener == nil: // No listener has the server name.
+		return refusedStream{entryPoint: v.address.HostPort, generation: serving.generation}
 	}
-	if route := serving.entries[listener.name].streams.Route(stage, c); route != nil {
-		return tcpStream{route: route.Value, generation: serving.generation}
-	}
-	if takesAll {
-		return refusedStream{entryPoint: listener.name, generation: serving.generation, observe: listener.entrypoint.Observe}
-	}
-	return nil
+	return refusedStream{entryPoint: listener.name, generation: serving.generation, observe: listener.entrypoint.Observe}
 }
 
 // ofConnection returns the listener whose TCP routers may take a connection; nil where none may. takesAll says that
-// nothing else serves the connection.
+// nothing else serves the connection: TLS that no listener of HTTPS can end is closed without an alert, as the refusal
+// of a connection of any other protocol.
 func (v *virtualHosts) ofConnection(stage tcp.Stage, serverName string) (listener *listenerNode, takesAll bool) {
 	switch {
 	case v.whole != nil:
@@ -133,10 +136,13 @@ func (v *virtualHosts) ofConnection(stage tcp.Stage, serverName string) (listene
 		return nil, false
 	}
 	listener = v.secure.find(serverName)
-	if listener == nil || listener.definition.Protocol != dynamic.ListenerTLS {
+	switch {
+	case listener == nil:
+		return nil, !v.ends
+	case listener.definition.Protocol != dynamic.ListenerTLS:
 		return nil, false
 	}
-	return listener, false
+	return listener, true
 }
 
 // refusedStream closes the connections that no router of a listener takes.

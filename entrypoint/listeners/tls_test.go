@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -270,9 +271,23 @@ func TestTLSListeners(t *testing.T) {
 	}
 	r.put(dynamic.KindTCPRouter, "passing@gw", nil)
 	r.accepted()
-	if got := secureEcho(t, address, "inner.test", ""); !strings.Contains(got, "unrecognized name") {
+	if got := secureEcho(t, address, "inner.test", ""); !closed(got) {
 		t.Errorf("a listener without a router: %q", got)
 	}
+	r.put(dynamic.KindListener, "https@gw", nil)
+	r.put(dynamic.KindRouter, "web@gw", nil)
+	r.apply()
+	if got := secureEcho(t, address, "other.test", ""); !closed(got) {
+		t.Errorf("a server name of no listener, of which none is of HTTPS: %q", got)
+	}
+	if got := secureEcho(t, address, "a.ending.test", "a.ending.test"); got != "ended hello\n" {
+		t.Errorf("ended: %q", got)
+	}
+}
+
+// closed reports whether an error is that of a connection that is closed or reset without an alert.
+func closed(text string) bool {
+	return strings.HasSuffix(text, io.EOF.Error()) || strings.HasSuffix(text, syscall.ECONNRESET.Error())
 }
 
 func TestRoutersOfOtherProtocols(t *testing.T) {

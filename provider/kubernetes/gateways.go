@@ -37,6 +37,21 @@ func (g *gateways) passStatuses(ctx context.Context) {
 	}
 }
 
+// followTable tells the provider what of its configuration is active, until ctx ends.
+func (g *gateways) followTable(ctx context.Context, state func() provider.State) {
+	for {
+		now := state()
+		if active := now.Included[gateway.Name]; active != nil {
+			g.Activated(active, now.Active)
+		}
+		select {
+		case <-now.Changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // leading returns what only the leader does.
 func (g *gateways) leading() []report.Job {
 	if g == nil {
@@ -63,6 +78,9 @@ func (c *Clusters) addGateway() error {
 	made.Provider, err = gateway.New(where.Cluster, *config, made.exposures, where.environments, c.options.Metrics)
 	if err != nil {
 		return err
+	}
+	if where.custom != nil {
+		made.Extend(where.custom)
 	}
 	made.writer = status.New(status.Options{
 		Clients: where.Cluster, Objects: made.Provider, Logger: c.options.Logger,

@@ -126,6 +126,7 @@ func (c *Clusters) Run(ctx context.Context) {
 		defer reporting.Wait()
 		if one.gateways != nil {
 			reporting.Go(func() { one.gateways.passStatuses(ctx) })
+			reporting.Go(func() { one.gateways.followTable(ctx, c.options.State) })
 		}
 		reporting.Go(func() {
 			if err := one.reporter.Run(ctx); err != nil {
@@ -152,9 +153,6 @@ func (c *Clusters) each(ctx context.Context, run func(*cluster, context.Context)
 func (c *Clusters) Publish(verdicts []dynamic.Verdict) {
 	for _, one := range c.order {
 		one.reporter.Publish(verdicts)
-		if one.gateways != nil {
-			one.gateways.Publish(verdicts)
-		}
 	}
 }
 

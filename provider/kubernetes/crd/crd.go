@@ -27,6 +27,8 @@ type Provider struct {
 	// kinds are the watches of what is translated, by the Kind of their sources; others those of what it refers to.
 	kinds  map[string]kindWatch
 	others []watch
+	// followers are called for each change of an object.
+	followers []func(kind, namespace, name string)
 	// statusChanged holds a value when the status of a watch may have changed.
 	statusChanged chan struct{}
 	// trusted says that everything that is needed has been read, and nothing of it dropped since; it belongs to Provide.

@@ -68,7 +68,7 @@ func send(ctx context.Context, messages chan<- dynamic.Message, message dynamic.
 func (p *Provider) wait(ctx context.Context, messages chan<- dynamic.Message) bool {
 	reported := ""
 	for {
-		pending, reason := p.pending()
+		pending, reason := p.Pending()
 		if !pending {
 			return true
 		}
@@ -85,8 +85,8 @@ func (p *Provider) wait(ctx context.Context, messages chan<- dynamic.Message) bo
 	}
 }
 
-// pending reports whether any watch is, and why.
-func (p *Provider) pending() (pending bool, reason string) {
+// Pending reports whether any watch is pending, and why. It may be called from any goroutine.
+func (p *Provider) Pending() (pending bool, reason string) {
 	for _, one := range p.watches() {
 		if status := one.Status(); status.State == dynamic.StatePending {
 			pending = true

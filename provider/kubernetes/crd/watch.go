@@ -133,6 +133,9 @@ func (p *Provider) translate(source translation.Source) (translation.Result, boo
 
 // touch marks an object that changed, and those of the same kind, namespace and name in groups of lower precedence.
 func (p *Provider) touch(kind, group, namespace, name string) {
+	for _, changed := range p.followers {
+		changed(kind, namespace, name)
+	}
 	groups := v1alpha1.Groups()
 	for _, other := range groups[slices.Index(groups, group):] {
 		if other == group || p.object(other, kind, namespace, name) != nil {

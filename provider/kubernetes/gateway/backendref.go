@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
@@ -87,8 +88,8 @@ func (r *ruleDraft) branch(name string, ref *gatewayv1.HTTPBackendRef, client *c
 			return "", false
 		case gatewayv1.HTTPRouteFilterRequestMirror:
 		case gatewayv1.HTTPRouteFilterExtensionRef:
-			if filter.ExtensionRef == nil || !isMiddleware(filter.ExtensionRef) {
-				r.unresolved(gatewayv1.RouteReasonInvalidKind, "only objects of the kind Middleware can be filters")
+			if _, refused := r.middleware(filter.ExtensionRef); refused != nil {
+				r.unresolved(gatewayv1.RouteConditionReason(refused.Reason), refused.Message)
 				return "", false
 			}
 			middlewares = append(middlewares, r.filter(name, filter, i, nil, 0)...)
@@ -97,6 +98,13 @@ func (r *ruleDraft) branch(name string, ref *gatewayv1.HTTPBackendRef, client *c
 				" are not supported")
 			return "", false
 		}
+	}
+	if isExtension(string(valueOf(ref.Group, "")), string(valueOf(ref.Kind, "")), v1alpha1.KindTraefikService) {
+		service, ok := r.traefikService(name, &ref.BackendObjectReference, middlewares)
+		if !ok {
+			return "", false
+		}
+		return r.mirrored(name+",mirror", service, ref.Filters, client), true
 	}
 	balancer, own := r.balancer()
 	options := backendOptions{balancer: balancer, middlewares: middlewares, client: client, grpc: r.spec.grpc}
@@ -127,11 +135,16 @@ type target struct {
 	port    *corev1.ServicePort
 }
 
+// targetOf returns the name of what a reference leads to.
+func (d *routeDraft) targetOf(ref *gatewayv1.BackendObjectReference) types.NamespacedName {
+	return types.NamespacedName{
+		Namespace: string(valueOf(ref.Namespace, gatewayv1.Namespace(d.Namespace))), Name: string(ref.Name),
+	}
+}
+
 // resolve follows a reference to a backend; false when it cannot be followed, which is noted.
 func (d *routeDraft) resolve(ref *gatewayv1.BackendObjectReference, protocol corev1.Protocol) (target, bool) {
-	to := target{NamespacedName: types.NamespacedName{
-		Namespace: string(valueOf(ref.Namespace, gatewayv1.Namespace(d.Namespace))), Name: string(ref.Name),
-	}}
+	to := target{NamespacedName: d.targetOf(ref)}
 	group, kind := string(valueOf(ref.Group, "")), string(valueOf(ref.Kind, backend.KindService))
 	if group != "" && group != "core" || kind != backend.KindService {
 		d.unresolved(gatewayv1.RouteReasonInvalidKind, "backends are Services, not objects of the kind "+kind)

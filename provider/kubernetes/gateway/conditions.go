@@ -35,7 +35,7 @@ func listenerStatus(l *listener, generation int64, accepted, resolved, programme
 	if kinds == nil {
 		kinds = []gatewayv1.RouteGroupKind{}
 	}
-	return gatewayv1.ListenerStatus{
+	made := gatewayv1.ListenerStatus{
 		Name: l.spec.Name, SupportedKinds: kinds,
 		Conditions: []metav1.Condition{
 			condition(gatewayv1.ListenerConditionAccepted, generation, string(gatewayv1.ListenerReasonAccepted), accepted),
@@ -46,6 +46,13 @@ func listenerStatus(l *listener, generation int64, accepted, resolved, programme
 				programmed),
 		},
 	}
+	if l.overlaps { // The condition must not be there otherwise.
+		overlapping := condition(gatewayv1.ListenerConditionOverlappingTLSConfig, generation,
+			string(gatewayv1.ListenerReasonOverlappingHostnames), nil)
+		overlapping.Message = "another listener of the port has a hostname that overlaps"
+		made.Conditions = append(made.Conditions, overlapping)
+	}
+	return made
 }
 
 // gatewayConditions returns the conditions of a Gateway.
@@ -68,7 +75,7 @@ func (p *Provider) gatewayConditions(d *ownerDraft) []metav1.Condition {
 	case len(d.plan.exposed.Addresses) == 0:
 		programmed = &Refusal{string(gatewayv1.GatewayReasonAddressNotAssigned), "the Gateway has no address yet"}
 	case d.programmed == 0 && listeners > 0 && d.plan.sets == 0:
-		programmed = &Refusal{string(gatewayv1.GatewayReasonInvalid), "no listener is programmed"}
+		programmed = d.unprogrammed(len(d.plan.gateway.Spec.Addresses) > 0)
 	}
 	conditions := []metav1.Condition{
 		accepted,
@@ -87,11 +94,28 @@ func (p *Provider) gatewayConditions(d *ownerDraft) []metav1.Condition {
 	return conditions
 }
 
+// unprogrammed says why no listener of a Gateway is programmed, which may demand addresses of its own.
+func (d *ownerDraft) unprogrammed(demanded bool) *Refusal {
+	switch {
+	case d.pending > 0:
+		return &Refusal{string(gatewayv1.GatewayReasonPending), "no listener is programmed yet"}
+	case d.unusable != nil && demanded:
+		return &Refusal{string(gatewayv1.GatewayReasonAddressNotUsable), d.unusable.Message}
+	case d.unusable != nil:
+		return &Refusal{string(gatewayv1.GatewayReasonInvalid), d.unusable.Message}
+	}
+	return &Refusal{string(gatewayv1.GatewayReasonInvalid), "no listener is programmed"}
+}
+
 // setConditions returns the conditions of a ListenerSet.
 func setConditions(d *ownerDraft, generation int64) []metav1.Condition {
 	refused := d.plan.owners[d.own].refusal
-	if refused == nil && d.valid == 0 {
+	switch {
+	case refused != nil:
+	case d.valid == 0:
 		refused = &Refusal{string(gatewayv1.ListenerSetReasonListenersNotValid), "none of the listeners is accepted"}
+	case d.resolved == 0:
+		refused = &Refusal{string(gatewayv1.ListenerSetReasonListenersNotValid), "no listener has a valid certificate"}
 	}
 	accepted := condition(gatewayv1.ListenerSetConditionAccepted, generation, string(gatewayv1.ListenerSetReasonAccepted),
 		refused)
@@ -101,6 +125,9 @@ func setConditions(d *ownerDraft, generation int64) []metav1.Condition {
 	}
 	if refused == nil && d.programmed == 0 {
 		refused = &Refusal{string(gatewayv1.ListenerSetReasonPending), "no listener is programmed"}
+		if d.pending == 0 && d.unusable != nil {
+			refused = &Refusal{string(gatewayv1.ListenerSetReasonInvalid), d.unusable.Message}
+		}
 	}
 	return []metav1.Condition{
 		accepted,

@@ -102,6 +102,7 @@ type fakeCluster struct {
 	services     *fakeWatch[*corev1.Service]
 	secrets      *fakeWatch[*corev1.Secret]
 	configMaps   *fakeWatch[*corev1.ConfigMap]
+	extensions   fakeExtensions
 	// generation is that of the next object, where it is not 0: an edit of a specification changes it.
 	generation int64
 }
@@ -112,7 +113,12 @@ func newCluster() *fakeCluster {
 		newWatch[*gatewayv1.HTTPRoute](), newWatch[*gatewayv1.GRPCRoute](), newWatch[*gatewayv1.TLSRoute](),
 		newWatch[*gatewayv1.TCPRoute](), newWatch[*gatewayv1.UDPRoute](), newWatch[*gatewayv1beta1.ReferenceGrant](),
 		newWatch[*gatewayv1.BackendTLSPolicy](), newWatch[*corev1.Namespace](), newWatch[*corev1.Service](),
-		newWatch[*corev1.Secret](), newWatch[*corev1.ConfigMap](), 0,
+		newWatch[*corev1.Secret](), newWatch[*corev1.ConfigMap](),
+		fakeExtensions{known: map[string]bool{
+			"sluice.dev Middleware shop/auth":       true,
+			"traefik.io TraefikService shop/canary": true,
+		}},
+		0,
 	}
 }
 
@@ -123,10 +129,44 @@ func (c *fakeCluster) provider(options static.KubernetesGateway) *Provider {
 
 func (c *fakeCluster) counted(options static.KubernetesGateway, counters translation.Counters) *Provider {
 	options.ControllerName = static.DefaultGatewayController
-	return assemble("kubernetes", options, watches{
+	p := assemble("kubernetes", options, watches{
 		c.classes, c.gateways, c.listenerSets, c.httpRoutes, c.grpcRoutes, c.tlsRoutes, c.tcpRoutes, c.udpRoutes, c.grants,
 		c.policies, c.namespaces, c.services, c.secrets, c.configMaps,
 	}, fakeExposure{}, counters)
+	p.Extend(&c.extensions)
+	return p
+}
+
+// fakeExtensions are custom resources, as GROUP KIND NAMESPACE/NAME.
+type fakeExtensions struct {
+	known   map[string]bool
+	changed []func(kind, namespace, name string)
+}
+
+func (e *fakeExtensions) Extension(group, kind, namespace, name string) (string, bool) {
+	return namespace + "-" + name + "@kubernetescrd", e.known[group+" "+kind+" "+namespace+"/"+name]
+}
+
+func (e *fakeExtensions) Follow(changed func(kind, namespace, name string)) {
+	e.changed = append(e.changed, changed)
+}
+
+func (*fakeExtensions) Pending() (bool, string) { return false, "" }
+
+// put makes a custom resource exist, or not.
+func (e *fakeExtensions) put(group, kind, namespace, name string, exists bool) {
+	e.known[group+" "+kind+" "+namespace+"/"+name] = exists
+	for _, changed := range e.changed {
+		changed(kind, namespace, name)
+	}
+}
+
+// served translates what has changed, makes it active, and returns it.
+func served(p *Provider) *dynamic.Configuration {
+	configuration, _ := p.update()
+	p.Activated(configuration, nil)
+	configuration, _ = p.update()
+	return configuration
 }
 
 // fakeExposure binds the ports of each Gateway to an address of its own.

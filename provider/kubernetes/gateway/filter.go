@@ -37,9 +37,9 @@ func (r *ruleDraft) checkFilters(index int) {
 		case gatewayv1.HTTPRouteFilterURLRewrite:
 			rewrite = true
 		case gatewayv1.HTTPRouteFilterExtensionRef:
-			if filter.ExtensionRef == nil || !isMiddleware(filter.ExtensionRef) {
+			if _, refused := r.middleware(filter.ExtensionRef); refused != nil {
 				r.broken = true
-				r.unresolved(gatewayv1.RouteReasonInvalidKind, where+"only objects of the kind Middleware can be filters")
+				r.unresolved(gatewayv1.RouteConditionReason(refused.Reason), where+refused.Message)
 			}
 		case gatewayv1.HTTPRouteFilterRequestHeaderModifier, gatewayv1.HTTPRouteFilterResponseHeaderModifier,
 			gatewayv1.HTTPRouteFilterRequestMirror, gatewayv1.HTTPRouteFilterCORS:
@@ -53,11 +53,6 @@ func (r *ruleDraft) checkFilters(index int) {
 		r.broken = true
 		r.drop(gatewayv1.RouteReasonIncompatibleFilters, fmt.Sprintf("rule %d: a redirect is never rewritten", index))
 	}
-}
-
-// isMiddleware reports whether a filter is a Middleware of the crd provider.
-func isMiddleware(ref *gatewayv1.LocalObjectReference) bool {
-	return ref.Kind == "Middleware" && slices.Contains(middlewareGroups(), string(ref.Group))
 }
 
 // check follows the references of a rule that no listener serves, for the status of the route.
@@ -135,7 +130,8 @@ func (r *ruleDraft) filter(
 		middleware.CORS = cors(filter.CORS)
 		name += "cors"
 	case gatewayv1.HTTPRouteFilterExtensionRef:
-		return []string{middlewareName(r.Namespace, string(filter.ExtensionRef.Name))}
+		extension, _ := r.middleware(filter.ExtensionRef)
+		return []string{extension}
 	case gatewayv1.HTTPRouteFilterRequestMirror, gatewayv1.HTTPRouteFilterExternalAuth:
 		return nil
 	}

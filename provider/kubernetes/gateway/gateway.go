@@ -23,6 +23,8 @@ type Provider struct {
 	source   string
 	watches  watches
 	exposure Exposure
+	// extensions are the custom resources that routes may refer to; nil when none are read.
+	extensions Extensions
 	// divided says which Services are divided into environments; nil divides none.
 	divided  backend.EnvironmentWatch
 	memory   *translation.Memory
@@ -85,16 +87,21 @@ func assemble(
 // Statuses returns the statuses of the objects of this controller.
 func (p *Provider) Statuses() *Statuses { return p.statuses }
 
-// Publish takes the verdicts of the active table: a listener that cannot be bound is not programmed. It returns at
-// once.
-func (p *Provider) Publish(verdicts []dynamic.Verdict) {
-	for _, name := range p.statuses.judge(verdicts) {
-		p.memory.Touch(translation.Source{Kind: kindListenerVerdict, Name: name})
+// Activated takes the configuration of this provider that is part of the active table, and the verdicts on that table:
+// a listener is programmed while it is active and its address is bound. Gateways and ListenerSets have no status before
+// the first call, so that a restart takes back no status. It returns at once.
+func (p *Provider) Activated(active *dynamic.Configuration, verdicts []dynamic.Verdict) {
+	changed, first := p.statuses.activate(active, verdicts)
+	for _, name := range changed {
+		p.memory.Touch(translation.Source{Kind: kindActivity, Name: name})
+	}
+	if first { // Also the statuses without a listener have waited.
+		p.memory.Touch(translation.Source{Kind: kindActivity})
 	}
 }
 
-// kindListenerVerdict is the verdict on a declared listener.
-const kindListenerVerdict = "ListenerVerdict"
+// kindActivity is whether a declared listener is active.
+const kindActivity = "ListenerActivity"
 
 // environments returns which Services are divided; nil when none is.
 func (p *Provider) environments() backend.Environments {

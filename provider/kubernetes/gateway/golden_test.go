@@ -42,7 +42,7 @@ func TestGoldens(t *testing.T) {
 			p := c.provider(static.KubernetesGateway{ExperimentalChannel: true})
 			c.apply(t, common)
 			c.apply(t, manifests)
-			configuration, _ := p.update()
+			configuration := served(p)
 			got := shown(t, configuration, p)
 			golden := strings.TrimSuffix(file, ".yaml") + ".golden.txt"
 			if *update {

@@ -90,9 +90,9 @@ func TestEditsEqualScratch(t *testing.T) {
 						c.apply(t, manifests[random.IntN(len(manifests))])
 					}
 				}
-				configuration, _ := p.update()
+				configuration := served(p)
 				scratch := c.provider(options)
-				other, _ := scratch.update()
+				other := served(scratch)
 				if diff := gocmp.Diff(string(shown(t, other, scratch)), string(shown(t, configuration, p))); diff != "" {
 					t.Fatalf("step %d (-scratch +edited):\n%s", step, diff)
 				}

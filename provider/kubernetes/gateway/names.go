@@ -74,6 +74,11 @@ func virtual(kind string, name types.NamespacedName) translation.Source {
 	return translation.Source{Kind: kind, Namespace: name.Namespace, Name: name.Name}
 }
 
+// extensionOf returns the source of a custom resource.
+func extensionOf(kind, namespace, name string) translation.Source {
+	return translation.Source{Kind: kindExtension, Namespace: namespace, Name: kind + "/" + name}
+}
+
 // owner is what declares listeners: a Gateway, or a ListenerSet.
 type owner struct {
 	kind string

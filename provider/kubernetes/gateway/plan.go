@@ -51,6 +51,8 @@ type listener struct {
 	// refusal is why the listener is not accepted; nil when it is. Conflict says that this is a conflict.
 	refusal  *Refusal
 	conflict bool
+	// overlaps says that another listener of the port has a hostname that some host has as well, and that both end TLS.
+	overlaps bool
 	binding  Binding
 }
 
@@ -126,6 +128,7 @@ func (p *Provider) makePlan(result *translation.Result, gateway *gatewayv1.Gatew
 	for _, set := range p.setsOf(result, name) {
 		made.owners[owner{kindListenerSet, nameOf(set)}] = p.planSet(result, gateway, set, taken)
 	}
+	markOverlaps(made.owners)
 	made.exposed = p.exposure.Expose(gateway, made.ports())
 	result.Needs = append(result.Needs, virtual(kindExposure, name))
 	if refused := made.exposed.Refusal; made.refusal == nil && refused != nil && notAccepted(refused.Reason) {

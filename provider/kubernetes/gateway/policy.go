@@ -91,9 +91,15 @@ func (p *Provider) authoritiesOf(
 	return authorities, refused, unresolved
 }
 
-// transport declares how a port of a Service is connected to where a policy says so, and returns the name. Secured is
-// false when no policy does, ok is false when it cannot be applied.
-func (d *routeDraft) transport(to target, client *clientCertificate) (name string, secured, ok bool) {
+// security is how a port of a Service is connected to as a policy says, with the name of the transport.
+type security struct {
+	name string
+	dynamic.TCPClientTLS
+}
+
+// security returns how a port of a Service is connected to where a policy says so; nil when none does. It is not ok
+// when the policy cannot be applied.
+func (d *routeDraft) security(to target, client *clientCertificate) (made *security, ok bool) {
 	var policy *gatewayv1.BackendTLSPolicy
 	if to.port.Name != "" {
 		policy = d.p.policyOf(d.result, to.NamespacedName, to.port.Name)
@@ -102,14 +108,13 @@ func (d *routeDraft) transport(to target, client *clientCertificate) (name strin
 		policy = d.p.policyOf(d.result, to.NamespacedName, "")
 	}
 	if policy == nil {
-		return "", false, true
+		return nil, true
 	}
 	authorities, refused, _ := d.p.authoritiesOf(d.result, policy)
 	if refused != nil {
-		return "", true, false
+		return nil, false
 	}
-	made := &dynamic.ServersTransport{}
-	made.SetDefaults()
+	made = &security{name: "policy-" + policy.Namespace + "." + policy.Name}
 	made.ServerName, made.RootCAs = string(policy.Spec.Validation.Hostname), authorities
 	for _, san := range policy.Spec.Validation.SubjectAltNames {
 		// Names replace the check of the host name, but not that of the authority.
@@ -120,13 +125,39 @@ func (d *routeDraft) transport(to target, client *clientCertificate) (name strin
 			made.PeerCertSANs = append(made.PeerCertSANs, dynamic.PeerCertSAN{Type: "DNSName", Value: string(san.Hostname)})
 		}
 	}
-	name = "policy-" + policy.Namespace + "." + policy.Name
 	if client != nil {
 		made.Certificates = []dynamic.Certificate{client.certificate}
-		name += "," + client.gateway.Namespace + "." + client.gateway.Name
+		made.name += "," + client.gateway.Namespace + "." + client.gateway.Name
 	}
-	d.result.Put(dynamic.Ref{Kind: dynamic.KindServersTransport, Name: name}, made)
-	return name, true, true
+	return made, true
+}
+
+// transport declares how a port of a Service is connected to where a policy says so, and returns the name. Secured is
+// false when no policy does, ok is false when it cannot be applied.
+func (d *routeDraft) transport(to target, client *clientCertificate) (name string, secured, ok bool) {
+	secure, ok := d.security(to, client)
+	if !ok || secure == nil {
+		return "", !ok, ok
+	}
+	made := &dynamic.ServersTransport{}
+	made.SetDefaults()
+	made.ServerName, made.RootCAs, made.Certificates = secure.ServerName, secure.RootCAs, secure.Certificates
+	made.InsecureSkipVerify, made.PeerCertSANs = secure.InsecureSkipVerify, secure.PeerCertSANs
+	d.result.Put(dynamic.Ref{Kind: dynamic.KindServersTransport, Name: secure.name}, made)
+	return secure.name, true, true
+}
+
+// streamTransport is transport for connections that are not HTTP.
+func (d *routeDraft) streamTransport(to target, client *clientCertificate) (name string, secured, ok bool) {
+	secure, ok := d.security(to, client)
+	if !ok || secure == nil {
+		return "", !ok, ok
+	}
+	made := &dynamic.TCPServersTransport{}
+	made.SetDefaults()
+	made.TLS = &secure.TCPClientTLS
+	d.result.Put(dynamic.Ref{Kind: dynamic.KindTCPServersTransport, Name: secure.name}, made)
+	return secure.name, true, true
 }
 
 // clientTransport declares how backends with TLS that no policy is for are connected to, and returns the name; empty

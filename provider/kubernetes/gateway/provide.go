@@ -117,6 +117,9 @@ func (p *Provider) state() (dynamic.ProviderState, string) {
 			pending, waiting = true, cmp.Or(waiting, status.Reason)
 		}
 	}
+	if p.extensions != nil && !pending {
+		pending, waiting = p.extensions.Pending()
+	}
 	if pending {
 		return dynamic.StatePending, waiting
 	}

@@ -22,8 +22,11 @@ type ownerDraft struct {
 
 	views    []listenerView
 	statuses []gatewayv1.ListenerStatus
-	// valid counts the listeners that are accepted, programmed those with a dynamic.Listener.
-	valid, programmed int
+	// valid counts the listeners that are accepted, resolved those of them that have what they need of references, and
+	// programmed those that serve; pending may do so in a moment.
+	valid, resolved, programmed, pending int
+	// unusable is why the first listener does not serve whose address cannot be bound; nil when there is none.
+	unusable *Refusal
 	// insecure says that clients without a valid certificate are let in although certificates are demanded.
 	insecure bool
 	frontend map[int32]*frontend
@@ -81,15 +84,23 @@ func (d *ownerDraft) listener(l *listener) {
 	}
 	declared := programmed == nil
 	if declared {
-		d.declare(l, certificates, front)
-		d.result.AddNeed(kindListenerVerdict, "", l.key.object())
-		programmed = d.p.statuses.refused(l.key)
+		listener := d.declare(l, certificates, front)
+		d.result.AddNeed(kindActivity, "", l.key.object())
+		programmed = d.p.statuses.inactive(l.key, listener)
 	}
 	if accepted == nil {
 		d.valid++
+		if !terminates(l) || len(certificates) > 0 {
+			d.resolved++
+		}
 	}
-	if programmed == nil {
+	switch {
+	case programmed == nil:
 		d.programmed++
+	case programmed.Reason == string(gatewayv1.ListenerReasonPending):
+		d.pending++
+	case declared && d.unusable == nil:
+		d.unusable = programmed
 	}
 	d.views = append(d.views, listenerView{
 		key: l.key, protocol: l.spec.Protocol, port: l.spec.Port, hostname: l.hostname, passthrough: l.passthrough(),
@@ -104,18 +115,21 @@ func terminates(l *listener) bool {
 		l.spec.Protocol == gatewayv1.TLSProtocolType && !l.passthrough()
 }
 
-// declare declares a listener with its certificates and TLS options.
-func (d *ownerDraft) declare(l *listener, certificates []*dynamic.CertificateEntry, front *frontend) {
+// declare declares a listener with its certificates and TLS options, and returns it.
+func (d *ownerDraft) declare(
+	l *listener, certificates []*dynamic.CertificateEntry, front *frontend,
+) *dynamic.Listener {
 	name := l.key.object()
-	d.result.Put(dynamic.Ref{Kind: dynamic.KindListener, Name: name}, &dynamic.Listener{
+	declared := &dynamic.Listener{
 		Address: l.binding.Address, Protocol: dynamic.ListenerProtocol(l.spec.Protocol), Hostname: l.hostname,
 		Port: int(l.spec.Port), Template: d.p.options.EntryPointTemplate,
-	})
+	}
+	d.result.Put(dynamic.Ref{Kind: dynamic.KindListener, Name: name}, declared)
 	for _, entry := range certificates {
 		d.result.PutCertificate(entry)
 	}
 	if front == nil {
-		return
+		return declared
 	}
 	options := &dynamic.TLSOptions{}
 	options.SetDefaults()
@@ -127,6 +141,7 @@ func (d *ownerDraft) declare(l *listener, certificates []*dynamic.CertificateEnt
 		options.ClientAuth.ClientAuthType = "RequestClientCert"
 	}
 	d.result.Put(dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name}, options)
+	return declared
 }
 
 // certificates returns the valid certificates of a listener, and what is wrong with the first one that is not.

@@ -7,7 +7,6 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/gateway/status"
 )
 
@@ -17,9 +16,8 @@ type Statuses struct {
 	changed chan struct{}
 	desired map[status.Key]*status.Desired
 	// fresh are those that have changed or gone since the last Take.
-	fresh map[status.Key]struct{}
-	// refusals are why listeners do not listen, by the names of their objects.
-	refusals map[string]*Refusal
+	fresh    map[status.Key]struct{}
+	activity activity
 
 	// What follows belongs to the translation. Bases are the statuses of owners of listeners without the numbers of
 	// routes; stale are the owners whose status is to be made again.
@@ -38,7 +36,7 @@ type ownerBase struct {
 func newStatuses() *Statuses {
 	return &Statuses{
 		changed: make(chan struct{}, 1), desired: map[status.Key]*status.Desired{}, fresh: map[status.Key]struct{}{},
-		refusals: map[string]*Refusal{}, bases: map[owner]*ownerBase{}, stale: map[owner]struct{}{},
+		bases: map[owner]*ownerBase{}, stale: map[owner]struct{}{},
 		attached: map[listenerKey]int32{},
 	}
 }
@@ -121,8 +119,12 @@ func (s *Statuses) attach(to listenerKey, change int32) {
 	}
 }
 
-// settle makes the statuses of owners whose listeners, or their numbers of routes, have changed.
+// settle makes the statuses of owners whose listeners, or their numbers of routes, have changed, once it is known what
+// is active.
 func (s *Statuses) settle() {
+	if !s.known() {
+		return
+	}
 	for of := range s.stale {
 		base := s.bases[of]
 		desired := base.desired
@@ -151,37 +153,4 @@ func entriesOf(listeners []gatewayv1.ListenerStatus) []gatewayv1.ListenerEntrySt
 		entries[i] = gatewayv1.ListenerEntryStatus(one)
 	}
 	return entries
-}
-
-// refused returns why a declared listener does not listen; nil when nothing is known.
-func (s *Statuses) refused(key listenerKey) *Refusal {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.refusals[key.object()]
-}
-
-// judge takes the verdicts on listeners, and returns the names of the listeners about which they say something new.
-func (s *Statuses) judge(verdicts []dynamic.Verdict) []string {
-	next := map[string]*Refusal{}
-	for _, verdict := range verdicts {
-		name, ours := cutProvider(verdict.Ref.Name)
-		if verdict.Ref.Kind == dynamic.KindListener && ours && verdict.Status == dynamic.Quarantined {
-			next[name] = &Refusal{string(gatewayv1.ListenerReasonInvalid), verdict.Reason}
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var names []string
-	for name, refusal := range next {
-		if before := s.refusals[name]; before == nil || *before != *refusal {
-			names = append(names, name)
-		}
-	}
-	for name := range s.refusals {
-		if next[name] == nil {
-			names = append(names, name)
-		}
-	}
-	s.refusals = next
-	return names
 }

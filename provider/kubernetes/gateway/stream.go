@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 
@@ -28,9 +29,9 @@ func (p *Provider) translateTLSRoute(source translation.Source) (result translat
 		refs = route.Spec.Rules[0].BackendRefs
 	}
 	name := routeName(kindTLSRoute, d.NamespacedName)
-	service := d.tcpService(name, refs)
+	services := d.newStreamServices(name, refs)
 	for _, to := range d.attachments() {
-		groups := hostGroups(to.hostnames)
+		service, groups := services.of(to), hostGroups(to.hostnames)
 		for _, group := range groups {
 			router := d.tcpRouter(to, service)
 			router.Rule, router.Priority = sniRule(group), int(group.key)+1
@@ -81,28 +82,70 @@ func (p *Provider) translateTCPRoute(source translation.Source) (result translat
 		refs = route.Spec.Rules[0].BackendRefs
 	}
 	name := routeName(kindTCPRoute, d.NamespacedName)
-	service := d.tcpService(name, refs)
+	services := d.newStreamServices(name, refs)
 	for _, to := range d.attachments() {
 		d.result.Put(dynamic.Ref{Kind: dynamic.KindTCPRouter, Name: name + "," + to.listener.key.object()},
-			d.tcpRouter(to, service))
+			d.tcpRouter(to, services.of(to)))
 	}
 	d.finish()
 	return result, true
 }
 
-// tcpService declares where connections go, and returns the name. A backend that is not valid keeps its share, and its
-// connections are closed.
-func (d *routeDraft) tcpService(name string, refs []gatewayv1.BackendRef) string {
+// streamServices are the services of a route of connections. Where TLS is passed through, BackendTLSPolicies do not
+// apply; elsewhere, the Gateway's certificate is presented to backends.
+type streamServices struct {
+	*routeDraft
+	name string
+	refs []gatewayv1.BackendRef
+	made map[string]string
+}
+
+// newStreamServices returns the services of a route, of which the references are followed for its status.
+func (d *routeDraft) newStreamServices(name string, refs []gatewayv1.BackendRef) *streamServices {
+	objects := maps.Clone(d.result.Objects)
+	d.tcpService(name, refs, false, nil)
+	d.result.Objects = objects
+	return &streamServices{d, name, refs, map[string]string{}}
+}
+
+// of declares the service for the connections of a listener, and returns its name.
+func (s *streamServices) of(to attachment) string {
+	suffix, client := "", to.view.client
+	switch {
+	case to.listener.passthrough:
+		suffix, client = ",passthrough", nil
+	case client != nil:
+		suffix = "," + client.gateway.Namespace + "_" + client.gateway.Name
+	}
+	if known, found := s.made[suffix]; found {
+		return known
+	}
+	s.made[suffix] = s.tcpService(s.name+suffix, s.refs, !to.listener.passthrough, client)
+	return s.made[suffix]
+}
+
+// tcpService declares where connections go, with TLS where secure and policies say so, and returns the name. A backend
+// that is not valid keeps its share, and its connections are closed.
+func (d *routeDraft) tcpService(
+	name string, refs []gatewayv1.BackendRef, secure bool, client *clientCertificate,
+) string {
 	var branches []dynamic.WeightedService
 	for i := range refs {
 		balancer := &dynamic.TCPServersLoadBalancer{}
 		balancer.SetDefaults()
-		if to, ok := d.stream(&refs[i].BackendObjectReference, corev1.ProtocolTCP); ok {
-			balancer.EndpointSet = to.EndpointSet
+		if to, at, ok := d.stream(&refs[i].BackendObjectReference, corev1.ProtocolTCP); ok {
+			transport, secured := "", false
+			if secure {
+				transport, secured, ok = d.streamTransport(at, client)
+			}
+			if balancer.ServersTransport, balancer.TLS = transport, secured; ok {
+				balancer.EndpointSet = to.EndpointSet
+			}
 			for _, address := range to.Addresses {
-				server := dynamic.TCPServer{Address: address}
-				server.SetDefaults()
-				balancer.Servers = append(balancer.Servers, server)
+				server := dynamic.TCPServer{Address: address, TLS: secured}
+				if server.SetDefaults(); ok {
+					balancer.Servers = append(balancer.Servers, server)
+				}
 			}
 		}
 		if branch, ok := branchOf(name, i, &refs[i]); ok {
@@ -134,19 +177,19 @@ func branchOf(name string, index int, ref *gatewayv1.BackendRef) (dynamic.Weight
 // stream follows a reference to a backend of connections or datagrams.
 func (d *routeDraft) stream(
 	ref *gatewayv1.BackendObjectReference, protocol corev1.Protocol,
-) (backend.Target, bool) {
+) (backend.Target, target, bool) {
 	to, ok := d.resolve(ref, protocol)
 	if !ok {
-		return backend.Target{}, false
+		return backend.Target{}, to, false
 	}
 	made, problem := backend.Resolve(backend.Reference{
 		Namespace: to.Namespace, Name: to.Name, Port: intstr.FromInt32(to.port.Port),
 	}, protocol, backend.Options{Source: d.p.source, NativeLBByDefault: d.p.options.NativeLBByDefault}, &d.p.watches)
 	if problem != nil {
 		d.unresolved(gatewayv1.RouteReasonBackendNotFound, problem.Reason)
-		return backend.Target{}, false
+		return backend.Target{}, to, false
 	}
-	return made, true
+	return made, to, true
 }
 
 // translateUDPRoute translates a UDPRoute. Of several at one listener, the oldest gets the datagrams.
@@ -185,7 +228,7 @@ func (d *routeDraft) udpService(name string, refs []gatewayv1.BackendRef) string
 	for i := range refs {
 		balancer := &dynamic.UDPServersLoadBalancer{}
 		balancer.SetDefaults()
-		if to, ok := d.stream(&refs[i].BackendObjectReference, corev1.ProtocolUDP); ok {
+		if to, _, ok := d.stream(&refs[i].BackendObjectReference, corev1.ProtocolUDP); ok {
 			balancer.EndpointSet = to.EndpointSet
 			for _, address := range to.Addresses {
 				server := dynamic.UDPServer{Address: address}

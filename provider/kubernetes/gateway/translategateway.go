@@ -54,6 +54,7 @@ func (p *Provider) translateGateway(source translation.Source) (result translati
 	d.client = p.clientCertificate(&result, made)
 	d.resolve()
 	p.see(own, d.view())
+	result.Needs = append(result.Needs, translation.Source{Kind: kindActivity})
 	conditions := p.gatewayConditions(d)
 	attached := int32(made.sets)
 	p.statuses.base(own, &ownerBase{
@@ -119,7 +120,8 @@ func (p *Provider) translateListenerSet(source translation.Source) (result trans
 		p.statuses.base(own, nil)
 		return translation.Result{}, false
 	}
-	result.Needs = append(result.Needs, virtual(kindPlan, name), sourceOf(kindGateway, parentOf(set)))
+	result.Needs = append(result.Needs, virtual(kindPlan, name), sourceOf(kindGateway, parentOf(set)),
+		translation.Source{Kind: kindActivity})
 	made := p.planOf(parentOf(set))
 	if made == nil || made.owners[own] == nil || !isGateway(set.Spec.ParentRef.Group, set.Spec.ParentRef.Kind) {
 		p.see(own, nil)
