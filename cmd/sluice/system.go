@@ -56,10 +56,10 @@ type system struct {
 	injection     *injector.Injector          // nil without the option injector
 	certificates  *acme.Resolvers             // nil without the option certificatesResolvers
 	storages      *open.Stores
-	tickets       *tickets.Sharing   // nil without the option sessionTickets
-	stapler       *ocsp.Stapler      // nil without the option ocsp
-	identity      *identity          // nil without the option spiffe.workloadAPIAddr
-	listeners     *listeners.Manager // nil unless it serves
+	tickets       *tickets.Sharing     // nil without the option sessionTickets
+	stapler       *ocsp.Stapler        // nil without the option ocsp
+	identity      *identity            // nil without the option spiffe.workloadAPIAddr
+	listeners     *listeners.SocketSet // nil unless it serves
 }
 
 // loggers are the loggers of the subsystems; log.Log is.

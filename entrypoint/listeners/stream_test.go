@@ -137,10 +137,10 @@ func TestAddressBecomesFree(t *testing.T) {
 		t.Errorf("verdicts: %v", verdicts)
 	}
 	want(t, client(t, free, "", false), "http://"+free, "x.test", 200, "a")
-	<-r.manager.Changed()
+	<-r.sockets.Changed()
 	_ = other.Close()
-	<-r.manager.Changed()
-	if left := r.manager.Verdicts(); len(left) != 0 {
+	<-r.sockets.Changed()
+	if left := r.sockets.Verdicts(); len(left) != 0 {
 		t.Errorf("verdicts: %v", left)
 	}
 	want(t, client(t, taken, "", false), "http://"+taken, "b.test", 200, "a")
