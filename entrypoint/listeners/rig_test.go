@@ -98,9 +98,11 @@ func newRig(t *testing.T) *rig {
 	}()
 	t.Cleanup(func() {
 		cancel()
+		limit := time.NewTimer(timeout)
+		defer limit.Stop()
 		select {
 		case <-ended:
-		case <-time.After(timeout):
+		case <-limit.C:
 			t.Error("the sockets are not closed")
 		}
 	})

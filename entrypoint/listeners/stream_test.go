@@ -160,7 +160,9 @@ func TestAddressIsGivenUp(t *testing.T) {
 		r.put(dynamic.KindRouter, "one@gw", nil)
 		r.accepted()
 	}
-	for deadline := time.Now().Add(timeout); ; {
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(timeout); ; <-again.C {
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 		if err == nil {
 			_ = listener.Close()
@@ -169,6 +171,5 @@ func TestAddressIsGivenUp(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
