@@ -5,9 +5,9 @@ type ListenersConfiguration struct {
 	Listeners Objects[Listener]
 }
 
-// Listener is an entrypoint that a provider declares while Sluice runs. Routers, TLS options and certificates name it in
-// their entryPoints, as listener@provider. The listeners of one address share its socket: the hostname of a connection or
-// request selects one of them, and only the routers of that one are considered.
+// Listener is an entrypoint that a provider declares while Sluice runs. Routers, TLS options and certificates name it
+// in their entryPoints, as listener@provider. The listeners of one address share its socket: the hostname of a
+// connection or request selects one of them, and only the routers of that one are considered.
 type Listener struct {
 	// Address is where the socket listens, as host:port or :port; the host is an IP address. Listeners of TCP and of UDP
 	// may have the same one.
@@ -21,8 +21,8 @@ type Listener struct {
 	// Port is the port that clients use, 1 to 65535, where it differs from that of Address because something translates
 	// it. 0 means the port of Address.
 	Port int
-	// Template is the name of the entrypoint of the static configuration whose options apply, except for its address. Empty
-	// means the defaults of all options.
+	// Template is the name of the entrypoint of the static configuration whose options apply, except for its address.
+	// Empty means the defaults of all options.
 	Template string
 }
 

@@ -43,7 +43,8 @@ func (s streamServer) ended() {
 	result := &s.in.Result
 	s.entrypoint.finished(&telemetry.Record{
 		Start: s.in.Accepted, Duration: time.Since(s.in.Accepted), Protocol: telemetry.ProtocolTCP,
-		Entrypoint: cmp.Or(result.EntryPoint, s.entrypoint.name), Client: c.text, ClientPort: c.port, ServerName: s.in.ServerName,
+		Entrypoint: cmp.Or(result.EntryPoint, s.entrypoint.name),
+		Client:     c.text, ClientPort: c.port, ServerName: s.in.ServerName,
 		TLS: result.TLS, Router: result.Router, Service: result.Service, Endpoint: result.Endpoint, Tries: result.Attempts,
 		BytesReceived: result.FromClient, BytesSent: result.FromServer,
 		End: result.End, Code: result.Code, Reason: result.Reason,

@@ -10,7 +10,8 @@ import (
 )
 
 // choose returns the entrypoint or listener by name, else by port, else the first default one that fits the scheme. Of
-// listeners only those count that the host selects. guess says why, and is empty when the question names the entrypoint.
+// listeners only those count that the host selects. guess says why, and is empty when the question names the
+// entrypoint.
 func (t *Table) choose(question Question, port, host string, secure bool) (found *entry, guess string, err error) {
 	if name := question.EntryPoint; name != "" {
 		if found, known := t.entries[name]; known {

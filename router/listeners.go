@@ -194,7 +194,8 @@ func listenerHostname(hostname string) (string, error) {
 	return lower, nil
 }
 
-// validLabel reports whether a label in lower case consists of letters, digits and inner hyphens (RFC 1123, section 2.1).
+// validLabel reports whether a label in lower case consists of letters, digits and inner hyphens (RFC 1123, section
+// 2.1).
 func validLabel(label string) bool {
 	if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
 		return false

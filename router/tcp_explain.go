@@ -69,8 +69,8 @@ func (t *Table) ExplainConnection(question ConnectionQuestion) (ConnectionExplan
 			"a port", client)
 	}
 	secure := question.TLS || question.StartTLS || question.ServerName != "" || len(question.Protocols) > 0
-	entry, guess, err := t.choose(Question{EntryPoint: question.EntryPoint, URL: "tcp://"}, port, normalServerName(question.ServerName),
-		secure)
+	entry, guess, err := t.choose(Question{EntryPoint: question.EntryPoint, URL: "tcp://"}, port,
+		normalServerName(question.ServerName), secure)
 	if err != nil {
 		return ConnectionExplanation{}, err
 	}

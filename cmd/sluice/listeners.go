@@ -61,9 +61,9 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 }
 
 // newListeners returns what opens the sockets of listeners.
-func (s *system) newListeners() *listeners.Manager {
+func (s *system) newListeners() *listeners.SocketSet {
 	return listeners.New(listeners.Options{
-		Factory: sockets{s}, Logger: s.logs.For(log.SubsystemEntrypoint),
+		Servers: sockets{s}, Logger: s.logs.For(log.SubsystemEntrypoint),
 		Await: func(ctx context.Context) { s.awaitRoutes(ctx, "listeners", firstRoutes) },
 	})
 }

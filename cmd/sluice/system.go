@@ -56,10 +56,10 @@ type system struct {
 	injection     *injector.Injector          // nil without the option injector
 	certificates  *acme.Resolvers             // nil without the option certificatesResolvers
 	storages      *open.Stores
-	tickets       *tickets.Sharing   // nil without the option sessionTickets
-	stapler       *ocsp.Stapler      // nil without the option ocsp
-	identity      *identity          // nil without the option spiffe.workloadAPIAddr
-	listeners     *listeners.Manager // nil unless it serves
+	tickets       *tickets.Sharing     // nil without the option sessionTickets
+	stapler       *ocsp.Stapler        // nil without the option ocsp
+	identity      *identity            // nil without the option spiffe.workloadAPIAddr
+	listeners     *listeners.SocketSet // nil unless it serves
 }
 
 // loggers are the loggers of the subsystems; log.Log is.
@@ -105,6 +105,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	}
 	compiled := router.Options{
 		EntryPoints: entrypoints,
+		Templates:   listenerTemplates(config),
 		Precedence:  config.Providers.Precedence,
 		RuleSyntax:  ruleSyntax(config),
 		Registry:    s.balancing.registry,
@@ -123,21 +124,14 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		TCPTransport:      tcpTransport,
 		PacketEntryPoints: packetEntryPoints(config),
 	}
-	compiled.Templates = listenerTemplates(config)
 	if serves {
 		s.listeners = s.newListeners()
 		compiled.Sockets = s.listeners
 	}
 	s.serveCertificates(&compiled)
 	s.compiler = router.NewCompiler(compiled, s.target)
-	state := func() *pipeline.State { return s.pipeline.State() }
-	if s.publication, err = newPublication(config, state, metrics, logs.For(log.SubsystemXDS), serves); err != nil {
+	if err := s.newExports(serves); err != nil {
 		return nil, err
-	}
-	if config.Injector != nil && serves {
-		if s.injection, err = newInjector(config, metrics, logs.For(log.SubsystemInjector)); err != nil {
-			return nil, err
-		}
 	}
 	options := pipeline.Options{
 		Source:    provider.NewHub(s.sources.entries, logs.For(log.SubsystemProvider)),
@@ -161,6 +155,18 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	s.management = newManagement(s, internal)
 	s.countStatus()
 	return s, nil
+}
+
+// newExports wires what other programs are configured with: the publication over xDS, and the injector.
+func (s *system) newExports(serves bool) (err error) {
+	metrics := s.observability.metrics
+	state := func() *pipeline.State { return s.pipeline.State() }
+	s.publication, err = newPublication(s.config, state, metrics, s.logs.For(log.SubsystemXDS), serves)
+	if err != nil || s.config.Injector == nil || !serves {
+		return err
+	}
+	s.injection, err = newInjector(s.config, metrics, s.logs.For(log.SubsystemInjector))
+	return err
 }
 
 // newTarget returns the table that serves, still empty.

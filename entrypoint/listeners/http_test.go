@@ -78,7 +78,8 @@ func TestProtocolDecidesAboutTLS(t *testing.T) {
 	r.listener("plain", plain, dynamic.ListenerHTTP, "")
 	r.listener("secure", secure, dynamic.ListenerHTTPS, "")
 	r.put(dynamic.KindRouter, "tls@gw", &dynamic.Router{
-		EntryPoints: []string{"plain@gw", "secure@gw"}, Rule: "Path(`/tls`)", Service: "a@internal", TLS: &dynamic.RouterTLS{},
+		EntryPoints: []string{"plain@gw", "secure@gw"}, Rule: "Path(`/tls`)", Service: "a@internal",
+		TLS: &dynamic.RouterTLS{},
 	})
 	r.put(dynamic.KindRouter, "none@gw", &dynamic.Router{
 		EntryPoints: []string{"plain@gw", "secure@gw"}, Rule: "Path(`/none`)", Service: "b@internal",

@@ -42,7 +42,7 @@ type rig struct {
 	t        *testing.T
 	target   *router.ActiveTable
 	compiler *router.Compiler
-	manager  *listeners.Manager
+	sockets  *listeners.SocketSet
 	builder  *dynamic.Builder
 	changed  []dynamic.Ref
 	ran      uint64
@@ -84,9 +84,9 @@ func newRig(t *testing.T) *rig {
 	r.static["closing"].Transport.KeepAliveMaxRequests = 1
 	entrypoints := []router.EntryPoint{{Name: "web", Default: true}}
 	r.target = router.NewActiveTable(entrypoints)
-	r.manager = listeners.New(listeners.Options{Factory: r, Logger: telemetry.Discard{}})
+	r.sockets = listeners.New(listeners.Options{Servers: r, Logger: telemetry.Discard{}})
 	r.compiler = router.NewCompiler(router.Options{
-		EntryPoints: entrypoints, Internal: named("a", "b", "c"), Sockets: r.manager, Tickets: certificate.NewTickets(),
+		EntryPoints: entrypoints, Internal: named("a", "b", "c"), Sockets: r.sockets, Tickets: certificate.NewTickets(),
 		Templates: map[string]router.EntryPoint{"": {}, "edge": {}, "closing": {}},
 	}, r.target)
 	r.builder = dynamic.NewBuilder(&dynamic.Configuration{TLS: &dynamic.TLSConfiguration{}})
@@ -94,14 +94,16 @@ func newRig(t *testing.T) *rig {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		r.manager.Run(ctx)
+		r.sockets.Run(ctx)
 	}()
 	t.Cleanup(func() {
 		cancel()
+		limit := time.NewTimer(timeout)
+		defer limit.Stop()
 		select {
 		case <-ended:
-		case <-time.After(timeout):
-			t.Error("the manager does not end")
+		case <-limit.C:
+			t.Error("the sockets are not closed")
 		}
 	})
 	return r
@@ -155,7 +157,7 @@ func (r *rig) apply() map[string]dynamic.Verdict {
 	compiled.Activate(r.ran)
 	r.changed = nil
 	found := map[string]dynamic.Verdict{}
-	for _, verdict := range slices.Concat(compiled.Verdicts, r.manager.Verdicts()) {
+	for _, verdict := range slices.Concat(compiled.Verdicts, r.sockets.Verdicts()) {
 		if verdict.Ref.Kind != dynamic.KindTLSStore {
 			found[string(verdict.Ref.Kind)+" "+verdict.Ref.Name] = verdict
 		}

@@ -137,10 +137,10 @@ func TestAddressBecomesFree(t *testing.T) {
 		t.Errorf("verdicts: %v", verdicts)
 	}
 	want(t, client(t, free, "", false), "http://"+free, "x.test", 200, "a")
-	<-r.manager.Changed()
+	<-r.sockets.Changed()
 	_ = other.Close()
-	<-r.manager.Changed()
-	if left := r.manager.Verdicts(); len(left) != 0 {
+	<-r.sockets.Changed()
+	if left := r.sockets.Verdicts(); len(left) != 0 {
 		t.Errorf("verdicts: %v", left)
 	}
 	want(t, client(t, taken, "", false), "http://"+taken, "b.test", 200, "a")
@@ -160,7 +160,9 @@ func TestAddressIsGivenUp(t *testing.T) {
 		r.put(dynamic.KindRouter, "one@gw", nil)
 		r.accepted()
 	}
-	for deadline := time.Now().Add(timeout); ; {
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(timeout); ; <-again.C {
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 		if err == nil {
 			_ = listener.Close()
@@ -169,6 +171,5 @@ func TestAddressIsGivenUp(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }

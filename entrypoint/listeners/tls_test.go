@@ -178,7 +178,8 @@ func backend(t *testing.T, name string, pair *dynamic.Certificate) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{loaded}, MinVersion: tls.VersionTLS12})
+		config := &tls.Config{Certificates: []tls.Certificate{loaded}, MinVersion: tls.VersionTLS12}
+		listener = tls.NewListener(listener, config)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {

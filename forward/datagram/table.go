@@ -49,7 +49,8 @@ func (t *table) open(k key, tried []*loadbalancer.Member) (*session, Cause) {
 		return nil, cause
 	}
 	s := &session{
-		key: k, entryPoint: route.EntryPoint, router: route.RouterName, generation: route.Generation, tried: tried, began: t.now, active: t.now,
+		key: k, entryPoint: route.EntryPoint, router: route.RouterName, generation: route.Generation,
+		tried: tried, began: t.now, active: t.now,
 	}
 	if cause, ok := t.reach(s, route.Service); !ok {
 		t.server.release(k)

@@ -43,8 +43,8 @@ type values struct {
 	echo bool
 }
 
-// New validates the definition: origins are https://host or http://host, perhaps with a port, whose host may be or begin
-// with a wildcard; methods and headers are tokens, or * alone; maxAge is at least 1.
+// New validates the definition: origins are https://host or http://host, perhaps with a port, whose host may be or
+// begin with a wildcard; methods and headers are tokens, or * alone; maxAge is at least 1.
 func New(_ string, config dynamic.CORS) (*CORS, error) {
 	c := &CORS{credentials: config.AllowCredentials, maxAge: strconv.Itoa(config.MaxAge)}
 	if config.MaxAge < 1 {
@@ -101,8 +101,8 @@ func (c *CORS) Warnings() []string {
 // NoRetain implements httpio.NoRetainer.
 func (*CORS) NoRetain() {}
 
-// Wrap returns a handler that answers preflight requests with 204, and calls next for others with a writer that sets the
-// CORS headers of the response. Those of the service are replaced, or removed where the origin is not allowed.
+// Wrap returns a handler that answers preflight requests with 204, and calls next for others with a writer that sets
+// the CORS headers of the response. Those of the service are replaced, or removed where the origin is not allowed.
 func (c *CORS) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodOptions && len(r.Header["Origin"]) > 0 && len(r.Header[requestMethod]) > 0 {

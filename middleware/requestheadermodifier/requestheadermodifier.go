@@ -1,5 +1,5 @@
-// Package requestheadermodifier implements the middleware requestHeaderModifier, which removes, sets and adds headers of
-// requests.
+// Package requestheadermodifier implements the middleware requestHeaderModifier, which removes, sets and adds headers
+// of requests.
 package requestheadermodifier
 
 import (

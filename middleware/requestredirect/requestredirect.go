@@ -69,8 +69,8 @@ func (*RequestRedirect) NoRetain() {}
 // RewritesTarget implements middleware.TargetRewriter.
 func (*RequestRedirect) RewritesTarget() {}
 
-// Wrap returns a handler that redirects every request and never calls next. The client's scheme is X-Forwarded-Proto, or
-// that of the connection; its port X-Forwarded-Port, or that of the Host header. A request without a valid Host is
+// Wrap returns a handler that redirects every request and never calls next. The client's scheme is X-Forwarded-Proto,
+// or that of the connection; its port X-Forwarded-Port, or that of the Host header. A request without a valid Host is
 // answered with 400.
 func (d *RequestRedirect) Wrap(http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -25,8 +25,8 @@ func New(_ string, config dynamic.ResponseHeaderModifier) (*ResponseHeaderModifi
 // NoRetain implements httpio.NoRetainer.
 func (*ResponseHeaderModifier) NoRetain() {}
 
-// Wrap returns a handler that calls next with a writer that edits the headers of the final response, or of the switch to
-// another protocol.
+// Wrap returns a handler that calls next with a writer that edits the headers of the final response, or of the switch
+// to another protocol.
 func (m *ResponseHeaderModifier) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { headerlist.Serve(w, r, next, m.edits) })
 }

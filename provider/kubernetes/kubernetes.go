@@ -2,9 +2,9 @@
 // Events and statuses.
 //
 // Input are the static options providers.kubernetesCRD, kubernetesIngress and kubernetesGateway; output are provider
-// entries that share one connection, and one watch of each resource, for each cluster that the options name. Endpoints have a
-// provider of their own, so that a pod that comes or goes changes no configuration. The translation of objects is in
-// the packages crd, ingress and gateway.
+// entries that share one connection, and one watch of each resource, for each cluster that the options name.
+// Endpoints have a provider of their own, so that a pod that comes or goes changes no configuration. The translation
+// of objects is in the packages crd, ingress and gateway.
 package kubernetes
 
 import (

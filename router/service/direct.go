@@ -16,8 +16,8 @@ type Direct struct {
 	body   string
 }
 
-// NewDirect returns the handler of a directResponse service: the status is from 200 to 599, and a status without content
-// has no body.
+// NewDirect returns the handler of a directResponse service: the status is from 200 to 599, and a status without
+// content has no body.
 func NewDirect(name string, config *dynamic.DirectResponse) (*Direct, error) {
 	switch status := config.Status; {
 	case status < 200 || status > 599:

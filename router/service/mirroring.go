@@ -69,8 +69,8 @@ func (m *Mirroring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.serve(w, r, turn, wanted)
 }
 
-// takes reports whether a mirror gets the request of a turn. Its turns are evenly spread, and their share is exact after
-// as many turns as the denominator says.
+// takes reports whether a mirror gets the request of a turn. Its turns are evenly spread, and their share is exact
+// after as many turns as the denominator says.
 func (m *Mirror) takes(turn uint64) bool {
 	share, of := uint64(m.Numerator), uint64(m.Denominator) //nolint:gosec // not negative
 	return turn%of*share%of < share

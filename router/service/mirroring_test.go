@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,74 +69,6 @@ func plain(t testing.TB, main service.Child, to http.Handler) (*service.Mirrorin
 		Main: main, To: []service.Mirror{{Handler: to, Numerator: 1, Denominator: 1}}, Body: true, MaxBody: -1,
 		State: service.NewState(), Carrier: carrier, Memory: memory,
 	}), carrier, memory
-}
-
-func TestMirrorsGetTheirSharesEvenly(t *testing.T) {
-	percents := []int{0, 1, 7, 33, 50, 99, 100}
-	var turns [][]int
-	var to []service.Mirror
-	var turn atomic.Int64
-	done := make(chan struct{}, 1000)
-	for i, percent := range percents {
-		turns = append(turns, nil)
-		record := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			turns[i] = append(turns[i], int(turn.Load()))
-			done <- struct{}{}
-		})
-		to = append(to, service.Mirror{Handler: record, Numerator: percent, Denominator: 100})
-	}
-	carrier := service.NewMirrors()
-	defer carrier.Close()
-	state := service.NewState()
-	for n := range 400 {
-		turn.Store(int64(n))
-		// A handler that is built anew goes on counting.
-		m := service.NewMirroring(service.MirroringOptions{
-			Main: echo("main"), To: to, State: state, Carrier: carrier,
-			Memory: replay.NewMemory(0),
-		})
-		before := carrier.Counts().Sent
-		ask(t, m)
-		for range carrier.Counts().Sent - before {
-			<-done
-		}
-	}
-	for i, percent := range percents {
-		if len(turns[i]) != 4*percent {
-			t.Errorf("%d %%: %d of 400 requests", percent, len(turns[i]))
-		}
-		for k := 1; k < len(turns[i]); k++ {
-			if gap := turns[i][k] - turns[i][k-1]; gap < 100/percent || gap > 100/percent+1 {
-				t.Errorf("%d %%: %d requests from one to the next", percent, gap)
-				break
-			}
-		}
-	}
-}
-
-// TestMirrorsGetTheirFractions is exact whatever the denominators are.
-func TestMirrorsGetTheirFractions(t *testing.T) {
-	var counts [3]atomic.Int64
-	counted := func(i int) http.Handler {
-		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { counts[i].Add(1) })
-	}
-	synctest.Test(t, func(t *testing.T) {
-		carrier := service.NewMirrors()
-		defer carrier.Close()
-		m := service.NewMirroring(service.MirroringOptions{
-			Main: echo("main"), State: service.NewState(), Carrier: carrier, Memory: replay.NewMemory(0),
-			To: []service.Mirror{{counted(0), 3, 7}, {counted(1), 1, 1000}, {counted(2), 2147483647, 2147483647}},
-		})
-		for range 7000 {
-			ask(t, m)
-			synctest.Wait()
-		}
-	})
-	for i, want := range []int64{3000, 7, 7000} {
-		if got := counts[i].Load(); got != want {
-			t.Errorf("mirror %d got %d of 7000 requests, want %d", i, got, want)
-		}
-	}
 }
 
 func TestAMirrorGetsTheRequestAsItCame(t *testing.T) {
@@ -441,48 +372,6 @@ func TestTheBodyStreamsToMain(t *testing.T) {
 	_ = response.Body.Close()
 	if carrier.Counts().Sent != 1 {
 		t.Errorf("%+v: a body that was read to its length is whole", carrier.Counts())
-	}
-}
-
-func TestHealthGoesUpThroughAllKinds(t *testing.T) {
-	a, b := &named{name: "a"}, &named{name: "b"}
-	carrier := service.NewMirrors()
-	defer carrier.Close()
-	m := service.NewMirroring(service.MirroringOptions{
-		Main: a.child(0), To: []service.Mirror{{b, 100, 100}},
-		State: service.NewState(), Carrier: carrier, Memory: replay.NewMemory(0),
-	})
-	f := service.NewFailover(service.FailoverOptions{Main: service.Child{Handler: m, Up: m.Up}, Fallback: b.child(0)})
-	w := service.NewWeighted(service.WeightedOptions{Children: []service.Child{{
-		Name: "f", Handler: f, Weight: 1,
-		Up: f.Up,
-	}, a.child(0)}, HealthCheck: true, State: service.NewState()})
-	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Children: []service.Child{{
-		Name:    "w",
-		Handler: w, Weight: 1, Up: w.Up,
-	}}, HealthCheck: true})
-	for _, row := range []struct {
-		a, b    bool
-		up      []bool
-		service string
-	}{
-		{true, true, []bool{true, true, true, true}, "a"},
-		{false, true, []bool{false, true, true, true}, "b"},
-		{true, false, []bool{true, true, true, true}, "a"},
-		{false, false, []bool{false, false, false, false}, ""},
-	} {
-		a.down.Store(!row.a)
-		b.down.Store(!row.b)
-		if got := []bool{m.Up(), f.Up(), w.Up(), h.Up()}; !slices.Equal(got, row.up) {
-			t.Errorf("a %v, b %v: up %v, want %v", row.a, row.b, got, row.up)
-		}
-		response, _ := ask(t, h)
-		if got := response.Header.Get("X-Service"); got != row.service {
-			t.Errorf("a %v, b %v: service %q, want %q", row.a, row.b, got, row.service)
-		}
-	}
-	if !service.NewMirroring(service.MirroringOptions{}).Up() {
-		t.Error("a child that cannot be down is down")
 	}
 }
 

@@ -19,8 +19,8 @@ func AddGatewayToScheme(scheme *runtime.Scheme) error {
 // gatewayKind returns a resource of the Gateway API, with spec and status, and without labels and annotations.
 func gatewayKind[T Object](name, kind string, namespaced bool, newList func() runtime.Object) Resource[T] {
 	return Resource[T]{
-		GroupVersion: schema.GroupVersion(gatewayv1.GroupVersion), Name: name, Kind: kind, Namespaced: namespaced, NewList: newList,
-		Strip: stripGatewayKind[T],
+		GroupVersion: schema.GroupVersion(gatewayv1.GroupVersion), Name: name, Kind: kind, Namespaced: namespaced,
+		NewList: newList, Strip: stripGatewayKind[T],
 	}
 }
 
@@ -88,9 +88,9 @@ func BackendTLSPolicies() Resource[*gatewayv1.BackendTLSPolicy] {
 // ReferenceGrants returns the resource of ReferenceGrants, in the version that is stored.
 func ReferenceGrants() Resource[*gatewayv1beta1.ReferenceGrant] {
 	return Resource[*gatewayv1beta1.ReferenceGrant]{
-		GroupVersion: schema.GroupVersion(gatewayv1beta1.GroupVersion), Name: "referencegrants", Kind: "ReferenceGrant", Namespaced: true,
-		NewList: func() runtime.Object { return &gatewayv1beta1.ReferenceGrantList{} },
-		Strip:   stripGatewayKind[*gatewayv1beta1.ReferenceGrant],
+		GroupVersion: schema.GroupVersion(gatewayv1beta1.GroupVersion), Name: "referencegrants", Kind: "ReferenceGrant",
+		Namespaced: true, NewList: func() runtime.Object { return &gatewayv1beta1.ReferenceGrantList{} },
+		Strip: stripGatewayKind[*gatewayv1beta1.ReferenceGrant],
 	}
 }
 

@@ -31,22 +31,22 @@ type Server interface {
 	Serve(ctx context.Context) error
 }
 
-// Factory makes the servers of addresses.
-type Factory interface {
+// ServerSource makes the servers of addresses.
+type ServerSource interface {
 	// Server returns one that has not bound its address. The name in its errors is that address.
 	Server(socket router.Socket) (Server, error)
 }
 
-// Options are what a Manager needs.
+// Options are what a SocketSet needs.
 type Options struct {
-	Factory Factory
+	Servers ServerSource
 	Logger  telemetry.Logger
 	// Await returns when clients may be served for the first time, at the latest when ctx ends; nil serves them at once.
 	Await func(ctx context.Context)
 }
 
-// Manager opens and closes the sockets of listeners. It is a router.Sockets and a pipeline.VerdictSource.
-type Manager struct {
+// SocketSet opens and closes the sockets of listeners. It is a router.Sockets and a pipeline.VerdictSource.
+type SocketSet struct {
 	options Options
 	changed chan struct{}
 	retry   chan struct{}
@@ -73,60 +73,60 @@ type socket struct {
 	cancel context.CancelFunc
 }
 
-// New returns a Manager that serves nothing before Run.
-func New(options Options) *Manager {
-	return &Manager{
+// New returns a SocketSet that serves nothing before Run.
+func New(options Options) *SocketSet {
+	return &SocketSet{
 		options: options, changed: make(chan struct{}, 1), retry: make(chan struct{}, 1),
 		current: map[router.Address]*socket{},
 	}
 }
 
 // Bind binds the addresses that are new, or have other options, and gives no other up. Clients wait until Follow.
-func (m *Manager) Bind(sockets []router.Socket) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.ended {
+func (set *SocketSet) Bind(sockets []router.Socket) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	if set.ended {
 		return
 	}
 	next := make(map[router.Address]*socket, len(sockets))
 	for _, wanted := range sockets {
-		before := m.current[wanted.Address]
+		before := set.current[wanted.Address]
 		if before != nil && before.Template == wanted.Template {
 			before.Listeners = wanted.Listeners
 			next[wanted.Address] = before
 			continue
 		}
-		next[wanted.Address] = m.open(wanted, before)
+		next[wanted.Address] = set.open(wanted, before)
 	}
-	for address, before := range m.current {
+	for address, before := range set.current {
 		if next[address] != before {
-			m.replaced = append(m.replaced, before)
+			set.replaced = append(set.replaced, before)
 		}
 	}
-	m.current = next
-	m.note()
+	set.current = next
+	set.note()
 }
 
 // open returns a new socket, bound if that is possible. before has the address until now, or is nil.
-func (m *Manager) open(wanted router.Socket, before *socket) *socket {
+func (set *SocketSet) open(wanted router.Socket, before *socket) *socket {
 	s := &socket{Socket: wanted}
-	if s.server, s.err = m.options.Factory.Server(wanted); s.err != nil {
+	if s.server, s.err = set.options.Servers.Server(wanted); s.err != nil {
 		s.server = nil
-		m.options.Logger.Error("the address of a listener is not served", "address", wanted.String(), "error", s.err)
+		set.options.Logger.Error("the address of a listener is not served", "address", wanted.String(), "error", s.err)
 		return s
 	}
-	predecessors := slices.Clone(m.draining)
+	predecessors := slices.Clone(set.draining)
 	if before != nil {
 		predecessors = append(predecessors, before)
 	}
 	for _, other := range slices.Backward(predecessors) {
 		if other.Address == wanted.Address && other.err == nil && takeOver(s.server, other.server) == nil {
-			m.options.Logger.Info("listening", "address", wanted.String(), "listeners", wanted.Listeners)
+			set.options.Logger.Info("listening", "address", wanted.String(), "listeners", wanted.Listeners)
 			return s
 		}
 	}
-	if m.listen(s); s.err != nil {
-		m.options.Logger.Error("the address of a listener cannot be bound; trying again", "address", wanted.String(),
+	if set.listen(s); s.err != nil {
+		set.options.Logger.Error("the address of a listener cannot be bound; trying again", "address", wanted.String(),
 			"error", s.err, "after", retryPause.String())
 	}
 	return s
@@ -143,117 +143,117 @@ func takeOver(server, from Server) error {
 }
 
 // listen tries to bind a socket.
-func (m *Manager) listen(s *socket) {
+func (set *SocketSet) listen(s *socket) {
 	if s.err = s.server.Listen(context.Background()); s.err == nil {
-		m.options.Logger.Info("listening", "address", s.String(), "listeners", s.Listeners)
+		set.options.Logger.Info("listening", "address", s.String(), "listeners", s.Listeners)
 	}
 }
 
 // Follow serves what the last Bind has bound, and drains and closes everything else.
-func (m *Manager) Follow() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.serveBound()
-	for _, gone := range m.replaced {
+func (set *SocketSet) Follow() {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.serveBound()
+	for _, gone := range set.replaced {
 		switch {
 		case gone.cancel != nil:
-			m.options.Logger.Info("the address of a listener drains", "address", gone.String())
+			set.options.Logger.Info("the address of a listener drains", "address", gone.String())
 			gone.cancel()
-			m.draining = append(m.draining, gone)
+			set.draining = append(set.draining, gone)
 		case gone.err == nil:
 			_ = gone.server.Close()
 		}
 	}
-	m.replaced = nil
-	m.again()
+	set.replaced = nil
+	set.again()
 }
 
 // serveBound begins to serve what is bound.
-func (m *Manager) serveBound() {
-	if m.serving == nil || m.ended {
+func (set *SocketSet) serveBound() {
+	if set.serving == nil || set.ended {
 		return
 	}
-	for _, s := range m.current {
+	for _, s := range set.current {
 		if s.err != nil || s.cancel != nil {
 			continue
 		}
-		ctx, cancel := context.WithCancel(m.serving)
+		ctx, cancel := context.WithCancel(set.serving)
 		s.cancel = cancel
-		m.work.Go(func() {
+		set.work.Go(func() {
 			defer cancel()
-			m.serve(ctx, s)
+			set.serve(ctx, s)
 		})
 	}
 }
 
 // serve serves a socket until it is gone and has drained.
-func (m *Manager) serve(ctx context.Context, s *socket) {
-	if m.options.Await != nil {
-		m.options.Await(ctx)
+func (set *SocketSet) serve(ctx context.Context, s *socket) {
+	if set.options.Await != nil {
+		set.options.Await(ctx)
 	}
 	err := s.server.Serve(ctx)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.draining = slices.DeleteFunc(m.draining, func(other *socket) bool { return other == s })
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.draining = slices.DeleteFunc(set.draining, func(other *socket) bool { return other == s })
 	if err != nil {
-		m.options.Logger.Error("the address of a listener is served no more", "address", s.String(), "error", err)
+		set.options.Logger.Error("the address of a listener is served no more", "address", s.String(), "error", err)
 	}
-	if err != nil && m.current[s.Address] == s && ctx.Err() == nil {
-		s.server, _ = m.options.Factory.Server(s.Socket) // It has made the same one before.
+	if err != nil && set.current[s.Address] == s && ctx.Err() == nil {
+		s.server, _ = set.options.Servers.Server(s.Socket) // It has made the same one before.
 		s.err, s.cancel = err, nil
-		m.note()
+		set.note()
 	}
-	m.again() // The address may be wanted again.
+	set.again() // The address may be wanted again.
 }
 
 // Run serves the sockets until ctx ends and all of them have drained. It is called once.
-func (m *Manager) Run(ctx context.Context) {
-	m.mu.Lock()
-	m.serving = ctx
-	m.serveBound()
-	m.mu.Unlock()
+func (set *SocketSet) Run(ctx context.Context) {
+	set.mu.Lock()
+	set.serving = ctx
+	set.serveBound()
+	set.mu.Unlock()
 	timer := time.NewTimer(retryPause)
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 			continue
-		case <-m.retry:
+		case <-set.retry:
 		case <-timer.C:
 		}
-		if m.rebind() {
+		if set.rebind() {
 			timer.Reset(retryPause)
 		}
 	}
-	m.end()
-	m.work.Wait()
+	set.end()
+	set.work.Wait()
 }
 
 // rebind tries to bind what is not bound, and reports whether something is left.
-func (m *Manager) rebind() (left bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (set *SocketSet) rebind() (left bool) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
 	recovered := false
-	for _, s := range m.current {
+	for _, s := range set.current {
 		if s.err == nil || s.server == nil {
 			continue
 		}
-		m.listen(s)
+		set.listen(s)
 		recovered, left = recovered || s.err == nil, left || s.err != nil
 	}
 	if recovered {
-		m.serveBound()
-		m.note()
+		set.serveBound()
+		set.note()
 	}
 	return left
 }
 
 // end gives up what is bound and not served.
-func (m *Manager) end() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ended = true
-	for _, s := range m.current {
+func (set *SocketSet) end() {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.ended = true
+	for _, s := range set.current {
 		if s.err == nil && s.cancel == nil {
 			_ = s.server.Close()
 		}
@@ -261,10 +261,10 @@ func (m *Manager) end() {
 }
 
 // again has what is not bound tried again.
-func (m *Manager) again() { signal(m.retry) }
+func (set *SocketSet) again() { signal(set.retry) }
 
 // note says that there are other verdicts.
-func (m *Manager) note() { signal(m.changed) }
+func (set *SocketSet) note() { signal(set.changed) }
 
 // signal puts a value into a channel with room for one, unless there is one.
 func signal(to chan<- struct{}) {
@@ -275,14 +275,14 @@ func signal(to chan<- struct{}) {
 }
 
 // Changed returns a channel that holds a value when Verdicts returns others than before.
-func (m *Manager) Changed() <-chan struct{} { return m.changed }
+func (set *SocketSet) Changed() <-chan struct{} { return set.changed }
 
 // Verdicts returns those on the listeners whose addresses are not bound.
-func (m *Manager) Verdicts() []dynamic.Verdict {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (set *SocketSet) Verdicts() []dynamic.Verdict {
+	set.mu.Lock()
+	defer set.mu.Unlock()
 	var verdicts []dynamic.Verdict
-	for _, s := range m.current {
+	for _, s := range set.current {
 		if s.err == nil {
 			continue
 		}
