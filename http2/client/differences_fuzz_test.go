@@ -153,7 +153,11 @@ func compiled(ctx context.Context, code []byte) *http.Request {
 	for _, b := range code[min(7, len(code)):min(20, len(code))] {
 		name := names[int(b)%len(names)]
 		values := []string{"a", "trailers", "", strings.Repeat("y", int(b)), "a=b; c=d"}
-		r.Header[name] = append(r.Header[name], values[int(b)/16%5])
+		value := values[int(b)/16%5]
+		if name == "Cookie" && value == "" {
+			continue // The Transport drops it, since it sends each pair of a Cookie as a field of its own.
+		}
+		r.Header[name] = append(r.Header[name], value)
 	}
 	if at(6)%5 == 0 {
 		r.Header["Te"] = []string{"trailers"}
