@@ -53,7 +53,9 @@ type Client struct {
 	Transport *http.Transport
 
 	host string
-	t    testing.TB
+	// tunnels is the transport of WebSockets.
+	tunnels http.RoundTripper
+	t       testing.TB
 }
 
 // NewClient returns a client that connects to the address and requests the host. The TLS settings may be nil for plain
@@ -79,7 +81,7 @@ func NewClient(t testing.TB, protocol Protocol, address, host string, settings *
 	if protocol == H3 {
 		used = newHTTP3(t, address, settings)
 	}
-	return &Client{
+	client := &Client{
 		Client: &http.Client{
 			Transport:     used,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -87,6 +89,8 @@ func NewClient(t testing.TB, protocol Protocol, address, host string, settings *
 		},
 		Protocol: protocol, Transport: transport, host: host, t: t,
 	}
+	client.tunnels = client.newTunnels()
+	return client
 }
 
 // newHTTP3 returns a transport for HTTP/3 that connects to the address.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/coder/websocket"
 	"github.com/quic-go/quic-go"
@@ -20,26 +21,42 @@ import (
 // when the test ends.
 func (c *Client) WebSocket(path string) *websocket.Conn {
 	c.t.Helper()
-	var transport http.RoundTripper = c.Transport
-	switch {
-	case c.Protocol.HTTP2():
-		inner := c.overHTTP2()
-		transport = extendedConnect(func(r *http.Request) (*http.Response, error) { return overStream(inner, r) })
-	case c.Protocol == H3:
-		transport = extendedConnect(c.overQUIC)
+	connection, err := c.TryWebSocket(path)
+	if err != nil {
+		c.t.Fatalf("websocket %s by %s: %v", path, c.Protocol, err)
 	}
+	c.t.Cleanup(func() { _ = connection.CloseNow() })
+	return connection
+}
+
+// TryWebSocket opens a WebSocket that the caller closes.
+func (c *Client) TryWebSocket(path string) (*websocket.Conn, error) {
 	connection, response, err := websocket.Dial(c.t.Context(), c.URL(path), &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: transport}, Subprotocols: []string{"echo"},
+		HTTPClient: &http.Client{Transport: c.tunnels}, Subprotocols: []string{"echo"},
 	})
 	if err != nil {
 		if response != nil && response.Body != nil {
 			_ = response.Body.Close()
 		}
-		c.t.Fatalf("websocket %s by %s: %v", path, c.Protocol, err)
+		return nil, err
 	}
 	connection.SetReadLimit(8 << 20)
-	c.t.Cleanup(func() { _ = connection.CloseNow() })
-	return connection
+	return connection, nil
+}
+
+// newTunnels returns the transport of the client's WebSockets. Over HTTP/2 and HTTP/3 they share a connection.
+func (c *Client) newTunnels() http.RoundTripper {
+	switch {
+	case c.Protocol.HTTP2():
+		inner := c.overHTTP2()
+		return extendedConnect(func(r *http.Request) (*http.Response, error) { return overStream(inner, r) })
+	case c.Protocol == H3:
+		transport, _ := c.Client.Transport.(*http3.Transport)
+		tunnels := &quicTunnels{transport: transport}
+		c.t.Cleanup(tunnels.close)
+		return extendedConnect(tunnels.open)
+	}
+	return c.Transport
 }
 
 // overHTTP2 returns a transport that sends pseudo-header fields, which net/http's refuses.
@@ -109,17 +126,45 @@ func overStream(inner *http2.Transport, r *http.Request) (*http.Response, error)
 	return response, nil
 }
 
-// overQUIC opens the stream on a connection of HTTP/3 (RFC 9220).
-func (c *Client) overQUIC(r *http.Request) (*http.Response, error) {
-	transport, _ := c.Client.Transport.(*http3.Transport)
-	settings := transport.TLSClientConfig.Clone()
+// quicTunnels opens streams on a connection of HTTP/3 (RFC 9220), and another one when that has ended.
+type quicTunnels struct {
+	transport *http3.Transport
+
+	mutex      sync.Mutex
+	connection *quic.Conn
+	client     *http3.ClientConn
+}
+
+func (q *quicTunnels) connect(r *http.Request) (*http3.ClientConn, error) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if q.connection != nil && q.connection.Context().Err() == nil {
+		return q.client, nil
+	}
+	settings := q.transport.TLSClientConfig.Clone()
 	settings.NextProtos, settings.ServerName = []string{http3.NextProtoH3}, r.URL.Hostname()
-	conn, err := transport.Dial(r.Context(), "", settings, &quic.Config{})
+	connection, err := q.transport.Dial(r.Context(), "", settings, &quic.Config{})
 	if err != nil {
 		return nil, err
 	}
-	c.t.Cleanup(func() { _ = conn.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "") })
-	stream, err := transport.NewClientConn(conn).OpenRequestStream(r.Context())
+	q.connection, q.client = connection, q.transport.NewClientConn(connection)
+	return q.client, nil
+}
+
+func (q *quicTunnels) close() {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if q.connection != nil {
+		_ = q.connection.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
+	}
+}
+
+func (q *quicTunnels) open(r *http.Request) (*http.Response, error) {
+	connection, err := q.connect(r)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := connection.OpenRequestStream(r.Context())
 	if err != nil {
 		return nil, err
 	}

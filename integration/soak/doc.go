@@ -1,0 +1,7 @@
+// Package soak runs the built binary for a long time under all protocols at a time while its configuration changes:
+// keep-alive and new connections of HTTP/1.1, HTTP/2 with and without TLS, HTTP/3, WebSockets and gRPC, to endpoints of
+// HTTP/1.1, HTTP/2 and h2c. No request may fail, and neither memory nor descriptors nor goroutines may grow.
+//
+// TEST_SOAK is how long it runs: twenty seconds by default, which finds failed requests and leaks of connections;
+// growth of memory is judged from ten minutes on. TEST_SOAK_OUT is a file for the samples.
+package soak
