@@ -15,6 +15,29 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
+// addManifests adds what reads the Gateway API of manifests, for commands that answer questions.
+func (c *Clusters) addManifests(where *cluster) error {
+	made := &gateways{}
+	var err error
+	made.Provider, err = gateway.New(where.Cluster, *c.options.Gateway, &gateway.Documents{}, where.environments,
+		c.options.Metrics)
+	if err != nil {
+		return err
+	}
+	c.enter(where, made)
+	return nil
+}
+
+// enter adds the provider of a cluster.
+func (c *Clusters) enter(where *cluster, made *gateways) {
+	if where.custom != nil {
+		made.Extend(where.custom)
+	}
+	where.gateways = made
+	where.readers = append(where.readers, gateway.Name)
+	c.entries = append(c.entries, provider.Entry{Name: gateway.Name, Provider: made.Provider, Required: true})
+}
+
 // gateways is what reads the Gateway API of a cluster, and writes its statuses and Services.
 type gateways struct {
 	*gateway.Provider
@@ -71,6 +94,9 @@ func (c *Clusters) addGateway() error {
 	if err != nil {
 		return err
 	}
+	if c.options.Manifests != nil {
+		return c.addManifests(where)
+	}
 	made := &gateways{}
 	if made.exposures, err = c.exposures(where, *config); err != nil {
 		return err
@@ -79,17 +105,12 @@ func (c *Clusters) addGateway() error {
 	if err != nil {
 		return err
 	}
-	if where.custom != nil {
-		made.Extend(where.custom)
-	}
 	made.writer = status.New(status.Options{
 		Clients: where.Cluster, Objects: made.Provider, Logger: c.options.Logger,
 		Controller: gatewayv1.GatewayController(config.ControllerName), QPS: config.QPS, Burst: config.Burst,
 	})
 	made.FollowObjects(func(key status.Key) { made.writer.Touch(key) })
-	where.gateways = made
-	where.readers = append(where.readers, gateway.Name)
-	c.entries = append(c.entries, provider.Entry{Name: gateway.Name, Provider: made.Provider, Required: true})
+	c.enter(where, made)
 	return nil
 }
 

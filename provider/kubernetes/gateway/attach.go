@@ -88,6 +88,10 @@ func (d *routeDraft) attach(ref gatewayv1.ParentReference) {
 	d.result.Needs = append(d.result.Needs, of.listeners())
 	seen := d.p.viewOf(of)
 	if seen == nil {
+		if _, known := d.p.watches.gateways.Get(of.Namespace, of.Name); d.p.documents && !known && of.kind == kindGateway {
+			d.result.Degrade(sourceOf(string(d.kind), d.NamespacedName).Ref(), dynamic.CodeMissingReference,
+				"Gateway "+of.String()+" is not in the given manifests", true)
+		}
 		return
 	}
 	found := parent{ref: ref}
@@ -218,6 +222,7 @@ func (d *routeDraft) finish() {
 			gateways[to.view.gateway] = struct{}{}
 		}
 	}
+	d.judgeParents(desired.Parents)
 	d.p.counts.set(d.p, d.result.Origin.Resource.Kind, d.NamespacedName, listeners, gateways, d.uses)
 	if len(desired.Parents) > 0 || d.p.statuses.has(key) || d.p.reported(statusOf(d.object)) {
 		d.p.statuses.put(desired)

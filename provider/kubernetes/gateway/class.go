@@ -36,6 +36,7 @@ func (p *Provider) translateClass(source translation.Source) (result translation
 	made := &gatewayv1.GatewayClassStatus{SupportedFeatures: supportedFeatures(p.options.ExperimentalChannel)}
 	made.Conditions = append(made.Conditions, condition(gatewayv1.GatewayClassConditionStatusAccepted, class.Generation,
 		string(gatewayv1.GatewayClassReasonAccepted), refuseClass(class)))
+	p.judge(&result, source, "", made.Conditions)
 	p.statuses.put(&status.Desired{Key: key, UID: class.UID, Generation: class.Generation, Class: made, InUse: inUse})
 	return result, true
 }

@@ -25,6 +25,8 @@ type Provider struct {
 	exposure Exposure
 	// extensions are the custom resources that routes may refer to; nil when none are read.
 	extensions Extensions
+	// documents says that objects come from manifests.
+	documents bool
 	// divided says which Services are divided into environments; nil divides none.
 	divided  backend.EnvironmentWatch
 	memory   *translation.Memory
@@ -79,6 +81,7 @@ func assemble(
 		memory: translation.New(Name, kinds(), counters), statuses: newStatuses(), statusChanged: make(chan struct{}, 1),
 		plans: map[types.NamespacedName]*plan{}, views: map[owner]*view{}, counts: newCounts(), contention: newContention(),
 	}
+	_, p.documents = exposure.(*Documents)
 	exposure.Notify(func(gateway types.NamespacedName) { p.memory.Touch(virtual(kindExposure, gateway)) })
 	p.followAll()
 	return p

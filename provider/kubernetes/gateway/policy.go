@@ -196,6 +196,7 @@ func (p *Provider) translatePolicy(source translation.Source) (result translatio
 		condition(gatewayv1.BackendTLSPolicyConditionResolvedRefs, policy.Generation,
 			string(gatewayv1.BackendTLSPolicyReasonResolvedRefs), unresolved),
 	}
+	p.judge(&result, source, "", conditions)
 	desired := &status.Desired{Key: key, UID: policy.UID, Generation: policy.Generation}
 	for _, gateway := range p.ancestorsOf(&result, policy) {
 		group, kind := gatewayv1.Group(gatewayv1.GroupName), gatewayv1.Kind(kindGateway)

@@ -31,7 +31,10 @@ func originOf(kind string, object client.Object) dynamic.Origin {
 func (p *Provider) ours(result *translation.Result, class gatewayv1.ObjectName) bool {
 	result.AddNeed(kindOf(kindClass), "", string(class))
 	object, found := p.watches.classes.Get("", string(class))
-	return found && string(object.Spec.ControllerName) == p.options.ControllerName && refuseClass(object) == nil
+	if !found {
+		return p.documents
+	}
+	return string(object.Spec.ControllerName) == p.options.ControllerName && refuseClass(object) == nil
 }
 
 // translateGateway translates a Gateway: its listeners with what belongs to them.
@@ -56,6 +59,7 @@ func (p *Provider) translateGateway(source translation.Source) (result translati
 	p.see(own, d.view())
 	result.Needs = append(result.Needs, translation.Source{Kind: kindActivity})
 	conditions := p.gatewayConditions(d)
+	d.judgeListeners(conditions)
 	attached := int32(made.sets)
 	p.statuses.base(own, &ownerBase{
 		desired: status.Desired{
@@ -133,10 +137,12 @@ func (p *Provider) translateListenerSet(source translation.Source) (result trans
 	d.client = p.clientCertificate(&result, made)
 	d.resolve()
 	p.see(own, d.view())
+	conditions := setConditions(d, set.Generation)
+	d.judgeListeners(conditions)
 	p.statuses.base(own, &ownerBase{
 		desired: status.Desired{
 			Key: status.Key{Kind: status.ListenerSet, NamespacedName: name}, UID: set.UID, Generation: set.Generation,
-			ListenerSet: &gatewayv1.ListenerSetStatus{Conditions: setConditions(d, set.Generation)},
+			ListenerSet: &gatewayv1.ListenerSetStatus{Conditions: conditions},
 		},
 		listeners: d.statuses,
 	})

@@ -176,7 +176,7 @@ func typeOf(apiVersion, kind string) any {
 	case "networking.k8s.io/v1 IngressClass":
 		return &networkingv1.IngressClass{}
 	}
-	return nil
+	return gatewayType(apiVersion, kind)
 }
 
 // explain returns an error of decoding without the words of Go.
@@ -238,6 +238,9 @@ func complete(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object.GetNamespace() == "" && !clusterScoped(object.GetKind()) {
 		object.SetNamespace("default")
 	}
+	if served := servedVersion(object.GetAPIVersion(), object.GetKind()); served != object.GetAPIVersion() {
+		object.SetAPIVersion(served)
+	}
 	object.SetResourceVersion("1")
 	object.SetGeneration(1)
 	if object.GetKind() == "Secret" {
@@ -254,7 +257,7 @@ func complete(object *unstructured.Unstructured) *unstructured.Unstructured {
 // clusterScoped reports whether objects of a kind that is read have no namespace.
 func clusterScoped(kind string) bool {
 	switch kind {
-	case "IngressClass", "Node", "Namespace":
+	case "IngressClass", "Node", "Namespace", "GatewayClass":
 		return true
 	}
 	return false

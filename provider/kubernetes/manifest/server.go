@@ -50,6 +50,9 @@ func NewServer(objects []Object) *Server {
 			s.places[at] = object
 		}
 	}
+	if s.HasGateways() {
+		s.serveGateways()
+	}
 	return s
 }
 
@@ -61,6 +64,9 @@ func plural(kind string) string {
 	}
 	if strings.HasSuffix(name, "s") {
 		return name
+	}
+	if stem, ok := strings.CutSuffix(name, "cy"); ok {
+		return stem + "cies"
 	}
 	return name + "s"
 }
