@@ -66,7 +66,8 @@ func (c *Compiler) alone(ref dynamic.Ref, object any) *Compiler {
 	trial := NewCompiler(Options{
 		EntryPoints: c.options.EntryPoints, Templates: c.options.Templates, Precedence: c.options.Precedence,
 		RuleSyntax: c.options.RuleSyntax, Internal: c.options.Internal, Transport: c.options.Transport,
-		TCPTransport: c.options.TCPTransport, PacketEntryPoints: c.options.PacketEntryPoints, Middlewares: c.options.Middlewares,
+		TCPTransport: c.options.TCPTransport, PacketEntryPoints: c.options.PacketEntryPoints,
+		Middlewares: c.options.Middlewares,
 	}, NewActiveTable(c.options.EntryPoints))
 	trial.source = newSource(configuration)
 	trial.source.stubs = newStubs()
