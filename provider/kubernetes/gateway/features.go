@@ -33,12 +33,12 @@ func supportedFeatures(experimental bool) []gatewayv1.SupportedFeature {
 		features.SupportHTTPRoute307RedirectStatusCode, features.SupportHTTPRoute308RedirectStatusCode,
 
 		features.SupportGRPCRouteNamedRouteRule,
-		features.SupportTLSRouteModeTerminate, features.SupportBackendTLSPolicySANValidation,
+		features.SupportTLSRouteModeTerminate, features.SupportTLSRouteModeMixed,
+		features.SupportBackendTLSPolicySANValidation,
 	}
 	if experimental {
 		names = append(names, features.SupportHTTPRouteDestinationPortMatching, features.SupportHTTPRouteRetry,
-			features.SupportHTTPRouteRetryBackendTimeout, features.SupportHTTPRouteRetryConnectionError,
-			features.SupportTLSRouteModeMixed)
+			features.SupportHTTPRouteRetryBackendTimeout, features.SupportHTTPRouteRetryConnectionError)
 	}
 	slices.Sort(names)
 	declared := make([]gatewayv1.SupportedFeature, len(names))
