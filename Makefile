@@ -7,7 +7,6 @@ IMAGE       ?= sluice:dev
 FUZZTIME    ?= 60s
 BENCH       ?= .
 BENCHTIME   ?= 1s
-TIME        ?= 1h
 # How much of the comparison is measured (less than all: .cache/bench), or BASE, an earlier binary to compare with.
 ROWS        :=
 PROXIES     :=
@@ -28,7 +27,7 @@ MODULES     := . $(dir $(wildcard sdk/*/go.mod sdk/*/*/go.mod))
 SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && TEST_SLUICE=$(CURDIR)/dist/sluice exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test unit integration lint fmt generate fuzz bench microbench soak image release docs clean
+.PHONY: help build run test unit integration lint fmt generate fuzz bench microbench image release docs clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,9 +73,6 @@ bench: build ## Compare with nginx, haproxy and caddy, HTTP, TCP and UDP (ROWS, 
 
 microbench: ## Run the benchmarks that match BENCH (all) for BENCHTIME (1s) each
 	@exec $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
-
-soak: build ## Run all protocols for TIME (1h) while the configuration changes, and judge growth; OUT is a file for the samples
-	@TEST_SLUICE=$(CURDIR)/dist/sluice TEST_SOAK=$(TIME) TEST_SOAK_OUT=$(abspath $(OUT)) $(GO) test -count=1 -v -timeout 24h -run TestSoak ./integration/soak
 
 image: ## Build the container image IMAGE (sluice:dev) for ARCH (this machine's)
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o dist/sluice-linux-$(ARCH) ./cmd/sluice
