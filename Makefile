@@ -7,28 +7,25 @@ IMAGE       ?= sluice:dev
 FUZZTIME    ?= 60s
 BENCH       ?= .
 BENCHTIME   ?= 1s
-TIME        ?= 1h
 # How much of the comparison is measured (less than all: .cache/bench), or BASE, an earlier binary to compare with.
 ROWS        :=
 PROXIES     :=
 ROUNDS      := 3
 SECONDS     := 3
 OUT         :=
-BASE        :=
 # What is measured in a cluster follows the comparison, but for a part of that: KUBERNETES is yes, no or only.
 KUBERNETES  := $(if $(ROWS)$(PROXIES)$(OUT)$(BASE),no,yes)
 SIZES       := 1000 5000 20000
 CHURN       := 10m
-PARTS       :=
 # The commit goes into the binary wherever git can name it (a tarball or a foreign checkout has none).
 VCS         := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
-# The modules that are linted: this one, and the libraries for applications.
-MODULES     := . $(dir $(wildcard sdk/*/go.mod sdk/*/*/go.mod))
+# The modules that are linted: this one, the libraries for applications, and the conformance tests.
+MODULES     := . $(dir $(wildcard sdk/*/go.mod sdk/*/*/go.mod)) integration/conformance
 SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && TEST_SLUICE=$(CURDIR)/dist/sluice exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test unit integration conformance lint fmt generate fuzz bench microbench soak image release docs clean
+.PHONY: help build run test unit integration conformance lint fmt generate fuzz bench microbench image release docs clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,9 +74,6 @@ bench: build ## Compare with nginx, haproxy and caddy, HTTP, TCP and UDP (ROWS, 
 
 microbench: ## Run the benchmarks that match BENCH (all) for BENCHTIME (1s) each
 	@exec $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
-
-soak: build ## Run all protocols for TIME (1h) while the configuration changes, and judge growth; OUT is a file for the samples
-	@TEST_SLUICE=$(CURDIR)/dist/sluice TEST_SOAK=$(TIME) TEST_SOAK_OUT=$(abspath $(OUT)) $(GO) test -count=1 -v -timeout 24h -run TestSoak ./integration/soak
 
 image: ## Build the container image IMAGE (sluice:dev) for ARCH (this machine's)
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o dist/sluice-linux-$(ARCH) ./cmd/sluice

@@ -298,6 +298,8 @@ func TestUpstreamClose(t *testing.T) {
 		waiting := g.get("/")
 		p := g.accept()
 		p.request(1)
+		p.must(p.WritePing(false, [8]byte{})) // Nothing else is left to be sent when its acknowledgement has come.
+		expect[*http2.PingFrame](p)
 		reading := g.begin(request(context.Background(), "GET /", nil))
 		p.request(3)
 		p.head(3, false, ":status: 200")

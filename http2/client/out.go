@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sluiceproxy/sluice/http2/wire"
 )
 
 const (
@@ -68,8 +70,8 @@ func (q *queue) size() int {
 // position is how many bytes have been queued so far.
 func (q *queue) position() int64 { return q.passed + int64(q.size()) }
 
-// free returns how many bytes of bodies have room.
-func (q *queue) free() int { return maxOut - q.size() }
+// free returns how many bytes of a body have room, in one frame.
+func (q *queue) free() int { return maxOut - q.size() - wire.HeaderBytes }
 
 // start has what there is written by another goroutine.
 func (q *queue) start() {

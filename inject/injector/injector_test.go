@@ -65,6 +65,7 @@ type api struct {
 	policies []string
 	replicas map[string]bool // the names of the Leases
 	proven   chan struct{}   // receives when the policy is Fail
+	behind   bool            // whether watches do not see what is written; set before start
 }
 
 func newAPI(t *testing.T) *api {
@@ -200,7 +201,9 @@ func (a *api) write(w http.ResponseWriter, method, at string, body []byte) error
 		a.mu.Lock()
 		a.policies = append(a.policies, string(policy))
 		a.mu.Unlock()
-		a.set(policy)
+		if !a.behind {
+			a.set(policy)
+		}
 		if policy == admissionv1.Fail {
 			a.proven <- struct{}{}
 		}
@@ -267,6 +270,21 @@ func TestListenerFailureSetsThePolicyBack(t *testing.T) {
 	one.CloseListener()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("it ends with %v", err)
+	}
+	if got := a.written(); got != "Fail Ignore" {
+		t.Errorf("the policies are %s", got)
+	}
+}
+
+// TestPolicyIsSetBackBeforeTheWatchHasSeenIt stops the injector while its cache still has the policy of before.
+func TestPolicyIsSetBackBeforeTheWatchHasSeenIt(t *testing.T) {
+	a := newAPI(t)
+	a.behind = true
+	ctx, cancel := context.WithCancel(t.Context())
+	_, ended := a.start(ctx, t)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 	if got := a.written(); got != "Fail Ignore" {
 		t.Errorf("the policies are %s", got)

@@ -96,7 +96,7 @@ func (e *Enforcer) step(ctx context.Context) time.Duration {
 		e.proven.Store(true)
 		e.options.Logger.Info("a dry run has proved that pods are injected", "namespace", e.options.Canary.Namespace)
 	}
-	err := e.set(ctx, admissionv1.Fail)
+	err := e.set(ctx, admissionv1.Fail, false)
 	e.report(err)
 	if err != nil {
 		return retryInterval
@@ -116,7 +116,8 @@ func (e *Enforcer) Leave(ctx context.Context) (last bool, err error) {
 	if err != nil || others > 0 {
 		return false, err
 	}
-	if err := e.set(ctx, admissionv1.Ignore); err != nil {
+	// What this replica wrote last may not be in the cache yet: only one that has written nothing may trust it.
+	if err := e.set(ctx, admissionv1.Ignore, e.proven.Load()); err != nil {
 		return true, err
 	}
 	e.options.Logger.Info("the last replica leaves: pods are admitted without injection", "configuration",
@@ -124,8 +125,8 @@ func (e *Enforcer) Leave(ctx context.Context) (last bool, err error) {
 	return true, nil
 }
 
-// set sets failurePolicy where it is another one.
-func (e *Enforcer) set(ctx context.Context, policy admissionv1.FailurePolicyType) error {
+// set sets failurePolicy where the cache has another one, or always.
+func (e *Enforcer) set(ctx context.Context, policy admissionv1.FailurePolicyType, always bool) error {
 	r := e.options.Registration
 	object, webhooks, problem := r.Webhooks()
 	if problem != "" {
@@ -134,7 +135,7 @@ func (e *Enforcer) set(ctx context.Context, policy admissionv1.FailurePolicyType
 	same := func(one admissionv1.MutatingWebhook) bool {
 		return one.FailurePolicy != nil && *one.FailurePolicy == policy
 	}
-	if !slices.ContainsFunc(webhooks, func(one admissionv1.MutatingWebhook) bool { return !same(one) }) {
+	if !always && !slices.ContainsFunc(webhooks, func(one admissionv1.MutatingWebhook) bool { return !same(one) }) {
 		return nil
 	}
 	err := r.apply(ctx, PolicyManager, object.UID, webhooks, map[string]any{"failurePolicy": policy})

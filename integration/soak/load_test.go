@@ -106,7 +106,7 @@ func (w *world) load(ctx context.Context, t *testing.T) []*count {
 	return counts
 }
 
-// requests makes a small, an uploading, a downloading and an echoing request in turn.
+// requests makes an upload that is echoed, a download and two small requests in turn.
 func requests(client *harness.Client) func() error {
 	const large = 300_000
 	upload, hash := bytes.Repeat([]byte("0123456789"), 5000), harness.PatternHash(large)
@@ -155,7 +155,7 @@ func (w *world) once(t *testing.T, protocol harness.Protocol) func() error {
 	}
 }
 
-// chat opens a WebSocket after the other, each for a hundred messages.
+// chat opens one WebSocket after another, each for a hundred messages.
 func (w *world) chat(t *testing.T, protocol harness.Protocol) func() error {
 	t.Helper()
 	const messages = 100
@@ -218,12 +218,18 @@ func (w *world) calls(t *testing.T, protocol harness.Protocol, upstream string) 
 		}
 		for _, size := range sizes {
 			got, err := stream.Recv()
-			if err != nil || len(got.GetPayload().GetBody()) != int(size.GetSize()) {
-				return fmt.Errorf("%d bytes of %d: %w", len(got.GetPayload().GetBody()), size.GetSize(), err)
+			if err != nil {
+				return err
+			}
+			if length := len(got.GetPayload().GetBody()); length != int(size.GetSize()) {
+				return fmt.Errorf("a message of %d bytes, want %d", length, size.GetSize())
 			}
 		}
-		if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
-			return fmt.Errorf("the end of the stream: %w", err)
+		switch _, err := stream.Recv(); {
+		case err == nil:
+			return errors.New("there is a message after the last one")
+		case !errors.Is(err, io.EOF):
+			return err
 		}
 		return nil
 	}
