@@ -215,7 +215,7 @@ type DirectResponse struct {
 	// Status is the status code, 200 to 599, except for 204, 205 and 304 together with Body.
 	Status int `json:"status,omitempty"`
 	// Body is the response body, which is plain text. Default: none.
-	Body string `json:"body,omitempty" secret:"true"`
+	Body string `json:"body,omitempty"`
 }
 
 // SetDefaults sets 500.

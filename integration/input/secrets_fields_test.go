@@ -46,6 +46,12 @@ func fields() map[string]string {
 		"http.middlewares{}.":         fieldsOfPaths(),
 		"http.middlewares{}.headers.": fieldsOfHeaders(),
 		"http.middlewares{}.jwt.":     fieldsOfTokens(),
+
+		"http.middlewares{}.requestHeaderModifier.":  fieldsOfModifiers(),
+		"http.middlewares{}.responseHeaderModifier.": fieldsOfModifiers(),
+		"http.middlewares{}.cors.": {
+			"allowOrigins[]": answered, "allowMethods[]": answered, "allowHeaders[]": answered, "exposeHeaders[]": answered,
+		},
 		"http.middlewares{}.environment.": {
 			"header": named, "aliases[]": named, "default": matched, "untrusted": chosen, "stamp": chosen,
 			"sources.query": named, "sources.path": matched, "sources.host": addressed, "sources.hostSplitter": matched,
@@ -134,6 +140,7 @@ func fieldsOfServices() map[string]string {
 		"environment.service": named, "environment.subsets[].tag": named, "environment.subsets[].service": named,
 		"failover.service":  named,
 		"failover.fallback": named, "failover.errors.status[]": chosen, "middlewares[]": named,
+		"directResponse.body": answered,
 	}
 }
 
@@ -151,6 +158,10 @@ func fieldsOfPaths() map[string]string {
 		"compress.includedContentTypes[]": named, "compress.encodings[]": chosen, "compress.defaultEncoding": chosen,
 		"retry.status[]":         chosen,
 		"grpcWeb.allowOrigins[]": answered,
+		"requestRedirect.scheme": answered, "requestRedirect.hostname": answered, "requestRedirect.path.fullPath": answered,
+		"requestRedirect.path.replacePrefixMatch": answered, "requestRedirect.path.prefix": rewritten,
+		"urlRewrite.hostname": addressed, "urlRewrite.path.fullPath": rewritten,
+		"urlRewrite.path.replacePrefixMatch": rewritten, "urlRewrite.path.prefix": rewritten,
 	}
 }
 
@@ -165,6 +176,12 @@ func fieldsOfHeaders() map[string]string {
 		"contentSecurityPolicyReportOnly": answered, "publicKey": answered, "referrerPolicy": answered,
 		"permissionsPolicy": answered,
 		"featurePolicy":     answered, "sslHost": addressed,
+	}
+}
+
+func fieldsOfModifiers() map[string]string {
+	return map[string]string{
+		"set[].name": named, "set[].value": secretive, "add[].name": named, "add[].value": secretive, "remove[]": named,
 	}
 }
 

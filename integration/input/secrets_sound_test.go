@@ -125,6 +125,16 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 			CustomResponseHeaders: map[string]string{"X-Empty": ""},
 			SSLProxyHeaders:       map[string]string{"X-From-Proxy": value},
 		}},
+		"modify-request": {RequestHeaderModifier: &dynamic.RequestHeaderModifier{
+			Set: []dynamic.HeaderValue{{Name: "Authorization", Value: value}},
+			Add: []dynamic.HeaderValue{{Name: "X-Token", Value: value}},
+		}},
+		"modify-response": {ResponseHeaderModifier: &dynamic.ResponseHeaderModifier{
+			Set: []dynamic.HeaderValue{{Name: "Set-Cookie", Value: "operator=" + value}},
+		}},
+		"modify-response-more": {ResponseHeaderModifier: &dynamic.ResponseHeaderModifier{
+			Add: []dynamic.HeaderValue{{Name: "Set-Cookie", Value: "operator=" + value}},
+		}},
 		"pages": {Errors: &dynamic.ErrorPage{
 			Status: []string{"502"}, Service: "dead", Query: "/{status}.html?token=" + value,
 		}},
@@ -293,7 +303,7 @@ func (v *vault) visit(t *testing.T, s *harness.Sluice, config *dynamic.Configura
 			answer := client.Send(request)
 			statuses[answer.StatusCode]++
 			answer.Header.Del("Location")   // The URL of the sign-in page is public.
-			answer.Header.Del("Set-Cookie") // The endpoint's own, for the client.
+			answer.Header.Del("Set-Cookie") // Those of the endpoint and of modify-response, for the client.
 			said["answer of "+name] += fmt.Sprintln(answer.Header, answer.Text)
 		}
 	}
