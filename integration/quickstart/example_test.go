@@ -43,7 +43,8 @@ func prepare(t *testing.T) *example {
 	}
 	dir := t.TempDir()
 	// Without the profile, the packages that the tests have compiled already are used again.
-	build := exec.CommandContext(t.Context(), "go", "build", "-pgo=off", "-o", filepath.Join(dir, "sluice"), "../../cmd/sluice")
+	out := filepath.Join(dir, "sluice")
+	build := exec.CommandContext(t.Context(), "go", "build", "-pgo=off", "-o", out, "../../cmd/sluice")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, output)
 	}
