@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mholt/acmez/v3"
@@ -59,6 +60,8 @@ type Resolvers struct {
 	logger   telemetry.Logger
 	onDemand *onDemand
 	changed  chan struct{}
+	// running is set by Run.
+	running atomic.Bool
 
 	mutex   sync.Mutex
 	needed  []certificate.Demand
@@ -121,6 +124,7 @@ func (m *Resolvers) open(known map[string]*sharedStorage, option string, options
 // Run watches the storages until ctx ends, and orders certificates once ready is closed: before all providers are
 // known, names may seem to lack a certificate. A provider that fails does not delay orders for more than a minute.
 func (m *Resolvers) Run(ctx context.Context, ready <-chan struct{}) {
+	m.running.Store(true)
 	var tasks sync.WaitGroup
 	for _, shared := range m.storages {
 		tasks.Go(func() { shared.watch(ctx) })

@@ -196,7 +196,7 @@ func (m *Resolvers) Verdicts() []dynamic.Verdict {
 	}
 	now := time.Now()
 	for _, name := range sortedKeys(m.resolvers) {
-		verdicts = append(verdicts, m.resolvers[name].verdicts(now)...)
+		verdicts = append(verdicts, m.resolvers[name].verdicts(now, m.running.Load())...)
 	}
 	return slices.DeleteFunc(verdicts, func(v dynamic.Verdict) bool { return v.Ref.Name == "" })
 }
@@ -209,8 +209,8 @@ func waiting(router, reason string) dynamic.Verdict {
 	}
 }
 
-// verdicts returns the verdicts on the routers of a resolver.
-func (r *resolver) verdicts(now time.Time) []dynamic.Verdict {
+// verdicts returns the verdicts on the routers of a resolver. One that does not run says only what is invalid.
+func (r *resolver) verdicts(now time.Time, running bool) []dynamic.Verdict {
 	r.mutex.Lock()
 	w := r.wanted
 	r.mutex.Unlock()
@@ -218,7 +218,7 @@ func (r *resolver) verdicts(now time.Time) []dynamic.Verdict {
 	for _, router := range sortedKeys(w.invalid) {
 		verdicts = append(verdicts, waiting(router, "tls: no certificate for these names: "+w.invalid[router]))
 	}
-	if !w.known {
+	if !w.known || !running {
 		return verdicts
 	}
 	status := r.status(now)
