@@ -123,9 +123,15 @@ func (a *attempt) run() (loadbalancer.Outcome, error) {
 		err := fmt.Errorf("endpoint: status %d", response.StatusCode)
 		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
 	}
-	if t.policy != nil && t.policy.Status.Contains(response.StatusCode) && a.givesWay() {
-		clear(a.call.Header)
-		return loadbalancer.Answered, errGaveWay
+	if t.policy != nil && t.policy.Status.Contains(response.StatusCode) {
+		if a.givesWay() {
+			clear(a.call.Header)
+			return loadbalancer.Answered, errGaveWay
+		}
+		if t.ended != nil { // The request ended during the backoff: its time is over, whatever the attempt got.
+			clear(a.call.Header)
+			return loadbalancer.Answered, &Error{Phase: RequestSent, Status: http.StatusGatewayTimeout, Err: t.ended}
+		}
 	}
 	return a.respond(response)
 }

@@ -10,24 +10,34 @@ import (
 	"testing"
 	"time"
 
+	ptypes "github.com/traefik/paerser/types"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
 
-// TestDeadlineWhileWaiting for the next try is a gateway time-out: the client is still there.
+// TestDeadlineWhileWaiting for the next try is a gateway time-out, whatever the last one got: the client is still there.
 func TestDeadlineWhileWaiting(t *testing.T) {
-	policy := retryAll()
-	policy.InitialInterval = time.Hour
-	g := newServers(t, setup{options: forward.Options{Retry: policy}, around: func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), 200*time.Millisecond)
-			defer cancel()
-			next.ServeHTTP(w, r.WithContext(ctx))
+	for name, first := range map[string]scenario{"connection error": breaksOff, "status": fails(503)} {
+		t.Run(name, func(t *testing.T) {
+			policy := exact(t, func(r *dynamic.ServerRetry) {
+				r.InitialInterval, r.Status = ptypes.Duration(time.Hour), []string{"503"}
+			})
+			s := setup{options: forward.Options{Retry: policy}, around: func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					ctx, cancel := context.WithTimeout(r.Context(), 200*time.Millisecond)
+					defer cancel()
+					next.ServeHTTP(w, r.WithContext(ctx))
+				})
+			}}
+			s.policies.RetryPercent = retry.NoBudget
+			g := newServers(t, s, 2, newEndpoints(first))
+			response, _ := g.get(t, "/")
+			equal(t, "answer", fmt.Sprint(response.StatusCode, g.record(t).Status), "504 504")
+			g.settledDown(t)
 		})
-	}}, 2, newEndpoints(breaksOff))
-	response, _ := g.get(t, "/")
-	equal(t, "answer", fmt.Sprint(response.StatusCode, g.record(t).Status), "504 504")
-	g.settledDown(t)
+	}
 }
 
 // TestTimeForATryIsNotTwice the time of the policy for a request whose body is sent at once.

@@ -69,6 +69,13 @@ func TestConformance(t *testing.T) {
 	c := cluster.Start(t)
 	c.Apply(definitions(t)...)
 	c.Apply(classManifest)
+	start(t, c)
+	conformance.RunConformanceWithOptions(t, options(t, c))
+}
+
+// start starts Sluice, and waits until the GatewayClass is accepted.
+func start(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
 	s := harness.Start(t, harness.Setup{Static: static, Vars: map[string]string{
 		"ENDPOINT": c.Endpoint, "TOKEN": c.Token, "CA": c.CAFile, "EXPERIMENTAL": fmt.Sprint(*channel == "experimental"),
 	}})
@@ -81,7 +88,6 @@ func TestConformance(t *testing.T) {
 		features, _, _ := unstructured.NestedSlice(object.Object, "status", "supportedFeatures")
 		return cluster.Condition(object, "Accepted") == "True" && len(features) > 0
 	})
-	conformance.RunConformanceWithOptions(t, options(t, c))
 }
 
 // options returns the options of the suite; flags override the defaults here.
