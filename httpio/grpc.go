@@ -61,8 +61,8 @@ func readsStatus(w http.ResponseWriter) bool {
 }
 
 // Error answers a request with a status and a text, and a call of gRPC with status 200, the status code of gRPC and the
-// text, as a response without messages has them, unless the writer is a [StatusReader]. It returns the status that it
-// has sent. Headers that are set already are sent too, except for those of a body.
+// text without its final line break, as a response without messages has them, unless the writer is a [StatusReader]. It
+// returns the status that it has sent. Headers that are set already are sent too, except for those of a body.
 func Error(w http.ResponseWriter, r *http.Request, status int, text string) int {
 	header := w.Header()
 	header.Del("Content-Length")
@@ -75,7 +75,7 @@ func Error(w http.ResponseWriter, r *http.Request, status int, text string) int 
 	}
 	header.Set("Content-Type", "application/grpc")
 	header.Set("Grpc-Status", strconv.Itoa(GRPCStatus(status)))
-	if text != "" {
+	if text = strings.TrimRight(text, "\r\n"); text != "" {
 		header.Set("Grpc-Message", grpcMessage(text))
 	}
 	w.WriteHeader(http.StatusOK)

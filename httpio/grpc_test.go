@@ -60,3 +60,16 @@ func TestError(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorMessageHasNoFinalLineBreak shows that the line break at the end of a text is no part of Grpc-Message.
+func TestErrorMessageHasNoFinalLineBreak(t *testing.T) {
+	for text, want := range map[string]string{"why\n": "why", "two\nlines\r\n": "two%0Alines", "\n": ""} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody)
+		r.Header.Set("Content-Type", "application/grpc")
+		w := httptest.NewRecorder()
+		httpio.Error(w, r, http.StatusServiceUnavailable, text)
+		if got := w.Header().Get("Grpc-Message"); got != want {
+			t.Errorf("%q: the message is %q, want %q", text, got, want)
+		}
+	}
+}
