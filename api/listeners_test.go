@@ -63,7 +63,8 @@ func TestListsOfListeners(t *testing.T) {
 func TestEntryPointsHaveNoListeners(t *testing.T) {
 	golden(t, "entrypoints", ask(t, New(withListeners()), http.MethodGet, "/api/entrypoints").Body.Bytes())
 	var overview map[string]json.RawMessage
-	if err := json.Unmarshal(ask(t, New(sampleOptions()), http.MethodGet, "/api/overview").Body.Bytes(), &overview); err != nil {
+	answer := ask(t, New(sampleOptions()), http.MethodGet, "/api/overview")
+	if err := json.Unmarshal(answer.Body.Bytes(), &overview); err != nil {
 		t.Fatal(err)
 	}
 	if overview["listeners"] != nil {
