@@ -159,6 +159,38 @@ func sampleUDP() *dynamic.UDPConfiguration {
 	}
 }
 
+// sampleListeners has a listener that serves and one that cannot be bound.
+func sampleListeners() *dynamic.ListenersConfiguration {
+	return &dynamic.ListenersConfiguration{Listeners: immutable.Of(map[string]*dynamic.Listener{
+		"gateway/shop/http@kubernetesgateway": {
+			Address: "192.0.2.1:80", Protocol: dynamic.ListenerHTTP, Hostname: "*.shop.test", Template: "web",
+		},
+		"gateway/shop/dns@kubernetesgateway": {
+			Address: "192.0.2.1:10053", Protocol: dynamic.ListenerUDP, Port: 53,
+		},
+	})}
+}
+
+// withListeners is the sample with listeners, and with routers of them.
+func withListeners() Options {
+	const web, dns = "gateway/shop/http@kubernetesgateway", "gateway/shop/dns@kubernetesgateway"
+	state := sampleState()
+	state.Configuration.Listeners = sampleListeners()
+	state.Configuration.HTTP.Routers = state.Configuration.HTTP.Routers.With("gate@kubernetesgateway", &dynamic.Router{
+		Rule: "PathPrefix(`/`)", Service: "shop@file", EntryPoints: []string{web},
+	})
+	state.Configuration.UDP.Routers = state.Configuration.UDP.Routers.With("dns@kubernetesgateway", &dynamic.UDPRouter{
+		Service: "dns@file", EntryPoints: []string{dns, web},
+	})
+	state.Verdicts = append(state.Verdicts, dynamic.Verdict{
+		Ref: dynamic.Ref{Kind: dynamic.KindListener, Name: dns}, Status: dynamic.Quarantined,
+		Code: dynamic.CodeInvalidOption, Reason: "listen udp 192.0.2.1:10053: bind: address already in use",
+	})
+	options := sampleOptions()
+	options.State = fixed{state}
+	return options
+}
+
 // sampleState is a state in which some objects are not well.
 func sampleState() *pipeline.State {
 	codes := map[dynamic.Kind]dynamic.Code{

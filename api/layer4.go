@@ -68,12 +68,15 @@ func newLayer4View(
 			}
 		}
 	})
+	declared := declaredListeners(configuration)
 	return layer4View{
-		tcpRouters:     tcpRouterRows(overTCP.Routers, newListeners(config), statuses),
+		tcpRouters: tcpRouterRows(
+			overTCP.Routers, newListeners(config).with(declared, config, false), statuses),
 		tcpServices:    definedRows(dynamic.KindTCPService, overTCP.Services, statuses, streams.ofServices),
 		tcpMiddlewares: definedRows(dynamic.KindTCPMiddleware, overTCP.Middlewares, statuses, streams.ofMiddlewares),
-		udpRouters:     udpRouterRows(overUDP.Routers, newDatagramListeners(config), statuses),
-		udpServices:    definedRows(dynamic.KindUDPService, overUDP.Services, statuses, datagrams.ofServices),
+		udpRouters: udpRouterRows(
+			overUDP.Routers, newDatagramListeners(config).with(declared, config, true), statuses),
+		udpServices: definedRows(dynamic.KindUDPService, overUDP.Services, statuses, datagrams.ofServices),
 	}
 }
 

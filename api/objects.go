@@ -138,6 +138,10 @@ func (h *handler) mountObjects(root *mux.Router) {
 		order: orderMiddlewares,
 		show:  func(m *middlewareRow) any { return m.show(m.named()) },
 	})
+	mount(h, root, "/api/listeners", listing[*listenerRow]{
+		noun: "listener", pick: func(v *view) table[*listenerRow] { return v.listeners }, order: orderListeners,
+		show: h.showListener,
+	})
 	h.mountLayer4(root)
 	Get(root, h.prefix+"/api/rawdata", h.rawData)
 }

@@ -39,6 +39,7 @@ func requests() map[string]string {
 		"version":          "/api/version",
 		"entrypoints":      "/api/entrypoints",
 		"entrypoint":       "/api/entrypoints/dns%2Fone",
+		"no-listeners":     "/api/listeners",
 		"certificates":     "/api/certificates",
 		"verdicts":         "/api/verdicts",
 		"verdicts-routers": "/api/verdicts?kind=ROUTER&status=quarantined&search=nowhere",

@@ -99,7 +99,7 @@ type protocol struct {
 }
 
 // features names the configured tracing, metrics and access log, and reports whether xDS is served, pods are injected,
-// an environment service is declared, and there are certificate resolvers.
+// an environment service or a listener is declared, and there are certificate resolvers.
 type features struct {
 	Tracing               string `json:"tracing"`
 	Metrics               string `json:"metrics"`
@@ -107,6 +107,7 @@ type features struct {
 	XDS                   bool   `json:"xds,omitempty"`
 	Injector              bool   `json:"injector,omitempty"`
 	Environments          bool   `json:"environments,omitempty"`
+	Listeners             bool   `json:"listeners,omitempty"`
 	CertificatesResolvers bool   `json:"certificatesResolvers,omitempty"`
 }
 
@@ -117,11 +118,16 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 	found.Environments = slices.ContainsFunc(v.services.rows, func(r *serviceRow) bool {
 		return r.service.Environment != nil
 	})
+	var listeners *statusCounts
+	if found.Listeners = len(v.listeners.rows) > 0; found.Listeners {
+		listeners = v.listeners.statusCounts()
+	}
 	h.write(w, http.StatusOK, struct {
 		HTTP         protocol      `json:"http"`
 		TCP          protocol      `json:"tcp"`
 		UDP          protocol      `json:"udp"`
 		Certificates *statusCounts `json:"certificates"`
+		Listeners    *statusCounts `json:"listeners,omitempty"`
 		Features     features      `json:"features"`
 		Providers    []string      `json:"providers,omitempty"`
 	}{
@@ -139,6 +145,7 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 			Services: v.udpServices.statusCounts(),
 		},
 		Certificates: countCertificates(h.certificates()),
+		Listeners:    listeners,
 		Features:     found,
 		Providers:    configured(reflect.ValueOf(h.options.Static.Providers)),
 	})

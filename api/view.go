@@ -74,6 +74,7 @@ type view struct {
 	routers     table[*routerRow]
 	services    table[*serviceRow]
 	middlewares table[*middlewareRow]
+	listeners   table[*listenerRow]
 
 	layer4View
 }
@@ -104,12 +105,14 @@ func newView(state *pipeline.State, config *static.Configuration) *view {
 	statuses := summarize(state.Verdicts)
 	routers := slices.Sorted(http.Routers.Keys())
 	users := httpUsers(http, routers)
+	entryPoints := newListeners(config).with(declaredListeners(configuration), config, false)
 	return &view{
 		configuration: state.Configuration,
 		verdicts:      state.Verdicts,
-		routers:       routerRows(routers, http.Routers, statuses, newListeners(config)),
+		routers:       routerRows(routers, http.Routers, statuses, entryPoints),
 		services:      serviceRows(http.Services, config, statuses, users.ofServices),
 		middlewares:   middlewareRows(http.Middlewares, statuses, users.ofMiddlewares),
+		listeners:     listenerRows(configuration, statuses),
 		layer4View:    newLayer4View(configuration, config, statuses),
 	}
 }

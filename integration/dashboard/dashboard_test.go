@@ -71,7 +71,7 @@ func TestDashboard(t *testing.T) {
 	sluice := start(t)
 	for _, scenario := range []string{
 		"opens", "searches", "routes", "fails", "explains", "follows", "quarantines", "keyboards", "hostile", "phones",
-		"accessible", "measures", "misses", "tails", "loses",
+		"accessible", "measures", "misses", "tails", "declares", "loses",
 	} {
 		t.Run(scenario, func(t *testing.T) { chromium.run(t, sluice, "/dashboard/", scenario) })
 	}

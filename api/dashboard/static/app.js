@@ -27,6 +27,7 @@ import { resources } from './view/resources.js';
 import { xds } from './view/xds.js';
 import { injector } from './view/injector.js';
 import { environments } from './view/environments.js';
+import { listeners } from './view/listeners.js';
 import { client } from './view/client.js';
 
 /** objects are the views of a kind of objects, for each protocol: a list, and a page for each object. */
@@ -41,7 +42,7 @@ const views = {
   ...objects('middlewares', middlewares, middleware, ['http', 'tcp']),
   xds: (context) => (context.name ? client : xds)(context),
   'xds-resources': resources,
-  injector, environments,
+  injector, environments, listeners,
 };
 
 const frame = shell();

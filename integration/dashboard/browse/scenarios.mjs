@@ -10,6 +10,7 @@ import { publishes } from './xds.mjs';
 import { injects } from './injector.mjs';
 import { obtains } from './certificates.mjs';
 import { divides } from './environments.mjs';
+import { declares } from './listeners.mjs';
 import { streams } from './streams.mjs';
 
-export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, measures, misses, tails, publishes, injects, divides, obtains, streams, pictures };
+export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, measures, misses, tails, publishes, injects, divides, obtains, declares, streams, pictures };

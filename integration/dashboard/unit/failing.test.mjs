@@ -8,7 +8,7 @@ const { cause, failingOf } = await import('../../../api/dashboard/static/view/fa
 const { summary } = await import('../../../api/dashboard/static/view/overview.js');
 const { failedEndpoints } = await import('../../../api/dashboard/static/view/findings.js');
 const { ranked } = await import('../../../api/dashboard/static/view/keys.js');
-const { shares } = await import('../../../api/dashboard/static/lib/tree.js');
+const { children, shares } = await import('../../../api/dashboard/static/lib/tree.js');
 
 const reading = (name, requests, serverErrors) => ({ name, requests, serverErrors, clientErrors: 0, bytesReceived: 0, bytesSent: 0, buckets: [] });
 const endpoint = (address, state, connectFailures = 0, reason = '') => ({ address, connectFailures, pools: [{ service: 'shop@file', state, reason, slowStart: 1 }] });
@@ -61,6 +61,14 @@ test('each service that an endpoint fails in is a finding', () => {
 test('objects are found by their name before their options', () => {
   const names = ['admin@file', 'my-shop@file', 'workshop@file', 'shop@file'].map((name) => ({ name }));
   assert.deepEqual(ranked(names, 'SHO').map((one) => one.name), ['shop@file', 'my-shop@file', 'workshop@file', 'admin@file']);
+});
+
+test('a mirror gets a percentage or a fraction', () => {
+  const mirrors = [{ name: 'a', percent: 20 }, { name: 'b@docker', fraction: { numerator: 1, denominator: 3 } }, { name: 'c' }, { name: 'd', fraction: { denominator: 7 } }];
+  assert.deepEqual(children({ name: 'top@file', mirroring: { service: 'main', mirrors } }).map((one) => [one.name, one.role, one.share]), [
+    ['main@file', 'main service', 1], ['a@file', 'mirrors 20 % of requests', 0.2], ['b@docker', 'mirrors 1 of 3 requests', 1 / 3],
+    ['c@file', 'mirrors 0 % of requests', 0], ['d@file', 'mirrors 0 of 7 requests', 0],
+  ]);
 });
 
 test('shares of nested services multiply, and mirrored requests are none', () => {

@@ -33,9 +33,10 @@ export const views = {
 /** clientOf is the node of the xDS client whose rejection a finding is about: "xds client NODE TYPE". */
 const clientOf = (kind, name) => (kind === 'source' ? name.match(/^xds client (.+) \S+$/)?.[1] : undefined);
 
-/** placeOf is the page of an object or an xDS client, or the list row of an endpoint; undefined for kinds without one. */
+/** placeOf is the page of an object or an xDS client, or the list row of an endpoint or a listener; undefined for kinds without one. */
 export function placeOf(kind, name) {
   if (kind === 'endpoint') return place('endpoints', '', { search: name });
+  if (kind === 'listener') return place('listeners', '', { search: name });
   const client = clientOf(kind, name);
   if (client) return place('xds', client);
   return views[kind] ? place(views[kind], name) : undefined;

@@ -6,6 +6,13 @@ import { protocols } from './protocol.js';
 
 const depth = 6;
 
+/** mirrored is the share of the requests that a mirror gets, and its words. */
+function mirrored({ percent = 0, fraction }) {
+  if (!fraction) return { role: `mirrors ${percent} % of requests`, share: percent / 100 };
+  const { numerator = 0, denominator } = fraction;
+  return { role: `mirrors ${numerator} of ${denominator} requests`, share: numerator / denominator };
+}
+
 /** children lists the child services: {name, role, copy}. */
 export function children(service) {
   const own = (name) => qualified(name, service.name);
@@ -16,7 +23,7 @@ export function children(service) {
   }
   if (service.mirroring) {
     return [{ name: own(service.mirroring.service), role: 'main service', share: 1 },
-      ...(service.mirroring.mirrors ?? []).map((one) => ({ name: own(one.name), role: `mirrors ${one.percent ?? 0} % of requests`, share: (one.percent ?? 0) / 100, copy: true }))];
+      ...(service.mirroring.mirrors ?? []).map((one) => ({ name: own(one.name), copy: true, ...mirrored(one) }))];
   }
   if (service.failover) {
     return [{ name: own(service.failover.service), role: 'primary', share: 1 }, { name: own(service.failover.fallback), role: 'fallback', share: 0 }].filter((one) => one.name);

@@ -1,6 +1,6 @@
 // Form and result of api/explain: which router would serve a request, and why.
 
-import { ask } from '../lib/api.js';
+import { ask, page } from '../lib/api.js';
 import { el, replace, sign } from '../lib/dom.js';
 import { many, outcome, percent } from '../lib/format.js';
 import { place, placeOf, shareable } from '../lib/place.js';
@@ -13,7 +13,8 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CO
 export const headersOf = (text) => text.split('\n').map((line) => line.trim()).filter(Boolean);
 
 export async function explain({ query, signal }) {
-  const entries = await ask('entrypoints', { signal }).catch(() => []);
+  const declared = page('listeners', { parameters: { per_page: 500 }, signal }).then(({ data }) => data.filter((one) => ['HTTP', 'HTTPS'].includes(one.protocol)));
+  const entries = (await Promise.all([ask('entrypoints', { signal }), declared].map((one) => one.catch(() => [])))).flat();
   const wanted = query.get('method') ?? 'GET';
   const method = el('select', { name: 'method' }, [...new Set([...methods, wanted])].map((one) => el('option', { selected: one === wanted }, one)));
   const url = el('input', { type: 'text', name: 'url', value: query.get('url') ?? '', placeholder: 'https://shop.example.com/api', autocomplete: 'off', spellcheck: 'false', required: true });

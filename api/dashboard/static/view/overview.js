@@ -111,13 +111,13 @@ function entrypointLanes(place) {
 
 function counts(overviewed) {
   if (!overviewed) return null;
-  const { http, tcp, udp, certificates, features } = overviewed;
+  const { http, tcp, udp, certificates, listeners, features } = overviewed;
   const beside = [[tcp, 'TCP', '-tcp'], [udp, 'UDP', '-udp']].flatMap(([of, title, suffix]) => ['routers', 'services', 'middlewares'].filter((kind) => of?.[kind]?.total).map((kind) => [`${title} ${kind}`, kind + suffix, of[kind]]));
-  const rows = [['Routers', 'routers', http.routers], ['Services', 'services', http.services], ['Middlewares', 'middlewares', http.middlewares], ...beside, ['Certificates', 'certificates', certificates]].filter(([, , one]) => one);
+  const rows = [['Routers', 'routers', http.routers], ['Services', 'services', http.services], ['Middlewares', 'middlewares', http.middlewares], ...beside, ['Certificates', 'certificates', certificates], ['Listeners', 'listeners', listeners]].filter(([, , one]) => one);
   return sheet('Objects', null, el('table', {}, el('thead', {}, el('tr', {}, ['', 'Total', 'Warnings', 'Disabled'].map((title) => el('th', { scope: 'col', class: title ? 'figure' : null }, title || el('span', { class: 'unseen' }, 'Kind'))))),
     el('tbody', {}, rows.map(([title, view, one]) => el('tr', {}, el('th', { scope: 'row' }, el('a', { href: place(view) }, title)), el('td', { class: 'figure' }, count(one.total ?? 0)),
       number(one.warnings, 'warn', place(view, '', { status: 'warning' })), number(one.errors, 'bad', place(view, '', { status: 'disabled' })))))),
-  el('div', { class: 'body facts' }, Object.entries(features ?? {}).map(([name, value]) => el('span', {}, stateIcon(value ? 'serving' : 'absent'), { tracing: 'Tracing', metrics: 'Metrics', accessLog: 'Access log', xds: 'xDS', injector: 'Injector' }[name] ?? name, el('span', { class: 'quiet-text' }, value === true ? 'on' : value || 'off')))));
+  el('div', { class: 'body facts' }, Object.entries(features ?? {}).map(([name, value]) => el('span', {}, stateIcon(value ? 'serving' : 'absent'), { tracing: 'Tracing', metrics: 'Metrics', accessLog: 'Access log', xds: 'xDS', injector: 'Injector', listeners: 'Listeners' }[name] ?? name, el('span', { class: 'quiet-text' }, value === true ? 'on' : value || 'off')))));
 }
 
 function number(value, tone, target) {

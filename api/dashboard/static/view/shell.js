@@ -9,11 +9,11 @@ import { findings } from './findings.js';
 /** tabs are the views in order, with the key that follows g. */
 export const tabs = [
   ['overview', 'Overview', 'o'], ['problems', 'Problems', 'p'], ['routers', 'Routers', 'r'], ['services', 'Services', 's'],
-  ['middlewares', 'Middlewares', 'm'], ['endpoints', 'Endpoints', 'e'], ['certificates', 'Certificates', 'c'], ['changes', 'Changes', 'h'], ['requests', 'Requests', 'l'], ['environments', 'Environments', 'v'], ['xds', 'xDS', 'd'], ['injector', 'Injector', 'i'], ['explain', 'Explain', 'x'],
+  ['middlewares', 'Middlewares', 'm'], ['endpoints', 'Endpoints', 'e'], ['certificates', 'Certificates', 'c'], ['changes', 'Changes', 'h'], ['requests', 'Requests', 'l'], ['listeners', 'Listeners', 'n'], ['environments', 'Environments', 'v'], ['xds', 'xDS', 'd'], ['injector', 'Injector', 'i'], ['explain', 'Explain', 'x'],
 ];
 
 /** optional are the views that are there with a feature of the same name alone. */
-const optional = ['environments', 'xds', 'injector'];
+const optional = ['listeners', 'environments', 'xds', 'injector'];
 
 /** offered are the tabs of what is configured. */
 export const offered = () => tabs.filter(([view]) => !optional.includes(view) || live.features[view]);
