@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/entrypoint"
@@ -38,14 +41,46 @@ func (s *system) datagramsOf(name string, router *datagram.Router, config *stati
 func (s *system) datagramServers() []metrics.DatagramServer {
 	var states []metrics.DatagramServer
 	for _, name := range slices.Sorted(maps.Keys(s.packets)) {
-		server := s.packets[name]
-		state := metrics.DatagramServer{EntryPoint: name, Sessions: server.Sessions(), Dropped: map[string]uint64{}}
-		for _, cause := range datagram.Causes() {
-			state.Dropped[cause.String()] = server.Dropped(cause)
+		states = append(states, datagramState(name, s.packets[name]))
+	}
+	for server, address := range s.datagramListeners.Range {
+		state := datagramState(address.(string), server.(*datagram.Server))
+		at := slices.IndexFunc(states, func(other metrics.DatagramServer) bool {
+			return other.EntryPoint == state.EntryPoint
+		})
+		if at < 0 {
+			states = append(states, state)
+			continue
 		}
-		states = append(states, state)
+		states[at].Sessions += state.Sessions // One of them drains.
+		for cause, dropped := range state.Dropped {
+			states[at].Dropped[cause] += dropped
+		}
 	}
 	return states
+}
+
+// datagramState reads the state of a server.
+func datagramState(name string, server *datagram.Server) metrics.DatagramServer {
+	state := metrics.DatagramServer{EntryPoint: name, Sessions: server.Sessions(), Dropped: map[string]uint64{}}
+	for _, cause := range datagram.Causes() {
+		state.Dropped[cause.String()] = server.Dropped(cause)
+	}
+	return state
+}
+
+// datagramListener serves a UDP address of listeners, and is in the metrics as long as it does.
+type datagramListener struct {
+	*datagram.Server
+	address string
+	serving *sync.Map
+}
+
+// ServePackets serves sockets until ctx ends.
+func (l *datagramListener) ServePackets(ctx context.Context, sockets []net.PacketConn) error {
+	l.serving.Store(l.Server, l.address)
+	defer l.serving.Delete(l.Server)
+	return l.Server.ServePackets(ctx, sockets)
 }
 
 // sessions passes on the records of sessions that are over.

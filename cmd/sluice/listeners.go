@@ -45,7 +45,9 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 	config.HTTP3, config.Address = nil, socket.HostPort+"/"+socket.Network
 	if socket.Network == "udp" {
 		server := s.system.datagramsOf(socket.HostPort, s.system.target.PacketsOf(socket.Address), config)
-		return entrypoint.NewPackets(socket.HostPort, config, server)
+		return entrypoint.NewPackets(socket.HostPort, config, &datagramListener{
+			Server: server, address: socket.HostPort, serving: &s.system.datagramListeners,
+		})
 	}
 	if s.system.config.Global.NotAppendXForwardedFor {
 		config.ForwardedHeaders.NotAppendXForwardedFor = true
@@ -58,6 +60,25 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 	}
 	s.system.observability.countByListener(deps.Sinks)
 	return entrypoint.New(socket.HostPort, config, hosts, hosts, deps)
+}
+
+// entryPointNames returns the names of the entrypoints, of the listeners and of the addresses of those.
+func (s *system) entryPointNames() map[string]bool {
+	names := map[string]bool{}
+	for name := range s.config.EntryPoints {
+		names[name] = true
+	}
+	if s.listeners != nil {
+		for _, address := range s.listeners.Addresses() {
+			names[address.HostPort] = true
+		}
+	}
+	if state := s.pipeline.State(); state != nil && state.Configuration != nil && state.Configuration.Listeners != nil {
+		for name := range state.Configuration.Listeners.Listeners.Keys() {
+			names[name] = true
+		}
+	}
+	return names
 }
 
 // newListeners returns what opens the sockets of listeners.

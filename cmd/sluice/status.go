@@ -57,6 +57,7 @@ func (s *system) countStatus() {
 		return s.target.Table().Names(), services
 	})
 	all.ServeStreamsOnly(s.streamNames)
+	all.ServeEntrypointsOnly(s.entryPointNames)
 }
 
 // streamNames returns the names of the TCP and UDP routers and services of the current configuration.

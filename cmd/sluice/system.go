@@ -53,13 +53,15 @@ type system struct {
 	proxies       []*forwardproxy.Proxy
 	http3         *h3.Process                 // shared by all entrypoints
 	packets       map[string]*datagram.Server // of the UDP entrypoints, by name
-	injection     *injector.Injector          // nil without the option injector
-	certificates  *acme.Resolvers             // nil without the option certificatesResolvers
-	storages      *open.Stores
-	tickets       *tickets.Sharing     // nil without the option sessionTickets
-	stapler       *ocsp.Stapler        // nil without the option ocsp
-	identity      *identity            // nil without the option spiffe.workloadAPIAddr
-	listeners     *listeners.SocketSet // nil unless it serves
+	// datagramListeners has the servers of the UDP addresses of listeners that serve, with their addresses.
+	datagramListeners sync.Map
+	injection         *injector.Injector // nil without the option injector
+	certificates      *acme.Resolvers    // nil without the option certificatesResolvers
+	storages          *open.Stores
+	tickets           *tickets.Sharing     // nil without the option sessionTickets
+	stapler           *ocsp.Stapler        // nil without the option ocsp
+	identity          *identity            // nil without the option spiffe.workloadAPIAddr
+	listeners         *listeners.SocketSet // nil unless it serves
 }
 
 // loggers are the loggers of the subsystems; log.Log is.

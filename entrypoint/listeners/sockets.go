@@ -274,6 +274,20 @@ func signal(to chan<- struct{}) {
 	}
 }
 
+// Addresses returns the addresses of all sockets, in no order, also of those that drain or are not bound.
+func (set *SocketSet) Addresses() []router.Address {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	addresses := make([]router.Address, 0, len(set.current)+len(set.replaced)+len(set.draining))
+	for address := range set.current {
+		addresses = append(addresses, address)
+	}
+	for _, s := range slices.Concat(set.replaced, set.draining) {
+		addresses = append(addresses, s.Address)
+	}
+	return addresses
+}
+
 // Changed returns a channel that holds a value when Verdicts returns others than before.
 func (set *SocketSet) Changed() <-chan struct{} { return set.changed }
 

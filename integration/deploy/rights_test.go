@@ -108,7 +108,7 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	}
 }
 
-// TestRightsOfTheGatewayAPI lists what the chart adds for providers.kubernetesGateway: Services are written with the
+// TestRightsOfTheGatewayAPI lists what the chart and the component of kustomize add for providers.kubernetesGateway: Services are written with the
 // exposure service alone.
 func TestRightsOfTheGatewayAPI(t *testing.T) {
 	const group = ".gateway.networking.k8s.io"
@@ -132,6 +132,11 @@ func TestRightsOfTheGatewayAPI(t *testing.T) {
 		if diff := cmp.Diff(want, rights(t, role)); diff != "" {
 			t.Errorf("exposure %s (-want +got)\n%s", exposure, diff)
 		}
+	}
+	component := build(t, manifests+"/gateway")["ClusterRole /sluice-gateway"]
+	want := slices.Sorted(slices.Values(slices.Concat(added, services)))
+	if diff := cmp.Diff(want, rights(t, component)); diff != "" {
+		t.Errorf("deploy/kubernetes/gateway (-want +got)\n%s", diff)
 	}
 }
 

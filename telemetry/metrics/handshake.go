@@ -133,7 +133,7 @@ func (c *handshakeCollector) Describe(to chan<- *prometheus.Desc) {
 // Collect sends the counters as they are now.
 func (c *handshakeCollector) Collect(to chan<- prometheus.Metric) {
 	for _, s := range c.set.list(TrafficEntrypoints, nil) {
-		counted := &c.set.Entrypoint(s.name).handshakes
+		counted := &c.set.ofSeries(s).handshakes
 		send := func(desc *prometheus.Desc, count uint64, labels ...string) {
 			if count > 0 {
 				to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(count),

@@ -167,6 +167,11 @@ func (s *Sampler) sample(now time.Time, since time.Duration) {
 		}
 		s.samples[name] = append(samples, compare(s.last[name], count, since.Seconds()))
 	}
+	for name := range s.samples {
+		if _, listed := counts[name]; !listed {
+			delete(s.samples, name)
+		}
+	}
 	s.last = counts
 }
 

@@ -73,7 +73,7 @@ func (c *causeCollector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
 // Collect sends the counters as they are now.
 func (c *causeCollector) Collect(to chan<- prometheus.Metric) {
 	for _, s := range c.set.list(TrafficEntrypoints, nil) {
-		counted := c.of(c.set.Entrypoint(s.name))
+		counted := c.of(c.set.ofSeries(s))
 		for i := range counted {
 			if count := counted[i].Load(); count > 0 {
 				to <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(count), text(s.name), c.name(i))

@@ -40,6 +40,10 @@ type SeriesSet struct {
 	// current is the service that a router was last compiled with.
 	current map[string]string
 	live    func() (routers, services map[string]bool)
+	// liveEntrypoints returns the names of the entrypoints that exist; nil keeps all. goneEntrypoints are not shown any
+	// more, and may still be counted.
+	liveEntrypoints func() map[string]bool
+	goneEntrypoints map[string]weak.Pointer[Entrypoint]
 	// returned lists series that counted after they had been dropped.
 	returned atomic.Pointer[Series]
 }
@@ -55,6 +59,7 @@ func newSeriesSet(options Options) *SeriesSet {
 		labels: newHeaderLabels(options.HeaderLabels), bounds: options.bounds(),
 		entrypoints: map[string]*Entrypoint{}, listed: map[seriesKey]*Series{},
 		dropped: map[seriesKey]weak.Pointer[Series]{}, current: map[string]string{}, streams: &Streams{},
+		goneEntrypoints: map[string]weak.Pointer[Entrypoint]{},
 	}
 	if options.Pushed != nil {
 		s.served = &Series{set: s}
@@ -68,12 +73,15 @@ func (set *SeriesSet) Entrypoint(name string) *Entrypoint {
 	defer set.mu.Unlock()
 	entrypoint := set.entrypoints[name]
 	if entrypoint == nil {
+		entrypoint = set.goneEntrypoints[name].Value()
+	}
+	if entrypoint == nil {
 		entrypoint = &Entrypoint{
 			series: Series{seriesKey: seriesKey{kind: TrafficEntrypoints, name: name}, set: set},
 			labels: set.labels, served: set.served, streams: set.streams,
 		}
-		set.entrypoints[name] = entrypoint
 	}
+	set.relistEntrypoint(entrypoint)
 	return entrypoint
 }
 
@@ -110,6 +118,12 @@ func (set *SeriesSet) series(key seriesKey) *Series {
 
 // relist lists a series. The caller holds the lock.
 func (set *SeriesSet) relist(s *Series) {
+	if s.kind == TrafficEntrypoints {
+		if entrypoint := set.goneEntrypoints[s.name].Value(); entrypoint != nil && &entrypoint.series == s {
+			set.relistEntrypoint(entrypoint)
+		}
+		return
+	}
 	set.listed[s.seriesKey] = s
 	delete(set.dropped, s.seriesKey)
 }
@@ -169,12 +183,16 @@ func (set *SeriesSet) comeBack(s *Series) {
 // prune drops the series that were removed long ago, and the oldest ones beyond the limit.
 func (set *SeriesSet) prune() {
 	set.mu.Lock()
-	live := set.live
+	live, liveEntrypoints := set.live, set.liveEntrypoints
 	set.mu.Unlock()
 	if live == nil {
 		return
 	}
 	routers, services := live()
+	var entrypoints map[string]bool
+	if liveEntrypoints != nil {
+		entrypoints = liveEntrypoints()
+	}
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	for s := set.returned.Swap(nil); s != nil; {
@@ -184,6 +202,7 @@ func (set *SeriesSet) prune() {
 		s = next
 	}
 	now := time.Now()
+	set.pruneEntrypoints(now, entrypoints)
 	removed := set.markRemoved(now, routers, services)
 	for i, s := range removed {
 		if now.Sub(s.removed) < removedFor && len(removed)-i <= removedLimit {
@@ -272,7 +291,7 @@ func (set *SeriesSet) traffic(kind TrafficKind, series []*Series) Traffic {
 		}
 	}
 	if kind == TrafficEntrypoints {
-		t.OpenConnections = set.Entrypoint(t.Name).openConnections()
+		t.OpenConnections = set.ofSeries(series[0]).openConnections()
 	}
 	return t
 }
@@ -284,7 +303,7 @@ func (set *SeriesSet) openConnections() gauges {
 			[]string{"entrypoint", "protocol"}, nil),
 		func(show func(value float64, labels ...string)) {
 			for _, s := range set.list(TrafficEntrypoints, nil) {
-				e := set.Entrypoint(s.name)
+				e := set.ofSeries(s)
 				show(float64(e.open.Load()), text(s.name), "TCP")
 				if e.quic.opened.Load() {
 					show(float64(e.quic.open.Load()), text(s.name), "QUIC")

@@ -103,6 +103,8 @@ type Streams struct {
 	// mu is taken at a scrape.
 	mu   sync.Mutex
 	live func() (tcp, udp StreamNames)
+	// liveEntrypoints returns the names of the entrypoints that exist; nil keeps all.
+	liveEntrypoints func() map[string]bool
 }
 
 // StreamNames are the names of the routers and services of a protocol that exist.
@@ -155,13 +157,18 @@ func (s *Streams) list() []*streamSeries {
 // caller holds the lock.
 func (s *Streams) prune(all []*streamSeries, now time.Time) []*streamSeries {
 	tcp, udp := s.live()
+	var entrypoints map[string]bool
+	if s.liveEntrypoints != nil {
+		entrypoints = s.liveEntrypoints()
+	}
 	var kept, removed []*streamSeries
 	for _, series := range all {
 		names := tcp
 		if series.datagrams {
 			names = udp
 		}
-		if names.Routers[series.router] && (series.service == "" || names.Services[series.service]) {
+		if names.Routers[series.router] && (series.service == "" || names.Services[series.service]) &&
+			(entrypoints == nil || entrypoints[series.entrypoint]) {
 			series.removed = time.Time{}
 			kept = append(kept, series)
 			continue
