@@ -15,6 +15,9 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
+// later waits, in any goroutine.
+func later(d time.Duration) { <-time.NewTimer(d).C }
+
 // slow is a compiler that takes time.
 type slow struct {
 	pipeline.Compiler
@@ -22,7 +25,7 @@ type slow struct {
 }
 
 func (s slow) Compile(input router.Input) router.Compiled {
-	time.Sleep(s.takes)
+	later(s.takes)
 	return s.Compiler.Compile(input)
 }
 
@@ -58,12 +61,12 @@ func TestLoopPacedProviderWaitsForTheCostOfTheLastTable(t *testing.T) {
 				file <- dynamic.Message{State: dynamic.StateSynced}
 				go func() {
 					for _, at := range test.other {
-						time.Sleep(at - time.Since(r.begin))
+						later(at - time.Since(r.begin))
 						file <- dynamic.Message{Configuration: routers("b", "0")}
 					}
 				}()
 				for i, at := range []time.Duration{1000 * ms, 1010 * ms, 1020 * ms, 1050 * ms} {
-					time.Sleep(at - time.Since(r.begin))
+					later(at - time.Since(r.begin))
 					paced <- dynamic.Message{Configuration: routers("a", fmt.Sprint(i+1))}
 				}
 				pass(5 * time.Second)

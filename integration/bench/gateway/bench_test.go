@@ -27,6 +27,10 @@ func BenchmarkGateway(b *testing.B) {
 		{"propagation", w.measurePropagation},
 		{"attached", w.measureAttached},
 		{"change", w.measureChange},
+		{"failover", w.measureFailover},
+		{"controllers", w.measureControllers},
+		{"load", w.measureLoad},
+		{"sets", w.measureSets},
 	} {
 		if !asked.parts.MatchString(part.name) {
 			continue
