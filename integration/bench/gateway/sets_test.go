@@ -34,7 +34,9 @@ func (w *world) measureSets(tb testing.TB) {
 		return err
 	})
 	count := w.asked.sets * w.asked.routesOfSet
-	host := func(i int) string { return fmt.Sprintf("r%02d.%s.example.com", i%w.asked.routesOfSet, set(i/w.asked.routesOfSet)) }
+	host := func(i int) string {
+		return fmt.Sprintf("r%02d.%s.example.com", i%w.asked.routesOfSet, set(i/w.asked.routesOfSet))
+	}
 	name := func(i int) string { return fmt.Sprintf("%s-%02d", set(i/w.asked.routesOfSet), i%w.asked.routesOfSet) }
 	namespace := func(i int) string { return spread(i / w.asked.routesOfSet / perNamespace) }
 	each(tb, count, func(ctx context.Context, i int) error {
