@@ -58,7 +58,8 @@ func attachedRoutes(gateway *unstructured.Unstructured) int64 {
 // reach waits until a number of routes is attached.
 func reach(tb testing.TB, seen <-chan counted, routes int64) counted {
 	tb.Helper()
-	deadline := time.After(2 * timeout)
+	deadline := time.NewTimer(2 * timeout)
+	defer deadline.Stop()
 	last := counted{}
 	for {
 		select {
@@ -69,7 +70,7 @@ func reach(tb testing.TB, seen <-chan counted, routes int64) counted {
 			if last = next; next.routes == routes {
 				return next
 			}
-		case <-deadline:
+		case <-deadline.C:
 			tb.Fatalf("still %+v, want %d routes", last, routes)
 		}
 	}

@@ -18,8 +18,6 @@ const (
 
 func (c colour) String() string { return [...]string{"blue", "green"}[c] }
 
-func (c colour) other() colour { return 1 - c }
-
 const (
 	// ofColour is how many endpoints there are of each colour.
 	ofColour = 4

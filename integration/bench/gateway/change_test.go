@@ -62,6 +62,8 @@ func traffic(tb testing.TB, address, host string, t *tally) (stop func()) {
 	var running sync.WaitGroup
 	for range clients {
 		running.Go(func() {
+			ticker := time.NewTicker(requestEvery)
+			defer ticker.Stop()
 			var p *probe
 			for {
 				select {
@@ -70,7 +72,7 @@ func traffic(tb testing.TB, address, host string, t *tally) (stop func()) {
 						p.close()
 					}
 					return
-				case <-time.After(requestEvery):
+				case <-ticker.C:
 				}
 				var err error
 				if p == nil {
@@ -118,7 +120,8 @@ func (w *world) measureChange(tb testing.TB) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if _, err := w.routes(home).Patch(tb.Context(), "change", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := w.routes(home).Patch(tb.Context(), "change", types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -126,7 +129,7 @@ func (w *world) measureChange(tb testing.TB) {
 	stop()
 	w.results.note("change-failed", float64(t.failed))
 	w.results.note("change-mixed", float64(t.mixed))
-	w.results.say("%d changes of backend and filter in %v, %d requests meanwhile (%d blue, %d green): %d failed, %d mixed %s",
-		changes, w.asked.changing, t.all, t.of[blue], t.of[green], t.failed, t.mixed, t.firstWrong)
+	w.results.say("%d changes of backend and filter in %v, %d requests meanwhile (%d blue, %d green): "+
+		"%d failed, %d mixed %s", changes, w.asked.changing, t.all, t.of[blue], t.of[green], t.failed, t.mixed, t.firstWrong)
 	w.remove(tb, home)
 }

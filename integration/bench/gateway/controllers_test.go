@@ -66,9 +66,9 @@ func (w *world) measureControllers(tb testing.TB) {
 	lost := w.lost(tb)
 	w.results.note("controllers-lost", float64(lost))
 	w.results.note("controllers-writes", float64(after.events-before.events))
-	w.results.say("%d routes of two controllers, %d edits in %v: %d status writes and edits, of them %d by the other one, which had "+
-		"%d conflicts and found its entry gone %d times; %d entries missing or out of date, %d writes in %v without edits", shared, edits,
-		w.asked.contending, after.events, after.writes, after.conflicts, after.robbed, lost, after.events-before.events, quietFor)
+	w.results.say("%d routes of two controllers, %d edits in %v: %d status writes and edits, of them %d by the other one, "+
+		"which had %d conflicts and found its entry gone %d times; %d entries missing or out of date, %d writes in %v without edits",
+		shared, edits, w.asked.contending, after.events, after.writes, after.conflicts, after.robbed, lost, after.events-before.events, quietFor)
 	w.remove(tb, "shared")
 }
 
@@ -169,7 +169,8 @@ func (c *controller) reconcile(ctx context.Context, object *unstructured.Unstruc
 		"parentRef":      map[string]any{"name": "elsewhere"},
 		"controllerName": otherController,
 		"conditions": []any{map[string]any{
-			"type": "Accepted", "status": "True", "reason": "Accepted", "message": "", "observedGeneration": object.GetGeneration(),
+			"type": "Accepted", "status": "True", "reason": "Accepted", "message": "",
+			"observedGeneration": object.GetGeneration(),
 			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
 		}},
 	})

@@ -32,7 +32,7 @@ func (w *world) measureLoad(tb testing.TB) {
 	})
 	made := time.Since(begun)
 	w.settle(tb)
-	before, used := time.Now(), cpu(tb, w.sluice.PID())
+	used := cpu(tb, w.sluice.PID())
 	pause(tb.Context(), w.asked.churn)
 	idle := cpu(tb, w.sluice.PID()) - used
 	used = cpu(tb, w.sluice.PID())
@@ -45,7 +45,7 @@ func (w *world) measureLoad(tb testing.TB) {
 	var took times
 	var peak int64
 	ticker := time.NewTicker(time.Second / churnRate)
-	before = time.Now()
+	before := time.Now()
 	for n := range edits {
 		<-ticker.C
 		i := n * 7919 % w.asked.routes // 7919 is a prime number, so that routes are edited in turns.
@@ -72,8 +72,8 @@ func (w *world) measureLoad(tb testing.TB) {
 	used = cpu(tb, w.sluice.PID()) - used
 	w.results.note("load-cpu", milliseconds(used-idle)/float64(edits))
 	w.results.note("load-rss", float64(peak)/1e6)
-	w.results.say("%d routes in %d namespaces (created in %v), %d edits in %v: applied after: %v; CPU of Sluice %v (idle for %v: %v), "+
-		"at most %d MiB resident", w.asked.routes, w.asked.namespaces, rounded(made), edits, rounded(length), took, rounded(used),
+	w.results.say("%d routes in %d namespaces (created in %v), %d edits in %v: applied after: %v; CPU of Sluice %v "+
+		"(idle for %v: %v), at most %d MiB resident", w.asked.routes, w.asked.namespaces, rounded(made), edits, rounded(length), took, rounded(used),
 		w.asked.churn, rounded(idle), peak>>20)
 	if got, err := p.ask("nothing.example.com", "/"); err != nil || got.status != http.StatusNotFound {
 		tb.Errorf("no route: %d %v", got.status, err)

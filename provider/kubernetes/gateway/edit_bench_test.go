@@ -132,6 +132,11 @@ func benchPipeline(b *testing.B) (*pipeline.Pipeline, chan<- dynamic.Message) {
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
-	b.Cleanup(func() { cancel(); <-done })
+	b.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
+	})
 	return p, messages
 }
