@@ -151,8 +151,11 @@ func (p *Pipeline) receive(now time.Time) {
 	if len(p.update.ChangedConfigurations) > 0 {
 		p.debounce.note(now)
 	}
-	if p.update.Immediate {
+	switch {
+	case p.update.Immediate:
 		p.debounce.release(now)
+	case p.update.Paced:
+		p.debounce.pace(now)
 	}
 }
 
@@ -175,8 +178,10 @@ func (p *Pipeline) step(now time.Time) (next time.Time) {
 	}
 	p.activate(now)
 	if reached(p.applyAt(), now) {
+		began := time.Now()
 		p.apply(now, false)
 		p.activate(now)
+		p.debounce.measured(began, time.Now())
 	}
 	flush := p.options.Endpoints.Flush(now)
 	p.publishState()

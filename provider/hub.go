@@ -28,6 +28,9 @@ type Entry struct {
 	// Immediate exempts the provider's configurations from being held back in a burst of changes, since requests wait for
 	// them.
 	Immediate bool
+	// Paced says that the provider collects a burst itself and sends its configurations at intervals. They are held back
+	// no longer than in proportion to what it costs to apply them.
+	Paced bool
 }
 
 // Status is the state of one provider.
@@ -52,6 +55,8 @@ type Update struct {
 	ChangedConfigurations []string
 	// Immediate is set if one of them is of a provider that is Immediate.
 	Immediate bool
+	// Paced is set if one of them is of a provider that is Paced.
+	Paced bool
 	// Endpoints holds the last set of each key that was received since the last Take, in order of arrival and with growing
 	// versions.
 	Endpoints []dynamic.EndpointSet
@@ -74,6 +79,7 @@ type Hub struct {
 	configurations map[string]*dynamic.Configuration
 	fresh          map[string]struct{}
 	immediate      bool
+	paced          bool
 	states         map[string]Status
 	sets           endpointSets
 }
@@ -145,11 +151,12 @@ func (h *Hub) Take() Update {
 		Configurations:        maps.Clone(h.configurations),
 		ChangedConfigurations: slices.Sorted(maps.Keys(h.fresh)),
 		Immediate:             h.immediate,
+		Paced:                 h.paced,
 		Endpoints:             h.sets.take(),
 		States:                maps.Clone(h.states),
 	}
 	clear(h.fresh)
-	h.immediate = false
+	h.immediate, h.paced = false, false
 	return update
 }
 

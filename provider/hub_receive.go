@@ -19,6 +19,7 @@ func (h *Hub) receive(entry Entry, message dynamic.Message) {
 		h.configurations[entry.Name] = message.Configuration
 		h.fresh[entry.Name] = struct{}{}
 		h.immediate = h.immediate || entry.Immediate
+		h.paced = h.paced || entry.Paced
 	}
 	for _, set := range message.Endpoints {
 		h.sets.put(set)

@@ -247,7 +247,7 @@ func NewCompiler(options Options, target *ActiveTable) *Compiler {
 func (c *Compiler) Compile(input Input) Compiled {
 	c.source = newSource(input.Configuration)
 	relisten := c.updateListeners(input.Changed)
-	c.tls.listen(c.listeners.entryPoints(), c.listeners.changed)
+	c.tls.listen(&c.listeners)
 	claimed := c.tls.claim(c.source, input.Changed)
 	dirty := c.graph.affected(slices.Concat(input.Changed, c.waiting, relisten, claimed))
 	c.waiting = nil

@@ -3,6 +3,7 @@ package router
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/sluiceproxy/sluice/certificate"
@@ -103,11 +104,12 @@ func (t *Table) with(
 		return t
 	}
 	next := &Table{
-		entries: make(map[string]*entry, len(t.entries)), environments: t.environments, uncovered: t.uncovered,
+		entries: maps.Clone(t.entries), environments: t.environments, uncovered: t.uncovered,
 		packets: t.packets, overruled: t.overruled, udpListings: t.udpListings, sites: t.sites,
 	}
 	same := true
-	for name, old := range t.entries {
+	for name := range t.touched(changes, objects, streams) {
+		old := t.entries[name]
 		updated := *old
 		var replaced, added, touched []*index.Route[*Route]
 		if change := changes[indexKey{name, false}]; change != nil {
@@ -134,6 +136,24 @@ func (t *Table) with(
 		next.uncovered = uncoveredVerdict(next.entries)
 	}
 	return next
+}
+
+// touched returns the names of the entries that are another one after a change.
+func (t *Table) touched(
+	changes map[indexKey]*change, objects *tlsObjects, streams map[string]func() []*tcp.Route[*TCPRoute],
+) map[string]struct{} {
+	names := map[string]struct{}{}
+	for name, old := range t.entries {
+		if objects.changed || objects.renewed || old.fallback != objects.fallbacks[name] || streams[name] != nil {
+			names[name] = struct{}{}
+		}
+	}
+	for key := range changes {
+		if t.entries[key.entrypoint] != nil {
+			names[key.entrypoint] = struct{}{}
+		}
+	}
+	return names
 }
 
 // accepting returns the TLS options of a connection with that server name. Where the host's own ones cannot be used,

@@ -115,6 +115,9 @@ func (s Streams) RouteStream(stage tcp.Stage, c *tcprule.Connection) tcp.Stream 
 
 // unreachable returns, by TCP router, why one of its routes gets no connection.
 func (e *entry) unreachable() map[string]string {
+	if len(e.streams.Plain.Routes())+len(e.streams.Secure.Routes()) == 0 {
+		return nil
+	}
 	found := map[string]string{}
 	on := "on entrypoint " + fmt.Sprintf("%q", e.entrypoint.Name)
 	for _, table := range []*tcp.Table[*TCPRoute]{e.streams.Plain, e.streams.Secure} {

@@ -8,10 +8,10 @@ import (
 )
 
 // listen takes the listeners that serve, and the names of those that have changed.
-func (t *tlsObjects) listen(listeners map[string]EntryPoint, changed []string) {
-	t.listened = changed
-	if len(changed) > 0 {
-		t.listeners = listeners
+func (t *tlsObjects) listen(listeners *listeners) {
+	t.listened = listeners.changed
+	if len(t.listened) > 0 {
+		t.listeners = listeners.entryPoints()
 	}
 }
 

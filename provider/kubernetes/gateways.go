@@ -35,7 +35,9 @@ func (c *Clusters) enter(where *cluster, made *gateways) {
 	}
 	where.gateways = made
 	where.readers = append(where.readers, gateway.Name)
-	c.entries = append(c.entries, provider.Entry{Name: gateway.Name, Provider: made.Provider, Required: true})
+	c.entries = append(c.entries, provider.Entry{
+		Name: gateway.Name, Provider: made.Provider, Required: true, Paced: true,
+	})
 }
 
 // gateways is what reads the Gateway API of a cluster, and writes its statuses and Services.

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"slices"
+
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -8,19 +10,19 @@ import (
 
 // activity is what is known of the listeners in the active table, by the names of their objects.
 type activity struct {
-	// listeners are those that are active; nil before anything is known.
-	listeners map[string]*dynamic.Listener
+	// known says that something is known.
+	known bool
+	// listeners are those that are active.
+	listeners dynamic.Objects[dynamic.Listener]
 	// refusals are why listeners are not served although the table has them.
 	refusals map[string]Refusal
 }
 
 // activityOf returns the activity of a configuration that is active, with the verdicts on the table.
 func activityOf(active *dynamic.Configuration, verdicts []dynamic.Verdict) activity {
-	made := activity{map[string]*dynamic.Listener{}, map[string]Refusal{}}
+	made := activity{known: true, refusals: map[string]Refusal{}}
 	if active.Listeners != nil {
-		for name, listener := range active.Listeners.Listeners.All() {
-			made.listeners[name] = listener
-		}
+		made.listeners = active.Listeners.Listeners
 	}
 	for i := range verdicts {
 		name, ours := cutProvider(verdicts[i].Ref.Name)
@@ -39,24 +41,22 @@ func (s *Statuses) activate(active *dynamic.Configuration, verdicts []dynamic.Ve
 	defer s.mu.Unlock()
 	before := s.activity
 	s.activity = next
-	for name, listener := range next.listeners {
-		if before.listeners[name] != listener || before.refusals[name] != next.refusals[name] {
-			changed = append(changed, name)
+	changed = slices.Collect(next.listeners.Changed(before.listeners))
+	for _, refusals := range []map[string]Refusal{before.refusals, next.refusals} {
+		for name := range refusals {
+			if before.refusals[name] != next.refusals[name] {
+				changed = append(changed, name)
+			}
 		}
 	}
-	for name := range before.listeners {
-		if next.listeners[name] == nil {
-			changed = append(changed, name)
-		}
-	}
-	return changed, before.listeners == nil
+	return changed, !before.known
 }
 
 // known reports whether it is known what is active.
 func (s *Statuses) known() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.activity.listeners != nil
+	return s.activity.known
 }
 
 // inactive returns why a declared listener does not serve; nil when it does.
@@ -64,7 +64,7 @@ func (s *Statuses) inactive(key listenerKey, declared *dynamic.Listener) *Refusa
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := key.object()
-	if active := s.activity.listeners[name]; active == nil || *active != *declared {
+	if active := s.activity.listeners.Get(name); active == nil || *active != *declared {
 		return &Refusal{string(gatewayv1.ListenerReasonPending), "the listener is not active yet"}
 	}
 	if refusal, refused := s.activity.refusals[name]; refused {

@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -20,10 +23,15 @@ type routeKey struct {
 	types.NamespacedName
 }
 
-// routeCounts is what is counted of one route.
+// routeCounts is what is counted of one route, each once and in no order.
 type routeCounts struct {
-	listeners          map[listenerKey]struct{}
-	gateways, services map[types.NamespacedName]struct{}
+	listeners          []listenerKey
+	gateways, services []types.NamespacedName
+}
+
+// keysOf returns the keys of a set, in the memory that they need.
+func keysOf[K comparable](set map[K]struct{}) []K {
+	return slices.AppendSeq(make([]K, 0, len(set)), maps.Keys(set))
 }
 
 func newCounts() *counts {
@@ -43,16 +51,16 @@ func (c *counts) set(
 		before = &routeCounts{}
 	}
 	for listener := range listeners {
-		if _, counted := before.listeners[listener]; !counted {
+		if !slices.Contains(before.listeners, listener) {
 			p.statuses.attach(listener, 1)
 		}
 	}
-	for listener := range before.listeners {
+	for _, listener := range before.listeners {
 		if _, still := listeners[listener]; !still {
 			p.statuses.attach(listener, -1)
 		}
 	}
-	next := &routeCounts{listeners, gateways, services}
+	next := &routeCounts{keysOf(listeners), keysOf(gateways), keysOf(services)}
 	c.use(p, next, 1)
 	c.use(p, before, -1)
 	if len(listeners) == 0 {
@@ -65,8 +73,8 @@ func (c *counts) set(
 // use changes the numbers of routes that lead to Services, and has the policies of those translated again whose
 // Gateways have changed.
 func (c *counts) use(p *Provider, of *routeCounts, change int) {
-	for service := range of.services {
-		for gateway := range of.gateways {
+	for _, service := range of.services {
+		for _, gateway := range of.gateways {
 			if c.uses[service] == nil {
 				c.uses[service] = map[types.NamespacedName]int{}
 			}

@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// times are durations of one thing that was done many times.
+type times []time.Duration
+
+// share returns the duration that a share of all, in percent, does not exceed.
+func (t times) share(percent int) time.Duration {
+	sorted := slices.Sorted(slices.Values(t))
+	return sorted[min(len(sorted)-1, (len(sorted)*percent+99)/100-1)]
+}
+
+// String returns least, median, high shares and worst.
+func (t times) String() string {
+	return fmt.Sprintf("least %.1f, median %.1f, p90 %.1f, p99 %.1f, worst %.1f ms", milliseconds(slices.Min(t)),
+		milliseconds(t.share(50)), milliseconds(t.share(90)), milliseconds(t.share(99)), milliseconds(slices.Max(t)))
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// figure is what one thing was measured as.
+type figure struct{ value float64 }
+
+// results are everything that was measured.
+type results struct {
+	out   io.Writer
+	of    map[string]*figure
+	lines []string
+}
+
+// note records a figure.
+func (r *results) note(key string, value float64) { r.of[key] = &figure{value} }
+
+// say records and prints a line.
+func (r *results) say(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	r.lines = append(r.lines, line)
+	_, _ = fmt.Fprintf(r.out, "%s %s\n", time.Now().UTC().Format(time.TimeOnly), line)
+}
+
+// cpu returns the CPU time of all threads of a process as the scheduler counts it.
+func cpu(tb testing.TB, pid int) time.Duration {
+	tb.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(files) == 0 {
+		tb.Fatalf("process %d has no threads: %v", pid, err)
+	}
+	var total time.Duration
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // The thread has ended.
+		}
+		running, _, _ := strings.Cut(string(text), " ")
+		nanoseconds, err := strconv.ParseInt(running, 10, 64)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		total += time.Duration(nanoseconds)
+	}
+	return total
+}
+
+// settle waits until Sluice uses little CPU, for a minute at most.
+func (w *world) settle(tb testing.TB) {
+	tb.Helper()
+	for begun, used := time.Now(), cpu(tb, w.sluice.PID()); time.Since(begun) < time.Minute; {
+		pause(tb.Context(), time.Second)
+		now := cpu(tb, w.sluice.PID())
+		if now-used < 10*time.Millisecond {
+			return
+		}
+		used = now
+	}
+}
