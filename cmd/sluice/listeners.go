@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/sluiceproxy/sluice/entrypoint"
@@ -43,11 +47,18 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 		config = &copied
 	}
 	config.HTTP3, config.Address = nil, socket.HostPort+"/"+socket.Network
+	if err := s.apart(config); err != nil {
+		return nil, err
+	}
 	if socket.Network == "udp" {
 		server := s.system.datagramsOf(socket.HostPort, s.system.target.PacketsOf(socket.Address), config)
-		return entrypoint.NewPackets(socket.HostPort, config, &datagramListener{
+		packets, err := entrypoint.NewPackets(socket.HostPort, config, &datagramListener{
 			Server: server, address: socket.HostPort, serving: &s.system.datagramListeners,
 		})
+		if err != nil {
+			return nil, err
+		}
+		return packets, nil
 	}
 	if s.system.config.Global.NotAppendXForwardedFor {
 		config.ForwardedHeaders.NotAppendXForwardedFor = true
@@ -59,7 +70,11 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 		deps.Challenges = s.system.certificates
 	}
 	s.system.observability.countByListener(deps.Sinks)
-	return entrypoint.New(socket.HostPort, config, hosts, hosts, deps)
+	server, err := entrypoint.New(socket.HostPort, config, hosts, hosts, deps)
+	if err != nil {
+		return nil, err
+	}
+	return server, nil
 }
 
 // entryPointNames returns the names of the entrypoints, of the listeners and of the addresses of those.
@@ -79,6 +94,48 @@ func (s *system) entryPointNames() map[string]bool {
 		}
 	}
 	return names
+}
+
+// apart fails where the kernel would divide the clients of an address between a listener and an entrypoint of this
+// process, since both have reusePort. Without it the address cannot be bound twice.
+func (s sockets) apart(config *static.EntryPoint) error {
+	wanted, err := config.ListenAddress()
+	if err != nil || !config.ReusePort {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.system.config.EntryPoints)) {
+		entryPoint := s.system.config.EntryPoints[name]
+		address, err := entryPoint.ListenAddress()
+		if err != nil || !entryPoint.ReusePort || address.Port != wanted.Port || !sameHost(address.Host, wanted.Host) {
+			continue
+		}
+		http3 := entryPoint.HTTP3 != nil && !entryPoint.HTTP3.Withdrawn
+		if address.Network == wanted.Network || http3 && wanted.Network == "udp" {
+			return fmt.Errorf("the entrypoint %q listens on %s, and reusePort would divide its clients", name,
+				entryPoint.Address)
+		}
+	}
+	return nil
+}
+
+// sameHost reports whether two hosts of addresses are the same IP address, or both unspecified ones. A name, which may
+// stand for any address, is the same as every host.
+func sameHost(a, b string) bool {
+	first, isIP := hostIP(a)
+	second, areIPs := hostIP(b)
+	return !isIP || !areIPs || first == second
+}
+
+// hostIP returns the IP address of a host, the zero one for all addresses. It is not ok for a name.
+func hostIP(host string) (ip netip.Addr, ok bool) {
+	if host == "" {
+		return netip.Addr{}, true
+	}
+	parsed, err := netip.ParseAddr(host)
+	if err != nil || parsed.IsUnspecified() {
+		return netip.Addr{}, err == nil
+	}
+	return parsed.Unmap(), true
 }
 
 // newListeners returns what opens the sockets of listeners.

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/router"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// An address that a listener would share with an entrypoint of the process is refused: with reusePort the kernel would
+// hand a part of the entrypoint's clients to the listener.
+func TestListenersDoNotShareAnEntrypoint(t *testing.T) {
+	s := sockets{&system{config: &static.Configuration{EntryPoints: map[string]*static.EntryPoint{
+		"alone": {Address: ":8444"},
+		"web":   {Address: ":8443", ReusePort: true, HTTP3: &static.HTTP3{}},
+		"local": {Address: "127.0.0.1:8445", ReusePort: true},
+		"named": {Address: "localhost:8446", ReusePort: true},
+	}}}}
+	for _, address := range []router.Address{
+		{Network: "tcp", HostPort: ":8443"},
+		{Network: "tcp", HostPort: "0.0.0.0:8443"},
+		{Network: "tcp", HostPort: "[::]:8443"},
+		{Network: "udp", HostPort: ":8443"},
+		{Network: "tcp", HostPort: "127.0.0.1:8445"},
+		{Network: "tcp", HostPort: "127.0.0.1:8446"},
+	} {
+		server, err := s.Server(router.Socket{Address: address, Template: "web"})
+		if server != nil || err == nil || !strings.Contains(err.Error(), "reusePort would divide its clients") {
+			t.Errorf("%s: %v, %v", address, server, err)
+		}
+	}
+	for _, apart := range []static.EntryPoint{
+		{Address: ":8444", ReusePort: true}, // It cannot be bound a second time.
+		{Address: ":8443"},
+		{Address: ":9443", ReusePort: true},
+		{Address: "127.0.0.2:8445", ReusePort: true},
+		{Address: ":8445/udp", ReusePort: true},
+	} {
+		if err := s.apart(&apart); err != nil {
+			t.Errorf("%s: %v", apart.Address, err)
+		}
+	}
+}
