@@ -100,6 +100,7 @@ func check(t *testing.T, folder string, one fixture) result {
 		{"docker", providers.Docker != nil},
 		{"kubernetesCRD", providers.KubernetesCRD != nil},
 		{"kubernetesIngress", providers.KubernetesIngress != nil},
+		{"kubernetesGateway", providers.KubernetesGateway != nil},
 	} {
 		if provider.used {
 			got.without = append(got.without, provider.name)
