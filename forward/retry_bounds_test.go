@@ -17,7 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
 
-// TestDeadlineWhileWaiting for the next try is a gateway time-out, whatever the last one got: the client is still there.
+// TestDeadlineWhileWaiting for the next try is a gateway time-out, whatever the last one got: the client has not left.
 func TestDeadlineWhileWaiting(t *testing.T) {
 	for name, first := range map[string]scenario{"connection error": breaksOff, "status": fails(503)} {
 		t.Run(name, func(t *testing.T) {

@@ -108,8 +108,8 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	}
 }
 
-// TestRightsOfTheGatewayAPI lists what the chart and the component of kustomize add for providers.kubernetesGateway: Services are written with the
-// exposure service alone.
+// TestRightsOfTheGatewayAPI lists what the chart and the component of kustomize add for providers.kubernetesGateway:
+// Services are written with the exposure service alone.
 func TestRightsOfTheGatewayAPI(t *testing.T) {
 	const group = ".gateway.networking.k8s.io"
 	added := []string{

@@ -68,7 +68,8 @@ func (w *world) measureControllers(tb testing.TB) {
 	w.results.note("controllers-writes", float64(after.events-before.events))
 	w.results.say("%d routes of two controllers, %d edits in %v: %d status writes and edits, of them %d by the other one, "+
 		"which had %d conflicts and found its entry gone %d times; %d entries missing or out of date, %d writes in %v without edits",
-		shared, edits, w.asked.contending, after.events, after.writes, after.conflicts, after.robbed, lost, after.events-before.events, quietFor)
+		shared, edits, w.asked.contending, after.events, after.writes, after.conflicts, after.robbed, lost,
+		after.events-before.events, quietFor)
 	w.remove(tb, "shared")
 }
 

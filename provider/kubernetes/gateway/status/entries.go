@@ -67,9 +67,10 @@ func (m *merger) entries(live members, name, refName string, own []entry, most i
 		var before members
 		var controller gatewayv1.GatewayController
 		var ref gatewayv1.ParentReference
-		err := cmp.Or(json.Unmarshal(element, &before), decode(before["controllerName"], &controller),
-			decode(before[refName], &ref))
-		if err != nil {
+		if err := json.Unmarshal(element, &before); err != nil {
+			return err
+		}
+		if err := cmp.Or(decode(before["controllerName"], &controller), decode(before[refName], &ref)); err != nil {
 			return err
 		}
 		if controller != m.controller {
@@ -162,7 +163,10 @@ func mergeListeners[T any](m *merger, live members, own []T, read func(*T) liste
 	for _, element := range elements {
 		var before members
 		var name gatewayv1.SectionName
-		if err := cmp.Or(json.Unmarshal(element, &before), decode(before["name"], &name)); err != nil {
+		if err := json.Unmarshal(element, &before); err != nil {
+			return err
+		}
+		if err := decode(before["name"], &name); err != nil {
 			return err
 		}
 		known[name] = before
