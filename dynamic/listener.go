@@ -5,8 +5,8 @@ type ListenersConfiguration struct {
 	Listeners Objects[Listener]
 }
 
-// Listener is an entrypoint that a provider declares while Sluice runs. Routers, TLS options and certificates name it
-// in their entryPoints, as listener@provider. The listeners of one address share its socket: the hostname of a
+// Listener is an entrypoint that a provider declares while Sluice runs. Routers, TLS options and certificates of the
+// same provider name it in their entryPoints, as listener@provider; those of other providers cannot. The listeners of one address share its socket: the hostname of a
 // connection or request selects one of them, and only the routers of that one are considered.
 type Listener struct {
 	// Address is where the socket listens, as host:port or :port; the host is an IP address. Listeners of TCP and of UDP

@@ -61,6 +61,18 @@ func listenerRef(name string) dynamic.Ref { return dynamic.Ref{Kind: dynamic.Kin
 // no provider.
 func isListener(name string) bool { return strings.Contains(name, "@") }
 
+// foreign reports whether a name is that of a listener of another provider than the object that names it. Which routes
+// may attach is decided by the provider that declares a listener; Sluice's own objects may name all.
+func foreign(name, by string) bool {
+	of := providerOf(by)
+	return isListener(name) && providerOf(name) != of && of != internalProvider
+}
+
+// refuseForeign says that an object cannot name a listener, whether it exists or not.
+func refuseForeign(name string) string {
+	return fmt.Sprintf("listener %q takes only objects of its own provider", name)
+}
+
 // updateListeners compiles the listeners if one of them has changed, and returns those whose routers are to be built
 // anew.
 func (c *Compiler) updateListeners(changed []dynamic.Ref) []dynamic.Ref {

@@ -113,6 +113,9 @@ func (t *tlsObjects) claimed(from source) map[string][]string {
 			continue
 		}
 		for _, entryPoint := range options.EntryPoints {
+			if foreign(entryPoint, name) {
+				continue
+			}
 			if t.exists(entryPoint) {
 				add(claims, entryPoint, name)
 				continue
@@ -148,6 +151,11 @@ func (t *tlsObjects) misplaced(name string, options *dynamic.TLSOptions) error {
 		return nil
 	}
 	for _, entryPoint := range options.EntryPoints {
+		if foreign(entryPoint, name) {
+			return &coded{
+				code: dynamic.CodeReferenceNotPermitted, error: errors.New("entryPoints: " + refuseForeign(entryPoint)),
+			}
+		}
 		if !t.exists(entryPoint) && isListener(entryPoint) {
 			continue // It may come, and nobody can connect to it until then.
 		}
@@ -341,26 +349,6 @@ func (t *tlsObjects) readCertificates(from source, resolvers []string) {
 		}
 		t.report(ref, status, dynamic.CodeInvalidCertificate, problem.Err.Error())
 	}
-}
-
-// entryPointsOf returns the entrypoints of a certificate that exist. It is not ok when it names others alone.
-func (t *tlsObjects) entryPointsOf(ref dynamic.Ref, entry *dynamic.CertificateEntry) (found []string, ok bool) {
-	for _, name := range entry.EntryPoints {
-		if t.exists(name) {
-			found = append(found, name)
-		}
-	}
-	switch {
-	case len(found) == len(entry.EntryPoints):
-		return found, true
-	case len(found) == 0:
-		t.report(ref, dynamic.Quarantined, dynamic.CodeMissingEntryPoint,
-			fmt.Sprintf("none of its entrypoints exists: %q", entry.EntryPoints))
-		return nil, false
-	}
-	missing := slices.DeleteFunc(slices.Clone(entry.EntryPoints), t.exists)
-	t.report(ref, dynamic.Degraded, dynamic.CodeMissingEntryPoint, fmt.Sprintf("entrypoint %q does not exist", missing[0]))
-	return found, true
 }
 
 func (t *tlsObjects) report(ref dynamic.Ref, status dynamic.Status, code dynamic.Code, reason string) {

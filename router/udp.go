@@ -127,7 +127,15 @@ func (c *Compiler) packetEntryPointsOf(ref dynamic.Ref, declared []string, node 
 		return known
 	}
 	var found, missing []string
+	code := dynamic.CodeMissingEntryPoint
 	for _, name := range declared {
+		if foreign(name, ref.Name) {
+			if len(missing) == 0 {
+				code = dynamic.CodeReferenceNotPermitted
+			}
+			missing = append(missing, refuseForeign(name))
+			continue
+		}
 		if isListener(name) {
 			c.graph.depend(ref, listenerRef(name))
 		}
@@ -151,10 +159,10 @@ func (c *Compiler) packetEntryPointsOf(ref dynamic.Ref, declared []string, node 
 	}
 	switch {
 	case len(found) == 0:
-		node.err = &coded{code: dynamic.CodeMissingEntryPoint, error: errors.New(strings.Join(missing, "; "))}
+		node.err = &coded{code: code, error: errors.New(strings.Join(missing, "; "))}
 	default:
 		for _, reason := range missing {
-			node.warn(dynamic.CodeMissingEntryPoint, reason)
+			node.warn(code, reason)
 		}
 	}
 	return found
