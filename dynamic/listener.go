@@ -1,12 +1,15 @@
 package dynamic
 
+import "strings"
+
 // ListenersConfiguration holds what a provider declares of its own entrypoints. It is no section of files or labels.
 type ListenersConfiguration struct {
 	Listeners Objects[Listener]
 }
 
 // Listener is an entrypoint that a provider declares while Sluice runs. Routers, TLS options and certificates of the
-// same provider name it in their entryPoints, as listener@provider; those of other providers cannot. The listeners of one address share its socket: the hostname of a
+// same provider name it in their entryPoints, as listener@provider; those of other providers cannot. It presents no
+// other certificates than those that name it. The listeners of one address share its socket: the hostname of a
 // connection or request selects one of them, and only the routers of that one are considered.
 type Listener struct {
 	// Address is where the socket listens, as host:port or :port; the host is an IP address. Listeners of TCP and of UDP
@@ -25,6 +28,10 @@ type Listener struct {
 	// Empty means the defaults of all options.
 	Template string
 }
+
+// NamesListener reports whether a name in entryPoints is that of a Listener: entrypoints of the static configuration
+// have no provider.
+func NamesListener(name string) bool { return strings.Contains(name, "@") }
 
 // ListenerProtocol is a protocol that a Listener accepts, by its name in the Gateway API.
 type ListenerProtocol string

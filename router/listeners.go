@@ -57,15 +57,11 @@ func faultText(err error) string {
 
 func listenerRef(name string) dynamic.Ref { return dynamic.Ref{Kind: dynamic.KindListener, Name: name} }
 
-// isListener reports whether a name in entryPoints is that of a listener: entrypoints of the static configuration have
-// no provider.
-func isListener(name string) bool { return strings.Contains(name, "@") }
-
 // foreign reports whether a name is that of a listener of another provider than the object that names it. Which routes
 // may attach is decided by the provider that declares a listener; Sluice's own objects may name all.
 func foreign(name, by string) bool {
 	of := providerOf(by)
-	return isListener(name) && providerOf(name) != of && of != internalProvider
+	return dynamic.NamesListener(name) && providerOf(name) != of && of != internalProvider
 }
 
 // refuseForeign says that an object cannot name a listener, whether it exists or not.
@@ -244,7 +240,7 @@ func (c *Compiler) entryPoint(name string) (EntryPoint, bool) {
 	if node := c.listeners.serving(name); node != nil {
 		return node.entrypoint, true
 	}
-	if c.source.stubs != nil && isListener(name) { // What a definition refers to counts as valid.
+	if c.source.stubs != nil && dynamic.NamesListener(name) { // What a definition refers to counts as valid.
 		return EntryPoint{Name: name}, true
 	}
 	return EntryPoint{}, false
@@ -261,7 +257,7 @@ func (c *Compiler) missingListener(name string) string {
 
 // missingEntryPoint says that an entrypoint does not exist, or that a listener serves nothing.
 func (c *Compiler) missingEntryPoint(name string) string {
-	if isListener(name) {
+	if dynamic.NamesListener(name) {
 		return c.missingListener(name)
 	}
 	return c.tls.missing(name)

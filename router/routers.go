@@ -120,7 +120,7 @@ func (c *Compiler) entryPointsOf(ref dynamic.Ref, declared []string, node *route
 			node.warn(dynamic.CodeReferenceNotPermitted, refuseForeign(name))
 			continue
 		}
-		if isListener(name) {
+		if dynamic.NamesListener(name) {
 			c.graph.depend(ref, listenerRef(name))
 		}
 		entrypoint, ok := c.entryPoint(name)

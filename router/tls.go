@@ -120,7 +120,7 @@ func (t *tlsObjects) claimed(from source) map[string][]string {
 				add(claims, entryPoint, name)
 				continue
 			}
-			if isListener(entryPoint) {
+			if dynamic.NamesListener(entryPoint) {
 				continue // Nobody can connect to it.
 			}
 			for _, meant := range t.meant(entryPoint) {
@@ -156,7 +156,7 @@ func (t *tlsObjects) misplaced(name string, options *dynamic.TLSOptions) error {
 				code: dynamic.CodeReferenceNotPermitted, error: errors.New("entryPoints: " + refuseForeign(entryPoint)),
 			}
 		}
-		if !t.exists(entryPoint) && isListener(entryPoint) {
+		if !t.exists(entryPoint) && dynamic.NamesListener(entryPoint) {
 			continue // It may come, and nobody can connect to it until then.
 		}
 		if !t.exists(entryPoint) {
@@ -185,7 +185,7 @@ func (t *tlsObjects) binder(entryPoint string) func(*certificate.Options) *certi
 
 // on returns the options that present the certificates of an entrypoint.
 func (t *tlsObjects) on(entryPoint string, options *certificate.Options) *certificate.Options {
-	if options == nil || !t.own[entryPoint] {
+	if options == nil || !t.own[entryPoint] && !dynamic.NamesListener(entryPoint) {
 		return options
 	}
 	key := boundOptions{options, entryPoint}

@@ -136,16 +136,16 @@ func (c *Compiler) packetEntryPointsOf(ref dynamic.Ref, declared []string, node 
 			missing = append(missing, refuseForeign(name))
 			continue
 		}
-		if isListener(name) {
+		if dynamic.NamesListener(name) {
 			c.graph.depend(ref, listenerRef(name))
 		}
 		listener, is := c.entryPoint(name)
 		switch {
-		case isListener(name) && !is:
+		case dynamic.NamesListener(name) && !is:
 			missing = append(missing, c.missingListener(name))
-		case isListener(name) && listener.Protocol != "" && !listener.takes(ref.Kind):
+		case dynamic.NamesListener(name) && listener.Protocol != "" && !listener.takes(ref.Kind):
 			missing = append(missing, listener.refusal(ref.Kind))
-		case slices.Contains(known, name) || isListener(name):
+		case slices.Contains(known, name) || dynamic.NamesListener(name):
 			found = append(found, name)
 		case slices.ContainsFunc(c.options.EntryPoints, func(e EntryPoint) bool { return e.Name == name }):
 			missing = append(missing, fmt.Sprintf("entrypoint %q is not one for UDP (its address does not end in /udp)", name))
