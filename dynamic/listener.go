@@ -1,6 +1,9 @@
 package dynamic
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // ListenersConfiguration holds what a provider declares of its own entrypoints. It is no section of files or labels.
 type ListenersConfiguration struct {
@@ -24,6 +27,9 @@ type Listener struct {
 	// Port is the port that clients use, 1 to 65535, where it differs from that of Address because something translates
 	// it. 0 means the port of Address.
 	Port int
+	// Created is when what declares the listener was created. Of listeners of a provider that conflict, the one that was
+	// created first serves; the zero time is the oldest. Those of the same time are in the order of their names.
+	Created time.Time `json:"-" label:"-"`
 	// Template is the name of the entrypoint of the static configuration whose options apply, except for its address.
 	// Empty means the defaults of all options.
 	Template string

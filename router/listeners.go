@@ -85,7 +85,8 @@ func (c *Compiler) updateListeners(changed []dynamic.Ref) []dynamic.Ref {
 		}
 	}
 	order := slices.SortedFunc(maps.Values(after), func(a, b *listenerNode) int {
-		return cmp.Or(cmp.Compare(c.providerRank(a.name), c.providerRank(b.name)), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(c.providerRank(a.name), c.providerRank(b.name)),
+			a.definition.Created.Compare(b.definition.Created), cmp.Compare(a.name, b.name))
 	})
 	c.listeners.all, c.listeners.sites = after, newSites(order)
 	var refs []dynamic.Ref

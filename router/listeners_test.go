@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/router"
@@ -115,4 +116,38 @@ func TestListenersTakeObjectsOfTheirOwnProvider(t *testing.T) {
 			t.Errorf("%s is on %v", listing.Name, listing.EntryPoints)
 		}
 	}
+}
+
+// Of listeners with the same address and hostname, the one that was created first serves, whatever their names are.
+func TestOldestListenerServes(t *testing.T) {
+	t.Parallel()
+	compiler, _ := newListenerCompiler()
+	old := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	objects := map[dynamic.Ref]any{}
+	put := func(name string, created time.Time) {
+		objects[dynamic.Ref{Kind: dynamic.KindListener, Name: name}] = &dynamic.Listener{
+			Address: ":80", Protocol: dynamic.ListenerHTTP, Hostname: "shop.test", Created: created,
+		}
+	}
+	refused := func(when string, want ...string) {
+		t.Helper()
+		var got []string
+		for ref, verdict := range compileListeners(compiler, objects) {
+			if verdict.Code != dynamic.CodeConflictingListener {
+				t.Errorf("%s: %v: %s", when, ref, verdict.Reason)
+			}
+			got = append(got, ref.Name)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: %v are refused, want %v", when, got, want)
+		}
+	}
+	put("shop@gw", old)
+	refused("alone")
+	put("aaa@gw", old.Add(time.Second))
+	refused("a younger one", "aaa@gw")
+	put("same@gw", old)
+	refused("one of the same time", "aaa@gw", "shop@gw")
+	put("aaa@gw", old.Add(-time.Second))
+	refused("an older one", "same@gw", "shop@gw")
 }
