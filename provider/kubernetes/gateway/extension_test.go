@@ -53,7 +53,7 @@ func TestMissingFilterFailsTheRule(t *testing.T) {
 	expect(p, "gone", failing, "", "ResolvedRefs=False:BackendNotFound")
 }
 
-// TestServicesOfSluiceItselfAreNoBackends proves that a route leads to a service of Sluice itself, such as the API, only
+// TestServicesOfSluiceItselfAreNoBackends proves that a route leads to services of Sluice itself, such as the API, only
 // where the namespace is listed, and to those of other providers also where no namespaces are.
 func TestServicesOfSluiceItselfAreNoBackends(t *testing.T) {
 	for _, test := range []struct {
