@@ -3,6 +3,7 @@ package certificate_test
 import (
 	"bytes"
 	"crypto/tls"
+	"slices"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/certificate"
@@ -56,6 +57,70 @@ func TestEntryPointsHaveCertificatesOfTheirOwn(t *testing.T) {
 	client := hello("a.test")
 	if n := testing.AllocsPerRun(100, func() { set.On("inner").Get(client, true) }); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// A listener presents its own certificates alone, whose first one is its default: others may be those of other tenants.
+func TestListenersPresentNoOtherCertificates(t *testing.T) {
+	shared, first, second := issueFor(t, "shop.test", "x.wild.test"), issueFor(t, "dummy.test"), issueFor(t, "*.wild.test")
+	nameless, fallback := issueFor(t), issueFor(t, "default.test")
+	set, problems := certificate.NewSet([]certificate.Entry{
+		{Name: "shared", Certificate: shared.inline()},
+		{Name: "default", Certificate: fallback.inline(), Default: true},
+		{Name: "first", Certificate: first.inline(), EntryPoints: []string{"evil@gw"}},
+		{Name: "second", Certificate: second.inline(), EntryPoints: []string{"evil@gw", "web"}},
+		{Name: "nameless", Certificate: nameless.inline(), EntryPoints: []string{"plain@gw"}},
+	}, nil)
+	if len(problems) != 0 {
+		t.Fatalf("problems: %v", problems)
+	}
+	for _, test := range []struct {
+		on, name string
+		want     issued
+		strict   bool // sniStrict accepts the name.
+	}{
+		{"evil@gw", "shop.test", first, false},
+		{"evil@gw", "", first, false},
+		{"evil@gw", "dummy.test", first, true},
+		{"evil@gw", "x.wild.test", second, true},
+		{"evil@gw", "default.test", first, false},
+		{"plain@gw", "shop.test", nameless, false},
+		{"web", "shop.test", shared, true},
+		{"web", "dummy.test", fallback, false},
+	} {
+		on := set.On(test.on)
+		if got := on.Get(hello(test.name), false); !bytes.Equal(got.Leaf.Raw, test.want.leaf.Raw) {
+			t.Errorf("%q on %s: the certificate of %v", test.name, test.on, got.Leaf.DNSNames)
+		}
+		if got := on.Get(hello(test.name), true) != nil; got != test.strict {
+			t.Errorf("%q on %s, strict: found %v, want %v", test.name, test.on, got, test.strict)
+		}
+	}
+	bare := set.On("bare@gw")
+	if got := bare.Get(hello("shop.test"), false); got == nil || bare.Get(hello("shop.test"), true) != nil ||
+		slices.ContainsFunc([]issued{shared, fallback, first}, func(i issued) bool {
+			return bytes.Equal(got.Leaf.Raw, i.leaf.Raw)
+		}) {
+		t.Error("a listener without certificates presents another than the generated one")
+	}
+}
+
+// A listener obtains no certificates by SNI.
+func TestListenersObtainNoCertificates(t *testing.T) {
+	set, _ := certificate.NewSet([]certificate.Entry{
+		{Name: "own", Certificate: issueFor(t, "own.test").inline(), EntryPoints: []string{"evil@gw"}},
+	}, nil)
+	obtained := issueFor(t, "shop.test").pair(t)
+	obtain := func(*tls.ClientHelloInfo) *tls.Certificate { return &obtained }
+	options, err := certificate.NewOptions("default", nil, func() *certificate.Set { return set }, obtain, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for entryPoint, want := range map[string]string{"web": "shop.test", "evil@gw": "own.test"} {
+		state, err := shake(t, options.On(entryPoint).Config(), blind("shop.test"))
+		if err != nil || state.PeerCertificates[0].DNSNames[0] != want {
+			t.Errorf("%s: %v, %v", entryPoint, state.PeerCertificates, err)
+		}
 	}
 }
 

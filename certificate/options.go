@@ -77,12 +77,16 @@ func NewOptions(
 }
 
 // On returns the options for the handshakes on one entrypoint, which present its own certificates first (see Set.On).
-// They accept the same clients, and no session is resumed that began on another entrypoint.
+// They accept the same clients, and no session is resumed that began on another entrypoint. On a listener of a provider
+// they obtain no certificates.
 func (o *Options) On(entryPoint string) *Options {
 	on := &Options{
 		Name: o.Name, Fingerprint: o.Fingerprint, config: o.config.Clone(),
 		certificates: o.certificates, obtain: o.obtain, strict: o.strict, anyProtocol: o.anyProtocol, tickets: o.tickets,
 		revocations: o.revocations, made: o.made,
+	}
+	if dynamic.NamesListener(entryPoint) {
+		on.obtain = nil
 	}
 	on.full = sha256.Sum256(append(o.full[:], entryPoint...))
 	on.choose(entryPoint)

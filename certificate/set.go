@@ -22,7 +22,8 @@ type Entry struct {
 	// Default marks the certificate that is used if no other matches (tls.stores.default.defaultCertificate). The first
 	// usable one is used.
 	Default bool
-	// EntryPoints are the names of the entrypoints to which the certificate belongs; none means all of them.
+	// EntryPoints are the names of the entrypoints to which the certificate belongs; none means all of them, except for
+	// listeners of providers. Of those for a listener, the first usable one is its default certificate.
 	EntryPoints []string
 	// Resolver is the name of the resolver that has obtained the certificate; empty for a configured one.
 	Resolver string
@@ -56,10 +57,11 @@ type Problem struct {
 type Set struct {
 	exact    map[string][]*Pair
 	wildcard map[string][]*Pair
-	// shared is consulted next, after the certificates of an entrypoint; own holds the sets of entrypoints with
-	// certificates of their own.
+	// shared is consulted next, after the certificates of an entrypoint, and nil for a listener; own holds the sets of
+	// entrypoints and listeners with certificates of their own, and none is that of other listeners.
 	shared    *Set
 	own       map[string]*Set
+	none      *Set
 	defaults  []*Pair
 	generated *Pair
 	loaded    map[digest]*Pair
@@ -103,18 +105,26 @@ func NewSet(entries []Entry, previous *Set) (*Set, []Problem) {
 	}
 	b.generate()
 	b.sort(b.set)
-	for _, own := range b.set.own {
-		own.defaults, own.generated = b.set.defaults, b.set.generated
+	for name, own := range b.set.own {
+		if own.generated = b.set.generated; !dynamic.NamesListener(name) {
+			own.defaults = b.set.defaults
+		}
 		b.sort(own)
 	}
+	b.set.none = emptySet(nil)
+	b.set.none.generated = b.set.generated
 	return b.set, b.problems
 }
 
-// On returns the choice on one entrypoint: its own certificates first, and then those of all entrypoints. It does not
-// allocate.
+// On returns the choice on one entrypoint: its own certificates first, and then those of all entrypoints. On a listener
+// of a provider (see dynamic.NamesListener) it is its own certificates alone, of which the first is the default, since
+// others may belong to other tenants. It does not allocate.
 func (s *Set) On(entryPoint string) *Set {
 	if own, ok := s.own[entryPoint]; ok {
 		return own
+	}
+	if dynamic.NamesListener(entryPoint) && s.none != nil {
+		return s.none
 	}
 	return s
 }
@@ -228,20 +238,32 @@ func (b *builder) add(index int, entry Entry) {
 		b.set.defaults = append(b.set.defaults, pair)
 	}
 	names := namesOf(pair.Leaf)
-	if len(names) == 0 && !entry.Default {
+	isDefault := entry.Default
+	if len(entry.EntryPoints) == 0 {
+		b.set.index(names, pair)
+	}
+	for _, entryPoint := range entry.EntryPoints {
+		own := b.own(entryPoint)
+		own.index(names, pair)
+		if dynamic.NamesListener(entryPoint) && len(own.defaults) == 0 {
+			own.defaults, isDefault = []*Pair{pair}, true
+		}
+	}
+	if len(names) == 0 && !isDefault {
 		b.problem(index, entry.Name, true, fmt.Errorf("the certificate names no host, so that no client will see it"))
 	}
-	for _, name := range names {
-		if len(entry.EntryPoints) == 0 {
-			b.set.index(name, pair)
+}
+
+// own returns the certificates of an entrypoint or listener.
+func (b *builder) own(entryPoint string) *Set {
+	if b.set.own[entryPoint] == nil {
+		shared := b.set
+		if dynamic.NamesListener(entryPoint) {
+			shared = nil
 		}
-		for _, entryPoint := range entry.EntryPoints {
-			if b.set.own[entryPoint] == nil {
-				b.set.own[entryPoint] = emptySet(b.set)
-			}
-			b.set.own[entryPoint].index(name, pair)
-		}
+		b.set.own[entryPoint] = emptySet(shared)
 	}
+	return b.set.own[entryPoint]
 }
 
 // addObtained adds the certificate of a resolver with some names to the default ones, the one that ends last.
@@ -269,13 +291,15 @@ func (b *builder) sort(set *Set) {
 	}
 }
 
-func (s *Set) index(name string, pair *Pair) {
-	byName := s.exact
-	if rest, ok := strings.CutPrefix(name, "*."); ok {
-		name, byName = rest, s.wildcard
-	}
-	if !slices.Contains(byName[name], pair) {
-		byName[name] = append(byName[name], pair)
+func (s *Set) index(names []string, pair *Pair) {
+	for _, name := range names {
+		byName := s.exact
+		if rest, ok := strings.CutPrefix(name, "*."); ok {
+			name, byName = rest, s.wildcard
+		}
+		if !slices.Contains(byName[name], pair) {
+			byName[name] = append(byName[name], pair)
+		}
 	}
 }
 

@@ -1,12 +1,18 @@
 package dynamic
 
+import (
+	"strings"
+	"time"
+)
+
 // ListenersConfiguration holds what a provider declares of its own entrypoints. It is no section of files or labels.
 type ListenersConfiguration struct {
 	Listeners Objects[Listener]
 }
 
-// Listener is an entrypoint that a provider declares while Sluice runs. Routers, TLS options and certificates name it
-// in their entryPoints, as listener@provider. The listeners of one address share its socket: the hostname of a
+// Listener is an entrypoint that a provider declares while Sluice runs. Routers, TLS options and certificates of the
+// same provider name it in their entryPoints, as listener@provider; those of other providers cannot. It presents no
+// other certificates than those that name it. The listeners of one address share its socket: the hostname of a
 // connection or request selects one of them, and only the routers of that one are considered.
 type Listener struct {
 	// Address is where the socket listens, as host:port or :port; the host is an IP address. Listeners of TCP and of UDP
@@ -21,10 +27,17 @@ type Listener struct {
 	// Port is the port that clients use, 1 to 65535, where it differs from that of Address because something translates
 	// it. 0 means the port of Address.
 	Port int
+	// Created is when what declares the listener was created. Of listeners of a provider that conflict, the one that was
+	// created first serves; the zero time is the oldest. Those of the same time are in the order of their names.
+	Created time.Time `json:"-" label:"-"`
 	// Template is the name of the entrypoint of the static configuration whose options apply, except for its address.
 	// Empty means the defaults of all options.
 	Template string
 }
+
+// NamesListener reports whether a name in entryPoints is that of a Listener: entrypoints of the static configuration
+// have no provider.
+func NamesListener(name string) bool { return strings.Contains(name, "@") }
 
 // ListenerProtocol is a protocol that a Listener accepts, by its name in the Gateway API.
 type ListenerProtocol string

@@ -95,7 +95,9 @@ func (m *merger) retain(e *edit, own *declaration, c candidate) bool {
 		return own.release(c.own)
 	default:
 		next.cause = m.validator.Validate(c.merged, c.next)
-		if next.cause.Status != dynamic.Quarantined || next.cause.Code == dynamic.CodeMissingEntryPoint {
+		switch code := next.cause.Code; {
+		case next.cause.Status != dynamic.Quarantined, code == dynamic.CodeMissingEntryPoint,
+			code == dynamic.CodeReferenceNotPermitted:
 			return own.release(c.own)
 		}
 	}

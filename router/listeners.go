@@ -57,9 +57,17 @@ func faultText(err error) string {
 
 func listenerRef(name string) dynamic.Ref { return dynamic.Ref{Kind: dynamic.KindListener, Name: name} }
 
-// isListener reports whether a name in entryPoints is that of a listener: entrypoints of the static configuration have
-// no provider.
-func isListener(name string) bool { return strings.Contains(name, "@") }
+// foreign reports whether a name is that of a listener of another provider than the object that names it. Which routes
+// may attach is decided by the provider that declares a listener; Sluice's own objects may name all.
+func foreign(name, by string) bool {
+	of := providerOf(by)
+	return dynamic.NamesListener(name) && providerOf(name) != of && of != internalProvider
+}
+
+// refuseForeign says that an object cannot name a listener, whether it exists or not.
+func refuseForeign(name string) string {
+	return fmt.Sprintf("listener %q takes only objects of its own provider", name)
+}
 
 // updateListeners compiles the listeners if one of them has changed, and returns those whose routers are to be built
 // anew.
@@ -77,7 +85,8 @@ func (c *Compiler) updateListeners(changed []dynamic.Ref) []dynamic.Ref {
 		}
 	}
 	order := slices.SortedFunc(maps.Values(after), func(a, b *listenerNode) int {
-		return cmp.Or(cmp.Compare(c.providerRank(a.name), c.providerRank(b.name)), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(c.providerRank(a.name), c.providerRank(b.name)),
+			a.definition.Created.Compare(b.definition.Created), cmp.Compare(a.name, b.name))
 	})
 	c.listeners.all, c.listeners.sites = after, newSites(order)
 	var refs []dynamic.Ref
@@ -232,7 +241,7 @@ func (c *Compiler) entryPoint(name string) (EntryPoint, bool) {
 	if node := c.listeners.serving(name); node != nil {
 		return node.entrypoint, true
 	}
-	if c.source.stubs != nil && isListener(name) { // What a definition refers to counts as valid.
+	if c.source.stubs != nil && dynamic.NamesListener(name) { // What a definition refers to counts as valid.
 		return EntryPoint{Name: name}, true
 	}
 	return EntryPoint{}, false
@@ -249,7 +258,7 @@ func (c *Compiler) missingListener(name string) string {
 
 // missingEntryPoint says that an entrypoint does not exist, or that a listener serves nothing.
 func (c *Compiler) missingEntryPoint(name string) string {
-	if isListener(name) {
+	if dynamic.NamesListener(name) {
 		return c.missingListener(name)
 	}
 	return c.tls.missing(name)

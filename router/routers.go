@@ -116,7 +116,11 @@ func (c *Compiler) entryPointsOf(ref dynamic.Ref, declared []string, node *route
 		return found
 	}
 	for _, name := range declared {
-		if isListener(name) {
+		if foreign(name, ref.Name) {
+			node.warn(dynamic.CodeReferenceNotPermitted, refuseForeign(name))
+			continue
+		}
+		if dynamic.NamesListener(name) {
 			c.graph.depend(ref, listenerRef(name))
 		}
 		entrypoint, ok := c.entryPoint(name)
@@ -130,7 +134,7 @@ func (c *Compiler) entryPointsOf(ref dynamic.Ref, declared []string, node *route
 		}
 	}
 	if len(found) == 0 {
-		node.err = &coded{code: dynamic.CodeMissingEntryPoint, error: c.noEntryPoint(node.warnings)}
+		node.err = &coded{code: node.warningCode, error: c.noEntryPoint(node.warnings)}
 		node.warnings, node.warningCode = nil, ""
 	}
 	return found

@@ -113,11 +113,14 @@ func (t *tlsObjects) claimed(from source) map[string][]string {
 			continue
 		}
 		for _, entryPoint := range options.EntryPoints {
+			if foreign(entryPoint, name) {
+				continue
+			}
 			if t.exists(entryPoint) {
 				add(claims, entryPoint, name)
 				continue
 			}
-			if isListener(entryPoint) {
+			if dynamic.NamesListener(entryPoint) {
 				continue // Nobody can connect to it.
 			}
 			for _, meant := range t.meant(entryPoint) {
@@ -148,7 +151,12 @@ func (t *tlsObjects) misplaced(name string, options *dynamic.TLSOptions) error {
 		return nil
 	}
 	for _, entryPoint := range options.EntryPoints {
-		if !t.exists(entryPoint) && isListener(entryPoint) {
+		if foreign(entryPoint, name) {
+			return &coded{
+				code: dynamic.CodeReferenceNotPermitted, error: errors.New("entryPoints: " + refuseForeign(entryPoint)),
+			}
+		}
+		if !t.exists(entryPoint) && dynamic.NamesListener(entryPoint) {
 			continue // It may come, and nobody can connect to it until then.
 		}
 		if !t.exists(entryPoint) {
@@ -177,7 +185,7 @@ func (t *tlsObjects) binder(entryPoint string) func(*certificate.Options) *certi
 
 // on returns the options that present the certificates of an entrypoint.
 func (t *tlsObjects) on(entryPoint string, options *certificate.Options) *certificate.Options {
-	if options == nil || !t.own[entryPoint] {
+	if options == nil || !t.own[entryPoint] && !dynamic.NamesListener(entryPoint) {
 		return options
 	}
 	key := boundOptions{options, entryPoint}
@@ -341,26 +349,6 @@ func (t *tlsObjects) readCertificates(from source, resolvers []string) {
 		}
 		t.report(ref, status, dynamic.CodeInvalidCertificate, problem.Err.Error())
 	}
-}
-
-// entryPointsOf returns the entrypoints of a certificate that exist. It is not ok when it names others alone.
-func (t *tlsObjects) entryPointsOf(ref dynamic.Ref, entry *dynamic.CertificateEntry) (found []string, ok bool) {
-	for _, name := range entry.EntryPoints {
-		if t.exists(name) {
-			found = append(found, name)
-		}
-	}
-	switch {
-	case len(found) == len(entry.EntryPoints):
-		return found, true
-	case len(found) == 0:
-		t.report(ref, dynamic.Quarantined, dynamic.CodeMissingEntryPoint,
-			fmt.Sprintf("none of its entrypoints exists: %q", entry.EntryPoints))
-		return nil, false
-	}
-	missing := slices.DeleteFunc(slices.Clone(entry.EntryPoints), t.exists)
-	t.report(ref, dynamic.Degraded, dynamic.CodeMissingEntryPoint, fmt.Sprintf("entrypoint %q does not exist", missing[0]))
-	return found, true
 }
 
 func (t *tlsObjects) report(ref dynamic.Ref, status dynamic.Status, code dynamic.Code, reason string) {

@@ -1,10 +1,13 @@
 package router
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 // listen takes the listeners that serve, and the names of those that have changed.
@@ -51,4 +54,32 @@ func (t *tlsObjects) chooseListened(from source) {
 			t.fallbacks[name] = t.on(name, options)
 		}
 	}
+}
+
+// entryPointsOf returns the entrypoints of a certificate that exist and that it may name. It is not ok when it names
+// others alone.
+func (t *tlsObjects) entryPointsOf(ref dynamic.Ref, entry *dynamic.CertificateEntry) (found []string, ok bool) {
+	var wrong string
+	code := dynamic.CodeMissingEntryPoint
+	for _, name := range entry.EntryPoints {
+		switch {
+		case foreign(name, ref.Name):
+			wrong, code = refuseForeign(name), dynamic.CodeReferenceNotPermitted
+		case t.exists(name):
+			found = append(found, name)
+		default:
+			wrong = cmp.Or(wrong, fmt.Sprintf("entrypoint %q does not exist", name))
+		}
+	}
+	switch {
+	case wrong == "":
+		return found, true
+	case len(found) > 0:
+		t.report(ref, dynamic.Degraded, code, wrong)
+		return found, true
+	case code == dynamic.CodeMissingEntryPoint:
+		wrong = fmt.Sprintf("none of its entrypoints exists: %q", entry.EntryPoints)
+	}
+	t.report(ref, dynamic.Quarantined, code, wrong)
+	return nil, false
 }

@@ -127,17 +127,25 @@ func (c *Compiler) packetEntryPointsOf(ref dynamic.Ref, declared []string, node 
 		return known
 	}
 	var found, missing []string
+	code := dynamic.CodeMissingEntryPoint
 	for _, name := range declared {
-		if isListener(name) {
+		if foreign(name, ref.Name) {
+			if len(missing) == 0 {
+				code = dynamic.CodeReferenceNotPermitted
+			}
+			missing = append(missing, refuseForeign(name))
+			continue
+		}
+		if dynamic.NamesListener(name) {
 			c.graph.depend(ref, listenerRef(name))
 		}
 		listener, is := c.entryPoint(name)
 		switch {
-		case isListener(name) && !is:
+		case dynamic.NamesListener(name) && !is:
 			missing = append(missing, c.missingListener(name))
-		case isListener(name) && listener.Protocol != "" && !listener.takes(ref.Kind):
+		case dynamic.NamesListener(name) && listener.Protocol != "" && !listener.takes(ref.Kind):
 			missing = append(missing, listener.refusal(ref.Kind))
-		case slices.Contains(known, name) || isListener(name):
+		case slices.Contains(known, name) || dynamic.NamesListener(name):
 			found = append(found, name)
 		case slices.ContainsFunc(c.options.EntryPoints, func(e EntryPoint) bool { return e.Name == name }):
 			missing = append(missing, fmt.Sprintf("entrypoint %q is not one for UDP (its address does not end in /udp)", name))
@@ -151,10 +159,10 @@ func (c *Compiler) packetEntryPointsOf(ref dynamic.Ref, declared []string, node 
 	}
 	switch {
 	case len(found) == 0:
-		node.err = &coded{code: dynamic.CodeMissingEntryPoint, error: errors.New(strings.Join(missing, "; "))}
+		node.err = &coded{code: code, error: errors.New(strings.Join(missing, "; "))}
 	default:
 		for _, reason := range missing {
-			node.warn(dynamic.CodeMissingEntryPoint, reason)
+			node.warn(code, reason)
 		}
 	}
 	return found

@@ -69,12 +69,12 @@ func (h *host) uncertified() string {
 // covering returns whether clients of a host get a certificate that was configured, on an entrypoint. Clients send no
 // server name for an address (RFC 6066, section 3), so that none is missing for it.
 func (t *tlsObjects) covering(entryPoint string) func(host string) bool {
-	set := t.next.On(entryPoint)
+	set, hasDefault := t.next.On(entryPoint), t.hasDefault && !dynamic.NamesListener(entryPoint)
 	return func(host string) bool {
 		if domain, suffix := strings.CutPrefix(host, rule.SuffixMark); suffix {
 			host = "*." + domain // Certificates have wildcards of one label alone.
 		}
-		if t.hasDefault || set.Covers(host) {
+		if hasDefault || set.Covers(host) {
 			return true
 		}
 		_, err := netip.ParseAddr(host)
@@ -85,11 +85,14 @@ func (t *tlsObjects) covering(entryPoint string) func(host string) bool {
 // uncoveredVerdict returns the verdict on the hosts without a certificate of all entrypoints; its reason is empty when
 // there is none. It names the default store, whose certificate would cover them.
 func uncoveredVerdict(entries map[string]*entry) dynamic.Verdict {
-	routers := map[string]string{}
+	routers, listeners := map[string]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		for host, router := range entries[name].uncovered.routers.All() {
 			if _, known := routers[host]; !known {
 				routers[host] = router
+				if dynamic.NamesListener(name) {
+					listeners[host] = name
+				}
 			}
 		}
 	}
@@ -101,12 +104,16 @@ func uncoveredVerdict(entries map[string]*entry) dynamic.Verdict {
 	if len(names) > mostUncovered { // Their number would make a new verdict of each change among many hosts.
 		listed += " and others"
 	}
+	advice := "clients get a generated certificate: add one to tls.certificates, or set " +
+		"tls.stores.default.defaultCertificate"
+	if listener := listeners[names[0]]; listener != "" {
+		advice = fmt.Sprintf("clients get one for other hosts: add one to the listener %q", listener)
+	}
 	return dynamic.Verdict{
 		Ref:    dynamic.Ref{Kind: dynamic.KindTLSStore, Name: dynamic.DefaultTLSName},
 		Status: dynamic.Degraded, Code: dynamic.CodeMissingCertificate,
-		Reason: fmt.Sprintf("no certificate covers these hosts of routers with TLS: %s (first router: %s); clients get "+
-			"a generated certificate: add one to tls.certificates, or set tls.stores.default.defaultCertificate",
-			listed, first),
+		Reason: fmt.Sprintf("no certificate covers these hosts of routers with TLS: %s (first router: %s); %s",
+			listed, first, advice),
 		Cause: dynamic.Ref{Kind: dynamic.KindRouter, Name: first},
 	}
 }

@@ -17,7 +17,7 @@ type KubernetesGateway struct {
 	ExperimentalChannel     bool            `json:"experimentalChannel" description:"Read the kinds and fields of the experimental channel too."`
 	StatusAddress           *StatusAddress  `json:"statusAddress" description:"Addresses that the status of every Gateway shows, in place of those that it is reached at."`
 	NativeLBByDefault       bool            `json:"nativeLBByDefault" description:"Forward to a Service's own address instead of its endpoints, where nothing else is said."`
-	CrossProviderNamespaces []string        `json:"crossProviderNamespaces" description:"Namespaces whose objects may refer to objects of other providers (name@provider); unset means all of them."`
+	CrossProviderNamespaces []string        `json:"crossProviderNamespaces" description:"Namespaces whose objects may refer to objects of other providers (name@provider); unset means all of them, except for services of Sluice itself (name@internal)."`
 	QPS                     float64         `json:"qps" description:"Largest number of requests in a second, on average, that write statuses, and of those that write Services."`
 	Burst                   int             `json:"burst" description:"Largest number of such requests at once." range:"1.."`
 	ControllerName          string          `json:"controllerName" description:"Name of this controller, as domain/path; GatewayClasses of this name are served."`

@@ -122,6 +122,34 @@ func TestCertificatesOfListeners(t *testing.T) {
 	}
 }
 
+// A certificate of all entrypoints, such as that of another tenant's Ingress, is not one of listeners: neither beside
+// another one, nor once the listener has none, as after the end of a ReferenceGrant.
+func TestListenersPresentNoCertificatesOfOthers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	address := freeAddress(t, "tcp")
+	shown := func() string {
+		t.Helper()
+		_, _, state, err := get(t.Context(), client(t, address, "shop.test", true), "https://"+address, "shop.test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state.PeerCertificates[0].Subject.CommonName
+	}
+	r.certificate("shop.test")
+	r.listener("evil", address, dynamic.ListenerHTTPS, "shop.test")
+	r.route("evil", "a", "evil@gw")
+	r.accepted()
+	if got := shown(); got == "shop.test" {
+		t.Error("a listener without certificates presents that of all entrypoints")
+	}
+	r.certificate("dummy.test", "evil@gw")
+	r.accepted()
+	if got := shown(); got != "dummy.test" {
+		t.Errorf("certificate of %q", got)
+	}
+}
+
 // Client certificates are demanded on one address, and not on another with the same hostname.
 func TestTLSOptionsOfListeners(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,9 @@ type Extensions interface {
 // kindExtension are custom resources, whose sources are named KIND/NAME.
 const kindExtension = "Extension"
 
+// internalProvider is the provider of Sluice's own services, such as the API.
+const internalProvider = "internal"
+
 // Extend lets routes refer to custom resources. It is called before the cluster runs.
 func (p *Provider) Extend(extensions Extensions) {
 	p.extensions = extensions
@@ -47,7 +50,14 @@ func (d *routeDraft) extension(group, kind, namespace, name string) (string, *Re
 				"crossProviderNamespaces does not list the namespace %s", kind, name, d.Namespace),
 		}
 	}
-	if _, provider, qualified := strings.Cut(name, "@"); qualified {
+	if at := strings.LastIndexByte(name, '@'); at >= 0 {
+		provider := name[at+1:]
+		if provider == internalProvider && allowed == nil {
+			return "", &Refusal{ // It would give every namespace the API.
+				string(gatewayv1.RouteReasonRefNotPermitted), fmt.Sprintf("%s %s is a service of Sluice itself, which needs "+
+					"crossProviderNamespaces to list the namespace %s", kind, name, d.Namespace),
+			}
+		}
 		if kind == v1alpha1.KindTraefikService && !strings.HasPrefix(provider, "kubernetes") {
 			return name, nil
 		}

@@ -52,3 +52,39 @@ func TestMissingFilterFailsTheRule(t *testing.T) {
 	c.extensions.put("traefik.io", "Middleware", "shop", "late", false)
 	expect(p, "gone", failing, "", "ResolvedRefs=False:BackendNotFound")
 }
+
+// TestServicesOfSluiceItselfAreNoBackends proves that a route leads to services of Sluice itself, such as the API, only
+// where the namespace is listed, and to those of other providers also where no namespaces are.
+func TestServicesOfSluiceItselfAreNoBackends(t *testing.T) {
+	for _, test := range []struct {
+		backend string
+		listed  []string
+		want    string // ResolvedRefs
+	}{
+		{"api@internal", nil, "False:RefNotPermitted"},
+		{"x@file@internal", nil, "False:RefNotPermitted"},
+		{"api@internal", []string{"other"}, "False:RefNotPermitted"},
+		{"api@internal", []string{"other", "shop"}, "True:ResolvedRefs"},
+		{"x@file", nil, "True:ResolvedRefs"},
+		{"x@file@kubernetescrd", []string{"shop"}, "False:RefNotPermitted"},
+	} {
+		c := newCluster()
+		c.apply(t, common(t))
+		c.apply(t, []byte(`{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: main, namespace: shop},
+	spec: {gatewayClassName: sluice, listeners: [{name: http, port: 80, protocol: HTTP}]}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web, namespace: shop}, spec: {
+	parentRefs: [{name: main}], rules: [{backendRefs: [
+		{group: traefik.io, kind: TraefikService, name: "`+test.backend+`"}]}]}}`))
+		p := c.provider(static.KubernetesGateway{CrossProviderNamespaces: test.listed})
+		permitted := false
+		for _, router := range served(p).HTTP.Routers.All() {
+			permitted = permitted || router.Service == test.backend
+		}
+		lines := strings.Join(statusLines(p), "\n")
+		_, route, _ := strings.Cut(lines, "status HTTPRoute shop/web")
+		if !strings.Contains(route, "ResolvedRefs="+test.want) || permitted != strings.HasPrefix(test.want, "True") {
+			t.Errorf("%s with %q: permitted %v, want %s in\n%s", test.backend, test.listed, permitted, test.want, lines)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/static"
@@ -119,5 +120,28 @@ func TestLongestNameOfAGateway(t *testing.T) {
 	}
 	if got := programmed(p); !slices.Equal(got, []string{"True:Programmed@0", "True:Programmed@0"}) {
 		t.Errorf("programmed %q", got)
+	}
+}
+
+// TestListenersAreAsOldAsTheirOwners proves that listeners of Gateways that share an address do not take hostnames of
+// older ones by their names.
+func TestListenersAreAsOldAsTheirOwners(t *testing.T) {
+	c := newCluster()
+	c.apply(t, common(t))
+	c.apply(t, []byte(`{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway,
+	metadata: {name: main, namespace: shop, creationTimestamp: "2026-01-02T03:04:05Z"},
+	spec: {gatewayClassName: sluice, allowedListeners: {namespaces: {from: All}},
+		listeners: [{name: http, port: 80, protocol: HTTP}]}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: ListenerSet,
+	metadata: {name: set, namespace: shop, creationTimestamp: "2026-01-02T03:04:06Z"},
+	spec: {parentRef: {name: main}, listeners: [{name: more, port: 81, protocol: HTTP}]}}`))
+	listeners := served(c.provider(static.KubernetesGateway{})).Listeners.Listeners
+	for name, want := range map[string]string{
+		"shop_main_http": "2026-01-02T03:04:05Z", "shop_set_set_more": "2026-01-02T03:04:06Z",
+	} {
+		if one := listeners.Get(name); one == nil || one.Created.Format(time.RFC3339) != want {
+			t.Errorf("%s: %+v, want one created at %s", name, one, want)
+		}
 	}
 }

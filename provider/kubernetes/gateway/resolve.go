@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -17,6 +18,8 @@ type ownerDraft struct {
 	result *translation.Result
 	plan   *plan
 	own    owner
+	// created is when the owner was created.
+	created time.Time
 	// client is nil when the Gateway demands no certificate for connections to backends.
 	client *resolvedClient
 
@@ -123,6 +126,7 @@ func (d *ownerDraft) declare(
 	declared := &dynamic.Listener{
 		Address: l.binding.Address, Protocol: dynamic.ListenerProtocol(l.spec.Protocol), Hostname: l.hostname,
 		Port: int(l.spec.Port), Template: d.p.options.EntryPointTemplate,
+		Created: d.created.UTC(), // Equal times are comparable.
 	}
 	d.result.Put(dynamic.Ref{Kind: dynamic.KindListener, Name: name}, declared)
 	for _, entry := range certificates {

@@ -53,7 +53,7 @@ func (p *Provider) translateGateway(source translation.Source) (result translati
 	result.Origin = originOf(kindGateway, gateway)
 	made := p.makePlan(&result, gateway)
 	p.keepPlan(name, made)
-	d := &ownerDraft{p: p, result: &result, plan: made, own: own}
+	d := &ownerDraft{p: p, result: &result, plan: made, own: own, created: gateway.CreationTimestamp.Time}
 	d.client = p.clientCertificate(&result, made)
 	d.resolve()
 	p.see(own, d.view())
@@ -133,7 +133,7 @@ func (p *Provider) translateListenerSet(source translation.Source) (result trans
 		return result, true
 	}
 	result.Origin = originOf(kindListenerSet, set)
-	d := &ownerDraft{p: p, result: &result, plan: made, own: own}
+	d := &ownerDraft{p: p, result: &result, plan: made, own: own, created: set.CreationTimestamp.Time}
 	d.client = p.clientCertificate(&result, made)
 	d.resolve()
 	p.see(own, d.view())

@@ -1,0 +1,153 @@
+package router_test
+
+import (
+	"crypto/x509"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/router"
+)
+
+// newListenerCompiler returns a compiler that has listeners, the static entrypoint web and the service echo@internal.
+func newListenerCompiler() (*router.Compiler, *router.ActiveTable) {
+	entryPoints := []router.EntryPoint{{Name: "web"}}
+	target := router.NewActiveTable(entryPoints)
+	return router.NewCompiler(router.Options{
+		EntryPoints: entryPoints, Templates: map[string]router.EntryPoint{"": {}, "web": entryPoints[0]},
+		Internal: map[string]http.Handler{"echo@internal": http.NotFoundHandler()},
+	}, target), target
+}
+
+// compileListeners compiles a configuration that holds the objects, and returns the verdicts by object.
+func compileListeners(compiler *router.Compiler, objects map[dynamic.Ref]any, certificates ...*dynamic.CertificateEntry,
+) map[dynamic.Ref]dynamic.Verdict {
+	builder := dynamic.NewBuilder(&dynamic.Configuration{TLS: &dynamic.TLSConfiguration{Certificates: certificates}})
+	var changed []dynamic.Ref
+	for ref, object := range objects {
+		builder.Put(ref, object)
+		changed = append(changed, ref)
+	}
+	for _, entry := range certificates {
+		changed = append(changed, certificateRef(entry.Name))
+	}
+	compiled := compiler.Compile(router.Input{Configuration: builder.Configuration(), Changed: changed, Final: true})
+	compiled.Activate(1)
+	found := map[dynamic.Ref]dynamic.Verdict{}
+	for _, verdict := range compiled.Verdicts {
+		found[verdict.Ref] = verdict
+	}
+	return found
+}
+
+// Objects of other providers than a listener's do not get its clients, and are told the same whether it exists or not.
+func TestListenersTakeObjectsOfTheirOwnProvider(t *testing.T) {
+	t.Parallel()
+	type ref = dynamic.Ref
+	const own, absent = "shop_https@gw", "none@gw"
+	objects := map[ref]any{
+		{Kind: dynamic.KindListener, Name: own}: &dynamic.Listener{Address: ":8443", Protocol: dynamic.ListenerHTTPS},
+		{Kind: dynamic.KindListener, Name: "tcp@gw"}: &dynamic.Listener{
+			Address: ":9000", Protocol: dynamic.ListenerTCP,
+		},
+		{Kind: dynamic.KindListener, Name: "udp@gw"}: &dynamic.Listener{
+			Address: ":9000", Protocol: dynamic.ListenerUDP,
+		},
+	}
+	for name, on := range map[string][]string{
+		"own@gw": {own}, "own@internal": {own}, "evil@crd": {own}, "gw@crd": {absent}, "both@crd": {"web", own},
+	} {
+		objects[ref{Kind: dynamic.KindRouter, Name: name}] = &dynamic.Router{
+			EntryPoints: on, Rule: "PathPrefix(`/`)", Service: "echo@internal", Priority: 1000,
+		}
+	}
+	stream, packets := &dynamic.TCPServersLoadBalancer{}, &dynamic.UDPServersLoadBalancer{}
+	stream.SetDefaults()
+	for _, provider := range []string{"gw", "crd"} {
+		objects[ref{Kind: dynamic.KindTCPService, Name: "s@" + provider}] = &dynamic.TCPService{LoadBalancer: stream}
+		objects[ref{Kind: dynamic.KindUDPService, Name: "s@" + provider}] = &dynamic.UDPService{LoadBalancer: packets}
+		objects[ref{Kind: dynamic.KindTCPRouter, Name: "r@" + provider}] = &dynamic.TCPRouter{
+			EntryPoints: []string{"tcp@gw"}, Rule: "HostSNI(`*`)", Service: "s",
+		}
+		objects[ref{Kind: dynamic.KindUDPRouter, Name: "r@" + provider}] = &dynamic.UDPRouter{
+			EntryPoints: []string{"udp@gw"}, Service: "s",
+		}
+		objects[optionsRef("o@"+provider)] = &dynamic.TLSOptions{EntryPoints: []string{own}}
+	}
+	pair := issued(t, &x509.Certificate{DNSNames: []string{"a.test"}})
+	compiler, target := newListenerCompiler()
+	verdicts := compileListeners(compiler, objects,
+		&dynamic.CertificateEntry{Name: "c@gw", Certificate: pair, EntryPoints: []string{own}},
+		&dynamic.CertificateEntry{Name: "c@crd", Certificate: pair, EntryPoints: []string{own}},
+		&dynamic.CertificateEntry{Name: "both@crd", Certificate: pair, EntryPoints: []string{"web", own}})
+	refused := func(status dynamic.Status, listener string) dynamic.Verdict {
+		return dynamic.Verdict{
+			Status: status, Code: dynamic.CodeReferenceNotPermitted,
+			Reason: `listener "` + listener + `" takes only objects of its own provider`,
+		}
+	}
+	options := refused(dynamic.Quarantined, own)
+	options.Reason = "entryPoints: " + options.Reason
+	want := map[ref]dynamic.Verdict{
+		{Kind: dynamic.KindRouter, Name: "evil@crd"}:      refused(dynamic.Quarantined, own),
+		{Kind: dynamic.KindRouter, Name: "gw@crd"}:        refused(dynamic.Quarantined, absent),
+		{Kind: dynamic.KindRouter, Name: "both@crd"}:      refused(dynamic.Degraded, own),
+		{Kind: dynamic.KindTCPRouter, Name: "r@crd"}:      refused(dynamic.Quarantined, "tcp@gw"),
+		{Kind: dynamic.KindUDPRouter, Name: "r@crd"}:      refused(dynamic.Quarantined, "udp@gw"),
+		{Kind: dynamic.KindTLSOptions, Name: "o@crd"}:     options,
+		{Kind: dynamic.KindCertificate, Name: "c@crd"}:    refused(dynamic.Quarantined, own),
+		{Kind: dynamic.KindCertificate, Name: "both@crd"}: refused(dynamic.Degraded, own),
+	}
+	for ref, verdict := range verdicts {
+		expected := want[ref]
+		if verdict.Status != expected.Status || verdict.Code != expected.Code || verdict.Reason != expected.Reason {
+			t.Errorf("%v: %v, %s: %q", ref, verdict.Status, verdict.Code, verdict.Reason)
+		}
+		delete(want, ref)
+	}
+	for ref := range want {
+		t.Errorf("%v: no verdict", ref)
+	}
+	for _, listing := range target.Table().Routes() {
+		on := slices.ContainsFunc(listing.EntryPoints, func(name string) bool { return name != "web" })
+		if listing.Provider == "crd" && on {
+			t.Errorf("%s is on %v", listing.Name, listing.EntryPoints)
+		}
+	}
+}
+
+// Of listeners with the same address and hostname, the one that was created first serves, whatever their names are.
+func TestOldestListenerServes(t *testing.T) {
+	t.Parallel()
+	compiler, _ := newListenerCompiler()
+	old := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	objects := map[dynamic.Ref]any{}
+	put := func(name string, created time.Time) {
+		objects[dynamic.Ref{Kind: dynamic.KindListener, Name: name}] = &dynamic.Listener{
+			Address: ":80", Protocol: dynamic.ListenerHTTP, Hostname: "shop.test", Created: created,
+		}
+	}
+	refused := func(when string, want ...string) {
+		t.Helper()
+		var got []string
+		for ref, verdict := range compileListeners(compiler, objects) {
+			if verdict.Code != dynamic.CodeConflictingListener {
+				t.Errorf("%s: %v: %s", when, ref, verdict.Reason)
+			}
+			got = append(got, ref.Name)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: %v are refused, want %v", when, got, want)
+		}
+	}
+	put("shop@gw", old)
+	refused("alone")
+	put("aaa@gw", old.Add(time.Second))
+	refused("a younger one", "aaa@gw")
+	put("same@gw", old)
+	refused("one of the same time", "aaa@gw", "shop@gw")
+	put("aaa@gw", old.Add(-time.Second))
+	refused("an older one", "same@gw", "shop@gw")
+}
