@@ -66,6 +66,8 @@ type Exposures struct {
 	listeners []func(types.NamespacedName)
 	requests  map[types.NamespacedName]*request
 	answers   map[types.NamespacedName]gateway.Exposed
+	// held says by the answers which Gateway has which port.
+	held map[private]holder
 
 	// leading says that Run runs. The rest is what the leader has decided and the cluster may not show yet: addresses,
 	// ports by Service, and why the API server has refused a Service.
@@ -163,6 +165,7 @@ func (e *Exposures) update(change func() types.NamespacedName) {
 		}
 	}
 	e.answers = answers
+	e.hold(answers)
 	listeners := e.listeners
 	e.mu.Unlock()
 	e.signal()

@@ -15,11 +15,8 @@ import (
 // merged is the Gateway that stands for all of them where they share one Service.
 var merged = types.NamespacedName{Name: "gateways"}
 
-// private is a port that Sluice listens on.
-type private struct {
-	number   int32
-	protocol corev1.Protocol
-}
+// private is a port that Sluice listens on, whatever the Gateway calls it.
+type private gateway.Port
 
 // group is the Gateways that share one Service, with the ports that they need.
 type group struct {
@@ -132,24 +129,28 @@ func (g *group) owned(services map[types.NamespacedName]*corev1.Service) *corev1
 }
 
 // recordedPorts returns the private ports that Services record for the ports of the groups. One that two record is that
-// of the older Gateway.
+// of the group that holds it, else that of the older Gateway. The caller holds mu.
 func (e *Exposures) recordedPorts(
 	groups []*group, services map[types.NamespacedName]*corev1.Service,
 ) map[types.NamespacedName]map[gateway.Port]int32 {
-	ports := map[types.NamespacedName]map[gateway.Port]int32{}
+	ports := make(map[types.NamespacedName]map[gateway.Port]int32, len(groups))
 	used := map[private]bool{}
 	for _, group := range groups {
-		recorded := map[gateway.Port]int32{}
-		ports[group.name] = recorded
-		service := group.owned(services)
-		if service == nil {
-			continue
-		}
-		for _, port := range group.ports {
-			number, ok := e.target(service, port)
-			if key := (private{number, port.Protocol}); ok && !used[key] {
-				used[key] = true
-				recorded[port] = number
+		ports[group.name] = map[gateway.Port]int32{}
+	}
+	for _, held := range []bool{true, false} {
+		for _, group := range groups {
+			service := group.owned(services)
+			if service == nil {
+				continue
+			}
+			for _, port := range group.ports {
+				number, ok := e.target(service, port)
+				key := private{number, port.Protocol}
+				if ok && !used[key] && held == e.holds(group.name, key) {
+					used[key] = true
+					ports[group.name][port] = number
+				}
 			}
 		}
 	}
