@@ -5,6 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -48,6 +51,42 @@ func TestEditedPortsTakeNoBoundOnes(t *testing.T) {
 			if got := one.binding(older, web); got != ":20000" {
 				t.Errorf("the older Gateway is bound to %s", got)
 			}
+		}
+	})
+}
+
+// TestPortsOfTheNodeAreKept proves that an older Gateway does not take a port that another one has: neither while an
+// instance runs nor at the next start, in any order, when the status says who had it. A status for another
+// specification says nothing.
+func TestPortsOfTheNodeAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		options := config(static.ExposeOnNode)
+		older, newer := made("older", 0), made("newer", 1)
+		for i, one := range []*gatewayv1.Gateway{older, newer} {
+			one.Generation = 2
+			one.Spec.Listeners = []gatewayv1.Listener{{Name: "x", Port: 80, Protocol: gatewayv1.HTTPProtocolType}}
+			one.Status.Listeners = []gatewayv1.ListenerStatus{{Name: "x", Conditions: []metav1.Condition{{
+				Type: "Programmed", Status: metav1.ConditionTrue, ObservedGeneration: int64(1 + i),
+			}}}}
+		}
+		first := newRig(t, newAPIServer(t), options)
+		first.expose(newer, web)
+		pass(3 * time.Second)
+		first.expose(older, web, https)
+		forwards, backwards := newRig(t, newAPIServer(t), options), newRig(t, newAPIServer(t), options)
+		forwards.expose(older, web, https)
+		forwards.expose(newer, web)
+		backwards.expose(newer, web)
+		backwards.expose(older, web, https)
+		for _, r := range []*rig{first, forwards, backwards} {
+			got := [3]string{r.binding(newer, web), r.binding(older, web), r.binding(older, https)}
+			if want := [3]string{":80", "PortUnavailable", ":443"}; got != want {
+				t.Errorf("bound to %v, want %v", got, want)
+			}
+		}
+		first.withdraw(newer)
+		if got := first.binding(older, web); got != ":80" {
+			t.Errorf("when the one that had the port is gone, the other is bound to %s", got)
 		}
 	})
 }
