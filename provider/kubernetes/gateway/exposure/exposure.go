@@ -75,8 +75,8 @@ type Exposures struct {
 	picked   map[types.NamespacedName]netip.Addr
 	planned  map[types.NamespacedName]map[gateway.Port]int32
 	rejected map[types.NamespacedName]string
-	// added is when a Gateway was exposed for the first time last.
-	added time.Time
+	// added is when a Gateway was exposed for the first time last, waiting when the first was that waits for a decision.
+	added, waiting time.Time
 }
 
 // request is a Gateway with the ports that it needs.
@@ -122,6 +122,9 @@ func (e *Exposures) Expose(one *gatewayv1.Gateway, ports []gateway.Port) gateway
 	e.update(func() types.NamespacedName {
 		if before := e.requests[name]; before == nil || before.UID != one.UID {
 			e.added = time.Now()
+			if e.waiting.IsZero() {
+				e.waiting = e.added
+			}
 		}
 		e.requests[name] = &request{Gateway: one, name: name, ports: slices.Clone(ports)}
 		return name
