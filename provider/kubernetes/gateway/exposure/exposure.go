@@ -86,6 +86,14 @@ type request struct {
 	ports []gateway.Port
 }
 
+// same reports whether a Gateway with its ports is the same to all exposures.
+func (r *request) same(one *gatewayv1.Gateway, ports []gateway.Port) bool {
+	return r.Gateway == one && slices.Equal(r.ports, ports) ||
+		r.UID == one.UID && r.Generation == one.Generation && r.CreationTimestamp.Equal(&one.CreationTimestamp) &&
+			slices.Equal(r.ports, ports) && reflect.DeepEqual(&r.Spec, &one.Spec) &&
+			reflect.DeepEqual(&r.Status, &one.Status)
+}
+
 // New returns the exposure of the options; nothing is written before Run. It fails when an address of the pool cannot
 // be read.
 func New(options Options) (*Exposures, error) {
@@ -104,14 +112,24 @@ func New(options Options) (*Exposures, error) {
 		}
 		e.pool = append(e.pool, prefix)
 	}
+	// Which events the answers depend on; with others, only the leader has something to write.
+	update, signal := func() { e.update(nil) }, e.signal
+	ofServices, ofPods := signal, signal
+	switch options.Config.Exposure {
+	case static.ExposeOnNode:
+		ofPods = update
+	case static.ExposeByPool:
+	default:
+		ofServices = update
+	}
 	if options.Services != nil {
-		options.Services.Notify(func(_, _ *corev1.Service) { e.update(nil) })
+		options.Services.Notify(func(_, _ *corev1.Service) { ofServices() })
 	}
 	if options.Shown != nil {
-		options.Shown.Notify(func(_, _ *corev1.Service) { e.update(nil) })
+		options.Shown.Notify(func(_, _ *corev1.Service) { update() })
 	}
 	if options.Pods != nil {
-		options.Pods.Notify(func(_, _ *corev1.Pod) { e.update(nil) })
+		options.Pods.Notify(func(_, _ *corev1.Pod) { ofPods() })
 	}
 	return e, nil
 }
@@ -119,6 +137,12 @@ func New(options Options) (*Exposures, error) {
 // Expose implements gateway.Exposure.
 func (e *Exposures) Expose(one *gatewayv1.Gateway, ports []gateway.Port) gateway.Exposed {
 	name := types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
+	e.mu.Lock()
+	if before := e.requests[name]; before != nil && before.same(one, ports) {
+		defer e.mu.Unlock()
+		return e.answers[name]
+	}
+	e.mu.Unlock()
 	e.update(func() types.NamespacedName {
 		if before := e.requests[name]; before == nil || before.UID != one.UID {
 			e.added = time.Now()
