@@ -11,8 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// TestEditedPortsTakeNoBoundOnes proves that an older Gateway gets no port that another one is bound to when its Service
-// is edited to lead there, nor do its listeners, and that the leader takes the edit back.
+// TestEditedPortsTakeNoBoundOnes proves that an older Gateway gets no port that another one is bound to when its
+// Service is edited to lead there, and that the leader takes the edit back.
 func TestEditedPortsTakeNoBoundOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)

@@ -55,8 +55,8 @@ func (e *Exposures) onNode(requests []*request) map[types.NamespacedName]gateway
 	return answers
 }
 
-// portOwners returns the Gateways that the ports of the node belong to: the one that has the port already, by the answers
-// of this instance or, at a start, by its status; else the oldest.
+// portOwners returns the Gateways that the ports of the node belong to: the one that has the port already, by the
+// answers of this instance or, at a start, by its status; else the oldest.
 func (e *Exposures) portOwners(requests []*request) map[gateway.Port]types.NamespacedName {
 	owners := map[gateway.Port]types.NamespacedName{}
 	for _, has := range []func(one *request, port gateway.Port) bool{
