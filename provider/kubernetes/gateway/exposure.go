@@ -11,7 +11,8 @@ import (
 // the answer later.
 type Exposure interface {
 	// Expose returns where a Gateway is exposed whose listeners, with those of its ListenerSets, need the ports. They are
-	// sorted and each there once. It is called again whenever the Gateway or its ports have changed.
+	// sorted and each there once. It is called again whenever the Gateway, the addresses of its status or its ports have
+	// changed.
 	Expose(gateway *gatewayv1.Gateway, ports []Port) Exposed
 	// Withdraw forgets a Gateway that is gone, or not this controller's any more.
 	Withdraw(gateway types.NamespacedName)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
@@ -110,8 +111,8 @@ func (b builds) CountProvider(what, _, kind string, n int) {
 	}
 }
 
-// TestOneEditIsOneTranslation proves that an edit of a route translates that route alone, and an edit of a status
-// nothing.
+// TestOneEditIsOneTranslation proves that an edit of a route translates that route alone, an edit of the addresses of a
+// Gateway's status that Gateway alone, and another edit of a status nothing.
 func TestOneEditIsOneTranslation(t *testing.T) {
 	c := newCluster()
 	c.apply(t, common(t))
@@ -140,11 +141,18 @@ func TestOneEditIsOneTranslation(t *testing.T) {
 	clear(counted)
 	gateway, _ := c.gateways.Get("shop", "main")
 	reported := gateway.DeepCopy()
-	reported.Status.Addresses = []gatewayv1.GatewayStatusAddress{{Value: "192.0.2.1"}}
+	reported.Status.Conditions = []metav1.Condition{{Type: "Programmed", Status: metav1.ConditionTrue}}
+	reported.Status.Listeners = []gatewayv1.ListenerStatus{{Name: "http", AttachedRoutes: 3}}
 	c.gateways.put(reported)
 	p.update()
 	if len(counted) != 0 {
 		t.Errorf("an edit of a status translates %v", counted)
+	}
+	reported = reported.DeepCopy()
+	reported.Status.Addresses = []gatewayv1.GatewayStatusAddress{{Value: "192.0.2.1"}}
+	c.gateways.put(reported)
+	if _, changed := p.update(); changed || len(counted) != 1 || counted[kindGateway] != 1 {
+		t.Errorf("addresses in a status change something: %t, and translate %v", changed, counted)
 	}
 	statuses := p.statuses.desired
 	for key, desired := range statuses {

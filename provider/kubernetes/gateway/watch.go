@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"iter"
+	"reflect"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -178,6 +179,7 @@ func (p *Provider) followAll() {
 	follow(w.listenerSets, p.followSet)
 	follow(w.policies, p.followPolicy)
 	follow(w.gateways, p.followGateway)
+	w.gateways.Notify(p.followAddresses)
 	touch(p, kindClass, w.classes)
 	touch(p, kindHTTPRoute, w.httpRoutes)
 	touch(p, kindGRPCRoute, w.grpcRoutes)
@@ -224,4 +226,12 @@ func (p *Provider) followGateway(before, after *gatewayv1.Gateway, name types.Na
 		}
 	}
 	p.memory.Touch(sourceOf(kindGateway, name))
+}
+
+// followAddresses has a Gateway exposed again when the addresses of its status have changed, in which the exposure
+// records its decisions.
+func (p *Provider) followAddresses(before, after *gatewayv1.Gateway) {
+	if before != nil && after != nil && !reflect.DeepEqual(before.Status.Addresses, after.Status.Addresses) {
+		p.memory.Touch(virtual(kindExposure, nameOf(after)))
+	}
 }

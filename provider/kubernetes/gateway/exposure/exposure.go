@@ -66,6 +66,8 @@ type Exposures struct {
 	listeners []func(types.NamespacedName)
 	requests  map[types.NamespacedName]*request
 	answers   map[types.NamespacedName]gateway.Exposed
+	// held says by the answers which Gateway has which port.
+	held map[private]holder
 
 	// leading says that Run runs. The rest is what the leader has decided and the cluster may not show yet: addresses,
 	// ports by Service, and why the API server has refused a Service.
@@ -73,8 +75,8 @@ type Exposures struct {
 	picked   map[types.NamespacedName]netip.Addr
 	planned  map[types.NamespacedName]map[gateway.Port]int32
 	rejected map[types.NamespacedName]string
-	// added is when a Gateway was exposed for the first time last.
-	added time.Time
+	// added is when a Gateway was exposed for the first time last, waiting when the first was that waits for a decision.
+	added, waiting time.Time
 }
 
 // request is a Gateway with the ports that it needs.
@@ -82,6 +84,14 @@ type request struct {
 	*gatewayv1.Gateway
 	name  types.NamespacedName
 	ports []gateway.Port
+}
+
+// same reports whether a Gateway with its ports is the same to all exposures.
+func (r *request) same(one *gatewayv1.Gateway, ports []gateway.Port) bool {
+	return r.Gateway == one && slices.Equal(r.ports, ports) ||
+		r.UID == one.UID && r.Generation == one.Generation && r.CreationTimestamp.Equal(&one.CreationTimestamp) &&
+			slices.Equal(r.ports, ports) && reflect.DeepEqual(&r.Spec, &one.Spec) &&
+			reflect.DeepEqual(&r.Status, &one.Status)
 }
 
 // New returns the exposure of the options; nothing is written before Run. It fails when an address of the pool cannot
@@ -102,14 +112,24 @@ func New(options Options) (*Exposures, error) {
 		}
 		e.pool = append(e.pool, prefix)
 	}
+	// Which events the answers depend on; with others, only the leader has something to write.
+	update, signal := func() { e.update(nil) }, e.signal
+	ofServices, ofPods := signal, signal
+	switch options.Config.Exposure {
+	case static.ExposeOnNode:
+		ofPods = update
+	case static.ExposeByPool:
+	default:
+		ofServices = update
+	}
 	if options.Services != nil {
-		options.Services.Notify(func(_, _ *corev1.Service) { e.update(nil) })
+		options.Services.Notify(func(_, _ *corev1.Service) { ofServices() })
 	}
 	if options.Shown != nil {
-		options.Shown.Notify(func(_, _ *corev1.Service) { e.update(nil) })
+		options.Shown.Notify(func(_, _ *corev1.Service) { update() })
 	}
 	if options.Pods != nil {
-		options.Pods.Notify(func(_, _ *corev1.Pod) { e.update(nil) })
+		options.Pods.Notify(func(_, _ *corev1.Pod) { ofPods() })
 	}
 	return e, nil
 }
@@ -117,9 +137,18 @@ func New(options Options) (*Exposures, error) {
 // Expose implements gateway.Exposure.
 func (e *Exposures) Expose(one *gatewayv1.Gateway, ports []gateway.Port) gateway.Exposed {
 	name := types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
+	e.mu.Lock()
+	if before := e.requests[name]; before != nil && before.same(one, ports) {
+		defer e.mu.Unlock()
+		return e.answers[name]
+	}
+	e.mu.Unlock()
 	e.update(func() types.NamespacedName {
 		if before := e.requests[name]; before == nil || before.UID != one.UID {
 			e.added = time.Now()
+			if e.waiting.IsZero() {
+				e.waiting = e.added
+			}
 		}
 		e.requests[name] = &request{Gateway: one, name: name, ports: slices.Clone(ports)}
 		return name
@@ -163,6 +192,7 @@ func (e *Exposures) update(change func() types.NamespacedName) {
 		}
 	}
 	e.answers = answers
+	e.hold(answers)
 	listeners := e.listeners
 	e.mu.Unlock()
 	e.signal()

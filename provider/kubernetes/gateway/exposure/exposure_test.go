@@ -193,7 +193,9 @@ func TestMergedPool(t *testing.T) {
 }
 
 // TestAnswersDoNotDependOnTheOrder exposes and withdraws Gateways in random orders with each exposure.
-func TestAnswersDoNotDependOnTheOrder(t *testing.T) {
+func TestAnswersDoNotDependOnTheOrder(t *testing.T) { synctest.Test(t, testOrders) }
+
+func testOrders(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "sluice-system", Name: "p"},
 		Status: corev1.PodStatus{
@@ -250,8 +252,10 @@ func TestAnswersDoNotDependOnTheOrder(t *testing.T) {
 	}
 }
 
-// TestNode proves that a port of the node is that of the oldest Gateway, and goes to the next one.
-func TestNode(t *testing.T) {
+// TestNode proves that a port of the node is that of the oldest of new Gateways, and goes to the next one.
+func TestNode(t *testing.T) { synctest.Test(t, testNode) }
+
+func testNode(t *testing.T) {
 	server := newAPIServer(t)
 	for i, ready := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionTrue} {
 		server.pods.put(&corev1.Pod{

@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// gather is how long no further Gateway must have appeared before the leader decides.
-	gather = 100 * time.Millisecond
+	// gather is how long no further Gateway must have appeared before the leader decides, and gatherMost how long the
+	// first of them waits at most.
+	gather, gatherMost = 100 * time.Millisecond, 2 * time.Second
 	// requestTimeout bounds one request.
 	requestTimeout = 5 * time.Second
 	// lag is how long the watch may not show what was applied before it is applied again.
@@ -86,7 +87,7 @@ func (e *Exposures) Run(ctx context.Context, note election.Note) {
 // lead notes whether this instance leads. Decisions that are not recorded end with that.
 func (e *Exposures) lead(leads bool) {
 	e.mu.Lock()
-	e.leading = leads
+	e.leading, e.waiting = leads, time.Now()
 	clear(e.picked)
 	clear(e.planned)
 	clear(e.rejected)
@@ -97,9 +98,12 @@ func (e *Exposures) lead(leads bool) {
 // step decides and writes what is due, and returns the delay until the next step.
 func (l *leader) step() time.Duration {
 	l.mu.Lock()
-	recent := time.Since(l.added)
+	gathers := time.Since(l.added) < gather && time.Since(l.waiting) < gatherMost
+	if !gathers {
+		l.waiting = time.Time{}
+	}
 	l.mu.Unlock()
-	if recent < gather {
+	if gathers {
 		return gather
 	}
 	l.next = refresh

@@ -14,38 +14,35 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/gateway"
 )
 
-// onNode lets each Gateway listen on its ports; a port is that of the oldest Gateway that needs it, unless Gateways are
-// merged.
+// onNode lets each Gateway listen on its ports; a port is that of one Gateway (portOwners), unless Gateways are merged.
 func (e *Exposures) onNode(requests []*request) map[types.NamespacedName]gateway.Exposed {
 	reached, fixed := e.shown()
 	if !fixed {
 		reached = e.nodeAddresses()
 	}
-	owners := map[gateway.Port]types.NamespacedName{}
 	answers := make(map[types.NamespacedName]gateway.Exposed, len(requests))
+	usable := make([]*request, 0, len(requests))
 	for _, one := range requests {
 		addresses, refusal := among(one.Gateway, reached, "The addresses of the nodes are not known;"+
 			" providers.kubernetesGateway.statusAddress or service.selector says which they are.")
-		if refusal != nil && refusal.Reason == string(gatewayv1.GatewayReasonAddressNotUsable) {
-			answers[one.name] = gateway.Exposed{Refusal: refusal}
-			continue
+		answers[one.name] = gateway.Exposed{Addresses: addresses, Refusal: refusal}
+		if refusal == nil || refusal.Reason != string(gatewayv1.GatewayReasonAddressNotUsable) {
+			usable = append(usable, one)
 		}
-		answer := gateway.Exposed{
-			Bindings: make(map[gateway.Port]gateway.Binding, len(one.ports)), Addresses: addresses, Refusal: refusal,
-		}
+	}
+	owners := e.portOwners(usable)
+	for _, one := range usable {
+		answer := answers[one.name]
+		answer.Bindings = make(map[gateway.Port]gateway.Binding, len(one.ports))
 		lost := 0
 		for _, port := range one.ports {
-			owner, taken := owners[port]
-			if taken && !e.options.Config.MergeGateways {
+			if owner := owners[port]; owner != one.name && !e.options.Config.MergeGateways {
 				lost++
 				answer.Bindings[port] = gateway.Binding{Refusal: &gateway.Refusal{
 					Reason:  string(gatewayv1.ListenerReasonPortUnavailable),
 					Message: fmt.Sprintf("The Gateway %s has the port %d of the node.", owner, port.Number),
 				}}
 				continue
-			}
-			if !taken {
-				owners[port] = one.name
 			}
 			answer.Bindings[port] = gateway.Binding{Address: ":" + strconv.Itoa(int(port.Number))}
 		}
@@ -56,6 +53,26 @@ func (e *Exposures) onNode(requests []*request) map[types.NamespacedName]gateway
 		answers[one.name] = answer
 	}
 	return answers
+}
+
+// portOwners returns the Gateways that the ports of the node belong to: the one that has the port already, by the
+// answers of this instance or, at a start, by its status; else the oldest.
+func (e *Exposures) portOwners(requests []*request) map[gateway.Port]types.NamespacedName {
+	owners := map[gateway.Port]types.NamespacedName{}
+	for _, has := range []func(one *request, port gateway.Port) bool{
+		func(one *request, port gateway.Port) bool { return e.holds(one.name, private(port)) },
+		(*request).records,
+		func(*request, gateway.Port) bool { return true },
+	} {
+		for _, one := range requests {
+			for _, port := range one.ports {
+				if _, taken := owners[port]; !taken && has(one, port) {
+					owners[port] = one.name
+				}
+			}
+		}
+	}
+	return owners
 }
 
 // nodeAddresses returns the addresses of the nodes that pods of Sluice run on, in order.

@@ -15,11 +15,8 @@ import (
 // merged is the Gateway that stands for all of them where they share one Service.
 var merged = types.NamespacedName{Name: "gateways"}
 
-// private is a port that Sluice listens on.
-type private struct {
-	number   int32
-	protocol corev1.Protocol
-}
+// private is a port that Sluice listens on, whatever the Gateway calls it.
+type private gateway.Port
 
 // group is the Gateways that share one Service, with the ports that they need.
 type group struct {
@@ -83,18 +80,26 @@ func (e *Exposures) byService(requests []*request) map[types.NamespacedName]gate
 		default:
 			missing = "The Service " + group.service.String() + " does not exist yet."
 		}
-		if reason := e.rejected[group.name]; reason != "" {
-			reached, missing = nil, "The Service "+group.service.String()+" is refused: "+reason
+		rejected := e.rejected[group.name] != ""
+		if rejected {
+			missing = "The Service " + group.service.String() + " is refused: " + e.rejected[group.name]
+			if service == nil { // One that is there stays as it is, and is reached as before.
+				reached = nil
+			}
 		}
 		for _, one := range group.members {
 			answer := gateway.Exposed{Bindings: map[gateway.Port]gateway.Binding{}}
 			answer.Addresses, answer.Refusal = among(one.Gateway, reached, missing)
-			if _, demands, _ := demanded(one.Gateway); demands && e.rejected[group.name] != "" {
+			if _, demands, _ := demanded(one.Gateway); demands && rejected && answer.Refusal != nil && group.name != merged {
 				answer.Refusal = unusable(missing)
 			}
 			for _, port := range one.ports {
 				if number, ok := ports[group.name][port]; ok {
 					answer.Bindings[port] = gateway.Binding{Address: ":" + strconv.Itoa(int(number))}
+				} else if rejected {
+					answer.Bindings[port] = gateway.Binding{
+						Refusal: &gateway.Refusal{Reason: string(gatewayv1.ListenerReasonPending), Message: missing},
+					}
 				}
 			}
 			answers[one.name] = answer
@@ -132,24 +137,28 @@ func (g *group) owned(services map[types.NamespacedName]*corev1.Service) *corev1
 }
 
 // recordedPorts returns the private ports that Services record for the ports of the groups. One that two record is that
-// of the older Gateway.
+// of the group that holds it, else that of the older Gateway. The caller holds mu.
 func (e *Exposures) recordedPorts(
 	groups []*group, services map[types.NamespacedName]*corev1.Service,
 ) map[types.NamespacedName]map[gateway.Port]int32 {
-	ports := map[types.NamespacedName]map[gateway.Port]int32{}
+	ports := make(map[types.NamespacedName]map[gateway.Port]int32, len(groups))
 	used := map[private]bool{}
 	for _, group := range groups {
-		recorded := map[gateway.Port]int32{}
-		ports[group.name] = recorded
-		service := group.owned(services)
-		if service == nil {
-			continue
-		}
-		for _, port := range group.ports {
-			number, ok := e.target(service, port)
-			if key := (private{number, port.Protocol}); ok && !used[key] {
-				used[key] = true
-				recorded[port] = number
+		ports[group.name] = map[gateway.Port]int32{}
+	}
+	for _, held := range []bool{true, false} {
+		for _, group := range groups {
+			service := group.owned(services)
+			if service == nil {
+				continue
+			}
+			for _, port := range group.ports {
+				number, ok := e.target(service, port)
+				key := private{number, port.Protocol}
+				if ok && !used[key] && held == e.holds(group.name, key) {
+					used[key] = true
+					ports[group.name][port] = number
+				}
 			}
 		}
 	}
@@ -240,14 +249,14 @@ func (e *Exposures) reserve(
 	}
 }
 
-// demandedAddress returns the address that the oldest member of a group demands; empty when none does.
+// demandedAddress returns the address that the Gateway of a group demands; empty when it demands none. Merged ones get
+// none by that: the address of their Service is not one Gateway's to choose.
 func (g *group) demandedAddress() string {
-	for _, one := range g.members {
-		if address, demands, refusal := demanded(one.Gateway); demands && refusal == nil {
-			return address.String()
-		}
+	address, demands, refusal := demanded(g.members[0].Gateway)
+	if g.name == merged || !demands || refusal != nil {
+		return ""
 	}
-	return ""
+	return address.String()
 }
 
 // infrastructure returns the labels and annotations that a Gateway demands of what is created for it.
