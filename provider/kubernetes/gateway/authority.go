@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -33,24 +34,51 @@ func (p *Provider) authority(
 		}
 	}
 	result.AddNeed(backend.KindConfigMap, to.Namespace, to.Name)
-	text := ""
-	if config, found := p.watches.configMaps.Get(to.Namespace, to.Name); found {
-		text = config.Data["ca.crt"]
+	config, _ := p.watches.configMaps.Get(to.Namespace, to.Name)
+	valid, wrong := p.authorities.of(config)
+	if wrong == "" {
+		return valid, nil
 	}
-	valid, err := validCertificates(text)
-	switch {
-	case valid == "" && err == nil:
-		return "", &Refusal{
-			string(gatewayv1.ListenerReasonInvalidCACertificateRef), "ConfigMap " + to.String() +
-				" has no certificates of authorities in ca.crt",
-		}
-	case err != nil:
-		return valid, &Refusal{
-			string(gatewayv1.ListenerReasonInvalidCACertificateRef), "ConfigMap " + to.String() + ", ca.crt: " + err.Error(),
-		}
+	return valid, &Refusal{
+		string(gatewayv1.ListenerReasonInvalidCACertificateRef), "ConfigMap " + to.String() + wrong,
 	}
-	return valid, nil
 }
+
+// authorities are the certificates of ConfigMaps. Each is parsed once in an update, since thousands of routes may lead
+// to Services whose policies name the same one. The zero value is ready for use.
+type authorities struct {
+	read map[*corev1.ConfigMap]bundle
+}
+
+// bundle is what came of one ConfigMap: its valid certificates, and what is wrong with it, to follow its name.
+type bundle struct{ valid, wrong string }
+
+// of returns the valid certificates of a ConfigMap, which is nil where there is none, and what is wrong.
+func (a *authorities) of(config *corev1.ConfigMap) (valid, wrong string) {
+	known, found := a.read[config]
+	if !found {
+		text := ""
+		if config != nil {
+			text = config.Data["ca.crt"]
+		}
+		var err error
+		known.valid, err = validCertificates(text)
+		switch {
+		case err != nil:
+			known.wrong = ", ca.crt: " + err.Error()
+		case known.valid == "":
+			known.wrong = " has no certificates of authorities in ca.crt"
+		}
+		if a.read == nil {
+			a.read = map[*corev1.ConfigMap]bundle{}
+		}
+		a.read[config] = known
+	}
+	return known.valid, known.wrong
+}
+
+// forget drops what was read, for the end of an update.
+func (a *authorities) forget() { clear(a.read) }
 
 // validCertificates returns the certificates of a text in PEM that can be parsed, without what is around them, and
 // what is wrong with the first one that cannot.

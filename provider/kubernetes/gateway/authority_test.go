@@ -8,10 +8,46 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/static"
 )
+
+// TestAuthoritiesAreParsedOnce proves that routes whose Services have policies with one ConfigMap share what was parsed
+// of it: a further backend costs far less memory than the certificates do.
+func TestAuthoritiesAreParsedOnce(t *testing.T) {
+	first, _ := generated(t)
+	many := make([][]byte, 200)
+	for i := range many {
+		many[i] = first
+	}
+	c := newCluster()
+	c.apply(t, common(t))
+	c.apply(t, []byte(`{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: main, namespace: shop},
+	spec: {gatewayClassName: sluice, listeners: [{name: http, port: 80, protocol: HTTP}]}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: BackendTLSPolicy, metadata: {name: web, namespace: shop}, spec: {
+	targetRefs: [{group: "", kind: Service, name: web}],
+	validation: {hostname: web.test, caCertificateRefs: [{group: "", kind: ConfigMap, name: many}]}}}`))
+	c.configMaps.put(authorityConfig("many", many...))
+	backends := func(n int) float64 {
+		route := parsed[gatewayv1.HTTPRoute](t, []byte(`{metadata: {name: web, namespace: shop}, spec: {
+			parentRefs: [{name: main}], rules: [{}]}}`))
+		for range n {
+			ref := gatewayv1.HTTPBackendRef{}
+			ref.Name, ref.Port = "web", new(gatewayv1.PortNumber)
+			*ref.Port = 80
+			route.Spec.Rules[0].BackendRefs = append(route.Spec.Rules[0].BackendRefs, ref)
+		}
+		c.httpRoutes.put(route)
+		return testing.AllocsPerRun(1, func() { served(c.provider(static.KubernetesGateway{})) })
+	}
+	one, sixteen := backends(1), backends(16)
+	if each := (sixteen - one) / 15; each > float64(len(many)) {
+		t.Errorf("a further backend takes %.0f allocations, want less than a bundle of %d certificates", each, len(many))
+	}
+}
 
 // authorityConfig returns a ConfigMap of the namespace shop with certificates of authorities.
 func authorityConfig(name string, certificates ...[]byte) *corev1.ConfigMap {
