@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -55,7 +56,7 @@ func await(
 
 // secureShop has the server serve a Gateway with a route to a Service that a BackendTLSPolicy is for.
 func secureShop(server *clienttest.Server) {
-	version := gatewayv1.SchemeGroupVersion
+	version := schema.GroupVersion(gatewayv1.GroupVersion)
 	for resource, kind := range map[string]string{
 		"gatewayclasses": "GatewayClass", "gateways": "Gateway", "httproutes": "HTTPRoute",
 		"backendtlspolicies": "BackendTLSPolicy",
