@@ -133,6 +133,23 @@ func TestRightsOfTheGatewayAPI(t *testing.T) {
 			t.Errorf("exposure %s (-want +got)\n%s", exposure, diff)
 		}
 	}
+	some := render(t, `configuration.providers.kubernetesGateway.exposure="node"`, "namespaces={shop}")
+	inShop, inCluster := needed(false), []string(nil)
+	for _, right := range added {
+		if strings.Contains(right, " gatewayclasses") || strings.HasSuffix(right, " namespaces") {
+			inCluster = append(inCluster, right)
+		} else {
+			inShop = append(inShop, right)
+		}
+	}
+	slices.Sort(inShop)
+	slices.Sort(inCluster)
+	if diff := cmp.Diff(inCluster, rights(t, some["ClusterRole /sluice"])); diff != "" {
+		t.Errorf("with namespaces, in the cluster (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(inShop, rights(t, some["Role shop/sluice"])); diff != "" {
+		t.Errorf("with namespaces, in one of them (-want +got)\n%s", diff)
+	}
 	component := build(t, manifests+"/gateway")["ClusterRole /sluice-gateway"]
 	want := slices.Sorted(slices.Values(slices.Concat(added, services)))
 	if diff := cmp.Diff(want, rights(t, component)); diff != "" {

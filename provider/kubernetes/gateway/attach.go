@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/gateway/status"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
@@ -172,6 +174,19 @@ func (d *routeDraft) attachments() []attachment {
 		}
 	}
 	return all
+}
+
+// excess returns an error where that many matches, with the hostnames of the route at all its listeners, make more
+// routers than one object may have.
+func (d *routeDraft) excess(matches int) error {
+	hostnames := 0
+	for _, to := range d.attachments() {
+		hostnames += max(1, len(to.hostnames))
+	}
+	if backend.Excess(matches, hostnames) == nil {
+		return nil
+	}
+	return fmt.Errorf("its %d matches and %d hostnames at its listeners make too many routers", matches, hostnames)
 }
 
 // drop notes that a rule cannot be applied.

@@ -1,14 +1,9 @@
 package gateway
 
 import (
-	"crypto/x509"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
-
-// hasCertificates reports whether a text has certificates in PEM.
-func hasCertificates(text string) bool { return x509.NewCertPool().AppendCertsFromPEM([]byte(text)) }
 
 // condition returns a condition that is true with the reason, or false with the refusal. Texts of reasons are the
 // types' own where there is nothing to say.

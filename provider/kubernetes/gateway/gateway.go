@@ -39,13 +39,14 @@ type Provider struct {
 
 	// What follows belongs to Provide. Plans are nil for what is not this controller's, and so are views; again says that
 	// an update needs a further round.
-	pairs      backend.Pairs
-	plans      map[types.NamespacedName]*plan
-	views      map[owner]*view
-	counts     *counts
-	contention *contention
-	again      bool
-	trusted    bool
+	pairs       backend.Pairs
+	authorities authorities
+	plans       map[types.NamespacedName]*plan
+	views       map[owner]*view
+	counts      *counts
+	contention  *contention
+	again       bool
+	trusted     bool
 }
 
 // New returns the provider of the Gateway API in a cluster, whose connection must have its types
@@ -153,6 +154,7 @@ const mostRounds = 8
 // update translates what has changed and returns the whole.
 func (p *Provider) update() (configuration *dynamic.Configuration, changed bool) {
 	defer p.pairs.Forget()
+	defer p.authorities.forget()
 	for range mostRounds {
 		p.again = false
 		next, differs := p.memory.Update(p.translate)

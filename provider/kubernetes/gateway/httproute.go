@@ -32,6 +32,11 @@ func (p *Provider) translateHTTPRoute(source translation.Source) (result transla
 	}
 	d := p.newRoute(&result, kindHTTPRoute, route, route.Spec.ParentRefs, route.Spec.Hostnames)
 	d.rules = len(route.Spec.Rules)
+	all := 0
+	for i := range route.Spec.Rules {
+		all += max(1, len(route.Spec.Rules[i].Matches))
+	}
+	excess := d.excess(all)
 	for i := range route.Spec.Rules {
 		spec := &route.Spec.Rules[i]
 		made := &rule{filters: spec.Filters, backends: spec.BackendRefs, timeouts: spec.Timeouts}
@@ -42,7 +47,7 @@ func (p *Provider) translateHTTPRoute(source translation.Source) (result transla
 		if len(matches) == 0 {
 			matches = []gatewayv1.HTTPRouteMatch{{}}
 		}
-		var wrong error
+		wrong := excess
 		for j := range matches {
 			match, err := httpMatch(&matches[j])
 			if err != nil && wrong == nil {
@@ -66,6 +71,11 @@ func (p *Provider) translateGRPCRoute(source translation.Source) (result transla
 	}
 	d := p.newRoute(&result, kindGRPCRoute, route, route.Spec.ParentRefs, route.Spec.Hostnames)
 	d.rules = len(route.Spec.Rules)
+	all := 0
+	for i := range route.Spec.Rules {
+		all += max(1, len(route.Spec.Rules[i].Matches))
+	}
+	excess := d.excess(all)
 	for i := range route.Spec.Rules {
 		spec := &route.Spec.Rules[i]
 		made := &rule{filters: httpFilters(spec.Filters), grpc: true}
@@ -81,7 +91,7 @@ func (p *Provider) translateGRPCRoute(source translation.Source) (result transla
 		if len(matches) == 0 {
 			matches = []gatewayv1.GRPCRouteMatch{{}}
 		}
-		var wrong error
+		wrong := excess
 		for j := range matches {
 			match, err := grpcMatch(&matches[j])
 			if err != nil && wrong == nil {

@@ -175,7 +175,8 @@ func (p *Provider) setsOf(result *translation.Result, gateway types.NamespacedNa
 	result.Needs = append(result.Needs, virtual(kindSetsOf, gateway))
 	var sets []*gatewayv1.ListenerSet
 	for _, name := range p.sets.list(gateway) {
-		if set, found := p.watches.listenerSets.Get(name.Namespace, name.Name); found && parentOf(set) == gateway {
+		if set, found := p.watches.listenerSets.Get(name.Namespace, name.Name); found && parentOf(set) == gateway &&
+			isGateway(set.Spec.ParentRef.Group, set.Spec.ParentRef.Kind) {
 			sets = append(sets, set)
 		}
 	}

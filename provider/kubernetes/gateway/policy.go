@@ -72,8 +72,10 @@ func (p *Provider) authoritiesOf(
 	for _, ref := range validation.CACertificateRefs {
 		full := gatewayv1.ObjectReference{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
 		authority, wrong := p.authority(result, kindPolicy, policy.Namespace, &full)
-		if wrong == nil {
+		if authority != "" {
 			authorities = append(authorities, authority)
+		}
+		if wrong == nil {
 			continue
 		}
 		if wrong.Reason == string(gatewayv1.ListenerReasonInvalidCACertificateKind) {

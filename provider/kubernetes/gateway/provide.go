@@ -82,31 +82,38 @@ func (p *Provider) settled(ctx context.Context, messages chan<- dynamic.Message)
 	}
 }
 
-// next translates what has changed and returns the state to send.
+// next translates what has changed and returns the state to send. It has no configuration while what is required may
+// not be read and never could: routes could lead to backends without the TLS that policies demand.
 func (p *Provider) next() (next dynamic.Message, changed bool) {
 	configuration, changed := p.update()
 	state, reason := p.state()
 	switch {
-	case state == dynamic.StatePending:
+	case state == dynamic.StatePending && p.trusted:
 		// A watch that starts again holds what it had.
 		state, reason = dynamic.StateSynced, ""
 	case state == dynamic.StateForbidden && p.trusted:
 		// So does one that is refused now, in every replica at once: calling all of them unready would take away what serves.
 		state = dynamic.StateSynced
+	case state == dynamic.StatePending, state == dynamic.StateForbidden:
+		configuration = nil
 	}
 	p.trusted = state == dynamic.StateSynced
 	return dynamic.Message{Provider: Name, Configuration: configuration, State: state, Reason: reason}, changed
 }
 
 // state returns the combined status of the watches. GatewayClasses, Gateways and Services are required, and HTTPRoutes
-// where they are served; without others, only what needs them is affected.
+// and BackendTLSPolicies where they are served; without others, only what needs them is affected.
 func (p *Provider) state() (dynamic.ProviderState, string) {
 	w := &p.watches
 	required := []client.Status{w.services.Status(), w.classes.Status(), w.gateways.Status()}
+	for _, status := range []client.Status{w.httpRoutes.Status(), w.policies.Status()} {
+		if status.State != dynamic.StateAbsent {
+			required = append(required, status)
+		}
+	}
 	others := []client.Status{
-		w.httpRoutes.Status(), w.listenerSets.Status(), w.grpcRoutes.Status(), w.tlsRoutes.Status(), w.tcpRoutes.Status(),
-		w.udpRoutes.Status(), w.grants.Status(), w.policies.Status(), w.namespaces.Status(), w.secrets.Status(),
-		w.configMaps.Status(),
+		w.listenerSets.Status(), w.grpcRoutes.Status(), w.tlsRoutes.Status(), w.tcpRoutes.Status(), w.udpRoutes.Status(),
+		w.grants.Status(), w.namespaces.Status(), w.secrets.Status(), w.configMaps.Status(),
 	}
 	if p.divided != nil {
 		others = append(others, p.divided.Status())

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -230,9 +229,10 @@ func (d *ownerDraft) readFrontend(port int32) *frontend {
 	front := &frontend{insecure: validation.Mode == gatewayv1.AllowInsecureFallback}
 	for i := range validation.CACertificateRefs {
 		authority, refused := d.p.authority(d.result, kindGateway, d.plan.gateway.Namespace, &validation.CACertificateRefs[i])
-		if refused == nil {
+		if authority != "" {
 			front.authorities = append(front.authorities, authority)
-		} else if front.resolved == nil {
+		}
+		if front.resolved == nil {
 			front.resolved = refused
 		}
 	}
@@ -242,39 +242,6 @@ func (d *ownerDraft) readFrontend(port int32) *frontend {
 		}
 	}
 	return front
-}
-
-// authority returns the certificates of an authority in a ConfigMap.
-func (p *Provider) authority(
-	result *translation.Result, kind, namespace string, ref *gatewayv1.ObjectReference,
-) (string, *Refusal) {
-	if ref.Group != "" && ref.Group != "core" || string(ref.Kind) != backend.KindConfigMap {
-		return "", &Refusal{
-			string(gatewayv1.ListenerReasonInvalidCACertificateKind), "certificates of authorities are in ConfigMaps, not in " +
-				"objects of the kind " + string(ref.Kind),
-		}
-	}
-	to := types.NamespacedName{
-		Namespace: string(valueOf(ref.Namespace, gatewayv1.Namespace(namespace))), Name: string(ref.Name),
-	}
-	if !p.granted(result, reference{kind, namespace, "", backend.KindConfigMap, to}) {
-		return "", &Refusal{
-			string(gatewayv1.ListenerReasonRefNotPermitted), "no ReferenceGrant permits the reference to ConfigMap " + to.String(),
-		}
-	}
-	result.AddNeed(backend.KindConfigMap, to.Namespace, to.Name)
-	config, found := p.watches.configMaps.Get(to.Namespace, to.Name)
-	text := ""
-	if found {
-		text = config.Data["ca.crt"]
-	}
-	if !hasCertificates(text) {
-		return "", &Refusal{
-			string(gatewayv1.ListenerReasonInvalidCACertificateRef), "ConfigMap " + to.String() +
-				" has no certificates of authorities in ca.crt",
-		}
-	}
-	return strings.TrimSpace(text) + "\n", nil
 }
 
 // view returns what routes see of the owner.

@@ -22,6 +22,9 @@
 {{- $_ := set $providers $name (dict "namespaces" $.Values.namespaces "disableClusterScopeResources" true) }}
 {{- end }}
 {{- end }}
+{{- if and .Values.namespaces (eq (include "sluice.gateway" .) "true") }}
+{{- $_ := set $providers "kubernetesGateway" (dict "namespaces" $.Values.namespaces) }}
+{{- end }}
 {{- if and (eq .Values.exposure "service") (hasKey $written "kubernetesIngress") }}
 {{- $service := printf "%s/%s" (include "sluice.namespace" .) (include "sluice.fullname" .) }}
 {{- $ingress := get $providers "kubernetesIngress" | default dict }}

@@ -29,6 +29,12 @@
     - list
     - watch
 {{- if eq (include "sluice.gateway" .) "true" }}
+{{ include "sluice.gatewayClusterRules" . }}
+{{- end }}
+{{- end }}
+
+{{/* What of the Gateway API has no namespace. */}}
+{{- define "sluice.gatewayClusterRules" -}}
 - apiGroups:
     - ""
   resources:
@@ -51,7 +57,6 @@
     - gatewayclasses/status
   verbs:
     - patch
-{{- end }}
 {{- end }}
 
 {{/* Whether the provider of the Gateway API is on. */}}
