@@ -133,7 +133,7 @@ func TestRightsOfTheGatewayAPI(t *testing.T) {
 			t.Errorf("exposure %s (-want +got)\n%s", exposure, diff)
 		}
 	}
-	some := render(t, `configuration.providers.kubernetesGateway.exposure="node"`, "namespaces={shop}")
+	some := render(t, `configuration.providers.kubernetesGateway.exposure="node"`, `namespaces=["shop"]`)
 	inShop, inCluster := needed(false), []string(nil)
 	for _, right := range added {
 		if strings.Contains(right, " gatewayclasses") || strings.HasSuffix(right, " namespaces") {
