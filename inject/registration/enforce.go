@@ -116,7 +116,7 @@ func (e *Enforcer) Leave(ctx context.Context) (last bool, err error) {
 	if err != nil || others > 0 {
 		return false, err
 	}
-	// What this replica wrote last may not be in the cache yet: only one that has written nothing may trust it.
+	// The cache may not have the Fail of this replica yet. One that has proved nothing has written none.
 	if err := e.set(ctx, admissionv1.Ignore, e.proven.Load()); err != nil {
 		return true, err
 	}
@@ -125,7 +125,7 @@ func (e *Enforcer) Leave(ctx context.Context) (last bool, err error) {
 	return true, nil
 }
 
-// set sets failurePolicy where the cache has another one, or always.
+// set writes failurePolicy where the cache has another one; with always also where the cache has the same.
 func (e *Enforcer) set(ctx context.Context, policy admissionv1.FailurePolicyType, always bool) error {
 	r := e.options.Registration
 	object, webhooks, problem := r.Webhooks()
