@@ -58,8 +58,8 @@ func (w *world) measureSets(tb testing.TB) {
 	w.results.note("sets-start", when.Sub(begun).Seconds())
 	w.results.note("sets-rss", float64(now)/1e6)
 	w.results.say("%d ListenerSets with %d routes (created in %v): the last one served %v after the process was started, "+
-		"CPU %v; %d MiB resident, at most %d MiB", w.asked.sets, count, rounded(made), rounded(when.Sub(begun)), rounded(used), now>>20,
-		peak>>20)
+		"CPU %v; %d MiB resident, at most %d MiB", w.asked.sets, count, rounded(made), rounded(when.Sub(begun)),
+		rounded(used), now>>20, peak>>20)
 	w.editSets(tb, p, func(i int) (string, string) { return namespace(i), name(i) }, set)
 	now, peak = w.sluice.Memory()
 	w.results.say("%d MiB resident after the edits, at most %d MiB", now>>20, peak>>20)
