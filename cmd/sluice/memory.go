@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -20,8 +21,10 @@ const (
 	// startPercent is what the heap may grow by until the first state serves: nearly all that is read then stays, and
 	// collections would take a third of the start.
 	startPercent = 200
+	// startBytes bounds that growth, so that a large state does not need three times its memory to be read.
+	startBytes = 128 << 20
 	// minPercent is what a large heap may grow by, so that it is not collected all the time.
-	minPercent = 50
+	minPercent = 33
 	// headroomBytes is what a heap between the two may grow by: what is collected less often than that is hardly worth its
 	// memory, and tens of thousands of routes live in a multiple of what requests need.
 	headroomBytes = 48 << 20
@@ -45,9 +48,13 @@ func tuneMemory(logger telemetry.Logger) {
 	}
 }
 
-// settleMemory returns to the system what reading the first state has left behind, once that serves, and keeps setting
-// the collector's target from then on, unless GOGC is set. A state that is late is not waited for.
+// settleMemory keeps setting the collector's target, unless GOGC is set, and returns to the system what reading the
+// first state has left behind, once that serves. A state that is late is not waited for.
 func (s *system) settleMemory(ctx context.Context) {
+	target := &pacer{}
+	if os.Getenv("GOGC") == "" {
+		target.arm()
+	}
 	late := time.NewTimer(firstRoutes)
 	defer late.Stop()
 	select {
@@ -56,15 +63,16 @@ func (s *system) settleMemory(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(maxPercent)
-		new(pacer).arm()
-	}
-	debug.FreeOSMemory()
+	target.serving.Store(true)
+	debug.FreeOSMemory() // The collection sets the target, too.
 }
 
 // pacer sets the collector's target after each collection, by what was found alive.
-type pacer struct{ percent int }
+type pacer struct {
+	percent int
+	// serving says that the first state serves.
+	serving atomic.Bool
+}
 
 // sentinel is what a collection finds dead.
 type sentinel struct{ _ *pacer }
@@ -75,15 +83,21 @@ func (p *pacer) arm() { runtime.AddCleanup(new(sentinel), (*pacer).collected, p)
 func (p *pacer) collected() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
+	most, headroom := startPercent, uint64(startBytes)
+	if p.serving.Load() {
+		most, headroom = maxPercent, headroomBytes
+	}
 	// Setting the target stops the world for a moment, so small differences are left alone.
-	if percent := percentFor(live[0].Value.Uint64()); percent < p.percent*9/10 || percent > p.percent*11/10 {
+	percent := percentFor(live[0].Value.Uint64(), most, headroom)
+	if percent < p.percent*9/10 || percent > p.percent*11/10 {
 		p.percent = percent
 		debug.SetGCPercent(percent)
 	}
 	p.arm()
 }
 
-// percentFor returns the growth to allow, in percent of the bytes that live.
-func percentFor(live uint64) int {
-	return int(min(max(100*headroomBytes/max(live, 1), minPercent), maxPercent)) //nolint:gosec // At most maxPercent.
+// percentFor returns the growth to allow, in percent of the bytes that live: headroom bytes, but at least minPercent
+// and at most most percent.
+func percentFor(live uint64, most int, headroom uint64) int {
+	return int(min(max(100*headroom/max(live, 1), minPercent), uint64(most))) //nolint:gosec // A percentage.
 }

@@ -9,11 +9,16 @@ import (
 
 func TestPercentFor(t *testing.T) {
 	for live, want := range map[uint64]int{
-		0: 400, 5 << 20: 400, 12 << 20: 400, 24 << 20: 200, 48 << 20: 100, 96 << 20: 50,
-		4 << 30: 50,
+		0: 400, 5 << 20: 400, 12 << 20: 400, 24 << 20: 200, 48 << 20: 100, 96 << 20: 50, 128 << 20: 37,
+		4 << 30: 33,
 	} {
-		if got := percentFor(live); got != want {
+		if got := percentFor(live, maxPercent, headroomBytes); got != want {
 			t.Errorf("%d MiB live: %d %%, want %d %%", live>>20, got, want)
+		}
+	}
+	for live, want := range map[uint64]int{0: 200, 64 << 20: 200, 128 << 20: 100, 256 << 20: 50, 4 << 30: 33} {
+		if got := percentFor(live, startPercent, startBytes); got != want {
+			t.Errorf("%d MiB live at the start: %d %%, want %d %%", live>>20, got, want)
 		}
 	}
 }
@@ -22,22 +27,24 @@ func TestPercentFor(t *testing.T) {
 func TestCollectorFollowsTheHeap(t *testing.T) {
 	before := debug.SetGCPercent(maxPercent)
 	defer debug.SetGCPercent(before)
-	new(pacer).arm()
+	target := &pacer{}
+	target.serving.Store(true)
+	target.arm()
 	held := make([]byte, 64<<20)
 	deadline := time.Now().Add(10 * time.Second)
-	for target(t) > 80 {
+	for percent(t) > 80 {
 		if time.Now().After(deadline) {
-			t.Fatalf("the target is %d %% with 64 MiB alive", target(t))
+			t.Fatalf("the target is %d %% with 64 MiB alive", percent(t))
 		}
 		runtime.GC()
 	}
 	runtime.KeepAlive(held)
 }
 
-// target returns the runtime's own target in percent.
-func target(t *testing.T) int {
+// percent returns the runtime's own target.
+func percent(t *testing.T) int {
 	t.Helper()
-	percent := debug.SetGCPercent(-1)
-	debug.SetGCPercent(percent)
-	return percent
+	current := debug.SetGCPercent(-1)
+	debug.SetGCPercent(current)
+	return current
 }
