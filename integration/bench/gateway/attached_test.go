@@ -82,7 +82,7 @@ func (w *world) measureAttached(tb testing.TB) {
 	w.gateway(tb, "attached")
 	w.Apply(namespaceManifest("attached"), serviceManifest("attached", blue.String()))
 	w.writeSlice(tb, "attached", blue.String(), place(blue, 0))
-	w.settle(tb)
+	settle(tb, w.sluice.PID())
 	ctx, cancel := context.WithCancel(tb.Context())
 	defer cancel()
 	seen := w.follow(ctx, tb, "attached")

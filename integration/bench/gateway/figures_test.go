@@ -72,15 +72,29 @@ func cpu(tb testing.TB, pid int) time.Duration {
 	return total
 }
 
-// settle waits until Sluice uses little CPU, for a minute at most.
-func (w *world) settle(tb testing.TB) {
+// settle waits until a process uses little CPU, for two minutes at most.
+func settle(tb testing.TB, pid int) {
 	tb.Helper()
-	for begun, used := time.Now(), cpu(tb, w.sluice.PID()); time.Since(begun) < time.Minute; {
+	for begun, used := time.Now(), cpu(tb, pid); time.Since(begun) < 2*time.Minute; {
 		pause(tb.Context(), time.Second)
-		now := cpu(tb, w.sluice.PID())
+		now := cpu(tb, pid)
 		if now-used < 10*time.Millisecond {
 			return
 		}
 		used = now
 	}
+}
+
+// resident returns the memory of a process in bytes (VmRSS).
+func resident(tb testing.TB, pid int) int64 {
+	tb.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		tb.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
@@ -18,34 +17,64 @@ const churnRate = 20
 // spread returns the namespace of a number of them.
 func spread(i int) string { return fmt.Sprintf("load-%02d", i) }
 
-// measureLoad edits routes among many.
+// subject is a process that applies the routes of a Gateway.
+type subject struct {
+	name    string
+	pid     int
+	address string
+	gateway string
+}
+
+// measureLoad edits routes among many, with Sluice alone and then, where its binary is given, with Traefik alone.
 func (w *world) measureLoad(tb testing.TB) {
 	tb.Helper()
-	address := w.gateway(tb, "load")
 	w.furnish(tb)
+	ours := w.churn(tb, &subject{name: "Sluice", pid: w.sluice.PID(), address: w.gateway(tb, "load"), gateway: "load"})
+	w.results.note("load-cpu", milliseconds(ours.used)/float64(ours.edits))
+	w.results.note("load-rss", float64(ours.resident)/1e6)
+	if w.asked.traefik == "" {
+		return
+	}
+	w.sluice.Stop()
+	traefik, stop := w.startTraefik(tb)
+	theirs := w.churn(tb, traefik)
+	stop()
+	w.results.note("load-traefik-cpu", milliseconds(theirs.used)/float64(theirs.edits))
+	w.results.note("load-traefik-rss", float64(theirs.resident)/1e6)
+	w.results.note("load-share", 100*ours.used.Seconds()/theirs.used.Seconds())
+	w.start(tb)
+}
+
+// spent is what a subject has used while routes were edited.
+type spent struct {
+	edits    int
+	used     time.Duration // of CPU, without what it uses at rest
+	resident int64         // at most, in bytes
+}
+
+// churn creates routes, edits some of them at a constant rate, and removes them.
+func (w *world) churn(tb testing.TB, s *subject) spent {
+	tb.Helper()
 	perNamespace := w.asked.routes / w.asked.namespaces
 	name := func(i int) string { return fmt.Sprintf("load-%05d", i) }
 	begun := time.Now()
 	each(tb, w.asked.routes, func(ctx context.Context, i int) error {
-		return w.create(ctx, route(spread(i/perNamespace), name(i), name(i)+".example.com", parent{"Gateway", home, "load"},
-			blue))
+		return w.create(ctx, route(spread(i/perNamespace), name(i), name(i)+".example.com",
+			parent{"Gateway", home, s.gateway}, blue))
 	})
 	made := time.Since(begun)
-	w.settle(tb)
-	used := cpu(tb, w.sluice.PID())
+	last := w.applied(tb, s, name(w.asked.routes-1)+".example.com")
+	settle(tb, s.pid)
+	used := cpu(tb, s.pid)
 	pause(tb.Context(), w.asked.churn)
-	idle := cpu(tb, w.sluice.PID()) - used
-	used = cpu(tb, w.sluice.PID())
+	idle := cpu(tb, s.pid) - used
+
 	edits := int(w.asked.churn.Seconds() * churnRate)
-	p, err := dial(tb.Context(), address)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer p.close()
-	var took times
+	hosts := make(chan string, 1)
+	sampled := w.sample(tb, s, hosts)
+	used, begun = cpu(tb, s.pid), time.Now()
 	var peak int64
 	ticker := time.NewTicker(time.Second / churnRate)
-	before := time.Now()
 	for n := range edits {
 		<-ticker.C
 		i := n * 7919 % w.asked.routes // 7919 is a prime number, so that routes are edited in turns.
@@ -58,30 +87,69 @@ func (w *world) measureLoad(tb testing.TB) {
 			metav1.PatchOptions{}); err != nil {
 			tb.Fatal(err)
 		}
-		edited := time.Now()
-		when, _, err := p.await(tb.Context(), host, "/")
-		if err != nil {
-			tb.Fatal(err)
+		select {
+		case hosts <- host:
+		default: // The one before is still awaited.
 		}
-		took = append(took, when.Sub(edited))
-		now, _ := w.sluice.Memory()
-		peak = max(peak, now)
+		peak = max(peak, resident(tb, s.pid))
 	}
 	ticker.Stop()
-	length := time.Since(before)
-	used = cpu(tb, w.sluice.PID()) - used
-	w.results.note("load-cpu", milliseconds(used-idle)/float64(edits))
-	w.results.note("load-rss", float64(peak)/1e6)
-	w.results.say("%d routes in %d namespaces (created in %v), %d edits in %v: applied after: %v; CPU of Sluice %v "+
-		"(idle for %v: %v), at most %d MiB resident", w.asked.routes, w.asked.namespaces, rounded(made), edits, rounded(length), took, rounded(used),
-		w.asked.churn, rounded(idle), peak>>20)
-	if got, err := p.ask("nothing.example.com", "/"); err != nil || got.status != http.StatusNotFound {
-		tb.Errorf("no route: %d %v", got.status, err)
-	}
+	length := time.Since(begun)
+	close(hosts)
+	took := <-sampled
+	settle(tb, s.pid)
+	made, length = rounded(made), rounded(length)
+	result := spent{edits, max(0, cpu(tb, s.pid)-used-idle), peak}
+	w.results.say("%s: %d routes in %d namespaces (created in %v, the last one served %v later), %d edits in %v, of which "+
+		"%d were awaited: applied after: %v; CPU %v (and %v at rest in %v), at most %d MiB resident", s.name,
+		w.asked.routes, w.asked.namespaces, made, rounded(last), edits, length, len(took), took, rounded(result.used),
+		rounded(idle), w.asked.churn, peak>>20)
 	for i := range w.asked.namespaces {
 		w.remove(tb, spread(i))
 	}
-	w.settle(tb)
+	settle(tb, s.pid)
+	return result
+}
+
+// applied waits until a host is served, and returns how long that took.
+func (w *world) applied(tb testing.TB, s *subject, host string) time.Duration {
+	tb.Helper()
+	begun := time.Now()
+	p, err := dial(tb.Context(), s.address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer p.close()
+	when, _, err := p.await(tb.Context(), host, "/")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return when.Sub(begun)
+}
+
+// sample awaits one host after another, and returns the times that this took once there are no more.
+func (w *world) sample(tb testing.TB, s *subject, hosts <-chan string) <-chan times {
+	tb.Helper()
+	p, err := dial(tb.Context(), s.address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sampled := make(chan times, 1)
+	go func() {
+		defer p.close()
+		var took times
+		for host := range hosts {
+			edited := time.Now()
+			when, _, err := p.await(tb.Context(), host, "/")
+			if err != nil {
+				tb.Error(err)
+				break
+			}
+			took = append(took, when.Sub(edited))
+		}
+		sampled <- took
+	}()
+	return sampled
 }
 
 // furnish creates the namespaces of many routes, with a Service in each.

@@ -25,7 +25,7 @@ func (w *world) measurePropagation(tb testing.TB) {
 		tb.Fatal(err)
 	}
 	defer p.close()
-	w.settle(tb)
+	settle(tb, w.sluice.PID())
 	var took times
 	other := 0
 	begun, used := time.Now(), cpu(tb, w.sluice.PID())

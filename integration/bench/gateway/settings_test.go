@@ -21,6 +21,8 @@ type settings struct {
 	namespaces, routes, sets, routesOfSet int
 	// parts matches what is measured.
 	parts *regexp.Regexp
+	// traefik is the path of Traefik's binary, beside which the load is measured; empty measures Sluice alone.
+	traefik string
 	// page is the file that is written.
 	page string
 }
@@ -50,6 +52,7 @@ func parse() (*settings, error) {
 	if s.parts, err = regexp.Compile(os.Getenv("BENCH_PARTS")); err != nil {
 		return nil, fmt.Errorf("BENCH_PARTS: %w", err)
 	}
+	s.traefik = os.Getenv("TEST_TRAEFIK")
 	s.page, s.size = page, os.Getenv("BENCH_GATEWAY")
 	return &s, nil
 }
