@@ -22,9 +22,9 @@ const (
 	// collections would take a third of the start.
 	startPercent = 200
 	// startBytes bounds that growth, so that a large state does not need three times its memory to be read.
-	startBytes = 128 << 20
+	startBytes = 96 << 20
 	// minPercent is what a large heap may grow by, so that it is not collected all the time.
-	minPercent = 33
+	minPercent = 25
 	// headroomBytes is what a heap between the two may grow by: what is collected less often than that is hardly worth its
 	// memory, and tens of thousands of routes live in a multiple of what requests need.
 	headroomBytes = 48 << 20

@@ -10,13 +10,13 @@ import (
 func TestPercentFor(t *testing.T) {
 	for live, want := range map[uint64]int{
 		0: 400, 5 << 20: 400, 12 << 20: 400, 24 << 20: 200, 48 << 20: 100, 96 << 20: 50, 128 << 20: 37,
-		4 << 30: 33,
+		256 << 20: 25, 4 << 30: 25,
 	} {
 		if got := percentFor(live, maxPercent, headroomBytes); got != want {
 			t.Errorf("%d MiB live: %d %%, want %d %%", live>>20, got, want)
 		}
 	}
-	for live, want := range map[uint64]int{0: 200, 64 << 20: 200, 128 << 20: 100, 256 << 20: 50, 4 << 30: 33} {
+	for live, want := range map[uint64]int{0: 200, 48 << 20: 200, 96 << 20: 100, 192 << 20: 50, 4 << 30: 25} {
 		if got := percentFor(live, startPercent, startBytes); got != want {
 			t.Errorf("%d MiB live at the start: %d %%, want %d %%", live>>20, got, want)
 		}

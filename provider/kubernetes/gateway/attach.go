@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -216,14 +215,11 @@ func (d *routeDraft) finish() {
 		if refused == nil && d.rules > 0 && d.invalid == d.rules {
 			refused = d.dropped
 		}
-		conditions := []metav1.Condition{
-			condition(gatewayv1.RouteConditionAccepted, generation, string(gatewayv1.RouteReasonAccepted), refused),
-			condition(gatewayv1.RouteConditionResolvedRefs, generation, string(gatewayv1.RouteReasonResolvedRefs), d.refs),
-		}
+		conditions := d.p.routeConditions(generation, refused, d.refs)
 		if d.invalid > 0 && d.invalid < d.rules {
 			partial := condition(gatewayv1.RouteConditionPartiallyInvalid, generation, d.dropped.Reason, nil)
 			partial.Message = "Dropped Rule: " + d.dropped.Message
-			conditions = append(conditions, partial)
+			conditions = append(slices.Clip(conditions), partial)
 		}
 		desired.Parents = append(desired.Parents, gatewayv1.RouteParentStatus{
 			ParentRef: one.ref, ControllerName: gatewayv1.GatewayController(d.p.options.ControllerName),

@@ -17,6 +17,29 @@ func condition[T ~string](kind T, generation int64, reason string, refusal *Refu
 	return made
 }
 
+// mostGenerations bounds the generations whose conditions routes share.
+const mostGenerations = 64
+
+// routeConditions returns the conditions of a route at a parent. Routes of one generation with nothing wrong share them:
+// they must not be changed.
+func (p *Provider) routeConditions(generation int64, refused, refs *Refusal) []metav1.Condition {
+	good := refused == nil && refs == nil
+	if known := p.goodConditions[generation]; good && known != nil {
+		return known
+	}
+	made := []metav1.Condition{
+		condition(gatewayv1.RouteConditionAccepted, generation, string(gatewayv1.RouteReasonAccepted), refused),
+		condition(gatewayv1.RouteConditionResolvedRefs, generation, string(gatewayv1.RouteReasonResolvedRefs), refs),
+	}
+	if good {
+		if len(p.goodConditions) >= mostGenerations {
+			clear(p.goodConditions)
+		}
+		p.goodConditions[generation] = made
+	}
+	return made
+}
+
 // listenerStatus returns the status of a listener without its number of routes.
 func listenerStatus(l *listener, generation int64, accepted, resolved, programmed *Refusal) gatewayv1.ListenerStatus {
 	conflicted := metav1.Condition{

@@ -45,8 +45,10 @@ type Provider struct {
 	views       map[owner]*view
 	counts      *counts
 	contention  *contention
-	again       bool
-	trusted     bool
+	// goodConditions are those of routes with nothing wrong, by generation.
+	goodConditions map[int64][]metav1.Condition
+	again          bool
+	trusted        bool
 }
 
 // New returns the provider of the Gateway API in a cluster, whose connection must have its types
@@ -81,6 +83,7 @@ func assemble(
 		options: options, source: source, watches: all, exposure: exposure,
 		memory: translation.New(Name, kinds(), counters), statuses: newStatuses(), statusChanged: make(chan struct{}, 1),
 		plans: map[types.NamespacedName]*plan{}, views: map[owner]*view{}, counts: newCounts(), contention: newContention(),
+		goodConditions: map[int64][]metav1.Condition{},
 	}
 	_, p.documents = exposure.(*Documents)
 	exposure.Notify(func(gateway types.NamespacedName) { p.memory.Touch(virtual(kindExposure, gateway)) })

@@ -83,7 +83,7 @@ func sameOrigin(a, b dynamic.Origin) bool {
 func (m *Memory) depend(by *entry, needs []Source) {
 	needs = slices.Clone(needs)
 	slices.SortFunc(needs, Source.Compare)
-	needs = slices.Compact(needs)
+	needs = m.shared(slices.Compact(needs))
 	if slices.Equal(needs, by.needs) {
 		return
 	}
@@ -97,7 +97,27 @@ func (m *Memory) depend(by *entry, needs []Source) {
 			m.dependents[need] = append(m.dependents[need], by)
 		}
 	}
-	by.needs = slices.Clip(needs)
+	by.needs = needs
+}
+
+// shared returns the needs in the memory of a source that has the same ones, as objects with the same parents do, or
+// without unused memory.
+func (m *Memory) shared(needs []Source) []Source {
+	if len(needs) == 0 {
+		return nil
+	}
+	rarest := m.dependents[needs[0]]
+	for _, need := range needs[1:] {
+		if others := m.dependents[need]; len(others) < len(rarest) {
+			rarest = others
+		}
+	}
+	if len(rarest) > 0 {
+		if known := rarest[len(rarest)-1].needs; slices.Equal(known, needs) {
+			return known
+		}
+	}
+	return slices.Clone(needs)
 }
 
 // forget notes that a source does not need another one any more.
