@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -274,4 +275,30 @@ func (s *serving) flip(t *testing.T, c *fakeCluster, counted builds, before foot
 	c.grants.drop(nameOf(grant))
 	s.follow(t)
 	s.statuses.Take()
+}
+
+// TestInvalidRoutesTakeLittleMemory proves that an invalid route takes no more memory than its object and one router
+// with its status need. It is not parallel to others, since it measures the heap.
+func TestInvalidRoutesTakeLittleMemory(t *testing.T) {
+	const routes, most = 3000, 12 << 10
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC() // What was finalized by the first one.
+		var read runtime.MemStats
+		runtime.ReadMemStats(&read)
+		return int64(read.HeapAlloc)
+	}
+	c := newCluster()
+	c.apply(t, []byte(strings.TrimSpace(tenants)))
+	p := c.assembled(fakeExposure{}, builds{})
+	served(p)
+	before := heap()
+	c.attack(t, routes)
+	served(p)
+	each := (heap() - before) / routes
+	t.Logf("an invalid route takes %d bytes", each)
+	if each > most {
+		t.Errorf("an invalid route takes %d bytes, want at most %d", each, most)
+	}
+	runtime.KeepAlive(p)
 }
