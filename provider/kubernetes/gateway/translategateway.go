@@ -44,6 +44,8 @@ func (p *Provider) translateGateway(source translation.Source) (result translati
 	gateway, found := p.watches.gateways.Get(name.Namespace, name.Name)
 	if !found {
 		p.dropGateway(name)
+		delete(p.plans, name) // Who needs them again finds the same, and needs the Gateway itself.
+		delete(p.views, own)
 		return translation.Result{}, false
 	}
 	if !p.ours(&result, gateway.Spec.GatewayClassName) {
@@ -121,6 +123,7 @@ func (p *Provider) translateListenerSet(source translation.Source) (result trans
 	set, found := p.watches.listenerSets.Get(name.Namespace, name.Name)
 	if !found {
 		p.see(own, nil)
+		delete(p.views, own) // Who needs it again finds the same, and needs the ListenerSet itself.
 		p.statuses.base(own, nil)
 		return translation.Result{}, false
 	}

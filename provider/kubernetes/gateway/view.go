@@ -37,7 +37,8 @@ type clientCertificate struct {
 	certificate dynamic.Certificate
 }
 
-// viewOf returns what routes see of an owner; nil when it is not one of this controller's.
+// viewOf returns what routes see of an owner; nil when it is not one of this controller's. It may become one, so that
+// who gets nil needs the owner itself.
 func (p *Provider) viewOf(of owner) *view {
 	if seen, known := p.views[of]; known {
 		return seen
