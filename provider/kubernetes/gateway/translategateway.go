@@ -86,10 +86,11 @@ func (p *Provider) dropGateway(name types.NamespacedName) {
 
 // keepPlan keeps the plan of a Gateway, and has its ListenerSets translated again for which it has changed.
 func (p *Provider) keepPlan(name types.NamespacedName, next *plan) {
-	before, known := p.plans[name]
-	p.plans[name] = next
-	if !known {
-		return
+	before := p.plans[name]
+	if next == nil {
+		delete(p.plans, name)
+	} else {
+		p.plans[name] = next
 	}
 	sets := map[owner]struct{}{}
 	for _, one := range []*plan{before, next} {
@@ -101,8 +102,11 @@ func (p *Provider) keepPlan(name types.NamespacedName, next *plan) {
 		}
 	}
 	for of := range sets {
-		if of.kind == kindListenerSet && (before == nil || next == nil || !sameForSets(before, next) ||
-			!reflect.DeepEqual(before.owners[of], next.owners[of])) {
+		if of.kind != kindListenerSet || before == nil && !p.memory.Needed(virtual(kindPlan, of.NamespacedName)) {
+			continue
+		}
+		if before == nil || next == nil || !sameForSets(before, next) ||
+			!reflect.DeepEqual(before.owners[of], next.owners[of]) {
 			p.retouch(virtual(kindPlan, of.NamespacedName))
 		}
 	}
