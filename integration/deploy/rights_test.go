@@ -113,10 +113,11 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 // Services are written with the exposure service alone.
 func TestRightsOfTheGatewayAPI(t *testing.T) {
 	const group = ".gateway.networking.k8s.io"
+	const definition = " customresourcedefinitions.apiextensions.k8s.io gatewayclasses" + group
 	added := []string{
 		"get gatewayclasses" + group, "list gatewayclasses" + group, "list namespaces", "list referencegrants" + group,
 		"patch gatewayclasses" + group, "patch gatewayclasses/status" + group, "watch gatewayclasses" + group,
-		"watch namespaces", "watch referencegrants" + group,
+		"watch namespaces", "watch referencegrants" + group, "list" + definition, "watch" + definition,
 	}
 	for _, kind := range []string{
 		"gateways", "listenersets", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes", "backendtlspolicies",

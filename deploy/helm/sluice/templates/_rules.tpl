@@ -57,6 +57,15 @@
     - gatewayclasses/status
   verbs:
     - patch
+- apiGroups:
+    - apiextensions.k8s.io
+  resources:
+    - customresourcedefinitions
+  resourceNames:
+    - gatewayclasses.gateway.networking.k8s.io
+  verbs:
+    - list
+    - watch
 {{- end }}
 
 {{/* Whether the provider of the Gateway API is on. */}}
