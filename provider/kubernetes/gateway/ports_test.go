@@ -50,7 +50,8 @@ func TestListenersThatCannotServeLeavePorts(t *testing.T) {
 	spec: {gatewayClassName: sluice, listeners: [{name: plain, port: 80, protocol: HTTP}],
 		infrastructure: {parametersRef: {group: example.com, kind: Options, name: some}}}}
 ---
-{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: there, namespace: shop}, stringData: {generate: "true"}}`)
+{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: there, namespace: shop},
+	stringData: {generate: "true"}}`)
 	late := []byte(`{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: late, namespace: shop},
 	stringData: {generate: "true"}}`)
 	all := map[string]string{"main": "[80 443 444 445 450]", "clients": "[443]", "refused": "[80]"}

@@ -111,7 +111,8 @@ func (d *ownerDraft) listener(l *listener) {
 	d.statuses = append(d.statuses, listenerStatus(l, d.generation(), accepted, resolved, programmed))
 }
 
-// serves reports whether an accepted listener of an accepted Gateway has all that it needs to serve, but for an address.
+// serves reports whether an accepted listener of an accepted Gateway has all that it needs to serve, except for an
+// address.
 func (d *ownerDraft) serves(l *listener) bool {
 	if len(l.kinds) == 0 {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// TestSessionsByHeadersAreRefused proves that a rule whose sessions are to be kept by a header is left out with a status
-// that says so, in HTTPRoutes and GRPCRoutes, and that other rules serve.
+// TestSessionsByHeadersAreRefused proves that a rule whose sessions are to be kept by a header is left out with a
+// status that says so, in HTTPRoutes and GRPCRoutes, and that other rules serve.
 func TestSessionsByHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	const header = "{sessionPersistence: {type: Header, sessionName: x-session}, backendRefs: [{name: web, port: 80}]}"

@@ -10,8 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// TestTheVersionOfTheCRDsIsJudged proves what a GatewayClass says of the version of the CRDs, which is followed, and that
-// it is accepted whatever that is.
+// TestTheVersionOfTheCRDsIsJudged proves what a GatewayClass says of the version of the CRDs, which is followed, and
+// that it is accepted whatever that is.
 func TestTheVersionOfTheCRDsIsJudged(t *testing.T) {
 	t.Parallel()
 	c := newCluster()

@@ -27,11 +27,11 @@ func TestOldWritesAreForgotten(t *testing.T) {
 		if l.forget(); len(l.sent) != 6667 || len(l.paused) != 6666 {
 			t.Errorf("at once, %d writes and %d pauses are known, want all 6667 and 6666", len(l.sent), len(l.paused))
 		}
-		time.Sleep(refusalPause)
+		<-time.NewTimer(refusalPause).C
 		if l.forget(); len(l.sent) != 3334 || len(l.paused) != 3333 {
 			t.Errorf("after a pause, %d writes and %d pauses are known, want 3334 and 3333", len(l.sent), len(l.paused))
 		}
-		time.Sleep(refresh)
+		<-time.NewTimer(refresh).C
 		if l.forget(); len(l.sent)+len(l.paused) != 0 {
 			t.Errorf("in the end, %d writes and %d pauses are known", len(l.sent), len(l.paused))
 		}
