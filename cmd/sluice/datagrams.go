@@ -27,7 +27,7 @@ func (s *system) datagrams(name string, config *static.EntryPoint) *datagram.Ser
 // datagramsOf returns the server of an address of UDP whose sessions a router opens.
 func (s *system) datagramsOf(name string, router *datagram.Router, config *static.EntryPoint) *datagram.Server {
 	deps := s.observability.dependencies(name, config)
-	s.observability.countByListener(deps.Sinks)
+	s.countByListener(deps.Sinks)
 	return datagram.NewServer(router, datagram.Options{
 		EntryPoint:           name,
 		Timeout:              time.Duration(config.UDP.Timeout),

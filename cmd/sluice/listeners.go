@@ -69,7 +69,7 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 	if s.system.certificates != nil && !config.AllowACMEByPass {
 		deps.Challenges = s.system.certificates
 	}
-	s.system.observability.countByListener(deps.Sinks)
+	s.system.countByListener(deps.Sinks)
 	server, err := entrypoint.New(socket.HostPort, config, hosts, hosts, deps)
 	if err != nil {
 		return nil, err
@@ -147,10 +147,10 @@ func (s *system) newListeners() *listeners.SocketSet {
 }
 
 // countByListener has the sinks of the socket of an address count requests by their listeners.
-func (o *observability) countByListener(sinks []entrypoint.Sink) {
+func (s *system) countByListener(sinks []entrypoint.Sink) {
 	for i, sink := range sinks {
 		if _, ok := sink.(telemetry.Requests); ok {
-			sinks[i] = &listenerRequests{counters: o.metrics}
+			sinks[i] = &listenerRequests{counters: s.observability.metrics, exist: s.entryPointNames}
 		}
 	}
 }
@@ -164,9 +164,18 @@ type entrypointCounters interface {
 // has the host.
 type listenerRequests struct {
 	counters entrypointCounters
+	// exist returns the names of the entrypoints and listeners that there are.
+	exist func() map[string]bool
 	// known are telemetry.Requests by the name of the listener.
 	known sync.Map
+
+	mu sync.Mutex
+	// size is the number of those that are known, and limit the number above which removed ones are dropped.
+	size, limit int
 }
+
+// leastKnown is the lowest limit of known listeners.
+const leastKnown = 64
 
 // Finished counts what the record is of.
 func (l *listenerRequests) Finished(record *telemetry.Record) {
@@ -175,6 +184,29 @@ func (l *listenerRequests) Finished(record *telemetry.Record) {
 		return
 	}
 	requests := telemetry.Requests{Entrypoint: l.counters.Entrypoint(record.Entrypoint)}
-	l.known.Store(record.Entrypoint, requests)
+	if _, known := l.known.LoadOrStore(record.Entrypoint, requests); !known {
+		l.grow()
+	}
 	requests.Finished(record)
+}
+
+// grow counts a further listener that is known. It drops removed ones when the number has doubled since it did so last,
+// so that this takes constant time for each on average.
+func (l *listenerRequests) grow() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.size++; l.size <= max(leastKnown, l.limit) {
+		return
+	}
+	exist := l.exist()
+	l.size = 0
+	l.known.Range(func(name, _ any) bool {
+		if exist[name.(string)] {
+			l.size++
+		} else {
+			l.known.Delete(name)
+		}
+		return true
+	})
+	l.limit = 2 * l.size
 }

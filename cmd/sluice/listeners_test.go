@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // An address that a listener would share with an entrypoint of the process is refused: with reusePort the kernel would
@@ -40,5 +43,33 @@ func TestListenersDoNotShareAnEntrypoint(t *testing.T) {
 		if err := s.apart(&apart); err != nil {
 			t.Errorf("%s: %v", apart.Address, err)
 		}
+	}
+}
+
+// TestRemovedListenersAreNotCountedForever proves that what counts the requests of an address keeps no more than twice
+// the listeners that there are, and counts those of all.
+func TestRemovedListenersAreNotCountedForever(t *testing.T) {
+	exist := map[string]bool{}
+	counters := metrics.New(metrics.Options{EntryPoints: true})
+	counting := &listenerRequests{counters: counters, exist: func() map[string]bool { return exist }}
+	const living, generations = 100, 50
+	for generation := range generations {
+		clear(exist)
+		for i := range living {
+			name := fmt.Sprintf("g%d_l%d@kubernetesgateway", generation, i)
+			exist[name] = true
+			for range 2 {
+				counting.Finished(&telemetry.Record{
+					Entrypoint: name, Method: "GET", Protocol: "http", Status: 200, Observe: telemetry.ObserveMetrics,
+				})
+			}
+		}
+	}
+	known := 0
+	for range counting.known.Range {
+		known++
+	}
+	if known < living || known > 2*living+1 {
+		t.Errorf("%d listeners are known, want %d to %d", known, living, 2*living+1)
 	}
 }

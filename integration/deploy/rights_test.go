@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -112,10 +113,11 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 // Services are written with the exposure service alone.
 func TestRightsOfTheGatewayAPI(t *testing.T) {
 	const group = ".gateway.networking.k8s.io"
+	const definition = " customresourcedefinitions.apiextensions.k8s.io gatewayclasses" + group
 	added := []string{
 		"get gatewayclasses" + group, "list gatewayclasses" + group, "list namespaces", "list referencegrants" + group,
 		"patch gatewayclasses" + group, "patch gatewayclasses/status" + group, "watch gatewayclasses" + group,
-		"watch namespaces", "watch referencegrants" + group,
+		"watch namespaces", "watch referencegrants" + group, "list" + definition, "watch" + definition,
 	}
 	for _, kind := range []string{
 		"gateways", "listenersets", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes", "backendtlspolicies",
@@ -150,10 +152,67 @@ func TestRightsOfTheGatewayAPI(t *testing.T) {
 	if diff := cmp.Diff(inShop, rights(t, some["Role shop/sluice"])); diff != "" {
 		t.Errorf("with namespaces, in one of them (-want +got)\n%s", diff)
 	}
-	component := build(t, manifests+"/gateway")["ClusterRole /sluice-gateway"]
-	want := slices.Sorted(slices.Values(slices.Concat(added, services)))
-	if diff := cmp.Diff(want, rights(t, component)); diff != "" {
+	component := build(t, manifests+"/gateway")
+	if diff := cmp.Diff(slices.Sorted(slices.Values(added)), rights(t, component["ClusterRole /sluice-gateway"])); diff != "" {
 		t.Errorf("deploy/kubernetes/gateway (-want +got)\n%s", diff)
+	}
+	slices.Sort(services)
+	if diff := cmp.Diff(services, rights(t, component["ClusterRole /sluice-gateway-services"])); diff != "" {
+		t.Errorf("deploy/kubernetes/gateway, Services (-want +got)\n%s", diff)
+	}
+	merged := build(t, manifests+"/gateway-merged")
+	if diff := cmp.Diff(component["ClusterRole /sluice-gateway"], merged["ClusterRole /sluice-gateway"]); diff != "" {
+		t.Errorf("deploy/kubernetes/gateway-merged (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(services, rights(t, merged["Role sluice/sluice-gateway"])); diff != "" || len(merged) != 4 {
+		t.Errorf("deploy/kubernetes/gateway-merged has %d objects; rights (-want +got)\n%s", len(merged), diff)
+	}
+}
+
+// TestRightsInTheOwnNamespace lists what the chart grants in Sluice's own namespace for Gateways: it reads the pods of
+// Sluice and a shared Service where no other Role lets it, and writes a shared Service there and nowhere else.
+func TestRightsInTheOwnNamespace(t *testing.T) {
+	pods := []string{"list pods", "watch pods"}
+	reads := []string{"list services", "watch services"}
+	writes := []string{
+		"create endpointslices.discovery.k8s.io", "create services", "delete services",
+		"patch endpointslices.discovery.k8s.io", "patch services",
+	}
+	for name, test := range map[string]struct {
+		exposure, namespaces string
+		merged               bool
+		want                 []string
+	}{
+		"a Service for each":                {"service", `[]`, false, nil},
+		"one for all":                       {"service", `[]`, true, writes},
+		"in some namespaces":                {"service", `["shop"]`, false, pods},
+		"in some namespaces, one for all":   {"service", `["shop"]`, true, slices.Concat(pods, reads, writes)},
+		"in these and its own":              {"service", `["shop","sluice"]`, false, nil},
+		"in these and its own, one for all": {"service", `["shop","sluice"]`, true, writes},
+		"on nodes":                          {"node", `["shop"]`, true, pods},
+		"out of a pool":                     {"pool", `["shop"]`, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := render(t, fmt.Sprintf(`configuration.providers.kubernetesGateway={"exposure":%q,"mergeGateways":%v}`,
+				test.exposure, test.merged), "namespaces="+test.namespaces)
+			var got []string
+			if role := all["Role sluice/sluice-gateway"]; role != nil {
+				got = rights(t, role)
+			}
+			if diff := cmp.Diff(slices.Sorted(slices.Values(test.want)), got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if bound := all["RoleBinding sluice/sluice-gateway"] != nil; bound != (test.want != nil) {
+				t.Errorf("bound: %v", bound)
+			}
+			for key, role := range all {
+				if elsewhere := strings.HasPrefix(key, "ClusterRole /") || strings.HasPrefix(key, "Role shop/"); elsewhere &&
+					test.merged && slices.Contains(rights(t, role), "create services") {
+					t.Errorf("%s may create Services", key)
+				}
+			}
+		})
 	}
 }
 

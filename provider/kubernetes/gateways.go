@@ -119,10 +119,10 @@ func (c *Clusters) addGateway() error {
 // exposures returns what exposes the Gateways of a cluster.
 func (c *Clusters) exposures(where *cluster, config static.KubernetesGateway) (*exposure.Exposures, error) {
 	namespace := election.OwnNamespace()
+	services, scope := exposure.OwnServices(namespace, config)
 	options := exposure.Options{
 		Config: config, Clients: where.Cluster, Logger: c.options.Logger, Namespace: namespace,
-		Services: client.Watch(where.Cluster, exposure.OwnServices(namespace, config),
-			client.Scope{Namespaces: config.Namespaces}),
+		Services: client.Watch(where.Cluster, services, scope),
 	}
 	if config.Exposure != static.ExposeByPool {
 		options.Pods = client.Watch(where.Cluster, exposure.OwnPods(config), client.Scope{Namespaces: []string{namespace}})

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/gateway-api/pkg/consts"
 )
 
 // LabelledPods returns the resource of the pods that have a label. The API server sends their metadata alone, of which
@@ -20,6 +22,32 @@ func LabelledPods(label string) Resource[*metav1.PartialObjectMetadata] {
 			value := pod.Labels[label]
 			stripMeta(&pod.ObjectMeta)
 			pod.Labels = map[string]string{label: value}
+		},
+	}
+}
+
+// GatewayDefinition is the name of the CRD of GatewayClasses.
+const GatewayDefinition = "gatewayclasses." + gatewayv1.GroupName
+
+const kindDefinition = "CustomResourceDefinition"
+
+func definitionVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
+}
+
+// GatewayDefinitions returns the resource of GatewayDefinition. The API server sends its metadata alone, of which
+// identity and the annotation with the version of the Gateway API are kept.
+func GatewayDefinitions() Resource[*metav1.PartialObjectMetadata] {
+	return Resource[*metav1.PartialObjectMetadata]{
+		GroupVersion: definitionVersion(), Name: "customresourcedefinitions", Kind: kindDefinition, Metadata: true,
+		NewList:       func() runtime.Object { return &metav1.PartialObjectMetadataList{} },
+		FieldSelector: "metadata.name=" + GatewayDefinition,
+		Strip: func(definition *metav1.PartialObjectMetadata) {
+			version, found := definition.Annotations[consts.BundleVersionAnnotation]
+			stripMeta(&definition.ObjectMeta)
+			if found {
+				definition.Annotations = map[string]string{consts.BundleVersionAnnotation: version}
+			}
 		},
 	}
 }
@@ -39,10 +67,14 @@ func (c *Cluster) metadataREST(version schema.GroupVersion) (rest.Interface, err
 		return nil, err
 	}
 	// A server that does not know the media type sends whole objects.
-	types.AddKnownTypeWithName(version.WithKind("Pod"), &metav1.PartialObjectMetadata{})
-	types.AddKnownTypeWithName(version.WithKind("PodList"), &metav1.PartialObjectMetadataList{})
+	kind, path := "Pod", "/api"
+	if version == definitionVersion() {
+		kind, path = kindDefinition, "/apis"
+	}
+	types.AddKnownTypeWithName(version.WithKind(kind), &metav1.PartialObjectMetadata{})
+	types.AddKnownTypeWithName(version.WithKind(kind+"List"), &metav1.PartialObjectMetadataList{})
 	config := rest.CopyConfig(c.config)
-	config.GroupVersion, config.APIPath = &version, "/api"
+	config.GroupVersion, config.APIPath = &version, path
 	config.NegotiatedSerializer = serializer.NewCodecFactory(types).WithoutConversion()
 	config.AcceptContentTypes = metadataAccept("PartialObjectMetadata")
 	return rest.RESTClientForConfigAndClient(config, c.http)

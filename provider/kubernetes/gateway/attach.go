@@ -89,7 +89,6 @@ func (d *routeDraft) attach(ref gatewayv1.ParentReference) {
 	d.result.Needs = append(d.result.Needs, of.listeners())
 	seen := d.p.viewOf(of)
 	if seen == nil {
-		d.result.Needs = append(d.result.Needs, sourceOf(of.kind, of.NamespacedName)) // Nothing is kept of what is not there.
 		if _, known := d.p.watches.gateways.Get(of.Namespace, of.Name); d.p.documents && !known && of.kind == kindGateway {
 			d.result.Degrade(sourceOf(string(d.kind), d.NamespacedName).Ref(), dynamic.CodeMissingReference,
 				"Gateway "+of.String()+" is not in the given manifests", true)

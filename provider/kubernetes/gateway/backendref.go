@@ -13,7 +13,6 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
-	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
 // serviceRef returns the reference of a service.
@@ -267,16 +266,20 @@ func (r *ruleDraft) balancer() (balancer *dynamic.ServersLoadBalancer, own bool)
 	return balancer, balancer.Sticky != nil || balancer.Retry != nil
 }
 
+// checkSession returns an error for sessions that cannot be kept: a client that changed its backend would lose what it
+// has there.
+func (r *rule) checkSession(index int) error {
+	if r.session == nil ||
+		valueOf(r.session.Type, gatewayv1.CookieBasedSessionPersistence) == gatewayv1.CookieBasedSessionPersistence {
+		return nil
+	}
+	return fmt.Errorf("rule %d: sessionPersistence.type %s is not supported, only Cookie is", index, *r.session.Type)
+}
+
 // sticky returns what keeps clients of a rule on one backend; nil when nothing does.
 func (r *ruleDraft) sticky() *dynamic.Sticky {
 	session := r.spec.session
 	if session == nil {
-		return nil
-	}
-	if valueOf(session.Type, gatewayv1.CookieBasedSessionPersistence) != gatewayv1.CookieBasedSessionPersistence {
-		r.result.Degrade(translation.Source{
-			Kind: kindOf(string(r.kind)), Namespace: r.Namespace, Name: r.Name,
-		}.Ref(), dynamic.CodeUnsupportedOption, "sessions are kept by cookies only, not by headers", false)
 		return nil
 	}
 	cookie := &dynamic.Cookie{}

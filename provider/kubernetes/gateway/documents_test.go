@@ -25,7 +25,7 @@ func TestManifestsHaveVerdicts(t *testing.T) {
 		{matches: [{path: {type: RegularExpression, value: "("}}]}]}}`))
 	p := assemble("kubernetes", static.KubernetesGateway{ControllerName: static.DefaultGatewayController}, watches{
 		c.classes, c.gateways, c.listenerSets, c.httpRoutes, c.grpcRoutes, c.tlsRoutes, c.tcpRoutes, c.udpRoutes, c.grants,
-		c.policies, c.namespaces, c.services, c.secrets, c.configMaps,
+		c.policies, c.namespaces, c.services, c.secrets, c.configMaps, c.definitions,
 	}, &Documents{}, nil)
 	configuration, _ := p.update()
 	var got []string

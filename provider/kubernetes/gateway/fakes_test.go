@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
+	"sigs.k8s.io/gateway-api/pkg/consts"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -102,24 +103,36 @@ type fakeCluster struct {
 	services     *fakeWatch[*corev1.Service]
 	secrets      *fakeWatch[*corev1.Secret]
 	configMaps   *fakeWatch[*corev1.ConfigMap]
+	definitions  *fakeWatch[*metav1.PartialObjectMetadata]
 	extensions   fakeExtensions
 	// generation is that of the next object, where it is not 0: an edit of a specification changes it.
 	generation int64
 }
 
 func newCluster() *fakeCluster {
-	return &fakeCluster{
+	c := &fakeCluster{
 		newWatch[*gatewayv1.GatewayClass](), newWatch[*gatewayv1.Gateway](), newWatch[*gatewayv1.ListenerSet](),
 		newWatch[*gatewayv1.HTTPRoute](), newWatch[*gatewayv1.GRPCRoute](), newWatch[*gatewayv1.TLSRoute](),
 		newWatch[*gatewayv1.TCPRoute](), newWatch[*gatewayv1.UDPRoute](), newWatch[*gatewayv1beta1.ReferenceGrant](),
 		newWatch[*gatewayv1.BackendTLSPolicy](), newWatch[*corev1.Namespace](), newWatch[*corev1.Service](),
-		newWatch[*corev1.Secret](), newWatch[*corev1.ConfigMap](),
+		newWatch[*corev1.Secret](), newWatch[*corev1.ConfigMap](), newWatch[*metav1.PartialObjectMetadata](),
 		fakeExtensions{known: map[string]bool{
 			"sluice.dev Middleware shop/auth":       true,
 			"traefik.io TraefikService shop/canary": true,
 		}},
 		0,
 	}
+	c.define(consts.BundleVersion)
+	return c
+}
+
+// define installs the CRDs of a version of the Gateway API; an empty one is not said.
+func (c *fakeCluster) define(version string) {
+	definition := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: client.GatewayDefinition}}
+	if version != "" {
+		definition.Annotations = map[string]string{consts.BundleVersionAnnotation: version}
+	}
+	c.definitions.put(definition)
 }
 
 // provider returns the provider of the cluster as New would make it, which knows the objects that are there.
@@ -131,7 +144,7 @@ func (c *fakeCluster) counted(options static.KubernetesGateway, counters transla
 	options.ControllerName = static.DefaultGatewayController
 	p := assemble("kubernetes", options, watches{
 		c.classes, c.gateways, c.listenerSets, c.httpRoutes, c.grpcRoutes, c.tlsRoutes, c.tcpRoutes, c.udpRoutes, c.grants,
-		c.policies, c.namespaces, c.services, c.secrets, c.configMaps,
+		c.policies, c.namespaces, c.services, c.secrets, c.configMaps, c.definitions,
 	}, fakeExposure{}, counters)
 	p.Extend(&c.extensions)
 	return p

@@ -37,8 +37,8 @@ type Provider struct {
 	// statusChanged holds a value when the status of a watch may have changed.
 	statusChanged chan struct{}
 
-	// What follows belongs to Provide. Plans are nil for what is not this controller's, and so are views; again says that
-	// an update needs a further round.
+	// What follows belongs to Provide. Plans and views are those of this controller's objects alone; again says that an
+	// update needs a further round.
 	pairs       backend.Pairs
 	authorities authorities
 	plans       map[types.NamespacedName]*plan

@@ -124,6 +124,9 @@ func httpFilters(filters []gatewayv1.GRPCRouteFilter) []gatewayv1.HTTPRouteFilte
 // rule translates a rule into routers, one for each listener, match, and precedence of hostnames. A rule that is wrong
 // in itself is left out.
 func (d *routeDraft) rule(index int, spec *rule, wrong error) {
+	if wrong == nil {
+		wrong = spec.checkSession(index)
+	}
 	if wrong != nil {
 		d.drop(gatewayv1.RouteReasonUnsupportedValue, wrong.Error())
 		return

@@ -47,6 +47,8 @@ const (
 	kindExposure = "Exposure"
 	// kindNamespace is a Namespace with its labels.
 	kindNamespace = "Namespace"
+	// kindDefinition is the CRD of GatewayClasses, with the version of the Gateway API.
+	kindDefinition = "CustomResourceDefinition"
 )
 
 // kindOf returns the Kind of a translation.Source of the Gateway API.

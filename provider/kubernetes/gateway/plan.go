@@ -12,6 +12,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 // plan is what a Gateway means with its ListenerSets, before Secrets and other references are read: which listeners
@@ -129,7 +130,7 @@ func (p *Provider) makePlan(result *translation.Result, gateway *gatewayv1.Gatew
 		made.owners[owner{kindListenerSet, nameOf(set)}] = p.planSet(result, gateway, set, taken)
 	}
 	markOverlaps(made.owners)
-	made.exposed = p.exposure.Expose(gateway, made.ports())
+	made.exposed = p.exposure.Expose(gateway, p.portsOf(result, made))
 	result.Needs = append(result.Needs, virtual(kindExposure, name))
 	if refused := made.exposed.Refusal; made.refusal == nil && refused != nil && notAccepted(refused.Reason) {
 		made.refusal = refused
@@ -225,12 +226,18 @@ func (p *Provider) planSet(
 	return planned
 }
 
-// ports returns the ports of all accepted listeners.
-func (p *plan) ports() []Port {
+// portsOf returns the ports of all accepted listeners. Where Gateways compete for ports, those that only listeners need
+// that cannot serve anyway are left to others.
+func (p *Provider) portsOf(result *translation.Result, of *plan) []Port {
+	compete := p.options.Exposure == static.ExposeOnNode && !p.options.MergeGateways
+	if compete && of.refusal != nil {
+		return nil
+	}
 	all := map[Port]struct{}{}
-	for _, one := range p.owners {
+	for own, one := range of.owners {
+		d := &ownerDraft{p: p, result: result, plan: of, own: own, frontend: map[int32]*frontend{}}
 		for _, l := range one.listeners {
-			if l.refusal == nil {
+			if l.refusal == nil && (!compete || d.serves(l)) {
 				all[l.port()] = struct{}{}
 			}
 		}

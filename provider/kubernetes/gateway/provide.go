@@ -114,6 +114,7 @@ func (p *Provider) state() (dynamic.ProviderState, string) {
 	others := []client.Status{
 		w.listenerSets.Status(), w.grpcRoutes.Status(), w.tlsRoutes.Status(), w.tcpRoutes.Status(), w.udpRoutes.Status(),
 		w.grants.Status(), w.namespaces.Status(), w.secrets.Status(), w.configMaps.Status(),
+		w.definitions.Status(),
 	}
 	if p.divided != nil {
 		others = append(others, p.divided.Status())

@@ -111,6 +111,24 @@ func (d *ownerDraft) listener(l *listener) {
 	d.statuses = append(d.statuses, listenerStatus(l, d.generation(), accepted, resolved, programmed))
 }
 
+// serves reports whether an accepted listener of an accepted Gateway has all that it needs to serve, except for an
+// address.
+func (d *ownerDraft) serves(l *listener) bool {
+	if len(l.kinds) == 0 {
+		return false
+	}
+	if l.spec.Protocol == gatewayv1.HTTPSProtocolType {
+		if front := d.frontendOf(l.spec.Port); front != nil && front.accepted != nil {
+			return false
+		}
+	}
+	if !terminates(l) {
+		return true
+	}
+	certificates, _ := d.certificates(l)
+	return len(certificates) > 0
+}
+
 // terminates reports whether TLS ends at a listener.
 func terminates(l *listener) bool {
 	return l.spec.Protocol == gatewayv1.HTTPSProtocolType ||

@@ -44,8 +44,6 @@ func (p *Provider) translateGateway(source translation.Source) (result translati
 	gateway, found := p.watches.gateways.Get(name.Namespace, name.Name)
 	if !found {
 		p.dropGateway(name)
-		delete(p.plans, name) // Who needs them again finds the same, and needs the Gateway itself.
-		delete(p.views, own)
 		return translation.Result{}, false
 	}
 	if !p.ours(&result, gateway.Spec.GatewayClassName) {
@@ -88,10 +86,11 @@ func (p *Provider) dropGateway(name types.NamespacedName) {
 
 // keepPlan keeps the plan of a Gateway, and has its ListenerSets translated again for which it has changed.
 func (p *Provider) keepPlan(name types.NamespacedName, next *plan) {
-	before, known := p.plans[name]
-	p.plans[name] = next
-	if !known {
-		return
+	before := p.plans[name]
+	if next == nil {
+		delete(p.plans, name)
+	} else {
+		p.plans[name] = next
 	}
 	sets := map[owner]struct{}{}
 	for _, one := range []*plan{before, next} {
@@ -103,8 +102,11 @@ func (p *Provider) keepPlan(name types.NamespacedName, next *plan) {
 		}
 	}
 	for of := range sets {
-		if of.kind == kindListenerSet && (before == nil || next == nil || !sameForSets(before, next) ||
-			!reflect.DeepEqual(before.owners[of], next.owners[of])) {
+		if of.kind != kindListenerSet || before == nil && !p.memory.Needed(virtual(kindPlan, of.NamespacedName)) {
+			continue
+		}
+		if before == nil || next == nil || !sameForSets(before, next) ||
+			!reflect.DeepEqual(before.owners[of], next.owners[of]) {
 			p.retouch(virtual(kindPlan, of.NamespacedName))
 		}
 	}
@@ -123,7 +125,6 @@ func (p *Provider) translateListenerSet(source translation.Source) (result trans
 	set, found := p.watches.listenerSets.Get(name.Namespace, name.Name)
 	if !found {
 		p.see(own, nil)
-		delete(p.views, own) // Who needs it again finds the same, and needs the ListenerSet itself.
 		p.statuses.base(own, nil)
 		return translation.Result{}, false
 	}

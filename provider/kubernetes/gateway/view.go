@@ -40,7 +40,7 @@ type clientCertificate struct {
 // viewOf returns what routes see of an owner; nil when it is not one of this controller's. It may become one, so that
 // who gets nil needs the owner itself.
 func (p *Provider) viewOf(of owner) *view {
-	if seen, known := p.views[of]; known {
+	if seen := p.views[of]; seen != nil {
 		return seen
 	}
 	// Routes may be translated before the owner, whose translation then finds the same.
@@ -55,7 +55,7 @@ func (p *Provider) viewOf(of owner) *view {
 
 // planOf returns the plan of a Gateway; nil when it is not one of this controller's.
 func (p *Provider) planOf(gateway types.NamespacedName) *plan {
-	if known, found := p.plans[gateway]; found {
+	if known := p.plans[gateway]; known != nil {
 		return known
 	}
 	p.translateGateway(sourceOf(kindGateway, gateway))
@@ -64,16 +64,15 @@ func (p *Provider) planOf(gateway types.NamespacedName) *plan {
 
 // see keeps what routes see of an owner, and has them translated again when that has changed.
 func (p *Provider) see(of owner, next *view) {
-	before, known := p.views[of]
+	before := p.views[of]
 	if next == nil {
-		if delete(p.views, of); known && before != nil {
-			p.retouch(of.listeners())
-		}
-		p.views[of] = nil
-		return
+		delete(p.views, of)
+	} else {
+		p.views[of] = next
 	}
-	p.views[of] = next
-	if known && !reflect.DeepEqual(before, next) {
+	// What was translated while there was no view needs it.
+	if before == nil && next != nil && p.memory.Needed(of.listeners()) ||
+		before != nil && !reflect.DeepEqual(before, next) {
 		p.retouch(of.listeners())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
@@ -39,6 +40,7 @@ type watches struct {
 	services     watch[*corev1.Service]
 	secrets      watch[*corev1.Secret]
 	configMaps   watch[*corev1.ConfigMap]
+	definitions  watch[*metav1.PartialObjectMetadata]
 }
 
 // watchAll registers the watches of a cluster.
@@ -59,6 +61,7 @@ func watchAll(cluster *client.Cluster, namespaces []string, classes string) watc
 		services:     client.Watch(cluster, client.Services(), scope),
 		secrets:      client.Watch(cluster, client.Secrets(), scope),
 		configMaps:   client.Watch(cluster, client.ConfigMaps(), scope),
+		definitions:  client.Watch(cluster, client.GatewayDefinitions(), client.Scope{}),
 	}
 }
 
@@ -167,6 +170,7 @@ func (p *Provider) followAll() {
 	touchCore(p, backend.KindSecret, w.secrets)
 	touchCore(p, backend.KindConfigMap, w.configMaps)
 	touchCore(p, kindNamespace, w.namespaces)
+	touchCore(p, kindDefinition, w.definitions)
 	follow(w.grants, func(_, _ *gatewayv1beta1.ReferenceGrant, name types.NamespacedName) {
 		in := types.NamespacedName{Namespace: name.Namespace}
 		if _, found := w.grants.Get(name.Namespace, name.Name); found {

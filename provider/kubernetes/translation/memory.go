@@ -82,6 +82,10 @@ func (m *Memory) Touch(source Source) {
 	}
 }
 
+// Needed reports whether the last translation of some source needs this one. It is called by translate, or between
+// calls of Update.
+func (m *Memory) Needed(source Source) bool { return len(m.dependents[source]) > 0 }
+
 // Touched returns the channel that holds a value when something has been touched since the last Update.
 func (m *Memory) Touched() <-chan struct{} { return m.wake }
 

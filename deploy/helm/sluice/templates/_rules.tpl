@@ -57,11 +57,30 @@
     - gatewayclasses/status
   verbs:
     - patch
+- apiGroups:
+    - apiextensions.k8s.io
+  resources:
+    - customresourcedefinitions
+  resourceNames:
+    - gatewayclasses.gateway.networking.k8s.io
+  verbs:
+    - list
+    - watch
 {{- end }}
 
 {{/* Whether the provider of the Gateway API is on. */}}
 {{- define "sluice.gateway" -}}
 {{- kindIs "map" (dig "providers" "kubernetesGateway" false .Values.configuration) }}
+{{- end }}
+
+{{/* How Gateways are exposed. */}}
+{{- define "sluice.gatewayExposure" -}}
+{{- dig "providers" "kubernetesGateway" "exposure" "service" .Values.configuration }}
+{{- end }}
+
+{{/* Whether all Gateways share one Service or address. */}}
+{{- define "sluice.gatewaysMerged" -}}
+{{- dig "providers" "kubernetesGateway" "mergeGateways" false .Values.configuration }}
 {{- end }}
 
 {{/* The kinds of the Gateway API that have a namespace and a status. */}}
@@ -94,7 +113,13 @@
     {{- include "sluice.gatewayKinds" "/status" | trim | nindent 4 }}
   verbs:
     - patch
-{{- if eq (dig "providers" "kubernetesGateway" "exposure" "service" .Values.configuration) "service" }}
+{{- if and (eq (include "sluice.gatewayExposure" .) "service") (ne (include "sluice.gatewaysMerged" .) "true") }}
+{{ include "sluice.gatewayServiceRules" . }}
+{{- end }}
+{{- end }}
+
+{{/* What the exposure service writes where its Services are. */}}
+{{- define "sluice.gatewayServiceRules" -}}
 - apiGroups:
     - ""
   resources:
@@ -110,6 +135,36 @@
   verbs:
     - create
     - patch
+{{- end }}
+
+{{/* What the Gateway API needs in Sluice's own namespace beyond the rules of each namespace; empty when that is nothing. */}}
+{{- define "sluice.gatewayOwnRules" -}}
+{{- if eq (include "sluice.gateway" .) "true" }}
+{{- $exposure := include "sluice.gatewayExposure" . }}
+{{- $merged := and (eq $exposure "service") (eq (include "sluice.gatewaysMerged" .) "true") }}
+{{- $unread := and .Values.namespaces (not (has (include "sluice.namespace" .) .Values.namespaces)) }}
+{{- if and $unread (ne $exposure "pool") }}
+{{- /* Gateways are reached by way of these pods, or of their nodes. */}}
+- apiGroups:
+    - ""
+  resources:
+    - pods
+  verbs:
+    - list
+    - watch
+{{- end }}
+{{- if and $unread $merged }}
+- apiGroups:
+    - ""
+  resources:
+    - services
+  verbs:
+    - list
+    - watch
+{{- end }}
+{{- if $merged }}
+{{ include "sluice.gatewayServiceRules" . }}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -147,6 +147,7 @@ func (l *leader) write() {
 	}
 	rejected := maps.Clone(l.rejected)
 	l.mu.Unlock()
+	l.forget()
 	refused := map[types.NamespacedName]string{}
 	for _, one := range full {
 		refused[one.name] = "all ports of providers.kubernetesGateway.service are in use."
@@ -265,7 +266,11 @@ func (l *leader) remove(service *corev1.Service, known map[types.NamespacedName]
 			Timeout(requestTimeout).MaxRetries(0).Do(l.ctx).Error()
 		l.note("delete", "services", service.Namespace, err)
 	}
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err): // With mergeGateways, one of a Gateway that had its own before.
+		l.pause(key, refusalPause)
+		return
+	case err != nil:
 		l.pause(key, failurePause)
 		return
 	}
@@ -357,6 +362,16 @@ func (l *leader) apply(object applied, version schema.GroupVersion, resource str
 	}
 	l.sent[key] = sent{digest: object.digest}
 	return err
+}
+
+// forget drops what is known of writes that were so long ago that it decides nothing any more.
+func (l *leader) forget() {
+	now := time.Now()
+	maps.DeleteFunc(l.paused, func(_ string, until time.Time) bool { return !until.After(now) })
+	maps.DeleteFunc(l.sent, func(key string, last sent) bool {
+		_, paused := l.paused[key]
+		return !paused && now.Sub(last.when) >= refresh
+	})
 }
 
 // pause has an object left alone for some time.

@@ -1,6 +1,8 @@
 package exposure
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -8,14 +10,19 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// OwnServices returns the resource of the Services that the installation in a namespace has created.
-func OwnServices(namespace string, config static.KubernetesGateway) client.Resource[*corev1.Service] {
+// OwnServices returns the resource of the Services that the installation in a namespace has created, and the scope in
+// which they are: the namespaces of Gateways and, where these share a Service, that of the installation.
+func OwnServices(namespace string, config static.KubernetesGateway) (client.Resource[*corev1.Service], client.Scope) {
 	resource := client.Services()
 	resource.LabelSelector = LabelInstallation + "=" + identity(namespace, config.ControllerName)
 	resource.Strip = func(service *corev1.Service) {
 		service.Status.Conditions, service.Spec.Selector = nil, nil
 	}
-	return resource
+	scope := client.Scope{Namespaces: slices.Clone(config.Namespaces)}
+	if config.Exposure == static.ExposeByService && config.MergeGateways && len(scope.Namespaces) > 0 {
+		scope.Namespaces = append(scope.Namespaces, namespace)
+	}
+	return resource, scope
 }
 
 // OwnPods returns the resource of the pods of Sluice, with what leads to them.
