@@ -125,15 +125,22 @@ func (r *reading) resolve(ref reference, into any, errorService string) {
 		}
 		into.Middlewares = names
 	case *dynamic.ErrorPage:
-		service := ref.value.(v1alpha1.Service)
-		name, problem := r.t.service(r.result, r.namespace, errorService, &service.LoadBalancerSpec)
-		if problem != nil {
-			r.problem(ref.option(), problem)
-		}
-		into.Service = name
+		into.Service = r.service(ref)
+	case *dynamic.ExternalAuth:
+		into.Service = r.service(ref)
 	default: // A reference of a new kind; the option must not be ignored.
 		r.wrong(ref.option(), "is not supported yet")
 	}
+}
+
+// service declares the service that a middleware uses, and returns its name.
+func (r *reading) service(ref reference) string {
+	service := ref.value.(v1alpha1.Service)
+	name, problem := r.t.service(r.result, r.namespace, errorService, &service.LoadBalancerSpec)
+	if problem != nil {
+		r.problem(ref.option(), problem)
+	}
+	return name
 }
 
 // keySigning is the key of a Secret with what tokens are signed with.
