@@ -99,7 +99,7 @@ func HeaderNames(option string, names []string) ([]string, error) {
 func SettableNames(option string, names []string) ([]string, error) {
 	names, err := HeaderNames(option, names)
 	for _, name := range names {
-		if Frames(http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
+		if FramesAs(name) {
 			return nil, fmt.Errorf("%s: %s frames a message or concerns one connection, and can't be set", option, name)
 		}
 	}
@@ -116,6 +116,12 @@ func Frames(name string) bool {
 		return true
 	}
 	return false
+}
+
+// FramesAs is [Frames] for servers that read "_" in names as "-".
+func FramesAs(name string) bool {
+	return Frames(name) ||
+		strings.Contains(name, "_") && Frames(http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")))
 }
 
 // ClientAddress returns the address of the client; empty when it is not known.

@@ -21,7 +21,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// timeout is how long the service has for its whole answer, its attempts included.
+// timeout is how long the service has for its whole answer, with its attempts and the wait for one of the slots.
 const timeout = 30 * time.Second
 
 // ExternalAuth is one configured externalAuth.
@@ -29,6 +29,7 @@ type ExternalAuth struct {
 	name     string
 	settings *settings
 	asker    asker
+	slots    authorize.Slots
 	counts   *counts
 }
 
@@ -63,7 +64,7 @@ func New(name string, config dynamic.ExternalAuth, service http.Handler) (*Exter
 	if err != nil {
 		return nil, err
 	}
-	e := &ExternalAuth{name: name, settings: checked, counts: new(counts)}
+	e := &ExternalAuth{name: name, settings: checked, slots: authorize.NewSlots(), counts: new(counts)}
 	if checked.grpc {
 		e.asker = &grpcAsker{settings: checked, service: service}
 	} else {
@@ -87,7 +88,8 @@ func (e *ExternalAuth) Counts() map[string]uint64 {
 }
 
 // Wrap returns a handler that asks the service about every request, and calls next when it grants it. It answers 413
-// when a body is larger than maxBodySize, and 403 when there is no answer that can be used within 30 s.
+// when a body is larger than maxBodySize, and 403 when there is no answer that can be used within 30 s. Of one
+// ExternalAuth, 512 requests are with the service at a time.
 func (e *ExternalAuth) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		granted := e.admit(w, r)
@@ -119,6 +121,11 @@ func (e *ExternalAuth) admit(w http.ResponseWriter, r *http.Request) *grant {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
+	if err := e.slots.Acquire(ctx); err != nil {
+		e.fail(ctx, w, r, err)
+		return nil
+	}
+	defer e.slots.Release()
 	decided, err := e.asker.ask(ctx, r, body)
 	switch {
 	case err != nil:

@@ -12,9 +12,11 @@ import (
 
 // grant is what a request that may pass goes on with.
 type grant struct {
+	// strip are names of headers that are never taken from the client.
+	strip []string
+	edits []edit
 	// remove are names of headers that the request does not go on with, whoever set them.
 	remove []string
-	edits  []edit
 	// responseEdits change the head of the response of the service behind.
 	responseEdits []edit
 	// setQuery and removeQuery are parameters of the query.
@@ -72,17 +74,22 @@ func (g *grant) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 
 // applyHeaders removes headers in any spelling, and sets those of the answer. Trailers have none of them.
 func (g *grant) applyHeaders(r *http.Request) {
-	if len(g.remove) > 0 {
-		forwarded.RemoveHeader(r.Header, g.remove...)
+	if len(g.strip) > 0 {
+		forwarded.RemoveHeader(r.Header, g.strip...)
 	}
-	names := slices.Clone(g.remove)
+	names := slices.Concat(g.strip, g.remove)
 	for i := range g.edits {
 		e := &g.edits[i]
 		names = append(names, e.name)
-		if e.action == overwrite {
+		if e.action == overwrite || e.action == overwriteIfPresent && len(r.Header[e.name]) > 0 {
 			forwarded.RemoveHeader(r.Header, e.name)
+			r.Header[e.name] = slices.Clone(e.values)
+			continue
 		}
 		e.apply(r.Header)
+	}
+	if len(g.remove) > 0 {
+		forwarded.RemoveHeader(r.Header, g.remove...)
 	}
 	if len(names) > 0 && forwarded.MayHaveTrailers(r) {
 		forwarded.RemoveTrailers(r, names...)

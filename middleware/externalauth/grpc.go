@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
@@ -47,7 +50,10 @@ func (a *grpcAsker) ask(ctx context.Context, r *http.Request, body []byte) (*ver
 	q.Proto, q.ProtoMajor, q.ProtoMinor = "HTTP/2.0", 2, 0
 	q.Header = http.Header{
 		"Content-Type": {"application/grpc"}, "Te": {"trailers"}, "X-Forwarded-For": nil,
-		"Grpc-Timeout": {fmt.Sprintf("%dm", timeout.Milliseconds())},
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		// Eight digits at most, as the protocol demands, since there are timeout.Milliseconds() at most.
+		q.Header["Grpc-Timeout"] = []string{strconv.FormatInt(max(1, time.Until(deadline).Milliseconds()), 10) + "m"}
 	}
 	answered, err := call(a.service, q)
 	if err != nil {
@@ -94,8 +100,11 @@ func decide(given *authv3.CheckResponse) (*verdict, error) {
 		if d.status < http.StatusOK || d.status > 599 {
 			d.status = http.StatusForbidden
 		}
-		edits, err := editsOf(denied.GetHeaders(), overwrite)
+		edits, err := editsOf(denied.GetHeaders(), add)
 		for i := range edits {
+			if option := denied.GetHeaders()[i]; option.GetAppend() != nil { //nolint:staticcheck // As in actionOf.
+				edits[i].action = add // There is nothing to overwrite, and Set-Cookie comes more than once.
+			}
 			edits[i].apply(d.header)
 		}
 		return &verdict{denial: d}, err
@@ -105,7 +114,10 @@ func decide(given *authv3.CheckResponse) (*verdict, error) {
 	}
 	granted := given.GetOkResponse()
 	g := &grant{removeQuery: granted.GetQueryParametersToRemove()}
-	names, err := authorize.HeaderNames("headers_to_remove", granted.GetHeadersToRemove())
+	removed := slices.DeleteFunc(slices.Clone(granted.GetHeadersToRemove()), func(name string) bool {
+		return strings.HasPrefix(name, ":") // Pseudo-headers stay.
+	})
+	names, err := authorize.HeaderNames("headers_to_remove", removed)
 	if err != nil {
 		return nil, errHeader
 	}
@@ -135,7 +147,7 @@ func editsOf(options []*corev3.HeaderValueOption, otherwise action) ([]edit, err
 		}
 		name := http.CanonicalHeaderKey(header.GetKey())
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) ||
-			authorize.Frames(http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
+			authorize.FramesAs(name) {
 			return nil, errHeader
 		}
 		edits = append(edits, edit{name: name, values: []string{value}, action: actionOf(option, otherwise)})

@@ -35,8 +35,10 @@ func (a *httpAsker) ask(ctx context.Context, r *http.Request, body []byte) (*ver
 	case answered.status < http.StatusOK:
 		return nil, errSwitched
 	}
-	return &verdict{denial: &denial{status: answered.status, header: refusalHeader(answered.header),
-		body: answered.body}}, nil
+	return &verdict{denial: &denial{
+		status: answered.status, header: refusalHeader(answered.header),
+		body: answered.body,
+	}}, nil
 }
 
 // request returns the request that asks.
@@ -47,17 +49,19 @@ func (a *httpAsker) request(ctx context.Context, r *http.Request, body []byte) (
 	}
 	q := newRequest(ctx, r, method, body)
 	q.URL.RawQuery = r.URL.RawQuery
-	path, ok := canonical.EscapedPath(r)
-	if !ok {
-		path = "/"
+	if _, whole := canonical.EscapedPath(r); whole { // "OPTIONS *" has none.
+		q.URL.Path, q.URL.RawPath = r.URL.Path, r.URL.RawPath
 	}
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
+	if q.URL.Path == "" { // CONNECT (RFC 9110 section 9.3.6).
+		q.URL.Path = "/"
 	}
-	// The prefix is canonical, and the path has passed the entrypoint: what it may hold is decided there.
-	if err := canonical.SetPath(q, a.settings.path+path); err != nil {
-		return nil, err
+	if a.settings.path != "" {
+		// The prefix is canonical, and the path has passed the entrypoint: what it may hold is decided there.
+		if err := canonical.PrependPath(q, a.settings.path); err != nil {
+			return nil, err
+		}
 	}
+	q.RequestURI = q.URL.RequestURI()
 	q.Header = make(http.Header, len(a.settings.shown)+2)
 	for _, name := range append([]string{"Authorization"}, a.settings.shown...) {
 		if values := r.Header[name]; len(values) > 0 && !authorize.Frames(name) {
@@ -80,13 +84,13 @@ func refusalHeader(header http.Header) http.Header {
 
 // granted returns what a request goes on with after an answer that grants it.
 func (s *settings) granted(header http.Header) *grant {
-	g := &grant{remove: s.copied}
+	g := &grant{strip: s.copied}
 	for name, values := range header {
 		if len(s.copied) > 0 {
 			if !slices.Contains(s.copied, name) {
 				continue
 			}
-		} else if authorize.Frames(name) || strings.HasPrefix(name, "Content-") {
+		} else if authorize.FramesAs(name) || strings.HasPrefix(name, "Content-") {
 			continue // It is about the answer itself.
 		}
 		g.edits = append(g.edits, edit{name: name, values: values, action: overwrite})

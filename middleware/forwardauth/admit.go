@@ -25,7 +25,7 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 	}
 	ctx, cancel := context.WithTimeoutCause(r.Context(), f.server.timeout, errTimeout)
 	defer cancel()
-	if err := f.server.acquire(ctx); err != nil {
+	if err := f.server.slots.Acquire(ctx); err != nil {
 		f.fail(ctx, w, r, err)
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/authorize"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/middleware/authorize"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
