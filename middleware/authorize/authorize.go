@@ -94,34 +94,16 @@ func HeaderNames(option string, names []string) ([]string, error) {
 	return checked, nil
 }
 
-// SettableNames is HeaderNames for headers that a request goes on with, which must not be among those that [Frames]
-// reports.
+// SettableNames is HeaderNames for headers that a request goes on with, which must not be among those that
+// [forwarded.FramesAs] reports.
 func SettableNames(option string, names []string) ([]string, error) {
 	names, err := HeaderNames(option, names)
 	for _, name := range names {
-		if FramesAs(name) {
+		if forwarded.FramesAs(name) {
 			return nil, fmt.Errorf("%s: %s frames a message or concerns one connection, and can't be set", option, name)
 		}
 	}
 	return names, err
-}
-
-// Frames reports whether a header is about where a message ends, its target, or what concerns one connection only.
-// None of these is ever an identity, and an expression that matches everything must not touch them. The name is in
-// net/http's canonical spelling.
-func Frames(name string) bool {
-	switch name {
-	case "Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Te",
-		"Trailer", "Transfer-Encoding", "Upgrade":
-		return true
-	}
-	return false
-}
-
-// FramesAs is [Frames] for servers that read "_" in names as "-".
-func FramesAs(name string) bool {
-	return Frames(name) ||
-		strings.Contains(name, "_") && Frames(http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")))
 }
 
 // ClientAddress returns the address of the client; empty when it is not known.

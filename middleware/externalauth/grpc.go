@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/authorize"
 )
 
@@ -122,7 +123,7 @@ func decide(given *authv3.CheckResponse) (*verdict, error) {
 		return nil, errHeader
 	}
 	for _, name := range names {
-		if !authorize.Frames(name) {
+		if !forwarded.FramesAs(name) {
 			g.remove = append(g.remove, name)
 		}
 	}
@@ -147,7 +148,7 @@ func editsOf(options []*corev3.HeaderValueOption, otherwise action) ([]edit, err
 		}
 		name := http.CanonicalHeaderKey(header.GetKey())
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) ||
-			authorize.FramesAs(name) {
+			forwarded.FramesAs(name) {
 			return nil, errHeader
 		}
 		edits = append(edits, edit{name: name, values: []string{value}, action: actionOf(option, otherwise)})

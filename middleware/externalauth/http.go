@@ -9,7 +9,6 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/forwarded"
-	"github.com/sluiceproxy/sluice/middleware/authorize"
 )
 
 // errSwitched says that the answer switches to another protocol, which was not asked for.
@@ -64,7 +63,7 @@ func (a *httpAsker) request(ctx context.Context, r *http.Request, body []byte) (
 	q.RequestURI = q.URL.RequestURI()
 	q.Header = make(http.Header, len(a.settings.shown)+2)
 	for _, name := range append([]string{"Authorization"}, a.settings.shown...) {
-		if values := r.Header[name]; len(values) > 0 && !authorize.Frames(name) {
+		if values := r.Header[name]; len(values) > 0 && !forwarded.FramesAs(name) {
 			q.Header[name] = values
 		}
 	}
@@ -90,7 +89,7 @@ func (s *settings) granted(header http.Header) *grant {
 			if !slices.Contains(s.copied, name) {
 				continue
 			}
-		} else if authorize.FramesAs(name) || strings.HasPrefix(name, "Content-") {
+		} else if forwarded.FramesAs(name) || strings.HasPrefix(name, "Content-") {
 			continue // It is about the answer itself.
 		}
 		g.edits = append(g.edits, edit{name: name, values: values, action: overwrite})

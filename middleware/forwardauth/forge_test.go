@@ -247,7 +247,7 @@ func FuzzForgedNames(f *testing.F) {
 			Trailer: http.Header{sent: {"forged"}}, Body: http.NoBody,
 		}
 		found.apply(r, http.Header{vouched: {"ours"}})
-		if found.expression.MatchString(vouched) && !authorize.Frames(vouched) {
+		if found.expression.MatchString(vouched) && !forwarded.Frames(vouched) {
 			if !slices.Equal(r.Header[vouched], []string{"ours"}) {
 				t.Fatalf("%s is %q", vouched, r.Header[vouched])
 			}

@@ -41,7 +41,7 @@ func newIdentity(config *dynamic.ForwardAuth) (identity, error) {
 // matches reports whether the expression matches a name, or one that a server which reads "_" as "-" takes for the
 // same.
 func (i *identity) matches(name string) bool {
-	if authorize.Frames(name) {
+	if forwarded.Frames(name) {
 		return false
 	}
 	return i.expression.MatchString(name) ||
@@ -91,7 +91,7 @@ func (i *identity) match(h, granted http.Header) (names []string) {
 		return nil
 	}
 	for name, values := range granted {
-		if !authorize.Frames(name) && i.expression.MatchString(name) {
+		if !forwarded.Frames(name) && i.expression.MatchString(name) {
 			forwarded.RemoveHeader(h, name)
 			h[name] = values
 			names = append(names, name)

@@ -88,7 +88,7 @@ func (r *ruleDraft) branch(name string, ref *gatewayv1.HTTPBackendRef, client *c
 			return "", false
 		case gatewayv1.HTTPRouteFilterRequestMirror:
 		case gatewayv1.HTTPRouteFilterExternalAuth:
-			if !r.authorizes(filter.ExternalAuth) {
+			if !r.authorizes(filter.ExternalAuth, "a backend: ") {
 				return "", false
 			}
 			middlewares = append(middlewares, r.filter(name, filter, i, nil, 0)...)
