@@ -30,7 +30,7 @@ func answers(t *testing.T, p *Provider) (services, middlewares []string, route s
 	configuration := served(p)
 	for _, router := range configuration.HTTP.Routers.All() {
 		service := router.Service
-		if made, found := configuration.HTTP.Services.Get(service); !found {
+		if made := configuration.HTTP.Services.Get(service); made == nil {
 			t.Errorf("there is no service %s", service)
 		} else if made.DirectResponse != nil {
 			service = "500"
@@ -87,7 +87,7 @@ func asks(t *testing.T, p *Provider, service string) {
 	if !slices.Equal(asked, []string{service}) {
 		t.Errorf("middlewares ask %q, want %s", asked, service)
 	}
-	if made, found := configuration.HTTP.Services.Get(service); !found || made.LoadBalancer == nil {
+	if made := configuration.HTTP.Services.Get(service); made == nil || made.LoadBalancer == nil {
 		t.Errorf("there is no service %s", service)
 	}
 }
