@@ -159,6 +159,46 @@ func TestRequestsThatWaitAreRefused(t *testing.T) {
 	})
 }
 
+// stalled is a client that does not read.
+type stalled struct {
+	*httptest.ResponseRecorder
+	reads chan struct{}
+}
+
+func (w stalled) Write(p []byte) (int, error) {
+	<-w.reads
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestClientsThatDoNotReadHoldNoSlot has as many clients not read their refusals as requests may be with the service.
+func TestClientsThatDoNotReadHoldNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := step(t, dynamic.ExternalAuth{}, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/refused" {
+				w.WriteHeader(http.StatusUnauthorized)
+				_, _ = w.Write([]byte("no"))
+				return
+			}
+			w.WriteHeader(http.StatusOK)
+		})
+		var all sync.WaitGroup
+		reads := make(chan struct{})
+		for range authorize.MaxInFlight {
+			all.Go(func() {
+				made.Wrap(http.NotFoundHandler()).ServeHTTP(stalled{httptest.NewRecorder(), reads},
+					middlewaretest.Request(t, "GET /refused"))
+			})
+		}
+		synctest.Wait()
+		start := time.Now()
+		_, passed := passes(made, middlewaretest.Request(t, "GET /"))
+		equal(t, "passed", passed, true)
+		equal(t, "time", time.Since(start), 0)
+		close(reads)
+		all.Wait()
+	})
+}
+
 // TestDenialIsBounded has a refusal with more than 1 MiB be no answer, and one with 1 MiB be handed on.
 func TestDenialIsBounded(t *testing.T) {
 	for _, size := range []int{1 << 20, 1<<20 + 1} {

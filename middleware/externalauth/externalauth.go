@@ -121,12 +121,7 @@ func (e *ExternalAuth) admit(w http.ResponseWriter, r *http.Request) *grant {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
-	if err := e.slots.Acquire(ctx); err != nil {
-		e.fail(ctx, w, r, err)
-		return nil
-	}
-	defer e.slots.Release()
-	decided, err := e.asker.ask(ctx, r, body)
+	decided, err := e.ask(ctx, r, body)
 	switch {
 	case err != nil:
 		e.fail(ctx, w, r, err)
@@ -137,6 +132,15 @@ func (e *ExternalAuth) admit(w http.ResponseWriter, r *http.Request) *grant {
 	e.counts.refused.Add(1)
 	decided.denial.send(w, r, e.name)
 	return nil
+}
+
+// ask waits for a slot, and asks about a request. A client that reads a refusal slowly has no slot.
+func (e *ExternalAuth) ask(ctx context.Context, r *http.Request, body []byte) (*verdict, error) {
+	if err := e.slots.Acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer e.slots.Release()
+	return e.asker.ask(ctx, r, body)
 }
 
 // fail answers a request about which no usable answer came, unless the client has left.
