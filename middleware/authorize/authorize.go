@@ -23,9 +23,9 @@ const firstBytes = 64 << 10
 // ErrTooLarge says that a body is longer than its limit.
 var ErrTooLarge = errors.New("too large")
 
-// ReadBody reads the body of a request and replaces it by what was read, so that it can be sent twice. It is nil without
-// a body, and for CONNECT, whose tunnel has no end. Limit is in bytes; negative means none. The error is ErrTooLarge, or
-// that of reading.
+// ReadBody reads the body of a request and replaces it by what was read, so that it can be sent twice. It is nil
+// without a body, and for CONNECT, whose tunnel has no end. Limit is in bytes; negative means none. The error is
+// ErrTooLarge, or that of reading.
 func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody || r.Method == http.MethodConnect {
 		return nil, nil

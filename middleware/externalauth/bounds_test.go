@@ -47,7 +47,6 @@ func TestTimeout(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var told string
 			made := step(t, dynamic.ExternalAuth{Protocol: protocol}, func(_ http.ResponseWriter, r *http.Request) {
-				time.Sleep(time.Second) // The name of the deadline has been sent by now.
 				told = r.Header.Get("Grpc-Timeout")
 				<-r.Context().Done()
 			})
@@ -117,13 +116,13 @@ func TestRequestsInFlightAreBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		equal(t, "in flight", flying.Load(), authorize.MaxInFlight)
-		time.Sleep(20 * time.Second) // Those that come now have 20 s left when the others have none.
+		<-time.After(20 * time.Second) // Those that come now have 20 s left when the others have none.
 		for range 10 {
 			ask()
 		}
 		synctest.Wait()
 		equal(t, "in flight, with others that wait", flying.Load(), authorize.MaxInFlight)
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		close(answers)
 		all.Wait()
 		equal(t, "passed", passed.Load(), authorize.MaxInFlight+10)
@@ -141,7 +140,7 @@ func TestRequestsThatWaitAreRefused(t *testing.T) {
 		made := step(t, dynamic.ExternalAuth{}, func(w http.ResponseWriter, r *http.Request) {
 			asked.Add(1)
 			<-r.Context().Done()
-			time.Sleep(time.Hour) // It does not heed the end of its time.
+			<-time.After(time.Hour) // It does not heed the end of its time.
 			w.WriteHeader(http.StatusOK)
 		})
 		var all sync.WaitGroup

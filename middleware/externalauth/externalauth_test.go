@@ -48,6 +48,14 @@ func guarded(t *testing.T, config dynamic.ExternalAuth, service http.Handler) (a
 	return server.URL, seen
 }
 
+// roundTrip sends a request over a connection of its own.
+func roundTrip(t *testing.T, r *http.Request) (*http.Response, error) {
+	t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport.RoundTrip(r)
+}
+
 func send(t *testing.T, method, target, body string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -57,7 +65,7 @@ func send(t *testing.T, method, target, body string, header http.Header) (*http.
 	if header != nil {
 		r.Header = header
 	}
-	answered, err := http.DefaultClient.Do(r)
+	answered, err := roundTrip(t, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +138,7 @@ func TestOnly200(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answered, err := http.DefaultTransport.RoundTrip(r)
+		answered, err := roundTrip(t, r)
 		if err != nil {
 			t.Fatal(err)
 		}
