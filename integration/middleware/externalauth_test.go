@@ -190,7 +190,10 @@ func decisions(t *testing.T, client *harness.Client) {
 	}{
 		{"GET", "/http/x", "", "", http.StatusUnauthorized, "no"},
 		{"GET", "/http/a/../x?y=z", "good", "", http.StatusOK, "/http/x?y=z|ann GET /check/http/x?y=z|||"},
-		{"POST", "/http/a%2Fb", "good", "12345678", http.StatusOK, "/http/a%2Fb|ann POST /check/http/a%2Fb 12345678|||12345678"},
+		{
+			"POST", "/http/a%2Fb", "good", "12345678", http.StatusOK,
+			"/http/a%2Fb|ann POST /check/http/a%2Fb 12345678|||12345678",
+		},
 		{"POST", "/http/x", "good", "123456789", http.StatusRequestEntityTooLarge, ""},
 		{"GET", "/grpc/x", "", "", http.StatusUnauthorized, "no"},
 		{"GET", "/grpc/a/../x?y=z", "good", "", http.StatusOK, "/grpc/x?y=z|ann|GET /grpc/x?y=z||"},

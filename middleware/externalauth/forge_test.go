@@ -128,7 +128,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{AllowedResponseHeaders: []string{"content_length"}},
 	} {
 		config.Service = "authorization"
-		if _, err := externalauth.New("auth", config, http.NotFoundHandler()); err == nil || !strings.HasPrefix(err.Error(), "externalAuth.") {
+		_, err := externalauth.New("auth", config, http.NotFoundHandler())
+		if err == nil || !strings.HasPrefix(err.Error(), "externalAuth.") {
 			t.Errorf("%+v: %v", config, err)
 		}
 	}

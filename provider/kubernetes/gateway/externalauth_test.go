@@ -21,8 +21,9 @@ func asking(filters, ofBackend string) []byte {
 }
 
 // permission lets HTTPRoutes of the namespace shop use the Service api of the namespace other.
-const permission = `{apiVersion: gateway.networking.k8s.io/v1beta1, kind: ReferenceGrant, metadata: {name: one, namespace: other},
-	spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}], to: [{group: "", kind: Service}]}}`
+const permission = `{apiVersion: gateway.networking.k8s.io/v1beta1, kind: ReferenceGrant,
+	metadata: {name: one, namespace: other}, spec: {
+	from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}], to: [{group: "", kind: Service}]}}`
 
 // answers returns the services of all routers, and the status of the route.
 func answers(t *testing.T, p *Provider) (services, middlewares []string, route string) {
@@ -117,8 +118,8 @@ func TestFiltersThatCannotBeApplied(t *testing.T) {
 	}
 }
 
-// TestFiltersKeepTheirOrder has a service be asked where the rule says, between other filters, and preflight requests be
-// answered before.
+// TestFiltersKeepTheirOrder has a service be asked where the rule says, between other filters, and preflight requests
+// be answered before.
 func TestFiltersKeepTheirOrder(t *testing.T) {
 	c := newCluster()
 	c.apply(t, common(t))
