@@ -116,13 +116,13 @@ func TestRequestsInFlightAreBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		equal(t, "in flight", flying.Load(), authorize.MaxInFlight)
-		<-time.After(20 * time.Second) // Those that come now have 20 s left when the others have none.
+		<-time.NewTimer(20 * time.Second).C // Those that come now have 20 s left when the others have none.
 		for range 10 {
 			ask()
 		}
 		synctest.Wait()
 		equal(t, "in flight, with others that wait", flying.Load(), authorize.MaxInFlight)
-		<-time.After(5 * time.Second)
+		<-time.NewTimer(5 * time.Second).C
 		close(answers)
 		all.Wait()
 		equal(t, "passed", passed.Load(), authorize.MaxInFlight+10)
@@ -140,7 +140,7 @@ func TestRequestsThatWaitAreRefused(t *testing.T) {
 		made := step(t, dynamic.ExternalAuth{}, func(w http.ResponseWriter, r *http.Request) {
 			asked.Add(1)
 			<-r.Context().Done()
-			<-time.After(time.Hour) // It does not heed the end of its time.
+			<-time.NewTimer(time.Hour).C // It does not heed the end of its time.
 			w.WriteHeader(http.StatusOK)
 		})
 		var all sync.WaitGroup
