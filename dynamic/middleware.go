@@ -38,6 +38,8 @@ type Middleware struct {
 	RequestRedirect        *RequestRedirect        `json:"requestRedirect,omitempty" label:"allowEmpty"`
 	URLRewrite             *URLRewrite             `json:"urlRewrite,omitempty"`
 	CORS                   *CORS                   `json:"cors,omitempty" label:"allowEmpty"`
+	// ExternalAuth is the filter ExternalAuth of the Gateway API.
+	ExternalAuth *ExternalAuth `json:"externalAuth,omitempty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
 	Plugin map[string]map[string]any `json:"plugin,omitempty" secret:"true"`
 }

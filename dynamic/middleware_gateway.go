@@ -86,3 +86,26 @@ type CORS struct {
 
 // SetDefaults sets five seconds.
 func (c *CORS) SetDefaults() { c.MaxAge = 5 }
+
+// ExternalAuth has a service decide whether a request may pass, as the filter ExternalAuth of the Gateway API. Ours.
+type ExternalAuth struct {
+	// Service is the service that is asked, of any provider.
+	Service string `json:"service,omitempty"`
+	// Protocol is http, or grpc for envoy.service.auth.v3.Authorization, whose service needs servers with the scheme h2c
+	// or https.
+	Protocol string `json:"protocol,omitempty"`
+	// Path is put before the path of the request that asks; for http only.
+	Path string `json:"path,omitempty"`
+	// AllowedHeaders are the names of the request headers that the service is shown. With http, Host and Authorization are
+	// always shown, and without names nothing else is; with grpc, no names mean all.
+	AllowedHeaders []string `json:"allowedHeaders,omitempty"`
+	// AllowedResponseHeaders are the names of the headers of the answer that a request goes on with, and that are never
+	// taken from the client; for http only. No names mean all headers of the answer.
+	AllowedResponseHeaders []string `json:"allowedResponseHeaders,omitempty"`
+	// MaxBodySize is the size in bytes up to which bodies are read and shown; larger ones are refused with 413. 0 shows
+	// none.
+	MaxBodySize int64 `json:"maxBodySize,omitempty"`
+}
+
+// SetDefaults sets http.
+func (e *ExternalAuth) SetDefaults() { e.Protocol = "http" }

@@ -50,6 +50,11 @@ func admissions(authServer string) map[string]admission {
 			good: fixed(bearer(signing)),
 			bad:  fixed(bearer(signing + "x")),
 		},
+		"externalAuth": {
+			step: dynamic.Middleware{ExternalAuth: &dynamic.ExternalAuth{Service: "authorization@file"}},
+			good: fixed("Let me in"),
+			bad:  fixed("Let me in, please"),
+		},
 		"forwardAuth": {
 			step: dynamic.Middleware{ForwardAuth: &dynamic.ForwardAuth{Address: authServer}},
 			good: fixed("Let me in"),
@@ -89,9 +94,11 @@ func bearer(secret string) string {
 func TestEnvironmentOfAuthenticatedRequests(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Www-Authenticate", "Custom")
+		status := http.StatusOK
 		if r.Header.Get("Authorization") != "Let me in" {
-			w.WriteHeader(http.StatusUnauthorized)
+			status = http.StatusUnauthorized
 		}
+		w.WriteHeader(status)
 	}))
 	defer server.Close()
 	builder := middleware.NewBuilder(middleware.Options{})
@@ -99,8 +106,9 @@ func TestEnvironmentOfAuthenticatedRequests(t *testing.T) {
 	options := new(dynamic.EnvironmentMiddleware)
 	options.SetDefaults()
 	options.Trust = &dynamic.EnvironmentTrust{Authenticated: true}
+	services := func(string) (http.Handler, error) { return server.Config.Handler, nil }
 	build := func(definition dynamic.Middleware) middleware.Middleware {
-		step, err := builder.Build("m@file", &definition, nil, &middleware.Reads{})
+		step, err := builder.Build("m@file", &definition, services, &middleware.Reads{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/encodedcharacters"
 	"github.com/sluiceproxy/sluice/middleware/environment"
 	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
+	"github.com/sluiceproxy/sluice/middleware/externalauth"
 	"github.com/sluiceproxy/sluice/middleware/forwardauth"
 	"github.com/sluiceproxy/sluice/middleware/grpcweb"
 	"github.com/sluiceproxy/sluice/middleware/headers"
@@ -64,6 +65,7 @@ func Kinds() []Kind {
 			return environment.New(name, config, environment.Options{ReadFile: d.readFile})
 		}),
 		kind(errorPages),
+		kind(externalAuth),
 		kind(func(name string, config dynamic.ForwardAuth, d dependencies) (*forwardauth.ForwardAuth, error) {
 			return forwardauth.New(name, config, forwardauth.Options{ReadFile: d.readFile})
 		}),
@@ -104,6 +106,18 @@ func errorPages(name string, config dynamic.ErrorPage, d dependencies) (*errorpa
 		}
 	}
 	return errorpages.New(name, config, pages)
+}
+
+// externalAuth builds the middleware of that name, which needs a service.
+func externalAuth(name string, config dynamic.ExternalAuth, d dependencies) (*externalauth.ExternalAuth, error) {
+	var asked http.Handler
+	if config.Service != "" {
+		var err error
+		if asked, err = d.services(config.Service); err != nil {
+			return nil, err
+		}
+	}
+	return externalauth.New(name, config, asked)
 }
 
 // Kind is one kind of middleware.

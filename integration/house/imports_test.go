@@ -59,7 +59,7 @@ var islands = map[string][]string{
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
-		"middleware/headerlist", "middleware/location", "middleware/pathmodifier",
+		"middleware/headerlist", "middleware/location", "middleware/pathmodifier", "middleware/authorize",
 	},
 }
 
@@ -122,17 +122,25 @@ var libraries = []struct {
 	{"github.com/prometheus/client_model", []string{"telemetry/metrics", "telemetry/push"}, "as for client_golang"},
 	{"github.com/prometheus/common", []string{"telemetry/metrics"}, "the page of metrics is written there"},
 	{"go.opentelemetry.io", []string{"telemetry"}, "other packages trace through telemetry's interfaces"},
-	{"google.golang.org/protobuf", []string{"telemetry", "xds"}, "what collectors and xDS clients get is written there"},
+	{
+		"google.golang.org/protobuf",
+		[]string{"telemetry", "xds", "middleware/externalauth"},
+		"what collectors, xDS clients and servers of ext_authz get is written there",
+	},
 	{
 		"google.golang.org/grpc",
 		[]string{"telemetry", "xds", "sdk/propagate/propagategrpc", "certificate/spiffe"},
 		"collectors of OpenTelemetry, xDS clients, applications and the SPIFFE Workload API speak it",
 	},
-	{"google.golang.org/genproto", []string{"xds"}, "the status in which an xDS client rejects a response"},
+	{
+		"google.golang.org/genproto",
+		[]string{"xds", "middleware/externalauth"},
+		"the status in which an xDS client rejects a response, and a server of ext_authz a request",
+	},
 	{
 		"github.com/envoyproxy/go-control-plane",
-		[]string{"xds", "provider/xds"},
-		"the messages of xDS",
+		[]string{"xds", "provider/xds", "middleware/externalauth"},
+		"the messages of xDS and ext_authz",
 	},
 	{"github.com/cncf/xds", []string{"xds"}, "the types of xDS that Envoy does not define"},
 	{"gopkg.in/natefinch/lumberjack.v2", []string{"telemetry"}, "log files are rotated where they are written"},
@@ -177,7 +185,9 @@ var libraries = []struct {
 	{"github.com/coder/websocket", []string{"cmd"}, "whoami echoes; the proxy passes WebSockets on without looking"},
 	{
 		"golang.org/x/net/http/httpguts",
-		[]string{"middleware", "entrypoint", "forward", "http1", "canonical", "environment"},
+		[]string{
+			"middleware", "entrypoint", "forward", "http1", "canonical", "environment", "provider/kubernetes/gateway",
+		},
 		"what a header may hold",
 	},
 	{

@@ -103,6 +103,9 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 			Address: "https://user:" + value + "@" + dead + "/?" + value,
 			TLS:     secured,
 		}},
+		"ask":      {ExternalAuth: &dynamic.ExternalAuth{Service: "alive", MaxBodySize: 100}},
+		"ask-call": {ExternalAuth: &dynamic.ExternalAuth{Service: "alive", Protocol: "grpc", MaxBodySize: 100}},
+		"ask-down": {ExternalAuth: &dynamic.ExternalAuth{Service: "dead", AllowedHeaders: []string{"Cookie"}}},
 		"token": {JWT: &dynamic.JWT{
 			SigningSecret: v.keep(signing), TokenQueryKey: "token", TokenCookie: "session",
 			TokenHeader: "Authorization",

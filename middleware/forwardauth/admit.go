@@ -1,28 +1,20 @@
 package forwardauth
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"strconv"
 
 	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/middleware/authorize"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-const (
-	// maxUsername is how long the name of a user can be in a record, in bytes.
-	maxUsername = 255
-	// firstBytes is how much memory is taken at first for a body whose length is announced, however long.
-	firstBytes = 64 << 10
-)
-
-// errTooLarge says that a body is longer than maxBodySize or maxResponseBodySize allow.
-var errTooLarge = errors.New("too large")
+// maxUsername is how long the name of a user can be in a record, in bytes.
+const maxUsername = 255
 
 // admit sends an authentication request about a request. It returns the headers of the answer when the request may
 // pass, and nil when it has been answered.
@@ -33,7 +25,7 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 	}
 	ctx, cancel := context.WithTimeoutCause(r.Context(), f.server.timeout, errTimeout)
 	defer cancel()
-	if err := f.server.acquire(ctx); err != nil {
+	if err := f.server.slots.Acquire(ctx); err != nil {
 		f.fail(ctx, w, r, err)
 		return nil
 	}
@@ -54,7 +46,7 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 		return nil
 	}
 	// An answer that is not whole refuses the request.
-	if err := copyLimited(io.Discard, answered.Body, f.settings.maxAnswer); err != nil {
+	if err := authorize.CopyLimited(io.Discard, answered.Body, f.settings.maxAnswer); err != nil {
 		f.unread(ctx, w, r, err)
 		return nil
 	}
@@ -65,69 +57,24 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 // It is not ok when the request has been answered.
 func (f *ForwardAuth) receive(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	s := f.settings
-	// What follows a CONNECT is a tunnel, which has no end.
-	if !s.forwardBody || r.Body == nil || r.Body == http.NoBody || r.Method == http.MethodConnect {
+	if !s.forwardBody {
 		return nil, true
 	}
-	var read bytes.Buffer
-	err := errTooLarge
-	if s.maxBody < 0 || r.ContentLength <= s.maxBody {
-		if r.ContentLength > 0 {
-			read.Grow(int(min(r.ContentLength, firstBytes)) + bytes.MinRead)
-		}
-		err = copyLimited(&read, r.Body, s.maxBody)
-	}
+	body, err := authorize.ReadBody(r, s.maxBody)
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, authorize.ErrTooLarge):
 		f.refuse(w, r, "the request's body is larger than maxBodySize, "+strconv.FormatInt(s.maxBody, 10))
 	case err != nil:
 		answer.UnreadableBody(w, r, f.name, err)
 	default:
-		replaceBody(r, read.Bytes())
-		return read.Bytes(), true
+		return body, true
 	}
 	return nil, false
 }
 
-// copyLimited copies a body. It fails with errTooLarge when there are more than limit bytes, unless that is negative.
-func copyLimited(to io.Writer, from io.Reader, limit int64) error {
-	if limit < 0 || limit == math.MaxInt64 {
-		limit = math.MaxInt64 - 1
-	}
-	n, err := io.Copy(to, io.LimitReader(from, limit+1))
-	if n > limit {
-		return errTooLarge
-	}
-	return err
-}
-
-// replaceBody gives a request the body that was read from it.
-func replaceBody(r *http.Request, body []byte) {
-	// The body has been read; no 100 Continue is needed.
-	delete(r.Header, "Expect")
-	if !hasTrailer(r.Trailer) {
-		r.ContentLength, r.TransferEncoding = int64(len(body)), nil
-		if len(body) == 0 {
-			r.Body = http.NoBody
-			return
-		}
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-}
-
-// hasTrailer reports whether a body came with trailers, which travel with chunks only (RFC 9112 section 7.1).
-func hasTrailer(trailer http.Header) bool {
-	for _, values := range trailer {
-		if len(values) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // unread answers a request about which an answer was given that could not be read.
 func (f *ForwardAuth) unread(ctx context.Context, w http.ResponseWriter, r *http.Request, err error) {
-	if !errors.Is(err, errTooLarge) {
+	if !errors.Is(err, authorize.ErrTooLarge) {
 		f.fail(ctx, w, r, err)
 		return
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/middleware/authorize"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -236,7 +237,7 @@ func FuzzForgedNames(f *testing.F) {
 		if err != nil || expression == "" {
 			return // It vouches for nothing.
 		}
-		names, err := headerNames("", []string{vouched, sent})
+		names, err := authorize.HeaderNames("", []string{vouched, sent})
 		if err != nil {
 			return // They are no names of headers.
 		}
@@ -246,7 +247,7 @@ func FuzzForgedNames(f *testing.F) {
 			Trailer: http.Header{sent: {"forged"}}, Body: http.NoBody,
 		}
 		found.apply(r, http.Header{vouched: {"ours"}})
-		if found.expression.MatchString(vouched) && !frames(vouched) {
+		if found.expression.MatchString(vouched) && !forwarded.Frames(vouched) {
 			if !slices.Equal(r.Header[vouched], []string{"ours"}) {
 				t.Fatalf("%s is %q", vouched, r.Header[vouched])
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/middleware/authorize"
 	"github.com/sluiceproxy/sluice/middleware/pattern"
 )
 
@@ -20,7 +21,7 @@ type identity struct {
 
 func newIdentity(config *dynamic.ForwardAuth) (identity, error) {
 	const option = "forwardAuth.authResponseHeaders"
-	names, err := vouchedNames(option, config.AuthResponseHeaders)
+	names, err := authorize.SettableNames(option, config.AuthResponseHeaders)
 	if err != nil {
 		return identity{}, err
 	}
@@ -37,32 +38,10 @@ func newIdentity(config *dynamic.ForwardAuth) (identity, error) {
 	return identity{names: names, expression: expression}, nil
 }
 
-// vouchedNames is headerNames for headers of the answer that a request goes on with.
-func vouchedNames(option string, names []string) ([]string, error) {
-	names, err := headerNames(option, names)
-	for _, name := range names {
-		if frames(http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
-			return nil, fmt.Errorf("%s: %s frames a message or concerns one connection, and can't be set", option, name)
-		}
-	}
-	return names, err
-}
-
-// frames reports whether a header is about where a message ends, its target, or what concerns one connection only.
-// None of these is ever an identity, and an expression that matches everything must not touch them.
-func frames(name string) bool {
-	switch name {
-	case "Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Te",
-		"Trailer", "Transfer-Encoding", "Upgrade":
-		return true
-	}
-	return false
-}
-
 // matches reports whether the expression matches a name, or one that a server which reads "_" as "-" takes for the
 // same.
 func (i *identity) matches(name string) bool {
-	if frames(name) {
+	if forwarded.Frames(name) {
 		return false
 	}
 	return i.expression.MatchString(name) ||
@@ -112,7 +91,7 @@ func (i *identity) match(h, granted http.Header) (names []string) {
 		return nil
 	}
 	for name, values := range granted {
-		if !frames(name) && i.expression.MatchString(name) {
+		if !forwarded.Frames(name) && i.expression.MatchString(name) {
 			forwarded.RemoveHeader(h, name)
 			h[name] = values
 			names = append(names, name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/middleware/authorize"
 )
 
 // wholeBytes is how much of an answer without a limit is read before the client gets its beginning.
@@ -64,7 +65,7 @@ func (f *ForwardAuth) relay(ctx context.Context, w http.ResponseWriter, r *http.
 func (s *settings) begin(answered *http.Response) (body []byte, whole bool, err error) {
 	if s.maxAnswer >= 0 {
 		var read bytes.Buffer
-		err = copyLimited(&read, answered.Body, s.maxAnswer)
+		err = authorize.CopyLimited(&read, answered.Body, s.maxAnswer)
 		return read.Bytes(), true, err
 	}
 	body, err = io.ReadAll(io.LimitReader(answered.Body, wholeBytes+1))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/forwarded"
-	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/middleware/authorize"
 )
 
 // made is how many headers an authentication request gets beside the client's, at most.
@@ -36,7 +36,7 @@ func (s *settings) authRequest(r *http.Request, body []byte) *http.Request {
 func (s *settings) headers(r *http.Request) http.Header {
 	h := s.received(r.Header)
 	m := maker{header: h, values: make([]string, 0, made), keep: s.trust == believe}
-	m.address(clientAddress(r))
+	m.address(authorize.ClientAddress(r))
 	m.set(forwarded.XForwardedMethod, r.Method)
 	m.set(forwarded.XForwardedProto, proto(r))
 	if s.trust != legacy {
@@ -110,17 +110,6 @@ func (m *maker) address(client string) {
 	if client != "" {
 		m.set(forwarded.XForwardedFor, client)
 	}
-}
-
-// clientAddress returns the address of the client.
-func clientAddress(r *http.Request) string {
-	if client := telemetry.RecordFrom(r.Context()).Client; client != "" {
-		return client
-	}
-	if address, ok := forwarded.ClientAddr(r.RemoteAddr); ok {
-		return address.String()
-	}
-	return ""
 }
 
 func proto(r *http.Request) string {

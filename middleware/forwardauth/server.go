@@ -19,6 +19,7 @@ import (
 	"github.com/sluiceproxy/sluice/clienttls"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/http1/client"
+	"github.com/sluiceproxy/sluice/middleware/authorize"
 )
 
 const (
@@ -26,8 +27,6 @@ const (
 	timeout = 30 * time.Second
 	// dialTimeout bounds a connection attempt and, apart from it, a TLS handshake.
 	dialTimeout = 10 * time.Second
-	// maxConns is how many connections there are to the authentication server at most; further requests wait for one.
-	maxConns = 512
 	// idleTimeout is how long an unused connection is kept.
 	idleTimeout = 90 * time.Second
 	// maxHead bounds the head of an answer, in bytes.
@@ -43,8 +42,8 @@ var (
 // server is the client of the authentication server. Its connections serve this middleware alone.
 type server struct {
 	upstream *client.Upstream
-	// slots has an element for each request in flight.
-	slots   chan struct{}
+	// slots bounds the requests in flight, and with them the connections.
+	slots   authorize.Slots
 	timeout time.Duration
 	closed  atomic.Bool
 }
@@ -73,11 +72,11 @@ func newServer(config *dynamic.ForwardAuth, address *url.URL, options Options) (
 		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
 	return &server{
-		slots: make(chan struct{}, maxConns), timeout: timeout,
+		slots: authorize.NewSlots(), timeout: timeout,
 		upstream: new(client.Resources).NewUpstream(&client.Config{
 			Dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", target) },
 			TLS:  secured, HandshakeTimeout: dialTimeout,
-			MaxIdle: maxConns, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
+			MaxIdle: authorize.MaxInFlight, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
 		}),
 	}, nil
 }
@@ -98,19 +97,9 @@ func encodeHost(address *url.URL) error {
 	return nil
 }
 
-// acquire waits until fewer than maxConns requests are in flight. Its error is the cause of the end of the context.
-func (s *server) acquire(ctx context.Context) error {
-	select {
-	case s.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// release ends what acquire began. The body of the answer must have been closed.
+// release ends what acquiring a slot began. The body of the answer must have been closed.
 func (s *server) release() {
-	<-s.slots
+	s.slots.Release()
 	if s.closed.Load() {
 		s.upstream.CloseIdleConnections()
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/authorize"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -102,16 +103,16 @@ func TestStaleConnections(t *testing.T) {
 
 // TestConnectionsAreBounded has more requests at a time than connections may be.
 func TestConnectionsAreBounded(t *testing.T) {
-	asked, answer := make(chan struct{}, maxConns+10), make(chan struct{})
+	asked, answer := make(chan struct{}, authorize.MaxInFlight+10), make(chan struct{})
 	step := build(t, dynamic.ForwardAuth{Address: serve(t, func(http.ResponseWriter, *http.Request) {
 		asked <- struct{}{}
 		<-answer
 	})})
 	var all sync.WaitGroup
-	for range maxConns {
+	for range authorize.MaxInFlight {
 		all.Go(func() { get(t, step) })
 	}
-	for range maxConns {
+	for range authorize.MaxInFlight {
 		<-asked
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -122,7 +123,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	close(answer)
 	all.Wait()
-	if counts := step.Counts(); counts["passed"] != maxConns {
+	if counts := step.Counts(); counts["passed"] != authorize.MaxInFlight {
 		t.Errorf("counts %v", counts)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/authorize"
 )
 
 // settings are the options of one forwardAuth, checked.
@@ -126,7 +126,7 @@ func checkURL(u *url.URL) error {
 
 func (s *settings) setHeaders(config *dynamic.ForwardAuth) error {
 	var err error
-	if s.shown, err = headerNames("forwardAuth.authRequestHeaders", config.AuthRequestHeaders); err != nil {
+	if s.shown, err = authorize.HeaderNames("forwardAuth.authRequestHeaders", config.AuthRequestHeaders); err != nil {
 		return err
 	}
 	if s.identity, err = newIdentity(config); err != nil {
@@ -135,7 +135,7 @@ func (s *settings) setHeaders(config *dynamic.ForwardAuth) error {
 	if config.HeaderField == "" {
 		return nil
 	}
-	names, err := vouchedNames("forwardAuth.headerField", []string{config.HeaderField})
+	names, err := authorize.SettableNames("forwardAuth.headerField", []string{config.HeaderField})
 	if err != nil {
 		return err
 	}
@@ -143,20 +143,6 @@ func (s *settings) setHeaders(config *dynamic.ForwardAuth) error {
 	// The name of a user in the log and at the service must be the same.
 	s.identity.names = append(s.identity.names, s.userField)
 	return nil
-}
-
-// headerNames returns names in net/http's canonical spelling, without spaces around them, which lists in labels may
-// have.
-func headerNames(option string, names []string) ([]string, error) {
-	var checked []string
-	for _, name := range names {
-		name = strings.TrimSpace(name)
-		if !httpguts.ValidHeaderFieldName(name) {
-			return nil, fmt.Errorf("%s: %q is no name of a header", option, name)
-		}
-		checked = append(checked, http.CanonicalHeaderKey(name))
-	}
-	return checked, nil
 }
 
 func (s *settings) setCookies(config *dynamic.ForwardAuth) error {

@@ -31,7 +31,7 @@ func (t *translator) middleware(result *translation.Result, source translation.S
 	middleware := decoded[dynamic.Middleware](r, node)
 	for _, ref := range references {
 		if owner := optionsAt(reflect.ValueOf(middleware), ref.path[:len(ref.path)-1]); owner != nil {
-			r.resolve(ref, owner, errorServiceName(source.Namespace, source.Name))
+			r.resolve(ref, owner, source.Name)
 		}
 	}
 	result.Put(r.ref, middleware)
@@ -102,9 +102,9 @@ func fieldOf(of reflect.Type, name string) (at int, known bool) {
 	return 0, false
 }
 
-// resolve reads what an option refers to into the options that it is a part of. The service of error pages is declared
-// under a name of its own.
-func (r *reading) resolve(ref reference, into any, errorService string) {
+// resolve reads what an option refers to into the options that it is a part of. A service is declared under a name of
+// the middleware's own.
+func (r *reading) resolve(ref reference, into any, middleware string) {
 	switch into := into.(type) {
 	case *dynamic.BasicAuth:
 		into.Users = r.users(ref, basicUsers)
@@ -125,15 +125,23 @@ func (r *reading) resolve(ref reference, into any, errorService string) {
 		}
 		into.Middlewares = names
 	case *dynamic.ErrorPage:
-		service := ref.value.(v1alpha1.Service)
-		name, problem := r.t.service(r.result, r.namespace, errorService, &service.LoadBalancerSpec)
-		if problem != nil {
-			r.problem(ref.option(), problem)
-		}
-		into.Service = name
+		into.Service = r.service(ref, errorServiceName(r.namespace, middleware))
+	case *dynamic.ExternalAuth:
+		into.Service = r.service(ref, authorizationServiceName(r.namespace, middleware))
 	default: // A reference of a new kind; the option must not be ignored.
 		r.wrong(ref.option(), "is not supported yet")
 	}
+}
+
+// service declares the service that a middleware uses, and returns its name. Own is the name of one that is balanced
+// for the middleware alone.
+func (r *reading) service(ref reference, own string) string {
+	service := ref.value.(v1alpha1.Service)
+	name, problem := r.t.service(r.result, r.namespace, own, &service.LoadBalancerSpec)
+	if problem != nil {
+		r.problem(ref.option(), problem)
+	}
+	return name
 }
 
 // keySigning is the key of a Secret with what tokens are signed with.

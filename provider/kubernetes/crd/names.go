@@ -49,6 +49,11 @@ func errorServiceName(namespace, middleware string) string {
 	return objectName(namespace, middleware) + "-errorpage-service"
 }
 
+// authorizationServiceName returns the name of the service of a middleware of the kind externalAuth.
+func authorizationServiceName(namespace, middleware string) string {
+	return objectName(namespace, middleware) + "-externalauth-service"
+}
+
 // normalize puts one hyphen for each run of what is neither a letter nor a digit, and none at the ends.
 func normalize(name string) string {
 	return strings.Join(strings.FieldsFunc(name, func(r rune) bool {

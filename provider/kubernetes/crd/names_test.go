@@ -22,6 +22,7 @@ func TestNames(t *testing.T) {
 		childName("default", "whoami2", intstr.FromString("web-port")): "default-whoami2-web-port",
 		objectName("default", "my.middleware"):                         "default-my-middleware",
 		errorServiceName("default", "errorpage"):                       "default-errorpage-errorpage-service",
+		authorizationServiceName("default", "sign.in"):                 "default-sign-in-externalauth-service",
 		tlsName("default", "mtls"):                                     "default-mtls",
 		tlsName("default", "default"):                                  "default",
 		normalize("--a..b/c--"):                                        "a-b-c",

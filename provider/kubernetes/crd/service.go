@@ -20,7 +20,8 @@ const (
 // name. A problem is one of the reference itself, and quarantines the object that has it; errors of a declared service
 // are reported on that service, and compilation passes them on to the objects that depend on it.
 //
-// It also serves middlewares of the kind errors, whose own name is errorServiceName.
+// It also serves middlewares of the kinds errors and externalAuth, whose own names are errorServiceName and
+// authorizationServiceName.
 func (t *translator) service(
 	result *translation.Result, from, own string, spec *v1alpha1.LoadBalancerSpec,
 ) (name string, problem *backend.Problem) {

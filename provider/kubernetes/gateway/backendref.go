@@ -86,6 +86,11 @@ func (r *ruleDraft) branch(name string, ref *gatewayv1.HTTPBackendRef, client *c
 				"a prefix is replaced for one backend only where the rule has one match")
 			return "", false
 		case gatewayv1.HTTPRouteFilterRequestMirror:
+		case gatewayv1.HTTPRouteFilterExternalAuth:
+			if !r.authorizes(filter.ExternalAuth, "a backend: ") {
+				return "", false
+			}
+			middlewares = append(middlewares, r.filter(name, filter, i, nil, 0)...)
 		case gatewayv1.HTTPRouteFilterExtensionRef:
 			if _, refused := r.middleware(filter.ExtensionRef); refused != nil {
 				r.unresolved(gatewayv1.RouteConditionReason(refused.Reason), refused.Message)

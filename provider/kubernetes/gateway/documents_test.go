@@ -23,10 +23,7 @@ func TestManifestsHaveVerdicts(t *testing.T) {
 	parentRefs: [{name: main}, {name: second}, {name: second, sectionName: none}, {name: unknown}], rules: [
 		{backendRefs: [{name: missing, port: 80}]},
 		{matches: [{path: {type: RegularExpression, value: "("}}]}]}}`))
-	p := assemble("kubernetes", static.KubernetesGateway{ControllerName: static.DefaultGatewayController}, watches{
-		c.classes, c.gateways, c.listenerSets, c.httpRoutes, c.grpcRoutes, c.tlsRoutes, c.tcpRoutes, c.udpRoutes, c.grants,
-		c.policies, c.namespaces, c.services, c.secrets, c.configMaps, c.definitions,
-	}, &Documents{}, nil)
+	p := assemble("kubernetes", static.KubernetesGateway{ControllerName: static.DefaultGatewayController}, c.watches(), &Documents{}, nil)
 	configuration, _ := p.update()
 	var got []string
 	for _, verdict := range configuration.Verdicts {

@@ -142,12 +142,17 @@ func (c *fakeCluster) provider(options static.KubernetesGateway) *Provider {
 
 func (c *fakeCluster) counted(options static.KubernetesGateway, counters translation.Counters) *Provider {
 	options.ControllerName = static.DefaultGatewayController
-	p := assemble("kubernetes", options, watches{
-		c.classes, c.gateways, c.listenerSets, c.httpRoutes, c.grpcRoutes, c.tlsRoutes, c.tcpRoutes, c.udpRoutes, c.grants,
-		c.policies, c.namespaces, c.services, c.secrets, c.configMaps, c.definitions,
-	}, fakeExposure{}, counters)
+	p := assemble("kubernetes", options, c.watches(), fakeExposure{}, counters)
 	p.Extend(&c.extensions)
 	return p
+}
+
+// watches returns all watches of the cluster.
+func (c *fakeCluster) watches() watches {
+	return watches{
+		c.classes, c.gateways, c.listenerSets, c.httpRoutes, c.grpcRoutes, c.tlsRoutes, c.tcpRoutes, c.udpRoutes, c.grants,
+		c.policies, c.namespaces, c.services, c.secrets, c.configMaps, c.definitions,
+	}
 }
 
 // fakeExtensions are custom resources, as GROUP KIND NAMESPACE/NAME.

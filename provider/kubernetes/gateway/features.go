@@ -39,6 +39,7 @@ func supportedFeatures(experimental bool) []gatewayv1.SupportedFeature {
 	if experimental {
 		names = append(names, features.SupportHTTPRouteDestinationPortMatching, features.SupportHTTPRouteRetry,
 			features.SupportHTTPRouteRetryBackendTimeout, features.SupportHTTPRouteRetryConnectionError)
+		names = append(names, externalAuthFeatures()...)
 	}
 	slices.Sort(names)
 	declared := make([]gatewayv1.SupportedFeature, len(names))
@@ -46,4 +47,13 @@ func supportedFeatures(experimental bool) []gatewayv1.SupportedFeature {
 		declared[i].Name = gatewayv1.FeatureName(name)
 	}
 	return declared
+}
+
+// externalAuthFeatures returns the features that the documentation of HTTPExternalAuthFilter names, and package features
+// lacks.
+func externalAuthFeatures() []features.FeatureName {
+	return []features.FeatureName{
+		"HTTPRouteExternalAuth", "HTTPRouteExternalAuthForwardBody", "HTTPRouteExternalAuthGRPC",
+		"HTTPRouteExternalAuthHTTP",
+	}
 }

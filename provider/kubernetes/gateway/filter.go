@@ -21,6 +21,8 @@ type ruleDraft struct {
 	spec *rule
 	// services are the names of what answers, by the Gateway whose certificate is presented to backends.
 	services map[types.NamespacedName]string
+	// client is the certificate for backends at the listener that is translated; nil for none.
+	client *clientCertificate
 	// broken says that the rule must answer every request with an error, since a filter cannot be applied.
 	broken bool
 }
@@ -43,6 +45,8 @@ func (r *ruleDraft) checkFilters(index int) {
 			}
 		case gatewayv1.HTTPRouteFilterRequestHeaderModifier, gatewayv1.HTTPRouteFilterResponseHeaderModifier,
 			gatewayv1.HTTPRouteFilterRequestMirror, gatewayv1.HTTPRouteFilterCORS:
+		case gatewayv1.HTTPRouteFilterExternalAuth:
+			r.checkExternalAuth(filter.ExternalAuth, where)
 		default:
 			r.broken = true
 			r.drop(gatewayv1.RouteReasonUnsupportedValue, where+"the type "+string(filter.Type)+" is not supported")
@@ -132,7 +136,13 @@ func (r *ruleDraft) filter(
 	case gatewayv1.HTTPRouteFilterExtensionRef:
 		extension, _ := r.middleware(filter.ExtensionRef)
 		return []string{extension}
-	case gatewayv1.HTTPRouteFilterRequestMirror, gatewayv1.HTTPRouteFilterExternalAuth:
+	case gatewayv1.HTTPRouteFilterExternalAuth:
+		middleware.ExternalAuth, _ = r.externalAuth(filter.ExternalAuth)
+		name += "externalauth"
+		if to != nil && r.client != nil {
+			name += "," + r.client.gateway.Namespace + "_" + r.client.gateway.Name
+		}
+	case gatewayv1.HTTPRouteFilterRequestMirror:
 		return nil
 	}
 	return []string{r.put(name, middleware)}

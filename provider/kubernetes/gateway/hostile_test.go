@@ -20,10 +20,8 @@ import (
 
 // assembled returns the provider of the cluster with an exposure.
 func (c *fakeCluster) assembled(exposure Exposure, counted builds) *Provider {
-	return assemble("kubernetes", static.KubernetesGateway{ControllerName: static.DefaultGatewayController}, watches{
-		c.classes, c.gateways, c.listenerSets, c.httpRoutes, c.grpcRoutes, c.tlsRoutes, c.tcpRoutes, c.udpRoutes, c.grants,
-		c.policies, c.namespaces, c.services, c.secrets, c.configMaps,
-	}, exposure, counted)
+	return assemble("kubernetes", static.KubernetesGateway{ControllerName: static.DefaultGatewayController}, c.watches(),
+		exposure, counted)
 }
 
 // footprint is what a tenant gets: the fingerprints of objects, answers, and statuses.

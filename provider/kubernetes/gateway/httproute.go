@@ -140,6 +140,7 @@ func (d *routeDraft) rule(index int, spec *rule, wrong error) {
 		return
 	}
 	for _, to := range attachments {
+		draft.client = to.view.client
 		service := draft.service(to.view.client)
 		groups := hostGroups(to.hostnames)
 		for j, match := range spec.matches {

@@ -142,6 +142,9 @@ type MiddlewareSpec struct {
 	// CORS answers preflight requests and lets pages of other origins read responses.
 	// +optional
 	CORS *CORS `json:"cors,omitempty"`
+	// ExternalAuth has a service decide whether a request may pass.
+	// +optional
+	ExternalAuth *ExternalAuth `json:"externalAuth,omitempty"`
 	// Plugin holds the configuration of plugins by their names.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields

@@ -102,3 +102,27 @@ type CORS struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxAge *int `json:"maxAge,omitempty"`
 }
+
+// ExternalAuth has a service decide whether a request may pass.
+type ExternalAuth struct {
+	// Service is asked.
+	// +optional
+	Service Service `json:"service,omitzero" reference:"Service"`
+	// Protocol is http or grpc; default http.
+	// +optional
+	// +kubebuilder:validation:Enum=http;grpc
+	Protocol *string `json:"protocol,omitempty"`
+	// Path is put before the path of the request that asks; for http only.
+	// +optional
+	Path string `json:"path,omitempty"`
+	// AllowedHeaders lists headers of the client that the service is shown.
+	// +optional
+	AllowedHeaders []string `json:"allowedHeaders,omitempty"`
+	// AllowedResponseHeaders lists headers of the answer that a request goes on with; for http only.
+	// +optional
+	AllowedResponseHeaders []string `json:"allowedResponseHeaders,omitempty"`
+	// MaxBodySize is the size in bytes up to which bodies are read and shown; default 0, which shows none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxBodySize int64 `json:"maxBodySize,omitempty"`
+}
