@@ -153,7 +153,8 @@ func TestRightsOfTheGatewayAPI(t *testing.T) {
 		t.Errorf("with namespaces, in one of them (-want +got)\n%s", diff)
 	}
 	component := build(t, manifests+"/gateway")
-	if diff := cmp.Diff(slices.Sorted(slices.Values(added)), rights(t, component["ClusterRole /sluice-gateway"])); diff != "" {
+	diff := cmp.Diff(slices.Sorted(slices.Values(added)), rights(t, component["ClusterRole /sluice-gateway"]))
+	if diff != "" {
 		t.Errorf("deploy/kubernetes/gateway (-want +got)\n%s", diff)
 	}
 	slices.Sort(services)

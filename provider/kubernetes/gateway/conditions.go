@@ -20,8 +20,8 @@ func condition[T ~string](kind T, generation int64, reason string, refusal *Refu
 // mostGenerations bounds the generations whose conditions routes share.
 const mostGenerations = 64
 
-// routeConditions returns the conditions of a route at a parent. Routes of one generation with nothing wrong share them:
-// they must not be changed.
+// routeConditions returns the conditions of a route at a parent, which must not be changed: routes of one generation
+// with nothing wrong share them.
 func (p *Provider) routeConditions(generation int64, refused, refs *Refusal) []metav1.Condition {
 	good := refused == nil && refs == nil
 	if known := p.goodConditions[generation]; good && known != nil {

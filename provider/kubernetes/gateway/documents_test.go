@@ -23,7 +23,8 @@ func TestManifestsHaveVerdicts(t *testing.T) {
 	parentRefs: [{name: main}, {name: second}, {name: second, sectionName: none}, {name: unknown}], rules: [
 		{backendRefs: [{name: missing, port: 80}]},
 		{matches: [{path: {type: RegularExpression, value: "("}}]}]}}`))
-	p := assemble("kubernetes", static.KubernetesGateway{ControllerName: static.DefaultGatewayController}, c.watches(), &Documents{}, nil)
+	p := assemble("kubernetes", static.KubernetesGateway{ControllerName: static.DefaultGatewayController}, c.watches(),
+		&Documents{}, nil)
 	configuration, _ := p.update()
 	var got []string
 	for _, verdict := range configuration.Verdicts {

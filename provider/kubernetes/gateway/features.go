@@ -49,8 +49,8 @@ func supportedFeatures(experimental bool) []gatewayv1.SupportedFeature {
 	return declared
 }
 
-// externalAuthFeatures returns the features that the documentation of HTTPExternalAuthFilter names, and package features
-// lacks.
+// externalAuthFeatures returns the features that the documentation of HTTPExternalAuthFilter names, and that package
+// features lacks.
 func externalAuthFeatures() []features.FeatureName {
 	return []features.FeatureName{
 		"HTTPRouteExternalAuth", "HTTPRouteExternalAuthForwardBody", "HTTPRouteExternalAuthGRPC",
