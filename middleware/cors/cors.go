@@ -113,12 +113,11 @@ func (c *CORS) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// edits returns those of the response to a request from an origin.
+// edits returns those of the response to a request from an origin, which is empty where it has none. With *
+// those of all requests are the same, since caches may store them without Vary (Fetch standard, "CORS protocol and HTTP
+// caches").
 func (c *CORS) edits(origin string) []headerlist.Edit {
-	allowed := ""
-	if origin != "" {
-		allowed = c.origins.allow(origin, c.credentials)
-	}
+	allowed := c.origins.allow(origin, c.credentials)
 	if allowed == "" {
 		return c.refused
 	}

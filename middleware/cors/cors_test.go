@@ -91,6 +91,25 @@ func TestResponses(t *testing.T) {
 	}
 }
 
+// TestEveryOrigin proves that a response which a cache may store for all requests allows every origin, whatever the
+// request that it answered.
+func TestEveryOrigin(t *testing.T) {
+	config := dynamic.CORS{AllowOrigins: []string{"*"}, ExposeHeaders: []string{"X-Total"}, MaxAge: 5}
+	want := http.Header{"Access-Control-Allow-Origin": {"*"}, "Access-Control-Expose-Headers": {"X-Total"}}
+	for name, headers := range map[string][]string{
+		"none": nil, "one": {"Origin: https://a.example"}, "null": {"Origin: null"},
+		"several": {"Origin: https://a.example", "Origin: https://b.example"},
+	} {
+		if _, got := serve(t, config, "GET /", headers...); !cmp.Equal(want, got) {
+			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(want, got))
+		}
+	}
+	config.AllowCredentials = true
+	if _, got := serve(t, config, "GET /"); !cmp.Equal(http.Header{"Vary": {"Origin"}}, got) {
+		t.Errorf("none with credentials: %v", got)
+	}
+}
+
 func TestOrigins(t *testing.T) {
 	for _, row := range []struct {
 		pattern, origin string
