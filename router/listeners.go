@@ -139,12 +139,19 @@ func (c *Compiler) buildListener(name string, definition *dynamic.Listener) *lis
 	if node.err != nil {
 		node.err = firstOf(node.err)
 	}
-	node.entrypoint = template
-	node.entrypoint.Name, node.entrypoint.Default, node.entrypoint.PreferHTTP = name, false, false
-	node.entrypoint.Protocol = definition.Protocol
 	node.entrypoint.Port = cmp.Or(definition.Port, port)
 	node.entrypoint.Loopback = onLoopback(hostPort)
+	node.inherit(&template)
 	return node
+}
+
+// inherit gives the listener the options of a template, or of a listener that has them.
+func (n *listenerNode) inherit(from *EntryPoint) {
+	port, loopback := n.entrypoint.Port, n.entrypoint.Loopback
+	n.entrypoint = *from
+	n.entrypoint.Name, n.entrypoint.Protocol = n.name, n.definition.Protocol
+	n.entrypoint.Port, n.entrypoint.Loopback = port, loopback
+	n.entrypoint.Default, n.entrypoint.PreferHTTP = false, false
 }
 
 func (c *Compiler) missingTemplate(name string) error {

@@ -151,3 +151,38 @@ func TestOldestListenerServes(t *testing.T) {
 	put("aaa@gw", old.Add(-time.Second))
 	refused("an older one", "same@gw", "shop@gw")
 }
+
+// Of listeners that share an address, all have the template of the first one, also in what their routers inherit.
+func TestListenersHaveTheTemplateOfTheFirst(t *testing.T) {
+	t.Parallel()
+	entryPoint := func(name, middleware string) router.EntryPoint {
+		return router.EntryPoint{Name: name, Middlewares: []string{middleware}}
+	}
+	target := router.NewActiveTable(nil)
+	compiler := router.NewCompiler(router.Options{
+		Templates: map[string]router.EntryPoint{"one": entryPoint("one", "one@gw"), "two": entryPoint("two", "two@gw")},
+		Internal:  map[string]http.Handler{"echo@internal": http.NotFoundHandler()},
+	}, target)
+	middleware := func() *dynamic.Middleware { return &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}} }
+	listener := func(template, hostname string) *dynamic.Listener {
+		return &dynamic.Listener{Address: ":80", Protocol: dynamic.ListenerHTTP, Hostname: hostname, Template: template}
+	}
+	objects := map[dynamic.Ref]any{
+		{Kind: dynamic.KindMiddleware, Name: "one@gw"}: middleware(),
+		{Kind: dynamic.KindMiddleware, Name: "two@gw"}: middleware(),
+		{Kind: dynamic.KindListener, Name: "a@gw"}:     listener("one", ""),
+		{Kind: dynamic.KindListener, Name: "b@gw"}:     listener("two", "b.test"),
+		{Kind: dynamic.KindRouter, Name: "b@gw"}: &dynamic.Router{
+			EntryPoints: []string{"b@gw"}, Rule: "PathPrefix(`/`)", Service: "echo@internal",
+		},
+	}
+	verdict := compileListeners(compiler, objects)[dynamic.Ref{Kind: dynamic.KindListener, Name: "b@gw"}]
+	if want := `template: it has no effect, since the listener "a@gw" of the same address comes first`; verdict.Reason != want {
+		t.Errorf("the verdict is %q, want %q", verdict.Reason, want)
+	}
+	for _, listing := range target.Table().Routes() {
+		if !slices.Equal(listing.Middlewares, []string{"one@gw"}) {
+			t.Errorf("%s has the middlewares %v, want those of the first listener's template", listing.Name, listing.Middlewares)
+		}
+	}
+}

@@ -69,6 +69,7 @@ func newSites(order []*listenerNode) *sites {
 			node.warnings = append(node.warnings, fmt.Sprintf("template: it has no effect, since the listener %q of the same "+
 				"address comes first", first.name))
 			node.template = first.template
+			node.inherit(&first.entrypoint)
 		}
 		socket := &s.sockets[places[node.address]]
 		socket.Listeners = append(socket.Listeners, node.name)
