@@ -151,7 +151,26 @@ func (n *listenerNode) inherit(from *EntryPoint) {
 	n.entrypoint = *from
 	n.entrypoint.Name, n.entrypoint.Protocol = n.name, n.definition.Protocol
 	n.entrypoint.Port, n.entrypoint.Loopback = port, loopback
-	n.entrypoint.Default, n.entrypoint.PreferHTTP = false, false
+	n.entrypoint.Default, n.entrypoint.PreferHTTP, n.entrypoint.TLS = false, false, nil
+}
+
+// warnOfTemplate names the options of the template that the listener does not have.
+func (n *listenerNode) warnOfTemplate() {
+	options := slices.DeleteFunc(slices.Clone(n.entrypoint.OwnOptions), func(option string) bool {
+		switch n.definition.Protocol {
+		case dynamic.ListenerHTTPS:
+			return false
+		case dynamic.ListenerHTTP:
+			return option != OptionRedirections
+		case dynamic.ListenerTLS:
+			return option != OptionTLS
+		}
+		return true
+	})
+	if len(options) > 0 {
+		n.warnings = append(n.warnings, fmt.Sprintf("template: listeners do not take %s of the entrypoint %q",
+			strings.Join(options, ", "), n.template))
+	}
 }
 
 func (c *Compiler) missingTemplate(name string) error {
@@ -296,7 +315,7 @@ func (e EntryPoint) secured(declared *dynamic.RouterTLS) *dynamic.RouterTLS {
 	case dynamic.ListenerHTTP:
 		return nil
 	case dynamic.ListenerHTTPS:
-		return cmp.Or(declared, e.TLS, &dynamic.RouterTLS{})
+		return cmp.Or(declared, &dynamic.RouterTLS{})
 	}
 	return cmp.Or(declared, e.TLS)
 }

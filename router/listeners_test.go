@@ -2,10 +2,13 @@ package router_test
 
 import (
 	"crypto/x509"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/router"
@@ -150,6 +153,39 @@ func TestOldestListenerServes(t *testing.T) {
 	refused("one of the same time", "aaa@gw", "shop@gw")
 	put("aaa@gw", old.Add(-time.Second))
 	refused("an older one", "same@gw", "shop@gw")
+}
+
+// A listener says which options of its template it does not have, if its clients would notice them.
+func TestListenersNameOptionsOfTheirTemplate(t *testing.T) {
+	t.Parallel()
+	own := []string{router.OptionTLS, router.OptionRedirections, router.OptionHTTP3}
+	compiler := router.NewCompiler(router.Options{
+		Templates: map[string]router.EntryPoint{"": {}, "edge": {Name: "edge", OwnOptions: own}},
+	}, router.NewActiveTable(nil))
+	objects := map[dynamic.Ref]any{}
+	for i, protocol := range []dynamic.ListenerProtocol{"HTTP", "HTTPS", "TLS", "TCP", "UDP"} {
+		objects[dynamic.Ref{Kind: dynamic.KindListener, Name: string(protocol) + "@gw"}] = &dynamic.Listener{
+			Address: fmt.Sprintf(":80%02d", i), Protocol: protocol, Template: "edge",
+		}
+	}
+	objects[dynamic.Ref{Kind: dynamic.KindListener, Name: "default@gw"}] = &dynamic.Listener{
+		Address: ":9000", Protocol: dynamic.ListenerHTTPS,
+	}
+	got := map[string]string{}
+	for ref, verdict := range compileListeners(compiler, objects) {
+		if ref.Kind == dynamic.KindListener {
+			got[ref.Name] = verdict.Status.String() + " " + verdict.Reason
+		}
+	}
+	const begin, end = "degraded template: listeners do not take ", ` of the entrypoint "edge"`
+	want := map[string]string{
+		"HTTP@gw":  begin + "http.redirections" + end,
+		"HTTPS@gw": begin + "http.tls, http.redirections, http3" + end,
+		"TLS@gw":   begin + "http.tls" + end,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 // Of listeners that share an address, all have the template of the first one, also in what their routers inherit.

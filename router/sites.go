@@ -71,6 +71,7 @@ func newSites(order []*listenerNode) *sites {
 			node.template = first.template
 			node.inherit(&first.entrypoint)
 		}
+		node.warnOfTemplate()
 		socket := &s.sockets[places[node.address]]
 		socket.Listeners = append(socket.Listeners, node.name)
 	}

@@ -23,10 +23,27 @@ func listenerTemplates(config *static.Configuration) map[string]router.EntryPoin
 	templates := map[string]router.EntryPoint{"": inherited("", defaultEntryPoint())}
 	for name, declared := range config.EntryPoints {
 		if declared.ForwardProxy == nil {
-			templates[name] = inherited(name, declared)
+			template := inherited(name, declared)
+			template.OwnOptions = ownOptions(declared)
+			templates[name] = template
 		}
 	}
 	return templates
+}
+
+// ownOptions returns the options of an entrypoint that listeners do not take from it.
+func ownOptions(declared *static.EntryPoint) []string {
+	var options []string
+	if tls := declared.HTTP.TLS; tls != nil && (tls.Options != "" || tls.CertResolver != "" || len(tls.Domains) > 0) {
+		options = append(options, router.OptionTLS)
+	}
+	if redirections := declared.HTTP.Redirections; redirections != nil && redirections.EntryPoint != nil {
+		options = append(options, router.OptionRedirections)
+	}
+	if declared.HTTP3 != nil {
+		options = append(options, router.OptionHTTP3)
+	}
+	return options
 }
 
 // defaultEntryPoint returns the options of listeners without a template.
