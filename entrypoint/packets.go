@@ -89,7 +89,7 @@ func (e *PacketEntrypoint) Serve(ctx context.Context) error {
 		}
 		return nil
 	}
-	wait(serving, e.acceptGrace)
+	wait(serving, acceptGrace(ctx, e.acceptGrace))
 	limited, cancel := context.WithTimeout(base, e.grace)
 	defer cancel()
 	_ = e.server.Shutdown(limited) // What is left is cut.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 func dial(t *testing.T, network, address string) net.Conn {
@@ -144,6 +145,33 @@ func TestAddressBecomesFree(t *testing.T) {
 		t.Errorf("verdicts: %v", left)
 	}
 	want(t, client(t, taken, "", false), "http://"+taken, "b.test", 200, "a")
+}
+
+// The address of a listener that is gone refuses clients at once, for it has no routes that could serve them.
+func TestAddressThatIsGoneRefusesClients(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.static["edge"].Transport.LifeCycle.RequestAcceptGraceTimeout = static.Duration(time.Hour)
+	address := freeAddress(t, "tcp")
+	r.put(dynamic.KindListener, "one@gw", &dynamic.Listener{
+		Address: address, Protocol: dynamic.ListenerHTTP, Template: "edge",
+	})
+	r.accepted()
+	_ = dial(t, "tcp", address).Close()
+	r.put(dynamic.KindListener, "one@gw", nil)
+	r.accepted()
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(timeout); ; <-again.C {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			return
+		}
+		_ = conn.Close()
+		if time.Now().After(deadline) {
+			t.Fatal("clients are accepted without a listener")
+		}
+	}
 }
 
 // The address of a listener that is gone can be used by others, and by the next listener at once.
