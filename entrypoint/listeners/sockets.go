@@ -126,6 +126,11 @@ func (set *SocketSet) open(wanted router.Socket, before *socket) *socket {
 			return s
 		}
 	}
+	for _, other := range predecessors {
+		if packets, isUDP := other.server.(*entrypoint.PacketEntrypoint); isUDP && other.Address == wanted.Address {
+			packets.Cut() // The address is free when it has ended, which has it tried again.
+		}
+	}
 	if set.listen(s); s.err != nil {
 		set.options.Logger.Error("the address of a listener cannot be bound; trying again", "address", wanted.String(),
 			"error", s.err, "after", retryPause.String())
