@@ -90,12 +90,17 @@ func (c *CORS) values(option string, names []string) (values, error) {
 	return values{list: strings.Join(names, ", ")}, nil
 }
 
-// Warnings returns a sentence for origins that lend every page the rights of its visitor.
+// Warnings returns a sentence for each origin that lends every page the rights of its visitor.
 func (c *CORS) Warnings() []string {
-	if c.origins.any && c.credentials {
-		return []string{"cors.allowOrigins: with allowCredentials * lets every site act and read as its visitor"}
+	if !c.credentials {
+		return nil
 	}
-	return nil
+	var warnings []string
+	for _, all := range c.origins.all() {
+		warnings = append(warnings,
+			"cors.allowOrigins: with allowCredentials "+all+" lets every site act and read as its visitor")
+	}
+	return warnings
 }
 
 // NoRetain implements httpio.NoRetainer.

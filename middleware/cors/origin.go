@@ -14,6 +14,8 @@ type pattern struct {
 	// host is a host, or what follows a wildcard: a dot and a domain, or nothing.
 	host     string
 	wildcard bool
+	// text is what was configured.
+	text string
 }
 
 // origins are the allowed origins.
@@ -36,9 +38,24 @@ func newOrigins(given []string) (origins, error) {
 			return origins{}, fmt.Errorf("cors.allowOrigins: %q is neither an origin such as https://example.com:8443 or "+
 				"https://*.example.com, nor *", text)
 		}
+		one.text = text
 		o.list = append(o.list, one)
 	}
 	return o, nil
+}
+
+// all returns those of the allowed origins that stand for every host.
+func (o *origins) all() []string {
+	if o.any {
+		return []string{"*"}
+	}
+	var found []string
+	for _, one := range o.list {
+		if one.wildcard && one.host == "" {
+			found = append(found, one.text)
+		}
+	}
+	return found
 }
 
 func errAlone(option string) error { return fmt.Errorf("cors.%s has * beside other values", option) }
