@@ -64,7 +64,7 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 		config = &copied
 	}
 	config.HTTP3, config.Address = nil, socket.HostPort+"/"+socket.Network
-	if err := s.apart(config); err != nil {
+	if err := s.checkReusePort(config); err != nil {
 		return nil, err
 	}
 	if socket.Network == "udp" {
@@ -113,9 +113,9 @@ func (s *system) entryPointNames() map[string]bool {
 	return names
 }
 
-// apart fails where the kernel would divide the clients of an address between a listener and an entrypoint of this
+// checkReusePort fails where the kernel would divide the clients of an address between a listener and an entrypoint of this
 // process, since both have reusePort. Without it the address cannot be bound twice.
-func (s sockets) apart(config *static.EntryPoint) error {
+func (s sockets) checkReusePort(config *static.EntryPoint) error {
 	wanted, err := config.ListenAddress()
 	if err != nil || !config.ReusePort {
 		return err
