@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/headerlist"
 )
@@ -114,7 +115,7 @@ func (c *CORS) Wrap(next http.Handler) http.Handler {
 			c.preflight(w, r)
 			return
 		}
-		headerlist.Serve(w, r, next, c.edits(soleOrigin(r.Header)))
+		headerlist.Serve(w, r, next, c.edits(canonical.SoleOrigin(r.Header)))
 	})
 }
 
@@ -155,7 +156,7 @@ func (c *CORS) preflight(w http.ResponseWriter, r *http.Request) {
 			header[name] = []string{value}
 		}
 	}
-	if origin := c.origins.allow(soleOrigin(r.Header), c.credentials); origin != "" {
+	if origin := c.origins.allow(canonical.SoleOrigin(r.Header), c.credentials); origin != "" {
 		set(allowOrigin, origin)
 		set(allowMethods, c.methods.of(r.Header[requestMethod]))
 		set(allowHeaders, c.headers.of(r.Header[requestHeaders]))
@@ -184,12 +185,4 @@ func (v values) of(requested []string) string {
 		}
 	}
 	return strings.Join(requested, ", ")
-}
-
-// soleOrigin returns the request's origin. Browsers send one; several count as none.
-func soleOrigin(header http.Header) string {
-	if values := header["Origin"]; len(values) == 1 {
-		return values[0]
-	}
-	return ""
 }

@@ -72,9 +72,9 @@ func parsePattern(text string) (pattern, bool) {
 	return one, ok && (one.host == "" || one.host[0] == '.')
 }
 
-// parseOrigin reads an origin (RFC 6454 section 6.2).
+// parseOrigin reads an origin of a web site.
 func parseOrigin(text string) (pattern, bool) {
-	scheme, authority, _ := strings.Cut(text, "://")
+	scheme, authority, _ := canonical.Origin(text)
 	host, ok := canonical.Host(authority)
 	scheme = strings.ToLower(scheme)
 	port := canonical.Port(authority)
