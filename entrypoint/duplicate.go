@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// duplicate returns another descriptor of a socket. That of net.TCPListener.File turns blocking, and with it the socket,
-// when a listener is made of it: an accept loop that uses the socket would then block its thread, whatever its deadline.
+// duplicate returns another descriptor of a socket. That of net.TCPListener.File turns blocking, and with it the
+// socket, when a listener is made of it: an accept loop that uses the socket would then block its thread, whatever its
+// deadline.
 func duplicate(socket syscall.Conn) (*os.File, error) {
 	conn, err := socket.SyscallConn()
 	if err != nil {

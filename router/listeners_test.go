@@ -213,12 +213,13 @@ func TestListenersHaveTheTemplateOfTheFirst(t *testing.T) {
 		},
 	}
 	verdict := compileListeners(compiler, objects)[dynamic.Ref{Kind: dynamic.KindListener, Name: "b@gw"}]
-	if want := `template: it has no effect, since the listener "a@gw" of the same address comes first`; verdict.Reason != want {
+	const want = `template: it has no effect, since the listener "a@gw" of the same address comes first`
+	if verdict.Reason != want {
 		t.Errorf("the verdict is %q, want %q", verdict.Reason, want)
 	}
 	for _, listing := range target.Table().Routes() {
 		if !slices.Equal(listing.Middlewares, []string{"one@gw"}) {
-			t.Errorf("%s has the middlewares %v, want those of the first listener's template", listing.Name, listing.Middlewares)
+			t.Errorf("%s has the middlewares %v, want those of the first listener", listing.Name, listing.Middlewares)
 		}
 	}
 }

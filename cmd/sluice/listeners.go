@@ -113,8 +113,8 @@ func (s *system) entryPointNames() map[string]bool {
 	return names
 }
 
-// checkReusePort fails where the kernel would divide the clients of an address between a listener and an entrypoint of this
-// process, since both have reusePort. Without it the address cannot be bound twice.
+// checkReusePort fails where the kernel would divide the clients of an address between a listener and an entrypoint of
+// this process, since both have reusePort. Without it the address cannot be bound twice.
 func (s sockets) checkReusePort(config *static.EntryPoint) error {
 	wanted, err := config.ListenAddress()
 	if err != nil || !config.ReusePort {
