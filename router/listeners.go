@@ -164,6 +164,7 @@ func (n *listenerNode) warnOfTemplate() {
 			return option != OptionRedirections
 		case dynamic.ListenerTLS:
 			return option != OptionTLS
+		case dynamic.ListenerTCP, dynamic.ListenerUDP:
 		}
 		return true
 	})
