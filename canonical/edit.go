@@ -108,6 +108,26 @@ func checkEdit(before, after string) error {
 // path can't hold raw is encoded, "?" and "#" too. A path with empty segments, dot segments or segments of parameters
 // alone is an error.
 func Literal(text string) (string, error) {
+	escaped, err := escapeLiteral(text)
+	if err != nil {
+		return "", err
+	}
+	if inspect(escaped) != tidy {
+		return "", refuse("the path has an empty or dot segment, or one of parameters alone")
+	}
+	return escaped, nil
+}
+
+// RoutingLiteral returns the routing path of a configured path, to compare with [RoutingPath] and [Target.Routing]: all
+// percent-encodings but those of reserved characters are decoded. It reads text as [Literal] does, and takes all
+// segments.
+func RoutingLiteral(text string) (string, error) {
+	escaped, err := escapeLiteral(text)
+	return route(escaped), err
+}
+
+// escapeLiteral returns a configured path as an escaped path.
+func escapeLiteral(text string) (string, error) {
 	raw := make([]byte, 0, len(text)+8)
 	if !strings.HasPrefix(text, "/") {
 		raw = append(raw, '/')
@@ -119,12 +139,5 @@ func Literal(text string) (string, error) {
 			raw = appendEncoded(raw, c)
 		}
 	}
-	escaped, err := normalize(string(raw), AllowAllEncoded())
-	if err != nil {
-		return "", err
-	}
-	if inspect(escaped) != tidy {
-		return "", refuse("the path has an empty or dot segment, or one of parameters alone")
-	}
-	return escaped, nil
+	return normalize(string(raw), AllowAllEncoded())
 }

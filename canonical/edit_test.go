@@ -99,6 +99,31 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
+// TestRoutingLiteral proves that a configured path is that of the requests for it, however both are encoded.
+func TestRoutingLiteral(t *testing.T) {
+	for _, row := range [][2]string{
+		{"/a/b", "/a/b"},
+		{"/my%20products", "/my products"},
+		{"/my products", "/my products"},
+		{"/caf%C3%A9", "/café"},
+		{"/caf%c3%a9", "/café"},
+		{"/%7Euser", "/~user"},
+		{"/a%3ab", "/a%3Ab"},
+		{"/a%2fb%25", "/a%2Fb%25"},
+	} {
+		got, err := RoutingLiteral(row[0])
+		if got != row[1] || err != nil {
+			t.Errorf("RoutingLiteral(%q) = %q, %v, want %q", row[0], got, err, row[1])
+		}
+		target, err := DefaultPolicy().Apply(strings.ReplaceAll(row[0], " ", "%20"))
+		if target.Routing != row[1] || err != nil {
+			t.Errorf("a request for %q is routed as %q, %v", row[0], target.Routing, err)
+		}
+	}
+	_, err := RoutingLiteral("/100%")
+	checkReason(t, err, "percent-encoding")
+}
+
 // FuzzSetPath asserts that an edit leaves a request whose every view agrees, and that no prefix can be left again.
 func FuzzSetPath(f *testing.F) {
 	f.Add("/api../admin", "/api")

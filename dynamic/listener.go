@@ -30,7 +30,7 @@ type Listener struct {
 	// Created is when what declares the listener was created. Of listeners of a provider that conflict, the one that was
 	// created first serves; the zero time is the oldest. Those of the same time are in the order of their names.
 	Created time.Time `json:"-" label:"-"`
-	// Template is the name of the entrypoint of the static configuration whose options apply, except for its address.
+	// Template names the static entrypoint whose options apply, but for the address, TLS, redirections and HTTP/3.
 	// Empty means the defaults of all options.
 	Template string
 }

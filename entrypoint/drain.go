@@ -2,11 +2,24 @@ package entrypoint
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/httpio/workers"
 )
+
+// ErrWithdrawn is the cause ([context.Cause]) with which the context of Serve ends where an address has no routes any
+// more. Clients are refused then without the time of lifeCycle.requestAcceptGraceTimeout.
+var ErrWithdrawn = errors.New("the address is withdrawn")
+
+// acceptGrace returns for how long clients are accepted after the end of a context.
+func acceptGrace(ended context.Context, configured time.Duration) time.Duration {
+	if errors.Is(context.Cause(ended), ErrWithdrawn) {
+		return 0
+	}
+	return configured
+}
 
 // settleTime bounds how long a connection that is new when draining begins may take to bring its first request.
 const settleTime = time.Second
@@ -33,7 +46,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		err = e.retire(servers, stop, ended)
+		err = e.retire(servers, acceptGrace(ctx, e.settings.acceptGrace), stop, ended)
 	case err = <-ended:
 		e.draining.Store(true)
 	}
@@ -54,10 +67,12 @@ func (e *Entrypoint) servePackets(ctx context.Context) {
 }
 
 // retire goes on accepting for the grace time, and then ends keep-alive and the accept loop.
-func (e *Entrypoint) retire(servers servers, stop context.CancelFunc, ended <-chan error) error {
+func (e *Entrypoint) retire(
+	servers servers, grace time.Duration, stop context.CancelFunc, ended <-chan error,
+) error {
 	e.draining.Store(true)
-	if e.settings.acceptGrace > 0 {
-		timer := time.NewTimer(e.settings.acceptGrace)
+	if grace > 0 {
+		timer := time.NewTimer(grace)
 		defer timer.Stop()
 		select {
 		case <-timer.C:

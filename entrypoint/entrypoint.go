@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/entrypoint/h3"
@@ -180,11 +180,11 @@ func (e *Entrypoint) Listen(ctx context.Context) error {
 // ListenWith takes the place of Listen, with the socket of another entrypoint of the same address, which need not be
 // closed before: both accept the connections that come. It fails where the other does not listen any more.
 func (e *Entrypoint) ListenWith(other *Entrypoint) error {
-	shared, ok := other.listener.(fileListener)
+	shared, ok := other.listener.(syscall.Conn)
 	if !ok || e.http3 != nil {
 		return fmt.Errorf("entrypoint %q: its socket: %w", e.name, errors.ErrUnsupported)
 	}
-	file, err := shared.File()
+	file, err := duplicate(shared)
 	if err != nil {
 		return fmt.Errorf("entrypoint %q: %w", e.name, err)
 	}
@@ -194,11 +194,6 @@ func (e *Entrypoint) ListenWith(other *Entrypoint) error {
 	}
 	e.listener = listener
 	return nil
-}
-
-// fileListener is a listener with a descriptor, as [net.TCPListener].
-type fileListener interface {
-	File() (*os.File, error)
 }
 
 // listenError returns the error of an entrypoint that cannot listen.

@@ -19,6 +19,8 @@ type PacketEntrypoint struct {
 	// acceptGrace and grace are those of lifeCycle.
 	acceptGrace, grace time.Duration
 	sockets            []net.PacketConn
+	// cut has a value after Cut.
+	cut chan struct{}
 }
 
 // NewPackets checks the configuration of a UDP entrypoint; it does not listen yet. Datagrams go to server. The error
@@ -35,6 +37,7 @@ func NewPackets(name string, config *static.EntryPoint, server PacketServer) (*P
 		name: name, address: address, server: server, reusePort: config.ReusePort,
 		acceptGrace: time.Duration(config.Transport.LifeCycle.RequestAcceptGraceTimeout),
 		grace:       time.Duration(config.Transport.LifeCycle.GraceTimeOut),
+		cut:         make(chan struct{}, 1),
 	}, nil
 }
 
@@ -70,6 +73,14 @@ func (e *PacketEntrypoint) Close() error {
 	return failed
 }
 
+// Cut has Serve end without the grace time for sessions, once its context has ended. It does not wait.
+func (e *PacketEntrypoint) Cut() {
+	select {
+	case e.cut <- struct{}{}:
+	default:
+	}
+}
+
 // Serve has the server serve the sockets until ctx ends, drains as the package comment says, and returns nil when
 // nothing is left. The error is that of a server that cannot begin. Listen comes first, and Serve is called once.
 func (e *PacketEntrypoint) Serve(ctx context.Context) error {
@@ -89,9 +100,16 @@ func (e *PacketEntrypoint) Serve(ctx context.Context) error {
 		}
 		return nil
 	}
-	wait(serving, e.acceptGrace)
+	wait(serving, acceptGrace(ctx, e.acceptGrace))
 	limited, cancel := context.WithTimeout(base, e.grace)
 	defer cancel()
+	go func() {
+		select {
+		case <-e.cut:
+			cancel()
+		case <-limited.Done():
+		}
+	}()
 	_ = e.server.Shutdown(limited) // What is left is cut.
 	stop()
 	return <-ended

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -80,6 +81,55 @@ func TestReusePort(t *testing.T) {
 	})
 	if s.address != other.address {
 		t.Errorf("%s and %s", s.address, other.address)
+	}
+}
+
+// noFile is a listener whose method File, whose descriptor turns the socket blocking, is not to be used.
+type noFile struct {
+	*net.TCPListener
+	used atomic.Bool
+}
+
+func (n *noFile) File() (*os.File, error) {
+	n.used.Store(true)
+	return n.TCPListener.File()
+}
+
+// TestListenWithLeavesTheSocketAlone proves that the accept loop of an entrypoint is not disturbed by another one that
+// takes its socket, and that it can be ended though no client comes.
+func TestListenWithLeavesTheSocketAlone(t *testing.T) {
+	t.Parallel()
+	var listener *noFile
+	s := startWith(t, http.HandlerFunc(hello), nil, func(ctx context.Context, network, address string) (net.Listener,
+		error,
+	) {
+		inner, err := new(net.ListenConfig).Listen(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		listener = &noFile{TCPListener: inner.(*net.TCPListener)}
+		return listener, nil
+	})
+	config := newConfig()
+	config.Address = s.address
+	next, err := entrypoint.New("next", config, http.HandlerFunc(hello), nil,
+		entrypoint.Dependencies{Logger: newMemory(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.ListenWith(s.entrypoint); err != nil {
+		t.Fatal(err)
+	}
+	if listener.used.Load() || next.Addr().String() != s.address {
+		t.Errorf("File is used: %v; the address is %s, want %s", listener.used.Load(), next.Addr(), s.address)
+	}
+	if err := next.Close(); err != nil {
+		t.Error(err)
+	}
+	client, url := s.client("h1")
+	do(t, client, http.MethodGet, url, nil)
+	if err := next.ListenWith(next); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("with a closed socket: %v", err)
 	}
 }
 

@@ -62,7 +62,7 @@ func readsStatus(w http.ResponseWriter) bool {
 
 // Error answers a request with a status and a text, and a call of gRPC with status 200, the status code of gRPC and the
 // text without its final line break, as a response without messages has them, unless the writer is a [StatusReader]. It
-// returns the status that it has sent. Headers that are set already are sent too, except for those of a body.
+// returns the status that it has sent. Headers that are set already are sent too, except for Content-Length.
 func Error(w http.ResponseWriter, r *http.Request, status int, text string) int {
 	header := w.Header()
 	header.Del("Content-Length")

@@ -8,7 +8,8 @@ const (
 	// DefaultMaxHold is how long a burst of changes is held at most before it is applied.
 	DefaultMaxHold = 500 * time.Millisecond
 	// pausePerCost is how many times as long as an application the pause after it is for changes of providers that are
-	// paced, so that a stream of them takes a third of a core. The pause is at most quietBeforeApply.
+	// paced, so that a stream of them takes a third of a core. The pause is at most quietBeforeApply: where an application
+	// takes longer than half of that, such a stream takes more.
 	pausePerCost = 2
 )
 

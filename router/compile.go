@@ -108,7 +108,17 @@ type EntryPoint struct {
 	// AnyForwarded says that it trusts X-Forwarded-For of every peer, AnyPeer that it trusts the PROXY protocol of every
 	// peer.
 	AnyForwarded, AnyPeer bool
+	// OwnOptions are those options which the entrypoint sets and which listeners do not take from their template.
+	OwnOptions []string
 }
+
+// Options that listeners do not take from their template: their provider decides about TLS and redirections, and they
+// have no HTTP/3.
+const (
+	OptionTLS          = "http.tls"
+	OptionRedirections = "http.redirections"
+	OptionHTTP3        = "http3"
+)
 
 // Meter counts requests by router and service.
 type Meter interface {

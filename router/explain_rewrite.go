@@ -7,7 +7,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware"
 )
 
-// targetRewriter is a middleware of a router that redirects requests or changes their path, and nothing else.
+// targetRewriter is a [middleware.TargetRewriter] of a router, with its name.
 type targetRewriter struct {
 	name string
 	step middleware.Middleware

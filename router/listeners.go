@@ -139,12 +139,39 @@ func (c *Compiler) buildListener(name string, definition *dynamic.Listener) *lis
 	if node.err != nil {
 		node.err = firstOf(node.err)
 	}
-	node.entrypoint = template
-	node.entrypoint.Name, node.entrypoint.Default, node.entrypoint.PreferHTTP = name, false, false
-	node.entrypoint.Protocol = definition.Protocol
 	node.entrypoint.Port = cmp.Or(definition.Port, port)
 	node.entrypoint.Loopback = onLoopback(hostPort)
+	node.inherit(&template)
 	return node
+}
+
+// inherit gives the listener the options of a template, or of a listener that has them.
+func (n *listenerNode) inherit(from *EntryPoint) {
+	port, loopback := n.entrypoint.Port, n.entrypoint.Loopback
+	n.entrypoint = *from
+	n.entrypoint.Name, n.entrypoint.Protocol = n.name, n.definition.Protocol
+	n.entrypoint.Port, n.entrypoint.Loopback = port, loopback
+	n.entrypoint.Default, n.entrypoint.PreferHTTP, n.entrypoint.TLS = false, false, nil
+}
+
+// warnOfTemplate names the options of the template that the listener does not have.
+func (n *listenerNode) warnOfTemplate() {
+	options := slices.DeleteFunc(slices.Clone(n.entrypoint.OwnOptions), func(option string) bool {
+		switch n.definition.Protocol {
+		case dynamic.ListenerHTTPS:
+			return false
+		case dynamic.ListenerHTTP:
+			return option != OptionRedirections
+		case dynamic.ListenerTLS:
+			return option != OptionTLS
+		case dynamic.ListenerTCP, dynamic.ListenerUDP:
+		}
+		return true
+	})
+	if len(options) > 0 {
+		n.warnings = append(n.warnings, fmt.Sprintf("template: listeners do not take %s of the entrypoint %q",
+			strings.Join(options, ", "), n.template))
+	}
 }
 
 func (c *Compiler) missingTemplate(name string) error {
@@ -289,7 +316,7 @@ func (e EntryPoint) secured(declared *dynamic.RouterTLS) *dynamic.RouterTLS {
 	case dynamic.ListenerHTTP:
 		return nil
 	case dynamic.ListenerHTTPS:
-		return cmp.Or(declared, e.TLS, &dynamic.RouterTLS{})
+		return cmp.Or(declared, &dynamic.RouterTLS{})
 	}
 	return cmp.Or(declared, e.TLS)
 }

@@ -2,10 +2,13 @@ package router_test
 
 import (
 	"crypto/x509"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/router"
@@ -150,4 +153,73 @@ func TestOldestListenerServes(t *testing.T) {
 	refused("one of the same time", "aaa@gw", "shop@gw")
 	put("aaa@gw", old.Add(-time.Second))
 	refused("an older one", "same@gw", "shop@gw")
+}
+
+// A listener says which options of its template it does not have, if its clients would notice them.
+func TestListenersNameOptionsOfTheirTemplate(t *testing.T) {
+	t.Parallel()
+	own := []string{router.OptionTLS, router.OptionRedirections, router.OptionHTTP3}
+	compiler := router.NewCompiler(router.Options{
+		Templates: map[string]router.EntryPoint{"": {}, "edge": {Name: "edge", OwnOptions: own}},
+	}, router.NewActiveTable(nil))
+	objects := map[dynamic.Ref]any{}
+	for i, protocol := range []dynamic.ListenerProtocol{"HTTP", "HTTPS", "TLS", "TCP", "UDP"} {
+		objects[dynamic.Ref{Kind: dynamic.KindListener, Name: string(protocol) + "@gw"}] = &dynamic.Listener{
+			Address: fmt.Sprintf(":80%02d", i), Protocol: protocol, Template: "edge",
+		}
+	}
+	objects[dynamic.Ref{Kind: dynamic.KindListener, Name: "default@gw"}] = &dynamic.Listener{
+		Address: ":9000", Protocol: dynamic.ListenerHTTPS,
+	}
+	got := map[string]string{}
+	for ref, verdict := range compileListeners(compiler, objects) {
+		if ref.Kind == dynamic.KindListener {
+			got[ref.Name] = verdict.Status.String() + " " + verdict.Reason
+		}
+	}
+	const begin, end = "degraded template: listeners do not take ", ` of the entrypoint "edge"`
+	want := map[string]string{
+		"HTTP@gw":  begin + "http.redirections" + end,
+		"HTTPS@gw": begin + "http.tls, http.redirections, http3" + end,
+		"TLS@gw":   begin + "http.tls" + end,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Of listeners that share an address, all have the template of the first one, also in what their routers inherit.
+func TestListenersHaveTheTemplateOfTheFirst(t *testing.T) {
+	t.Parallel()
+	entryPoint := func(name, middleware string) router.EntryPoint {
+		return router.EntryPoint{Name: name, Middlewares: []string{middleware}}
+	}
+	target := router.NewActiveTable(nil)
+	compiler := router.NewCompiler(router.Options{
+		Templates: map[string]router.EntryPoint{"one": entryPoint("one", "one@gw"), "two": entryPoint("two", "two@gw")},
+		Internal:  map[string]http.Handler{"echo@internal": http.NotFoundHandler()},
+	}, target)
+	middleware := func() *dynamic.Middleware { return &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}} }
+	listener := func(template, hostname string) *dynamic.Listener {
+		return &dynamic.Listener{Address: ":80", Protocol: dynamic.ListenerHTTP, Hostname: hostname, Template: template}
+	}
+	objects := map[dynamic.Ref]any{
+		{Kind: dynamic.KindMiddleware, Name: "one@gw"}: middleware(),
+		{Kind: dynamic.KindMiddleware, Name: "two@gw"}: middleware(),
+		{Kind: dynamic.KindListener, Name: "a@gw"}:     listener("one", ""),
+		{Kind: dynamic.KindListener, Name: "b@gw"}:     listener("two", "b.test"),
+		{Kind: dynamic.KindRouter, Name: "b@gw"}: &dynamic.Router{
+			EntryPoints: []string{"b@gw"}, Rule: "PathPrefix(`/`)", Service: "echo@internal",
+		},
+	}
+	verdict := compileListeners(compiler, objects)[dynamic.Ref{Kind: dynamic.KindListener, Name: "b@gw"}]
+	const want = `template: it has no effect, since the listener "a@gw" of the same address comes first`
+	if verdict.Reason != want {
+		t.Errorf("the verdict is %q, want %q", verdict.Reason, want)
+	}
+	for _, listing := range target.Table().Routes() {
+		if !slices.Equal(listing.Middlewares, []string{"one@gw"}) {
+			t.Errorf("%s has the middlewares %v, want those of the first listener", listing.Name, listing.Middlewares)
+		}
+	}
 }

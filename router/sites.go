@@ -69,7 +69,9 @@ func newSites(order []*listenerNode) *sites {
 			node.warnings = append(node.warnings, fmt.Sprintf("template: it has no effect, since the listener %q of the same "+
 				"address comes first", first.name))
 			node.template = first.template
+			node.inherit(&first.entrypoint)
 		}
+		node.warnOfTemplate()
 		socket := &s.sockets[places[node.address]]
 		socket.Listeners = append(socket.Listeners, node.name)
 	}
@@ -81,8 +83,8 @@ type virtualHosts struct {
 	first *listenerNode
 	// plain have the clients without TLS, secure those with TLS.
 	plain, secure hostSet
-	// whole is the listener that has all clients: one of TCP or UDP.
-	whole *listenerNode
+	// catchAll is the listener that has all clients: one of TCP or UDP.
+	catchAll *listenerNode
 	// passes says that a listener of secure has TCP routers, ends that one is of HTTPS.
 	passes, ends bool
 }
@@ -95,14 +97,14 @@ func (v *virtualHosts) add(node *listenerNode) error {
 		if v.first != node {
 			return conflicting(v.first, "which has the address already")
 		}
-		v.whole = node
+		v.catchAll = node
 		return nil
 	case dynamic.ListenerHTTPS, dynamic.ListenerTLS:
 		set = &v.secure
 	case dynamic.ListenerHTTP:
 	}
-	if v.whole != nil {
-		return conflicting(v.whole, "which takes all connections of the address")
+	if v.catchAll != nil {
+		return conflicting(v.catchAll, "which takes all connections of the address")
 	}
 	if other := set.put(node); other != nil {
 		return conflicting(other, "which has the same address and hostname")
@@ -185,8 +187,8 @@ func (v *virtualHosts) ofClients(secure bool) *hostSet {
 // selects reports whether a client with that server name or host is the listener's.
 func (s *sites) selects(node *listenerNode, host string, secure bool) bool {
 	hosts := s.hosts[node.address]
-	if hosts.whole != nil {
-		return hosts.whole == node
+	if hosts.catchAll != nil {
+		return hosts.catchAll == node
 	}
 	return hosts.ofClients(secure).find(host) == node
 }

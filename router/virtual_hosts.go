@@ -57,7 +57,7 @@ func (v VirtualHosts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ofRequest returns the listener of the host of a request, and the one of its connection.
 func (v *virtualHosts) ofRequest(host string, state *tls.ConnectionState) (listener, connected *listenerNode) {
 	switch {
-	case v == nil || v.whole != nil:
+	case v == nil || v.catchAll != nil:
 		return nil, nil
 	case state == nil:
 		listener = v.plain.find(host)
@@ -78,7 +78,7 @@ func normalServerName(name string) string { return strings.TrimSuffix(strings.To
 func (v VirtualHosts) SelectTLS(serverName string) (*certificate.Options, bool) {
 	serving := v.target.serving.Load()
 	hosts := serving.sites.hosts[v.address]
-	if hosts == nil || hosts.whole != nil {
+	if hosts == nil || hosts.catchAll != nil {
 		return nil, false
 	}
 	listener := hosts.secure.find(serverName)
@@ -95,7 +95,7 @@ func (v VirtualHosts) StreamNeeds() tcp.Needs {
 	switch {
 	case hosts == nil:
 		return 0
-	case hosts.whole != nil:
+	case hosts.catchAll != nil:
 		return tcp.NeedsUnread | tcp.NeedsPlain
 	case hosts.passes:
 		return tcp.NeedsHello
@@ -130,8 +130,8 @@ func (v VirtualHosts) RouteStream(stage tcp.Stage, c *tcprule.Connection) tcp.St
 // of a connection of any other protocol.
 func (v *virtualHosts) ofConnection(stage tcp.Stage, serverName string) (listener *listenerNode, takesAll bool) {
 	switch {
-	case v.whole != nil:
-		return v.whole, true
+	case v.catchAll != nil:
+		return v.catchAll, true
 	case stage != tcp.TLS && stage != tcp.StartTLS:
 		return nil, false
 	}

@@ -25,7 +25,7 @@ type KubernetesGateway struct {
 	AddressPool             []string        `json:"addressPool" description:"Addresses and networks (CIDR) of this machine of which each Gateway gets one, with the exposure pool."`
 	MergeGateways           bool            `json:"mergeGateways" description:"Let all Gateways share one Service, or one address."`
 	Service                 GatewayService  `json:"service" description:"Services that the exposure service creates."`
-	EntryPointTemplate      string          `json:"entryPointTemplate" description:"Entrypoint whose options apply to the listeners of Gateways, except for its address; empty means the defaults."`
+	EntryPointTemplate      string          `json:"entryPointTemplate" description:"Entrypoint whose options apply to the listeners of Gateways, except for address, asDefault, http.tls, http.redirections, http3 and tcp.preferHTTP; empty means the defaults."`
 }
 
 // DefaultGatewayController is the name of the controller in GatewayClasses by default.

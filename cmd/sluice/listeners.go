@@ -23,10 +23,27 @@ func listenerTemplates(config *static.Configuration) map[string]router.EntryPoin
 	templates := map[string]router.EntryPoint{"": inherited("", defaultEntryPoint())}
 	for name, declared := range config.EntryPoints {
 		if declared.ForwardProxy == nil {
-			templates[name] = inherited(name, declared)
+			template := inherited(name, declared)
+			template.OwnOptions = ownOptions(declared)
+			templates[name] = template
 		}
 	}
 	return templates
+}
+
+// ownOptions returns the options of an entrypoint that listeners do not take from it.
+func ownOptions(declared *static.EntryPoint) []string {
+	var options []string
+	if tls := declared.HTTP.TLS; tls != nil && (tls.Options != "" || tls.CertResolver != "" || len(tls.Domains) > 0) {
+		options = append(options, router.OptionTLS)
+	}
+	if redirections := declared.HTTP.Redirections; redirections != nil && redirections.EntryPoint != nil {
+		options = append(options, router.OptionRedirections)
+	}
+	if declared.HTTP3 != nil {
+		options = append(options, router.OptionHTTP3)
+	}
+	return options
 }
 
 // defaultEntryPoint returns the options of listeners without a template.
@@ -47,7 +64,7 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 		config = &copied
 	}
 	config.HTTP3, config.Address = nil, socket.HostPort+"/"+socket.Network
-	if err := s.apart(config); err != nil {
+	if err := s.checkReusePort(config); err != nil {
 		return nil, err
 	}
 	if socket.Network == "udp" {
@@ -96,9 +113,9 @@ func (s *system) entryPointNames() map[string]bool {
 	return names
 }
 
-// apart fails where the kernel would divide the clients of an address between a listener and an entrypoint of this
-// process, since both have reusePort. Without it the address cannot be bound twice.
-func (s sockets) apart(config *static.EntryPoint) error {
+// checkReusePort fails where the kernel would divide the clients of an address between a listener and an entrypoint of
+// this process, since both have reusePort. Without it the address cannot be bound twice.
+func (s sockets) checkReusePort(config *static.EntryPoint) error {
 	wanted, err := config.ListenAddress()
 	if err != nil || !config.ReusePort {
 		return err

@@ -40,7 +40,7 @@ func TestListenersDoNotShareAnEntrypoint(t *testing.T) {
 		{Address: "127.0.0.2:8445", ReusePort: true},
 		{Address: ":8445/udp", ReusePort: true},
 	} {
-		if err := s.apart(&apart); err != nil {
+		if err := s.checkReusePort(&apart); err != nil {
 			t.Errorf("%s: %v", apart.Address, err)
 		}
 	}

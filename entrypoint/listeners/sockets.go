@@ -1,6 +1,7 @@
 // Package listeners has a socket for each address on which providers have declared listeners. The sockets follow the
 // table that serves: new addresses are bound before a table with them is activated, and served after. Addresses that
-// are gone drain as an entrypoint does at the end of the process, and all others are left alone. An address that cannot
+// are gone drain as an entrypoint does at the end of the process, but accept no clients meanwhile, and all others are
+// left alone. An address that cannot
 // be bound is reported as verdicts on its listeners, and tried again.
 package listeners
 
@@ -70,7 +71,7 @@ type socket struct {
 	// err is why it is not bound; nil where it is.
 	err error
 	// cancel ends its Serve; nil before that.
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 }
 
 // New returns a SocketSet that serves nothing before Run.
@@ -125,6 +126,11 @@ func (set *SocketSet) open(wanted router.Socket, before *socket) *socket {
 			return s
 		}
 	}
+	for _, other := range predecessors {
+		if packets, isUDP := other.server.(*entrypoint.PacketEntrypoint); isUDP && other.Address == wanted.Address {
+			packets.Cut() // The address is free when it has ended, which has it tried again.
+		}
+	}
 	if set.listen(s); s.err != nil {
 		set.options.Logger.Error("the address of a listener cannot be bound; trying again", "address", wanted.String(),
 			"error", s.err, "after", retryPause.String())
@@ -158,7 +164,7 @@ func (set *SocketSet) Follow() {
 		switch {
 		case gone.cancel != nil:
 			set.options.Logger.Info("the address of a listener drains", "address", gone.String())
-			gone.cancel()
+			gone.cancel(entrypoint.ErrWithdrawn)
 			set.draining = append(set.draining, gone)
 		case gone.err == nil:
 			_ = gone.server.Close()
@@ -177,10 +183,10 @@ func (set *SocketSet) serveBound() {
 		if s.err != nil || s.cancel != nil {
 			continue
 		}
-		ctx, cancel := context.WithCancel(set.serving)
+		ctx, cancel := context.WithCancelCause(set.serving)
 		s.cancel = cancel
 		set.work.Go(func() {
-			defer cancel()
+			defer cancel(nil)
 			set.serve(ctx, s)
 		})
 	}
@@ -199,7 +205,7 @@ func (set *SocketSet) serve(ctx context.Context, s *socket) {
 		set.options.Logger.Error("the address of a listener is served no more", "address", s.String(), "error", err)
 	}
 	if err != nil && set.current[s.Address] == s && ctx.Err() == nil {
-		s.server, _ = set.options.Servers.Server(s.Socket) // It has made the same one before.
+		s.server, _ = set.options.Servers.Server(s.Socket) // The same options were valid before.
 		s.err, s.cancel = err, nil
 		set.note()
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 func dial(t *testing.T, network, address string) net.Conn {
@@ -144,6 +145,69 @@ func TestAddressBecomesFree(t *testing.T) {
 		t.Errorf("verdicts: %v", left)
 	}
 	want(t, client(t, taken, "", false), "http://"+taken, "b.test", 200, "a")
+}
+
+// A UDP listener that returns while the sessions of its address drain gets the address at once.
+func TestUDPAddressReturnsWhileItDrains(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.static["edge"].Transport.LifeCycle.GraceTimeOut = static.Duration(time.Hour)
+	r.static[""].Transport.LifeCycle.GraceTimeOut = static.Duration(time.Millisecond)
+	address := freeAddress(t, "udp")
+	declare := func(template, answer string) {
+		r.put(dynamic.KindListener, "dns@gw", &dynamic.Listener{
+			Address: address, Protocol: dynamic.ListenerUDP, Template: template,
+		})
+		r.udpRoute("dns", "dns@gw", packetBackend(t, answer))
+		r.apply() // The address may have a verdict until the sessions have ended.
+	}
+	declare("edge", "first")
+	if got := exchange(t, address); got != "first hello" { // The session stays for a minute.
+		t.Fatalf("got %q", got)
+	}
+	r.put(dynamic.KindListener, "dns@gw", nil)
+	r.put(dynamic.KindUDPRouter, "dns@gw", nil)
+	r.accepted()
+	declare("", "second")
+	limit := time.NewTimer(timeout)
+	defer limit.Stop()
+	for len(r.sockets.Verdicts()) > 0 {
+		select {
+		case <-r.sockets.Changed():
+		case <-limit.C:
+			t.Fatal("the address is not bound")
+		}
+	}
+	if got := exchange(t, address); got != "second hello" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The address of a listener that is gone refuses clients at once, for it has no routes that could serve them.
+func TestAddressThatIsGoneRefusesClients(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.static["edge"].Transport.LifeCycle.RequestAcceptGraceTimeout = static.Duration(time.Hour)
+	address := freeAddress(t, "tcp")
+	r.put(dynamic.KindListener, "one@gw", &dynamic.Listener{
+		Address: address, Protocol: dynamic.ListenerHTTP, Template: "edge",
+	})
+	r.accepted()
+	_ = dial(t, "tcp", address).Close()
+	r.put(dynamic.KindListener, "one@gw", nil)
+	r.accepted()
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(timeout); ; <-again.C {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			return
+		}
+		_ = conn.Close()
+		if time.Now().After(deadline) {
+			t.Fatal("clients are accepted without a listener")
+		}
+	}
 }
 
 // The address of a listener that is gone can be used by others, and by the next listener at once.

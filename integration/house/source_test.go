@@ -121,3 +121,12 @@ func load(t *testing.T) tree {
 func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, folder+"/")
 }
+
+// TestNoLeftovers refuses what patch and merge tools leave behind.
+func TestNoLeftovers(t *testing.T) {
+	for _, name := range files(t, root(t)) {
+		if extension := path.Ext(name); extension == ".orig" || extension == ".rej" {
+			t.Errorf("%s: is a leftover of a patch", name)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/headerlist"
 )
@@ -90,12 +91,17 @@ func (c *CORS) values(option string, names []string) (values, error) {
 	return values{list: strings.Join(names, ", ")}, nil
 }
 
-// Warnings returns a sentence for origins that lend every page the rights of its visitor.
+// Warnings returns a sentence for each origin that lends every page the rights of its visitor.
 func (c *CORS) Warnings() []string {
-	if c.origins.any && c.credentials {
-		return []string{"cors.allowOrigins: with allowCredentials * lets every site act and read as its visitor"}
+	if !c.credentials {
+		return nil
 	}
-	return nil
+	var warnings []string
+	for _, all := range c.origins.all() {
+		warnings = append(warnings,
+			"cors.allowOrigins: with allowCredentials "+all+" lets every site act and read as its visitor")
+	}
+	return warnings
 }
 
 // NoRetain implements httpio.NoRetainer.
@@ -109,16 +115,15 @@ func (c *CORS) Wrap(next http.Handler) http.Handler {
 			c.preflight(w, r)
 			return
 		}
-		headerlist.Serve(w, r, next, c.edits(soleOrigin(r.Header)))
+		headerlist.Serve(w, r, next, c.edits(canonical.SoleOrigin(r.Header)))
 	})
 }
 
-// edits returns those of the response to a request from an origin.
+// edits returns those of the response to a request from an origin, which is empty where it has none. With *
+// those of all requests are the same, since caches may store them without Vary (Fetch standard, "CORS protocol and HTTP
+// caches").
 func (c *CORS) edits(origin string) []headerlist.Edit {
-	allowed := ""
-	if origin != "" {
-		allowed = c.origins.allow(origin, c.credentials)
-	}
+	allowed := c.origins.allow(origin, c.credentials)
 	if allowed == "" {
 		return c.refused
 	}
@@ -151,7 +156,7 @@ func (c *CORS) preflight(w http.ResponseWriter, r *http.Request) {
 			header[name] = []string{value}
 		}
 	}
-	if origin := c.origins.allow(soleOrigin(r.Header), c.credentials); origin != "" {
+	if origin := c.origins.allow(canonical.SoleOrigin(r.Header), c.credentials); origin != "" {
 		set(allowOrigin, origin)
 		set(allowMethods, c.methods.of(r.Header[requestMethod]))
 		set(allowHeaders, c.headers.of(r.Header[requestHeaders]))
@@ -180,12 +185,4 @@ func (v values) of(requested []string) string {
 		}
 	}
 	return strings.Join(requested, ", ")
-}
-
-// soleOrigin returns the request's origin. Browsers send one; several count as none.
-func soleOrigin(header http.Header) string {
-	if values := header["Origin"]; len(values) == 1 {
-		return values[0]
-	}
-	return ""
 }

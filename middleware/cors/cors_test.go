@@ -2,6 +2,7 @@ package cors_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,6 +92,25 @@ func TestResponses(t *testing.T) {
 	}
 }
 
+// TestEveryOrigin proves that a response which a cache may store for all requests allows every origin, whatever the
+// request that it answered.
+func TestEveryOrigin(t *testing.T) {
+	config := dynamic.CORS{AllowOrigins: []string{"*"}, ExposeHeaders: []string{"X-Total"}, MaxAge: 5}
+	want := http.Header{"Access-Control-Allow-Origin": {"*"}, "Access-Control-Expose-Headers": {"X-Total"}}
+	for name, headers := range map[string][]string{
+		"none": nil, "one": {"Origin: https://a.example"}, "null": {"Origin: null"},
+		"several": {"Origin: https://a.example", "Origin: https://b.example"},
+	} {
+		if _, got := serve(t, config, "GET /", headers...); !cmp.Equal(want, got) {
+			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(want, got))
+		}
+	}
+	config.AllowCredentials = true
+	if _, got := serve(t, config, "GET /"); !cmp.Equal(http.Header{"Vary": {"Origin"}}, got) {
+		t.Errorf("none with credentials: %v", got)
+	}
+}
+
 func TestOrigins(t *testing.T) {
 	for _, row := range []struct {
 		pattern, origin string
@@ -117,6 +137,26 @@ func TestOrigins(t *testing.T) {
 		_, header := serve(t, dynamic.CORS{AllowOrigins: []string{row.pattern}, MaxAge: 5}, "GET /", "Origin: "+row.origin)
 		if got := header.Get("Access-Control-Allow-Origin") == row.origin; got != row.allowed {
 			t.Errorf("%s with %s: %v", row.origin, row.pattern, header)
+		}
+	}
+}
+
+// TestWarnings proves that whoever lends all sites the rights of their visitors is told so.
+func TestWarnings(t *testing.T) {
+	for origin, want := range map[string]bool{
+		"*": true, "https://*": true, "http://*:8080": true, "https://*.example.com": false, "https://a.example": false,
+	} {
+		for _, credentials := range []bool{false, true} {
+			step, err := cors.New("x", dynamic.CORS{
+				MaxAge: 5, AllowOrigins: []string{origin}, AllowCredentials: credentials,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := step.Warnings()
+			if found := len(got) == 1 && strings.Contains(got[0], " "+origin+" lets"); found != (want && credentials) {
+				t.Errorf("%s, credentials %v: %q", origin, credentials, got)
+			}
 		}
 	}
 }

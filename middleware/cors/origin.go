@@ -14,6 +14,8 @@ type pattern struct {
 	// host is a host, or what follows a wildcard: a dot and a domain, or nothing.
 	host     string
 	wildcard bool
+	// text is what was configured.
+	text string
 }
 
 // origins are the allowed origins.
@@ -36,9 +38,24 @@ func newOrigins(given []string) (origins, error) {
 			return origins{}, fmt.Errorf("cors.allowOrigins: %q is neither an origin such as https://example.com:8443 or "+
 				"https://*.example.com, nor *", text)
 		}
+		one.text = text
 		o.list = append(o.list, one)
 	}
 	return o, nil
+}
+
+// all returns those of the allowed origins that stand for every host.
+func (o *origins) all() []string {
+	if o.any {
+		return []string{"*"}
+	}
+	var found []string
+	for _, one := range o.list {
+		if one.wildcard && one.host == "" {
+			found = append(found, one.text)
+		}
+	}
+	return found
 }
 
 func errAlone(option string) error { return fmt.Errorf("cors.%s has * beside other values", option) }
@@ -55,9 +72,9 @@ func parsePattern(text string) (pattern, bool) {
 	return one, ok && (one.host == "" || one.host[0] == '.')
 }
 
-// parseOrigin reads an origin (RFC 6454 section 6.2).
+// parseOrigin reads an origin of a web site.
 func parseOrigin(text string) (pattern, bool) {
-	scheme, authority, _ := strings.Cut(text, "://")
+	scheme, authority, _ := canonical.Origin(text)
 	host, ok := canonical.Host(authority)
 	scheme = strings.ToLower(scheme)
 	port := canonical.Port(authority)

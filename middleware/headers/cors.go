@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -105,7 +106,7 @@ func (c *cors) preflight(w http.ResponseWriter, r *http.Request) bool {
 			header[name] = []string{value}
 		}
 	}
-	granted, methods, names := c.grant(soleOrigin(r.Header)), c.methods, c.headers
+	granted, methods, names := c.grant(canonical.SoleOrigin(r.Header)), c.methods, c.headers
 	if c.anyMethod && granted.origin != "" && isToken(method) {
 		methods = method
 	}

@@ -6,6 +6,7 @@ package headers
 import (
 	"net/http"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
@@ -80,7 +81,7 @@ func (h *Headers) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 			return
 		}
 		// read before the request is edited, which may remove it
-		granted = h.cors.grant(soleOrigin(r.Header))
+		granted = h.cors.grant(canonical.SoleOrigin(r.Header))
 	}
 	var writer *listWriter
 	if granted.any || len(h.plain) > 0 {

@@ -3,7 +3,6 @@ package headers
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -78,26 +77,10 @@ func (o *origins) allow(origin string, credentials bool) (value string, ok bool)
 	return "", false
 }
 
-// soleOrigin returns the request's origin. Browsers send one; several count as none.
-func soleOrigin(header http.Header) string {
-	if values := header["Origin"]; len(values) == 1 {
-		return values[0]
-	}
-	return ""
-}
-
-// isOrigin reports whether s is an ASCII origin: a scheme, a host and an optional port (RFC 6454 section 6.2).
+// isOrigin reports whether s is an ASCII origin.
 func isOrigin(s string) bool {
-	scheme, authority, ok := strings.Cut(s, "://")
-	if !ok || scheme == "" || scheme[0]|0x20 < 'a' || scheme[0]|0x20 > 'z' {
-		return false
-	}
-	for i := range len(scheme) {
-		if c := scheme[i]; (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '+' && c != '-' && c != '.' {
-			return false
-		}
-	}
-	return authority == "" && strings.EqualFold(scheme, "file") || canonical.ValidAuthority(authority)
+	_, _, ok := canonical.Origin(s)
+	return ok
 }
 
 // originPattern compiles an expression such that it cannot match a part of another host. It must match up to the end of

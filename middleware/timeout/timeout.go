@@ -92,7 +92,6 @@ func (s *requestState) conclude(r *http.Request) {
 		}
 	}
 	s.writer.Restore()
-	answer.Note(r, s.timeout.name, s.timeout.reason(over))
 	httpio.Error(s.writer.ResponseWriter, r, over.status(), http.StatusText(over.status())+"\n")
 }
 

@@ -78,13 +78,14 @@ func (r *ruleDraft) middlewares(to *listenerView, match int) []string {
 		return nil
 	}
 	var names []string
-	if limits := r.timeouts(); limits != nil {
-		names = append(names, r.put(r.name+",timeout", &dynamic.Middleware{Timeout: limits}))
-	}
 	for i := range r.spec.filters {
-		if r.spec.filters[i].Type == gatewayv1.HTTPRouteFilterCORS { // A preflight request is answered before all else.
+		// A preflight request is answered before all else, and pages may read an error of the timeout.
+		if r.spec.filters[i].Type == gatewayv1.HTTPRouteFilterCORS {
 			names = append(names, r.filter(r.name, &r.spec.filters[i], i, to, match)...)
 		}
+	}
+	if limits := r.timeouts(); limits != nil {
+		names = append(names, r.put(r.name+",timeout", &dynamic.Middleware{Timeout: limits}))
 	}
 	for i := range r.spec.filters {
 		if r.spec.filters[i].Type != gatewayv1.HTTPRouteFilterCORS {

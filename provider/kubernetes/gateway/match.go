@@ -9,6 +9,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -55,21 +56,9 @@ func httpMatch(match *gatewayv1.HTTPRouteMatch) (*ruleMatch, error) {
 	if match.Path != nil {
 		kind, value = valueOf(match.Path.Type, kind), valueOf(match.Path.Value, value)
 	}
-	path, order := matcher("PathPrefix", "/"), pathPrefix
-	switch kind {
-	case gatewayv1.PathMatchExact:
-		path, order = matcher("Path", value), pathExact
-	case gatewayv1.PathMatchPathPrefix:
-		if trimmed := strings.TrimRight(value, "/"); trimmed != "" {
-			path, made.prefix = matcher("PathSegmentPrefix", trimmed), trimmed
-		}
-	case gatewayv1.PathMatchRegularExpression:
-		if err := expression(value); err != nil {
-			return nil, err
-		}
-		path, order = matcher("PathRegexp", whole(value)), pathRegexp
-	default:
-		return nil, fmt.Errorf("the type of path match %s is not supported", kind)
+	path, order, err := made.path(kind, value)
+	if err != nil {
+		return nil, err
 	}
 	made.parts = append(made.parts, path)
 	method := int64(0)
@@ -103,6 +92,30 @@ func httpMatch(match *gatewayv1.HTTPRouteMatch) (*ruleMatch, error) {
 	}
 	made.keys = []int64{order, int64(len(value)), method, headers, queries}
 	return made, nil
+}
+
+// path translates a path match. Exact paths and prefixes are compared in the form in which requests are routed.
+func (m *ruleMatch) path(kind gatewayv1.PathMatchType, value string) (path dynamic.Match, order int64, err error) {
+	name, ending := "Path", "$"
+	switch kind {
+	case gatewayv1.PathMatchExact:
+		order = pathExact
+	case gatewayv1.PathMatchPathPrefix:
+		name, ending, order = "PathSegmentPrefix", "(?:/|$)", pathPrefix
+		if value = strings.TrimRight(value, "/"); value == "" {
+			return matcher("PathPrefix", "/"), order, nil
+		}
+		m.prefix = value
+	case gatewayv1.PathMatchRegularExpression:
+		return matcher("PathRegexp", whole(value)), pathRegexp, expression(value)
+	default:
+		return path, 0, fmt.Errorf("the type of path match %s is not supported", kind)
+	}
+	routing, err := canonical.RoutingLiteral(value)
+	if strings.Contains(routing, "{") { // The rule language refuses some of them as templates of its second version.
+		return matcher("PathRegexp", "^"+regexp.QuoteMeta(routing)+ending), order, err
+	}
+	return matcher(name, routing), order, err
 }
 
 // headers translates matches of headers, of which the first one of a name counts, and returns their number.
