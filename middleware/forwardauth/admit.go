@@ -29,7 +29,14 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 		f.fail(ctx, w, r, err)
 		return nil
 	}
-	defer f.server.release()
+	held := true
+	release := func() {
+		if held {
+			held = false
+			f.server.release()
+		}
+	}
+	defer release()
 	answered, err := f.server.send(f.settings.authRequest(r, body).WithContext(ctx))
 	if err != nil {
 		f.fail(ctx, w, r, err)
@@ -42,7 +49,7 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 		}
 	}
 	if answered.StatusCode > 299 {
-		f.relay(ctx, w, r, answered)
+		f.relay(ctx, w, r, answered, release)
 		return nil
 	}
 	// An answer that is not whole refuses the request.

@@ -16,12 +16,19 @@ import (
 // wholeBytes is how much of an answer without a limit is read before the client gets its beginning.
 const wholeBytes = 1 << 20
 
-// relay hands the client an answer that refuses it.
-func (f *ForwardAuth) relay(ctx context.Context, w http.ResponseWriter, r *http.Request, answered *http.Response) {
+// relay hands the client an answer that refuses it. It calls release as soon as the answer has been read, so that a
+// client that reads slowly holds no slot.
+func (f *ForwardAuth) relay(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, answered *http.Response, release func(),
+) {
 	body, whole, err := f.settings.begin(answered)
 	if err != nil {
 		f.unread(ctx, w, r, err)
 		return
+	}
+	if whole {
+		_ = answered.Body.Close() // It has been read.
+		release()
 	}
 	answer.Note(r, f.name, "the authentication server answered with "+strconv.Itoa(answered.StatusCode))
 	if answered.StatusCode == http.StatusUnauthorized && f.settings.signIn != "" {

@@ -70,6 +70,50 @@ func TestConnectionsAreKept(t *testing.T) {
 	<-seen.closed
 }
 
+// stalled is a client that does not read.
+type stalled struct {
+	*httptest.ResponseRecorder
+	writes chan<- struct{}
+	reads  <-chan struct{}
+}
+
+func (w stalled) Write(p []byte) (int, error) {
+	w.writes <- struct{}{}
+	<-w.reads
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestClientsThatDoNotReadHoldNoSlot has as many clients not read their refusals as requests may be in flight.
+func TestClientsThatDoNotReadHoldNoSlot(t *testing.T) {
+	server, _ := counted(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Forwarded-Uri") == "/refused" {
+			http.Error(w, "no", http.StatusForbidden)
+		}
+	})
+	server.Start()
+	step := build(t, dynamic.ForwardAuth{Address: server.URL})
+	var all sync.WaitGroup
+	writes, reads := make(chan struct{}), make(chan struct{})
+	for range authorize.MaxInFlight {
+		all.Go(func() {
+			step.Wrap(http.NotFoundHandler()).ServeHTTP(stalled{httptest.NewRecorder(), writes, reads},
+				middlewaretest.Request(t, "GET /refused"))
+		})
+	}
+	for range authorize.MaxInFlight {
+		<-writes
+	}
+	passed := false
+	send(t, step, middlewaretest.Request(t, "GET /"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		passed = true
+	}))
+	if !passed {
+		t.Error("a request was not admitted while clients did not read their refusals")
+	}
+	close(reads)
+	all.Wait()
+}
+
 // TestCloseLetsRequestsEnd closes a step while a request is in it.
 func TestCloseLetsRequestsEnd(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
