@@ -11,8 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// churnRate is how many routes are edited per second.
-const churnRate = 20
+const (
+	// churnRate is how many routes are edited per second.
+	churnRate = 20
+	// rest is how long the use of CPU without edits is measured.
+	rest = 30 * time.Second
+)
 
 // spread returns the namespace of a number of them.
 func spread(i int) string { return fmt.Sprintf("load-%02d", i) }
@@ -66,7 +70,7 @@ func (w *world) churn(tb testing.TB, s *subject) spent {
 	last := w.applied(tb, s, name(w.asked.routes-1)+".example.com")
 	settle(tb, s.pid)
 	used := cpu(tb, s.pid)
-	pause(tb.Context(), w.asked.churn)
+	pause(tb.Context(), rest)
 	idle := cpu(tb, s.pid) - used
 
 	edits := int(w.asked.churn.Seconds() * churnRate)
@@ -98,12 +102,12 @@ func (w *world) churn(tb testing.TB, s *subject) spent {
 	close(hosts)
 	took := <-sampled
 	settle(tb, s.pid)
-	made, length = rounded(made), rounded(length)
-	result := spent{edits, max(0, cpu(tb, s.pid)-used-idle), peak}
+	all := cpu(tb, s.pid) - used
+	result := spent{edits, max(0, all-idle*time.Duration(time.Since(begun)/rest)), peak}
 	w.results.say("%s: %d routes in %d namespaces (created in %v, the last one served %v later), %d edits in %v, of which "+
-		"%d were awaited: applied after: %v; CPU %v (and %v at rest in %v), at most %d MiB resident", s.name,
-		w.asked.routes, w.asked.namespaces, made, rounded(last), edits, length, len(took), took, rounded(result.used),
-		rounded(idle), w.asked.churn, peak>>20)
+		"%d were awaited: applied after: %v; CPU %v until it had settled (%v in %v without edits), at most %d MiB resident",
+		s.name, w.asked.routes, w.asked.namespaces, rounded(made), rounded(last), edits, rounded(length), len(took), took,
+		rounded(all), rounded(idle), rest, peak>>20)
 	for i := range w.asked.namespaces {
 		w.remove(tb, spread(i))
 	}
