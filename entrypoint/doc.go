@@ -30,11 +30,11 @@
 // # Draining
 //
 // When the context of Serve ends, the entrypoint goes on accepting for lifeCycle.requestAcceptGraceTimeout, while
-// Draining reports true; with the cause [ErrWithdrawn] it does not. Then it takes the connections in the queue of the
-// system, stops listening, closes idle connections, sends GOAWAY to clients of HTTP/2 and HTTP/3, and lets requests and
-// upgraded connections finish within lifeCycle.graceTimeOut. What is left after that is cut, connections of TCP routers
-// by the end of their context, and those are reported before Serve returns. A connection that has sent nothing yet is
-// idle once it is a second old.
+// Draining reports true. With the cause [ErrWithdrawn] there is no such grace time. Then it takes the connections in
+// the queue of the system, stops listening, closes idle connections, sends GOAWAY to clients of HTTP/2 and HTTP/3, and
+// lets requests and upgraded connections finish within lifeCycle.graceTimeOut. What is left after that is cut,
+// connections of TCP routers by the end of their context, and those are reported before Serve returns. A connection
+// that has sent nothing yet is idle once it is a second old.
 //
 // A PacketEntrypoint goes on as before for lifeCycle.requestAcceptGraceTimeout, with the same exception, then takes no
 // new sessions, and lets those that there are go on within lifeCycle.graceTimeOut.

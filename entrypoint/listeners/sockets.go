@@ -1,8 +1,7 @@
 // Package listeners has a socket for each address on which providers have declared listeners. The sockets follow the
 // table that serves: new addresses are bound before a table with them is activated, and served after. Addresses that
 // are gone drain as an entrypoint does at the end of the process, but accept no clients meanwhile, and all others are
-// left alone. An address that cannot
-// be bound is reported as verdicts on its listeners, and tried again.
+// left alone. An address that cannot be bound is reported as verdicts on its listeners, and tried again.
 package listeners
 
 import (

@@ -68,6 +68,8 @@ var islands = map[string][]string{
 var exceptions = map[string][]string{
 	// The pool runs the policy that the middleware declares.
 	"middleware/retry": {"loadbalancer/retry"},
+	// The retries of requests for authorization are those of their own service.
+	"middleware/externalauth": {"loadbalancer/retry"},
 	// Its server must not choose the answer to the next request by bytes that it sends early, which http1/client refuses.
 	"middleware/forwardauth": {"http1/client"},
 	// It edits the fields of a response as the list in which http1 has read them.

@@ -91,7 +91,8 @@ func (c *CORS) values(option string, names []string) (values, error) {
 	return values{list: strings.Join(names, ", ")}, nil
 }
 
-// Warnings returns a sentence for each origin that lends every page the rights of its visitor.
+// Warnings returns a sentence for each origin by which every site may send requests with the visitor's credentials and
+// read the responses.
 func (c *CORS) Warnings() []string {
 	if !c.credentials {
 		return nil

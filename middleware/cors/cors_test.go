@@ -141,7 +141,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestWarnings proves that whoever lends all sites the rights of their visitors is told so.
+// TestWarnings proves that there is a warning where every site may send requests with the visitor's credentials.
 func TestWarnings(t *testing.T) {
 	for origin, want := range map[string]bool{
 		"*": true, "https://*": true, "http://*:8080": true, "https://*.example.com": false, "https://a.example": false,

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -23,10 +24,10 @@ var (
 )
 
 // newRequest returns a request to the service about r, from the same client, with its own record: what becomes of it
-// must not be taken for what becomes of r. It has no path yet.
+// must not be taken for what becomes of r. Retries are those that the service has configured. It has no path yet.
 func newRequest(ctx context.Context, r *http.Request, method string, body []byte) *http.Request {
 	record := &telemetry.Record{Client: telemetry.RecordFrom(r.Context()).Client}
-	q := r.WithContext(telemetry.WithRecord(ctx, record))
+	q := r.WithContext(telemetry.WithRecord(retry.WithPolicy(ctx, nil), record))
 	q.Method, q.URL = method, &url.URL{Path: "/"}
 	q.Body, q.GetBody, q.ContentLength = http.NoBody, nil, 0
 	q.TransferEncoding, q.Trailer = nil, nil

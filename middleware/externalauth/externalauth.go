@@ -73,7 +73,7 @@ func New(name string, config dynamic.ExternalAuth, service http.Handler) (*Exter
 	return e, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here, if the service keeps none.
+// NoRetain says that no part of a request outlives its handler here.
 func (*ExternalAuth) NoRetain() {}
 
 // Guards reports that the service restricts access at all trust levels.

@@ -92,7 +92,7 @@ func (s *settings) granted(header http.Header) *grant {
 		} else if forwarded.FramesAs(name) || strings.HasPrefix(name, "Content-") {
 			continue // It is about the answer itself.
 		}
-		g.edits = append(g.edits, edit{name: name, values: values, action: overwrite})
+		g.edits = append(g.edits, edit{name: name, values: slices.Clone(values), action: overwrite})
 	}
 	return g
 }

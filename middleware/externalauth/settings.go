@@ -37,7 +37,7 @@ func newSettings(config *dynamic.ExternalAuth) (*settings, error) {
 		return nil, fmt.Errorf("externalAuth.protocol %q is neither http nor grpc", config.Protocol)
 	}
 	if config.Path != "" {
-		path, err := canonical.Literal("/" + strings.TrimLeft(config.Path, "/"))
+		path, err := canonical.Literal("/" + strings.Trim(config.Path, "/"))
 		if err != nil {
 			return nil, fmt.Errorf("externalAuth.path: %w", err)
 		}

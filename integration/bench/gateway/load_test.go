@@ -16,6 +16,8 @@ const (
 	churnRate = 20
 	// rest is how long the use of CPU without edits is measured.
 	rest = 30 * time.Second
+	// longest is how long a subject may take to serve the last route.
+	longest = 10 * time.Minute
 )
 
 // spread returns the namespace of a number of them.
@@ -119,16 +121,20 @@ func (w *world) churn(tb testing.TB, s *subject) spent {
 func (w *world) applied(tb testing.TB, s *subject, host string) time.Duration {
 	tb.Helper()
 	begun := time.Now()
-	p, err := dial(tb.Context(), s.address)
-	if err != nil {
-		tb.Fatal(err)
+	for {
+		p, err := dial(tb.Context(), s.address)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		when, _, err := p.await(tb.Context(), host, "/")
+		p.close()
+		if err == nil {
+			return when.Sub(begun)
+		}
+		if time.Since(begun) > longest {
+			tb.Fatal(err)
+		}
 	}
-	defer p.close()
-	when, _, err := p.await(tb.Context(), host, "/")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return when.Sub(begun)
 }
 
 // sample awaits one host after another, and returns the times that this took once there are no more.

@@ -26,6 +26,8 @@ type routeDraft struct {
 	created   time.Time
 	hostnames []string
 	parents   []parent
+	// absent are the owners that were not there when the route looked for them first.
+	absent map[owner]struct{}
 	// refs is what is wrong with the first reference that is; nil when none is.
 	refs *Refusal
 	// dropped is what is wrong with rules that are left out, of which there are so many; rules is the number of all.
@@ -80,6 +82,22 @@ func ownerOf(ref *gatewayv1.ParentReference, namespace string) (owner, bool) {
 	}}, true
 }
 
+// viewOf returns what the route sees of an owner. One that appears during the translation is not seen: it has the route
+// translated again, once the route's needs are known.
+func (d *routeDraft) viewOf(of owner) *view {
+	if _, absent := d.absent[of]; absent {
+		return nil
+	}
+	seen := d.p.viewOf(of)
+	if seen == nil {
+		if d.absent == nil {
+			d.absent = map[owner]struct{}{}
+		}
+		d.absent[of] = struct{}{}
+	}
+	return seen
+}
+
 // attach follows a parentRef. One that is not to an owner of this controller leaves nothing.
 func (d *routeDraft) attach(ref gatewayv1.ParentReference) {
 	of, ok := ownerOf(&ref, d.Namespace)
@@ -87,7 +105,7 @@ func (d *routeDraft) attach(ref gatewayv1.ParentReference) {
 		return
 	}
 	d.result.Needs = append(d.result.Needs, of.listeners())
-	seen := d.p.viewOf(of)
+	seen := d.viewOf(of)
 	if seen == nil {
 		if _, known := d.p.watches.gateways.Get(of.Namespace, of.Name); d.p.documents && !known && of.kind == kindGateway {
 			d.result.Degrade(sourceOf(string(d.kind), d.NamespacedName).Ref(), dynamic.CodeMissingReference,

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,7 +54,7 @@ func (r *ruleDraft) service(client *clientCertificate) string {
 	case r.broken || len(branches) == 0:
 		answering = r.failing()
 	case len(branches) == 1:
-		answering = r.mirrored(name+",mirror", branches[0].Name, r.spec.filters, client)
+		answering = r.mirrored(name+",mirror", branches[0].Name, r.spec.filters, nil, client)
 	default:
 		weighted := &dynamic.WeightedRoundRobin{Services: branches}
 		if sticky := r.sticky(); sticky != nil {
@@ -62,7 +63,7 @@ func (r *ruleDraft) service(client *clientCertificate) string {
 			}
 		}
 		r.result.Put(serviceRef(name), &dynamic.Service{Weighted: weighted})
-		answering = r.mirrored(name+",mirror", name, r.spec.filters, client)
+		answering = r.mirrored(name+",mirror", name, r.spec.filters, nil, client)
 	}
 	r.services[of] = answering
 	return answering
@@ -87,7 +88,11 @@ func (r *ruleDraft) branch(name string, ref *gatewayv1.HTTPBackendRef, client *c
 			return "", false
 		case gatewayv1.HTTPRouteFilterRequestMirror:
 		case gatewayv1.HTTPRouteFilterExternalAuth:
-			if !r.authorizes(filter.ExternalAuth, "a backend: ") {
+			ok, err := r.authorizes(filter.ExternalAuth)
+			if err != nil {
+				r.unresolved(gatewayv1.RouteReasonUnsupportedValue, "a backend: "+err.Error())
+			}
+			if !ok {
 				return "", false
 			}
 			middlewares = append(middlewares, r.filter(name, filter, i, nil, 0)...)
@@ -103,23 +108,37 @@ func (r *ruleDraft) branch(name string, ref *gatewayv1.HTTPBackendRef, client *c
 			return "", false
 		}
 	}
+	inner, outer := middlewares, []string(nil)
+	if mirrors(ref.Filters) { // Copies are sent after the other filters, which may refuse the request.
+		inner, outer = nil, middlewares
+	}
+	service, ok := r.unmirrored(name, ref, inner, client)
+	if !ok {
+		return "", false
+	}
+	return r.mirrored(name+",mirror", service, ref.Filters, outer, client), true
+}
+
+// mirrors reports whether one of the filters sends copies.
+func mirrors(filters []gatewayv1.HTTPRouteFilter) bool {
+	return slices.ContainsFunc(filters, func(filter gatewayv1.HTTPRouteFilter) bool {
+		return filter.Type == gatewayv1.HTTPRouteFilterRequestMirror
+	})
+}
+
+// unmirrored declares the service of a backend without its mirrors.
+func (r *ruleDraft) unmirrored(
+	name string, ref *gatewayv1.HTTPBackendRef, middlewares []string, client *clientCertificate,
+) (string, bool) {
 	if isExtension(string(valueOf(ref.Group, "")), string(valueOf(ref.Kind, "")), v1alpha1.KindTraefikService) {
-		service, ok := r.traefikService(name, &ref.BackendObjectReference, middlewares)
-		if !ok {
-			return "", false
-		}
-		return r.mirrored(name+",mirror", service, ref.Filters, client), true
+		return r.traefikService(name, &ref.BackendObjectReference, middlewares)
 	}
 	balancer, own := r.balancer()
 	options := backendOptions{balancer: balancer, middlewares: middlewares, client: client, grpc: r.spec.grpc}
 	if own || len(middlewares) > 0 {
 		options.name = name
 	}
-	service, ok := r.backend(&ref.BackendObjectReference, options)
-	if !ok {
-		return "", false
-	}
-	return r.mirrored(name+",mirror", service, ref.Filters, client), true
+	return r.backend(&ref.BackendObjectReference, options)
 }
 
 // backendOptions say how a backend is declared.
@@ -297,10 +316,10 @@ func (r *ruleDraft) sticky() *dynamic.Sticky {
 	return &dynamic.Sticky{Cookie: cookie}
 }
 
-// mirrored declares the service that sends copies of requests as the filters say, and returns its name; without such
-// filters it is the service itself.
+// mirrored declares the service that sends copies of requests, once the middlewares have passed them, as the filters
+// say, and returns its name; without such filters and middlewares it is the service itself.
 func (r *ruleDraft) mirrored(
-	name, service string, filters []gatewayv1.HTTPRouteFilter, client *clientCertificate,
+	name, service string, filters []gatewayv1.HTTPRouteFilter, middlewares []string, client *clientCertificate,
 ) string {
 	mirroring := &dynamic.Mirroring{Service: service}
 	mirroring.SetDefaults()
@@ -326,9 +345,9 @@ func (r *ruleDraft) mirrored(
 		}
 		mirroring.Mirrors = append(mirroring.Mirrors, mirror)
 	}
-	if len(mirroring.Mirrors) == 0 {
+	if len(mirroring.Mirrors)+len(middlewares) == 0 {
 		return service
 	}
-	r.result.Put(serviceRef(name), &dynamic.Service{Mirroring: mirroring})
+	r.result.Put(serviceRef(name), &dynamic.Service{Mirroring: mirroring, Middlewares: middlewares})
 	return name
 }

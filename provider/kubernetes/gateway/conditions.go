@@ -21,21 +21,21 @@ func condition[T ~string](kind T, generation int64, reason string, refusal *Refu
 const mostGenerations = 64
 
 // routeConditions returns the conditions of a route at a parent, which must not be changed: routes of one generation
-// with nothing wrong share them.
+// that are accepted, with resolved references, share them.
 func (p *Provider) routeConditions(generation int64, refused, refs *Refusal) []metav1.Condition {
-	good := refused == nil && refs == nil
-	if known := p.goodConditions[generation]; good && known != nil {
+	accepted := refused == nil && refs == nil
+	if known := p.acceptedConditions[generation]; accepted && known != nil {
 		return known
 	}
 	made := []metav1.Condition{
 		condition(gatewayv1.RouteConditionAccepted, generation, string(gatewayv1.RouteReasonAccepted), refused),
 		condition(gatewayv1.RouteConditionResolvedRefs, generation, string(gatewayv1.RouteReasonResolvedRefs), refs),
 	}
-	if good {
-		if len(p.goodConditions) >= mostGenerations {
-			clear(p.goodConditions)
+	if accepted {
+		if len(p.acceptedConditions) >= mostGenerations {
+			clear(p.acceptedConditions)
 		}
-		p.goodConditions[generation] = made
+		p.acceptedConditions[generation] = made
 	}
 	return made
 }

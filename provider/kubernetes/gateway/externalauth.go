@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,25 +18,26 @@ import (
 
 // checkExternalAuth has a rule answer with an error when the service that its filter asks can't be.
 func (r *ruleDraft) checkExternalAuth(filter *gatewayv1.HTTPExternalAuthFilter, where string) {
-	if !r.authorizes(filter, where) {
-		r.broken = true
+	ok, err := r.authorizes(filter)
+	if err != nil {
+		r.drop(gatewayv1.RouteReasonUnsupportedValue, where+err.Error())
 	}
+	r.broken = r.broken || !ok
 }
 
-// authorizes reports whether a filter can be applied, and its reference followed. The reason why not is noted.
-func (r *ruleDraft) authorizes(filter *gatewayv1.HTTPExternalAuthFilter, where string) bool {
+// authorizes reports whether a filter can be applied, and its reference followed. A reference that cannot be followed
+// is noted; the error is about its options.
+func (r *ruleDraft) authorizes(filter *gatewayv1.HTTPExternalAuthFilter) (ok bool, err error) {
 	if filter == nil {
-		r.drop(gatewayv1.RouteReasonUnsupportedValue, where+"externalAuth is missing")
-		return false
+		return false, errors.New("externalAuth is missing")
 	}
 	objects := maps.Clone(r.result.Objects)
 	made, ok := r.externalAuth(filter)
 	r.result.Objects = objects
 	if err := checkAuthOptions(made); err != nil {
-		r.drop(gatewayv1.RouteReasonUnsupportedValue, where+err.Error())
-		return false
+		return false, err
 	}
-	return ok
+	return ok, nil
 }
 
 // checkAuthOptions finds what the CRD accepts and the middleware does not.
@@ -50,7 +52,7 @@ func checkAuthOptions(made *dynamic.ExternalAuth) error {
 			return fmt.Errorf("externalAuth: the header %s of an answer can't be copied", name)
 		}
 	}
-	if _, err := canonical.Literal(strings.TrimRight("/"+strings.TrimLeft(made.Path, "/"), "/")); err != nil {
+	if _, err := canonical.Literal("/" + strings.Trim(made.Path, "/")); err != nil {
 		return fmt.Errorf("externalAuth.http.path: %w", err)
 	}
 	return nil

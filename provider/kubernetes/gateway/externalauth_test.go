@@ -118,6 +118,49 @@ func TestFiltersThatCannotBeApplied(t *testing.T) {
 	}
 }
 
+// TestBackendsThatCannotBeAuthorized has all backends of one of two rules have options that cannot be applied: each
+// answers 500 for its share, and the route says so and is accepted.
+func TestBackendsThatCannotBeAuthorized(t *testing.T) {
+	const wrong = `{name: web, port: 80, filters: [{type: ExternalAuth, externalAuth: {protocol: HTTP,
+	http: {allowedResponseHeaders: [host]}, backendRef: {name: web, port: 80}}}]}`
+	c := newCluster()
+	c.apply(t, common(t))
+	c.apply(t, []byte(`{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: main, namespace: shop},
+	spec: {gatewayClassName: sluice, listeners: [{name: http, port: 80, protocol: HTTP}]}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web, namespace: shop}, spec: {
+	parentRefs: [{name: main}], rules: [{backendRefs: [`+wrong+`, `+wrong+`]},
+	{matches: [{path: {value: /good}}], backendRefs: [{name: web, port: 80}]}]}}`))
+	services, _, route := answers(t, c.provider(static.KubernetesGateway{ExperimentalChannel: true}))
+	slices.Sort(services)
+	if !slices.Equal(services, []string{"httproute-shop.web,000", "shop.web,80,http"}) ||
+		!strings.Contains(route, "Accepted=True") || !strings.Contains(route, "ResolvedRefs=False:UnsupportedValue") {
+		t.Errorf("%q answer; %s", services, route)
+	}
+}
+
+// TestMirrorsOfBackendsFollowAuthorization has the copies of a backend's requests be sent after its other filters, one
+// of which may refuse them.
+func TestMirrorsOfBackendsFollowAuthorization(t *testing.T) {
+	c := newCluster()
+	c.apply(t, common(t))
+	c.apply(t, asking("", `{type: RequestMirror, requestMirror: {backendRef: {name: web, port: 80}}},
+	{type: ExternalAuth, externalAuth: {protocol: HTTP, http: {}, backendRef: {name: web, port: 80}}}`))
+	p := c.provider(static.KubernetesGateway{ExperimentalChannel: true})
+	services, _, route := answers(t, p)
+	if len(services) != 1 {
+		t.Fatalf("%q answer; %s", services, route)
+	}
+	configuration := served(p)
+	outer := configuration.HTTP.Services.Get(services[0])
+	if outer.Mirroring == nil || len(outer.Middlewares) != 1 || !strings.HasSuffix(outer.Middlewares[0], "externalauth") {
+		t.Fatalf("the router has the service %+v; %s", outer, route)
+	}
+	if inner := configuration.HTTP.Services.Get(outer.Mirroring.Service); inner == nil || len(inner.Middlewares) > 0 {
+		t.Errorf("the mirrored service is %+v", inner)
+	}
+}
+
 // TestFiltersKeepTheirOrder has a service be asked where the rule says, between other filters, and preflight requests
 // be answered before.
 func TestFiltersKeepTheirOrder(t *testing.T) {

@@ -25,6 +25,16 @@ type ruleDraft struct {
 	client *clientCertificate
 	// broken says that the rule must answer every request with an error, since a filter cannot be applied.
 	broken bool
+	// excluded says that the rule counts as dropped.
+	excluded bool
+}
+
+// drop notes that the rule cannot be applied, once.
+func (r *ruleDraft) drop(reason gatewayv1.RouteConditionReason, message string) {
+	if !r.excluded {
+		r.excluded = true
+		r.routeDraft.drop(reason, message)
+	}
 }
 
 // checkFilters finds filters that cannot be applied.

@@ -45,10 +45,10 @@ type Provider struct {
 	views       map[owner]*view
 	counts      *counts
 	contention  *contention
-	// goodConditions are those of routes with nothing wrong, by generation.
-	goodConditions map[int64][]metav1.Condition
-	again          bool
-	trusted        bool
+	// acceptedConditions are those of routes that are accepted, with resolved references, by generation.
+	acceptedConditions map[int64][]metav1.Condition
+	again              bool
+	trusted            bool
 }
 
 // New returns the provider of the Gateway API in a cluster, whose connection must have its types
@@ -83,7 +83,7 @@ func assemble(
 		options: options, source: source, watches: all, exposure: exposure,
 		memory: translation.New(Name, kinds(), counters), statuses: newStatuses(), statusChanged: make(chan struct{}, 1),
 		plans: map[types.NamespacedName]*plan{}, views: map[owner]*view{}, counts: newCounts(), contention: newContention(),
-		goodConditions: map[int64][]metav1.Condition{},
+		acceptedConditions: map[int64][]metav1.Condition{},
 	}
 	_, p.documents = exposure.(*Documents)
 	exposure.Notify(func(gateway types.NamespacedName) { p.memory.Touch(virtual(kindExposure, gateway)) })

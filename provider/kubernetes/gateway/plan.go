@@ -226,8 +226,8 @@ func (p *Provider) planSet(
 	return planned
 }
 
-// portsOf returns the ports of all accepted listeners. Where Gateways compete for ports, those that only listeners need
-// that cannot serve anyway are left to others.
+// portsOf returns the ports of all accepted listeners. Where Gateways compete for ports, those of listeners that cannot
+// serve are not claimed.
 func (p *Provider) portsOf(result *translation.Result, of *plan) []Port {
 	compete := p.options.Exposure == static.ExposeOnNode && !p.options.MergeGateways
 	if compete && of.refusal != nil {

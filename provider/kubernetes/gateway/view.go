@@ -38,7 +38,7 @@ type clientCertificate struct {
 }
 
 // viewOf returns what routes see of an owner; nil when it is not one of this controller's. It may become one, so that
-// who gets nil needs the owner itself.
+// a source that calls it needs the listeners of the owner.
 func (p *Provider) viewOf(of owner) *view {
 	if seen := p.views[of]; seen != nil {
 		return seen
