@@ -52,7 +52,7 @@ func readsStatus(w http.ResponseWriter) bool {
 		if _, reads := w.(StatusReader); reads {
 			return true
 		}
-		above, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+		above, wraps := w.(unwrapper)
 		if !wraps {
 			return false
 		}

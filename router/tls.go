@@ -157,7 +157,7 @@ func (t *tlsObjects) misplaced(name string, options *dynamic.TLSOptions) error {
 			}
 		}
 		if !t.exists(entryPoint) && dynamic.NamesListener(entryPoint) {
-			continue // It may come, and nobody can connect to it until then.
+			continue // It may be declared later, and accepts no connections until then.
 		}
 		if !t.exists(entryPoint) {
 			reason := "entryPoints: " + t.missing(entryPoint)

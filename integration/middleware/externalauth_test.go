@@ -89,7 +89,7 @@ type decides struct {
 	authv3.UnimplementedAuthorizationServer
 }
 
-// Check grants a request whose header x-token is good, and tells the backend what it has read.
+// Check grants a request whose header x-token is good, and sets headers for the backend that show what it has read.
 func (decides) Check(_ context.Context, r *authv3.CheckRequest) (*authv3.CheckResponse, error) {
 	about := r.GetAttributes().GetRequest().GetHttp()
 	header := func(key, value string) *corev3.HeaderValueOption {
@@ -128,7 +128,7 @@ func startCalls(t *testing.T) *authority {
 	}))
 }
 
-// startPlain starts a server that is asked over HTTP. It tells the backend nothing but the user.
+// startPlain starts a server that is asked over HTTP. It sets no header for the backend but the user.
 func startPlain(t *testing.T) *authority {
 	t.Helper()
 	return startAuthority(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ type grant struct {
 	// strip are names of headers that are never taken from the client.
 	strip []string
 	edits []edit
-	// remove are names of headers that the request does not go on with, whoever set them.
+	// remove are names of headers that are removed from the request, also those of edits.
 	remove []string
 	// responseEdits change the head of the response of the service behind.
 	responseEdits []edit

@@ -42,6 +42,11 @@ func TestReadme(t *testing.T) {
 }
 
 // listRecorder takes the fields of a response as a list.
+// fieldsWriter takes the head of a response as a list of fields.
+type fieldsWriter interface {
+	WriteFields(status int, fields []wire.Field)
+}
+
 type listRecorder struct {
 	middlewaretest.Writer
 	fields []wire.Field
@@ -53,9 +58,7 @@ func TestFieldsAreEditedAsAList(t *testing.T) {
 	w := new(listRecorder)
 	readme(t).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Server", "x")
-		w.(interface {
-			WriteFields(status int, fields []wire.Field)
-		}).WriteFields(http.StatusOK, []wire.Field{
+		w.(fieldsWriter).WriteFields(http.StatusOK, []wire.Field{
 			{Name: "Server", Value: "y"}, {Name: "Cache-Control", Value: "public"}, {Name: "Set-Cookie", Value: "a=b"},
 		})
 	})).ServeHTTP(w, middlewaretest.Request(t, "GET /", "Host: h"))

@@ -62,7 +62,7 @@ func (g *gateways) passStatuses(ctx context.Context) {
 	}
 }
 
-// followTable tells the provider what of its configuration is active, until ctx ends.
+// followTable passes what is active of its configuration on to the provider, until ctx ends.
 func (g *gateways) followTable(ctx context.Context, state func() provider.State) {
 	for {
 		now := state()

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
 // times are durations of one thing that was done many times.
@@ -49,35 +48,12 @@ func (r *results) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.out, "%s %s\n", time.Now().UTC().Format(time.TimeOnly), line)
 }
 
-// cpu returns the CPU time of all threads of a process as the scheduler counts it.
-func cpu(tb testing.TB, pid int) time.Duration {
-	tb.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	if err != nil || len(files) == 0 {
-		tb.Fatalf("process %d has no threads: %v", pid, err)
-	}
-	var total time.Duration
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // The thread has ended.
-		}
-		running, _, _ := strings.Cut(string(text), " ")
-		nanoseconds, err := strconv.ParseInt(running, 10, 64)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		total += time.Duration(nanoseconds)
-	}
-	return total
-}
-
 // settle waits until a process uses little CPU, for two minutes at most.
 func settle(tb testing.TB, pid int) {
 	tb.Helper()
-	for begun, used := time.Now(), cpu(tb, pid); time.Since(begun) < 2*time.Minute; {
+	for begun, used := time.Now(), harness.CPU(tb, pid); time.Since(begun) < 2*time.Minute; {
 		pause(tb.Context(), time.Second)
-		now := cpu(tb, pid)
+		now := harness.CPU(tb, pid)
 		if now-used < 10*time.Millisecond {
 			return
 		}

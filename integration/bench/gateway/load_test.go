@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
 const (
@@ -71,14 +73,14 @@ func (w *world) churn(tb testing.TB, s *subject) spent {
 	made := time.Since(begun)
 	last := w.applied(tb, s, name(w.asked.routes-1)+".example.com")
 	settle(tb, s.pid)
-	used := cpu(tb, s.pid)
+	used := harness.CPU(tb, s.pid)
 	pause(tb.Context(), rest)
-	idle := cpu(tb, s.pid) - used
+	idle := harness.CPU(tb, s.pid) - used
 
 	edits := int(w.asked.churn.Seconds() * churnRate)
 	hosts := make(chan string, 1)
 	sampled := w.sample(tb, s, hosts)
-	used, begun = cpu(tb, s.pid), time.Now()
+	used, begun = harness.CPU(tb, s.pid), time.Now()
 	var peak int64
 	ticker := time.NewTicker(time.Second / churnRate)
 	for n := range edits {
@@ -104,7 +106,7 @@ func (w *world) churn(tb testing.TB, s *subject) spent {
 	close(hosts)
 	took := <-sampled
 	settle(tb, s.pid)
-	all := cpu(tb, s.pid) - used
+	all := harness.CPU(tb, s.pid) - used
 	result := spent{edits, max(0, all-idle*time.Duration(time.Since(begun)/rest)), peak}
 	w.results.say("%s: %d routes in %d namespaces (created in %v, the last one served %v later), %d edits in %v, of which "+
 		"%d were awaited: applied after: %v; CPU %v until it had settled (%v in %v without edits), at most %d MiB resident",

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
 const (
@@ -28,7 +30,7 @@ func (w *world) measurePropagation(tb testing.TB) {
 	settle(tb, w.sluice.PID())
 	var took times
 	other := 0
-	begun, used := time.Now(), cpu(tb, w.sluice.PID())
+	begun, used := time.Now(), harness.CPU(tb, w.sluice.PID())
 	for i := range w.asked.propagated {
 		host := fmt.Sprintf("one%05d.example.com", i)
 		if got, err := p.ask(host, "/"); err != nil || got.status != http.StatusNotFound {
@@ -50,7 +52,7 @@ func (w *world) measurePropagation(tb testing.TB) {
 	w.results.note("propagation-other", float64(other))
 	w.results.say("%d routes one after another, from the API server's answer to the first 200: %v; %d answers neither 404 "+
 		"nor 200; %v in all, CPU of Sluice %v", len(took), took, other, time.Since(begun).Round(time.Millisecond),
-		(cpu(tb, w.sluice.PID()) - used).Round(time.Millisecond))
+		(harness.CPU(tb, w.sluice.PID()) - used).Round(time.Millisecond))
 	w.measurePaced(tb, address, of)
 	w.remove(tb, home)
 }
@@ -74,7 +76,7 @@ func (w *world) measurePaced(tb testing.TB, address string, of parent) {
 	var running sync.WaitGroup
 	ticker := time.NewTicker(time.Second / pace)
 	defer ticker.Stop()
-	begun, used := time.Now(), cpu(tb, w.sluice.PID())
+	begun, used := time.Now(), harness.CPU(tb, w.sluice.PID())
 	for i := range w.asked.paced {
 		<-ticker.C
 		p := <-free
@@ -106,5 +108,5 @@ func (w *world) measurePaced(tb testing.TB, address string, of parent) {
 	w.results.note("paced", milliseconds(took.share(50)))
 	w.results.note("paced-other", float64(other))
 	w.results.say("%d more routes at %.0f/s, the same: %v; %d answers neither 404 nor 200; CPU of Sluice %v", len(took), rate,
-		took, other, (cpu(tb, w.sluice.PID()) - used).Round(time.Millisecond))
+		took, other, (harness.CPU(tb, w.sluice.PID()) - used).Round(time.Millisecond))
 }

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
 const (
@@ -54,7 +56,7 @@ func (w *world) measureSets(tb testing.TB) {
 		}
 	}
 	now, peak := w.sluice.Memory()
-	used := cpu(tb, w.sluice.PID())
+	used := harness.CPU(tb, w.sluice.PID())
 	w.results.note("sets-start", when.Sub(begun).Seconds())
 	w.results.note("sets-rss", float64(now)/1e6)
 	w.results.say("%d ListenerSets with %d routes (created in %v): the last one served %v after the process was started, "+
@@ -112,7 +114,7 @@ func (w *world) editSets(tb testing.TB, p *probe, of func(int) (namespace, name 
 	tb.Helper()
 	count := w.asked.sets * w.asked.routesOfSet
 	var took times
-	used := cpu(tb, w.sluice.PID())
+	used := harness.CPU(tb, w.sluice.PID())
 	for n := range setEdits {
 		pause(tb.Context(), setPause)
 		i := n * 7919 % count
@@ -135,5 +137,5 @@ func (w *world) editSets(tb testing.TB, p *probe, of func(int) (namespace, name 
 	}
 	w.results.note("sets-edit", milliseconds(took.share(50)))
 	w.results.say("%d routes edited, applied after: %v; CPU of Sluice %v, with the writes of statuses", setEdits, took,
-		rounded(cpu(tb, w.sluice.PID())-used))
+		rounded(harness.CPU(tb, w.sluice.PID())-used))
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
 const (
@@ -67,7 +69,7 @@ func (v *variants) settle(tb testing.TB) {
 // account reads the CPU time of all participants; Sluice is both processes.
 func (v *variants) account(tb testing.TB) account {
 	tb.Helper()
-	all, other := v.divided.account(tb), cpu(tb, v.plain.PID())
+	all, other := v.divided.account(tb), harness.CPU(tb, v.plain.PID())
 	all.sluice += other
 	all.ours += other
 	return all
@@ -139,7 +141,9 @@ func (c *changes) follow(tb testing.TB, v *variant, i, j int) {
 func (v *variants) measureChanges(tb testing.TB, reported bool) {
 	tb.Helper()
 	v.settle(tb)
-	read := func() (plain, divided time.Duration) { return cpu(tb, v.plain.PID()), cpu(tb, v.divided.PID()) }
+	read := func() (plain, divided time.Duration) {
+		return harness.CPU(tb, v.plain.PID()), harness.CPU(tb, v.divided.PID())
+	}
 	length := counted * time.Second / countedRate
 	firstPlain, firstDivided := read()
 	pause(tb.Context(), length+tail)

@@ -4,35 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-)
 
-// cpu returns the CPU time of all threads of a process, in user and in system mode, as the scheduler counts it.
-func cpu(tb testing.TB, pid int) time.Duration {
-	tb.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	if err != nil || len(files) == 0 {
-		tb.Fatalf("process %d has no threads: %v", pid, err)
-	}
-	var total time.Duration
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // The thread has ended.
-		}
-		running, _, _ := strings.Cut(string(text), " ")
-		nanoseconds, err := strconv.ParseInt(running, 10, 64)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		total += time.Duration(nanoseconds)
-	}
-	return total
-}
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
 
 // busy returns how long all cores together have worked, or have been taken away by the machine's host.
 func busy(tb testing.TB) time.Duration {
@@ -80,9 +58,9 @@ const (
 // quiet waits until a process uses little CPU, for a minute at most; after that, measurements are marked as disturbed.
 func quiet(tb testing.TB, pid int, most time.Duration) {
 	tb.Helper()
-	for begun, used := time.Now(), cpu(tb, pid); time.Since(begun) < mostQuiet; {
+	for begun, used := time.Now(), harness.CPU(tb, pid); time.Since(begun) < mostQuiet; {
 		pause(tb.Context(), still)
-		now := cpu(tb, pid)
+		now := harness.CPU(tb, pid)
 		if now-used <= most {
 			return
 		}
@@ -99,10 +77,12 @@ type account struct {
 // account reads the CPU time of all participants.
 func (s *subject) account(tb testing.TB) account {
 	tb.Helper()
-	a := account{when: time.Now(), sluice: cpu(tb, s.PID()), control: cpu(tb, s.world.PID()), busy: busy(tb)}
-	a.ours = a.sluice + a.control + cpu(tb, os.Getpid())
+	a := account{
+		when: time.Now(), sluice: harness.CPU(tb, s.PID()), control: harness.CPU(tb, s.world.PID()), busy: busy(tb),
+	}
+	a.ours = a.sluice + a.control + harness.CPU(tb, os.Getpid())
 	if s.informer != nil {
-		a.informer = cpu(tb, s.informer.pid())
+		a.informer = harness.CPU(tb, s.informer.pid())
 		a.ours += a.informer
 	}
 	return a

@@ -88,11 +88,11 @@ func measureStart(tb testing.TB, w *world, r *results, rounds int) *subject {
 	tb.Helper()
 	for round := 1; ; round++ {
 		quiet(tb, w.PID(), quietControl)
-		before := account{when: time.Now(), control: cpu(tb, w.PID()), busy: busy(tb)}
-		before.ours = before.control + cpu(tb, os.Getpid())
+		before := account{when: time.Now(), control: harness.CPU(tb, w.PID()), busy: busy(tb)}
+		before.ours = before.control + harness.CPU(tb, os.Getpid())
 		s, served := start(tb, w, r)
 		after := s.account(tb)
-		used := cpu(tb, s.PID())
+		used := harness.CPU(tb, s.PID())
 		s.settle(tb)
 		now, peak := s.Memory()
 		s.note("start", milliseconds(served), before, after,

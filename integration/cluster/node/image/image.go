@@ -134,7 +134,7 @@ func (c Container) file(variable string) ([]byte, error) {
 // printf writes to the log.
 func (c Container) printf(format string, args ...any) { _, _ = fmt.Fprintf(c.Log, format, args...) }
 
-// identity is the part of an answer that tells which container has given it.
+// identity is the part of an answer that names the container it comes from.
 type identity struct {
 	Namespace string `json:"namespace"`
 	Ingress   string `json:"ingress"`

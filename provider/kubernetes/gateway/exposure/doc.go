@@ -3,7 +3,7 @@
 // Input are the Gateways with the ports that they need, the options of providers.kubernetesGateway, and what earlier
 // decisions have left in the cluster: the addresses in the statuses of Gateways, and the ports in their Services. All
 // instances of Sluice derive the same from that, whatever the order in which they learn of it. What it does not say is
-// decided by the leader, who writes it there first: nobody binds a port before it is recorded.
+// decided by the leader, who writes it there first: a port is bound only after it is recorded.
 //
 // With the exposure service, each Gateway has a Service in its namespace, whose targetPorts are the ports that Sluice
 // listens on, and EndpointSlices with the pods of Sluice, since these are in another namespace (service.go, objects.go,
