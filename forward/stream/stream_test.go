@@ -193,9 +193,11 @@ func (g *rig) echoed(t *testing.T) stream.Result {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", g.address)
 	var rest []byte
 	if err == nil {
-		_, _ = io.WriteString(conn, "x")
+		// A reset is reported once: to the write, when it comes before that.
+		_, writeErr := io.WriteString(conn, "x")
 		_ = httpio.CloseWrite(conn)
 		rest, err = io.ReadAll(conn)
+		err = errors.Join(writeErr, err)
 		_ = conn.Close()
 	}
 	result := g.result(t)
