@@ -67,8 +67,9 @@ func (m *merger) update(e *edit, own *declaration) {
 		}
 		merged := qualify(ref, e.provider)
 		current, absent := m.builder.Get(merged), reason.text != "" && !claims(value)
+		next := own.candidate(ref, merged, current, value, reason)
 		switch {
-		case declared && m.retain(e, own, own.candidate(ref, merged, current, value, reason)):
+		case declared && m.retain(e, own, next):
 			continue
 		case absent && current == nil:
 			continue
@@ -76,7 +77,7 @@ func (m *merger) update(e *edit, own *declaration) {
 			own.release(ref)
 			delete(own.sums, ref)
 			m.builder.Delete(merged)
-		case current != nil && own.same(ref, current, value):
+		case current != nil && next.same():
 			if !e.isTouched(merged) {
 				continue
 			}

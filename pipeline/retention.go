@@ -3,6 +3,7 @@ package pipeline
 import (
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -62,14 +63,14 @@ type candidate struct {
 	own, merged dynamic.Ref
 	// current is the object in the merged configuration, next the declared one; both are pointers.
 	current, next any
-	// same reports whether next has the value of current.
+	// same reports whether next has the value of current. It compares them once.
 	same func() bool
 	// reason is why the merge refuses next; the zero value where it does not.
 	reason refusal
 }
 
 func (d *declaration) candidate(own, merged dynamic.Ref, current, next any, reason refusal) candidate {
-	same := func() bool { return d.same(own, current, next) }
+	same := sync.OnceValue(func() bool { return d.same(own, current, next) })
 	return candidate{own: own, merged: merged, current: current, next: next, same: same, reason: reason}
 }
 

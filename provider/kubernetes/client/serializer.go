@@ -23,7 +23,7 @@ func (s jsonSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 		if media[i].MediaType == runtime.ContentTypeJSON {
 			media[i].Serializer = decoder
 			stream := *media[i].StreamSerializer
-			stream.Serializer = decoder
+			stream.Serializer, stream.Framer = eventDecoder{decoder}, eventFramer{stream.Framer}
 			media[i].StreamSerializer = &stream
 		}
 	}
@@ -34,11 +34,8 @@ func (s jsonSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 // parsing all of it.
 type typeMeta struct{ json.SimpleMetaFactory }
 
-// Interpret returns the group, version and kind of an object, which are empty for an event of a watch.
+// Interpret returns the group, version and kind of an object.
 func (f typeMeta) Interpret(data []byte) (*schema.GroupVersionKind, error) {
-	if _, rest, ok := leadingMember(data, `{"type":"`); ok && bytes.HasPrefix(rest, []byte(`,"object":`)) {
-		return &schema.GroupVersionKind{}, nil
-	}
 	version, rest, ok := leadingMember(data, `{"apiVersion":"`)
 	if !ok {
 		return f.SimpleMetaFactory.Interpret(data)

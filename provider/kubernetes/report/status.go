@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -40,7 +39,7 @@ type status struct {
 	permissions *permissionErrors
 
 	last   provider.State
-	judged map[string]judgement
+	judged judgements
 	// queue has the uids of the objects whose status may have to be written, in order.
 	queue []string
 	limit *rate.Limiter
@@ -64,7 +63,7 @@ func newStatus(options Options, permissions *permissionErrors) *status {
 
 // run writes until ctx ends.
 func (s *status) run(ctx context.Context) {
-	s.last, s.judged, s.queue = provider.State{}, nil, nil
+	s.last, s.judged, s.queue = provider.State{}, newJudgements(), nil
 	s.pausedUntil, s.resourcePausedUntil = time.Time{}, map[namespacedResource]time.Time{}
 	s.lacking = map[string]time.Time{}
 	compare := time.NewTicker(compareEvery)
@@ -101,22 +100,25 @@ func (s *status) run(ctx context.Context) {
 
 // enqueue takes a settled state and enqueues the objects whose status may differ; all enqueues every object.
 func (s *status) enqueue(state provider.State, all bool) {
-	judged := judge(state)
+	changed := s.judged.update(s.last, state)
+	s.last = state
+	if all {
+		changed = maps.Keys(s.judged.all)
+	}
 	queued := make(map[string]bool, len(s.queue))
 	for _, uid := range s.queue {
 		queued[uid] = true
 	}
 	var due []*dynamic.Resource
-	for uid, one := range judged {
-		if before, known := s.judged[uid]; !queued[uid] && (all || !known || before != one) {
-			due = append(due, &one.resource)
+	for uid := range changed {
+		if !queued[uid] {
+			due = append(due, &s.judged.all[uid].resource)
 		}
 	}
 	slices.SortFunc(due, compareResources)
 	for _, resource := range due {
 		s.queue = append(s.queue, resource.UID)
 	}
-	s.last, s.judged = state, judged
 }
 
 // same reports whether two states are the same. Their parts are immutable and compared by pointer.
@@ -145,7 +147,11 @@ func (s *status) write(ctx context.Context) (delay time.Duration) {
 		}
 		uid := s.queue[0]
 		s.queue = s.queue[1:]
-		err := s.writeOne(ctx, s.judged[uid], now)
+		one, known := s.judged.all[uid]
+		if !known {
+			continue
+		}
+		err := s.writeOne(ctx, one, now)
 		switch {
 		case err == nil || permanent(err) || apierrors.IsForbidden(err):
 		case apierrors.IsConflict(err):
@@ -160,7 +166,7 @@ func (s *status) write(ctx context.Context) (delay time.Duration) {
 }
 
 // writeOne writes the status of one object if it differs.
-func (s *status) writeOne(ctx context.Context, wanted judgement, now time.Time) error {
+func (s *status) writeOne(ctx context.Context, wanted *judgement, now time.Time) error {
 	resource := wanted.resource
 	kind, known := statusKindOf(&resource)
 	at := namespacedResource{kind.resource, resource.Namespace}
@@ -206,81 +212,6 @@ func (s *status) patch(ctx context.Context, kind statusKind, object metav1.Objec
 	}
 	return client.Patch(types.MergePatchType).Namespace(object.GetNamespace()).Resource(kind.resource).
 		Name(object.GetName()).SubResource("status").Body(body).Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
-}
-
-// judgement is the content of the status of one object.
-type judgement struct {
-	resource dynamic.Resource
-	summary  summary
-}
-
-// judge returns the judgement of every object with status conditions in a settled state, by uid.
-func judge(state provider.State) map[string]judgement {
-	resources := map[string]*dynamic.Resource{}
-	see := func(resource *dynamic.Resource) bool {
-		if resource == nil || resource.UID == "" {
-			return false
-		}
-		if _, known := statusKindOf(resource); !known {
-			return false
-		}
-		if known := resources[resource.UID]; known == nil || known.Generation < resource.Generation {
-			resources[resource.UID] = resource
-		}
-		return true
-	}
-	for _, configuration := range state.Included {
-		for _, origin := range configuration.Origins.All() {
-			see(origin.Resource)
-		}
-	}
-	verdicts := map[string][]dynamic.Verdict{}
-	for _, verdict := range state.Verdicts {
-		if resource := verdict.Origin.Resource; see(resource) {
-			verdicts[resource.UID] = append(verdicts[resource.UID], verdict)
-		}
-	}
-	judged := make(map[string]judgement, len(resources))
-	for uid, resource := range resources {
-		judged[uid] = judgement{resource: *resource, summary: summarize(verdicts[uid])}
-	}
-	return judged
-}
-
-// apply returns the status with the conditions of a kind, Accepted and, where it has references, ResolvedRefs, and
-// whether it has changed. Conditions of other types stay, and a condition whose status has not changed keeps its time
-// of transition.
-func (j judgement) apply(
-	before *v1alpha1.Status, kind statusKind, now metav1.Time,
-) (after v1alpha1.Status, changed bool) {
-	accepted := metav1.Condition{
-		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: string(j.summary.code),
-		Message: j.summary.message,
-	}
-	if j.summary.status >= dynamic.Retained { // What it declares now is not in use.
-		accepted.Status = metav1.ConditionFalse
-	}
-	resolved := metav1.Condition{
-		Type: v1alpha1.ConditionResolvedRefs, Status: metav1.ConditionTrue, Reason: reasonResolved,
-		Message: j.summary.missing,
-	}
-	if j.summary.missing != "" {
-		resolved.Status, resolved.Reason = metav1.ConditionFalse, string(j.summary.missingCode)
-	}
-	after = v1alpha1.Status{
-		ObservedGeneration: j.resource.Generation,
-		Conditions:         slices.Clone(before.Conditions),
-	}
-	changed = before.ObservedGeneration != after.ObservedGeneration
-	conditions := []metav1.Condition{accepted, resolved}
-	if !kind.references {
-		conditions = conditions[:1]
-	}
-	for _, condition := range conditions {
-		condition.ObservedGeneration, condition.LastTransitionTime = j.resource.Generation, now
-		changed = meta.SetStatusCondition(&after.Conditions, condition) || changed
-	}
-	return after, changed
 }
 
 func compareResources(a, b *dynamic.Resource) int {

@@ -37,10 +37,11 @@ type object struct {
 
 	// changed is when the desired status changed last, since when it changed first after the last write.
 	changed, since time.Time
-	// wrote is when it was written last, writes how often in a row, and over the version that the watch had then.
-	wrote  time.Time
-	writes int
-	over   string
+	// wrote is when it was written last, writes how often in a row, over the version that the watch had then, and version
+	// the one that the write made.
+	wrote         time.Time
+	writes        int
+	over, version string
 	// complete says that the desired status was written or found, restores how often it was written again since.
 	complete bool
 	restores int

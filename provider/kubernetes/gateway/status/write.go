@@ -56,10 +56,10 @@ func resource(kind Kind) string {
 
 // outcome is how a write has ended.
 type outcome struct {
-	// wrote says that the API server has taken the status, and over is the version that the watch had before; complete
-	// says that nothing is left to do.
+	// wrote says that the API server has taken the status, over is the version that the watch had before, and version the
+	// one that this has made; complete says that nothing is left to do.
 	wrote, complete bool
-	over            string
+	over, version   string
 	// later is when the object is looked at again; the zero value means after its next change.
 	later time.Time
 	err   error
@@ -76,12 +76,19 @@ type job struct {
 
 // write writes the status of one object, if it differs.
 func (w *Writer) write(ctx context.Context, note election.Note, one *object, desired *Desired) outcome {
-	live, version, found := w.options.Objects.Object(desired.Key)
+	live, apiVersion, found := w.options.Objects.Object(desired.Key)
 	if !found || live.GetUID() != desired.UID {
 		return outcome{complete: true}
 	}
 	known := live.GetResourceVersion()
-	content, err := json.Marshal(live)
+	w.mu.Lock()
+	over, version, complete, restore := one.over, one.version, one.complete, one.restore()
+	until := w.refused[[2]string{resource(desired.Kind), desired.Namespace}]
+	w.mu.Unlock()
+	if complete && (over == known || version == known) {
+		return outcome{complete: true} // The watch shows what was written, or does not show it yet.
+	}
+	content, err := encodeStatus(live)
 	if err != nil {
 		return outcome{complete: true, err: err}
 	}
@@ -89,19 +96,13 @@ func (w *Writer) write(ctx context.Context, note election.Note, one *object, des
 	if err != nil || merged.Stale || merged.Patch == nil && w.finalized(desired, live.GetFinalizers()) {
 		return outcome{complete: true, err: err}
 	}
-	w.mu.Lock()
-	over, complete, restore := one.over, one.complete, one.restore()
-	until := w.refused[[2]string{resource(desired.Kind), desired.Namespace}]
-	w.mu.Unlock()
 	switch now := time.Now(); {
-	case complete && over == known:
-		return outcome{complete: true} // The watch does not show yet what was written.
 	case complete && now.Before(restore):
 		return outcome{complete: true, later: restore}
 	case now.Before(until):
 		return outcome{later: until}
 	}
-	client, err := w.options.Clients.REST(schema.GroupVersion{Group: gatewayv1.GroupName, Version: version})
+	client, err := w.options.Clients.REST(schema.GroupVersion{Group: gatewayv1.GroupName, Version: apiVersion})
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -115,11 +116,48 @@ func (w *Writer) write(ctx context.Context, note election.Note, one *object, des
 	if !result.wrote || apierrors.IsConflict(err) {
 		base, result.wrote, err = j.merge()
 	}
+	if err == nil && result.wrote {
+		result.version, err = versionOf(base)
+	}
 	if err == nil && desired.Kind == GatewayClass && base != nil {
 		err = j.finalizer(base)
 	}
 	result.complete, result.err = err == nil, err
 	return result
+}
+
+// encodeStatus returns the members of an object that Merge reads.
+func encodeStatus(live metav1.Object) (json.RawMessage, error) {
+	var object struct {
+		Metadata struct {
+			UID types.UID `json:"uid"`
+		} `json:"metadata"`
+		Status any `json:"status"`
+	}
+	object.Metadata.UID = live.GetUID()
+	switch typed := live.(type) {
+	case *gatewayv1.GatewayClass:
+		object.Status = &typed.Status
+	case *gatewayv1.Gateway:
+		object.Status = &typed.Status
+	case *gatewayv1.ListenerSet:
+		object.Status = &typed.Status
+	case *gatewayv1.HTTPRoute:
+		object.Status = &typed.Status
+	case *gatewayv1.GRPCRoute:
+		object.Status = &typed.Status
+	case *gatewayv1.TLSRoute:
+		object.Status = &typed.Status
+	case *gatewayv1.TCPRoute:
+		object.Status = &typed.Status
+	case *gatewayv1.UDPRoute:
+		object.Status = &typed.Status
+	case *gatewayv1.BackendTLSPolicy:
+		object.Status = &typed.Status
+	default:
+		return encode(live)
+	}
+	return encode(object)
 }
 
 // merge works the status into the live object until no other writer comes in between. It returns the object as it is
@@ -144,17 +182,28 @@ func (j *job) merge() (object []byte, wrote bool, err error) {
 		if merged.Patch == nil {
 			return live, false, nil
 		}
-		var meta metav1.PartialObjectMetadata
-		if err := json.Unmarshal(live, &meta); err != nil {
+		version, err := versionOf(live)
+		if err != nil {
 			return nil, false, err
 		}
-		object, err = j.patch(merged.Patch, meta.ResourceVersion)
+		object, err = j.patch(merged.Patch, version)
 		if !apierrors.IsConflict(err) {
 			return object, true, err
 		}
 	}
 	return nil, false, apierrors.NewConflict(
 		schema.GroupResource{Group: gatewayv1.GroupName, Resource: resource(j.desired.Kind)}, j.desired.Name, nil)
+}
+
+// versionOf returns the resourceVersion of an object.
+func versionOf(object []byte) (string, error) {
+	var content struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	err := json.Unmarshal(object, &content)
+	return content.Metadata.ResourceVersion, err
 }
 
 // get reads the live object.
@@ -240,7 +289,7 @@ func (w *Writer) finish(one *object, desired *Desired, result outcome) {
 					" it is restored less and less often", "kind", desired.Kind, "object", desired.NamespacedName.String())
 			}
 		}
-		one.over, one.wrote = result.over, now
+		one.over, one.version, one.wrote = result.over, result.version, now
 		one.writes++
 	}
 	one.complete = result.complete && current

@@ -135,9 +135,18 @@ func (w *Writer) Touch(keys ...Key) {
 // Run writes until ctx ends; note gets the result of each request.
 func (w *Writer) Run(ctx context.Context, note election.Note) {
 	w.begin()
-	var jobs sync.WaitGroup
+	var running sync.WaitGroup
 	defer w.end()
-	defer jobs.Wait()
+	defer running.Wait()
+	jobs := make(chan func())
+	defer close(jobs)
+	for range workers { // They live on, since the encoding of an object needs a large stack.
+		running.Go(func() {
+			for job := range jobs {
+				job()
+			}
+		})
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -155,7 +164,7 @@ func (w *Writer) Run(ctx context.Context, note election.Note) {
 				}
 				break
 			}
-			jobs.Go(func() { w.finish(one, desired, w.write(ctx, note, one, desired)) })
+			jobs <- func() { w.finish(one, desired, w.write(ctx, note, one, desired)) }
 		}
 	}
 }
@@ -168,7 +177,7 @@ func (w *Writer) begin() {
 	clear(w.refused)
 	now := time.Now()
 	for _, one := range w.objects {
-		one.over, one.complete, one.restores, one.failures, one.writes = "", false, 0, 0, 0
+		one.over, one.version, one.complete, one.restores, one.failures, one.writes = "", "", false, 0, 0, 0
 		w.schedule(one, now)
 	}
 }
