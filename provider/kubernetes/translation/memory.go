@@ -7,6 +7,8 @@
 package translation
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -95,7 +97,7 @@ func (m *Memory) Touched() <-chan struct{} { return m.wake }
 // was. The first call always reports a change.
 func (m *Memory) Update(translate func(Source) (Result, bool)) (configuration *dynamic.Configuration, changed bool) {
 	builds, pushes := map[string]int{}, map[string]int{}
-	for source := range m.due() {
+	for _, source := range m.due() {
 		result, ok := translate(source)
 		builds[source.Kind]++
 		if m.replace(source, result, ok) {
@@ -130,8 +132,9 @@ func (m *Memory) Update(translate func(Source) (Result, bool)) (configuration *d
 	return next, true
 }
 
-// due takes what was touched and returns the sources that are to be translated.
-func (m *Memory) due() map[Source]struct{} {
+// due takes what was touched and returns the sources that are to be translated, in the order in which their
+// declarations are held.
+func (m *Memory) due() []Source {
 	m.mu.Lock()
 	touched := m.touched
 	m.touched = make(map[Source]struct{})
@@ -145,7 +148,7 @@ func (m *Memory) due() map[Source]struct{} {
 			due[dependent.source] = struct{}{}
 		}
 	}
-	return due
+	return slices.SortedFunc(maps.Keys(due), Source.Compare)
 }
 
 // count records the results of one update.
