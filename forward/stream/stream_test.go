@@ -193,7 +193,7 @@ func (g *rig) echoed(t *testing.T) stream.Result {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", g.address)
 	var rest []byte
 	if err == nil {
-		// A reset is reported once: to the write, when it comes before that.
+		// A reset is reported once: to the write, when the reset precedes it.
 		_, writeErr := io.WriteString(conn, "x")
 		_ = httpio.CloseWrite(conn)
 		rest, err = io.ReadAll(conn)

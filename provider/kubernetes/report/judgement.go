@@ -20,7 +20,7 @@ type judgement struct {
 }
 
 // judgements holds the judgement of every object with status conditions in a settled state. An update costs what has
-// changed since the state before.
+// changed since the state before, and the number of verdicts where any has.
 type judgements struct {
 	// all has them by uid.
 	all map[string]*judgement
@@ -31,7 +31,7 @@ type judgements struct {
 
 // declaration is an object that declares something.
 type declaration struct {
-	// resource is its newest version.
+	// resource is the version that declares the objects.
 	resource *dynamic.Resource
 	// count is the number of declared objects.
 	count int
@@ -45,18 +45,20 @@ func newJudgements() judgements {
 func (j *judgements) update(before, after provider.State) iter.Seq[string] {
 	seen := map[string]struct{}{}
 	for name, configuration := range after.Included {
-		var old dynamic.Configuration
-		if known := before.Included[name]; known != nil {
-			old = *known
+		old := before.Included[name]
+		if old == nil {
+			old = &dynamic.Configuration{}
 		}
-		j.declare(&old, configuration, seen)
+		j.declare(old, configuration, seen)
 	}
 	for name, configuration := range before.Included {
 		if after.Included[name] == nil {
 			j.declare(configuration, &dynamic.Configuration{}, seen)
 		}
 	}
-	j.group(after.Verdicts, seen)
+	if !sameVerdicts(before, after) {
+		j.group(after.Verdicts, seen)
+	}
 	maps.DeleteFunc(seen, func(uid string, _ struct{}) bool { return !j.judge(uid) })
 	return maps.Keys(seen)
 }
@@ -79,7 +81,7 @@ func (j *judgements) declare(before, after *dynamic.Configuration, seen map[stri
 		if resource := after.Origins.Get(ref).Resource; hasConditions(resource) {
 			one := j.declared[resource.UID]
 			one.count++
-			one.resource = newest(one.resource, resource)
+			one.resource = resource
 			j.declared[resource.UID] = one
 			seen[resource.UID] = struct{}{}
 		}

@@ -123,13 +123,12 @@ func (s *status) enqueue(state provider.State, all bool) {
 
 // same reports whether two states are the same. Their parts are immutable and compared by pointer.
 func same(a, b provider.State) bool {
-	if a.Settled != b.Settled || len(a.Verdicts) != len(b.Verdicts) {
-		return false
-	}
-	if len(a.Verdicts) > 0 && &a.Verdicts[0] != &b.Verdicts[0] {
-		return false
-	}
-	return maps.Equal(a.Included, b.Included)
+	return a.Settled == b.Settled && sameVerdicts(a, b) && maps.Equal(a.Included, b.Included)
+}
+
+// sameVerdicts reports whether two states have the same list of verdicts.
+func sameVerdicts(a, b provider.State) bool {
+	return len(a.Verdicts) == len(b.Verdicts) && (len(a.Verdicts) == 0 || &a.Verdicts[0] == &b.Verdicts[0])
 }
 
 // write writes the statuses that differ as fast as the limits allow. It returns the delay until more may be written; 0

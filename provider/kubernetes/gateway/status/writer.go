@@ -140,7 +140,7 @@ func (w *Writer) Run(ctx context.Context, note election.Note) {
 	defer running.Wait()
 	jobs := make(chan func())
 	defer close(jobs)
-	for range workers { // They live on, since the encoding of an object needs a large stack.
+	for range workers { // They are kept, so that the stack that encoding has grown is used again.
 		running.Go(func() {
 			for job := range jobs {
 				job()
