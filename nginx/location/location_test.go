@@ -117,7 +117,8 @@ func FuzzChoose(f *testing.F) {
 			if strings.HasPrefix(path, prefix) || strings.HasPrefix(path, longer) {
 				t.Fatalf("%+v", got)
 			}
-		case !strings.HasPrefix(path, got.Location.Name) || strings.HasPrefix(path, longer) && len(got.Location.Name) < len(longer):
+		case !strings.HasPrefix(path, got.Location.Name),
+			strings.HasPrefix(path, longer) && len(got.Location.Name) < len(longer):
 			t.Fatalf("%+v", got)
 		}
 	})

@@ -205,7 +205,8 @@ func (s set) folded() set {
 	return s
 }
 
-// one returns the only byte of the set; fold is set when the other case of the letter, here in lower case, is in it too.
+// one returns the only byte of the set. Fold is set when it is a letter, here in lower case, whose other case is in the
+// set, too.
 func (s *set) one() (c byte, fold, is bool) {
 	count := 0
 	for i := range 256 {

@@ -2,8 +2,8 @@
 //
 // A pattern is translated to the regular expressions of Go, which have the same semantics for what both can express:
 // of all matches the one that a backtracking matcher finds first. What they cannot express is refused by its name, see
-// [UnsupportedError]. As in nginx, patterns and subjects are bytes, no UTF-8: a dot is one byte, only ASCII letters have
-// cases, and classes such as \w are those of ASCII.
+// [UnsupportedError]. As in nginx, patterns and subjects are bytes, no UTF-8: a dot is one byte, only letters of ASCII
+// have cases, and classes such as \w are those of ASCII.
 package pcre
 
 import (

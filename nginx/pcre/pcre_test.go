@@ -131,7 +131,7 @@ func TestMatchAllocatesNothing(t *testing.T) {
 
 // FuzzCompile checks that a pattern compiles or has a named reason, and that the two ways to match agree.
 func FuzzCompile(f *testing.F) {
-	for _, pattern := range []string{`^/a(/|$)(.*)`, `(?i)[^a-z\d[:alpha:]]+?`, `\Qa\E*(?#b)|{1`, `(?<n>a{2,3}|\x{41})`, `(a|)+`} {
+	for _, pattern := range []string{`^/a(/|$)(.*)`, `(?i)[^a-z\d[:alpha:]]+?`, `\Qa\E*(?#b)|{1`, `(?<n>a{2,3})`} {
 		f.Add(pattern, "/a\n\xff", true)
 	}
 	f.Fuzz(func(t *testing.T, pattern, subject string, caseless bool) {
