@@ -66,7 +66,7 @@ func TestLocation(t *testing.T) {
 }
 
 // class is the kind of location that has answered, or the status.
-func (a answer) class() string {
+func (a reply) class() string {
 	if a.status == http.StatusOK && len(a.text) > 1 {
 		return a.text[1:2]
 	}
@@ -78,7 +78,7 @@ type trial struct {
 	name    string
 	server  *location.Server
 	targets []string
-	answers []answer
+	answers []reply
 }
 
 // compare sends the requests of all trials to one nginx. It reports and shrinks the first difference.
@@ -163,22 +163,22 @@ func kindsOf(s *location.Server) []kind {
 }
 
 // expected is the answer of the package location.
-func expected(s *location.Server, target string) answer {
+func expected(s *location.Server, target string) reply {
 	path, ok := uri.Normalize(target)
 	if !ok {
-		return answer{status: http.StatusBadRequest}
+		return reply{status: http.StatusBadRequest}
 	}
 	choice := s.Choose(path)
 	switch {
 	case choice.Location == nil:
-		return answer{status: http.StatusNotFound}
+		return reply{status: http.StatusNotFound}
 	case choice.Redirect != "":
 		location := choice.Redirect
 		_, query, _ := strings.Cut(target, "?")
 		if query, _, _ = strings.Cut(query, "#"); query != "" && !strings.Contains(target[:strings.IndexByte(target, '?')], "#") {
 			location += "?" + query
 		}
-		return answer{http.StatusMovedPermanently, location}
+		return reply{http.StatusMovedPermanently, location}
 	}
 	for _, kind := range kindsOf(s) {
 		for i := range kind.locations {
@@ -190,7 +190,7 @@ func expected(s *location.Server, target string) answer {
 	if choice.Location.Redirects {
 		path = uri.Escape(path)
 	}
-	return answer{http.StatusOK, path}
+	return reply{http.StatusOK, path}
 }
 
 // shrink fails with the smallest server and target that it finds for which the answers differ.

@@ -14,14 +14,14 @@ import (
 	"github.com/sluiceproxy/sluice/integration/nginx"
 )
 
-// answer is what nginx answers to a target.
-type answer struct {
+// reply is what nginx answers to a target.
+type reply struct {
 	status int
 	// text is the body of a 200, and the Location of a redirection.
 	text string
 }
 
-func (a answer) String() string { return fmt.Sprintf("%d %q", a.status, a.text) }
+func (a reply) String() string { return fmt.Sprintf("%d %q", a.status, a.text) }
 
 // pipeline sends GET requests to the socket "web" over one connection after the other, many at once.
 type pipeline struct {
@@ -31,8 +31,8 @@ type pipeline struct {
 }
 
 // ask returns the answers to targets, which are sent as they are.
-func (l *pipeline) ask(ctx context.Context, host string, targets []string) ([]answer, error) {
-	answers := make([]answer, 0, len(targets))
+func (l *pipeline) ask(ctx context.Context, host string, targets []string) ([]reply, error) {
+	answers := make([]reply, 0, len(targets))
 	for failed := 0; len(answers) < len(targets); {
 		some, err := l.batch(ctx, host, targets[len(answers):])
 		answers = append(answers, some...)
@@ -49,7 +49,7 @@ func (l *pipeline) ask(ctx context.Context, host string, targets []string) ([]an
 }
 
 // batch sends all targets, and returns the answers up to the end of the connection.
-func (l *pipeline) batch(ctx context.Context, host string, targets []string) (answers []answer, err error) {
+func (l *pipeline) batch(ctx context.Context, host string, targets []string) (answers []reply, err error) {
 	if l.conn == nil {
 		if l.conn, err = new(net.Dialer).DialContext(ctx, "unix", l.process.Socket("web")); err != nil {
 			return nil, err
@@ -76,16 +76,16 @@ func (l *pipeline) batch(ctx context.Context, host string, targets []string) (an
 	return answers, wrong
 }
 
-func (l *pipeline) read() (one answer, closes bool, err error) {
+func (l *pipeline) read() (one reply, closes bool, err error) {
 	response, err := http.ReadResponse(l.reader, nil)
 	if err != nil {
-		return answer{}, false, err
+		return reply{}, false, err
 	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return answer{}, false, err
+		return reply{}, false, err
 	}
-	one = answer{status: response.StatusCode}
+	one = reply{status: response.StatusCode}
 	switch response.StatusCode {
 	case http.StatusOK:
 		one.text = string(text)
@@ -103,7 +103,7 @@ func (l *pipeline) close() {
 }
 
 // once returns the answer of a fresh nginx configuration to one target.
-func once(t *testing.T, p *nginx.Process, config, host, target string) answer {
+func once(t *testing.T, p *nginx.Process, config, host, target string) reply {
 	t.Helper()
 	if err := p.Reload(config); err != nil {
 		t.Fatal(err)

@@ -109,15 +109,15 @@ func expressions(p *nginx.Process, all []*expression) string {
 }
 
 // expected is the answer by the package pcre.
-func (e *expression) expected(target string) answer {
+func (e *expression) expected(target string) reply {
 	re, err := e.compile()
 	path, ok := uri.Normalize(target)
 	if err != nil || !ok {
-		return answer{status: http.StatusBadRequest}
+		return reply{status: http.StatusBadRequest}
 	}
 	found := re.Find(path)
 	if found == nil {
-		return answer{http.StatusOK, "/p"}
+		return reply{http.StatusOK, "/p"}
 	}
 	text := "/r"
 	for group := range captures {
@@ -126,7 +126,7 @@ func (e *expression) expected(target string) answer {
 		}
 		text += "|"
 	}
-	return answer{http.StatusOK, uri.Escape(text)}
+	return reply{http.StatusOK, uri.Escape(text)}
 }
 
 // shrink fails with the shortest pattern and target that it finds for which the answers differ.
