@@ -78,7 +78,7 @@ type trial struct {
 	name    string
 	server  *location.Server
 	targets []string
-	answers []reply
+	replies []reply
 }
 
 // compare sends the requests of all trials to one nginx. It reports and shrinks the first difference.
@@ -91,7 +91,7 @@ func compare(t *testing.T, p *nginx.Process, round []*trial, counts map[string]i
 		t.Fatal(err)
 	}
 	for _, one := range round {
-		for i, got := range one.answers {
+		for i, got := range one.replies {
 			counts[got.class()]++
 			if want := expected(one.server, one.targets[i]); got != want {
 				shrink(t, p, one.server, one.targets[i])
@@ -110,12 +110,12 @@ func askAll(ctx context.Context, p *nginx.Process, round []*trial) error {
 			l := &pipeline{process: p}
 			defer l.close()
 			for one := range waiting {
-				answers, err := l.ask(ctx, one.name, one.targets)
+				replies, err := l.ask(ctx, one.name, one.targets)
 				if err != nil {
 					failures <- err
 					return
 				}
-				one.answers = answers
+				one.replies = replies
 			}
 		})
 	}

@@ -89,7 +89,7 @@ func (l *pipeline) read() (one reply, closes bool, err error) {
 	switch response.StatusCode {
 	case http.StatusOK:
 		one.text = string(text)
-	case http.StatusMovedPermanently:
+	case http.StatusMovedPermanently, http.StatusFound:
 		one.text = response.Header.Get("Location")
 	}
 	return one, response.Close, response.Body.Close()

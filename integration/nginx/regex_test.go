@@ -75,7 +75,7 @@ func match(t *testing.T, p *nginx.Process, round []*expression) (matched int) {
 		t.Fatal(err)
 	}
 	for i, one := range round {
-		for j, got := range trials[i].answers {
+		for j, got := range trials[i].replies {
 			want := one.expected(one.targets[j])
 			if strings.HasPrefix(want.text, "/r") {
 				matched++
