@@ -40,6 +40,8 @@ type Middleware struct {
 	CORS                   *CORS                   `json:"cors,omitempty" label:"allowEmpty"`
 	// ExternalAuth is the filter ExternalAuth of the Gateway API.
 	ExternalAuth *ExternalAuth `json:"externalAuth,omitempty"`
+	// RegexRewrite is the directive rewrite of nginx.
+	RegexRewrite *RegexRewrite `json:"regexRewrite,omitempty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
 	Plugin map[string]map[string]any `json:"plugin,omitempty" secret:"true"`
 }
