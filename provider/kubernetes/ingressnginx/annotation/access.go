@@ -57,7 +57,12 @@ func (r *reading) auth() {
 	}
 	out.Map = form == "auth-map"
 	text, state := r.text("auth-secret", basicChars.spaced)
-	if state != valid {
+	switch state {
+	case valid:
+	case absent:
+		r.deny("auth-type", "it needs "+Prefix+"auth-secret")
+		return
+	default:
 		r.deny("auth-secret", "it must name the Secret of "+Prefix+"auth-type")
 		return
 	}

@@ -75,8 +75,13 @@ func (c *configReading) proxy() {
 	}
 	c.seconds("proxy-next-upstream-timeout", &next.Timeout)
 	c.number("proxy-next-upstream-tries", &next.Tries)
-	out.RedirectFrom, _ = c.text("proxy-redirect-from")
-	out.RedirectTo, _ = c.text("proxy-redirect-to")
+	for key, into := range map[string]*string{"proxy-redirect-from": &out.RedirectFrom, "proxy-redirect-to": &out.RedirectTo} {
+		if text, _ := c.text(key); text != "off" && urlChars.holds(text) {
+			*into = text
+		} else if text != "off" {
+			c.useless(key, text)
+		}
+	}
 	for key, into := range map[string]**Replacement{
 		"proxy-cookie-domain": &out.CookieDomain, "proxy-cookie-path": &out.CookiePath,
 	} {

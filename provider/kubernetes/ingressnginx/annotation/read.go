@@ -179,7 +179,7 @@ func (r *reading) text(name string, ok func(string) bool) (string, state) {
 		lines[i] = strings.TrimSpace(line)
 	}
 	text := strings.Join(lines, "\n")
-	if text == "" {
+	if strings.TrimSpace(text) == "" {
 		r.set(r.key(name), Unused, "the value is empty")
 		return "", blank
 	}
