@@ -178,7 +178,7 @@ func isStatus(word string) bool { return len(word) == 3 && strings.Trim(word, "0
 // nginxTime reads a number with a unit of nginx: ms, s, m, h, d, w, M (30 days) or y (365 days). Longer times than a
 // century count as one.
 func nginxTime(word string) (time.Duration, bool) {
-	digits := strings.TrimRight(word, "msmhdwMy")
+	digits := strings.TrimRight(word, "smhdwMy")
 	unit, known := map[string]time.Duration{
 		"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 		"w": 7 * 24 * time.Hour, "M": 30 * 24 * time.Hour, "y": 365 * 24 * time.Hour,

@@ -37,11 +37,24 @@ func TestAuthRequest(t *testing.T) {
 	run(t, []reads{
 		{name: "nothing", got: request, want: (*annotation.AuthRequest)(nil)},
 		{name: "url", annotations: one("auth-url", url), got: request, want: want(same)},
-		{name: "empty", annotations: map[string]string{"auth-url": "", "auth-method": "GET"}, verdicts: verdicts{"auth-url": unused, "auth-method": unused}, got: request, want: (*annotation.AuthRequest)(nil)},
+		{
+			name: "empty", annotations: map[string]string{"auth-url": "", "auth-method": "GET"},
+			verdicts: verdicts{"auth-url": unused, "auth-method": unused}, got: request,
+			want: (*annotation.AuthRequest)(nil),
+		},
 		{name: "no host", annotations: one("auth-url", "/check"), verdicts: verdicts{"auth-url": denied}, outcome: "denied"},
-		{name: "two dots", annotations: one("auth-url", "http://a..b/"), verdicts: verdicts{"auth-url": denied}, outcome: "denied"},
-		{name: "comment", annotations: one("auth-url", "http://a/#;"), verdicts: verdicts{"auth-url": rejected}, outcome: "rejected"},
-		{name: "braces", annotations: one("auth-url", "http://a/${host}"), verdicts: verdicts{"auth-url": rejected}, outcome: "rejected"},
+		{
+			name: "two dots", annotations: one("auth-url", "http://a..b/"), verdicts: verdicts{"auth-url": denied},
+			outcome: "denied",
+		},
+		{
+			name: "comment", annotations: one("auth-url", "http://a/#;"), verdicts: verdicts{"auth-url": rejected},
+			outcome: "rejected",
+		},
+		{
+			name: "braces", annotations: one("auth-url", "http://a/${host}"), verdicts: verdicts{"auth-url": rejected},
+			outcome: "rejected",
+		},
 		row("auth-method", "POST", annotation.Honoured, func(a *annotation.AuthRequest) { a.Method = "POST" }),
 		row("auth-method", "post", denied, nil),
 		row("auth-method", "GE T", denied, nil),
@@ -50,10 +63,16 @@ func TestAuthRequest(t *testing.T) {
 		}),
 		row("auth-signin", `https://a/"`, unused, same),
 		row("auth-signin-redirect-param", "next", unused, same),
-		row("auth-response-headers", "X-User, X-Mail,,", annotation.Honoured, func(a *annotation.AuthRequest) { a.ResponseHeaders = []string{"X-User", "X-Mail"} }),
+		row(
+			"auth-response-headers", "X-User, X-Mail,,", annotation.Honoured,
+			func(a *annotation.AuthRequest) { a.ResponseHeaders = []string{"X-User", "X-Mail"} },
+		),
 		row("auth-response-headers", "X-User X-Mail", denied, nil),
 		row("auth-response-headers", "X-User: a", denied, nil),
-		row("auth-request-redirect", "https://a/b", annotation.Different, func(a *annotation.AuthRequest) { a.RequestRedirect = "https://a/b" }),
+		row(
+			"auth-request-redirect", "https://a/b", annotation.Different,
+			func(a *annotation.AuthRequest) { a.RequestRedirect = "https://a/b" },
+		),
 		row("auth-request-redirect", "$host", denied, nil),
 		row("auth-proxy-set-headers", "shop/headers", annotation.Honoured, func(a *annotation.AuthRequest) {
 			a.ProxySetHeaders = &annotation.Reference{Namespace: "shop", Name: "headers"}
@@ -61,12 +80,18 @@ func TestAuthRequest(t *testing.T) {
 		row("auth-proxy-set-headers", "headers", denied, nil),
 		row("auth-proxy-set-headers", "bank/headers", denied, nil),
 		row("auth-proxy-set-headers", "$x", unused, same),
-		row("auth-always-set-cookie", "true", annotation.Honoured, func(a *annotation.AuthRequest) { a.AlwaysSetCookie = true }),
+		row(
+			"auth-always-set-cookie", "true", annotation.Honoured,
+			func(a *annotation.AuthRequest) { a.AlwaysSetCookie = true },
+		),
 		row("auth-always-set-cookie", "on", denied, nil),
 		row("auth-keepalive", "5", unused, same),
 		row("auth-keepalive-share-vars", "x", unused, same),
 		row("auth-snippet", "proxy_set_header a b;", unsupported, func(a *annotation.AuthRequest) { a.Snippet = true }),
-		row("auth-cache-key", "$remote_user$http_authorization", annotation.Different, func(a *annotation.AuthRequest) { a.CacheKey = "$remote_user$http_authorization" }),
+		row(
+			"auth-cache-key", "$remote_user$http_authorization", annotation.Different,
+			func(a *annotation.AuthRequest) { a.CacheKey = "$remote_user$http_authorization" },
+		),
 		row("auth-cache-key", "a b;", unused, same),
 		row("auth-cache-duration", "5m", unused, func(a *annotation.AuthRequest) {
 			a.CacheDurations = []annotation.CacheDuration{{Duration: 5 * time.Minute}}

@@ -50,8 +50,7 @@ func (r *reading) fastCGI() {
 		r.deny("backend-protocol", "FastCGI is not spoken; use a web server beside the application")
 		return
 	}
-	r.harmless("fastcgi-index", "it has no effect without backend-protocol: FCGI")
-	r.harmless("fastcgi-params-configmap", "it has no effect without backend-protocol: FCGI")
+	r.idle("backend-protocol: FCGI", "fastcgi-index", "fastcgi-params-configmap")
 }
 
 // hashBy reads the annotations about placement by a hash. One that is empty costs all of them their effect.

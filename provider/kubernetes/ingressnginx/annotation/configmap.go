@@ -47,9 +47,9 @@ func AllConfigKeys() []ConfigKey {
 	return all
 }
 
-// ReadConfigMap reads the data of the ConfigMap in a namespace. There is one finding for each key, in the order of keys.
-// A value that ingress-nginx does not accept leaves the default, unless that would open locations: Settings then says
-// why they are denied.
+// ReadConfigMap reads the data of the ConfigMap in a namespace. There is one finding for each key, in the order of
+// keys. A value that ingress-nginx does not accept leaves the default, unless that would open locations: Settings
+// then says why they are denied.
 func ReadConfigMap(namespace string, data map[string]string) (*Settings, []Finding) {
 	read := &configReading{
 		index: newIndex(), data: data, namespace: namespace, out: DefaultSettings(), findings: map[string]*Finding{},

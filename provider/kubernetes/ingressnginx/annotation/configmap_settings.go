@@ -75,7 +75,9 @@ func (c *configReading) proxy() {
 	}
 	c.seconds("proxy-next-upstream-timeout", &next.Timeout)
 	c.number("proxy-next-upstream-tries", &next.Tries)
-	for key, into := range map[string]*string{"proxy-redirect-from": &out.RedirectFrom, "proxy-redirect-to": &out.RedirectTo} {
+	for key, into := range map[string]*string{
+		"proxy-redirect-from": &out.RedirectFrom, "proxy-redirect-to": &out.RedirectTo,
+	} {
 		if text, _ := c.text(key); text != "off" && urlChars.holds(text) {
 			*into = text
 		} else if text != "off" {
@@ -137,8 +139,8 @@ func (c *configReading) limits() {
 	c.list("block-referers", &out.BlockReferers)
 }
 
-// globalAuth reads the external authentication of all locations. One that cannot be read closes them, while ingress-nginx
-// goes on without it.
+// globalAuth reads the external authentication of all locations. One that cannot be read closes them, while
+// ingress-nginx goes on without it.
 func (c *configReading) globalAuth() {
 	text, given := c.text("global-auth-url")
 	if !given || text == "" {

@@ -72,8 +72,8 @@ func TestConfigMapSettings(t *testing.T) {
 	}
 }
 
-// TestConfigMapWrongValues demands that a wrong value leaves the default, and that lists and authentication which cannot
-// be read close the locations.
+// TestConfigMapWrongValues demands that a wrong value leaves the default, and that lists and authentication which
+// cannot be read close the locations.
 func TestConfigMapWrongValues(t *testing.T) {
 	for key, row := range map[string]struct {
 		value   string
@@ -110,7 +110,9 @@ func TestConfigMapWrongValues(t *testing.T) {
 			t.Errorf("%s: %+v, denied %q", key, findings[0], settings.Denied)
 		}
 	}
-	_, findings := annotation.ReadConfigMap("nginx", map[string]string{"location-snippet": "deny all;", "server-snippet": "gzip on;"})
+	_, findings := annotation.ReadConfigMap(
+		"nginx", map[string]string{"location-snippet": "deny all;", "server-snippet": "gzip on;"},
+	)
 	if !findings[0].Closes() || findings[1].Closes() {
 		t.Errorf("%+v", findings)
 	}
@@ -121,7 +123,8 @@ func TestConfigMapGlobalAuth(t *testing.T) {
 		"global-auth-url": "https://auth.example.com/check", "global-auth-method": "post",
 		"global-auth-signin": "https://auth.example.com/start", "global-auth-signin-redirect-param": "next",
 		"global-auth-response-headers": "X-User, X:", "global-auth-request-redirect": "https://a/",
-		"global-auth-cache-key": "$http_cookie", "global-auth-cache-duration": "200 1h", "global-auth-always-set-cookie": "true",
+		"global-auth-cache-key": "$http_cookie", "global-auth-cache-duration": "200 1h",
+		"global-auth-always-set-cookie": "true",
 	})
 	want := &annotation.AuthRequest{
 		URL: "https://auth.example.com/check", Host: "auth.example.com", Signin: "https://auth.example.com/start",
@@ -138,7 +141,9 @@ func TestConfigMapGlobalAuth(t *testing.T) {
 			t.Errorf("%+v", finding)
 		}
 	}
-	settings, _ = annotation.ReadConfigMap("nginx", map[string]string{"global-auth-url": "http://a/", "global-auth-snippet": "x;"})
+	settings, _ = annotation.ReadConfigMap(
+		"nginx", map[string]string{"global-auth-url": "http://a/", "global-auth-snippet": "x;"},
+	)
 	if settings.GlobalAuthDenied == "" || !settings.GlobalAuth.Snippet {
 		t.Errorf("with a snippet: %+v", settings)
 	}

@@ -119,21 +119,9 @@ func (r *reading) firewall() {
 	r.text("modsecurity-transaction-id", variableChars.spaced)
 	r.text("modsecurity-snippet", anything)
 	if !out.Enabled {
-		for _, name := range []string{"enable-modsecurity", "enable-owasp-core-rules"} {
-			r.harmless(name, "it switches nothing on")
-		}
-		r.harmless("modsecurity-snippet", "it has no effect without enable-modsecurity")
-		r.harmless("modsecurity-transaction-id", "it has no effect without enable-modsecurity")
-		return
-	}
-	if !rules {
-		r.harmless("enable-owasp-core-rules", "it switches nothing on")
-	}
-}
-
-// harmless notes that an annotation that Sluice refuses has no effect as it is set.
-func (r *reading) harmless(name, reason string) {
-	if found := r.findings[name]; found != nil && found.Verdict == Unsupported && !r.long[name] {
-		found.Verdict, found.Reason = Unused, reason
+		r.idle("enable-modsecurity: true", "enable-modsecurity", "enable-owasp-core-rules", "modsecurity-snippet",
+			"modsecurity-transaction-id")
+	} else if !rules {
+		r.idle("the value true", "enable-owasp-core-rules")
 	}
 }

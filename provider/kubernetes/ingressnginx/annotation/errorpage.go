@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// errorPage reports whether a text is a named location, or a URL or path of plain segments, with a final slash at most.
+// errorPage reports whether a text is a named location, or a URL or path of plain segments, with a final slash at
+// most.
 func errorPage(text string) bool {
 	text = strings.ReplaceAll(text, " ", "")
 	if name, named := strings.CutPrefix(text, "@"); named {
 		return name != "" && wordChars.holds(name)
 	}
-	host, path := text, ""
+	path := ""
 	rest, scheme := strings.CutPrefix(text, "https://")
 	if !scheme {
 		rest, scheme = strings.CutPrefix(text, "http://")
 	}
+	host := rest
 	if slash := strings.IndexByte(rest, '/'); slash >= 0 {
 		host, path = rest[:slash], rest[slash:]
-	} else {
-		host = rest
 	}
 	if scheme && host == "" || host != "" && !hostPort(host) {
 		return false

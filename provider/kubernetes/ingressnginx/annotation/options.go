@@ -3,7 +3,8 @@ package annotation
 import "time"
 
 // Options are the annotations of one Ingress, with the values that ingress-nginx would use: its defaults and those of
-// its ConfigMap where an annotation is absent or has no valid value. They are not changed once Read has returned them.
+// its ConfigMap where an annotation is absent or has no valid value. They are not changed once Read has returned
+// them.
 type Options struct {
 	// Aliases are more names of the hosts, ordered. One that begins with "~" is an expression.
 	Aliases     []string
@@ -176,8 +177,8 @@ type Canary struct {
 type Affinity struct {
 	// Cookie is nil for none.
 	Cookie *Cookie
-	// Mode is balanced, persistent (sessions never move to new endpoints), or empty: of several Ingresses of a Service the
-	// first one that sets it decides, even without Cookie, and balanced is the default.
+	// Mode is balanced, persistent (sessions never move to new endpoints), or empty: of several Ingresses of a Service
+	// the first one that sets it decides, even without Cookie, and balanced is the default.
 	Mode string
 	// LegacyCanary says that each request is decided anew between the main Service and the canary.
 	LegacyCanary bool

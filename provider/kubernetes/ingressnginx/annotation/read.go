@@ -19,8 +19,8 @@ type Reader struct {
 // NewReader returns a reader. The settings are not changed.
 func NewReader(settings *Settings) *Reader { return &Reader{newIndex(), settings} }
 
-// Read reads the annotations of an Ingress in a namespace. There is one finding for each key that begins with Prefix, in
-// the order of keys.
+// Read reads the annotations of an Ingress in a namespace. There is one finding for each key that begins with Prefix,
+// in the order of keys.
 func (r *Reader) Read(namespace string, annotations map[string]string) (*Options, []Finding) {
 	read := &reading{
 		index: r.index, settings: r.settings, namespace: namespace,
@@ -180,7 +180,7 @@ func (r *reading) text(name string, ok func(string) bool) (string, state) {
 	}
 	text := strings.Join(lines, "\n")
 	if strings.TrimSpace(text) == "" {
-		r.set(r.key(name), Unused, "the value is empty")
+		r.unused(r.key(name), "the value is empty")
 		return "", blank
 	}
 	return text, valid
@@ -193,7 +193,7 @@ func (r *reading) flag(name string) (bool, state) {
 		return false, absent
 	}
 	if value == "" {
-		r.set(name, Unused, "the value is empty")
+		r.unused(name, "the value is empty")
 		return false, blank
 	}
 	parsed, err := strconv.ParseBool(value)
@@ -222,7 +222,7 @@ func (r *reading) number(name string) (int, state) {
 		return 0, absent
 	}
 	if value == "" {
-		r.set(name, Unused, "the value is empty")
+		r.unused(name, "the value is empty")
 		return 0, blank
 	}
 	parsed, err := strconv.ParseInt(value, 10, 64)
@@ -233,7 +233,8 @@ func (r *reading) number(name string) (int, state) {
 	return int(max(-mostNumber, min(parsed, mostNumber))), valid
 }
 
-// numberOr reads a whole number, with a default for anything else. A negative one makes nginx refuse its configuration.
+// numberOr reads a whole number, with a default for anything else. A negative one makes nginx refuse its
+// configuration.
 func (r *reading) numberOr(name string, otherwise int) int {
 	value, state := r.number(name)
 	switch {
@@ -279,9 +280,17 @@ func (r *reading) set(name string, verdict Verdict, reason string) {
 	found.Verdict, found.Reason = verdict, cut(reason, mostReason)
 }
 
+// unused notes that an annotation has no effect as it is set, also where Sluice does not do what it could.
+func (r *reading) unused(name, reason string) {
+	if found := r.findings[name]; found != nil && found.Verdict == Unsupported && !r.long[name] {
+		found.Verdict = Unused
+	}
+	r.set(name, Unused, reason)
+}
+
 // useless notes that a value is not accepted, so that the annotation counts as absent.
 func (r *reading) useless(name, value string) {
-	r.set(r.key(name), Unused, quote(value)+" is not accepted by ingress-nginx, which ignores it")
+	r.unused(r.key(name), quote(value)+" is not accepted by ingress-nginx, which ignores it")
 }
 
 // deny notes that an annotation makes the locations answer 503.
@@ -319,7 +328,7 @@ func (r *reading) idle(without string, names ...string) {
 	for _, name := range names {
 		for _, key := range append([]string{name}, r.index.specs[name].Aliases...) {
 			if _, given := r.values[key]; given {
-				r.set(key, Unused, "it has no effect without "+without)
+				r.unused(key, "it has no effect without "+without)
 			}
 		}
 	}

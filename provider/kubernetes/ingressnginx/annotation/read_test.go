@@ -164,7 +164,9 @@ func TestAliases(t *testing.T) {
 			verdicts: verdicts{"whitelist-source-range": denied},
 		},
 		{
-			name: "empty alias", annotations: one("whitelist-source-range", ""), verdicts: verdicts{"whitelist-source-range": unused},
+			name: "empty alias", annotations: one(
+				"whitelist-source-range", "",
+			), verdicts: verdicts{"whitelist-source-range": unused},
 		},
 		{
 			name: "empty", annotations: one("allowlist-source-range", ""), outcome: "denied",
@@ -201,8 +203,8 @@ func TestBlocklist(t *testing.T) {
 	}
 }
 
-// TestLongValues demands that a value of more than 16 KiB is not read, and that the locations are denied where it might
-// protect something.
+// TestLongValues demands that a value of more than 16 KiB is not read, and that the locations are denied where it
+// might protect something.
 func TestLongValues(t *testing.T) {
 	long := strings.Repeat("a", annotation.MostValue+1)
 	for _, spec := range annotation.All() {

@@ -25,8 +25,8 @@ const (
 	Global Scope = "global"
 )
 
-// Risk is the level at which ingress-nginx rates an annotation. It does not accept an Ingress with an annotation above
-// annotations-risk-level of its ConfigMap.
+// Risk is the level at which ingress-nginx rates an annotation. It does not accept an Ingress with an annotation
+// above annotations-risk-level of its ConfigMap.
 type Risk int
 
 // The levels of risk.

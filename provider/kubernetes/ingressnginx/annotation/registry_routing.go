@@ -66,10 +66,8 @@ func redirectSpecs() []Spec {
 			Means: "its status, 300 to 307, else 302",
 		},
 		{
-			Name: "use-port-in-redirects", Group: "redirect", Scope: Location, Risk: Low, Support: Differs,
+			Name: "use-port-in-redirects", Group: "redirect", Scope: Location, Risk: Low,
 			Means: "the redirect to a final slash has the port in Location",
-			Note: "the port is the one at which the entrypoint listens, which in a container may not be the one that " +
-				"clients use; so it is in nginx",
 		},
 	}
 }

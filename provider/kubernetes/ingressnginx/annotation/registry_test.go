@@ -91,7 +91,8 @@ func TestRetiredNamesAreNoAnnotations(t *testing.T) {
 	}
 }
 
-// TestConfigKeysAreComplete compares the keys of the ConfigMap with those that ingress-nginx 1.15.1 reads or documents.
+// TestConfigKeysAreComplete compares the keys of the ConfigMap with those that ingress-nginx 1.15.1 reads or
+// documents.
 func TestConfigKeysAreComplete(t *testing.T) {
 	var got []string
 	for _, key := range annotation.AllConfigKeys() {

@@ -1,7 +1,7 @@
 package annotation
 
-// Retired is the name of an annotation that ingress-nginx 1.15 does not read, although older versions or examples have
-// it.
+// Retired is the name of an annotation that ingress-nginx 1.15 does not read, although older versions or examples
+// have it.
 type Retired struct {
 	// Name is the key without Prefix.
 	Name string
@@ -9,8 +9,8 @@ type Retired struct {
 	Replacement string
 }
 
-// AllRetired returns the names that have no effect in ingress-nginx 1.15, with what replaces them, in the order of names.
-// Keys of the ConfigMap that are written as annotations are not among them.
+// AllRetired returns the names that have no effect in ingress-nginx 1.15, with what replaces them, in the order of
+// names. Keys of the ConfigMap that are written as annotations are not among them.
 func AllRetired() []Retired {
 	const (
 		limit   = "the middleware rateLimit with redis"

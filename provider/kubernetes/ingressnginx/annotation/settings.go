@@ -2,8 +2,8 @@ package annotation
 
 import "time"
 
-// Settings are what the ConfigMap of ingress-nginx says about answers to requests. They are not changed once they are in
-// use.
+// Settings are what the ConfigMap of ingress-nginx says about answers to requests. They are not changed once they are
+// in use.
 type Settings struct {
 	SSLRedirect, ForceSSLRedirect, PreserveTrailingSlash bool
 	// RedirectCode is the status of the redirect to https: 301, 302, 307 or 308.

@@ -20,9 +20,9 @@ func (r *reading) snippet(name string) string {
 	return text
 }
 
-// ProtectingDirective returns the first directive of a snippet that may restrict access: deny, allow, satisfy, internal,
-// auth_*, limit_*, secure_link*, modsecurity*, js_*, *_by_lua*, a return of an error, and include, of which the content
-// is unknown.
+// ProtectingDirective returns the first directive of a snippet that may restrict access: deny, allow, satisfy,
+// internal, auth_*, limit_*, secure_link*, modsecurity*, js_*, *_by_lua*, a return of an error, and include, of which
+// the content is unknown.
 func ProtectingDirective(snippet string) (string, bool) {
 	for _, words := range directives(snippet) {
 		switch name := strings.ToLower(words[0]); {
@@ -61,8 +61,8 @@ func refusal(parameter string) bool {
 	return len(parameter) != 3 || parameter[0] != '2' && parameter[0] != '3'
 }
 
-// directives divides a text as nginx does: words end at white space, and directives at semicolons and braces. Quotes and
-// comments begin where a word does, and a backslash takes the next character along.
+// directives divides a text as nginx does: words end at white space, and directives at semicolons and braces. Quotes
+// and comments begin where a word does, and a backslash takes the next character along.
 func directives(text string) [][]string {
 	var found [][]string
 	var words []string

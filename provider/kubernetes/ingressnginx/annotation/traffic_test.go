@@ -17,29 +17,63 @@ func TestLimits(t *testing.T) {
 			},
 			verdicts: verdicts{"limit-rps": different, "limit-rpm": different, "limit-connections": different},
 			got:      limit, want: annotation.Limit{
-				PerSecond: annotation.Rate{Limit: 10, Burst: 30}, PerMinute: annotation.Rate{Limit: 300, Burst: 900}, Connections: 7,
+				PerSecond: annotation.Rate{
+					Limit: 10, Burst: 30,
+				}, PerMinute: annotation.Rate{Limit: 300, Burst: 900}, Connections: 7,
 				BytesPerSecond: 2048, BytesAfter: 102400, Allow: []string{"10.0.0.0/8"},
 			},
 		},
-		{name: "default burst", annotations: one("limit-rps", "1"), verdicts: verdicts{"limit-rps": different}, got: limit, want: annotation.Limit{PerSecond: annotation.Rate{Limit: 1, Burst: 5}}},
 		{
-			name: "nothing to exempt from", annotations: map[string]string{"limit-allowlist": "10.0.0.0/8", "limit-burst-multiplier": "2"},
-			verdicts: verdicts{"limit-allowlist": unused, "limit-burst-multiplier": unused}, got: limit, want: annotation.Limit{},
+			name: "default burst", annotations: one("limit-rps", "1"), verdicts: verdicts{"limit-rps": different},
+			got: limit, want: annotation.Limit{PerSecond: annotation.Rate{Limit: 1, Burst: 5}},
 		},
-		{name: "zero", annotations: one("limit-rps", "0"), verdicts: verdicts{"limit-rps": unused}, got: limit, want: annotation.Limit{}},
-		{name: "negative", annotations: one("limit-connections", "-3"), verdicts: verdicts{"limit-connections": unused}, got: limit, want: annotation.Limit{}},
-		{name: "no number", annotations: one("limit-rps", "10r/s"), verdicts: verdicts{"limit-rps": rejected}, outcome: "rejected"},
-		{name: "no burst", annotations: map[string]string{"limit-rps": "1", "limit-burst-multiplier": "0"}, verdicts: verdicts{"limit-rps": different, "limit-burst-multiplier": rejected}, outcome: "rejected"},
-		{name: "burst for connections", annotations: map[string]string{"limit-connections": "1", "limit-burst-multiplier": "0"}, verdicts: verdicts{"limit-connections": different, "limit-burst-multiplier": unused}},
-		{name: "exempt names", annotations: map[string]string{"limit-rps": "1", "limit-allowlist": "localhost"}, verdicts: verdicts{"limit-rps": different, "limit-allowlist": rejected}, outcome: "rejected"},
 		{
-			name: "huge", annotations: map[string]string{"limit-rps": "9223372036854775807", "limit-burst-multiplier": "9223372036854775807", "limit-rate": "9223372036854775807"},
+			name: "nothing to exempt from", annotations: map[string]string{
+				"limit-allowlist": "10.0.0.0/8", "limit-burst-multiplier": "2",
+			},
+			verdicts: verdicts{
+				"limit-allowlist": unused, "limit-burst-multiplier": unused,
+			}, got: limit, want: annotation.Limit{},
+		},
+		{
+			name: "zero", annotations: one("limit-rps", "0"), verdicts: verdicts{"limit-rps": unused}, got: limit,
+			want: annotation.Limit{},
+		},
+		{
+			name: "negative", annotations: one("limit-connections", "-3"),
+			verdicts: verdicts{"limit-connections": unused}, got: limit, want: annotation.Limit{},
+		},
+		{
+			name: "no number", annotations: one("limit-rps", "10r/s"), verdicts: verdicts{"limit-rps": rejected},
+			outcome: "rejected",
+		},
+		{
+			name: "no burst", annotations: map[string]string{"limit-rps": "1", "limit-burst-multiplier": "0"},
+			verdicts: verdicts{"limit-rps": different, "limit-burst-multiplier": rejected}, outcome: "rejected",
+		},
+		{
+			name:        "burst for connections",
+			annotations: map[string]string{"limit-connections": "1", "limit-burst-multiplier": "0"},
+			verdicts:    verdicts{"limit-connections": different, "limit-burst-multiplier": unused},
+		},
+		{
+			name: "exempt names", annotations: map[string]string{"limit-rps": "1", "limit-allowlist": "localhost"},
+			verdicts: verdicts{"limit-rps": different, "limit-allowlist": rejected}, outcome: "rejected",
+		},
+		{
+			name: "huge", annotations: map[string]string{
+				"limit-rps": "9223372036854775807", "limit-burst-multiplier": "9223372036854775807",
+				"limit-rate": "9223372036854775807",
+			},
 			verdicts: verdicts{"limit-rps": different},
 			got:      limit, want: annotation.Limit{
 				PerSecond: annotation.Rate{Limit: 1<<31 - 1, Burst: 1<<31 - 1}, BytesPerSecond: (1<<31 - 1) << 10,
 			},
 		},
-		{name: "more than a number", annotations: one("limit-rpm", "9223372036854775808"), verdicts: verdicts{"limit-rpm": rejected}, outcome: "rejected"},
+		{
+			name: "more than a number", annotations: one("limit-rpm", "9223372036854775808"),
+			verdicts: verdicts{"limit-rpm": rejected}, outcome: "rejected",
+		},
 	})
 }
 
@@ -57,7 +91,10 @@ func TestCORS(t *testing.T) {
 		return out
 	}
 	row := func(name, value string, verdict annotation.Verdict, change func(*annotation.CORS)) reads {
-		out := reads{name: name + " " + value, annotations: with(name, value), got: cors, want: plain(change), verdicts: verdicts{}}
+		out := reads{
+			name: name + " " + value, annotations: with(name, value), got: cors, want: plain(change),
+			verdicts: verdicts{},
+		}
 		if verdict != annotation.Honoured {
 			out.verdicts[name] = verdict
 		}
@@ -66,9 +103,15 @@ func TestCORS(t *testing.T) {
 	same := func(*annotation.CORS) {}
 	origins := func(list ...string) func(*annotation.CORS) { return func(c *annotation.CORS) { c.Origins = list } }
 	run(t, []reads{
-		{name: "off", annotations: one("cors-max-age", "1"), verdicts: verdicts{"cors-max-age": unused}, got: cors, want: (*annotation.CORS)(nil)},
+		{
+			name: "off", annotations: one("cors-max-age", "1"), verdicts: verdicts{"cors-max-age": unused}, got: cors,
+			want: (*annotation.CORS)(nil),
+		},
 		{name: "on", annotations: one("enable-cors", "true"), got: cors, want: plain(same)},
-		row("cors-allow-origin", "https://a.example.com, http://*.b.example.com:8080,null", different, origins("https://a.example.com", "http://*.b.example.com:8080", "null")),
+		row(
+			"cors-allow-origin", "https://a.example.com, http://*.b.example.com:8080,null", different,
+			origins("https://a.example.com", "http://*.b.example.com:8080", "null"),
+		),
 		row("cors-allow-origin", "*", different, same),
 		row("cors-allow-origin", "example.com,https://a.example.com", different, origins("https://a.example.com")),
 		row("cors-allow-origin", "example.com", different, origins()),
@@ -93,23 +136,54 @@ func TestCORS(t *testing.T) {
 func TestCanary(t *testing.T) {
 	canary := func(options *annotation.Options) any { return options.Canary }
 	run(t, []reads{
-		{name: "off", annotations: map[string]string{"canary": "false", "canary-weight": "10"}, verdicts: verdicts{"canary-weight": unused}, got: canary, want: annotation.Canary{}},
 		{
-			name:        "all",
-			annotations: map[string]string{"canary": "true", "canary-weight": "150", "canary-weight-total": "200", "canary-by-header": "X-Canary", "canary-by-header-value": "yes", "canary-by-cookie": "c"},
-			got:         canary, want: annotation.Canary{Enabled: true, Weight: 150, WeightTotal: 200, Header: "X-Canary", HeaderValue: "yes", Cookie: "c"},
+			name: "off", annotations: map[string]string{"canary": "false", "canary-weight": "10"},
+			verdicts: verdicts{"canary-weight": unused}, got: canary, want: annotation.Canary{},
 		},
-		{name: "weights beyond", annotations: map[string]string{"canary": "true", "canary-weight": "500", "canary-weight-total": "50"}, got: canary, want: annotation.Canary{Enabled: true, Weight: 100, WeightTotal: 100}},
-		{name: "negative weight", annotations: map[string]string{"canary": "true", "canary-weight": "-5"}, got: canary, want: annotation.Canary{Enabled: true, WeightTotal: 100}},
-		{name: "no weight", annotations: map[string]string{"canary": "true", "canary-weight": "10%"}, verdicts: verdicts{"canary-weight": unused}, got: canary, want: annotation.Canary{Enabled: true, WeightTotal: 100}},
 		{
-			name:        "value over pattern",
-			annotations: map[string]string{"canary": "true", "canary-by-header": "X", "canary-by-header-value": "a", "canary-by-header-pattern": "b.*"},
-			verdicts:    verdicts{"canary-by-header-pattern": unused},
-			got:         canary, want: annotation.Canary{Enabled: true, WeightTotal: 100, Header: "X", HeaderValue: "a"},
+			name: "all",
+			annotations: map[string]string{
+				"canary": "true", "canary-weight": "150", "canary-weight-total": "200", "canary-by-header": "X-Canary",
+				"canary-by-header-value": "yes", "canary-by-cookie": "c",
+			},
+			got: canary, want: annotation.Canary{
+				Enabled: true, Weight: 150, WeightTotal: 200, Header: "X-Canary", HeaderValue: "yes", Cookie: "c",
+			},
 		},
-		{name: "pattern", annotations: map[string]string{"canary": "true", "canary-by-header": "X", "canary-by-header-pattern": "b.*"}, verdicts: verdicts{"canary-by-header-pattern": different}, got: canary, want: annotation.Canary{Enabled: true, WeightTotal: 100, Header: "X", HeaderPattern: "b.*"}},
-		{name: "value without header", annotations: map[string]string{"canary": "true", "canary-by-header-value": "a"}, verdicts: verdicts{"canary-by-header-value": unused}, got: canary, want: annotation.Canary{Enabled: true, WeightTotal: 100}},
+		{
+			name:        "weights beyond",
+			annotations: map[string]string{"canary": "true", "canary-weight": "500", "canary-weight-total": "50"},
+			got:         canary, want: annotation.Canary{Enabled: true, Weight: 100, WeightTotal: 100},
+		},
+		{
+			name: "negative weight", annotations: map[string]string{"canary": "true", "canary-weight": "-5"},
+			got: canary, want: annotation.Canary{Enabled: true, WeightTotal: 100},
+		},
+		{
+			name: "no weight", annotations: map[string]string{"canary": "true", "canary-weight": "10%"},
+			verdicts: verdicts{"canary-weight": unused}, got: canary,
+			want: annotation.Canary{Enabled: true, WeightTotal: 100},
+		},
+		{
+			name: "value over pattern",
+			annotations: map[string]string{
+				"canary": "true", "canary-by-header": "X", "canary-by-header-value": "a", "canary-by-header-pattern": "b.*",
+			},
+			verdicts: verdicts{"canary-by-header-pattern": unused},
+			got:      canary, want: annotation.Canary{Enabled: true, WeightTotal: 100, Header: "X", HeaderValue: "a"},
+		},
+		{
+			name:        "pattern",
+			annotations: map[string]string{"canary": "true", "canary-by-header": "X", "canary-by-header-pattern": "b.*"},
+			verdicts:    verdicts{"canary-by-header-pattern": different}, got: canary,
+			want: annotation.Canary{Enabled: true, WeightTotal: 100, Header: "X", HeaderPattern: "b.*"},
+		},
+		{
+			name:        "value without header",
+			annotations: map[string]string{"canary": "true", "canary-by-header-value": "a"},
+			verdicts:    verdicts{"canary-by-header-value": unused}, got: canary,
+			want: annotation.Canary{Enabled: true, WeightTotal: 100},
+		},
 	})
 }
 
@@ -123,16 +197,25 @@ func TestAffinity(t *testing.T) {
 		if cookie.Name == "" {
 			cookie.Name = "INGRESSCOOKIE"
 		}
-		out := reads{name: name + " " + value, annotations: with(name, value), got: affinity, want: annotation.Affinity{Cookie: &cookie}, verdicts: verdicts{"affinity": different}}
+		out := reads{
+			name: name + " " + value, annotations: with(name, value), got: affinity,
+			want: annotation.Affinity{Cookie: &cookie}, verdicts: verdicts{"affinity": different},
+		}
 		if verdict != annotation.Honoured {
 			out.verdicts[name] = verdict
 		}
 		return out
 	}
 	run(t, []reads{
-		{name: "off", annotations: map[string]string{"affinity": "ip", "session-cookie-name": "a"}, verdicts: verdicts{"affinity": unused, "session-cookie-name": unused}, got: affinity, want: annotation.Affinity{}},
 		{
-			name: "without cookie", annotations: map[string]string{"affinity-mode": "persistent", "affinity-canary-behavior": "legacy"},
+			name: "off", annotations: map[string]string{"affinity": "ip", "session-cookie-name": "a"},
+			verdicts: verdicts{"affinity": unused, "session-cookie-name": unused}, got: affinity,
+			want: annotation.Affinity{},
+		},
+		{
+			name: "without cookie", annotations: map[string]string{
+				"affinity-mode": "persistent", "affinity-canary-behavior": "legacy",
+			},
 			got: affinity, want: annotation.Affinity{Mode: "persistent", LegacyCanary: true},
 		},
 		row("session-cookie-name", "route", annotation.Honoured, annotation.Cookie{Name: "route"}),
@@ -149,7 +232,10 @@ func TestAffinity(t *testing.T) {
 		row("session-cookie-samesite", "NONE", annotation.Honoured, annotation.Cookie{SameSite: "None"}),
 		row("session-cookie-samesite", "any", unused, annotation.Cookie{}),
 		row("session-cookie-secure", "true", annotation.Honoured, annotation.Cookie{Secure: true}),
-		row("session-cookie-conditional-samesite-none", "true", annotation.Honoured, annotation.Cookie{ConditionalSameSiteNone: true}),
+		row(
+			"session-cookie-conditional-samesite-none", "true", annotation.Honoured,
+			annotation.Cookie{ConditionalSameSiteNone: true},
+		),
 		row("session-cookie-change-on-failure", "true", annotation.Honoured, annotation.Cookie{ChangeOnFailure: true}),
 	})
 }

@@ -53,7 +53,10 @@ func TestBackend(t *testing.T) {
 		row("connection-proxy-header", "clo se", rejected, none),
 		row("x-forwarded-prefix", "/a", unused, none),
 		row("x-forwarded-prefix", "/a\n", rejected, none),
-		row("custom-headers", "shop/headers", different, annotation.Backend{CustomHeaders: &annotation.Reference{Namespace: "shop", Name: "headers"}}),
+		row(
+			"custom-headers", "shop/headers", different,
+			annotation.Backend{CustomHeaders: &annotation.Reference{Namespace: "shop", Name: "headers"}},
+		),
 		row("custom-headers", "headers", denied, none),
 		row("custom-headers", "bank/headers", denied, none),
 		row("default-backend", "errors", annotation.Honoured, annotation.Backend{Default: "errors"}),
@@ -128,7 +131,10 @@ func TestProxy(t *testing.T) {
 			p.CookieDomain = &annotation.Replacement{From: "a.example.com", To: "b.example.com"}
 		}),
 		row("proxy-cookie-domain", "a.example.com", unused, same),
-		row("proxy-cookie-path", "/a /b", ok, func(p *annotation.Proxy) { p.CookiePath = &annotation.Replacement{From: "/a", To: "/b"} }),
+		row(
+			"proxy-cookie-path", "/a /b", ok,
+			func(p *annotation.Proxy) { p.CookiePath = &annotation.Replacement{From: "/a", To: "/b"} },
+		),
 		row("proxy-cookie-path", "off", ok, same),
 		row("proxy-cookie-path", "/a", rejected, same),
 		row("proxy-cookie-path", "/a $b", unused, same),
@@ -142,23 +148,46 @@ func TestProxy(t *testing.T) {
 func TestErrors(t *testing.T) {
 	errors := func(options *annotation.Options) any { return options.Errors }
 	run(t, []reads{
-		{name: "list", annotations: map[string]string{"custom-http-errors": "503, 404,404", "disable-proxy-intercept-errors": "true"}, got: errors, want: annotation.Errors{Statuses: []int{404, 503}, Own: true, KeepUpstream: true}},
-		{name: "switch alone", annotations: one("disable-proxy-intercept-errors", "true"), verdicts: verdicts{"disable-proxy-intercept-errors": unused}, got: errors, want: annotation.Errors{}},
-		{name: "class", annotations: one("custom-http-errors", "5xx"), verdicts: verdicts{"custom-http-errors": rejected}, outcome: "rejected"},
-		{name: "run together", annotations: one("custom-http-errors", "404503"), verdicts: verdicts{"custom-http-errors": rejected}, outcome: "rejected"},
-		{name: "499", annotations: one("custom-http-errors", "404,499"), verdicts: verdicts{"custom-http-errors": rejected}, outcome: "rejected"},
-		{name: "success", annotations: one("custom-http-errors", "200"), verdicts: verdicts{"custom-http-errors": rejected}, outcome: "rejected"},
+		{
+			name:        "list",
+			annotations: map[string]string{"custom-http-errors": "503, 404,404", "disable-proxy-intercept-errors": "true"},
+			got:         errors, want: annotation.Errors{Statuses: []int{404, 503}, Own: true, KeepUpstream: true},
+		},
+		{
+			name: "switch alone", annotations: one("disable-proxy-intercept-errors", "true"),
+			verdicts: verdicts{"disable-proxy-intercept-errors": unused}, got: errors, want: annotation.Errors{},
+		},
+		{
+			name: "class", annotations: one("custom-http-errors", "5xx"),
+			verdicts: verdicts{"custom-http-errors": rejected}, outcome: "rejected",
+		},
+		{
+			name: "run together", annotations: one("custom-http-errors", "404503"),
+			verdicts: verdicts{"custom-http-errors": rejected}, outcome: "rejected",
+		},
+		{
+			name: "499", annotations: one("custom-http-errors", "404,499"),
+			verdicts: verdicts{"custom-http-errors": rejected}, outcome: "rejected",
+		},
+		{
+			name: "success", annotations: one("custom-http-errors", "200"),
+			verdicts: verdicts{"custom-http-errors": rejected}, outcome: "rejected",
+		},
 	})
 }
 
 func TestProxyTLS(t *testing.T) {
 	tls := func(options *annotation.Options) any { return options.ProxyTLS }
 	run(t, []reads{
-		{name: "without secret", annotations: one("proxy-ssl-verify", "on"), verdicts: verdicts{"proxy-ssl-verify": unused}, got: tls, want: (*annotation.ProxyTLS)(nil)},
+		{
+			name: "without secret", annotations: one("proxy-ssl-verify", "on"),
+			verdicts: verdicts{"proxy-ssl-verify": unused}, got: tls, want: (*annotation.ProxyTLS)(nil),
+		},
 		{
 			name: "all",
 			annotations: map[string]string{
-				"proxy-ssl-secret": "shop/tls", "proxy-ssl-verify": "on", "proxy-ssl-verify-depth": "2", "proxy-ssl-name": "a.example.com",
+				"proxy-ssl-secret": "shop/tls", "proxy-ssl-verify": "on", "proxy-ssl-verify-depth": "2",
+				"proxy-ssl-name":        "a.example.com",
 				"proxy-ssl-server-name": "on", "proxy-ssl-protocols": "TLSv1.3 TLSv1.2", "proxy-ssl-ciphers": "HIGH:!aNULL",
 			},
 			verdicts: verdicts{"proxy-ssl-ciphers": different},
@@ -168,40 +197,102 @@ func TestProxyTLS(t *testing.T) {
 			},
 		},
 		{
-			name:        "defaults for what is wrong",
-			annotations: map[string]string{"proxy-ssl-secret": "shop/tls", "proxy-ssl-verify": "true", "proxy-ssl-verify-depth": "x", "proxy-ssl-protocols": "SSLv3", "proxy-ssl-name": "a b"},
-			verdicts:    verdicts{"proxy-ssl-verify": unused, "proxy-ssl-verify-depth": unused, "proxy-ssl-protocols": unused, "proxy-ssl-name": unused},
-			got:         tls, want: &annotation.ProxyTLS{Secret: annotation.Reference{Namespace: "shop", Name: "tls"}, VerifyDepth: 1, Protocols: []string{"TLSv1.2"}, Ciphers: "DEFAULT"},
+			name: "defaults for what is wrong",
+			annotations: map[string]string{
+				"proxy-ssl-secret": "shop/tls", "proxy-ssl-verify": "true", "proxy-ssl-verify-depth": "x",
+				"proxy-ssl-protocols": "SSLv3", "proxy-ssl-name": "a b",
+			},
+			verdicts: verdicts{
+				"proxy-ssl-verify": unused, "proxy-ssl-verify-depth": unused, "proxy-ssl-protocols": unused,
+				"proxy-ssl-name": unused,
+			},
+			got: tls, want: &annotation.ProxyTLS{
+				Secret: annotation.Reference{Namespace: "shop", Name: "tls"}, VerifyDepth: 1,
+				Protocols: []string{"TLSv1.2"}, Ciphers: "DEFAULT",
+			},
 		},
-		{name: "foreign", annotations: one("proxy-ssl-secret", "bank/tls"), verdicts: verdicts{"proxy-ssl-secret": denied}, outcome: "denied"},
-		{name: "without namespace", annotations: one("proxy-ssl-secret", "tls"), verdicts: verdicts{"proxy-ssl-secret": denied}, outcome: "denied"},
-		{name: "no name", annotations: one("proxy-ssl-secret", "shop/$a"), verdicts: verdicts{"proxy-ssl-secret": rejected}, outcome: "rejected"},
+		{
+			name: "foreign", annotations: one("proxy-ssl-secret", "bank/tls"),
+			verdicts: verdicts{"proxy-ssl-secret": denied}, outcome: "denied",
+		},
+		{
+			name: "without namespace", annotations: one("proxy-ssl-secret", "tls"),
+			verdicts: verdicts{"proxy-ssl-secret": denied}, outcome: "denied",
+		},
+		{
+			name: "no name", annotations: one("proxy-ssl-secret", "shop/$a"),
+			verdicts: verdicts{"proxy-ssl-secret": rejected}, outcome: "rejected",
+		},
 	})
 }
 
 func TestMirrorAndConnections(t *testing.T) {
 	mirror := func(options *annotation.Options) any { return options.Mirror }
 	run(t, []reads{
-		{name: "mirror", annotations: one("mirror-target", "https://copy.example.com:8443/$request_uri"), verdicts: verdicts{"mirror-target": different}, got: mirror, want: &annotation.Mirror{Target: "https://copy.example.com:8443/$request_uri", Host: "copy.example.com", RequestBody: true}},
 		{
-			name: "host and body", annotations: map[string]string{"mirror-target": "https://$host.copy", "mirror-host": "a", "mirror-request-body": "off"},
-			verdicts: verdicts{"mirror-target": different}, got: mirror, want: &annotation.Mirror{Target: "https://$host.copy", Host: "a"},
+			name: "mirror", annotations: one("mirror-target", "https://copy.example.com:8443/$request_uri"),
+			verdicts: verdicts{"mirror-target": different}, got: mirror,
+			want: &annotation.Mirror{
+				Target: "https://copy.example.com:8443/$request_uri", Host: "copy.example.com", RequestBody: true,
+			},
 		},
-		{name: "injection", annotations: one("mirror-target", "http://a/;\n}"), verdicts: verdicts{"mirror-target": unused}, got: mirror, want: (*annotation.Mirror)(nil)},
-		{name: "host alone", annotations: one("mirror-host", "a"), verdicts: verdicts{"mirror-host": unused}, got: mirror, want: (*annotation.Mirror)(nil)},
+		{
+			name: "host and body", annotations: map[string]string{
+				"mirror-target": "https://$host.copy", "mirror-host": "a", "mirror-request-body": "off",
+			},
+			verdicts: verdicts{"mirror-target": different}, got: mirror, want: &annotation.Mirror{
+				Target: "https://$host.copy", Host: "a",
+			},
+		},
+		{
+			name: "injection", annotations: one("mirror-target", "http://a/;\n}"),
+			verdicts: verdicts{"mirror-target": unused}, got: mirror, want: (*annotation.Mirror)(nil),
+		},
+		{
+			name: "host alone", annotations: one("mirror-host", "a"), verdicts: verdicts{"mirror-host": unused},
+			got: mirror, want: (*annotation.Mirror)(nil),
+		},
 	})
 	tls := func(options *annotation.Options) any { return options.TLS }
 	run(t, []reads{
-		{name: "tls", annotations: map[string]string{"ssl-passthrough": "true", "ssl-ciphers": "ALL:!aNULL:@STRENGTH", "ssl-prefer-server-ciphers": "true"}, verdicts: verdicts{"ssl-ciphers": different, "ssl-prefer-server-ciphers": unused}, got: tls, want: annotation.TLS{Passthrough: true, Ciphers: "ALL:!aNULL:@STRENGTH"}},
-		{name: "no passthrough", annotations: one("ssl-passthrough", "on"), verdicts: verdicts{"ssl-passthrough": rejected}, outcome: "rejected"},
-		{name: "no ciphers", annotations: one("ssl-ciphers", "a;b"), verdicts: verdicts{"ssl-ciphers": rejected}, outcome: "rejected"},
+		{
+			name: "tls",
+			annotations: map[string]string{
+				"ssl-passthrough": "true", "ssl-ciphers": "ALL:!aNULL:@STRENGTH", "ssl-prefer-server-ciphers": "true",
+			},
+			verdicts: verdicts{"ssl-ciphers": different, "ssl-prefer-server-ciphers": unused}, got: tls,
+			want: annotation.TLS{Passthrough: true, Ciphers: "ALL:!aNULL:@STRENGTH"},
+		},
+		{
+			name: "no passthrough", annotations: one("ssl-passthrough", "on"),
+			verdicts: verdicts{"ssl-passthrough": rejected}, outcome: "rejected",
+		},
+		{
+			name: "no ciphers", annotations: one("ssl-ciphers", "a;b"), verdicts: verdicts{"ssl-ciphers": rejected},
+			outcome: "rejected",
+		},
 		{name: "push", annotations: one("http2-push-preload", "true"), verdicts: verdicts{"http2-push-preload": unused}},
 	})
 	yes := true
 	logs := func(options *annotation.Options) any { return options.Log }
 	run(t, []reads{
-		{name: "log", annotations: map[string]string{"enable-access-log": "false", "enable-rewrite-log": "true", "enable-opentelemetry": "true", "opentelemetry-operation-name": "a"}, verdicts: verdicts{"enable-rewrite-log": unused, "opentelemetry-operation-name": unsupported}, got: logs, want: annotation.Log{Tracing: &yes}},
-		{name: "name without traces", annotations: one("opentelemetry-operation-name", "$"), verdicts: verdicts{"opentelemetry-operation-name": unused}, got: logs, want: annotation.Log{Access: true}},
-		{name: "wrong name", annotations: map[string]string{"enable-opentelemetry": "true", "opentelemetry-operation-name": "$"}, verdicts: verdicts{"opentelemetry-operation-name": rejected}, outcome: "rejected"},
+		{
+			name: "log",
+			annotations: map[string]string{
+				"enable-access-log": "false", "enable-rewrite-log": "true", "enable-opentelemetry": "true",
+				"opentelemetry-operation-name": "a",
+			},
+			verdicts: verdicts{"enable-rewrite-log": unused, "opentelemetry-operation-name": unsupported}, got: logs,
+			want: annotation.Log{Tracing: &yes},
+		},
+		{
+			name: "name without traces", annotations: one("opentelemetry-operation-name", "$"),
+			verdicts: verdicts{"opentelemetry-operation-name": unused}, got: logs, want: annotation.Log{Access: true},
+		},
+		{
+			name:        "wrong name",
+			annotations: map[string]string{"enable-opentelemetry": "true", "opentelemetry-operation-name": "$"},
+			verdicts:    verdicts{"opentelemetry-operation-name": rejected}, outcome: "rejected",
+		},
 	})
 }
