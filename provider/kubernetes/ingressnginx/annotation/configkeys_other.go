@@ -15,7 +15,7 @@ func staticKeys() []ConfigKey {
 		{"error-log-level", "notice", Static, "log.level"},
 		{"error-log-path", "/var/log/nginx/error.log", Static, "log.filePath"},
 		{"forwarded-for-header", "X-Forwarded-For", Static, "nothing: X-Forwarded-For is read"},
-		{"forwarded-for-proxy-protocol-header", "X-Forwarded-For-Proxy-Protocol", Static, "nothing: X-Forwarded-For is written"},
+		{"forwarded-for-proxy-protocol-header", "X-Forwarded-For-Proxy-Protocol", Static, "X-Forwarded-For"},
 		{"forwarded-host-header", "X-Forwarded-Host", Static, "nothing: X-Forwarded-Host is read"},
 		{"http-access-log-path", "", Static, "accessLog.filePath"},
 		{"http2-max-concurrent-streams", "128", Static, "http2.maxConcurrentStreams of the entrypoints"},
