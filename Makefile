@@ -61,7 +61,7 @@ fmt: ## Format the Go files as the linters want them
 
 generate: ## Make the CRDs and rules (in deploy and the chart), deep copies, the DNS providers and the reference pages from Go code
 	@.ci/tools generate
-	@$(GO) run ./provider/kubernetes/crd/v1alpha1/generate && $(GO) run ./certificate/dnsprovider/generate && $(GO) test ./middleware ./static ./integration/reference ./provider/gotemplate -run 'Documentation|Reference' -update >/dev/null
+	@$(GO) run ./provider/kubernetes/crd/v1alpha1/generate && $(GO) run ./certificate/dnsprovider/generate && $(GO) test ./middleware ./static ./integration/reference ./provider/gotemplate ./provider/kubernetes/ingressnginx/annotation -run 'Documentation|Reference' -update >/dev/null
 	@rm -rf deploy/helm/sluice/crds && cp -R deploy/crds deploy/helm/sluice/crds && rm deploy/helm/sluice/crds/kustomization.yaml
 	@cp deploy/prometheus/rules.yaml deploy/helm/sluice/rules.yaml
 

@@ -1,0 +1,65 @@
+package ingressnginx
+
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+const (
+	// classAnnotation names the class of an Ingress without spec.ingressClassName.
+	classAnnotation = "kubernetes.io/ingress.class"
+	// kindClass is the kind of IngressClasses, as a source.
+	kindClass = "IngressClass"
+)
+
+// Selector decides which Ingresses are read. It is not changed once it is in use.
+type Selector struct {
+	// Class is the value of the annotation kubernetes.io/ingress.class, and with ByName the name of an IngressClass
+	// whose controller may be any.
+	Class  string
+	ByName bool
+	// Controller is that of the IngressClasses that count.
+	Controller string
+	// WithoutClass includes Ingresses that name no class.
+	WithoutClass bool
+	// DisableCatchAll leaves out Ingresses with spec.defaultBackend.
+	DisableCatchAll bool
+	// Lookup finds IngressClasses by name; it returns nil when there is none. Without Lookup they are not to be read,
+	// and spec.ingressClassName counts as absent.
+	Lookup func(name string) *networkingv1.IngressClass
+}
+
+// NewSelector returns the selector of a configuration.
+func NewSelector(config *static.KubernetesNGINX, lookup func(name string) *networkingv1.IngressClass) *Selector {
+	return &Selector{
+		Class: config.IngressClass, ByName: config.IngressClassByName, Controller: config.ControllerClass,
+		WithoutClass: config.WatchIngressWithoutClass, Lookup: lookup,
+	}
+}
+
+// Claims reports whether an Ingress is read, and on which objects that depends.
+func (s *Selector) Claims(ingress *networkingv1.Ingress) (ours bool, needs []translation.Source) {
+	ours, needs = s.selects(ingress)
+	return ours && (!s.DisableCatchAll || ingress.Spec.DefaultBackend == nil), needs
+}
+
+// Excludes is Claims for other providers of Ingresses.
+func (s *Selector) Excludes(ingress *networkingv1.Ingress) bool {
+	ours, _ := s.Claims(ingress)
+	return ours
+}
+
+// selects decides by the class alone. An annotation that is empty names a class: none of ours.
+func (s *Selector) selects(ingress *networkingv1.Ingress) (ours bool, needs []translation.Source) {
+	if name := ingress.Spec.IngressClassName; name != nil && s.Lookup != nil {
+		found := s.Lookup(*name)
+		ours := found != nil && (found.Spec.Controller == s.Controller || s.ByName && *name == s.Class)
+		return ours, []translation.Source{{Kind: kindClass, Name: *name}}
+	}
+	if class, given := ingress.Annotations[classAnnotation]; given {
+		return class == s.Class, nil
+	}
+	return s.WithoutClass, nil
+}
