@@ -34,6 +34,37 @@ type trace struct {
 	servers map[string]cases.Server
 	// arrived has a place for each request; later ones are not kept.
 	arrived chan received
+
+	mutex sync.Mutex
+	// answers is the number of answers to the request; changed is closed with the next one.
+	answers int
+	changed chan struct{}
+}
+
+// answered counts an answer.
+func (followed *trace) answered() {
+	followed.mutex.Lock()
+	defer followed.mutex.Unlock()
+	followed.answers++
+	close(followed.changed)
+	followed.changed = make(chan struct{})
+}
+
+// wait waits for a number of answers. It is false when the context ends first.
+func (followed *trace) wait(ctx context.Context, number int) bool {
+	for {
+		followed.mutex.Lock()
+		enough, changed := followed.answers >= number, followed.changed
+		followed.mutex.Unlock()
+		if enough {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // backends is one server that stands for all Services, and for the servers outside of the cluster.
@@ -44,7 +75,7 @@ type backends struct {
 
 // follow keeps what is received with a name until the context ends.
 func (b *backends) follow(name string, servers map[string]cases.Server) *trace {
-	followed := &trace{servers: servers, arrived: make(chan received, 1000)}
+	followed := &trace{servers: servers, arrived: make(chan received, 1000), changed: make(chan struct{})}
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.traces[name] = followed
@@ -83,7 +114,7 @@ func (b *backends) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case got.server == "/" && !described:
 		http.Error(w, "default backend - 404", http.StatusNotFound)
 		return
-	case server.Endpoints == 0:
+	case server.Endpoints == 0, got.server == "/-":
 		http.Error(w, "no endpoints", http.StatusServiceUnavailable)
 		return
 	}
@@ -93,17 +124,20 @@ func (b *backends) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		default:
 		}
 	}
-	answer(w, r, server)
+	answer(w, r, server, followed)
 }
 
 // answer writes the first reply that matches.
-func answer(w http.ResponseWriter, r *http.Request, server cases.Server) {
+func answer(w http.ResponseWriter, r *http.Request, server cases.Server, followed *trace) {
 	for _, reply := range server.Replies {
 		if !strings.HasPrefix(r.RequestURI, reply.Path) || reply.Field != "" && r.Header.Get(reply.Field) != reply.Value {
 			continue
 		}
 		if reply.Status == 0 {
 			panic(http.ErrAbortHandler)
+		}
+		if reply.Hold > 0 && !followed.wait(r.Context(), reply.Hold) {
+			return
 		}
 		for _, field := range reply.Header {
 			w.Header().Add(field.Name, field.Value)

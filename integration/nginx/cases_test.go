@@ -199,7 +199,10 @@ func (b *bench) exchange(t *testing.T, name string, stage *cases.Stage, e *cases
 	answers, errs := make([]*response, e.Request.Repeat), make([]error, e.Request.Repeat)
 	var group sync.WaitGroup
 	for n := range answers {
-		one := func() { answers[n], errs[n] = b.client.send(t.Context(), socket, e.Request, more...) }
+		one := func() {
+			answers[n], errs[n] = b.client.send(t.Context(), socket, e.Request, more...)
+			followed.answered()
+		}
 		if e.Request.Parallel {
 			group.Go(one)
 			continue

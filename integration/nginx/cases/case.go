@@ -81,6 +81,8 @@ type Reply struct {
 	Status int
 	Header []Field
 	Body   string
+	// Hold is how many answers to the repeated request the endpoint waits for.
+	Hold int
 }
 
 // Field is a header field.
@@ -136,8 +138,8 @@ type Response struct {
 // Match is an expectation of a field.
 type Match struct {
 	Name string
-	// Absent means that there is no such field. Otherwise there is exactly one, which has the value or matches the
-	// pattern.
+	// Absent means that there is no such field. Otherwise there is exactly one, which has the value, or there are some,
+	// which all match the pattern.
 	Absent  bool
 	Value   string
 	Pattern *regexp.Regexp

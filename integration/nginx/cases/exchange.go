@@ -199,11 +199,9 @@ func (m Match) Matches(values []string) bool {
 	switch {
 	case m.Absent:
 		return len(values) == 0
-	case len(values) != 1:
-		return false
 	case m.Pattern != nil:
-		return m.Pattern.MatchString(values[0])
+		return len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return !m.Pattern.MatchString(v) })
 	default:
-		return values[0] == m.Value
+		return len(values) == 1 && values[0] == m.Value
 	}
 }

@@ -253,9 +253,14 @@ func (s *Server) reply(line string) error {
 			return fmt.Errorf("no reply in front of %q", line)
 		}
 		last := &s.Replies[len(s.Replies)-1]
-		if name == "body" {
+		switch name {
+		case "body":
 			last.Body = value
 			return nil
+		case "hold":
+			var err error
+			last.Hold, err = strconv.Atoi(value)
+			return err
 		}
 		last.Header = append(last.Header, Field{name, value})
 		return nil

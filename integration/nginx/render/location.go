@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // The forms of sizes.
@@ -196,7 +198,7 @@ func (r *renderer) fields(t *text, s *server, l *location) {
 		t.line("%s %s %s;", set, field, quote(value))
 	}
 	t.line("%s %s %s;", set, FieldService, r.reached(l).key())
-	if b := r.reached(l); b != l.backend {
+	if b := r.reached(l); b != l.backend && b.service != nowhere {
 		t.line("proxy_set_header X-Code 503;")
 		r.errorFields(t)
 	}
@@ -244,6 +246,9 @@ func (r *renderer) responses(t *text, l *location) {
 	o := l.options
 	t.line("proxy_hide_header Strict-Transport-Security;\nadd_header Strict-Transport-Security %s always;",
 		r.variable("hsts"))
+	for _, field := range r.settings.list("hide-headers") {
+		t.line("proxy_hide_header %s;", field)
+	}
 	o.cors.fieldsOf(t)
 	for _, fields := range []map[string]string{r.configMap("add-headers"), o.customHeaders} {
 		for _, field := range slices.Sorted(maps.Keys(fields)) {
@@ -295,6 +300,9 @@ func (r *renderer) secure(t *text, s *server, l *location) {
 		r.settings.number("http-redirect-code", 308))
 }
 
+// nowhere stands for a Service whose name must not be resolved.
+const nowhere = "-"
+
 // endpoints returns the number of a Service's endpoints.
 func (r *renderer) endpoints(b backend) int {
 	if s, ok := r.State.Servers[b.key()]; ok {
@@ -310,7 +318,17 @@ func (r *renderer) reached(l *location) backend {
 			return own
 		}
 	}
+	if r.settings.given("--disable-svc-external-name") && r.resolved(l.backend) {
+		return backend{service: nowhere}
+	}
 	return l.backend
+}
+
+// resolved reports whether the endpoint of a Service is a name.
+func (r *renderer) resolved(b backend) bool {
+	return slices.ContainsFunc(r.State.Objects.Services, func(s *corev1.Service) bool {
+		return s.Namespace == b.namespace && s.Name == b.service && s.Spec.Type == corev1.ServiceTypeExternalName
+	})
 }
 
 // pass writes where requests go to.

@@ -11,8 +11,8 @@ import (
 
 // Field names that the configuration adds to requests, for the servers of a test.
 const (
-	// FieldService is the Service of a location, as "NAMESPACE/NAME"; "/" is the controller's default backend. That it
-	// has endpoints is for the server to decide.
+	// FieldService is the Service of a location, as "NAMESPACE/NAME"; "/" is the controller's default backend, and "/-"
+	// a Service without endpoints whose endpoints otherwise depend on what the server decides.
 	FieldService = "X-Rendered-Service"
 	// FieldOutside is the host of a server outside of the cluster.
 	FieldOutside = "X-Rendered-Outside"

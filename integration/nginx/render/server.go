@@ -50,9 +50,6 @@ func (r *renderer) settingsOf(t *text) {
 	if s.flag("relative-redirects") {
 		t.line("absolute_redirect off;")
 	}
-	for _, field := range s.list("hide-headers") {
-		t.line("proxy_hide_header %s;", field)
-	}
 	if s.flag("use-gzip") {
 		t.line("gzip on;\ngzip_comp_level %s;\ngzip_http_version 1.1;", s.text("gzip-level", "1"))
 		if pattern := s.text("gzip-disable", ""); pattern != "" {
