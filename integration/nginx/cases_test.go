@@ -50,7 +50,7 @@ func TestCases(t *testing.T) {
 			bench := newBench(t, own, others)
 			var answered []*cases.Case
 			for _, c := range all {
-				if c.Unanswered == "" {
+				if c.Unanswered == "" && c.Refused == "" {
 					answered = append(answered, c)
 				}
 			}
@@ -62,6 +62,25 @@ func TestCases(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// TestRefused gives nginx the configurations that it refuses as a whole.
+func TestRefused(t *testing.T) {
+	own := newAuthority(t, "authority")
+	bench := newBench(t, own, own)
+	for _, all := range groups(t) {
+		for _, c := range all {
+			if c.Refused == "" {
+				continue
+			}
+			t.Run(c.String(), func(t *testing.T) {
+				err := bench.reload(t, []*cases.Case{c})
+				if err == nil || !strings.Contains(err.Error(), c.Refused) {
+					t.Errorf("nginx says %v, want %q", err, c.Refused)
+				}
+			})
+		}
 	}
 }
 
@@ -89,6 +108,13 @@ func newBench(t *testing.T, own, others *authority) *bench {
 // load gives nginx the configurations of all cases. States that differ only in the answers of servers share one.
 func (b *bench) load(t *testing.T, all []*cases.Case) {
 	t.Helper()
+	if err := b.reload(t, all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) reload(t *testing.T, all []*cases.Case) error {
+	t.Helper()
 	text := render.Head
 	number := 0
 	for _, c := range all {
@@ -112,8 +138,9 @@ func (b *bench) load(t *testing.T, all []*cases.Case) {
 		}
 	}
 	if err := b.nginx.Reload(text); err != nil {
-		t.Fatalf("%v\n%s", err, excerpt(text, err))
+		return fmt.Errorf("%w\n%s", err, excerpt(text, err))
 	}
+	return nil
 }
 
 // render returns the configuration of a state.
@@ -131,11 +158,7 @@ func (b *bench) render(t *testing.T, c *cases.Case, state *cases.State, prefix s
 			in.Targets = append(in.Targets, exchange.Request.Target)
 		}
 	}
-	output, err := render.Render(in)
-	if err != nil {
-		t.Fatalf("%v: %v", c, err)
-	}
-	return output
+	return render.Render(in)
 }
 
 // same reports whether two states have the same configuration.

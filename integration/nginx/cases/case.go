@@ -15,6 +15,9 @@ type Case struct {
 	Tests []string
 	// Unanswered is why nginx without the controller's modules cannot answer; empty where it can.
 	Unanswered string
+	// Refused is in the error with which nginx refuses the configuration, so that it goes on with the one before, for all
+	// hosts; empty where it does not. What is expected then is what the Ingresses mean.
+	Refused string
 	// Stages are the states, in order.
 	Stages []Stage
 }

@@ -11,7 +11,8 @@
 //
 // NAME is stable and unique in the group. A line "e2e" names the end-to-end test whose behaviour the case has, by its
 // file below test/e2e and its description; there may be several. A line "nginx" is there where nginx without the
-// modules of the controller cannot answer. Lines that begin with "#" in front of the first section are comments.
+// modules of the controller cannot answer; in "nginx: refuses, ERROR" it refuses the whole configuration. Lines that
+// begin with "#" in front of the first section are comments.
 //
 // Sections are read in order, and describe a state of the cluster and requests to it:
 //

@@ -75,11 +75,15 @@ func (c *Case) attribute(line string) error {
 	case key == "e2e":
 		c.Tests = append(c.Tests, value)
 	case key == "nginx":
-		reason, ok := strings.CutPrefix(value, "no, ")
-		if !ok {
-			return fmt.Errorf("%q is not \"no, REASON\"", value)
+		verdict, reason, ok := strings.Cut(value, ", ")
+		switch {
+		case ok && verdict == "no":
+			c.Unanswered = reason
+		case ok && verdict == "refuses":
+			c.Refused = reason
+		default:
+			return fmt.Errorf("%q is not \"no, REASON\" or \"refuses, ERROR\"", value)
 		}
-		c.Unanswered = reason
 	default:
 		return fmt.Errorf("unknown line %q", line)
 	}

@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +48,7 @@ type backend struct{ namespace, service, port string }
 func (b backend) key() string { return b.namespace + "/" + b.service }
 
 // plan returns the servers, sorted by name.
-func (r *renderer) plan() ([]*server, error) {
+func (r *renderer) plan() []*server {
 	ingresses := r.claimed()
 	read := make(map[*networkingv1.Ingress]*options, len(ingresses))
 	for _, ingress := range ingresses {
@@ -68,9 +67,7 @@ func (r *renderer) plan() ([]*server, error) {
 				continue
 			}
 			r.configure(s, ingress, read[ingress], rule.Host)
-			if err := add(s, ingress, read[ingress], rule.HTTP); err != nil {
-				return nil, err
-			}
+			add(s, ingress, read[ingress], rule.HTTP)
 		}
 	}
 	all := make([]*server, 0, len(servers))
@@ -80,7 +77,7 @@ func (r *renderer) plan() ([]*server, error) {
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b *server) int { return cmp.Compare(a.name, b.name) })
-	return all, nil
+	return all
 }
 
 // claimed returns the Ingresses of the controller's class, the oldest first.
@@ -223,9 +220,9 @@ func (r *renderer) configure(s *server, ingress *networkingv1.Ingress, o *option
 }
 
 // add adds the paths of a rule.
-func add(s *server, ingress *networkingv1.Ingress, o *options, rule *networkingv1.HTTPIngressRuleValue) error {
+func add(s *server, ingress *networkingv1.Ingress, o *options, rule *networkingv1.HTTPIngressRuleValue) {
 	if rule == nil {
-		return nil
+		return
 	}
 	for _, path := range rule.Paths {
 		if path.Backend.Service == nil {
@@ -243,16 +240,12 @@ func add(s *server, ingress *networkingv1.Ingress, o *options, rule *networkingv
 		case at < 0:
 			s.locations = append(s.locations, l)
 		case s.locations[at].exact != l.exact:
-			// Only the first location of a path is compared. A second one of the same type stops all updates of nginx.
-			if slices.ContainsFunc(s.locations, func(o *location) bool { return o.path == l.path && o.exact == l.exact }) {
-				return fmt.Errorf("duplicate location %q", l.path)
-			}
+			// Only the first location of a path is compared: nginx refuses a second one of the same type.
 			s.locations = append(s.locations, l)
 		case s.locations[at].implied:
 			*s.locations[at] = *l
 		}
 	}
-	return nil
 }
 
 // complete splits plain prefixes in two locations, and sorts: the longest first, then by text.

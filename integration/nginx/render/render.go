@@ -67,13 +67,10 @@ type Output struct {
 }
 
 // Render writes the configuration.
-func Render(in Input) (Output, error) {
+func Render(in Input) Output {
 	r := &renderer{Input: in, files: map[string]string{}, http: new(text)}
 	r.settings = newSettings(in.State)
-	servers, err := r.plan()
-	if err != nil {
-		return Output{}, err
-	}
+	servers := r.plan()
 	r.maps(servers)
 	for _, twin := range twins(servers) {
 		r.twin(twin)
@@ -81,7 +78,7 @@ func Render(in Input) (Output, error) {
 	for _, s := range servers {
 		r.server(s)
 	}
-	return Output{HTTP: r.http.String(), Files: r.files}, nil
+	return Output{HTTP: r.http.String(), Files: r.files}
 }
 
 // renderer writes one configuration.
