@@ -39,6 +39,16 @@ type trace struct {
 	// answers is the number of answers to the request; changed is closed with the next one.
 	answers int
 	changed chan struct{}
+	// given counts how often a reply matched that is for some requests only.
+	given map[int]int
+}
+
+// times counts a match of a reply.
+func (followed *trace) times(reply int) int {
+	followed.mutex.Lock()
+	defer followed.mutex.Unlock()
+	followed.given[reply]++
+	return followed.given[reply]
 }
 
 // answered counts an answer.
@@ -75,7 +85,9 @@ type backends struct {
 
 // follow keeps what is received with a name until the context ends.
 func (b *backends) follow(name string, servers map[string]cases.Server) *trace {
-	followed := &trace{servers: servers, arrived: make(chan received, 1000), changed: make(chan struct{})}
+	followed := &trace{
+		servers: servers, arrived: make(chan received, 1000), changed: make(chan struct{}), given: map[int]int{},
+	}
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.traces[name] = followed
@@ -129,8 +141,9 @@ func (b *backends) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer writes the first reply that matches.
 func answer(w http.ResponseWriter, r *http.Request, server cases.Server, followed *trace) {
-	for _, reply := range server.Replies {
-		if !strings.HasPrefix(r.RequestURI, reply.Path) || reply.Field != "" && r.Header.Get(reply.Field) != reply.Value {
+	for i, reply := range server.Replies {
+		if !strings.HasPrefix(r.RequestURI, reply.Path) || reply.Field != "" && r.Header.Get(reply.Field) != reply.Value ||
+			reply.Times > 0 && followed.times(i) > reply.Times {
 			continue
 		}
 		if reply.Status == 0 {

@@ -86,6 +86,8 @@ type Reply struct {
 	Body   string
 	// Hold is how many answers to the repeated request the endpoint waits for.
 	Hold int
+	// Times is how many of the requests have this reply, 0 for all.
+	Times int
 }
 
 // Field is a header field.

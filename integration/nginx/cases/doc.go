@@ -25,9 +25,9 @@
 //     with that of the authority that has issued the certificates of clients.
 //   - service NAMESPACE/NAME [endpoints=N] [missing]: how the endpoints of a Service answer. Replies are read in order;
 //     the first that matches is sent. A reply is a line "PATTERN STATUS", with lines "Name: value" and "body: TEXT"
-//     behind it, and "hold: N" where it waits until N answers to the repeated request are there. PATTERN is "*", the
-//     beginning of a path, or "Name=value" for a field of the request. STATUS may be "close", which ends the connection.
-//     Without a reply the status is 200.
+//     behind it, "hold: N" where it waits until N answers to the repeated request are there, and "times: N" where only N
+//     requests have it. PATTERN is "*", the beginning of a path, or "Name=value" for a field of the request. STATUS may
+//     be "close", which ends the connection. Without a reply the status is 200.
 //   - host NAME: the same for a server outside of the cluster, by the host of its URL.
 //   - request OPTIONS: "METHOD URL", fields, and behind an empty line the body. The target is sent as it is written.
 //     The host of the URL is the field Host unless that is given. Options are those of [Request].

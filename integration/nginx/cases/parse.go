@@ -257,17 +257,18 @@ func (s *Server) reply(line string) error {
 			return fmt.Errorf("no reply in front of %q", line)
 		}
 		last := &s.Replies[len(s.Replies)-1]
+		var err error
 		switch name {
 		case "body":
 			last.Body = value
-			return nil
 		case "hold":
-			var err error
 			last.Hold, err = strconv.Atoi(value)
-			return err
+		case "times":
+			last.Times, err = strconv.Atoi(value)
+		default:
+			last.Header = append(last.Header, Field{name, value})
 		}
-		last.Header = append(last.Header, Field{name, value})
-		return nil
+		return err
 	}
 	at := strings.LastIndexByte(line, ' ')
 	if at < 0 {
