@@ -132,10 +132,14 @@ func (r *renderer) ignored(ingress *networkingv1.Ingress) bool {
 		}
 	}
 	for key, value := range ingress.Annotations {
-		for _, word := range r.settings.list("annotation-value-word-blocklist") {
-			if strings.HasPrefix(key, prefix) && strings.Contains(value, word) {
-				return true
-			}
+		name, ok := strings.CutPrefix(key, prefix)
+		if !ok {
+			continue
+		}
+		if r.risky(name) || slices.ContainsFunc(r.settings.list("annotation-value-word-blocklist"), func(word string) bool {
+			return strings.Contains(value, word)
+		}) {
+			return true
 		}
 	}
 	selector := r.settings.argument("--watch-namespace-selector")
@@ -146,6 +150,21 @@ func (r *renderer) ignored(ingress *networkingv1.Ingress) bool {
 	return !slices.ContainsFunc(r.State.Objects.Namespaces, func(n *Namespace) bool {
 		return n.Name == ingress.Namespace && n.Labels[key] == value
 	})
+}
+
+// risky reports whether an annotation is above the level of risk, so that the Ingress is not taken. An earlier version
+// of the Ingress goes on.
+func (r *renderer) risky(name string) bool {
+	level := r.settings.text("annotations-risk-level", "High")
+	switch name {
+	case "configuration-snippet", "server-snippet", "auth-snippet", "stream-snippet", "modsecurity-snippet":
+		return level != "Critical"
+	case "server-alias", "auth-tls-error-page", "auth-tls-match-cn", "auth-signin", "auth-url", "mirror-host",
+		"mirror-target", "modsecurity-transaction-id", "proxy-ssl-name", "upstream-hash-by":
+		return level == "Low" || level == "Medium"
+	default:
+		return false
+	}
 }
 
 func canary(ingress *networkingv1.Ingress) bool {

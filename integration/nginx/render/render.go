@@ -211,12 +211,12 @@ func quote(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
 }
 
-// escape returns a target as an argument of a query.
+// escape returns a target as an argument of a query, with the characters that set_escape_uri escapes.
 func escape(target string) string {
 	var escaped strings.Builder
 	for _, b := range []byte(target) {
 		switch {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', strings.IndexByte("-._~", b) >= 0:
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', strings.IndexByte("-._~*!'()", b) >= 0:
 			escaped.WriteByte(b)
 		default:
 			fmt.Fprintf(&escaped, "%%%02X", b)
