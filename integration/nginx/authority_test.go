@@ -10,6 +10,8 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +27,9 @@ type authority struct {
 	key         *rsa.PrivateKey
 	certificate *x509.Certificate
 	raw         []byte
+
+	mutex  sync.Mutex
+	issued map[string]tls.Certificate
 }
 
 func newAuthority(t *testing.T, name string) *authority {
@@ -33,7 +38,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &authority{key: key}
+	a := &authority{key: key, issued: map[string]tls.Certificate{}}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
@@ -57,12 +62,20 @@ func (a *authority) sign(t *testing.T, template, parent *x509.Certificate) []byt
 // issue returns a certificate for names, for servers and clients.
 func (a *authority) issue(t *testing.T, names ...string) tls.Certificate {
 	t.Helper()
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	joined := strings.Join(names, ",")
+	if certificate, ok := a.issued[joined]; ok {
+		return certificate
+	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: names[0]}, NotAfter: time.Now().Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, DNSNames: names,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	return tls.Certificate{Certificate: [][]byte{a.sign(t, template, a.certificate)}, PrivateKey: a.key}
+	certificate := tls.Certificate{Certificate: [][]byte{a.sign(t, template, a.certificate)}, PrivateKey: a.key}
+	a.issued[joined] = certificate
+	return certificate
 }
 
 // text returns a certificate with its key as nginx reads it.

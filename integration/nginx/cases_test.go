@@ -17,23 +17,32 @@ import (
 	"github.com/sluiceproxy/sluice/integration/nginx/render"
 )
 
-// groups returns the cases by file.
-func groups(t *testing.T) map[string][]*cases.Case {
-	t.Helper()
-	all := map[string][]*cases.Case{}
+// read reads the files of cases, once.
+var read = sync.OnceValues(func() (map[string][]*cases.Case, error) {
 	names, err := filepath.Glob("cases/*.txt")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
+	all := map[string][]*cases.Case{}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		group := strings.TrimSuffix(filepath.Base(name), ".txt")
 		if all[group], err = cases.Parse(group, string(text)); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
+	}
+	return all, nil
+})
+
+// groups returns the cases by file.
+func groups(t *testing.T) map[string][]*cases.Case {
+	t.Helper()
+	all, err := read()
+	if err != nil {
+		t.Fatal(err)
 	}
 	if len(all) == 0 {
 		t.Fatal("no cases")

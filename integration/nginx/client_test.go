@@ -18,7 +18,7 @@ import (
 )
 
 // timeout bounds an exchange.
-const timeout = 20 * time.Second
+const timeout = time.Minute
 
 // response is an answer to a client.
 type response struct {

@@ -35,6 +35,8 @@ func (r *renderer) location(t *text, s *server, l *location) {
 	t.line("location %s {", l.name(s.regular()))
 	r.variables(t, l)
 	t.line("port_in_redirect %s;", onOff(o.on("use-port-in-redirects", r.settings.flag("use-port-in-redirects"))))
+	t.line("proxy_hide_header Strict-Transport-Security;\nadd_header Strict-Transport-Security %s always;",
+		r.variable("hsts"))
 	if o.denied != "" {
 		t.line("# %s", strings.NewReplacer("\n", " ").Replace(o.denied))
 		t.line("return 503;\n}")
@@ -244,8 +246,6 @@ func (r *renderer) proxy(t *text, o *options) {
 // responses writes what is done with responses.
 func (r *renderer) responses(t *text, l *location) {
 	o := l.options
-	t.line("proxy_hide_header Strict-Transport-Security;\nadd_header Strict-Transport-Security %s always;",
-		r.variable("hsts"))
 	for _, field := range r.settings.list("hide-headers") {
 		t.line("proxy_hide_header %s;", field)
 	}

@@ -53,6 +53,9 @@ func (o *options) readTLS(ingress *networkingv1.Ingress, certificates map[string
 	}
 	if _, given := o.values["proxy-ssl-secret"]; given {
 		found, _ := find("proxy-ssl-secret")
+		if found.Authority == "" {
+			found.Certificate = "" // The controller writes the file only with an authority.
+		}
 		o.upstreamTLS = upstreamTLS{
 			authority: found.Authority, certificate: found.Certificate,
 			ciphers: o.text("proxy-ssl-ciphers", "DEFAULT"), protocols: o.text("proxy-ssl-protocols", "TLSv1.2"),
