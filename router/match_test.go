@@ -105,3 +105,26 @@ func TestRulesAsTreesAreChecked(t *testing.T) {
 		})
 	}
 }
+
+// TestNormalizedPathsSelectRouters has paths that two routers would share if an encoded slash were none.
+func TestNormalizedPathsSelectRouters(t *testing.T) {
+	target, verdicts := newRouters(t, map[string]*dynamic.Router{
+		"admin@file": {Service: "a@internal", Rule: "NormalizedPathPrefix(`/admin/`)", Priority: 1, Precedence: []int64{7}},
+		"rest@file":  {Service: "b@internal", Rule: "PathPrefix(`/`)", Priority: 1},
+	})
+	if len(verdicts) > 0 {
+		t.Fatalf("verdicts %v", verdicts)
+	}
+	for path, want := range map[string]string{
+		"/admin/x": "a", "/admin%2Fx": "a", "/x%2F..%2Fadmin/": "a", "/admin": "b", "/admin/..%2Fx": "b", "/admin/..%2F../x": "b",
+	} {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test"+path, http.NoBody)
+		if got := answering(target, request); got != want {
+			t.Errorf("%s is answered by %s, want %s", path, got, want)
+		}
+	}
+	answer, err := target.Table().Explain(router.Question{Method: http.MethodGet, URL: "http://x.test/admin%2Fx"})
+	if err != nil || answer.Router == nil || answer.Router.Name != "admin@file" {
+		t.Errorf("explained as %+v: %v", answer.Router, err)
+	}
+}

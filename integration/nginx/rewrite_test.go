@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,10 @@ const (
 	// rewrites and rewritten are how many directives are made, and targets for each of them.
 	rewrites, rewritten = 600, 20
 )
+
+// refusedSegment matches the segments that a changed path may not have: "." and "..", also with parameters, and
+// parameters alone.
+var refusedSegment = regexp.MustCompile(`/(\.\.?(;|/|$)|;)`)
 
 // directive is a rewrite with targets.
 type directive struct {
@@ -80,8 +85,7 @@ func (d *directive) compare(t *testing.T, target string, got reply, counts map[s
 		for strings.Contains(path, "//") {
 			path = strings.ReplaceAll(path, "//", "/")
 		}
-		if want.status == http.StatusBadRequest && strings.Contains(path+"/", "/./") ||
-			want.status == http.StatusBadRequest && strings.Contains(path+"/", "/../") {
+		if want.status == http.StatusBadRequest && refusedSegment.MatchString(path) {
 			counts["dot segment"]++
 			return
 		}
