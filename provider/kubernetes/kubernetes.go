@@ -187,7 +187,7 @@ func (c *Clusters) addIngress() error {
 	if err != nil {
 		return err
 	}
-	ingresses, err := ingress.New(where.Cluster, *config, where.environments, c.options.Metrics)
+	ingresses, err := ingress.New(where.Cluster, *config, where.environments, c.options.Metrics, nil)
 	if err != nil {
 		return err
 	}

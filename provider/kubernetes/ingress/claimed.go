@@ -40,7 +40,9 @@ func (p *Provider) Claimed() iter.Seq[*networkingv1.Ingress] {
 // must return at once.
 func (p *Provider) OnClaimed(changed func()) {
 	p.watches.ingresses.Notify(func(_, _ *networkingv1.Ingress) { changed() })
-	if p.watches.classes != nil {
-		p.watches.classes.Notify(func(_, _ *networkingv1.IngressClass) { changed() })
+	for _, classes := range []watch[*networkingv1.IngressClass]{p.watches.classes, p.watches.excluding} {
+		if classes != nil {
+			classes.Notify(func(_, _ *networkingv1.IngressClass) { changed() })
+		}
 	}
 }

@@ -30,10 +30,25 @@ type selector struct {
 	class string
 	// lookup finds IngressClasses; nil when they are not to be read.
 	lookup classOf
+	// excludes reports whether another provider reads an Ingress, by its IngressClass; nil excludes none.
+	excludes func(*networkingv1.Ingress) bool
 }
 
-// claims reports whether an Ingress is ours, and the IngressClass on which that depends, if any.
+// claims reports whether an Ingress is ours, and the IngressClass on which that depends, if any. No Ingress is read by
+// two providers.
 func (s *selector) claims(ingress *networkingv1.Ingress) (ours bool, needs string) {
+	ours, needs = s.selects(ingress)
+	if s.excludes == nil {
+		return ours, needs
+	}
+	if name := ingress.Spec.IngressClassName; name != nil {
+		needs = *name
+	}
+	return ours && !s.excludes(ingress), needs
+}
+
+// selects decides without regard to other providers.
+func (s *selector) selects(ingress *networkingv1.Ingress) (ours bool, needs string) {
 	if name := ingress.Spec.IngressClassName; name != nil {
 		return s.named(*name)
 	}

@@ -44,6 +44,8 @@ type watches struct {
 	// classes is nil when IngressClasses are not to be read, nodes when nothing of the whole cluster is.
 	classes watch[*networkingv1.IngressClass]
 	nodes   watch[*corev1.Node]
+	// excluding are the IngressClasses that decide which Ingresses another provider reads; nil for no other provider.
+	excluding watch[*networkingv1.IngressClass]
 }
 
 // Provider is the provider of Ingresses.
@@ -66,10 +68,11 @@ type Provider struct {
 
 // New returns the provider of the Ingresses of a cluster. Config is providers.kubernetesIngress; a labelSelector that
 // is none is an error. Environments says which Services are divided into environments; nil divides none. Counters may
-// be nil. The watches are registered with the cluster, whose Run feeds them.
+// be nil. Excludes reports whether another provider reads an Ingress, by nothing but the Ingress and its IngressClass;
+// nil excludes none. The watches are registered with the cluster, whose Run feeds them.
 func New(
 	cluster *client.Cluster, config static.KubernetesIngress, environments backend.EnvironmentWatch,
-	counters translation.Counters,
+	counters translation.Counters, excludes func(*networkingv1.Ingress) bool,
 ) (*Provider, error) {
 	if _, err := labels.Parse(config.LabelSelector); err != nil {
 		return nil, fmt.Errorf("labelSelector: %w", err)
@@ -87,7 +90,11 @@ func New(
 			all.classes = client.Watch(cluster, client.IngressClasses(), client.Scope{})
 		}
 	}
+	if excludes != nil {
+		all.excluding = client.Watch(cluster, client.IngressClasses(), client.Scope{})
+	}
 	p := assemble(cluster.Source(), config, all, counters)
+	p.selector.excludes = excludes
 	cluster.OnStatus(p.statusChanged)
 	if environments != nil {
 		p.environments = environments
@@ -111,6 +118,10 @@ func assemble(source string, config static.KubernetesIngress, all watches, count
 		p.selector.lookup = p.class
 		touch(p, all.classes, kindClass)
 		all.classes.Notify(func(_, _ *networkingv1.IngressClass) { p.memory.Touch(theDefault()) })
+	}
+	if all.excluding != nil {
+		touch(p, all.excluding, kindClass)
+		all.excluding.Notify(func(_, _ *networkingv1.IngressClass) { p.memory.Touch(theDefault()) })
 	}
 	if all.nodes != nil {
 		all.nodes.Notify(p.touchNode)

@@ -20,16 +20,16 @@ func TestNewRefusesWhatIsNoSelector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(cluster, static.KubernetesIngress{LabelSelector: "a in"}, nil, nil); err == nil ||
+	if _, err := New(cluster, static.KubernetesIngress{LabelSelector: "a in"}, nil, nil, nil); err == nil ||
 		!strings.HasPrefix(err.Error(), "labelSelector: ") {
 		t.Errorf("got the error %v", err)
 	}
 	options := static.KubernetesIngress{LabelSelector: "a in (b)", DisableClusterScopeResources: true}
-	p, err := New(cluster, options, nil, nil)
+	p, err := New(cluster, options, nil, nil, nil)
 	if err != nil || p.watches.nodes != nil || p.watches.classes != nil || p.selector.lookup != nil {
 		t.Errorf("got %+v, %v", p, err)
 	}
-	p, err = New(cluster, static.KubernetesIngress{DisableIngressClassLookup: true}, nil, nil)
+	p, err = New(cluster, static.KubernetesIngress{DisableIngressClassLookup: true}, nil, nil, nil)
 	if err != nil || p.watches.nodes == nil || p.watches.classes != nil {
 		t.Errorf("got %+v, %v", p, err)
 	}

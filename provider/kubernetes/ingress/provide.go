@@ -93,10 +93,13 @@ func (p *Provider) update() (configuration *dynamic.Configuration, changed bool)
 	return p.memory.Update(p.translate)
 }
 
-// state returns the combined status of the watches. Ingresses and Services are required; without others, only what
-// needs them is affected.
+// state returns the combined status of the watches. Ingresses and Services are required, and what says that another
+// provider reads an Ingress; without others, only what needs them is affected.
 func (p *Provider) state() (dynamic.ProviderState, string) {
 	required := []client.Status{p.watches.ingresses.Status(), p.watches.services.Status()}
+	if p.watches.excluding != nil {
+		required = append(required, p.watches.excluding.Status())
+	}
 	others := []client.Status{p.watches.secrets.Status()}
 	if p.environments != nil {
 		others = append(others, p.environments.Status())
