@@ -117,8 +117,16 @@ type planner struct {
 	members []member
 	others  surroundings
 	options map[types.NamespacedName]*annotation.Options
+	// places has the places of locations that are declared.
+	places map[pathKey]int
 	// www says that a location asks for the twin.
 	www bool
+}
+
+// pathKey is a path with its type, which one location has.
+type pathKey struct {
+	path     string
+	declared networkingv1.PathType
 }
 
 // root adds the location "/" that every server has. It belongs to the first Ingress that is no canary. The server of
@@ -142,6 +150,7 @@ func (p *planner) root() {
 		}
 	}
 	p.plan.Locations = []location{root}
+	p.places = map[pathKey]int{{root.Path, root.Declared}: 0}
 }
 
 // declare adds the locations of an Ingress. A path that is there already with the same type is not added.
@@ -165,19 +174,17 @@ func (p *planner) declare(member member) {
 
 func (p *planner) add(added location, options *annotation.Options) {
 	added.Name = added.Path
-	for i := range p.plan.Locations {
-		present := &p.plan.Locations[i]
-		if present.Path != added.Path || present.Declared != added.Declared {
-			continue
-		}
-		if present.Rule >= 0 || present.Plain {
-			return
-		}
-		*present = added
-		p.www = p.www || options.Redirect.FromToWWW
+	key := pathKey{added.Path, added.Declared}
+	place, found := p.places[key]
+	switch {
+	case !found:
+		p.places[key] = len(p.plan.Locations)
+		p.plan.Locations = append(p.plan.Locations, added)
+	case p.plan.Locations[place].Rule >= 0 || p.plan.Locations[place].Plain:
 		return
+	default:
+		p.plan.Locations[place] = added
 	}
-	p.plan.Locations = append(p.plan.Locations, added)
 	p.www = p.www || options.Redirect.FromToWWW
 }
 

@@ -221,7 +221,7 @@ func TestFirewall(t *testing.T) {
 		},
 		{
 			name: "no switch", annotations: one("enable-modsecurity", "on"),
-			verdicts: verdicts{"enable-modsecurity": unused}, got: firewall, want: off,
+			verdicts: verdicts{"enable-modsecurity": unsupported}, got: firewall, want: annotation.Firewall{Enabled: true},
 		},
 		{
 			name: "rules alone", annotations: one("enable-owasp-core-rules", "true"),

@@ -98,12 +98,17 @@ func (r *reading) authHeaders(out *AuthRequest) {
 		out.ResponseHeaders = nil
 		r.deny("auth-response-headers", "it must be a list of names of headers")
 	}
-	if text, state := r.text("auth-proxy-set-headers", basicChars.spaced); state == valid {
+	switch text, state := r.text("auth-proxy-set-headers", basicChars.spaced); state {
+	case valid:
 		reference, problem := r.reference(text, false)
 		if problem != "" {
 			r.deny("auth-proxy-set-headers", problem)
+		} else {
+			r.agree("auth-proxy-set-headers")
 		}
 		out.ProxySetHeaders = reference
+	case wrong:
+		r.deny("auth-proxy-set-headers", "it is no name of a ConfigMap; ingress-nginx sends none of its headers then")
 	}
 	out.RequestRedirect, state = r.text("auth-request-redirect", urlChars.spaced)
 	if state == wrong {

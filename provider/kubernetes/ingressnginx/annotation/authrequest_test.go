@@ -79,7 +79,7 @@ func TestAuthRequest(t *testing.T) {
 		}),
 		row("auth-proxy-set-headers", "headers", denied, nil),
 		row("auth-proxy-set-headers", "bank/headers", denied, nil),
-		row("auth-proxy-set-headers", "$x", unused, same),
+		row("auth-proxy-set-headers", "$x", denied, nil),
 		row(
 			"auth-always-set-cookie", "true", annotation.Honoured,
 			func(a *annotation.AuthRequest) { a.AlwaysSetCookie = true },

@@ -28,8 +28,13 @@ func (r *reading) proxyTLS() {
 	out := &ProxyTLS{Secret: *secret, Ciphers: "DEFAULT", Protocols: []string{"TLSv1.2"}}
 	r.options.ProxyTLS = out
 	onOff := oneOfSpaced("on", "off")
-	verify, _ := r.text("proxy-ssl-verify", onOff)
+	verify, state := r.text("proxy-ssl-verify", onOff)
 	out.Verify = verify == "on"
+	if state == wrong || state == valid && !oneOf("on", "off")(verify) {
+		r.deny("proxy-ssl-verify", "it must be on or off; ingress-nginx does not verify then")
+	} else {
+		r.agree("proxy-ssl-verify")
+	}
 	out.VerifyDepth = max(1, r.numberOr("proxy-ssl-verify-depth", 1))
 	out.Name, _ = r.text("proxy-ssl-name", serverName)
 	indication, _ := r.text("proxy-ssl-server-name", onOff)
@@ -115,6 +120,11 @@ func (r *reading) firewall() {
 	enabled, state := r.flag("enable-modsecurity")
 	out.Enabled = enabled || r.settings.Firewall && state != valid
 	out.Disabled = r.settings.Firewall && state == valid && !enabled
+	if state == wrong {
+		out.Enabled = true
+		r.set("enable-modsecurity", Unsupported, "it must be true or false: ingress-nginx has no firewall then, and neither "+
+			"has Sluice")
+	}
 	rules := r.flagOr("enable-owasp-core-rules", false)
 	r.text("modsecurity-transaction-id", variableChars.spaced)
 	r.text("modsecurity-snippet", anything)

@@ -84,7 +84,9 @@ func originLike(text string, scheme bool) bool {
 
 // methodList reports whether a text is a list of words that a comma, one white space, or both divide.
 func methodList(text string) bool {
-	return divided(text, func(item string) bool { return charset("").holds(item) && !strings.ContainsAny(item, "0123456789") })
+	return divided(
+		text, func(item string) bool { return charset("").holds(item) && !strings.ContainsAny(item, "0123456789") },
+	)
 }
 
 // exposedList is as methodList, for names of headers and *.

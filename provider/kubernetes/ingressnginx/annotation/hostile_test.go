@@ -185,3 +185,30 @@ func FuzzRead(f *testing.F) {
 		clean(t, first+" "+second, options)
 	})
 }
+
+// TestWrongValuesOpenNothing demands of each annotation that protects something that a wrong value closes the
+// locations, unless the default is as strict.
+func TestWrongValuesOpenNothing(t *testing.T) {
+	strict := map[string]string{
+		"enable-global-auth": "true", "auth-tls-verify-client": "on", "auth-tls-verify-depth": "1",
+		"proxy-body-size": "1 MiB", "proxy-ssl-name": "the default, which is verified", "proxy-ssl-verify-depth": "1",
+		"enable-owasp-core-rules": "no firewall without enable-modsecurity", "modsecurity-snippet": "the same",
+	}
+	for _, spec := range annotation.All() {
+		if !spec.Protects {
+			continue
+		}
+		for _, value := range []string{"\x01;", "a b;{}", "\"x\"\n", "{{"} {
+			annotations := map[string]string{
+				"auth-type": "basic", "auth-secret": "users", "auth-url": "http://auth/", "auth-tls-secret": "shop/ca",
+				"proxy-ssl-secret": "shop/tls",
+			}
+			annotations[spec.Name] = value
+			options, findings := read(t, annotations)
+			closed := outcome(options) != "" || options.Firewall.Enabled || options.AuthRequest != nil && options.AuthRequest.Snippet
+			if closed == (strict[spec.Name] != "") {
+				t.Errorf("%s: %q: closed is %t: %+v", spec.Name, value, closed, findings[spec.Name])
+			}
+		}
+	}
+}

@@ -29,7 +29,8 @@ func accessSpecs() []Spec {
 		},
 		{
 			Name: "enable-modsecurity", Group: "access", Scope: Location, Risk: Low, Support: Refused, Protects: true,
-			Means: "a web application firewall", Note: "Sluice has none",
+			Means:       "a web application firewall",
+			Note:        "Sluice has none. A value that is no switch counts as true; in nginx it counts as false",
 			Replacement: "a firewall as a server of externalAuth, or modSecurity: ignore of the provider, which accepts the loss",
 		},
 		{
@@ -90,8 +91,10 @@ func authRequestSpecs() []Spec {
 			Means: "the method of the subrequest, GET by default",
 		},
 		{
-			Name: "auth-proxy-set-headers", Group: "external authentication", Scope: Location, Risk: Medium, Protects: true,
+			Name: "auth-proxy-set-headers", Group: "external authentication", Scope: Location, Risk: Medium,
+			Support: Differs, Protects: true,
 			Means: "the ConfigMap with more headers of the subrequest; 503 when it cannot be read",
+			Note:  "a value with a wrong character is ignored in nginx; here the location answers 503",
 		},
 		{
 			Name: "auth-request-redirect", Group: "external authentication", Scope: Location, Risk: Medium, Support: Differs,

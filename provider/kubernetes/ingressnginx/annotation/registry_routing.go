@@ -8,7 +8,7 @@ func routingSpecs() []Spec {
 			Means: "302 from / of the host to this path",
 		},
 		{
-			Name: "force-ssl-redirect", Group: "routing", Scope: Location, Risk: Medium, Protects: true,
+			Name: "force-ssl-redirect", Group: "routing", Scope: Location, Risk: Medium,
 			Means: "308 to https, also for a host without a certificate",
 		},
 		{
@@ -27,7 +27,7 @@ func routingSpecs() []Spec {
 			Note:  "an alias that is a regular expression has the limits of rewrite-target",
 		},
 		{
-			Name: "ssl-redirect", Group: "routing", Scope: Location, Risk: Low, Protects: true,
+			Name: "ssl-redirect", Group: "routing", Scope: Location, Risk: Low,
 			Means: "308 to https where the host has a certificate",
 		},
 		{

@@ -171,8 +171,9 @@ func proxyTLSSpecs() []Spec {
 			Means: "on: the name is sent as SNI",
 		},
 		{
-			Name: "proxy-ssl-verify", Group: "TLS to endpoints", Scope: Host, Risk: Low, Protects: true,
+			Name: "proxy-ssl-verify", Group: "TLS to endpoints", Scope: Host, Risk: Low, Support: Differs, Protects: true,
 			Means: "on: the endpoint's certificate is verified",
+			Note:  "a value other than on and off counts as off in nginx; here the locations answer 503",
 		},
 		{
 			Name: "proxy-ssl-verify-depth", Group: "TLS to endpoints", Scope: Host, Risk: Low, Protects: true,

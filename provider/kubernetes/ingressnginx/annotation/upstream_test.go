@@ -199,11 +199,11 @@ func TestProxyTLS(t *testing.T) {
 		{
 			name: "defaults for what is wrong",
 			annotations: map[string]string{
-				"proxy-ssl-secret": "shop/tls", "proxy-ssl-verify": "true", "proxy-ssl-verify-depth": "x",
+				"proxy-ssl-secret": "shop/tls", "proxy-ssl-verify": "off", "proxy-ssl-verify-depth": "x",
 				"proxy-ssl-protocols": "SSLv3", "proxy-ssl-name": "a b",
 			},
 			verdicts: verdicts{
-				"proxy-ssl-verify": unused, "proxy-ssl-verify-depth": unused, "proxy-ssl-protocols": unused,
+				"proxy-ssl-verify-depth": unused, "proxy-ssl-protocols": unused,
 				"proxy-ssl-name": unused,
 			},
 			got: tls, want: &annotation.ProxyTLS{
