@@ -1,6 +1,7 @@
 package annotation_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -205,10 +206,29 @@ func TestWrongValuesOpenNothing(t *testing.T) {
 			}
 			annotations[spec.Name] = value
 			options, findings := read(t, annotations)
-			closed := outcome(options) != "" || options.Firewall.Enabled || options.AuthRequest != nil && options.AuthRequest.Snippet
+			snippet := options.AuthRequest != nil && options.AuthRequest.Snippet
+			closed := outcome(options) != "" || options.Firewall.Enabled || snippet
 			if closed == (strict[spec.Name] != "") {
 				t.Errorf("%s: %q: closed is %t: %+v", spec.Name, value, closed, findings[spec.Name])
 			}
 		}
+	}
+}
+
+// TestManyUnknownAnnotations demands that similar names are looked for a few times alone.
+func TestManyUnknownAnnotations(t *testing.T) {
+	annotations := map[string]string{}
+	for i := range 5000 {
+		annotations[fmt.Sprintf("rewrite-targe%04d", i)] = "/"
+	}
+	_, findings := read(t, annotations)
+	suggested := 0
+	for _, finding := range findings {
+		if strings.Contains(finding.Reason, "did you mean") {
+			suggested++
+		}
+	}
+	if suggested == 0 || suggested > 16 {
+		t.Errorf("%d suggestions", suggested)
 	}
 }

@@ -83,7 +83,12 @@ type reading struct {
 	long     map[string]bool
 	findings map[string]*Finding
 	options  *Options
+	// suggestions counts the unknown names for which a similar one was looked for.
+	suggestions int
 }
+
+// mostSuggestions bounds them, since each is compared with all names.
+const mostSuggestions = 16
 
 // take notes one annotation.
 func (r *reading) take(name, value string) {
@@ -336,7 +341,7 @@ func (r *reading) idle(without string, names ...string) {
 
 // finish judges what no group has read, and returns all findings.
 func (r *reading) finish() []Finding {
-	for name := range r.values {
+	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		if r.findings[name] != nil {
 			continue
 		}
@@ -360,6 +365,9 @@ func (r *reading) unknown(name string) string {
 	}
 	if slices.Contains(r.index.configKeys, name) {
 		return "it is a key of the ConfigMap, which has no effect as an annotation"
+	}
+	if r.suggestions++; r.suggestions > mostSuggestions {
+		return "unknown annotation"
 	}
 	if near, found := r.index.nearest(name); found {
 		return "unknown annotation, did you mean " + Prefix + near + "?"
