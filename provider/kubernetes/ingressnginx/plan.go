@@ -119,7 +119,7 @@ type planner struct {
 	options map[types.NamespacedName]*annotation.Options
 	// places has the places of locations that are declared.
 	places map[pathKey]int
-	// www says that a location asks for the twin.
+	// www says that a location has from-to-www-redirect.
 	www bool
 }
 
