@@ -84,14 +84,18 @@ type member struct {
 
 // surroundings are the other servers.
 type surroundings interface {
-	// exists reports whether an Ingress has a host.
+	// exists reports whether an Ingress that is no canary has a host.
 	exists(host string) bool
 	// certified reports whether a host has a certificate of its own.
 	certified(host string) bool
 }
 
-// planServer returns the server of a host. Members are the Ingresses that have the host, in order.
+// planServer returns the server of a host; nil when canaries alone have it, for which there is none. Members are the
+// Ingresses that have the host, in order.
 func planServer(host string, members []member, others surroundings) *serverPlan {
+	if host != anyHost && !slices.ContainsFunc(members, func(m member) bool { return !m.options.Canary.Enabled }) {
+		return nil
+	}
 	plan := &serverPlan{Host: host}
 	planner := &planner{plan: plan, members: members, others: others}
 	planner.options = map[types.NamespacedName]*annotation.Options{}
@@ -119,7 +123,7 @@ type planner struct {
 	options map[types.NamespacedName]*annotation.Options
 	// places has the places of locations that are declared.
 	places map[pathKey]int
-	// www says that a location asks for the twin.
+	// www says that a location has from-to-www-redirect.
 	www bool
 }
 

@@ -19,6 +19,10 @@ func (r *reading) canary() {
 			"canary-by-header-pattern", "canary-by-cookie")
 		return
 	}
+	if out.Header != "" && !charset("-._~").holds(out.Header) {
+		r.unused("canary-by-header", quote(out.Header)+" is no name of a header, so no request has it")
+		out.Header = ""
+	}
 	if out.Header == "" {
 		r.idle("canary-by-header", "canary-by-header-value", "canary-by-header-pattern")
 		out.HeaderValue, out.HeaderPattern = "", ""

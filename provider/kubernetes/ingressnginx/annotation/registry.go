@@ -7,7 +7,7 @@ import (
 	"github.com/sluiceproxy/sluice/document"
 )
 
-// Prefix is what the keys of all annotations begin with. ingress-nginx can be told another one; Sluice can not.
+// Prefix is what the keys of all annotations begin with, the default of ingress-nginx.
 const Prefix = "nginx.ingress.kubernetes.io/"
 
 // Scope is what an annotation applies to.

@@ -179,6 +179,12 @@ func TestCanary(t *testing.T) {
 			want: annotation.Canary{Enabled: true, WeightTotal: 100, Header: "X", HeaderPattern: "b.*"},
 		},
 		{
+			name:        "header that is none",
+			annotations: map[string]string{"canary": "true", "canary-by-header": "X Canary/1", "canary-by-header-value": "a"},
+			verdicts:    verdicts{"canary-by-header": unused, "canary-by-header-value": unused},
+			got:         canary, want: annotation.Canary{Enabled: true, WeightTotal: 100},
+		},
+		{
 			name:        "value without header",
 			annotations: map[string]string{"canary": "true", "canary-by-header-value": "a"},
 			verdicts:    verdicts{"canary-by-header-value": unused}, got: canary,
