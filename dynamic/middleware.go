@@ -86,6 +86,13 @@ type RedirectScheme struct {
 	Port   string `json:"port,omitempty"`
 	// Permanent redirects with 301 or 308 instead of 302 or 307.
 	Permanent bool `json:"permanent,omitempty"`
+	// StatusCode is the status for every method, in place of those of Permanent: 301, 302, 307 or 308. Ours.
+	StatusCode int `json:"statusCode,omitempty"`
+	// TrimTrailingSlash removes one slash from the end of the target. Ours.
+	TrimTrailingSlash bool `json:"trimTrailingSlash,omitempty"`
+	// AnyPort redirects by the scheme alone: clients that use it pass on every port. Port is then written also where it
+	// is the default of the scheme. Ours.
+	AnyPort bool `json:"anyPort,omitempty"`
 }
 
 // RedirectRegex redirects by a regular expression over the URL.

@@ -209,13 +209,18 @@ type Fraction struct {
 // SetDefaults sets the denominator 100.
 func (f *Fraction) SetDefaults() { f.Denominator = 100 }
 
-// DirectResponse answers requests with a status and a text. Calls of gRPC get the status code of gRPC that belongs to
+// DirectResponse answers requests with a status, headers and a text. Calls of gRPC get the status code of gRPC that belongs to
 // the status.
 type DirectResponse struct {
 	// Status is the status code, 200 to 599, except for 204, 205 and 304 together with Body.
 	Status int `json:"status,omitempty"`
 	// Body is the response body, which is plain text. Default: none.
 	Body string `json:"body,omitempty"`
+	// Headers are set on the response. Their values may have variables of nginx ($scheme, $http_host, $request_uri, ...),
+	// except for those of objects, certificates and groups of patterns.
+	Headers []HeaderValue `json:"headers,omitempty"`
+	// TrimTrailingSlash removes one slash from the end of the header Location.
+	TrimTrailingSlash bool `json:"trimTrailingSlash,omitempty"`
 }
 
 // SetDefaults sets 500.

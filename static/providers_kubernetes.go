@@ -98,6 +98,10 @@ type KubernetesNGINX struct {
 	ProxyNextUpstreamTimeout     int                  `json:"proxyNextUpstreamTimeout"`
 	UpstreamKeepaliveTimeout     int                  `json:"upstreamKeepaliveTimeout"`
 	IPAllowListStrategy          *IPAllowListStrategy `json:"ipAllowListStrategy"`
+	ConfigMap                    string               `json:"configMap"`
+	DefaultSSLCertificate        string               `json:"defaultSSLCertificate"`
+	EnableSSLPassthrough         bool                 `json:"enableSSLPassthrough"`
+	DisableCatchAll              bool                 `json:"disableCatchAll"`
 }
 
 // SetDefaults sets the defaults of ingress-nginx.

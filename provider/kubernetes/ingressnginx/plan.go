@@ -43,6 +43,8 @@ type serverPlan struct {
 	// ClientTLS and ProxyTLS are the Ingresses with certificates of clients and TLS towards endpoints, of which the
 	// first one with a certificate authority counts.
 	ClientTLS, ProxyTLS []types.NamespacedName
+	// Canaries are the Ingresses that are alternatives of others, in order.
+	Canaries []types.NamespacedName
 	// Denied is why the whole host is denied; empty when it is not.
 	Denied string
 }
@@ -105,7 +107,9 @@ func planServer(host string, members []member, others surroundings) *serverPlan 
 	planner.root()
 	for _, member := range members {
 		planner.firstWins(member)
-		if !member.options.Canary.Enabled {
+		if member.options.Canary.Enabled {
+			plan.Canaries = append(plan.Canaries, nameOf(member.ingress))
+		} else {
 			planner.declare(member)
 		}
 	}

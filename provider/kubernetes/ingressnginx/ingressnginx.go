@@ -1,0 +1,216 @@
+package ingressnginx
+
+import (
+	"fmt"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// Provider is the provider of the Ingresses of ingress-nginx. Its zero value is not usable, see New.
+type Provider struct {
+	config static.KubernetesNGINX
+	// source is the first part of endpoint keys.
+	source   string
+	watches  watches
+	selector *Selector
+	// environments says which Services are divided; nil divides none.
+	environments backend.EnvironmentWatch
+	memory       *translation.Memory
+	index        *index
+	chain        []stage
+	// status holds a value when the status of a watch may have changed.
+	status chan struct{}
+
+	// What follows belongs to Provide. Plans are those of hosts with Ingresses, and that of anyHost; making are those that
+	// are made at the moment. Again says that an update needs a further round.
+	pairs    backend.Pairs
+	settings *annotation.Settings
+	reader   *annotation.Reader
+	// defaults are the options of an Ingress without annotations.
+	defaults *annotation.Options
+	parsed   map[types.NamespacedName]reading
+	plans    map[string]*serverPlan
+	making   map[string]bool
+	again    bool
+	trusted  bool
+}
+
+// reading is what the annotations of an Ingress say.
+type reading struct {
+	ingress  *networkingv1.Ingress
+	options  *annotation.Options
+	findings []annotation.Finding
+}
+
+// New returns the provider of the Ingresses of ingress-nginx in a cluster. Config is providers.kubernetesIngressNGINX.
+// Environments says which Services are divided into environments; nil divides none. Counters may be nil. The watches are
+// registered with the cluster, whose Run feeds them.
+func New(
+	cluster *client.Cluster, config static.KubernetesNGINX, environments backend.EnvironmentWatch,
+	counters translation.Counters,
+) (*Provider, error) {
+	for option, value := range map[string]string{
+		"configMap": config.ConfigMap, "defaultBackendService": config.DefaultBackendService,
+		"defaultSSLCertificate": config.DefaultSSLCertificate,
+	} {
+		if _, ok := objectName(value); !ok {
+			return nil, fmt.Errorf("%s %q is not of the form NAMESPACE/NAME", option, value)
+		}
+	}
+	var namespaces []string
+	if config.WatchNamespace != "" {
+		namespaces = strings.Split(config.WatchNamespace, ",")
+	}
+	p := assemble(cluster.Source(), config, watchAll(cluster, namespaces), counters)
+	cluster.OnStatus(p.wake)
+	if environments != nil {
+		p.environments = environments
+		environments.OnStatus(p.wake)
+		environments.Notify(func(namespace, service string) {
+			p.memory.Touch(translation.Source{Kind: backend.KindEnvironment, Namespace: namespace, Name: service})
+		})
+	}
+	return p, nil
+}
+
+// objectName reads NAMESPACE/NAME; an empty text names nothing.
+func objectName(text string) (types.NamespacedName, bool) {
+	if text == "" {
+		return types.NamespacedName{}, true
+	}
+	namespace, name, divided := strings.Cut(text, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name},
+		divided && namespace != "" && name != "" && !strings.Contains(name, "/")
+}
+
+// assemble makes a provider of its parts.
+func assemble(
+	source string, config static.KubernetesNGINX, all watches, counters translation.Counters,
+) *Provider {
+	p := &Provider{
+		config: config, source: source, watches: all, index: newIndex(), chain: chain(),
+		status: make(chan struct{}, 1),
+		memory: translation.New(Name, []string{kindIngress, kindServer, kindSettings}, counters),
+		parsed: map[types.NamespacedName]reading{}, plans: map[string]*serverPlan{}, making: map[string]bool{},
+	}
+	p.selector = NewSelector(&p.config, p.class)
+	p.selector.DisableCatchAll = config.DisableCatchAll
+	p.setSettings(annotation.DefaultSettings())
+	p.followAll()
+	return p
+}
+
+func (p *Provider) class(name string) *networkingv1.IngressClass {
+	class, _ := p.watches.classes.Get("", name)
+	return class
+}
+
+// wake notes that the status of a watch may have changed. It returns at once.
+func (p *Provider) wake() {
+	select {
+	case p.status <- struct{}{}:
+	default:
+	}
+}
+
+// Selector returns what decides which Ingresses are read.
+func (p *Provider) Selector() *Selector { return p.selector }
+
+// translate translates a source; it is false when the object does not exist, or is not this provider's.
+func (p *Provider) translate(source translation.Source) (translation.Result, bool) {
+	switch source.Kind {
+	case kindSettings:
+		return p.translateSettings()
+	case kindServer:
+		return p.translateServer(source.Name)
+	case kindIngress:
+		return p.translateIngress(source)
+	}
+	return translation.Result{}, false
+}
+
+// mostRounds bounds the rounds of one update: settings, the plans of hosts, those of hosts that depend on them.
+const mostRounds = 8
+
+// update translates what has changed and returns the whole.
+func (p *Provider) update() (configuration *dynamic.Configuration, changed bool) {
+	defer p.pairs.Forget()
+	for range mostRounds {
+		p.again = false
+		next, differs := p.memory.Update(p.translate)
+		configuration, changed = next, changed || differs
+		if !p.again {
+			break
+		}
+	}
+	return configuration, changed
+}
+
+// retouch marks a source during an update, which then has a further round.
+func (p *Provider) retouch(source translation.Source) {
+	p.memory.Touch(source)
+	p.again = true
+}
+
+// read returns what the annotations of an Ingress say.
+func (p *Provider) read(ingress *networkingv1.Ingress) reading {
+	name := nameOf(ingress)
+	if known, found := p.parsed[name]; found && known.ingress == ingress {
+		return known
+	}
+	options, findings := p.reader.Read(ingress.Namespace, ingress.Annotations)
+	read := reading{ingress, options, findings}
+	p.parsed[name] = read
+	return read
+}
+
+// translateIngress returns what an Ingress declares.
+func (p *Provider) translateIngress(source translation.Source) (result translation.Result, ok bool) {
+	ingress := p.watches.Ingress(source.Namespace, source.Name)
+	if ingress == nil {
+		delete(p.parsed, types.NamespacedName{Namespace: source.Namespace, Name: source.Name})
+		return result, false
+	}
+	ours, needs := p.selector.Claims(ingress)
+	result.Needs = append(needs, setSource())
+	if !ours {
+		return result, true
+	}
+	result.Origin = originOf(ingress)
+	read := p.read(ingress)
+	d := &ingressDraft{provider: p, ingress: ingress, options: read.options, result: &result}
+	d.report(read.findings)
+	for _, host := range hostsOf(ingress) {
+		d.server(host)
+	}
+	d.certificates()
+	backend.Divide(&result, p.divided())
+	return result, true
+}
+
+// divided returns which Services are divided; nil when none is.
+func (p *Provider) divided() backend.Environments {
+	if p.environments == nil {
+		return nil
+	}
+	return p.environments
+}
+
+// Exists reports whether the cluster has an Ingress, with its uid, that this provider translates. It may be called from
+// any goroutine.
+func (p *Provider) Exists(resource *dynamic.Resource) bool {
+	if resource.Kind != kindIngress || resource.APIVersion != networkingv1.SchemeGroupVersion.String() {
+		return false
+	}
+	ingress := p.watches.Ingress(resource.Namespace, resource.Name)
+	return ingress != nil && string(ingress.UID) == resource.UID && p.selector.Excludes(ingress)
+}

@@ -1,0 +1,196 @@
+package ingressnginx
+
+import (
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/nginx/pcre"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// locationDraft is the translation of a location while it is made, or of the two that a path of an Ingress has. The
+// steps of the chain run once for requests without TLS and once for those with TLS.
+type locationDraft struct {
+	provider *Provider
+	// ingress is the owner; nil for none. Options are its annotations, or the defaults.
+	ingress *networkingv1.Ingress
+	options *annotation.Options
+	// server is the host, whose locations from place on, count of them, are translated.
+	server       *serverPlan
+	place, count int
+	result       *translation.Result
+	// name is what the names of the routers begin with.
+	name string
+
+	// tls says for which requests the chain is made.
+	tls bool
+	// key is the port of the Service that answers; zero for the default response 404. Reference is how it is reached.
+	key       serviceKey
+	reference backend.Reference
+	// service is the name of the service, once it is made.
+	service string
+	// What the steps have decided.
+	middlewares [phases][]string
+	response    *dynamic.DirectResponse
+	refused     *backend.Problem
+}
+
+// location returns the first of the locations, of which the others differ in name and exactness alone.
+func (d *locationDraft) location() *location { return &d.server.Locations[d.place] }
+
+// settings returns what the ConfigMap says.
+func (d *locationDraft) settings() *annotation.Settings { return d.provider.settings }
+
+// need notes that the translation depends on an object, which exists or not.
+func (d *locationDraft) need(kind, namespace, name string) { d.result.AddNeed(kind, namespace, name) }
+
+// optionsOf returns the annotations of another Ingress of this provider; nil when it does not exist.
+func (d *locationDraft) optionsOf(name types.NamespacedName) *annotation.Options {
+	d.result.Needs = append(d.result.Needs, ingressSource(name))
+	ingress := d.provider.watches.Ingress(name.Namespace, name.Name)
+	if ingress == nil {
+		return nil
+	}
+	return d.provider.read(ingress).options
+}
+
+// upstream returns the Ingresses of this provider that lead to a port of a Service, in order.
+func (d *locationDraft) upstream(key serviceKey) []*networkingv1.Ingress {
+	d.result.Needs = append(d.result.Needs, key.source())
+	return d.provider.claimed(d.provider.index.ofService(key), d.result)
+}
+
+// planOf returns the plan of another host; nil when no Ingress has it.
+func (d *locationDraft) planOf(host string) *serverPlan {
+	d.result.Needs = append(d.result.Needs, planSource(host))
+	return d.provider.planOf(host)
+}
+
+// translate declares the routers.
+func (d *locationDraft) translate() {
+	for _, d.tls = range []bool{false, true} {
+		d.lead()
+		d.run(ofLocation)
+		if reason := denied(d.server, d.options); reason != "" {
+			d.refused = &backend.Problem{Code: dynamic.CodeUnsupportedOption, Reason: reason}
+		}
+		d.routers()
+		d.slash()
+	}
+}
+
+// routers declares the routers of the locations. On a server without regular expressions, the two of a path are one
+// router: nothing else that matches the path itself comes between them.
+func (d *locationDraft) routers() {
+	if !d.server.Regex {
+		any := make([]dynamic.Match, d.count)
+		for i := range any {
+			any[i] = d.path(d.place + i)
+		}
+		match := any[0]
+		if len(any) > 1 {
+			match = dynamic.Match{Any: any}
+		}
+		d.put(d.name, match, d.place)
+		return
+	}
+	for i := range d.count {
+		name := d.name
+		if i > 0 {
+			name += ",exact"
+		}
+		d.put(name, d.path(d.place+i), d.place+i)
+	}
+}
+
+// path returns what matches the path of a location.
+func (d *locationDraft) path(place int) dynamic.Match {
+	one := &d.server.Locations[place]
+	switch {
+	case d.server.Regex:
+		const caseless = "(?i)^"
+		pattern := caseless + one.Name
+		if _, err := pcre.Compile(pattern, 0); err != nil {
+			d.refused = &backend.Problem{Code: dynamic.CodeInvalidRule, Reason: "the path " + one.Path + ": " + err.Error()}
+			pattern = caseless + literal(one.Name)
+		}
+		return matcher("NormalizedPathRegexp", pattern)
+	case one.Exact:
+		return matcher("NormalizedPath", one.Name)
+	}
+	return matcher("NormalizedPathPrefix", one.Name)
+}
+
+// literal returns an expression that matches where another one does, which cannot be compiled: what it begins with.
+func literal(pattern string) string {
+	if strings.ContainsRune(pattern, '|') {
+		return ""
+	}
+	end := strings.IndexAny(pattern, `\.^$*+?()[]{}`)
+	if end < 0 {
+		return pattern
+	}
+	if end > 0 && strings.IndexByte("*+?{", pattern[end]) >= 0 {
+		end-- // It is about the character before it.
+	}
+	return pattern[:end]
+}
+
+func matcher(name, argument string) dynamic.Match {
+	return dynamic.Match{Name: name, Args: []string{argument}}
+}
+
+// put declares the routers of a match, one for each kind of names that the host has.
+func (d *locationDraft) put(name string, match dynamic.Match, place int) {
+	for _, names := range d.server.hosts() {
+		d.router(name+names.suffix, names.with(match), d.server.precedence(names.key, place))
+	}
+}
+
+// router declares a router with what the steps have decided.
+func (d *locationDraft) router(name string, match *dynamic.Match, precedence []int64) {
+	config := &d.provider.config
+	router := &dynamic.Router{
+		Middlewares: d.chained(), Service: d.service, Match: match, Priority: priority, Precedence: precedence,
+		Observability: d.observability(),
+	}
+	if d.ingress != nil {
+		router.Created = d.ingress.CreationTimestamp.Time
+	}
+	entryPoint := config.HTTPEntryPoint
+	if d.tls {
+		name += ",tls"
+		entryPoint, router.TLS = config.HTTPSEntryPoint, &dynamic.RouterTLS{Options: d.tlsOptions()}
+	}
+	if entryPoint != "" {
+		router.EntryPoints = []string{entryPoint}
+	}
+	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
+	d.result.Put(ref, router)
+	if d.refused != nil {
+		d.result.Quarantine(ref, d.refused.Code, d.refused.Reason, d.refused.Missing)
+	}
+}
+
+// priority is that of all routers, which Precedence orders.
+const priority = 1
+
+// observability says what is recorded, and of what the router was made.
+func (d *locationDraft) observability() *dynamic.RouterObservability {
+	made := &dynamic.IngressMetadata{ServiceName: d.key.Service, ServicePort: d.key.Port}
+	if d.ingress != nil {
+		made.Namespace, made.IngressName = d.ingress.Namespace, d.ingress.Name
+	}
+	own := &dynamic.RouterObservability{Tracing: d.options.Log.Tracing}
+	own.Metadata = &dynamic.ObservabilityMetadata{Ingress: made}
+	if !d.options.Log.Access {
+		no := false
+		own.AccessLogs = &no
+	}
+	return own
+}

@@ -1,0 +1,102 @@
+package ingressnginx
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// Name is the provider's name, the part behind @ of the names of its objects.
+const Name = "kubernetesingressnginx"
+
+// The kinds of sources that are translated, beside kindClass and those of backends, which are read alone.
+const (
+	kindIngress = "Ingress"
+	// kindServer is a host: its plan, and what no Ingress declares by itself.
+	kindServer = "NGINXServer"
+	// kindSettings is the ConfigMap of ingress-nginx as it is understood.
+	kindSettings = "NGINXSettings"
+)
+
+// The kinds of sources that are touched when a value has changed on which translations depend.
+const (
+	// kindPlan is the plan of a host.
+	kindPlan = "NGINXServerPlan"
+	// kindSet are the settings of all Ingresses.
+	kindSet = "NGINXSettingsInForce"
+	// kindUpstream are the Ingresses that lead to a port of a Service.
+	kindUpstream = "NGINXUpstream"
+)
+
+// ingressSource returns the source of an Ingress.
+func ingressSource(name types.NamespacedName) translation.Source {
+	return translation.Source{Kind: kindIngress, Namespace: name.Namespace, Name: name.Name}
+}
+
+// serverSource returns the source of a host.
+func serverSource(host string) translation.Source { return translation.Source{Kind: kindServer, Name: host} }
+
+// planSource returns the source that is touched when the plan of a host is another one.
+func planSource(host string) translation.Source { return translation.Source{Kind: kindPlan, Name: host} }
+
+// source returns the source that is touched when an Ingress that leads there has changed.
+func (k serviceKey) source() translation.Source {
+	return translation.Source{Kind: kindUpstream, Namespace: k.Namespace, Name: k.Service + ":" + k.Port}
+}
+
+// settingsSource returns the source of the settings.
+func settingsSource() translation.Source { return translation.Source{Kind: kindSettings} }
+
+// setSource returns the source that is touched when the settings are others.
+func setSource() translation.Source { return translation.Source{Kind: kindSet} }
+
+func originOf(ingress *networkingv1.Ingress) dynamic.Origin {
+	return dynamic.Origin{
+		Object: kindIngress + " " + ingress.Namespace + "/" + ingress.Name,
+		Resource: &dynamic.Resource{
+			APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: kindIngress,
+			Namespace: ingress.Namespace, Name: ingress.Name,
+			UID: string(ingress.UID), Generation: ingress.Generation,
+		},
+	}
+}
+
+// hostName returns a host as a part of a name.
+func hostName(host string) string {
+	return strings.NewReplacer("*", "wildcard", "@", "-", "/", "-").Replace(host)
+}
+
+// nameOfPath returns the name of a path of an Ingress, in the order of rules and paths: NAMESPACE.INGRESS,RULE,PATH. That
+// of a "/" that is not declared is NAMESPACE.INGRESS,HOST, or server,HOST where it belongs to no Ingress. Names of
+// Kubernetes have no commas.
+func nameOfPath(host string, of *location) string {
+	owner := "server"
+	if of.Owner != (types.NamespacedName{}) {
+		owner = of.Owner.Namespace + "." + of.Owner.Name
+	}
+	if of.Rule < 0 {
+		return owner + "," + hostName(host)
+	}
+	return fmt.Sprintf("%s,%03d,%03d", owner, of.Rule, of.Index)
+}
+
+// nameOfServer returns what the names of a host's own objects begin with.
+func nameOfServer(host string) string { return "server," + hostName(host) }
+
+// nameOfService returns the name of a Service's port: NAMESPACE.SERVICE,PORT.
+func nameOfService(key serviceKey) string { return key.Namespace + "." + key.Service + "," + key.Port }
+
+// hashed appends the hash of an object to a name.
+func hashed(name string, object any) string {
+	sum, err := dynamic.Fingerprint(object)
+	if err != nil { // The model has nothing that cannot be hashed.
+		return name
+	}
+	return name + "-" + strconv.FormatUint(sum, 16)
+}

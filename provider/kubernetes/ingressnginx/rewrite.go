@@ -1,0 +1,22 @@
+package ingressnginx
+
+import (
+	"errors"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// errNoValue is why a template is refused.
+var errNoValue = errors.New("it has a variable that has no value here")
+
+// rewrite replaces path and query by rewrite-target. The path of the Ingress is looked for anywhere in that of the
+// request.
+func (d *locationDraft) rewrite() {
+	one := d.location()
+	if !one.Rewrite || one.Plain {
+		return
+	}
+	d.use(phaseRewrite, "rewrite", &dynamic.Middleware{RegexRewrite: &dynamic.RegexRewrite{
+		Regex: "(?i)" + one.Path, Replacement: d.options.Rewrite.Target,
+	}})
+}

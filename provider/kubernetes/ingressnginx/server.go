@@ -1,0 +1,175 @@
+package ingressnginx
+
+import (
+	"reflect"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// planOf returns the plan of a host; nil when no Ingress has it. A source that calls it needs planSource(host).
+func (p *Provider) planOf(host string) *serverPlan {
+	if known := p.plans[host]; known != nil || p.making[host] {
+		return known
+	}
+	plan, _ := p.makePlan(host, &translation.Result{})
+	if plan != nil {
+		p.plans[host] = plan
+	}
+	return plan
+}
+
+// makePlan returns the plan of a host with its Ingresses, in order, and adds what it depends on to a result.
+func (p *Provider) makePlan(host string, result *translation.Result) (*serverPlan, []*networkingv1.Ingress) {
+	p.making[host] = true
+	defer delete(p.making, host)
+	result.Needs = append(result.Needs, setSource())
+	ingresses := p.claimed(p.index.ofHost(host), result)
+	if len(ingresses) == 0 && host != anyHost {
+		return nil, nil
+	}
+	members := make([]member, len(ingresses))
+	for i, ingress := range ingresses {
+		members[i] = member{ingress, p.read(ingress).options}
+	}
+	return planServer(host, members, neighbours{p, result}), ingresses
+}
+
+// neighbours are the other servers, for a result that then depends on them.
+type neighbours struct {
+	provider *Provider
+	result   *translation.Result
+}
+
+func (n neighbours) exists(host string) bool { return n.planOf(host) != nil }
+
+func (n neighbours) certified(host string) bool {
+	plan := n.planOf(host)
+	return plan != nil && plan.TLS != nil
+}
+
+func (n neighbours) planOf(host string) *serverPlan {
+	n.result.Needs = append(n.result.Needs, planSource(host))
+	return n.provider.planOf(host)
+}
+
+// translateServer makes the plan of a host, has the Ingresses translated again that have a part in it when it is
+// another one, and returns what belongs to the host and to no path of an Ingress.
+func (p *Provider) translateServer(host string) (result translation.Result, ok bool) {
+	plan, ingresses := p.makePlan(host, &result)
+	before := p.plans[host]
+	switch {
+	case plan == nil:
+		delete(p.plans, host)
+	case before == nil || !reflect.DeepEqual(before, plan):
+		p.plans[host] = plan
+	}
+	if (before == nil) != (plan == nil) && p.memory.Needed(planSource(host)) ||
+		before != nil && plan != nil && !reflect.DeepEqual(before, plan) {
+		p.retouch(planSource(host))
+	}
+	if plan == nil {
+		return result, len(result.Needs) > 0
+	}
+	result.Origin = dynamic.Origin{Object: "server " + host}
+	options := p.defaults
+	if len(ingresses) > 0 {
+		result.Origin = originOf(ingresses[0])
+	}
+	if first := p.watches.Ingress(plan.First.Namespace, plan.First.Name); first != nil {
+		result.Origin, options = originOf(first), p.read(first).options
+	}
+	d := &serverDraft{provider: p, plan: plan, options: options, result: &result}
+	d.appRoot()
+	d.twin()
+	d.root()
+	for _, duplicate := range plan.Duplicates {
+		result.Degrade(dynamic.Ref{Kind: dynamic.KindSource, Name: result.Origin.Object}, dynamic.CodeConflictingName,
+			"the path "+duplicate.Path+" of "+duplicate.Owner.String()+" is the same location of "+host+
+				" as another one, for which nginx refuses its configuration; it is left out", false)
+	}
+	backend.Divide(&result, p.divided())
+	return result, true
+}
+
+// serverDraft is the translation of a host while it is made.
+type serverDraft struct {
+	provider *Provider
+	plan     *serverPlan
+	// options are those of the first Ingress, or the defaults.
+	options *annotation.Options
+	result  *translation.Result
+}
+
+// root declares the location "/" that no Ingress has.
+func (d *serverDraft) root() {
+	for place := range d.plan.Locations {
+		if one := &d.plan.Locations[place]; one.Owner == (types.NamespacedName{}) {
+			d.location(nil, d.provider.defaults, place, 1)
+		}
+	}
+}
+
+// location declares the routers of a location, and of those behind it that have the same path of an Ingress.
+func (d *serverDraft) location(
+	ingress *networkingv1.Ingress, options *annotation.Options, place, count int,
+) {
+	draft := &locationDraft{
+		provider: d.provider, ingress: ingress, options: options, server: d.plan, place: place, count: count,
+		result: d.result, name: nameOfPath(d.plan.Host, &d.plan.Locations[place]),
+	}
+	draft.translate()
+}
+
+// ingressDraft is the translation of an Ingress while it is made.
+type ingressDraft struct {
+	provider *Provider
+	ingress  *networkingv1.Ingress
+	options  *annotation.Options
+	result   *translation.Result
+}
+
+// whole is what a finding belongs to that concerns no single router.
+func (d *ingressDraft) whole() dynamic.Ref {
+	return dynamic.Ref{Kind: dynamic.KindSource, Name: d.result.Origin.Object}
+}
+
+// report adds verdicts on annotations without the effect that they have in ingress-nginx. Those that close locations
+// are verdicts on the routers.
+func (d *ingressDraft) report(findings []annotation.Finding) {
+	for i := range findings {
+		if one := &findings[i]; one.Verdict >= annotation.Unsupported {
+			d.result.Degrade(d.whole(), dynamic.CodeUnsupportedOption, one.Key+": "+one.Reason, false)
+		}
+	}
+}
+
+// server declares the locations that the Ingress has on a host. Those of one path are side by side in the plan.
+func (d *ingressDraft) server(host string) {
+	d.result.Needs = append(d.result.Needs, planSource(host))
+	plan := d.provider.planOf(host)
+	if plan == nil {
+		return
+	}
+	server := &serverDraft{provider: d.provider, plan: plan, result: d.result}
+	for place := 0; place < len(plan.Locations); {
+		one, count := &plan.Locations[place], 1
+		for place+count < len(plan.Locations) && one.sharesPath(&plan.Locations[place+count]) {
+			count++
+		}
+		if one.Owner == nameOf(d.ingress) {
+			server.location(d.ingress, d.options, place, count)
+		}
+		place += count
+	}
+}
+
+// sharesPath reports whether two locations come from one path of an Ingress.
+func (l *location) sharesPath(other *location) bool {
+	return l.Owner == other.Owner && l.Rule == other.Rule && l.Index == other.Index && l.Rule >= 0
+}

@@ -1,0 +1,105 @@
+package ingressnginx
+
+import (
+	"strconv"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+)
+
+// lead finds the Service that answers, before the steps choose how it is reached.
+func (d *locationDraft) lead() {
+	d.key, d.reference = serviceKey{}, backend.Reference{}
+	namespace, to := d.declared()
+	key, given := serviceOf(namespace, to)
+	if !given {
+		if key, given = d.fallback(); !given {
+			return
+		}
+	}
+	d.key = key
+	d.reference = d.referenceTo(key)
+}
+
+// declared returns the backend that the owner has for the location; nil for none.
+func (d *locationDraft) declared() (namespace string, to *networkingv1.IngressBackend) {
+	if d.ingress == nil {
+		return "", nil
+	}
+	one := d.location()
+	if one.Rule < 0 {
+		return d.ingress.Namespace, d.ingress.Spec.DefaultBackend
+	}
+	return d.ingress.Namespace, &d.ingress.Spec.Rules[one.Rule].HTTP.Paths[one.Index].Backend
+}
+
+// fallback returns the first port of the default backend of all hosts; false when there is none.
+func (d *locationDraft) fallback() (serviceKey, bool) {
+	name, _ := objectName(d.provider.config.DefaultBackendService)
+	if name.Name == "" {
+		return serviceKey{}, false
+	}
+	return d.firstPort(name.Namespace, name.Name), true
+}
+
+// firstPort returns the first port of a Service, or port 0 where it has none.
+func (d *locationDraft) firstPort(namespace, name string) serviceKey {
+	d.need(backend.KindService, namespace, name)
+	port := "0"
+	if service := d.provider.watches.Service(namespace, name); service != nil && len(service.Spec.Ports) > 0 {
+		port = strconv.Itoa(int(service.Spec.Ports[0].Port))
+	}
+	return serviceKey{namespace, name, port}
+}
+
+// referenceTo returns a reference to a port of a Service, with the defaults of a load balancer.
+func (d *locationDraft) referenceTo(key serviceKey) backend.Reference {
+	port := intstr.FromString(key.Port)
+	if number, err := strconv.ParseInt(key.Port, 10, 32); err == nil {
+		port = intstr.FromInt32(int32(number))
+	}
+	balancer := &dynamic.ServersLoadBalancer{}
+	balancer.SetDefaults()
+	return backend.Reference{
+		Namespace: key.Namespace, Name: key.Service, Port: port, Scheme: "http", Balancer: balancer,
+	}
+}
+
+// backend makes the service of the reference, or the default response.
+func (d *locationDraft) backend() {
+	if d.key == (serviceKey{}) {
+		d.service = d.directResponse(&dynamic.DirectResponse{Status: 404, Body: "default backend - 404"})
+		return
+	}
+	d.service = d.serviceOf(d.key, d.reference)
+}
+
+// serviceOf declares the service of a reference to a key, and returns its name, which has a hash unless the load
+// balancer has defaults alone.
+func (d *locationDraft) serviceOf(key serviceKey, reference backend.Reference) string {
+	options := backend.Options{
+		Source: d.provider.source, AllowExternalNameServices: !d.provider.config.DisableSvcExternalName, NoNodes: true,
+	}
+	balancer, problem := backend.LoadBalancer(reference, options, &d.provider.watches)
+	d.result.Needs = append(d.result.Needs, reference.Needs()...)
+	service := &dynamic.Service{LoadBalancer: balancer}
+	name := nameOfService(key)
+	if plain := d.referenceTo(key); reference.Scheme != plain.Scheme || reference.NativeLB != nil ||
+		!dynamic.Equal(reference.Balancer, plain.Balancer) {
+		name = hashed(name, []any{reference.Scheme, reference.NativeLB, reference.Balancer})
+	}
+	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
+	if d.result.Objects[ref] != nil {
+		return name
+	}
+	d.result.Put(ref, service)
+	if problem != nil {
+		d.result.Quarantine(ref, problem.Code, problem.Reason, problem.Missing)
+		return name
+	}
+	backend.CheckUndivided(d.result, ref, reference, options, &d.provider.watches, d.provider.divided())
+	return name
+}

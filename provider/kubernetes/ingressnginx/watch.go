@@ -1,0 +1,139 @@
+package ingressnginx
+
+import (
+	"iter"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// watch is one resource of the cluster, as client.Watched holds it.
+type watch[T client.Object] interface {
+	Get(namespace, name string) (T, bool)
+	All() iter.Seq[T]
+	Notify(handle func(before, after T))
+	Status() client.Status
+}
+
+// watches are what the provider reads.
+type watches struct {
+	ingresses  watch[*networkingv1.Ingress]
+	classes    watch[*networkingv1.IngressClass]
+	services   watch[*corev1.Service]
+	secrets    watch[*corev1.Secret]
+	configMaps watch[*corev1.ConfigMap]
+}
+
+// watchAll registers the watches of a cluster.
+func watchAll(cluster *client.Cluster, namespaces []string) watches {
+	scope := client.Scope{Namespaces: namespaces}
+	return watches{
+		ingresses:  client.Watch(cluster, client.Ingresses(), scope),
+		classes:    client.Watch(cluster, client.IngressClasses(), client.Scope{}),
+		services:   client.Watch(cluster, client.Services(), scope),
+		secrets:    client.Watch(cluster, client.Secrets(), scope),
+		configMaps: client.Watch(cluster, client.ConfigMaps(), scope),
+	}
+}
+
+// Service implements backend.Services.
+func (w *watches) Service(namespace, name string) *corev1.Service {
+	service, _ := w.services.Get(namespace, name)
+	return service
+}
+
+// Secret implements backend.Secrets.
+func (w *watches) Secret(namespace, name string) *corev1.Secret {
+	secret, _ := w.secrets.Get(namespace, name)
+	return secret
+}
+
+// ConfigMap returns a ConfigMap, or nil when it is not there.
+func (w *watches) ConfigMap(namespace, name string) *corev1.ConfigMap {
+	found, _ := w.configMaps.Get(namespace, name)
+	return found
+}
+
+// Ingress returns an Ingress, or nil when it is not there.
+func (w *watches) Ingress(namespace, name string) *networkingv1.Ingress {
+	ingress, _ := w.ingresses.Get(namespace, name)
+	return ingress
+}
+
+// Nodes implements backend.Nodes. Ingresses never lead to node ports.
+func (*watches) Nodes() []*corev1.Node { return nil }
+
+// followAll subscribes to everything.
+func (p *Provider) followAll() {
+	touch(p, p.watches.classes, kindClass)
+	touch(p, p.watches.services, backend.KindService)
+	touch(p, p.watches.secrets, backend.KindSecret)
+	touch(p, p.watches.configMaps, backend.KindConfigMap)
+	p.watches.ingresses.Notify(p.followIngress)
+	p.memory.Touch(settingsSource())
+	p.memory.Touch(serverSource(anyHost))
+}
+
+// touch passes every change of a resource on to the memory.
+func touch[T client.Object](p *Provider, of watch[T], kind string) {
+	var none T
+	of.Notify(func(before, after T) {
+		object := after
+		if any(object) == any(none) {
+			object = before
+		}
+		p.memory.Touch(translation.Source{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()})
+	})
+}
+
+// followIngress notes that an Ingress has changed, and with it its hosts and the Services that it leads to.
+func (p *Provider) followIngress(before, after *networkingv1.Ingress) {
+	if before != nil && after != nil && sameIngress(before, after) {
+		p.index.replace(before, after)
+		return
+	}
+	hosts, services := p.index.replace(before, after)
+	one := after
+	if one == nil {
+		one = before
+	}
+	p.memory.Touch(ingressSource(nameOf(one)))
+	for _, host := range hosts {
+		p.memory.Touch(serverSource(host))
+	}
+	for _, key := range services {
+		p.memory.Touch(key.source())
+	}
+}
+
+// sameIngress reports whether two versions of an Ingress differ in status alone.
+func sameIngress(before, after *networkingv1.Ingress) bool {
+	return after.Generation != 0 && before.Generation == after.Generation && before.UID == after.UID &&
+		sameAnnotations(before.Annotations, after.Annotations)
+}
+
+func sameAnnotations(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for key, value := range a {
+		if other, found := b[key]; !found || other != value {
+			return false
+		}
+	}
+	return true
+}
+
+// claimed returns the Ingresses of this provider among some, and adds what that depends on to a result.
+func (p *Provider) claimed(all []*networkingv1.Ingress, result *translation.Result) []*networkingv1.Ingress {
+	return slices.DeleteFunc(all, func(ingress *networkingv1.Ingress) bool {
+		ours, needs := p.selector.Claims(ingress)
+		result.Needs = append(result.Needs, needs...)
+		return !ours
+	})
+}
