@@ -40,6 +40,13 @@ type Middleware struct {
 	CORS                   *CORS                   `json:"cors,omitempty" label:"allowEmpty"`
 	// ExternalAuth is the filter ExternalAuth of the Gateway API.
 	ExternalAuth *ExternalAuth `json:"externalAuth,omitempty"`
+	// IPDenyList, SatisfyAny, AuthRequest, ClientCertificate, BandwidthLimit and NginxCORS restrict access as nginx does.
+	IPDenyList        *IPDenyList        `json:"ipDenyList,omitempty"`
+	SatisfyAny        *SatisfyAny        `json:"satisfyAny,omitempty"`
+	AuthRequest       *AuthRequest       `json:"authRequest,omitempty"`
+	ClientCertificate *ClientCertificate `json:"clientCertificate,omitempty"`
+	BandwidthLimit    *BandwidthLimit    `json:"bandwidthLimit,omitempty"`
+	NginxCORS         *NginxCORS         `json:"nginxCORS,omitempty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
 	Plugin map[string]map[string]any `json:"plugin,omitempty" secret:"true"`
 }
