@@ -40,6 +40,8 @@ type Middleware struct {
 	CORS                   *CORS                   `json:"cors,omitempty" label:"allowEmpty"`
 	// ExternalAuth is the filter ExternalAuth of the Gateway API.
 	ExternalAuth *ExternalAuth `json:"externalAuth,omitempty"`
+	// RegexRewrite is the directive rewrite of nginx.
+	RegexRewrite *RegexRewrite `json:"regexRewrite,omitempty"`
 	// IPDenyList, SatisfyAny, AuthRequest, ClientCertificate, BandwidthLimit and NginxCORS restrict access as nginx does.
 	IPDenyList        *IPDenyList        `json:"ipDenyList,omitempty"`
 	SatisfyAny        *SatisfyAny        `json:"satisfyAny,omitempty"`

@@ -145,6 +145,9 @@ type MiddlewareSpec struct {
 	// ExternalAuth has a service decide whether a request may pass.
 	// +optional
 	ExternalAuth *ExternalAuth `json:"externalAuth,omitempty"`
+	// RegexRewrite replaces path and query, or redirects, as the directive rewrite of nginx.
+	// +optional
+	RegexRewrite *RegexRewrite `json:"regexRewrite,omitempty"`
 	// IPDenyList refuses clients with certain addresses.
 	// +optional
 	IPDenyList *IPDenyList `json:"ipDenyList,omitempty"`
