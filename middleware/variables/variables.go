@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/middleware/authorize"
+	"github.com/sluiceproxy/sluice/middleware/location"
 	"github.com/sluiceproxy/sluice/nginx/uri"
 	"github.com/sluiceproxy/sluice/nginx/variable"
 )
@@ -35,7 +36,7 @@ type Request struct{ *http.Request }
 func (r Request) Value(of variable.Variable) string {
 	switch of.Kind {
 	case variable.Scheme:
-		return Scheme(r.Request)
+		return location.Scheme(r.Request)
 	case variable.Host:
 		host, _ := canonical.Host(r.Host)
 		return host
@@ -71,19 +72,4 @@ func (r Request) port() string {
 	}
 	_, port, _ := net.SplitHostPort(local.String())
 	return port
-}
-
-// Scheme returns http or https: that of X-Forwarded-Proto, which is the entrypoint's or that of a trusted proxy, or else
-// of the connection.
-func Scheme(r *http.Request) string {
-	switch r.Header.Get("X-Forwarded-Proto") {
-	case "https", "wss":
-		return "https"
-	case "http", "ws":
-		return "http"
-	}
-	if r.TLS != nil {
-		return "https"
-	}
-	return "http"
 }
