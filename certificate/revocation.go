@@ -42,8 +42,8 @@ type CRL struct {
 // immutable, and safe for concurrent use.
 type Revocations struct{ lists *revocations }
 
-// NewRevocations reads CRLs in PEM or DER, one or more in each text. Section is that of the options caFiles, which has the
-// authorities, and crlFiles, for errors.
+// NewRevocations reads CRLs in PEM or DER, one or more in each text. Section is that of the options caFiles, which has
+// the authorities, and crlFiles, for errors.
 func NewRevocations(section string, texts [][]byte, authorities []*x509.Certificate) (*Revocations, error) {
 	var all []*crl
 	for i, text := range texts {

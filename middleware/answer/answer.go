@@ -30,15 +30,16 @@ type Collector interface {
 	StandsFor(status int)
 }
 
-// StandsFor says which status the response that follows stands for, such as 401 for a redirect to a page for signing in.
+// StandsFor says which status the response that follows stands for, such as 401 for a redirect to a page for signing
+// in.
 func StandsFor(w http.ResponseWriter, status int) {
 	if collector, ok := w.(Collector); ok {
 		collector.StandsFor(status)
 	}
 }
 
-// RefusalStatus returns the status of a limit's refusals, 400 to 599 as in nginx; 0 stands for 429. The error begins with
-// the option.
+// RefusalStatus returns the status of a limit's refusals, 400 to 599 as in nginx; 0 stands for 429. The error begins
+// with the option.
 func RefusalStatus(option string, status int) (int, error) {
 	switch {
 	case status == 0:

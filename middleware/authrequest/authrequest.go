@@ -2,8 +2,8 @@
 // a request may pass, as auth_request of nginx.
 //
 // A status 2xx lets the request pass, with headers of the answer. 401 and 403 refuse it with that status alone, or with
-// a redirect in place of 401. Every other answer, and none, is an error, 500. Answers may be kept for a time. Values that
-// the server sets are never taken from the client, and nothing that server and client exchange is logged.
+// a redirect in place of 401. Every other answer, and none, is an error, 500. Answers may be kept for a time. Values
+// that the server sets are never taken from the client, and nothing that server and client exchange is logged.
 package authrequest
 
 import (

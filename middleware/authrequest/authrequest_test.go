@@ -76,7 +76,8 @@ func send(t testing.TB, step *authrequest.AuthRequest, serviceStatus int, r *htt
 		w.Header().Add("Set-Cookie", "service=1")
 		w.WriteHeader(serviceStatus)
 	})).ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), record)))
-	got.Status, got.Header, got.Body, got.Reason = w.Code, map[string][]string{}, strings.TrimSpace(w.Body.String()), record.Reason
+	got.Status, got.Header, got.Reason = w.Code, map[string][]string{}, record.Reason
+	got.Body = strings.TrimSpace(w.Body.String())
 	for _, name := range []string{"Set-Cookie", "Www-Authenticate", "Location"} {
 		if values := w.Header()[name]; len(values) > 0 {
 			got.Header[name] = values
@@ -122,7 +123,8 @@ func TestAnswers(t *testing.T) {
 			if test.signIn {
 				config.SigninURL = "https://id.test/start?a=b"
 			}
-			r := middlewaretest.Request(t, "GET /x/a?b=c%20d", fmt.Sprint("X-Answer: ", test.answer), "X-User: forged", "X_user: forged")
+			r := middlewaretest.Request(t, "GET /x/a?b=c%20d", fmt.Sprint("X-Answer: ", test.answer), "X-User: forged",
+				"X_user: forged")
 			got := send(t, build(t, config), test.service, r)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
@@ -166,7 +168,8 @@ func TestRequest(t *testing.T) {
 		h := http.Header{
 			"X-Original-Url": {"http://Example.com:81/a%20b?c=d"}, "X-Original-Method": {"POST"},
 			"X-Sent-From": {"nginx-ingress-controller"}, "X-Real-Ip": {"192.0.2.1"}, "X-Forwarded-For": {"192.0.2.1"},
-			"X-Auth-Request-Redirect": {"/a%20b?c=d"}, "X-Request-Id": {"7f"}, "Cookie": {"session=s1"}, "If-None-Match": {`"x"`},
+			"X-Auth-Request-Redirect": {"/a%20b?c=d"}, "X-Request-Id": {"7f"}, "Cookie": {"session=s1"},
+			"If-None-Match": {`"x"`},
 			"Authorization": {"Basic YW5uOnNlY3JldA=="}, "Body": {""}, "Accept-Encoding": {"br"}, "User-Agent": {"curl"},
 		}
 		if change != nil {
@@ -194,7 +197,8 @@ func TestRequest(t *testing.T) {
 		},
 		"headers": {
 			dynamic.AuthRequest{URL: address + "?x", Headers: []dynamic.HeaderValue{
-				{Name: "x-real-ip", Value: "me"}, {Name: "Cookie"}, {Name: "Host", Value: "auth.test"}, {Name: "X-Own", Value: "$host"},
+				{Name: "x-real-ip", Value: "me"}, {Name: "Cookie"}, {Name: "Host", Value: "auth.test"},
+				{Name: "X-Own", Value: "$host"},
 				{Name: "X-Own", Value: "${http_cookie}"},
 			}}, "GET", "/?x", "auth.test",
 			usual(func(h http.Header) {
@@ -209,9 +213,9 @@ func TestRequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := middlewaretest.Request(t, "POST /a%20b?c=d", "Host: Example.com:81", "Cookie: session=s1", "Content-Length: 3",
-				"Authorization: Basic YW5uOnNlY3JldA==", "X-Forwarded-Proto: http", "X-Request-Id: 7f", "Connection: X-Hop", "X-Hop: 1",
-				"Te: trailers", "X_Original_Url: forged", "X-Original-Url: forged", "X-Sent-From: forged", "If-None-Match: \"x\"",
-				"Expect: 100-continue", "Accept-Encoding: br", "User-Agent: curl")
+				"Authorization: Basic YW5uOnNlY3JldA==", "X-Forwarded-Proto: http", "X-Request-Id: 7f", "Connection: X-Hop",
+				"X-Hop: 1", "Te: trailers", "X_Original_Url: forged", "X-Original-Url: forged", "X-Sent-From: forged",
+				"If-None-Match: \"x\"", "Expect: 100-continue", "Accept-Encoding: br", "User-Agent: curl")
 			r.Body = io.NopCloser(strings.NewReader("abc"))
 			before := r.Header.Clone()
 			if got := send(t, build(t, test.config), 204, r); got.Status != http.StatusNoContent {
@@ -252,7 +256,8 @@ func TestFailures(t *testing.T) {
 		})
 	}
 	long := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 10<<20)) })
-	if got := send(t, build(t, dynamic.AuthRequest{URL: long}), 200, middlewaretest.Request(t, "GET /")); got.Status != 200 {
+	got := send(t, build(t, dynamic.AuthRequest{URL: long}), 200, middlewaretest.Request(t, "GET /"))
+	if got.Status != 200 {
 		t.Errorf("a long body: %+v", got)
 	}
 }

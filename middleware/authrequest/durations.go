@@ -44,7 +44,8 @@ func parseDurations(entries []string) (durations, error) {
 			if code == "any" {
 				status, err = 0, nil
 			} else if status < 100 || status > 599 {
-				return nil, fmt.Errorf("authRequest.cacheDuration %q: %q is no status code, 100 to 599, and not any", entry, code)
+				return nil, fmt.Errorf("authRequest.cacheDuration %q: %q is no status code, 100 to 599, and not any", entry,
+					code)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("authRequest.cacheDuration %q: %q is no status code", entry, code)
@@ -98,8 +99,8 @@ func parseTime(text string) (time.Duration, bool) {
 	return total, true
 }
 
-// of returns how long an answer is kept, as proxy_cache decides: as its header says, or else by its status; 0 for not at
-// all. Answers that depend on headers of the request (Vary) are not kept.
+// of returns how long an answer is kept, as proxy_cache decides: as its header says, or else by its status; 0 for not
+// at all. Answers that depend on headers of the request (Vary) are not kept.
 func (d durations) of(status int, header http.Header) time.Duration {
 	if len(header[setCookie]) > 0 || len(header["Vary"]) > 0 {
 		return 0

@@ -39,7 +39,8 @@ func counting(t testing.TB) (address string, asked *atomic.Int64) {
 // TestKept asks twice and compares how often the server was asked.
 func TestKept(t *testing.T) {
 	address, asked := counting(t)
-	past, future := time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat), time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+	past := time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)
+	future := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 	for name, test := range map[string]struct {
 		durations []string
 		status    int
@@ -135,7 +136,7 @@ func TestExpires(t *testing.T) {
 			if asked.Load() != want {
 				t.Errorf("asked %d times, want %d", asked.Load(), want)
 			}
-			time.Sleep(50 * time.Second)
+			<-time.NewTimer(50 * time.Second).C
 		}
 	})
 }
@@ -189,7 +190,9 @@ func TestKeepsFew(t *testing.T) {
 
 // FuzzCacheDuration checks that what is accepted is never kept longer than a hundred years, and never panics.
 func FuzzCacheDuration(f *testing.F) {
-	for _, text := range []string{"200 202 401 5m", "any 1y2M3w4d5h6m7s", "5", "99999999999y", "200", "any", "1s1h", "-5m"} {
+	for _, text := range []string{
+		"200 202 401 5m", "any 1y2M3w4d5h6m7s", "5", "99999999999y", "200", "any", "1s1h", "-5m",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -138,7 +137,7 @@ func (s *step) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case ended != nil:
 		answer.Leave(w, r, s.name, "the server answered")
 	case errors.Is(err, errTimeout):
-		answer.Refuse(w, r, http.StatusInternalServerError, s.name, fmt.Sprintf("the server did not answer within %v", timeout))
+		answer.Refuse(w, r, http.StatusInternalServerError, s.name, "the server did not answer within "+timeout.String())
 	default:
 		answer.Refuse(w, r, http.StatusInternalServerError, s.name, "asking the server: "+err.Error())
 	}

@@ -56,7 +56,7 @@ func TestTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var sent bytes.Buffer
 				handler := build(t, test.rate, test.after).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					time.Sleep(test.late)
+					<-time.NewTimer(test.late).C
 					for i, length := range test.parts {
 						part := bytes.Repeat([]byte{byte('a' + i)}, length)
 						_, _ = sent.Write(part)
@@ -127,7 +127,7 @@ func TestLeaves(t *testing.T) {
 			}
 		}))
 		go func() {
-			time.Sleep(2500 * time.Millisecond)
+			<-time.NewTimer(2500 * time.Millisecond).C
 			leave(gone)
 		}()
 		handler.ServeHTTP(httptest.NewRecorder(), middlewaretest.Request(t, "GET /").WithContext(ctx))
@@ -140,7 +140,8 @@ func TestRefusesDefinitions(t *testing.T) {
 		"bandwidthLimit.bytesPerSecond is -1, and must be at least 1": {BytesPerSecond: -1},
 		"bandwidthLimit.after -1 is negative":                         {BytesPerSecond: 1, After: -1},
 	} {
-		if step, err := bandwidthlimit.New("m@file", config); step != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
+		step, err := bandwidthlimit.New("m@file", config)
+		if step != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

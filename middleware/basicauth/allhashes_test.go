@@ -127,7 +127,8 @@ func FuzzAllHashes(f *testing.F) {
 		if strings.Contains(hash, "rounds=") || strings.HasPrefix(hash, "$2") {
 			hash = "$5$rounds=1000$" + hash // Others take long.
 		}
-		step, err := basicauth.New("m@file", dynamic.BasicAuth{Users: []string{"ann:" + hash}, AllHashes: true}, basicauth.Options{})
+		config := dynamic.BasicAuth{Users: []string{"ann:" + hash}, AllHashes: true}
+		step, err := basicauth.New("m@file", config, basicauth.Options{})
 		if err == nil && strings.IndexFunc(password, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
 			status(t, step, password)
 		}

@@ -117,8 +117,8 @@ func stretch(sum []byte, length int) []byte {
 	return bytes.Repeat(sum, length/len(sum)+1)[:length]
 }
 
-// encodeCrypt encodes a sum as crypt: permuted groups of three bytes as four characters, the lowest six bits first. Each
-// group takes a byte of every third of the sum, which take turns in being the first.
+// encodeCrypt encodes a sum as crypt: permuted groups of three bytes as four characters, the lowest six bits first.
+// Each group takes a byte of every third of the sum, which take turns in being the first.
 func encodeCrypt(sum []byte) []byte {
 	text := make([]byte, 0, 88)
 	put := func(group uint32, characters int) {

@@ -52,7 +52,9 @@ func newAuthority(t testing.TB, by *authority, name string) *authority {
 	return a
 }
 
-func created(t testing.TB, template, parent *x509.Certificate, public *ecdsa.PublicKey, key *ecdsa.PrivateKey) *x509.Certificate {
+func created(
+	t testing.TB, template, parent *x509.Certificate, public *ecdsa.PublicKey, key *ecdsa.PrivateKey,
+) *x509.Certificate {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
 	if err != nil {

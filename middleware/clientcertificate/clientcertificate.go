@@ -1,5 +1,6 @@
 // Package clientcertificate implements the middleware clientCertificate, which judges the certificate that a client has
-// presented, as ssl_verify_client of nginx: a request gets its answer over HTTP, where the handshake would fail otherwise.
+// presented, as ssl_verify_client of nginx: a request gets its answer over HTTP, where the handshake would fail
+// otherwise.
 //
 // The TLS options of the router request certificates and verify none. What is found out goes to the service in headers,
 // which are never taken from the client.

@@ -39,8 +39,8 @@ func ask(t testing.TB, step *clientcertificate.ClientCertificate, presented ...*
 	t.Helper()
 	at := ""
 	w := httptest.NewRecorder()
-	r := middlewaretest.Request(t, "GET /x", "Ssl-Client-Verify: SUCCESS", "ssl-client-cert: forged", "ssl_client_subject_dn: CN=root",
-		"SSL-CLIENT-ISSUER-DN: CN=root")
+	r := middlewaretest.Request(t, "GET /x", "Ssl-Client-Verify: SUCCESS", "ssl-client-cert: forged",
+		"ssl_client_subject_dn: CN=root", "SSL-CLIENT-ISSUER-DN: CN=root")
 	if presented != nil {
 		r.TLS = &tls.ConnectionState{PeerCertificates: presented}
 	}
@@ -84,8 +84,11 @@ func TestModes(t *testing.T) {
 		// want is for on, optional, optional_no_ca and off.
 		want [4]string
 	}{
-		"none":    {none, [4]string{"400", "200 Verify=NONE", "200 Verify=NONE", "200 Verify=NONE"}},
-		"valid":   {list(client), [4]string{success("client", "CA"), success("client", "CA"), success("client", "CA"), "200 Verify=NONE"}},
+		"none": {none, [4]string{"400", "200 Verify=NONE", "200 Verify=NONE", "200 Verify=NONE"}},
+		"valid": {
+			list(client),
+			[4]string{success("client", "CA"), success("client", "CA"), success("client", "CA"), "200 Verify=NONE"},
+		},
 		"expired": {list(expired), [4]string{"400", "400", "400", "200 Verify=NONE"}},
 		"not for clients": {
 			list(server), [4]string{"400", "400", "400", "200 Verify=NONE"},
@@ -109,7 +112,8 @@ func TestModes(t *testing.T) {
 			list(middle.issue("deep", nil)),
 			[4]string{
 				"400", "400",
-				"200 Verify=FAILED:unable to verify the first certificate Subject-Dn=CN=deep,O=Shop Issuer-Dn=CN=Middle", "200 Verify=NONE",
+				"200 Verify=FAILED:unable to verify the first certificate Subject-Dn=CN=deep,O=Shop Issuer-Dn=CN=Middle",
+				"200 Verify=NONE",
 			},
 		},
 	} {
@@ -131,7 +135,8 @@ func TestAuthorities(t *testing.T) {
 	ca := newAuthority(t, nil, "CA")
 	middle := newAuthority(t, ca, "Middle")
 	client := middle.issue("client", nil)
-	if got := ask(t, build(t, dynamic.ClientCertificate{CAFiles: []string{middle.pem()}, Depth: 1}), client); got != "400" {
+	alone := build(t, dynamic.ClientCertificate{CAFiles: []string{middle.pem()}, Depth: 1})
+	if got := ask(t, alone, client); got != "400" {
 		t.Error(got)
 	}
 	both := build(t, dynamic.ClientCertificate{CAFiles: []string{middle.pem() + ca.pem()}, Depth: 1})
@@ -144,7 +149,8 @@ func TestAuthorities(t *testing.T) {
 func TestOptions(t *testing.T) {
 	ca := newAuthority(t, nil, "CA")
 	client := ca.issue("client", nil)
-	escaped := strings.ReplaceAll(url.QueryEscape(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: client.Raw}))), "+", "%20")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: client.Raw})
+	escaped := strings.ReplaceAll(url.QueryEscape(string(text)), "+", "%20")
 	served := "200 Verify=SUCCESS Subject-Dn=CN=client,O=Shop Issuer-Dn=CN=CA"
 	config := func(change func(*dynamic.ClientCertificate)) dynamic.ClientCertificate {
 		c := dynamic.ClientCertificate{CAFiles: []string{ca.pem()}, Depth: 1}
@@ -209,7 +215,9 @@ func TestRevocation(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
-	late := build(t, dynamic.ClientCertificate{CAFiles: []string{ca.pem()}, CRLFiles: []string{ca.crl(-time.Minute)}, Depth: 1})
+	late := build(t, dynamic.ClientCertificate{
+		CAFiles: []string{ca.pem()}, CRLFiles: []string{ca.crl(-time.Minute)}, Depth: 1,
+	})
 	if got := ask(t, late, kept); got != "400" {
 		t.Errorf("a list that has expired: %s", got)
 	}
@@ -219,31 +227,29 @@ func TestRevocation(t *testing.T) {
 func TestNames(t *testing.T) {
 	ca := newAuthority(t, nil, "CA")
 	step := build(t, dynamic.ClientCertificate{CAFiles: []string{ca.pem()}, Depth: 1})
-	for want, name := range map[string]pkix.Name{
-		`CN=a,OU=two,OU=one,O=x,L=l,ST=s,C=FR`:      {CommonName: "a", OrganizationalUnit: []string{"one"}, Organization: []string{"x"}, Locality: []string{"l"}, Province: []string{"s"}, Country: []string{"FR"}},
-		`serialNumber=7,CN=\#a\, \"b\"\\\<c\>\;d\+`: {CommonName: `#a, "b"\<c>;d+`, SerialNumber: "7"},
-		`CN=\ a \ `:      {CommonName: " a  "},
-		`CN=J\C3\BCrgen`: {CommonName: "Jürgen"},
-		`CN=a\0D\0Ab`:    {CommonName: "a\r\nb"},
-		`1.2.3.4=#1303616263,emailAddress=a@b.test,CN=CN\=x`: {CommonName: "CN=x", ExtraNames: []pkix.AttributeTypeAndValue{}},
+	cn, ou := []int{2, 5, 4, 3}, []int{2, 5, 4, 11}
+	type attribute = pkix.AttributeTypeAndValue
+	for want, name := range map[string][]attribute{
+		`CN=a,OU=two,OU=one,O=x,L=l,ST=s,C=FR`: {
+			{Type: []int{2, 5, 4, 6}, Value: "FR"}, {Type: []int{2, 5, 4, 8}, Value: "s"}, {Type: []int{2, 5, 4, 7}, Value: "l"},
+			{Type: []int{2, 5, 4, 10}, Value: "x"}, {Type: ou, Value: "one"}, {Type: ou, Value: "two"}, {Type: cn, Value: "a"},
+		},
+		`CN=\#a\, \"b\"\\\<c\>\;d\+`: {{Type: cn, Value: `#a, "b"\<c>;d+`}},
+		`CN=\ a \ `:                  {{Type: cn, Value: " a  "}},
+		`CN=J\C3\BCrgen`:             {{Type: cn, Value: "Jürgen"}},
+		`CN=a\0D\0Ab`:                {{Type: cn, Value: "a\r\nb"}},
+		`CN=CN=x`:                    {{Type: cn, Value: "CN=x"}},
+		`1.2.3.4=#1303616263,emailAddress=a@b.test,serialNumber=7`: {
+			{Type: []int{2, 5, 4, 5}, Value: "7"}, {Type: []int{1, 2, 840, 113549, 1, 9, 1}, Value: "a@b.test"},
+			{Type: []int{1, 2, 3, 4}, Value: "abc"},
+		},
 	} {
-		raw := name.ToRDNSequence()
-		switch {
-		case strings.HasPrefix(want, "CN=a,OU"):
-			raw = pkix.RDNSequence{}
-			for _, one := range []struct {
-				oid  []int
-				text string
-			}{{[]int{2, 5, 4, 6}, "FR"}, {[]int{2, 5, 4, 8}, "s"}, {[]int{2, 5, 4, 7}, "l"}, {[]int{2, 5, 4, 10}, "x"}, {[]int{2, 5, 4, 11}, "one"}, {[]int{2, 5, 4, 11}, "two"}, {[]int{2, 5, 4, 3}, "a"}} {
-				raw = append(raw, pkix.RelativeDistinguishedNameSET{{Type: one.oid, Value: one.text}})
-			}
-		case strings.HasPrefix(want, "1.2"):
-			raw = append(raw, pkix.RelativeDistinguishedNameSET{{Type: []int{1, 2, 840, 113549, 1, 9, 1}, Value: "a@b.test"}},
-				pkix.RelativeDistinguishedNameSET{{Type: []int{1, 2, 3, 4}, Value: "abc"}})
+		var sequence pkix.RDNSequence
+		for _, one := range name {
+			sequence = append(sequence, pkix.RelativeDistinguishedNameSET{one})
 		}
-		certificate := ca.issueNamed(t, raw)
-		want = strings.ReplaceAll(want, `CN=CN\=x`, "CN=CN=x")
-		if got := ask(t, step, certificate); got != "200 Verify=SUCCESS Subject-Dn="+want+" Issuer-Dn=CN=CA" {
+		got := ask(t, step, ca.issueNamed(t, sequence))
+		if got != "200 Verify=SUCCESS Subject-Dn="+want+" Issuer-Dn=CN=CA" {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -253,18 +259,20 @@ func TestRefusesDefinitions(t *testing.T) {
 	ca := newAuthority(t, nil, "CA")
 	trusting := []string{ca.pem()}
 	for want, config := range map[string]dynamic.ClientCertificate{
-		"clientCertificate.caFiles is empty":                              {},
-		`clientCertificate.mode "maybe" is none`:                          {Mode: "maybe"},
-		"clientCertificate.depth -1 is negative":                          {Depth: -1},
-		"clientCertificate.caFiles[0] can't be read here":                 {CAFiles: []string{"/ca.pem"}},
-		"clientCertificate.caFiles[0] is neither a path nor PEM":          {CAFiles: []string{"secret\n"}},
-		"clientCertificate.caFiles[1]: inline PEM: 0 of 0":                {CAFiles: []string{trusting[0], "-----BEGIN X-----"}},
-		"clientCertificate.caFiles[0]: inline PEM: 0 of 1":                {CAFiles: []string{"-----BEGIN CERTIFICATE-----\nx"}},
-		"clientCertificate.crlFiles[0]: no CRL":                           {CAFiles: trusting, CRLFiles: []string{trusting[0]}},
-		"clientCertificate.matchCN: lookahead":                            {CAFiles: trusting, MatchCN: "CN=(?=x)"},
-		"clientCertificate.errorPage is neither":                          {CAFiles: trusting, ErrorPage: "page"},
-		"clientCertificate.errorPage: the variable $x":                    {CAFiles: trusting, ErrorPage: "/$x"},
-		"clientCertificate.crlFiles: the signature of the CRL of \"CN=CA": {CAFiles: trusting, CRLFiles: []string{newAuthority(t, nil, "CA").crl(time.Hour)}},
+		"clientCertificate.caFiles is empty":                     {},
+		`clientCertificate.mode "maybe" is none`:                 {Mode: "maybe"},
+		"clientCertificate.depth -1 is negative":                 {Depth: -1},
+		"clientCertificate.caFiles[0] can't be read here":        {CAFiles: []string{"/ca.pem"}},
+		"clientCertificate.caFiles[0] is neither a path nor PEM": {CAFiles: []string{"secret\n"}},
+		"clientCertificate.caFiles[1]: inline PEM: 0 of 0":       {CAFiles: []string{trusting[0], "-----BEGIN X-----"}},
+		"clientCertificate.caFiles[0]: inline PEM: 0 of 1":       {CAFiles: []string{"-----BEGIN CERTIFICATE-----\nx"}},
+		"clientCertificate.crlFiles[0]: no CRL":                  {CAFiles: trusting, CRLFiles: []string{trusting[0]}},
+		"clientCertificate.matchCN: lookahead":                   {CAFiles: trusting, MatchCN: "CN=(?=x)"},
+		"clientCertificate.errorPage is neither":                 {CAFiles: trusting, ErrorPage: "page"},
+		"clientCertificate.errorPage: the variable $x":           {CAFiles: trusting, ErrorPage: "/$x"},
+		"clientCertificate.crlFiles: the signature of the CRL of \"CN=CA": {
+			CAFiles: trusting, CRLFiles: []string{newAuthority(t, nil, "CA").crl(time.Hour)},
+		},
 	} {
 		step, err := clientcertificate.New("m@file", config, clientcertificate.Options{})
 		if step != nil || err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
@@ -275,7 +283,9 @@ func TestRefusesDefinitions(t *testing.T) {
 
 func TestGuards(t *testing.T) {
 	ca := newAuthority(t, nil, "CA")
-	for mode, want := range map[string]guard.TrustLevels{"": guard.Always, "on": guard.Always, "optional": 0, "optional_no_ca": 0, "off": 0} {
+	for mode, want := range map[string]guard.TrustLevels{
+		"": guard.Always, "on": guard.Always, "optional": 0, "optional_no_ca": 0, "off": 0,
+	} {
 		if got := build(t, dynamic.ClientCertificate{Mode: mode, CAFiles: []string{ca.pem()}}).Guards(); got.Guards != want {
 			t.Errorf("%s: %v", mode, got)
 		}

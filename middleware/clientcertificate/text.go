@@ -15,8 +15,8 @@ import (
 // maxHeader bounds the escaped PEM of a certificate, in bytes. Servers refuse longer headers.
 const maxHeader = 64 << 10
 
-// escapedPEM returns a certificate as $ssl_client_escaped_cert of nginx: PEM, percent-encoded as a part of a query; empty
-// if it is too long.
+// escapedPEM returns a certificate as $ssl_client_escaped_cert of nginx: PEM, percent-encoded as a part of a query;
+// empty if it is too long.
 func escapedPEM(certificate *x509.Certificate) string {
 	if 2*len(certificate.Raw) > maxHeader {
 		return ""

@@ -52,11 +52,11 @@ func TestNginx(t *testing.T) {
 		if got := statuses(t, handler, 6, "192.0.2.1:1"); got != "204 204 204 204 503 503" {
 			t.Error(got)
 		}
-		time.Sleep(199 * time.Millisecond)
+		<-time.NewTimer(199 * time.Millisecond).C
 		if got := statuses(t, handler, 1, "192.0.2.1:1"); got != "503" {
 			t.Error(got)
 		}
-		time.Sleep(time.Millisecond)
+		<-time.NewTimer(time.Millisecond).C
 		if got := statuses(t, handler, 2, "192.0.2.1:1"); got != "204 503" {
 			t.Error(got)
 		}
@@ -71,7 +71,7 @@ func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := limiter(t, dynamic.RateLimit{Average: 10, Period: ptypes.Duration(time.Second), Burst: 1})
 		statuses(t, handler, 1, "192.0.2.1:1")
-		time.Sleep(60 * time.Millisecond)
+		<-time.NewTimer(60 * time.Millisecond).C
 		start := time.Now()
 		if got := statuses(t, handler, 1, "192.0.2.1:1"); got != "204" || time.Since(start) != 40*time.Millisecond {
 			t.Errorf("%s after %v", got, time.Since(start))

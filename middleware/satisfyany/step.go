@@ -24,16 +24,16 @@ func (*step) NoRetain() {}
 func (s *step) Wrap(next http.Handler) http.Handler {
 	h := &handler{any: s.any, next: stripping{next: next, names: s.others(-1)}}
 	for i, member := range s.members {
-		end := http.Handler(end{admits: member.Admits, next: stripping{next: next, names: s.others(i)}})
+		chain := http.Handler(end{admits: member.Admits, next: stripping{next: next, names: s.others(i)}})
 		if len(member.Steps) == 0 {
-			end = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			chain = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				answer.Refuse(w, r, http.StatusForbidden, s.any.name, "a chain without middlewares lets nothing in")
 			})
 		}
 		for _, one := range slices.Backward(member.Steps) {
-			end = one.Wrap(end)
+			chain = one.Wrap(chain)
 		}
-		h.members = append(h.members, end)
+		h.members = append(h.members, chain)
 	}
 	return h
 }

@@ -45,7 +45,8 @@ func (l *List) Find(r *http.Request) (client netip.Addr, listed, known bool) {
 	return client, known && l.ranges.Contains(client), known
 }
 
-// Warnings returns options without the apparent effect. What is the effect of a list on its addresses, such as "allows".
+// Warnings returns options without the apparent effect. What is the effect of a list on its addresses, such as
+// "allows".
 func (l *List) Warnings(what string) []string {
 	if l.strategy == nil {
 		return nil
@@ -82,8 +83,8 @@ func narrower(source string, bits int) bool {
 	return err == nil && prefix.Addr().Unmap().Is6() && bits < prefix.Bits()
 }
 
-// Excluded is a set of clients that a limit does not apply to: the option excludedSourceRange. It is immutable. The zero
-// value is empty.
+// Excluded is a set of clients that a limit does not apply to: the option excludedSourceRange. It is immutable. The
+// zero value is empty.
 type Excluded struct {
 	ranges forwarded.Trust
 	client forwarded.ClientStrategy
