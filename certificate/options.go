@@ -230,7 +230,7 @@ func clientAuth(config *tls.Config, auth dynamic.ClientAuth) (clients, error) {
 	if err != nil {
 		return clients{}, err
 	}
-	accepted.revocations, err = newRevocations(lists, known)
+	accepted.revocations, err = newRevocations("clientAuth", lists, known)
 	return accepted, err
 }
 

@@ -38,8 +38,42 @@ type CRL struct {
 	Revoked int
 }
 
+// Revocations decide which client certificates are revoked, for callers that verify them after the handshake. They are
+// immutable, and safe for concurrent use.
+type Revocations struct{ lists *revocations }
+
+// NewRevocations reads CRLs in PEM or DER, one or more in each text. Section is that of the options caFiles, which has
+// the authorities, and crlFiles, for errors.
+func NewRevocations(section string, texts [][]byte, authorities []*x509.Certificate) (*Revocations, error) {
+	var all []*crl
+	for i, text := range texts {
+		lists, err := parseCRLs(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s.crlFiles[%d]: %w", section, i, err)
+		}
+		all = append(all, lists...)
+	}
+	lists, err := newRevocations(section, all, authorities)
+	if err != nil {
+		return nil, err
+	}
+	return &Revocations{lists}, nil
+}
+
+// Check refuses verified chains of a client as those of a handshake: see clientAuth.crlFiles. The error may be a
+// [*RevocationError].
+func (r *Revocations) Check(chains [][]*x509.Certificate, now time.Time) error {
+	return r.lists.checkChains(chains, now)
+}
+
+// Until returns when the first of the lists ends or begins to count: an earlier result of Check holds until then. It is
+// zero if no list does.
+func (r *Revocations) Until() time.Time { return r.lists.until }
+
 // revocations decide which client certificates are revoked. They are immutable.
 type revocations struct {
+	// section is that of the options caFiles and crlFiles.
+	section string
 	// lists holds those of each issuer by its encoded name, the latest first.
 	lists map[string][]*crl
 	// authorities are the certificates of clientAuth.caFiles.
@@ -50,8 +84,8 @@ type revocations struct {
 
 // newRevocations checks who has signed the lists. Those of authorities that are not among the given ones are checked
 // once a client presents the authority.
-func newRevocations(lists []*crl, authorities []*x509.Certificate) (*revocations, error) {
-	r := &revocations{lists: map[string][]*crl{}, authorities: authorities}
+func newRevocations(section string, lists []*crl, authorities []*x509.Certificate) (*revocations, error) {
+	r := &revocations{section: section, lists: map[string][]*crl{}, authorities: authorities}
 	now := time.Now()
 	for _, list := range lists {
 		for _, at := range []time.Time{list.nextUpdate, list.thisUpdate.Add(-crlSkew)} {
@@ -65,8 +99,8 @@ func newRevocations(lists []*crl, authorities []*x509.Certificate) (*revocations
 			valid = valid || list.signedBy(authority)
 		}
 		if claimed && !valid {
-			return nil, fmt.Errorf("clientAuth.crlFiles: the signature of the CRL of %q is not of the authority with this "+
-				"name in clientAuth.caFiles, or that must not sign CRLs (key usage cRLSign)", list.issuer)
+			return nil, fmt.Errorf("%[1]s.crlFiles: the signature of the CRL of %[2]q is not of the authority with this "+
+				"name in %[1]s.caFiles, or that must not sign CRLs (key usage cRLSign)", section, list.issuer)
 		}
 		if valid {
 			list.signed = nil // It is as long as the list.
@@ -108,9 +142,12 @@ func (r *revocations) check(state *tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
 		return nil
 	}
-	now := time.Now()
+	return r.checkChains(state.VerifiedChains, time.Now())
+}
+
+func (r *revocations) checkChains(chains [][]*x509.Certificate, now time.Time) error {
 	covered, problem := false, errors.New("the client certificate has no verified chain")
-	for _, chain := range state.VerifiedChains {
+	for _, chain := range chains {
 		if err := r.revoked(chain, now); err != nil {
 			return err
 		}
@@ -159,7 +196,7 @@ func (r *revocations) uncovered(chain []*x509.Certificate, now time.Time) error 
 	for i, one := range chain[:len(chain)-1] {
 		switch list := r.of(chain[i+1], now); {
 		case list == nil:
-			return refusal(one, "there is no valid CRL of its issuer in clientAuth.crlFiles")
+			return refusal(one, "there is no valid CRL of its issuer in "+r.section+".crlFiles")
 		case now.After(list.nextUpdate):
 			return refusal(one, "the CRL of its issuer has expired on "+stamp(list.nextUpdate))
 		}
@@ -181,8 +218,8 @@ func (r *revocations) warnings(now time.Time) []string {
 		leaf := authority.Version == 3 && !authority.BasicConstraintsValid ||
 			authority.BasicConstraintsValid && !authority.IsCA
 		if !leaf && r.of(authority, now) == nil {
-			all = append(all, fmt.Sprintf("clientAuth.crlFiles has no valid CRL of %q: clients with certificates of this "+
-				"authority are refused", authority.Subject))
+			all = append(all, fmt.Sprintf("%s.crlFiles has no valid CRL of %q: clients with certificates of this "+
+				"authority are refused", r.section, authority.Subject))
 		}
 	}
 	for _, issuer := range r.issuers() {

@@ -42,6 +42,13 @@ type Middleware struct {
 	ExternalAuth *ExternalAuth `json:"externalAuth,omitempty"`
 	// RegexRewrite is the directive rewrite of nginx.
 	RegexRewrite *RegexRewrite `json:"regexRewrite,omitempty"`
+	// IPDenyList, SatisfyAny, AuthRequest, ClientCertificate, BandwidthLimit and NginxCORS restrict access as nginx does.
+	IPDenyList        *IPDenyList        `json:"ipDenyList,omitempty"`
+	SatisfyAny        *SatisfyAny        `json:"satisfyAny,omitempty"`
+	AuthRequest       *AuthRequest       `json:"authRequest,omitempty"`
+	ClientCertificate *ClientCertificate `json:"clientCertificate,omitempty"`
+	BandwidthLimit    *BandwidthLimit    `json:"bandwidthLimit,omitempty"`
+	NginxCORS         *NginxCORS         `json:"nginxCORS,omitempty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
 	Plugin map[string]map[string]any `json:"plugin,omitempty" secret:"true"`
 }

@@ -22,6 +22,9 @@ type BasicAuth struct {
 	Realm        string   `json:"realm,omitempty"`
 	RemoveHeader bool     `json:"removeHeader,omitempty"`
 	HeaderField  string   `json:"headerField,omitempty"`
+	// AllHashes also accepts SHA-256 and SHA-512 of crypt ($5$, $6$), salted SHA-1 ({SSHA}) and plain passwords ({PLAIN}),
+	// and comments behind a second colon, as nginx does. Ours.
+	AllHashes bool `json:"allHashes,omitempty"`
 }
 
 // DigestAuth demands a user and password by digest (RFC 7616).

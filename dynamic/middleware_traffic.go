@@ -97,6 +97,11 @@ type InFlightReq struct {
 	// Shared has all routers count together; by default each router, and each service, that lists the middleware counts
 	// alone. Ours.
 	Shared bool `json:"shared,omitempty"`
+	// StatusCode is that of the answer to other requests, 400 to 599. Default: 429. Ours.
+	StatusCode int `json:"statusCode,omitempty"`
+	// ExcludedSourceRange are addresses and CIDR prefixes of clients that are not limited; the address is that of the
+	// connection, or of SourceCriterion.IPStrategy. Ours.
+	ExcludedSourceRange []string `json:"excludedSourceRange,omitempty"`
 }
 
 // RateLimit limits requests in time.
@@ -109,6 +114,13 @@ type RateLimit struct {
 	// Shared has all routers count together; by default each router, and each service, that lists the middleware counts
 	// alone. With redis they always count together, in all processes. Ours.
 	Shared bool `json:"shared,omitempty"`
+	// StatusCode is that of the answer to other requests, 400 to 599. Default: 429. Ours.
+	StatusCode int `json:"statusCode,omitempty"`
+	// ExcludedSourceRange are addresses and CIDR prefixes of clients that are not limited; the address is that of the
+	// connection, or of SourceCriterion.IPStrategy. Ours.
+	ExcludedSourceRange []string `json:"excludedSourceRange,omitempty"`
+	// NoDelay refuses requests that would wait a short time for their turn. Ours.
+	NoDelay bool `json:"noDelay,omitempty"`
 }
 
 // SetDefaults sets a burst of 1 and a period of 1 s.

@@ -55,6 +55,11 @@ func admissions(authServer string) map[string]admission {
 			good: fixed("Let me in"),
 			bad:  fixed("Let me in, please"),
 		},
+		"authRequest": {
+			step: dynamic.Middleware{AuthRequest: &dynamic.AuthRequest{URL: authServer}},
+			good: fixed("Let me in"),
+			bad:  fixed("Let me in, please"),
+		},
 		"forwardAuth": {
 			step: dynamic.Middleware{ForwardAuth: &dynamic.ForwardAuth{Address: authServer}},
 			good: fixed("Let me in"),
@@ -106,9 +111,11 @@ func TestEnvironmentOfAuthenticatedRequests(t *testing.T) {
 	options := new(dynamic.EnvironmentMiddleware)
 	options.SetDefaults()
 	options.Trust = &dynamic.EnvironmentTrust{Authenticated: true}
-	services := func(string) (http.Handler, error) { return server.Config.Handler, nil }
+	named := middleware.References{
+		Service: func(string) (http.Handler, error) { return server.Config.Handler, nil },
+	}
 	build := func(definition dynamic.Middleware) middleware.Middleware {
-		step, err := builder.Build("m@file", &definition, services, &middleware.Reads{})
+		step, err := builder.Build("m@file", &definition, named, &middleware.Reads{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,15 +49,37 @@ func (b *Builder) Files() *Files { return b.files }
 // Close closes shared resources. Middlewares that are in use keep working until their requests are done.
 func (b *Builder) Close() { b.redis.Close() }
 
-// Services returns the handler of a service by the name in a definition.
-type Services func(name string) (http.Handler, error)
+// References finds what a definition names. A nil function finds nothing.
+type References struct {
+	// Service returns the handler of a service.
+	Service func(name string) (http.Handler, error)
+	// Middleware returns a middleware, or the members of a chain in their order.
+	Middleware func(name string) ([]Middleware, error)
+}
+
+// errNotHere is the error of names that cannot be found where a middleware is built.
+var errNotHere = errors.New("names nothing that can be found here")
+
+func (r References) service(name string) (http.Handler, error) {
+	if r.Service == nil {
+		return nil, fmt.Errorf("service %q %w", name, errNotHere)
+	}
+	return r.Service(name)
+}
+
+func (r References) middleware(name string) ([]Middleware, error) {
+	if r.Middleware == nil {
+		return nil, fmt.Errorf("middleware %q %w", name, errNotHere)
+	}
+	return r.Middleware(name)
+}
 
 // dependencies are what one middleware is built from, beside its options.
 type dependencies struct {
-	logger   telemetry.Logger
-	redis    *redis.Clients
-	hashes   *basicauth.HashSemaphore
-	services Services
+	logger telemetry.Logger
+	redis  *redis.Clients
+	hashes *basicauth.HashSemaphore
+	named  References
 	// readFile reads a file that the options name; the middleware is rebuilt when the file changes.
 	readFile func(path string) ([]byte, error)
 }
@@ -66,7 +88,7 @@ type dependencies struct {
 // definition without a kind, with two kinds, or with invalid values is an error that names the option but not the
 // middleware; an unsupported kind is an [*UnsupportedError], and a chain [ErrChain]. The files that the definition
 // names are added to reads, even if it fails. Nothing is started: see [Starter].
-func (b *Builder) Build(name string, config *dynamic.Middleware, services Services, reads *Reads) (Middleware, error) {
+func (b *Builder) Build(name string, config *dynamic.Middleware, named References, reads *Reads) (Middleware, error) {
 	set, err := KindOf(config)
 	if err != nil {
 		return nil, err
@@ -78,7 +100,7 @@ func (b *Builder) Build(name string, config *dynamic.Middleware, services Servic
 	if !served {
 		return nil, &UnsupportedError{Option: set}
 	}
-	d := dependencies{logger: b.logger, redis: b.redis, hashes: b.hashes, services: services, readFile: reads.ReadFile}
+	d := dependencies{logger: b.logger, redis: b.redis, hashes: b.hashes, named: named, readFile: reads.ReadFile}
 	return kind.build(name, reflect.ValueOf(config).Elem().Field(kind.field).Interface(), d)
 }
 

@@ -1,16 +1,20 @@
 package middleware
 
 import (
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/addprefix"
+	"github.com/sluiceproxy/sluice/middleware/authrequest"
+	"github.com/sluiceproxy/sluice/middleware/bandwidthlimit"
 	"github.com/sluiceproxy/sluice/middleware/basicauth"
 	"github.com/sluiceproxy/sluice/middleware/bodylimit"
 	"github.com/sluiceproxy/sluice/middleware/buffering"
 	"github.com/sluiceproxy/sluice/middleware/circuitbreaker"
+	"github.com/sluiceproxy/sluice/middleware/clientcertificate"
 	"github.com/sluiceproxy/sluice/middleware/compress"
 	"github.com/sluiceproxy/sluice/middleware/contenttype"
 	"github.com/sluiceproxy/sluice/middleware/cors"
@@ -24,7 +28,9 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/headers"
 	"github.com/sluiceproxy/sluice/middleware/inflightreq"
 	"github.com/sluiceproxy/sluice/middleware/ipallowlist"
+	"github.com/sluiceproxy/sluice/middleware/ipdenylist"
 	"github.com/sluiceproxy/sluice/middleware/jwt"
+	"github.com/sluiceproxy/sluice/middleware/nginxcors"
 	"github.com/sluiceproxy/sluice/middleware/passtlsclientcert"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit"
 	"github.com/sluiceproxy/sluice/middleware/redirectregex"
@@ -36,6 +42,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/requestredirect"
 	"github.com/sluiceproxy/sluice/middleware/responseheadermodifier"
 	"github.com/sluiceproxy/sluice/middleware/retry"
+	"github.com/sluiceproxy/sluice/middleware/satisfyany"
 	"github.com/sluiceproxy/sluice/middleware/stripprefix"
 	"github.com/sluiceproxy/sluice/middleware/stripprefixregex"
 	"github.com/sluiceproxy/sluice/middleware/timeout"
@@ -47,6 +54,10 @@ import (
 func Kinds() []Kind {
 	return []Kind{
 		plain(addprefix.New),
+		kind(func(name string, config dynamic.AuthRequest, d dependencies) (*authrequest.AuthRequest, error) {
+			return authrequest.New(name, config, authrequest.Options{ReadFile: d.readFile})
+		}),
+		plain(bandwidthlimit.New),
 		kind(func(name string, config dynamic.BasicAuth, d dependencies) (*basicauth.BasicAuth, error) {
 			return basicauth.New(name, config, basicauth.Options{ReadFile: d.readFile, Semaphore: d.hashes})
 		}),
@@ -54,6 +65,9 @@ func Kinds() []Kind {
 		plain(buffering.New),
 		kind(func(name string, config dynamic.CircuitBreaker, d dependencies) (*circuitbreaker.CircuitBreaker, error) {
 			return circuitbreaker.New(name, config, circuitbreaker.Options{Logger: d.logger})
+		}),
+		kind(func(name string, config dynamic.ClientCertificate, d dependencies) (*clientcertificate.ClientCertificate, error) {
+			return clientcertificate.New(name, config, clientcertificate.Options{ReadFile: d.readFile})
 		}),
 		plain(compress.New),
 		plain(contenttype.New),
@@ -74,10 +88,12 @@ func Kinds() []Kind {
 		plain(headers.New),
 		plain(inflightreq.New),
 		plain(ipallowlist.New),
+		plain(ipdenylist.New),
 		plain(ipallowlist.NewWhiteList),
 		kind(func(name string, config dynamic.JWT, d dependencies) (*jwt.JWT, error) {
 			return jwt.New(name, config, jwt.Options{ReadFile: d.readFile, Logger: d.logger})
 		}),
+		plain(nginxcors.New),
 		plain(passtlsclientcert.New),
 		kind(func(name string, config dynamic.RateLimit, d dependencies) (*ratelimit.RateLimit, error) {
 			return ratelimit.New(name, config, ratelimit.Options{Clients: d.redis, ReadFile: d.readFile})
@@ -91,6 +107,7 @@ func Kinds() []Kind {
 		plain(requestredirect.New),
 		plain(responseheadermodifier.New),
 		plain(retry.New),
+		kind(satisfyAny),
 		plain(stripprefix.New),
 		plain(stripprefixregex.New),
 		plain(timeout.New),
@@ -103,7 +120,7 @@ func errorPages(name string, config dynamic.ErrorPage, d dependencies) (*errorpa
 	var pages http.Handler
 	if config.Service != "" {
 		var err error
-		if pages, err = d.services(config.Service); err != nil {
+		if pages, err = d.named.service(config.Service); err != nil {
 			return nil, err
 		}
 	}
@@ -115,11 +132,37 @@ func externalAuth(name string, config dynamic.ExternalAuth, d dependencies) (*ex
 	var asked http.Handler
 	if config.Service != "" {
 		var err error
-		if asked, err = d.services(config.Service); err != nil {
+		if asked, err = d.named.service(config.Service); err != nil {
 			return nil, err
 		}
 	}
 	return externalauth.New(name, config, asked)
+}
+
+// satisfyAny builds the middleware of that name from its members, which must be of kinds that read no bodies and whose
+// refusals are a status and headers.
+func satisfyAny(name string, config dynamic.SatisfyAny, d dependencies) (*satisfyany.SatisfyAny, error) {
+	var members []satisfyany.Member
+	for _, member := range config.Middlewares {
+		steps, err := d.named.middleware(member)
+		if err != nil {
+			return nil, err
+		}
+		var one satisfyany.Member
+		for _, step := range steps {
+			switch step.(type) {
+			case *ipallowlist.IPAllowList, *basicauth.BasicAuth, *digestauth.DigestAuth, *authrequest.AuthRequest:
+				one.Admits = true
+			case *ipdenylist.IPDenyList:
+			default:
+				return nil, fmt.Errorf("satisfyAny.middlewares: %s is of a kind that cannot be a member; those are ipAllowList, "+
+					"ipDenyList, basicAuth, digestAuth and authRequest", member)
+			}
+			one.Steps = append(one.Steps, step)
+		}
+		members = append(members, one)
+	}
+	return satisfyany.New(name, members)
 }
 
 // Kind is one kind of middleware.

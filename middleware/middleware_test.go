@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/ipallowlist"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -21,7 +22,7 @@ func TestBuildAllExamples(t *testing.T) {
 	}
 	for _, readme := range readmes {
 		for name, definition := range middlewaretest.Examples(t, readme) {
-			step, err := NewBuilder(Options{}).Build(name+"@file", definition, pages, &Reads{})
+			step, err := NewBuilder(Options{}).Build(name+"@file", definition, named(), &Reads{})
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // The package's own test has the files that its examples name.
 			}
@@ -47,8 +48,14 @@ func TestBuildAllExamples(t *testing.T) {
 	}
 }
 
-// pages is every service that error pages may come from.
-func pages(string) (http.Handler, error) { return http.NotFoundHandler(), nil }
+// named finds every service, and every middleware as one that lets nothing in.
+func named() References {
+	nobody, err := ipallowlist.New("nobody@file", dynamic.IPAllowList{SourceRange: []string{"198.51.100.1"}})
+	return References{
+		Service:    func(string) (http.Handler, error) { return http.NotFoundHandler(), nil },
+		Middleware: func(string) ([]Middleware, error) { return []Middleware{nobody}, err },
+	}
+}
 
 // TestEveryKindHasOneAnswer goes through the model's fields, so that a kind that is added there can't be missing
 // here.
@@ -69,7 +76,7 @@ func TestEveryKindHasOneAnswer(t *testing.T) {
 		if got := KindsOf(definition); !slices.Equal(got, []string{name}) {
 			t.Errorf("Kinds is %q, want %q", got, name)
 		}
-		step, err := NewBuilder(Options{}).Build("m@file", definition, pages, &Reads{})
+		step, err := NewBuilder(Options{}).Build("m@file", definition, named(), &Reads{})
 		unsupported, ok := errors.AsType[*UnsupportedError](err)
 		switch {
 		case name == "chain":
@@ -107,12 +114,12 @@ func TestBuildRefuses(t *testing.T) {
 		{&dynamic.Middleware{Plugin: map[string]map[string]any{}}, "plugin is not supported yet"},
 	}
 	for _, test := range tests {
-		step, err := NewBuilder(Options{}).Build("m@file", test.definition, nil, &Reads{})
+		step, err := NewBuilder(Options{}).Build("m@file", test.definition, References{}, &Reads{})
 		if step != nil || err == nil || err.Error() != test.reason {
 			t.Errorf("Build is %v, %v, want %q", step, err, test.reason)
 		}
 	}
-	_, err := NewBuilder(Options{}).Build("m@file", tests[3].definition, nil, &Reads{})
+	_, err := NewBuilder(Options{}).Build("m@file", tests[3].definition, References{}, &Reads{})
 	if unsupported, ok := errors.AsType[*UnsupportedError](err); !ok || unsupported.Option != "plugin" {
 		t.Errorf("error is %#v", err)
 	}

@@ -102,7 +102,7 @@ func proxy(t *testing.T, definition *dynamic.Middleware, header string) func(req
 	t.Cleanup(endpoint.Close)
 	builder := middleware.NewBuilder(middleware.Options{})
 	t.Cleanup(builder.Close)
-	step, err := builder.Build("step@file", definition, nil, &middleware.Reads{})
+	step, err := builder.Build("step@file", definition, middleware.References{}, &middleware.Reads{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestLocationIsNotForged(t *testing.T) {
 		{RedirectScheme: &dynamic.RedirectScheme{Scheme: "https"}},
 		{RedirectRegex: &dynamic.RedirectRegex{Regex: "^http://", Replacement: "https://"}},
 	} {
-		step, err := builder.Build("step@file", &definition, nil, &middleware.Reads{})
+		step, err := builder.Build("step@file", &definition, middleware.References{}, &middleware.Reads{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,6 +28,10 @@ func asking(address string) dynamic.Middleware {
 	return dynamic.Middleware{ForwardAuth: &dynamic.ForwardAuth{Address: address}}
 }
 
+func requesting(address string) dynamic.Middleware {
+	return dynamic.Middleware{AuthRequest: &dynamic.AuthRequest{URL: address}}
+}
+
 // reading is a jwt with a key set that is fetched.
 func reading(change func(*dynamic.JWT)) dynamic.Middleware {
 	token := &dynamic.JWT{}
@@ -107,6 +111,19 @@ func tokenGuardians() []guardian {
 		{"a secret of one's own", reading(func(j *dynamic.JWT) {
 			j.JwksURL, j.SigningSecret = "", strings.Repeat("s", 32)
 		}), guard.Always, ""},
+		{"a server with another request", requesting("https://auth.test/verify"), guard.Always, ""},
+		{
+			"Sluice's ping with another request", requesting("http://127.0.0.1:443/ping"), 0,
+			"authRequest m@file sends its requests to an entrypoint of Sluice itself",
+		},
+		{
+			"addresses that are refused",
+			dynamic.Middleware{IPDenyList: &dynamic.IPDenyList{SourceRange: []string{"192.0.2.0/24"}}}, 0, "",
+		},
+		{
+			"no certificate is demanded", dynamic.Middleware{ClientCertificate: &dynamic.ClientCertificate{Mode: "off"}}, 0,
+			"clientCertificate m@file lets clients without a certificate pass",
+		},
 		{"a certificate passed on", dynamic.Middleware{PassTLSClientCert: &dynamic.PassTLSClientCert{PEM: true}}, 0, ""},
 	}
 }

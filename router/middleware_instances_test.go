@@ -127,7 +127,7 @@ func (keeper) Wrap(next http.Handler) http.Handler { return next }
 // TestOneStepThatKeepsAPartMakesTheWholeKeepIt puts one among others that keep nothing, in every place.
 func TestOneStepThatKeepsAPartMakesTheWholeKeepIt(t *testing.T) {
 	nothing, err := middleware.NewBuilder(middleware.Options{}).Build("m@file",
-		&dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}}, nil, &middleware.Reads{})
+		&dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}}, middleware.References{}, &middleware.Reads{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestStepsThatKeepNothingSaySoForEachOwner(t *testing.T) {
 		{InFlightReq: &dynamic.InFlightReq{Amount: 1}},
 		{CircuitBreaker: &dynamic.CircuitBreaker{Expression: "NetworkErrorRatio() > 0.5"}},
 	} {
-		step, err := middleware.NewBuilder(middleware.Options{}).Build("m@file", definition, nil, &middleware.Reads{})
+		step, err := middleware.NewBuilder(middleware.Options{}).Build("m@file", definition, middleware.References{}, &middleware.Reads{})
 		if err != nil {
 			t.Fatal(err)
 		}

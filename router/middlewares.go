@@ -82,16 +82,9 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 		return flat
 	}
 	node, reads := &middlewareNode{names: []string{name}}, &middleware.Reads{}
-	step, err := c.options.Middlewares.Build(name, definition, func(service string) (http.Handler, error) {
-		called, err := c.calledService(ref, service)
-		if err != nil {
-			return nil, err
-		}
-		node.retains, node.access = node.retains || called.retains, node.access.beside(called.access)
-		return called.handler, nil
-	}, reads)
+	step, err := c.options.Middlewares.Build(name, definition, c.referencesOf(ref, node), reads)
 	c.instances.add(name, step, reads)
-	if err != nil {
+	if err = cmp.Or(err, tooDeep(node.depth)); err != nil {
 		return &middlewareNode{err: err}
 	}
 	node.access = c.guarding(name, definition, step).beside(node.access)
@@ -100,6 +93,30 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 		node.warnings = cautious.Warnings()
 	}
 	return node
+}
+
+// referencesOf returns what finds the services and middlewares that a middleware names.
+func (c *Compiler) referencesOf(ref dynamic.Ref, node *middlewareNode) middleware.References {
+	return middleware.References{
+		Service: func(name string) (http.Handler, error) {
+			called, err := c.calledService(ref, name)
+			if err != nil {
+				return nil, err
+			}
+			node.retains, node.access = node.retains || called.retains, node.access.beside(called.access)
+			return called.handler, nil
+		},
+		Middleware: func(name string) ([]middleware.Middleware, error) {
+			member := dynamic.Ref{Kind: dynamic.KindMiddleware, Name: Qualify(name, providerOf(ref.Name))}
+			c.graph.depend(ref, member)
+			built := c.middleware(member.Name)
+			if built.err != nil {
+				return nil, because(member, built.err)
+			}
+			node.retains, node.depth = node.retains || built.retains, max(node.depth, built.depth+1)
+			return built.steps, nil
+		},
+	}
 }
 
 // onlyChain lets Build find a second kind beside the chain.

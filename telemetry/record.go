@@ -49,8 +49,8 @@ type Record struct {
 	Ingress *Ingress
 	// EndpointURL is scheme://host:port of the endpoint; empty where Endpoint is, or without an observer.
 	EndpointURL string
-	// Authenticated reports that basicAuth, digestAuth, jwt, forwardAuth or externalAuth has admitted the request, and is
-	// set by nothing else: no part of a request can set it.
+	// Authenticated reports that basicAuth, digestAuth, jwt, forwardAuth, externalAuth or authRequest has admitted the
+	// request, and is set by nothing else: no part of a request can set it.
 	Authenticated bool
 	// Username is the user name of the credentials that the client sent; verified where the request was not
 	// refused. At most 255 bytes, and empty without an authentication middleware.

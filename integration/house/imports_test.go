@@ -62,6 +62,7 @@ var islands = map[string][]string{
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
 		"middleware/headerlist", "middleware/location", "middleware/pathmodifier", "middleware/authorize",
+		"middleware/variables",
 	},
 }
 
@@ -72,8 +73,11 @@ var exceptions = map[string][]string{
 	"middleware/retry": {"loadbalancer/retry"},
 	// The retries of requests for authorization are those of their own service.
 	"middleware/externalauth": {"loadbalancer/retry"},
-	// Its server must not choose the answer to the next request by bytes that it sends early, which http1/client refuses.
-	"middleware/forwardauth": {"http1/client"},
+	// A server that decides must not choose the answer to the next request by bytes that it sends early, which
+	// http1/client refuses.
+	"middleware/authorize": {"http1/client"},
+	// It looks at the CRLs that TLS options look at during the handshake.
+	"middleware/clientcertificate": {"certificate"},
 	// It edits the fields of a response as the list in which http1 has read them.
 	"middleware/headers":    {"http1/wire"},
 	"middleware/headerlist": {"http1/wire"},

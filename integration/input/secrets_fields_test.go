@@ -67,11 +67,26 @@ func fields() map[string]string {
 		"http.middlewares{}.plugin":               {"{}{}": secretive},
 		"http.middlewares{}.ipWhiteList.":         {"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed},
 		"http.middlewares{}.ipAllowList.":         {"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed},
+		"http.middlewares{}.ipDenyList.":          {"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed},
+		"http.middlewares{}.authRequest.tls.":     fieldsOfKeys(),
+		"http.middlewares{}.authRequest.": {
+			"url": secretive, "method": chosen, "headers[].name": named, "headers[].value": secretive,
+			"responseHeaders[]": named, "signinURL": secretive, "signinRedirectParam": named, "cacheKey": secretive,
+			"cacheDuration[]": chosen,
+		},
+		"http.middlewares{}.clientCertificate.": {
+			"mode": chosen, "caFiles[]": keyed, "crlFiles[]": keyed, "matchCN": matched, "errorPage": secretive,
+		},
+		"http.middlewares{}.nginxCORS.": {
+			"allowOrigins[]": answered, "allowMethods": answered, "allowHeaders": answered, "exposeHeaders": answered,
+		},
 		"http.middlewares{}.rateLimit.": {
+			"excludedSourceRange[]":                    addressed,
 			"sourceCriterion.ipStrategy.excludedIPs[]": addressed,
 			"sourceCriterion.requestHeaderName":        named,
 		},
 		"http.middlewares{}.inFlightReq.": {
+			"excludedSourceRange[]":                    addressed,
 			"sourceCriterion.ipStrategy.excludedIPs[]": addressed,
 			"sourceCriterion.requestHeaderName":        named,
 		},
@@ -150,7 +165,8 @@ func fieldsOfPaths() map[string]string {
 		"replacePath.path":       rewritten,
 		"regexRewrite.regex": rewritten, "regexRewrite.replacement": rewritten,
 		"replacePathRegex.regex": rewritten, "replacePathRegex.replacement": rewritten, "chain.middlewares[]": named,
-		"redirectRegex.regex": answered, "redirectRegex.replacement": answered, "redirectScheme.scheme": answered,
+		"satisfyAny.middlewares[]": named,
+		"redirectRegex.regex":      answered, "redirectRegex.replacement": answered, "redirectScheme.scheme": answered,
 		"redirectScheme.port": answered,
 		"errors.status[]":     chosen, "errors.service": named, "errors.query": secretive,
 		"errors.errorRequestHeaders[]": named,

@@ -67,6 +67,13 @@ func kinds() []kind {
 			"Access-Control-Allow-Origin", "200 https://app.test",
 		},
 		{"buffering", `{"maxRequestBodyBytes": 2}`, []string{"POST /x"}, "", "413 Request Entity Too Large"},
+		{"ipDenyList", `{"sourceRange": ["127.0.0.0/8", "::1"]}`, []string{"GET /x"}, "", "403 Forbidden"},
+		{"satisfyAny", `{"middlewares": ["ipdenylist@file"]}`, []string{"GET /x"}, "", "403 Forbidden"},
+		{
+			"nginxCORS", `{"allowOrigins": ["https://app.test"]}`,
+			[]string{"OPTIONS /x\nOrigin: https://app.test"},
+			"Access-Control-Allow-Origin", "204 https://app.test",
+		},
 		{"bodyLimit", `{"maxRequestBodyBytes": 2}`, []string{"POST /x"}, "", "413 Request Entity Too Large"},
 		{"timeout", `{"responseHeader": "50ms"}`, []string{"GET /hang"}, "", "504 Gateway Timeout"},
 		{"retry", `{"attempts": 3, "status": ["500"]}`, []string{"GET /once?ID"}, "", "200 GET /once?ID"},

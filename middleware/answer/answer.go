@@ -5,6 +5,7 @@ package answer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/sluiceproxy/sluice/httpio/replay"
@@ -20,6 +21,33 @@ func Refuse(w http.ResponseWriter, r *http.Request, status int, middleware, reas
 		text = "Refused"
 	}
 	http.Error(w, text, status)
+}
+
+// Collector is a response writer that collects refusals, of which one is answered if no other middleware lets the
+// request pass.
+type Collector interface {
+	// StandsFor says which status a response stands for that has another one.
+	StandsFor(status int)
+}
+
+// StandsFor says which status the response that follows stands for, such as 401 for a redirect to a page for signing
+// in.
+func StandsFor(w http.ResponseWriter, status int) {
+	if collector, ok := w.(Collector); ok {
+		collector.StandsFor(status)
+	}
+}
+
+// RefusalStatus returns the status of a limit's refusals, 400 to 599 as in nginx; 0 stands for 429. The error begins
+// with the option.
+func RefusalStatus(option string, status int) (int, error) {
+	switch {
+	case status == 0:
+		return http.StatusTooManyRequests, nil
+	case status < 400 || status > 599:
+		return 0, fmt.Errorf("%s %d is not the status of an error, 400 to 599", option, status)
+	}
+	return status, nil
 }
 
 // BadRequest is Refuse with status 400.

@@ -40,8 +40,9 @@ type Options struct {
 type counts struct{ challenged, refused, verified, remembered, busy atomic.Uint64 }
 
 // New checks the definition and reads the users: at least one, each with a hash of its password by MD5 ("$apr1$",
-// "$1$"), SHA-1 ("{SHA}") or bcrypt ("$2y$", "$2a$", "$2b$", "$2x$", with a cost of at most 17). The error lists every
-// invalid line by its number.
+// "$1$"), SHA-1 ("{SHA}") or bcrypt ("$2y$", "$2a$", "$2b$", "$2x$", with a cost of at most 17); with allHashes also by
+// SHA-256 and SHA-512 of crypt ("$5$", "$6$", with at most 1,000,000 rounds), salted SHA-1 ("{SSHA}"), or a plain
+// password ("{PLAIN}"). The error lists every invalid line by its number.
 func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, error) {
 	_, realm, err := users.Realm("basicAuth.realm", config.Realm)
 	if err != nil {
@@ -52,7 +53,11 @@ func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, er
 		return nil, err
 	}
 	from := users.Source{Option: "basicAuth", Users: config.Users, File: config.UsersFile, ReadFile: options.ReadFile}
-	entries, warnings, err := users.Read(from, parseUser)
+	parse := parseUser
+	if config.AllHashes {
+		parse = parseAnyUser
+	}
+	entries, warnings, err := users.Read(from, parse)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +77,9 @@ func (*BasicAuth) NoRetain() {}
 
 // Guards implements middleware.Guard: New requires users, so access is always restricted.
 func (*BasicAuth) Guards() guard.Access { return guard.Access{Guards: guard.Always} }
+
+// Replaces returns the names of the headers that are never taken from the client of a request, or not passed on.
+func (b *BasicAuth) Replaces() []string { return b.identity.Replaces() }
 
 // Warnings returns duplicate users, whose line has no effect.
 func (b *BasicAuth) Warnings() []string { return b.warnings }

@@ -24,24 +24,35 @@ const (
 	sha scheme = iota // "{SHA}": SHA-1, without salt
 	md5Crypt
 	bcrypted
+	// What nginx knows beside them (allHashes).
+	saltedSHA // "{SSHA}": SHA-1 of password and salt
+	plain     // "{PLAIN}"
+	sha256Crypt
+	sha512Crypt
 )
+
+// slow reports whether a hash is expensive.
+func (s scheme) slow() bool { return s != sha && s != saltedSHA && s != plain }
 
 // kind is a scheme and its cost. Hashes of one kind take the same time.
 type kind struct {
 	scheme scheme
-	cost   int // of bcrypt, or the length of MD5's salt, which every round hashes
+	cost   int // of bcrypt, or the length of the salt that others have, which every round hashes
+	rounds int // of crypt by SHA-256 and SHA-512
 }
 
 type stored struct {
 	kind kind
 	// text is the hash as written.
 	text []byte
-	// prefix and salt are those of MD5.
+	// prefix and salt are those of MD5 and crypt; salt is also that of salted SHA-1.
 	prefix, salt string
 }
 
 // parseUser parses a line user:hash.
-func parseUser(line string) (name string, hash stored, err error) {
+func parseUser(line string) (name string, hash stored, err error) { return parseLine(line, parseHash) }
+
+func parseLine(line string, parse func(text string) (stored, error)) (name string, hash stored, err error) {
 	name, text, found := strings.Cut(line, ":")
 	switch {
 	case !found:
@@ -53,7 +64,7 @@ func parseUser(line string) (name string, hash stored, err error) {
 	if err := users.CheckName(name); err != nil {
 		return "", stored{}, err
 	}
-	hash, err = parseHash(text)
+	hash, err = parse(text)
 	return name, hash, err
 }
 
@@ -105,7 +116,7 @@ func parseMD5(text, prefix, rest string) (stored, error) {
 		return stored{}, errors.New("the MD5 hash of the password is not a salt of up to 8 characters, a dollar sign and " +
 			"22 characters")
 	}
-	return stored{kind: kind{md5Crypt, len(salt)}, text: []byte(text), prefix: prefix, salt: salt}, nil
+	return stored{kind: kind{scheme: md5Crypt, cost: len(salt)}, text: []byte(text), prefix: prefix, salt: salt}, nil
 }
 
 // bcryptLength is the length of a bcrypt hash: prefix and cost, and 53 characters of salt and sum.
@@ -120,7 +131,7 @@ func parseBcrypt(text string) (stored, error) {
 	if cost > maxCost {
 		return stored{}, fmt.Errorf("the cost %d of the bcrypt hash is above %d", cost, maxCost)
 	}
-	return stored{kind: kind{bcrypted, cost}, text: []byte(text)}, nil
+	return stored{kind: kind{scheme: bcrypted, cost: cost}, text: []byte(text)}, nil
 }
 
 func only(text, characters string) bool {
@@ -136,6 +147,8 @@ func (s stored) matches(password []byte) bool {
 	case md5Crypt:
 		sum := hashMD5(password, s.prefix, s.salt)
 		return subtle.ConstantTimeCompare(sum[:], s.text[len(s.text)-md5Length:]) == 1
+	case saltedSHA, plain, sha256Crypt, sha512Crypt:
+		return s.matchesAny(password)
 	default:
 		sum := sha1.Sum(password)
 		var encoded [28]byte
@@ -159,6 +172,8 @@ func dummy(k kind) stored {
 		sum := salt[maxSalt : maxSalt+md5Length]
 		salt = salt[:k.cost]
 		return stored{kind: k, text: []byte(apr1Prefix + salt + "$" + sum), prefix: apr1Prefix, salt: salt}
+	case saltedSHA, plain, sha256Crypt, sha512Crypt:
+		return dummyOfAny(k, salt)
 	default:
 		return stored{kind: k, text: []byte(shaPrefix + base64.StdEncoding.EncodeToString(random[:sha1.Size]))}
 	}

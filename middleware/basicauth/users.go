@@ -67,7 +67,7 @@ func newUserStore(entries []users.Entry[stored], semaphore *HashSemaphore) *user
 		d.users[entry.Key] = &user{name: entry.Key, hash: hash}
 		if !slices.ContainsFunc(d.dummies, func(known stored) bool { return known.kind == hash.kind }) {
 			d.dummies = append(d.dummies, dummy(hash.kind))
-			d.slow = d.slow || hash.kind.scheme != sha
+			d.slow = d.slow || hash.kind.scheme.slow()
 		}
 	}
 	return d

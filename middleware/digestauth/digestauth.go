@@ -70,6 +70,9 @@ func (*DigestAuth) NoRetain() {}
 // Guards implements middleware.Guard: New requires users, so access is always restricted.
 func (*DigestAuth) Guards() guard.Access { return guard.Access{Guards: guard.Always} }
 
+// Replaces returns the names of the headers that are never taken from the client of a request, or not passed on.
+func (d *DigestAuth) Replaces() []string { return d.identity.Replaces() }
+
 // Warnings returns users without effect: those of another realm, and duplicates.
 func (d *DigestAuth) Warnings() []string { return d.warnings }
 

@@ -25,7 +25,7 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 	}
 	ctx, cancel := context.WithTimeoutCause(r.Context(), f.server.timeout, errTimeout)
 	defer cancel()
-	if err := f.server.slots.Acquire(ctx); err != nil {
+	if err := f.server.Acquire(ctx); err != nil {
 		f.fail(ctx, w, r, err)
 		return nil
 	}
@@ -33,11 +33,11 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 	release := func() {
 		if held {
 			held = false
-			f.server.release()
+			f.server.Release()
 		}
 	}
 	defer release()
-	answered, err := f.server.send(f.settings.authRequest(r, body).WithContext(ctx))
+	answered, err := f.server.Send(f.settings.authRequest(r, body).WithContext(ctx))
 	if err != nil {
 		f.fail(ctx, w, r, err)
 		return nil

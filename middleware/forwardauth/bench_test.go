@@ -37,7 +37,7 @@ func BenchmarkAsk(b *testing.B) {
 		r.Header = middlewaretest.Request(b, "GET /", browser...).Header
 		b.ReportAllocs()
 		for b.Loop() {
-			answer, err := step.server.send(r)
+			answer, err := step.server.Send(r)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -77,7 +77,7 @@ func (f *ForwardAuth) Counts() map[string]uint64 {
 
 // Close ends the idle connections to the authentication server, and those that requests still use once these have
 // come to their end.
-func (f *ForwardAuth) Close() { f.server.close() }
+func (f *ForwardAuth) Close() { f.server.Close() }
 
 // Wrap returns a handler that sends an authentication request for every request. It calls next when the answer is of
 // status 2xx, and passes on any other answer. It answers 302 instead of 401 where authSigninURL is set, 401 when a

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/authorize"
 )
@@ -89,7 +87,7 @@ func (s *settings) setAddress(config *dynamic.ForwardAuth) error {
 	if err != nil {
 		return errors.New(option + " is not a URL")
 	}
-	if err := checkURL(parsed); err != nil {
+	if err := authorize.CheckURL(parsed); err != nil {
 		return fmt.Errorf("%s %w", option, err)
 	}
 	if user := parsed.User; user != nil {
@@ -99,28 +97,6 @@ func (s *settings) setAddress(config *dynamic.ForwardAuth) error {
 	}
 	parsed.User, parsed.Fragment, parsed.RawFragment = nil, "", ""
 	s.address.url = parsed
-	return nil
-}
-
-// checkURL demands an absolute URL that a client can request. The error is a clause that follows the option's name.
-func checkURL(u *url.URL) error {
-	if u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" {
-		return errors.New("does not begin with http:// or https://")
-	}
-	if u.Hostname() == "" {
-		return errors.New("names no host")
-	}
-	if strings.ContainsAny(u.Host, " \t") {
-		return errors.New("has a space in its host")
-	}
-	if port := u.Port(); port != "" {
-		if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
-			return errors.New("has a port that is not between 1 and 65535")
-		}
-	}
-	if _, err := (canonical.Policy{}).Query(u.RawQuery); err != nil {
-		return errors.New("has a query with a space, a control character or #")
-	}
 	return nil
 }
 
@@ -187,7 +163,7 @@ func (s *settings) checkSignIn(config *dynamic.ForwardAuth) error {
 	if parsed.Scheme == "" && parsed.Host == "" && parsed.Path != "" {
 		return nil // It is resolved against the URL of the client's request.
 	}
-	if err := checkURL(parsed); err != nil {
+	if err := authorize.CheckURL(parsed); err != nil {
 		return fmt.Errorf("%s %w", option, err)
 	}
 	return nil

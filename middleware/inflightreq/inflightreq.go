@@ -1,6 +1,6 @@
 // Package inflightreq implements the middleware inFlightReq, which limits the concurrent requests of one source and
-// answers others with 429. A request counts until its handler has returned, an upgraded connection until it is closed.
-// Requests do not wait.
+// answers others with 429 or another status. A request counts until its handler has returned, an upgraded connection
+// until it is closed. Requests do not wait.
 package inflightreq
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/vulcand/oxy/v2/utils"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/middleware/source"
 )
 
@@ -21,13 +22,17 @@ type InFlightReq struct {
 	name   string
 	amount int64
 	source *source.Source
+	// excluded are the clients that are not limited, and status is that of refusals.
+	excluded source.Excluded
+	status   int
 	// shared is the step of all owners, or nil if each has its own.
 	shared  *step
 	refused atomic.Uint64
 	states  sync.Pool
 }
 
-// New validates the definition: amount must be at least 1. The error names the option.
+// New validates the definition: amount must be at least 1, and statusCode, by default 429, 400 to 599. The error names
+// the option.
 func New(name string, config dynamic.InFlightReq) (*InFlightReq, error) {
 	if config.Amount < 1 {
 		return nil, fmt.Errorf("inFlightReq.amount is %d, and must be at least 1: nothing would pass", config.Amount)
@@ -38,6 +43,13 @@ func New(name string, config dynamic.InFlightReq) (*InFlightReq, error) {
 	}
 	m := &InFlightReq{
 		name: name, amount: config.Amount, source: criterion, states: sync.Pool{New: func() any { return new(requestState) }},
+	}
+	m.excluded, err = source.NewExcluded("inFlightReq", config.ExcludedSourceRange, config.SourceCriterion)
+	if err != nil {
+		return nil, err
+	}
+	if m.status, err = answer.RefusalStatus("inFlightReq.statusCode", config.StatusCode); err != nil {
+		return nil, err
 	}
 	if config.Shared {
 		m.shared = m.step()

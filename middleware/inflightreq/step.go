@@ -34,6 +34,10 @@ type requestState struct {
 // Wrap returns a handler that calls next unless too many requests of the source are in flight.
 func (s *step) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.limit.excluded.Contains(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
 		p := s.limit.states.Get().(*requestState)
 		p.ResponseWriter, p.next = w, next
 		defer func() {
@@ -61,6 +65,6 @@ func (s *step) pass(w http.ResponseWriter, r *http.Request) {
 // ServeHTTP refuses a request that exceeds the limit.
 func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request, _ error) {
 	s.limit.refused.Add(1)
-	answer.Refuse(w.(*requestState).ResponseWriter, r, http.StatusTooManyRequests, s.limit.name,
+	answer.Refuse(w.(*requestState).ResponseWriter, r, s.limit.status, s.limit.name,
 		"too many requests of the source are under way")
 }

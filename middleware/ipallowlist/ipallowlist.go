@@ -9,16 +9,15 @@ import (
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/middleware/guard"
+	"github.com/sluiceproxy/sluice/middleware/source"
 )
 
 // IPAllowList is one configured ipAllowList or ipWhiteList.
 type IPAllowList struct {
 	name     string
-	allowed  forwarded.Trust
-	client   forwarded.ClientStrategy
+	allowed  *source.List
 	status   int
 	access   guard.Access
 	warnings []string
@@ -55,23 +54,14 @@ func newList(name, kind string, sources []string, strategy *dynamic.IPStrategy) 
 	if len(sources) == 0 {
 		return nil, errors.New(kind + ".sourceRange is empty: no client would be allowed")
 	}
-	allowed, err := forwarded.NewTrust(sources)
+	allowed, err := source.NewList(kind, sources, strategy)
 	if err != nil {
-		return nil, fmt.Errorf("%s.sourceRange: %w", kind, err)
+		return nil, err
 	}
-	list := &IPAllowList{
+	return &IPAllowList{
 		name: name, allowed: allowed, status: http.StatusForbidden,
-		access: access(kind+" "+name, sources, strategy),
-	}
-	if strategy == nil {
-		return list, nil
-	}
-	if list.client, err = forwarded.NewClientStrategy(strategy.Depth, strategy.ExcludedIPs,
-		strategy.IPv6Subnet); err != nil {
-		return nil, fmt.Errorf("%s.ipStrategy.%w", kind, err)
-	}
-	list.warnings = warnings(kind, sources, *strategy)
-	return list, nil
+		access: access(kind+" "+name, sources, strategy), warnings: allowed.Warnings("allows"),
+	}, nil
 }
 
 // NoRetain implements httpio.NoRetainer.
@@ -91,8 +81,8 @@ func (l *IPAllowList) Counts() map[string]uint64 {
 // Wrap returns a handler that calls next for clients in the list.
 func (l *IPAllowList) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		client, known := l.client.Client(r)
-		if known && l.allowed.Contains(client) {
+		client, listed, known := l.allowed.Find(r)
+		if listed {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -28,7 +28,9 @@ func newRate(config dynamic.RateLimit) (r redis.Rate, limited bool, err error) {
 		period = time.Second
 	}
 	r = redis.Rate{Average: config.Average, Period: period, Burst: max(config.Burst, 1)}
-	r.MaxDelay = min(local(r).Interval()/2, longestDelay)
+	if !config.NoDelay {
+		r.MaxDelay = min(local(r).Interval()/2, longestDelay)
+	}
 	return r, true, nil
 }
 

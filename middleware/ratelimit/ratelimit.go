@@ -1,8 +1,8 @@
 // Package ratelimit is the middleware rateLimit: it limits how many requests of one source pass in time.
 //
-// A request passes at once or after a short wait, or is answered with 429 and Retry-After. There is no queue: a request
-// that would wait longer than half the time between two requests is refused. Of a request only a hash of its source is
-// kept.
+// A request passes at once or after a short wait, or is answered with 429 or another status, and Retry-After. There is
+// no queue: a request that would wait longer than half the time between two requests is refused, and with noDelay every
+// request that would wait. Of a request only a hash of its source is kept.
 package ratelimit
 
 import (
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/middleware/bucket"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis"
 	"github.com/sluiceproxy/sluice/middleware/source"
@@ -19,11 +20,14 @@ import (
 
 // RateLimit is one configured rateLimit.
 type RateLimit struct {
-	name    string
-	source  *source.Source
-	limited bool
-	rate    bucket.Rate
-	seed    maphash.Seed
+	name   string
+	source *source.Source
+	// excluded are the clients that are not limited, and status is that of refusals.
+	excluded source.Excluded
+	status   int
+	limited  bool
+	rate     bucket.Rate
+	seed     maphash.Seed
 	// clock returns the time since the start, in nanoseconds.
 	clock  func() int64
 	remote *redis.Limiter // nil without redis
@@ -44,9 +48,9 @@ type Options struct {
 }
 
 // New checks the definition. average and burst must not be negative, where an average of 0 sets no limit and a burst
-// of 0 is one of 1; period must not be negative, and 0 is a second. Rates above ten million requests a second are
-// rounded to whole nanoseconds between two requests. The error names the option. With redis, all owners count
-// together, in this process and in all others.
+// of 0 is one of 1; period must not be negative, and 0 is a second; statusCode is 400 to 599, and 0 is 429. Rates above
+// ten million requests a second are rounded to whole nanoseconds between two requests. The error names the option. With
+// redis, all owners count together, in this process and in all others.
 func New(name string, config dynamic.RateLimit, options Options) (*RateLimit, error) {
 	limit, limited, err := newRate(config)
 	if err != nil {
@@ -63,6 +67,13 @@ func New(name string, config dynamic.RateLimit, options Options) (*RateLimit, er
 	}
 	if limited {
 		m.rate = local(limit)
+	}
+	m.excluded, err = source.NewExcluded("rateLimit", config.ExcludedSourceRange, config.SourceCriterion)
+	if err != nil {
+		return nil, err
+	}
+	if m.status, err = answer.RefusalStatus("rateLimit.statusCode", config.StatusCode); err != nil {
+		return nil, err
 	}
 	if config.Redis != nil {
 		if err := m.connect(config.Redis, limit, options); err != nil {

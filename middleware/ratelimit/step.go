@@ -49,7 +49,7 @@ func (s *step) Wrap(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.pass(w, r) {
+		if s.limit.excluded.Contains(r) || s.pass(w, r) {
 			next.ServeHTTP(w, r)
 		}
 	})
@@ -114,10 +114,10 @@ func (s *step) count(hash uint64, wait time.Duration, allowed bool) {
 	}
 }
 
-// refuse answers 429, and says after which time the request would have had its turn.
+// refuse answers with the configured status, and says after which time the request would have had its turn.
 func (m *RateLimit) refuse(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	seconds := int64((wait + time.Second - 1) / time.Second)
 	w.Header().Set("Retry-After", strconv.FormatInt(max(seconds, 1), 10))
 	w.Header().Set("X-Retry-In", wait.String())
-	answer.Refuse(w, r, http.StatusTooManyRequests, m.name, "the source sends more than the limit")
+	answer.Refuse(w, r, m.status, m.name, "the source sends more than the limit")
 }

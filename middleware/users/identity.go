@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -38,6 +39,14 @@ func NewIdentity(kind, headerField string, removeHeader bool) (Identity, error) 
 	}
 	identity.names = []string{name}
 	return identity, nil
+}
+
+// Replaces returns the names of the headers that are never taken from the client of a request, or not passed on.
+func (i Identity) Replaces() []string {
+	if i.removesSecret {
+		return append(slices.Clip(i.names), "Authorization")
+	}
+	return i.names
 }
 
 // Set sets the header to the user. Values of the client under the header's name, in any spelling, in the head or in

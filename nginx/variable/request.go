@@ -1,6 +1,7 @@
 package variable
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strings"
 )
@@ -73,6 +74,10 @@ func (r *Request) plain(kind Kind) string {
 		return r.ServerPort
 	case RequestID:
 		return r.ID
+	case RemoteUser:
+		return UserOf(r.Header["Authorization"])
+	case EscapedRequestURI:
+		return Escape(r.Target)
 	default:
 		return ""
 	}
@@ -88,6 +93,41 @@ func (r *Request) header(name string) string {
 	default:
 		return strings.Join(r.Header[name], ", ")
 	}
+}
+
+// UserOf returns the user of basic authentication (RFC 7617) in the first Authorization header; empty without one.
+func UserOf(authorization []string) string {
+	if len(authorization) == 0 {
+		return ""
+	}
+	scheme, encoded, found := strings.Cut(authorization[0], " ")
+	if !found || !equalFold(scheme, "basic") {
+		return ""
+	}
+	credentials, err := base64.StdEncoding.DecodeString(strings.TrimLeft(encoded, " "))
+	if err != nil {
+		return ""
+	}
+	user, _, found := strings.Cut(string(credentials), ":")
+	if !found {
+		return ""
+	}
+	return user
+}
+
+// Escape percent-encodes all bytes of a text but letters and digits of ASCII and "-._~".
+func Escape(text string) string {
+	const hex = "0123456789ABCDEF"
+	var escaped strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		if isWord(rune(c)) || c == '-' || c == '.' || c == '~' {
+			_ = escaped.WriteByte(c)
+			continue
+		}
+		_, _ = escaped.Write([]byte{'%', hex[c>>4], hex[c&15]})
+	}
+	return escaped.String()
 }
 
 // ArgOf returns the first value of a parameter of a query, as it is; the case of the name does not matter.

@@ -18,11 +18,11 @@ type Kind uint8
 
 // The kinds of variables, each with nginx's names.
 const (
-	// Scheme is $scheme: "http" or "https".
+	// Scheme is $scheme and $pass_access_scheme: "http" or "https".
 	Scheme Kind = iota + 1
 	// Host is $host: the requested host in lower case without port.
 	Host
-	// HTTPHost is $http_host: the Host header as sent.
+	// HTTPHost is $http_host and $best_http_host: the Host header as sent.
 	HTTPHost
 	// RequestURI is $request_uri: path and query as sent.
 	RequestURI
@@ -53,6 +53,10 @@ const (
 	Object
 	// Capture is $1 to $9, and the groups of a pattern by name; see Variable.Number.
 	Capture
+	// RemoteUser is $remote_user: the user of the credentials of basic authentication, verified or not.
+	RemoteUser
+	// EscapedRequestURI is $escaped_request_uri of ingress-nginx: path and query as sent, escaped as a part of a query.
+	EscapedRequestURI
 )
 
 // Variable is a variable of a text.
@@ -181,7 +185,8 @@ func known(name string, pattern *pcre.Regexp) (Variable, bool) {
 // plain returns the kind of a variable that is no family.
 func plain(name string) (Kind, bool) {
 	kind, is := map[string]Kind{
-		"scheme": Scheme, "host": Host, "http_host": HTTPHost, "request_uri": RequestURI, "uri": URI, "document_uri": URI,
+		"scheme": Scheme, "pass_access_scheme": Scheme, "host": Host, "http_host": HTTPHost, "best_http_host": HTTPHost,
+		"remote_user": RemoteUser, "escaped_request_uri": EscapedRequestURI, "request_uri": RequestURI, "uri": URI, "document_uri": URI,
 		"args": Args, "query_string": Args, "is_args": IsArgs, "remote_addr": RemoteAddr, "request_method": RequestMethod,
 		"server_port": ServerPort, "req_id": RequestID,
 	}[name]

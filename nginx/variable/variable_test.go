@@ -16,6 +16,7 @@ func request() *variable.Request {
 		Query: "q=1&N=x%20y&n=2&flag", Method: "POST", RemoteAddr: "192.0.2.1", ServerPort: "8443", ID: "7f",
 		Header: http.Header{
 			"X-Two-Words": {"one", "two"}, "Cookie": {"a=1; Session=s1", "session=s2"}, "User-Agent": {"curl"},
+			"Authorization": {"basic  YW5uOng6eQ=="},
 		},
 		Captures: []string{"/a b", "a", ""},
 		Objects:  map[string]string{"namespace": "shop", "service_port": "80"},
@@ -46,6 +47,10 @@ func TestAppend(t *testing.T) {
 		"$server_port $req_id":          "8443 7f",
 		"$namespace/$service_name:":     "shop/:",
 		"$ssl_client_s_dn":              "the s_dn",
+		"$remote_user":                  "ann",
+		"$escaped_request_uri":          "%2Fa%2520b%3Fq%3D1%26N%3Dx%2520y%26n%3D2",
+		"$pass_access_scheme":           "https",
+		"$best_http_host":               "A.example:8443",
 		"$1$2$3$11":                     "aa1",
 	} {
 		template, err := variable.Parse(text)
@@ -70,6 +75,20 @@ func TestAppend(t *testing.T) {
 	}
 	if !template.Has(variable.Capture) || template.Has(variable.Host) {
 		t.Error("Has is wrong")
+	}
+}
+
+func TestUserOf(t *testing.T) {
+	for authorization, want := range map[string]string{
+		"Basic YW5uOng=": "ann", "BASIC YW5uOg==": "ann", "Basic OnNlY3JldA==": "", "Basic YW5u": "", "Basic ?": "",
+		"Bearer YW5uOng=": "", "Basic": "", "": "",
+	} {
+		if got := variable.UserOf([]string{authorization}); got != want {
+			t.Errorf("%s: %q, want %q", authorization, got, want)
+		}
+	}
+	if got := variable.UserOf(nil); got != "" {
+		t.Error(got)
 	}
 }
 

@@ -119,17 +119,38 @@ func (r *reading) resolve(ref reference, into any, middleware string) {
 	case *dynamic.Redis:
 		r.login(ref, into)
 	case *dynamic.Chain:
-		names, problem := r.t.middlewares(r.namespace, ref.value.([]v1alpha1.ObjectRef))
-		if problem != nil {
-			r.problem(ref.option(), problem)
-		}
-		into.Middlewares = names
+		into.Middlewares = r.middlewares(ref)
+	case *dynamic.SatisfyAny:
+		into.Middlewares = r.middlewares(ref)
+	case *dynamic.ClientCertificate:
+		r.clientAuthorities(ref, into)
 	case *dynamic.ErrorPage:
 		into.Service = r.service(ref, errorServiceName(r.namespace, middleware))
 	case *dynamic.ExternalAuth:
 		into.Service = r.service(ref, authorizationServiceName(r.namespace, middleware))
 	default: // A reference of a new kind; the option must not be ignored.
 		r.wrong(ref.option(), "is not supported yet")
+	}
+}
+
+// middlewares returns the names of the middlewares that an option refers to.
+func (r *reading) middlewares(ref reference) []string {
+	names, problem := r.t.middlewares(r.namespace, ref.value.([]v1alpha1.ObjectRef))
+	if problem != nil {
+		r.problem(ref.option(), problem)
+	}
+	return names
+}
+
+// clientAuthorities reads the Secrets with the authorities of clients' certificates, and their CRLs.
+func (r *reading) clientAuthorities(ref reference, into *dynamic.ClientCertificate) {
+	for i, secret := range distinct(ref.value.([]string)) {
+		if authority := r.authority(indexed(ref.option(), i), secret); authority != "" {
+			into.CAFiles = append(into.CAFiles, authority)
+			if crl := r.revocations(secret); crl != "" {
+				into.CRLFiles = append(into.CRLFiles, crl)
+			}
+		}
 	}
 }
 

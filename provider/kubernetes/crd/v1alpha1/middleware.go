@@ -148,6 +148,24 @@ type MiddlewareSpec struct {
 	// RegexRewrite replaces path and query, or redirects, as the directive rewrite of nginx.
 	// +optional
 	RegexRewrite *RegexRewrite `json:"regexRewrite,omitempty"`
+	// IPDenyList refuses clients with certain addresses.
+	// +optional
+	IPDenyList *IPDenyList `json:"ipDenyList,omitempty"`
+	// SatisfyAny lets a request in if one of several middlewares does.
+	// +optional
+	SatisfyAny *SatisfyAny `json:"satisfyAny,omitempty"`
+	// AuthRequest has a server decide whether a request may pass, as nginx does.
+	// +optional
+	AuthRequest *AuthRequest `json:"authRequest,omitempty"`
+	// ClientCertificate judges the certificate of the client after the handshake.
+	// +optional
+	ClientCertificate *ClientCertificate `json:"clientCertificate,omitempty"`
+	// BandwidthLimit limits how fast the body of each response is sent.
+	// +optional
+	BandwidthLimit *BandwidthLimit `json:"bandwidthLimit,omitempty"`
+	// NginxCORS answers preflight requests as ingress-nginx does.
+	// +optional
+	NginxCORS *NginxCORS `json:"nginxCORS,omitempty"`
 	// Plugin holds the configuration of plugins by their names.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields

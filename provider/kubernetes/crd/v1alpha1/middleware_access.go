@@ -52,6 +52,9 @@ type BasicAuth struct {
 	// HeaderField is the request header that carries the user's name to the service.
 	// +optional
 	HeaderField string `json:"headerField,omitempty"`
+	// AllHashes also accepts SHA-256 and SHA-512 of crypt, salted SHA-1 and plain passwords, as nginx does.
+	// +optional
+	AllHashes bool `json:"allHashes,omitempty"`
 }
 
 // DigestAuth demands a user and password by digest (RFC 7616).

@@ -26,6 +26,17 @@ type RateLimit struct {
 	// Shared has all routers count together; by default each counts alone, unless redis is set.
 	// +optional
 	Shared bool `json:"shared,omitempty"`
+	// StatusCode is that of the answer to other requests; default 429.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=599
+	StatusCode int `json:"statusCode,omitempty"`
+	// ExcludedSourceRange lists the addresses and networks of clients that are not limited.
+	// +optional
+	ExcludedSourceRange []string `json:"excludedSourceRange,omitempty"`
+	// NoDelay refuses requests that would wait a short time for their turn.
+	// +optional
+	NoDelay bool `json:"noDelay,omitempty"`
 }
 
 // Redis is where a rate limit is kept when several routers share it.
@@ -93,6 +104,14 @@ type InFlightReq struct {
 	// Shared has all routers count together; by default each counts alone.
 	// +optional
 	Shared bool `json:"shared,omitempty"`
+	// StatusCode is that of the answer to other requests; default 429.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=599
+	StatusCode int `json:"statusCode,omitempty"`
+	// ExcludedSourceRange lists the addresses and networks of clients that are not limited.
+	// +optional
+	ExcludedSourceRange []string `json:"excludedSourceRange,omitempty"`
 }
 
 // CircuitBreaker stops traffic to a service that fails.

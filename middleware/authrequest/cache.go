@@ -1,0 +1,102 @@
+package authrequest
+
+import (
+	"crypto/sha256"
+	"sync"
+	"time"
+)
+
+const (
+	// shards is a power of two, of which each has a lock.
+	shards = 64
+	// maxEntries and maxBytes bound a shard, maxOutcome an outcome that is kept, in bytes: 16 MiB in all.
+	maxEntries = 1024
+	maxBytes   = 256 << 10
+	maxOutcome = 8 << 10
+	// glance is how many entries are compared for the one to evict.
+	glance = 16
+)
+
+// key is the hash of the text of cacheKey, which may hold a secret.
+type key = [sha256.Size]byte
+
+// cache keeps outcomes for a time, in bounded memory. Requests of different keys mostly use different locks.
+type cache struct {
+	start  time.Time
+	shards [shards]shard
+}
+
+type shard struct {
+	mutex   sync.Mutex
+	entries map[key]entry
+	bytes   int
+}
+
+// entry is an outcome that is kept until a time since the start.
+type entry struct {
+	outcome *outcome
+	until   time.Duration
+}
+
+func newCache() *cache { return &cache{start: time.Now()} }
+
+// get returns the outcome of a key; nil without one that is valid.
+func (c *cache) get(of key) *outcome {
+	now := time.Since(c.start)
+	s := &c.shards[of[0]%shards]
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	found, known := s.entries[of]
+	switch {
+	case !known:
+		return nil
+	case found.until <= now:
+		s.remove(of, found)
+		return nil
+	}
+	return found.outcome
+}
+
+// put keeps a copy of an outcome for a time; not at all for none.
+func (c *cache) put(of key, o *outcome, valid time.Duration) {
+	size := o.size()
+	if valid <= 0 || size > maxOutcome {
+		return
+	}
+	now := time.Since(c.start)
+	s := &c.shards[of[0]%shards]
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if before, known := s.entries[of]; known {
+		s.remove(of, before)
+	}
+	for len(s.entries) >= maxEntries || s.bytes+size > maxBytes {
+		s.evict(now)
+	}
+	if s.entries == nil {
+		s.entries = map[key]entry{}
+	}
+	s.entries[of] = entry{outcome: o.clone(), until: now + valid}
+	s.bytes += size
+}
+
+func (s *shard) remove(of key, known entry) {
+	delete(s.entries, of)
+	s.bytes -= known.outcome.size()
+}
+
+// evict removes one of the entries that has expired, or else the one of a few that expires first.
+func (s *shard) evict(now time.Duration) {
+	var victim key
+	var first entry
+	seen := 0
+	for of, one := range s.entries {
+		if first.outcome == nil || one.until < first.until {
+			victim, first = of, one
+		}
+		if seen++; seen == glance || first.until <= now {
+			break
+		}
+	}
+	s.remove(victim, first)
+}
