@@ -40,6 +40,10 @@ type Middleware struct {
 	CORS                   *CORS                   `json:"cors,omitempty" label:"allowEmpty"`
 	// ExternalAuth is the filter ExternalAuth of the Gateway API.
 	ExternalAuth *ExternalAuth `json:"externalAuth,omitempty"`
+	// ProxySetHeader, ProxyRedirect and ProxyCookie are what the directives of nginx with these names do.
+	ProxySetHeader *ProxySetHeader `json:"proxySetHeader,omitempty"`
+	ProxyRedirect  *ProxyRedirect  `json:"proxyRedirect,omitempty"`
+	ProxyCookie    *ProxyCookie    `json:"proxyCookie,omitempty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
 	Plugin map[string]map[string]any `json:"plugin,omitempty" secret:"true"`
 }

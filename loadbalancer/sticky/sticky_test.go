@@ -28,7 +28,7 @@ func TestNamesAndValuesAreThoseOfTraefik(t *testing.T) {
 	const server = "http://10.0.1.1:8080"
 	for what, pair := range map[string][2]string{
 		"default name":   {cookie.Name(), "_633ff"},
-		"default field":  {cookie.Set("00ff"), "_633ff=00ff; Path=/"},
+		"default field":  {cookie.Set("00ff", request()), "_633ff=00ff; Path=/"},
 		"id of a server": {ID(server), "205af0fb8339f216"},
 		"id of a child":  {ID("default-whoami-80"), "3c7eb0accfc70196"},
 		"aliases":        {strings.Join(Aliases(server), " "), server + " 5cafe4b06afe2e1b 31d31929345e040c"},
@@ -71,7 +71,7 @@ func TestSetCookieFields(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		fmt.Fprintf(&got, "%s: %s\n", name, cookie.Set(ID("http://192.0.2.1:80")))
+		fmt.Fprintf(&got, "%s: %s\n", name, cookie.Set(ID("http://192.0.2.1:80"), request()))
 	}
 	const golden = "testdata/set-cookie.txt"
 	if *update {
