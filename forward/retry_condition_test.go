@@ -44,18 +44,23 @@ func TestRetryOn(t *testing.T) {
 	} {
 		for _, upstream := range row.upstream {
 			for _, kind := range kinds {
-				endpoints := newEndpoints()
-				endpoints.parts = []scenario{row.part(endpoints), good}
-				policy := exact(t, func(r *dynamic.ServerRetry) {
-					r.RetryOn, r.Status, r.PerTryTimeout = []string{kind}, nil, ptypes.Duration(200*time.Millisecond)
+				t.Run(row.name+" over "+upstream+", retry on "+kind, func(t *testing.T) {
+					t.Parallel()
+					endpoints := newEndpoints()
+					endpoints.parts = []scenario{row.part(endpoints), good}
+					policy := exact(t, func(r *dynamic.ServerRetry) {
+						if r.RetryOn, r.Status = []string{kind}, nil; row.kind == dynamic.RetryOnTimeout {
+							r.PerTryTimeout = ptypes.Duration(2 * time.Second)
+						}
+					})
+					g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: policy}}, 2, endpoints)
+					want := row.status
+					if kind == row.kind {
+						want = http.StatusOK
+					}
+					response, _ := g.get(t, "/")
+					equal(t, "status", response.StatusCode, want)
 				})
-				g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: policy}}, 2, endpoints)
-				response, _ := g.get(t, "/")
-				want := row.status
-				if kind == row.kind {
-					want = http.StatusOK
-				}
-				equal(t, row.name+" over "+upstream+", retry on "+kind, response.StatusCode, want)
 			}
 		}
 	}

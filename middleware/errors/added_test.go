@@ -20,9 +20,8 @@ func TestRequestHeaders(t *testing.T) {
 		dynamic.HeaderValue{Name: "X-Both", Value: "{status}/{originalStatus} of $host{other}"},
 		dynamic.HeaderValue{Name: "X-Empty", Value: "$arg_none"}, dynamic.HeaderValue{Name: "X-Given", Value: ""})
 	config.ErrorRequestHeaders = []string{"Accept", "X-Given"}
-	pages := build(t, config, answers(200, "page"))
 	var got http.Header
-	pages = build(t, config, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	pages := build(t, config, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header
 		w.WriteHeader(http.StatusTeapot)
 		_, _ = io.WriteString(w, "page")

@@ -113,7 +113,7 @@ func native() map[string][]string {
 		},
 		"retryExpression":     {"requestOnly"},
 		"errorRequestHeaders": {"requestHeaders", "pageStatus"},
-		"disableHTTP2":        {"disableSNI", "verifyDepth"},
+		"certificatesSecrets": {"disableSNI", "verifyDepth"},
 		"average":             {"shared"},
 		"amount":              {"shared"},
 		"fallbackDuration":    {"shared"},
