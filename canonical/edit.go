@@ -19,6 +19,12 @@ func RoutingPath(r *http.Request) string {
 	return route(r.URL.EscapedPath())
 }
 
+// Paths returns the escaped path, "*" for "OPTIONS *", and the routing path of r including changes by middlewares.
+func Paths(r *http.Request) (escaped, routing string) {
+	escaped = r.URL.EscapedPath()
+	return escaped, route(escaped)
+}
+
 // CutRouting cuts an escaped path after the characters of the first n bytes of its routing path. It is not ok when
 // those bytes end inside a percent-encoding, or when the routing path is shorter.
 func CutRouting(escaped string, n int) (prefix, rest string, ok bool) {

@@ -44,6 +44,8 @@ type Middleware struct {
 	ProxySetHeader *ProxySetHeader `json:"proxySetHeader,omitempty"`
 	ProxyRedirect  *ProxyRedirect  `json:"proxyRedirect,omitempty"`
 	ProxyCookie    *ProxyCookie    `json:"proxyCookie,omitempty"`
+	// RegexRewrite is the directive rewrite of nginx.
+	RegexRewrite *RegexRewrite `json:"regexRewrite,omitempty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
 	Plugin map[string]map[string]any `json:"plugin,omitempty" secret:"true"`
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/ratelimit"
 	"github.com/sluiceproxy/sluice/middleware/redirectregex"
 	"github.com/sluiceproxy/sluice/middleware/redirectscheme"
+	"github.com/sluiceproxy/sluice/middleware/regexrewrite"
 	"github.com/sluiceproxy/sluice/middleware/replacepath"
 	"github.com/sluiceproxy/sluice/middleware/replacepathregex"
 	"github.com/sluiceproxy/sluice/middleware/requestheadermodifier"
@@ -89,6 +90,7 @@ func Kinds() []Kind {
 		}),
 		plain(redirectregex.New),
 		plain(redirectscheme.New),
+		plain(regexrewrite.New),
 		plain(replacepath.New),
 		plain(replacepathregex.New),
 		plain(requestheadermodifier.New),

@@ -201,7 +201,7 @@ type recycler interface{ Recycle() }
 func fill(view *rule.Request, r *http.Request) {
 	view.Host, _ = canonical.Host(r.Host)
 	view.Authority, view.TLS = r.Host, r.TLS != nil
-	view.Path = canonical.RoutingPath(r)
+	view.Escaped, view.Path = canonical.Paths(r)
 	view.Method = r.Method
 	view.Header = r.Header
 	view.RawQuery = r.URL.RawQuery

@@ -86,7 +86,7 @@ func nearnessOf(parsed *rule.Rule, view *rule.Request) nearness {
 		switch matcher := strings.TrimPrefix(step.Matcher, "!"); {
 		case strings.HasPrefix(matcher, "Host"):
 			failed.host = true
-		case strings.HasPrefix(matcher, "Path"):
+		case strings.HasPrefix(matcher, "Path"), strings.HasPrefix(matcher, "NormalizedPath"):
 			failed.path = true
 		default:
 			failed.others++
@@ -97,7 +97,11 @@ func nearnessOf(parsed *rule.Rule, view *rule.Request) nearness {
 	for _, key := range parsed.Keys() {
 		candidate := nearness{others: failed.others}
 		candidate.compareHost(key, view.Host, failed.host, byPattern)
-		candidate.comparePath(key, view.Path, failed.path)
+		path := view.Path
+		if key.PathKind.Normalized() {
+			path = view.Normalized()
+		}
+		candidate.comparePath(key, path, failed.path)
 		if candidate.compare(best) < 0 {
 			best = candidate
 		}
@@ -159,8 +163,7 @@ func (n *nearness) comparePath(key rule.Key, path string, failed bool) {
 	case key.PathKind == rule.AnyPath:
 		n.otherPath = failed
 		return
-	case key.PathKind == rule.ExactPath && key.Path == path,
-		key.PathKind == rule.PrefixPath && strings.HasPrefix(path, key.Path):
+	case key.PathKind.Exact() && key.Path == path, !key.PathKind.Exact() && strings.HasPrefix(path, key.Path):
 		return
 	}
 	n.otherPath, n.pathEdits = true, edits(path, key.Path)

@@ -154,6 +154,7 @@ func fieldsOfPaths() map[string]string {
 	return map[string]string{
 		"addPrefix.prefix": rewritten, "stripPrefix.prefixes[]": rewritten, "stripPrefixRegex.regex[]": rewritten,
 		"replacePath.path":       rewritten,
+		"regexRewrite.regex": rewritten, "regexRewrite.replacement": rewritten,
 		"replacePathRegex.regex": rewritten, "replacePathRegex.replacement": rewritten, "chain.middlewares[]": named,
 		"redirectRegex.regex": answered, "redirectRegex.replacement": answered, "redirectScheme.scheme": answered,
 		"redirectScheme.port": answered,

@@ -30,6 +30,10 @@ func kinds() []kind {
 		{"stripPrefix", `{"prefixes": ["/other", "/stripped"]}`, []string{"GET /stripped/x"}, "", "200 GET /x"},
 		{"stripPrefixRegex", `{"regex": ["/[0-9]+"]}`, []string{"GET /123/x"}, "", "200 GET /x"},
 		{"replacePath", `{"path": "/replaced"}`, []string{"GET /x"}, "", "200 GET /replaced"},
+		{
+			"regexRewrite", `{"regex": "^/(.*)/(?<last>.*)$", "replacement": "/$last/$1?m=$request_method"}`,
+			[]string{"GET /a/b?c"}, "", "200 GET /b/a?m=GET&c",
+		},
 		{"replacePathRegex", `{"regex": "^/(.*)/(.*)$", "replacement": "/$2/$1"}`, []string{"GET /a/b"}, "", "200 GET /b/a"},
 		{
 			"redirectRegex", `{"regex": "/old/(.*)$", "replacement": "/new/$1"}`,

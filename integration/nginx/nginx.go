@@ -264,3 +264,8 @@ func (o *output) from(offset int) string {
 	defer o.mutex.Unlock()
 	return string(o.bytes.Bytes()[offset:])
 }
+
+// Quote returns a text as one parameter of a directive.
+func Quote(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}

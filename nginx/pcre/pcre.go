@@ -83,7 +83,7 @@ func Compile(pattern string, flags Flags) (*Regexp, error) {
 	root.write(&text)
 	re, err := regexp.Compile(text.String())
 	if err != nil {
-		return nil, &UnsupportedError{Construct: strings.TrimPrefix(err.Error(), "error parsing regexp: ")}
+		return nil, &UnsupportedError{Construct: fmt.Sprintf("nested repetition above %d", maxRepeat)}
 	}
 	return &Regexp{pattern: pattern, re: re, names: p.names, weight: weight, prefix: root.prefix()}, nil
 }

@@ -93,10 +93,7 @@ func ValueOf(r *http.Request, client string, of Variable) string {
 func lineOf(r *http.Request, kind Kind) string {
 	switch kind {
 	case Scheme:
-		if r.TLS != nil {
-			return "https"
-		}
-		return "http"
+		return schemeOf(r)
 	case Host:
 		return hostOf(r.Host)
 	case HTTPHost:
@@ -120,12 +117,29 @@ func lineOf(r *http.Request, kind Kind) string {
 	}
 }
 
-// hostOf returns a host in lower case without port.
+// schemeOf returns the client's scheme: that of X-Forwarded-Proto, which the entrypoint sets or takes from trusted
+// peers, or that of the connection.
+func schemeOf(r *http.Request) string {
+	if forwarded := r.Header["X-Forwarded-Proto"]; len(forwarded) > 0 {
+		switch forwarded[0] {
+		case "http", "ws":
+			return "http"
+		case "https", "wss":
+			return "https"
+		}
+	}
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// hostOf returns a host in lower case without port and final dot.
 func hostOf(authority string) string {
 	if colon := strings.LastIndexByte(authority, ':'); colon > strings.LastIndexByte(authority, ']') {
 		authority = authority[:colon]
 	}
-	return strings.ToLower(authority)
+	return strings.ToLower(strings.TrimSuffix(authority, "."))
 }
 
 // cutPort returns the client, or else the host of an address.

@@ -53,7 +53,12 @@ func TestLive(t *testing.T) {
 	if got := value(t, "$scheme $remote_addr", &variable.Live{Request: r, Client: "192.0.2.1"}); got != "https 192.0.2.1" {
 		t.Errorf("%q", got)
 	}
+	r.Header["X-Forwarded-Proto"] = []string{"ws"}
+	if got := value(t, "$scheme", &variable.Live{Request: r}); got != "http" {
+		t.Errorf("%q with X-Forwarded-Proto", got)
+	}
 	for host, want := range map[string]string{
+		"X.test.:80": "x.test",
 		"x.test": "x.test", "X.test:80": "x.test", "[2001:DB8::1]:80": "[2001:db8::1]", "[2001:db8::1]": "[2001:db8::1]", "": "",
 	} {
 		r.Host = host

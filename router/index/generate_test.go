@@ -44,7 +44,7 @@ func (s *source) path() string {
 func deep(n int) string { return "/" + strings.Repeat("a", n) }
 
 func (s *source) matcher() string {
-	switch s.below(20) {
+	switch s.below(26) {
 	case 0, 1, 2:
 		return "Host(`" + s.host() + "`)"
 	case 3, 4, 5:
@@ -69,6 +69,12 @@ func (s *source) matcher() string {
 		return "HostSuffix(`" + s.of("x", "a.x", "X", "c.a.x", "a.x.", "y") + "`)"
 	case 17, 18:
 		return "PathSegmentPrefix(`" + s.path() + "`)"
+	case 19, 20:
+		return "NormalizedPath(`" + s.path() + "`)"
+	case 21, 22, 23:
+		return "NormalizedPathPrefix(`" + s.path() + "`)"
+	case 24:
+		return "NormalizedPathRegexp(`" + s.of("^", "^/A", "(?i)^/a", "b$", "^$") + "`)"
 	default:
 		return "ClientIP(`" + s.of("10.0.0.0/8", "10.0.0.1", "::/0") + "`)"
 	}
@@ -165,7 +171,10 @@ func (s *source) routes(tb testing.TB, most int) []*Route[int] {
 // choice.
 func (s *source) requests() []rule.Request {
 	hosts := []string{"a.x", "b.x", "x", "", ".x", "c.a.x", "d.a.x", "e.c.a.x", "..x"}
-	paths := []string{"/", "/a", "/ab", "/abc", "/a/", "/a/b", "/a/b/c", "/A", "/b", "/c", "", "*", deep(20), deep(60)}
+	paths := []string{
+		"/", "/a", "/ab", "/abc", "/a/", "/a/b", "/a/b/c", "/A", "/b", "/c", "", "*", deep(20), deep(60),
+		"/a%2Fb", "//a", "/b/../a", "/c/%2E%2E/a/b", "/../a", "/a//b%2Fc", "//" + deep(20),
+	}
 	requests := make([]rule.Request, 0, len(hosts)*len(paths))
 	for _, host := range hosts {
 		for _, path := range paths {
@@ -177,7 +186,7 @@ func (s *source) requests() []rule.Request {
 
 func (s *source) request(host, path string) rule.Request {
 	choice := s.byte()
-	req := rule.Request{Host: host, Path: path, Method: "GET", Client: netip.MustParseAddr("10.0.0.1")}
+	req := rule.Request{Host: host, Path: path, Escaped: path, Method: "GET", Client: netip.MustParseAddr("10.0.0.1")}
 	if choice&1 != 0 {
 		req.Method = "POST"
 	}

@@ -17,6 +17,8 @@ type Index[T any] struct {
 	suffix   immutable.Map[string, *node[T]]
 	any      *node[T]
 	linear   int
+	// normalized is the number of keys of normalised paths. They are in the same trees as the others.
+	normalized int
 	// spill recycles the memory of walks that meet more lists than fit on the stack. All updates share it.
 	spill *sync.Pool
 }
@@ -79,23 +81,34 @@ func (x *Index[T]) Walk(req *rule.Request, visit func(route *Route[T], matched b
 	x.end(&w)
 }
 
-// begin collects the lists of routes for a request.
+// begin collects the lists of routes for a request. It looks for the normalised path, too, where that is another one:
+// then routes may be proposed whose keys are of the other path.
 func (x *Index[T]) begin(w *walk[T], req *rule.Request) {
 	w.pool = x.spill
+	x.descend(w, req, req.Path)
+	if x.normalized > 0 {
+		if path := req.Normalized(); path != req.Path {
+			x.descend(w, req, path)
+		}
+	}
+}
+
+// descend collects the lists of routes for the host of a request and a path.
+func (x *Index[T]) descend(w *walk[T], req *rule.Request, path string) {
 	if x.exact.Len() > 0 {
-		w.descend(x.exact.Get(req.Host), req.Path)
+		w.descend(x.exact.Get(req.Host), path)
 	}
 	if x.wildcard.Len() > 0 {
 		if domain := rule.WildcardKey(req.Host); domain != "" {
-			w.descend(x.wildcard.Get(domain), req.Path)
+			w.descend(x.wildcard.Get(domain), path)
 		}
 	}
 	if x.suffix.Len() > 0 {
 		for domain := range rule.Parents(req.Host) {
-			w.descend(x.suffix.Get(domain), req.Path)
+			w.descend(x.suffix.Get(domain), path)
 		}
 	}
-	w.descend(x.any, req.Path)
+	w.descend(x.any, path)
 }
 
 // end gives back what a walk has borrowed.

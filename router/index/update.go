@@ -62,8 +62,10 @@ func (x *Index[T]) link(e *immutable.Edit, route *Route[T]) {
 		if key == (rule.Key{}) {
 			x.linear++
 		}
-		exact := key.PathKind == rule.ExactPath
-		x.replace(e, key, func(tree *node[T]) *node[T] { return tree.insert(e, key.Path, exact, c) })
+		if key.PathKind.Normalized() {
+			x.normalized++
+		}
+		x.replace(e, key, func(tree *node[T]) *node[T] { return tree.insert(e, key.Path, key.PathKind.Exact(), c) })
 	}
 }
 
@@ -75,8 +77,10 @@ func (x *Index[T]) unlink(e *immutable.Edit, route *Route[T]) {
 		if key == (rule.Key{}) {
 			x.linear--
 		}
-		exact := key.PathKind == rule.ExactPath
-		x.replace(e, key, func(tree *node[T]) *node[T] { return tree.remove(e, key.Path, exact, c) })
+		if key.PathKind.Normalized() {
+			x.normalized--
+		}
+		x.replace(e, key, func(tree *node[T]) *node[T] { return tree.remove(e, key.Path, key.PathKind.Exact(), c) })
 	}
 }
 

@@ -17,21 +17,28 @@ func (k Key) both(other Key) (Key, bool) {
 	return Key{HostKind: host.Kind, Host: host.Host, PathKind: pathKind, Path: path}, possible
 }
 
+// bothPaths does not compare the normalised path with the other one, of which either condition may hold alone: it keeps
+// one.
 func bothPaths(a, b Key) (PathKind, string, bool) {
 	switch {
 	case a.PathKind == AnyPath:
 		return b.PathKind, b.Path, true
 	case b.PathKind == AnyPath:
 		return a.PathKind, a.Path, true
-	case a.PathKind == ExactPath && b.PathKind == ExactPath:
-		return ExactPath, a.Path, a.Path == b.Path
-	case a.PathKind == ExactPath:
-		return ExactPath, a.Path, strings.HasPrefix(a.Path, b.Path)
-	case b.PathKind == ExactPath:
-		return ExactPath, b.Path, strings.HasPrefix(b.Path, a.Path)
+	case a.PathKind.Normalized() != b.PathKind.Normalized():
+		if b.PathKind.Exact() && !a.PathKind.Exact() {
+			a = b
+		}
+		return a.PathKind, a.Path, true
+	case a.PathKind.Exact() && b.PathKind.Exact():
+		return a.PathKind, a.Path, a.Path == b.Path
+	case a.PathKind.Exact():
+		return a.PathKind, a.Path, strings.HasPrefix(a.Path, b.Path)
+	case b.PathKind.Exact():
+		return b.PathKind, b.Path, strings.HasPrefix(b.Path, a.Path)
 	case len(a.Path) >= len(b.Path):
-		return PrefixPath, a.Path, strings.HasPrefix(a.Path, b.Path)
+		return a.PathKind, a.Path, strings.HasPrefix(a.Path, b.Path)
 	default:
-		return PrefixPath, b.Path, strings.HasPrefix(b.Path, a.Path)
+		return b.PathKind, b.Path, strings.HasPrefix(b.Path, a.Path)
 	}
 }

@@ -15,6 +15,8 @@ func TestKeys(t *testing.T) {
 	suffix := func(domain string, k Key) Key { k.HostKind, k.Host = SuffixHost, domain; return k }
 	path := func(p string) Key { return Key{PathKind: ExactPath, Path: p} }
 	prefix := func(p string) Key { return Key{PathKind: PrefixPath, Path: p} }
+	normalized := func(p string) Key { return Key{PathKind: ExactNormalized, Path: p} }
+	normalizedPrefix := func(p string) Key { return Key{PathKind: PrefixNormalized, Path: p} }
 	tests := []struct {
 		rule string
 		want []Key
@@ -50,6 +52,16 @@ func TestKeys(t *testing.T) {
 		{"PathPrefix(`/x`) && PathPrefix(`/y`)", nil},
 		{"HostSuffix(`A`) && PathSegmentPrefix(`/x/`)", []Key{suffix("a", prefix("/x"))}},
 		{"PathSegmentPrefix(`/`)", []Key{prefix("/")}},
+		{"NormalizedPath(`/x`)", []Key{normalized("/x")}},
+		{"Host(`a`) && NormalizedPathPrefix(`/x`)", []Key{exact("a", normalizedPrefix("/x"))}},
+		{"NormalizedPath(`/x`) && NormalizedPathPrefix(`/y`)", nil},
+		{"NormalizedPath(`/x`) && NormalizedPath(`/y`)", nil},
+		{"NormalizedPathPrefix(`/x`) && NormalizedPathPrefix(`/x/y`)", []Key{normalizedPrefix("/x/y")}},
+		{"Path(`/x`) && NormalizedPath(`/y`)", []Key{path("/x")}},
+		{"PathPrefix(`/x`) && NormalizedPath(`/y`)", []Key{normalized("/y")}},
+		{"NormalizedPathPrefix(`/x`) && Path(`/y`)", []Key{path("/y")}},
+		{"NormalizedPathPrefix(`/x`) && PathPrefix(`/y`)", []Key{normalizedPrefix("/x")}},
+		{"NormalizedPathRegexp(`^/x`)", []Key{{}}},
 		{"HostSuffix(`a`) && Host(`x.a`)", []Key{exact("x.a", Key{})}},
 		{"Host(`y.x.a`) && HostSuffix(`a`)", []Key{exact("y.x.a", Key{})}},
 		{"HostSuffix(`a`) && Host(`a`)", nil},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/nginx/uri"
 	"github.com/sluiceproxy/sluice/router/rule/expression/expressiontest"
 )
 
@@ -22,15 +23,23 @@ func probes(rule *Rule) []Request {
 		{Host: "example.com", Path: "/", Method: "POST", RawQuery: "a", Client: netip.MustParseAddr("2001:db8::1")},
 	}
 	for _, key := range rule.Keys()[:min(len(rule.Keys()), 8)] {
-		probes = append(probes, Request{Host: key.Host, Path: key.Path}, Request{Host: "x." + key.Host, Path: key.Path + "x"})
+		for _, path := range []string{key.Path, key.Path + "x"} {
+			escaped := uri.Escape(path)
+			probes = append(probes, Request{Host: key.Host, Path: path, Escaped: escaped},
+				Request{Host: "x." + key.Host, Path: path, Escaped: escaped}, Request{Host: key.Host, Escaped: escaped})
+		}
 	}
 	return probes
 }
 
 // holds reports whether a request satisfies a key.
 func (k Key) holds(r *Request) bool {
-	both, possible := k.both(Key{HostKind: ExactHost, Host: r.Host, PathKind: ExactPath, Path: r.Path})
-	return possible && both.Host == r.Host && both.Path == r.Path
+	full := Key{HostKind: ExactHost, Host: r.Host, PathKind: ExactPath, Path: r.Path}
+	if k.PathKind.Normalized() {
+		full.PathKind, full.Path = ExactNormalized, r.Normalized()
+	}
+	both, possible := k.both(full)
+	return possible && both == full
 }
 
 // FuzzParse checks that no text panics, that positions lie within the text, that a printed rule means the same, that

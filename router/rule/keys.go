@@ -26,7 +26,17 @@ const (
 	ExactPath
 	// PrefixPath requires the path to begin with these bytes.
 	PrefixPath
+	// ExactNormalized requires the normalised path, see [Request.Normalized], to be equal.
+	ExactNormalized
+	// PrefixNormalized requires the normalised path to begin with these bytes.
+	PrefixNormalized
 )
+
+// Exact reports whether the whole path is required, and not its beginning.
+func (k PathKind) Exact() bool { return k == ExactPath || k == ExactNormalized }
+
+// Normalized reports whether the path is the normalised one.
+func (k PathKind) Normalized() bool { return k == ExactNormalized || k == PrefixNormalized }
 
 // Key is a pair of necessary conditions on host and path by which an index finds a rule.
 type Key struct {
@@ -36,7 +46,7 @@ type Key struct {
 	PathKind PathKind
 	// Host is a canonical host for ExactHost, the domain for WildcardHost and SuffixHost, and empty for AnyHost.
 	Host string
-	// Path is a path for ExactPath, a prefix for PrefixPath, and empty for AnyPath.
+	// Path is a path for ExactPath and ExactNormalized, a prefix for PrefixPath and PrefixNormalized, and empty for AnyPath.
 	Path string
 }
 

@@ -6,11 +6,12 @@ import (
 	"net/netip"
 	"net/url"
 
+	"github.com/sluiceproxy/sluice/nginx/uri"
 	"github.com/sluiceproxy/sluice/router/rule/expression"
 )
 
 // Request is the canonical view of a request that rules decide. Its fields must be normalised; rules only compare.
-// One Request belongs to one goroutine at a time, because it caches its parsed query.
+// One Request belongs to one goroutine at a time, because it caches what is derived from it.
 type Request struct {
 	// Host is the requested host in lower case: no port, no trailing dot, no brackets around an IPv6 address.
 	Host string
@@ -20,6 +21,8 @@ type Request struct {
 	TLS       bool
 	// Path is the routing path: decoded except for reserved characters, which stay percent-encoded.
 	Path string
+	// Escaped is the same path with all its percent-encodings, which the matchers of normalised paths read.
+	Escaped string
 	// Method is the method as sent; methods are case-sensitive (RFC 9110, section 9.1).
 	Method string
 	// Header holds the request's headers under their canonical names. The Host header is not among them.
@@ -31,9 +34,12 @@ type Request struct {
 
 	query  url.Values
 	parsed bool
+
+	normal     string
+	normalized bool
 }
 
-// Reset makes the request ready for another use with the same fields still to be set, forgetting the parsed query.
+// Reset makes the request ready for another use with the same fields still to be set, forgetting what was derived.
 func (r *Request) Reset() { *r = Request{} }
 
 // values returns the values of one query parameter, parsing the query on the first call. Malformed pairs are skipped.
@@ -43,6 +49,16 @@ func (r *Request) values(key string) []string {
 		r.parsed = true
 	}
 	return r.query[key]
+}
+
+// Normalized returns the path by which nginx would select a location, see [uri.Normalize]. It is empty when nginx would
+// refuse the request.
+func (r *Request) Normalized() string {
+	if !r.normalized {
+		r.normal, _ = uri.Normalize(r.Escaped)
+		r.normalized = true
+	}
+	return r.normal
 }
 
 // WildcardKey returns what follows the first label of a host, which is the key under which a wildcard host is

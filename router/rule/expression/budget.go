@@ -29,17 +29,25 @@ func (b *Budget) Compile(arg int, pattern string) (*regexp.Regexp, *Fault) {
 	if err != nil {
 		return nil, InvalidPattern(arg, pattern, err)
 	}
-	b.program += weight(tree, maxProgram)
-	if b.program > maxProgram {
-		return nil, Faultf(arg,
-			"the regular expressions of one rule repeat too much: they expand to more than %d instructions",
-			maxProgram)
+	if wrong := b.Spend(arg, weight(tree, maxProgram)); wrong != nil {
+		return nil, wrong
 	}
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, InvalidPattern(arg, pattern, err)
 	}
 	return compiled, nil
+}
+
+// Spend adds the instructions of a regular expression, which argument number arg is.
+func (b *Budget) Spend(arg, instructions int) *Fault {
+	b.program += instructions
+	if b.program > maxProgram {
+		return Faultf(arg,
+			"the regular expressions of one rule repeat too much: they expand to more than %d instructions",
+			maxProgram)
+	}
+	return nil
 }
 
 // InvalidPattern returns the error of a pattern, with its position if that is not the whole pattern.

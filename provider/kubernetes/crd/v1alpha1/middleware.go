@@ -154,6 +154,9 @@ type MiddlewareSpec struct {
 	// ProxyCookie changes the domain and the path of cookies in responses.
 	// +optional
 	ProxyCookie *ProxyCookie `json:"proxyCookie,omitempty"`
+	// RegexRewrite replaces path and query, or redirects, as the directive rewrite of nginx.
+	// +optional
+	RegexRewrite *RegexRewrite `json:"regexRewrite,omitempty"`
 	// Plugin holds the configuration of plugins by their names.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields

@@ -1,0 +1,182 @@
+// Package regexrewrite implements the middleware regexRewrite, which replaces path and query by a pattern as nginx's
+// directive rewrite does.
+package regexrewrite
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/middleware/location"
+	"github.com/sluiceproxy/sluice/nginx/pcre"
+	"github.com/sluiceproxy/sluice/nginx/uri"
+	"github.com/sluiceproxy/sluice/nginx/variable"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// maxTarget bounds the bytes of a result.
+const maxTarget = 64 << 10
+
+// RegexRewrite is one configured regexRewrite.
+type RegexRewrite struct {
+	name  string
+	regex *pcre.Regexp
+	// path and query are the parts of the replacement; asks is set when it has a question mark.
+	path, query variable.Template
+	asks        bool
+	// redirects is set when the replacement is a URL, which is path and query.
+	redirects bool
+	// keeps is set when the query of the request is added.
+	keeps bool
+}
+
+// The reasons for which requests are refused.
+var (
+	errNoForm   = errors.New("the path has no normalised form")
+	errEmpty    = errors.New("the rewritten path is empty")
+	errRelative = errors.New("the rewritten path does not begin with a slash")
+	errLong     = fmt.Errorf("the rewritten target has more than %d bytes", maxTarget)
+)
+
+// New validates the definition: a pattern, and a replacement that is a URL, or a path that begins with a slash or a
+// variable.
+func New(name string, config dynamic.RegexRewrite) (*RegexRewrite, error) {
+	if config.Regex == "" {
+		return nil, errors.New("regexRewrite.regex is empty")
+	}
+	regex, err := pcre.Compile(config.Regex, 0)
+	if err != nil {
+		return nil, fmt.Errorf("regexRewrite.regex %q: %w", config.Regex, err)
+	}
+	text, drops := strings.CutSuffix(config.Replacement, "?")
+	rw := &RegexRewrite{name: name, regex: regex, keeps: !drops}
+	for _, scheme := range []string{"http://", "https://", "$scheme"} {
+		rw.redirects = rw.redirects || strings.HasPrefix(text, scheme)
+	}
+	if !rw.redirects && !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "$") {
+		return nil, fmt.Errorf("regexRewrite.replacement %q begins with neither a slash nor a variable", config.Replacement)
+	}
+	template, err := variable.ParseReplacement(text, regex)
+	if err != nil {
+		return nil, fmt.Errorf("regexRewrite.replacement: %w", err)
+	}
+	for _, kind := range []variable.Kind{variable.Object, variable.Certificate} {
+		if template.Has(kind) {
+			return nil, errors.New("regexRewrite.replacement has a variable that has no value here")
+		}
+	}
+	rw.path, rw.query, rw.asks = template.Cut("?")
+	return rw, nil
+}
+
+// NoRetain implements httpio.NoRetainer.
+func (*RegexRewrite) NoRetain() {}
+
+// RewritesTarget implements middleware.TargetRewriter.
+func (*RegexRewrite) RewritesTarget() {}
+
+// Wrap returns a handler that replaces path and query and calls next, or redirects. A path that does not match passes
+// unchanged, and so does "OPTIONS *". A result that [canonical.SetPath] refuses is answered with 400, and an empty one
+// with 500.
+func (rw *RegexRewrite) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		escaped, ok := canonical.EscapedPath(r)
+		if !ok {
+			next.ServeHTTP(w, r)
+			return
+		}
+		path, ok := uri.Normalize(escaped)
+		if !ok {
+			answer.BadRequest(w, r, rw.name, errNoForm)
+			return
+		}
+		captures := rw.regex.Find(path)
+		if captures == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		to := writer{values: valuesOf(r, path, captures), quoted: strings.ContainsAny(escaped, "%+")}
+		if rw.redirects {
+			rw.redirect(w, r, &to)
+			return
+		}
+		switch err := rw.rewrite(r, &to); {
+		case errors.Is(err, errEmpty):
+			answer.Refuse(w, r, http.StatusInternalServerError, rw.name, err.Error())
+		case err != nil:
+			answer.BadRequest(w, r, rw.name, err)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// rewrite changes the request. After an error it is as it was.
+func (rw *RegexRewrite) rewrite(r *http.Request, to *writer) error {
+	path := to.text(rw.path, false)
+	query := to.query(rw, r.URL.RawQuery)
+	switch {
+	case path == "":
+		return errEmpty
+	case path[0] != '/':
+		return errRelative
+	case len(path)+len(query) > maxTarget:
+		return errLong
+	}
+	before, forced := r.URL.RawQuery, r.URL.ForceQuery
+	r.URL.RawQuery, r.URL.ForceQuery = query, false
+	if err := canonical.SetPath(r, uri.Escape(merged(path))); err != nil {
+		r.URL.RawQuery, r.URL.ForceQuery = before, forced
+		return err
+	}
+	return nil
+}
+
+// merged merges adjacent slashes, as those of requests are.
+func merged(path string) string {
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
+	}
+	return path
+}
+
+// redirect answers with the replacement as URL.
+func (rw *RegexRewrite) redirect(w http.ResponseWriter, r *http.Request, to *writer) {
+	target := to.text(rw.path, true)
+	if rw.asks {
+		target += "?" + to.text(rw.query, true)
+	}
+	target = unescaped(target)
+	if query := r.URL.RawQuery; rw.keeps && query != "" {
+		if rw.asks {
+			target += "&" + query
+		} else {
+			target += "?" + query
+		}
+	}
+	if len(target) > maxTarget {
+		answer.BadRequest(w, r, rw.name, errLong)
+		return
+	}
+	w.Header().Set("Location", valid(target))
+	http.Error(w, http.StatusText(http.StatusFound), http.StatusFound)
+}
+
+// valuesOf returns the values of variables for a request.
+func valuesOf(r *http.Request, path string, captures []string) *variable.Request {
+	host, _ := canonical.Host(r.Host)
+	values := &variable.Request{
+		RemoteAddr: telemetry.RecordFrom(r.Context()).Client,
+		Scheme:     location.Scheme(r), Host: host, HTTPHost: r.Host, Target: r.RequestURI, URI: path, Query: r.URL.RawQuery,
+		Method: r.Method, ID: r.Header.Get("X-Request-Id"), Header: r.Header, Captures: captures,
+	}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		_, values.ServerPort, _ = net.SplitHostPort(local.String()) // A Unix socket has none.
+	}
+	return values
+}
