@@ -13,6 +13,9 @@ type ProxySetHeader struct {
 type ProxyRedirect struct {
 	// Rewrites are tried in their order; the first one that matches is applied. Required.
 	Rewrites []ProxyRewrite `json:"rewrites,omitempty"`
+	// Relative leaves a Location as it is that was changed to one without a host (absolute_redirect off). Default: the
+	// scheme and the host of the request are put before it.
+	Relative bool `json:"relative,omitempty"`
 }
 
 // ProxyCookie changes the attributes Domain and Path of the cookies in responses, as proxy_cookie_domain and

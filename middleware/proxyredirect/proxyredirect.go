@@ -14,7 +14,10 @@ import (
 )
 
 // ProxyRedirect is one configured proxyRedirect.
-type ProxyRedirect struct{ rewrites *proxyrewrite.List }
+type ProxyRedirect struct {
+	rewrites *proxyrewrite.List
+	relative bool
+}
 
 // New validates the definition: there is a rewrite, and each has a from.
 func New(_ string, config dynamic.ProxyRedirect) (*ProxyRedirect, error) {
@@ -25,7 +28,7 @@ func New(_ string, config dynamic.ProxyRedirect) (*ProxyRedirect, error) {
 	if rewrites.Empty() {
 		return nil, errors.New("proxyRedirect.rewrites is empty")
 	}
-	return &ProxyRedirect{rewrites: rewrites}, nil
+	return &ProxyRedirect{rewrites: rewrites, relative: config.Relative}, nil
 }
 
 // NoRetain implements httpio.NoRetainer.
@@ -34,7 +37,12 @@ func (*ProxyRedirect) NoRetain() {}
 // Wrap returns a handler that calls next with a writer that rewrites the headers of the final response.
 func (m *ProxyRedirect) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		headerlist.ServeValues(w, r, next, &editor{rewrites: m.rewrites, values: proxyrewrite.Values(r, m.rewrites)})
+		e := &editor{rewrites: m.rewrites, values: proxyrewrite.Values(r, m.rewrites)}
+		if !m.relative {
+			e.scheme = variable.ValueOf(r, "", variable.Variable{Kind: variable.Scheme})
+			e.host = variable.ValueOf(r, "", variable.Variable{Kind: variable.Host})
+		}
+		headerlist.ServeValues(w, r, next, e)
 	})
 }
 
@@ -42,6 +50,8 @@ func (m *ProxyRedirect) Wrap(next http.Handler) http.Handler {
 type editor struct {
 	rewrites *proxyrewrite.List
 	values   *variable.Live
+	// scheme and host are put before a Location that was changed to one without them; empty leaves it.
+	scheme, host string
 }
 
 // urlField begins the URL in the value of Refresh.
@@ -60,7 +70,10 @@ func (e *editor) EditValue(name, value string) string {
 	default:
 		return value
 	}
-	made, _ := e.rewrites.Rewrite(value[begin:], e.values)
+	made, changed := e.rewrites.Rewrite(value[begin:], e.values)
+	if changed && begin == 0 && e.scheme != "" && strings.HasPrefix(made, "/") {
+		return e.scheme + "://" + e.host + made
+	}
 	return value[:begin] + made
 }
 

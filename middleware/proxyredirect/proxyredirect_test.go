@@ -18,9 +18,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func build(t *testing.T, rewrites ...dynamic.ProxyRewrite) *proxyredirect.ProxyRedirect {
+func build(t *testing.T, relative bool, rewrites ...dynamic.ProxyRewrite) *proxyredirect.ProxyRedirect {
 	t.Helper()
-	step, err := proxyredirect.New("urls@file", dynamic.ProxyRedirect{Rewrites: rewrites})
+	step, err := proxyredirect.New("urls@file", dynamic.ProxyRedirect{Rewrites: rewrites, Relative: relative})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func rewritten(t *testing.T, step *proxyredirect.ProxyRedirect, name, value stri
 
 func TestReadme(t *testing.T) {
 	config := middlewaretest.Examples(t, "README.md")["public-urls"].ProxyRedirect
-	step := build(t, config.Rewrites...)
+	step := build(t, config.Relative, config.Rewrites...)
 	for from, want := range map[string]string{
 		"http://shop.internal:8080/cart":   "http://shop.example.com/cart",
 		"HTTPS://pay.Internal/x?y=z":       "https://shop.example.com/x?y=z",
@@ -95,8 +95,26 @@ func TestRewrites(t *testing.T) {
 		},
 		"another header": {[]dynamic.ProxyRewrite{{From: "a", To: "b"}}, "Content-Location", "abc", "abc"},
 	} {
-		if got := rewritten(t, build(t, row.rewrites...), row.header, row.from); got != row.want {
+		if got := rewritten(t, build(t, true, row.rewrites...), row.header, row.from); got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
+
+// TestRelative has URLs that become such without a host.
+func TestRelative(t *testing.T) {
+	rewrites := []dynamic.ProxyRewrite{{From: "http://a/", To: "/"}, {From: "/own", To: "/other"}, {From: "~^x(.*)", To: "$1"}}
+	for from, want := range map[string][2]string{
+		"http://a/b": {"http://shop.example.com/b", "/b"}, "/own/x": {"http://shop.example.com/other/x", "/other/x"},
+		"/x": {"/x", "/x"}, "x//y": {"http://shop.example.com//y", "//y"}, "xy": {"y", "y"}, "x": {"", ""},
+	} {
+		for i, relative := range []bool{false, true} {
+			if got := rewritten(t, build(t, relative, rewrites...), "Location", from); got != want[i] {
+				t.Errorf("%s, relative %t: %q, want %q", from, relative, got, want[i])
+			}
+			if got := rewritten(t, build(t, relative, rewrites...), "Refresh", "1;url="+from); got != "1;url="+want[1] {
+				t.Errorf("refresh to %s, relative %t: %q", from, relative, got)
+			}
 		}
 	}
 }
@@ -104,7 +122,7 @@ func TestRewrites(t *testing.T) {
 // TestConnections has redirects of endpoints, over each pair of protocols.
 func TestConnections(t *testing.T) {
 	rig.Matrix(t, func(t *testing.T, client, upstream string) {
-		step := build(t, dynamic.ProxyRewrite{From: "http://internal/", To: "$scheme://$http_host/"})
+		step := build(t, false, dynamic.ProxyRewrite{From: "http://internal/", To: "$scheme://$http_host/"})
 		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "http://internal"+r.URL.Path)
 			w.Header()["X-Other"] = []string{"http://internal/"}

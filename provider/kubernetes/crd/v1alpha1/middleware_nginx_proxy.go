@@ -12,6 +12,9 @@ type ProxyRedirect struct {
 	// Rewrites lists the changes, of which the first one that matches is applied.
 	// +optional
 	Rewrites []ProxyRewrite `json:"rewrites,omitempty"`
+	// Relative leaves a Location as it is that was changed to one without a host.
+	// +optional
+	Relative bool `json:"relative,omitempty"`
 }
 
 // ProxyCookie changes the attributes Domain and Path of the cookies in responses, as proxy_cookie_domain and
