@@ -153,7 +153,7 @@ func fieldsOfServices() map[string]string {
 func fieldsOfPaths() map[string]string {
 	return map[string]string{
 		"addPrefix.prefix": rewritten, "stripPrefix.prefixes[]": rewritten, "stripPrefixRegex.regex[]": rewritten,
-		"replacePath.path":       rewritten,
+		"replacePath.path":   rewritten,
 		"regexRewrite.regex": rewritten, "regexRewrite.replacement": rewritten,
 		"replacePathRegex.regex": rewritten, "replacePathRegex.replacement": rewritten, "chain.middlewares[]": named,
 		"redirectRegex.regex": answered, "redirectRegex.replacement": answered, "redirectScheme.scheme": answered,
@@ -164,7 +164,7 @@ func fieldsOfPaths() map[string]string {
 		"proxySetHeader.headers[].value": secretive, "proxyRedirect.rewrites[].from": answered,
 		"proxyRedirect.rewrites[].to": answered, "proxyCookie.domain[].from": answered, "proxyCookie.domain[].to": answered,
 		"proxyCookie.path[].from": answered, "proxyCookie.path[].to": answered, "proxyCookie.exclude[]": named,
-		"externalAuth.service":         named, "externalAuth.protocol": chosen, "externalAuth.path": rewritten,
+		"externalAuth.service": named, "externalAuth.protocol": chosen, "externalAuth.path": rewritten,
 		"externalAuth.allowedHeaders[]": named, "externalAuth.allowedResponseHeaders[]": named,
 		"buffering.retryExpression": matched, "circuitBreaker.expression": matched,
 		"compress.excludedContentTypes[]": named,

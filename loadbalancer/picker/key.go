@@ -43,7 +43,9 @@ func (h *Hash) template() (variable.Template, error) {
 type expressionValues Request
 
 // Value implements variable.Values.
-func (v *expressionValues) Value(of variable.Variable) string { return variable.ValueOf(v.HTTP, v.Client, of) }
+func (v *expressionValues) Value(of variable.Variable) string {
+	return variable.ValueOf(v.HTTP, v.Client, of)
+}
 
 func firstOf(values []string) string {
 	if len(values) == 0 {

@@ -48,16 +48,16 @@ func TestPolicy(t *testing.T) {
 func TestErrors(t *testing.T) {
 	negative, much := -1, 1001
 	for option, config := range map[string]dynamic.ServerRetry{
-		"retry.attempts -1":                {Attempts: &negative},
-		"retry.attempts 1001":              {Attempts: &much},
-		"retry.budgetPercent -2":           {BudgetPercent: new(-2)},
-		"retry.initialInterval -1s":        {InitialInterval: ptypes.Duration(-time.Second)},
-		"retry.disableRetryOnNetworkError": {DisableRetryOnNetworkError: true},
-		"retry.budgetPercent 1001":         {BudgetPercent: &much},
-		"retry.perTryTimeout -1ns":         {PerTryTimeout: -1},
-		"retry.status \"700\"":             {Status: []string{"700"}},
-		"retry.timeout -1s is negative":    {Timeout: ptypes.Duration(-time.Second)},
-		"retry.retryOn is empty":           {RetryOn: []string{}},
+		"retry.attempts -1":                  {Attempts: &negative},
+		"retry.attempts 1001":                {Attempts: &much},
+		"retry.budgetPercent -2":             {BudgetPercent: new(-2)},
+		"retry.initialInterval -1s":          {InitialInterval: ptypes.Duration(-time.Second)},
+		"retry.disableRetryOnNetworkError":   {DisableRetryOnNetworkError: true},
+		"retry.budgetPercent 1001":           {BudgetPercent: &much},
+		"retry.perTryTimeout -1ns":           {PerTryTimeout: -1},
+		"retry.status \"700\"":               {Status: []string{"700"}},
+		"retry.timeout -1s is negative":      {Timeout: ptypes.Duration(-time.Second)},
+		"retry.retryOn is empty":             {RetryOn: []string{}},
 		"retry.retryOn \"reset\" is none of": {RetryOn: []string{"error", "reset"}},
 		"retry.disableRetryOnNetworkError and retry.retryOn exclude": {
 			RetryOn: []string{"error"}, DisableRetryOnNetworkError: true,

@@ -179,12 +179,12 @@ func TestBrowsersThatRefuseSameSiteNone(t *testing.T) {
 	for agent, sent := range map[string]bool{
 		"": true, "curl/8": true, fmt.Sprintf(chrome, "51.0"): false, fmt.Sprintf(chrome, "66.0.3359"): false,
 		fmt.Sprintf(chrome, "80.0"): true, fmt.Sprintf(chrome, "140.0"): true,
-		fmt.Sprintf(safari, "iPhone; CPU iPhone OS 12_2 like Mac OS X"):   false,
-		fmt.Sprintf(safari, "iPad; CPU OS 12_0 like Mac OS X"):            false,
-		fmt.Sprintf(safari, "iPhone; CPU iPhone OS 13_0 like Mac OS X"):   true,
-		fmt.Sprintf(safari, "Macintosh; Intel Mac OS X 10_14_6"):          false,
-		fmt.Sprintf(safari, "Macintosh; Intel Mac OS X 10_15"):            true,
-		fmt.Sprintf(chrome, "99 (Macintosh; Intel Mac OS X 10_14_6)"):     true,
+		fmt.Sprintf(safari, "iPhone; CPU iPhone OS 12_2 like Mac OS X"): false,
+		fmt.Sprintf(safari, "iPad; CPU OS 12_0 like Mac OS X"):          false,
+		fmt.Sprintf(safari, "iPhone; CPU iPhone OS 13_0 like Mac OS X"): true,
+		fmt.Sprintf(safari, "Macintosh; Intel Mac OS X 10_14_6"):        false,
+		fmt.Sprintf(safari, "Macintosh; Intel Mac OS X 10_15"):          true,
+		fmt.Sprintf(chrome, "99 (Macintosh; Intel Mac OS X 10_14_6)"):   true,
 	} {
 		r := request()
 		r.Header.Set("User-Agent", agent)

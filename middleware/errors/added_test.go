@@ -69,7 +69,9 @@ func TestPageStatus(t *testing.T) {
 }
 
 func TestRequestHeadersThatMakeNoSense(t *testing.T) {
-	one := func(name, value string) []dynamic.HeaderValue { return []dynamic.HeaderValue{{Name: name, Value: value}} }
+	one := func(name, value string) []dynamic.HeaderValue {
+		return []dynamic.HeaderValue{{Name: name, Value: value}}
+	}
 	for want, config := range map[string]dynamic.ErrorPage{
 		`errors.requestHeaders[0]: "a b" is no name of a header`:                  {RequestHeaders: one("a b", "")},
 		"errors.requestHeaders[0]: Content-Length frames the request":             {RequestHeaders: one("Content-Length", "1")},

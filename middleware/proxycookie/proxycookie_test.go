@@ -123,10 +123,10 @@ func TestConnections(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for want, config := range map[string]dynamic.ProxyCookie{
-		"proxyCookie has none of domain and path":                      {Exclude: []string{"a"}},
-		"proxyCookie.domain[0].from is empty":                          {Domain: []dynamic.ProxyRewrite{{To: "a"}}},
-		"proxyCookie.path[0].from: not a regular expression":           {Path: []dynamic.ProxyRewrite{{From: "~("}}},
-		"proxyCookie.path[0].to: the variable $x is unknown":           {Path: []dynamic.ProxyRewrite{{From: "a", To: "$x"}}},
+		"proxyCookie has none of domain and path":            {Exclude: []string{"a"}},
+		"proxyCookie.domain[0].from is empty":                {Domain: []dynamic.ProxyRewrite{{To: "a"}}},
+		"proxyCookie.path[0].from: not a regular expression": {Path: []dynamic.ProxyRewrite{{From: "~("}}},
+		"proxyCookie.path[0].to: the variable $x is unknown": {Path: []dynamic.ProxyRewrite{{From: "a", To: "$x"}}},
 		`proxyCookie.exclude[0] "a b" can't be the name of a cookie`: {
 			Path: []dynamic.ProxyRewrite{{From: "a"}}, Exclude: []string{"a b"},
 		},

@@ -89,7 +89,9 @@ func TestServices(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	one := func(name, value string) []dynamic.HeaderValue { return []dynamic.HeaderValue{{Name: name, Value: value}} }
+	one := func(name, value string) []dynamic.HeaderValue {
+		return []dynamic.HeaderValue{{Name: name, Value: value}}
+	}
 	for want, headers := range map[string][]dynamic.HeaderValue{
 		"proxySetHeader.headers is empty":                                                  nil,
 		`proxySetHeader.headers[0]: "a b" is not a header name`:                            one("a b", "c"),

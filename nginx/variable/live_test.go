@@ -37,12 +37,12 @@ func TestLive(t *testing.T) {
 	r := live(t, "/a%20b//c?q=1&N=x%20y", "X-Two", "one", "X-Two", "two", "Cookie", "a=1; B=2", "X-Request-Id", "7f")
 	r.Host = "A.Example:8443"
 	for text, want := range map[string]string{
-		"$scheme://$host$request_uri":                 "http://a.example/a%20b//c?q=1&N=x%20y",
-		"$http_host $http_x_two $http_host_":          "A.Example:8443 one, two ",
-		"$uri $args $is_args$arg_n":                   "/a b/c q=1&N=x%20y ?x%20y",
-		"$cookie_b $request_method":                   "2 POST",
-		"$remote_addr $server_port":                   "2001:db8::1 8443",
-		"$req_id ${req_id}":                           "7f 7f",
+		"$scheme://$host$request_uri":                  "http://a.example/a%20b//c?q=1&N=x%20y",
+		"$http_host $http_x_two $http_host_":           "A.Example:8443 one, two ",
+		"$uri $args $is_args$arg_n":                    "/a b/c q=1&N=x%20y ?x%20y",
+		"$cookie_b $request_method":                    "2 POST",
+		"$remote_addr $server_port":                    "2001:db8::1 8443",
+		"$req_id ${req_id}":                            "7f 7f",
 		"$http_none$cookie_none$arg_none$cookie_a end": "1 end",
 	} {
 		if got := value(t, text, &variable.Live{Request: r}); got != want {
@@ -59,7 +59,7 @@ func TestLive(t *testing.T) {
 	}
 	for host, want := range map[string]string{
 		"X.test.:80": "x.test",
-		"x.test": "x.test", "X.test:80": "x.test", "[2001:DB8::1]:80": "[2001:db8::1]", "[2001:db8::1]": "[2001:db8::1]", "": "",
+		"x.test":     "x.test", "X.test:80": "x.test", "[2001:DB8::1]:80": "[2001:db8::1]", "[2001:db8::1]": "[2001:db8::1]", "": "",
 	} {
 		r.Host = host
 		if got := value(t, "$host", &variable.Live{Request: r}); got != want {

@@ -160,4 +160,6 @@ func (c *Canary) byHeader(r *http.Request) (canary, decided bool) {
 }
 
 // byWord reads the value of a header or cookie without a value or pattern of its own.
-func byWord(value string) (canary, decided bool) { return value == always, value == always || value == never }
+func byWord(value string) (canary, decided bool) {
+	return value == always, value == always || value == never
+}

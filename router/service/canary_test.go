@@ -169,16 +169,16 @@ func TestCanaryDown(t *testing.T) {
 func TestCanaryRefuses(t *testing.T) {
 	a, b := &named{name: "a"}, &named{name: "b"}
 	for want, config := range map[string]dynamic.Canary{
-		"canary.weight -1 is not from 0 to 100":                              {Weight: -1},
-		"canary.weight 101 is not from 0 to 100":                             {Weight: 101},
-		"canary.weightTotal 99 is less than 100":                             {WeightTotal: 99},
-		`canary.header "a b" is not a header name`:                           {Header: "a b"},
-		"canary.headerValue and canary.headerPattern need canary.header":     {HeaderValue: "x"},
-		"canary.headerValue and canary.headerPattern exclude one another":    {Header: "x", HeaderValue: "x", HeaderPattern: "y"},
-		`canary.cookie "a=b" can't be the name of a cookie`:                  {Cookie: "a=b"},
-		"canary.stickyService needs canary.sticky.cookie":                    {StickyService: true},
-		"canary.headerPattern: not a regular expression":                     {Header: "x", HeaderPattern: "("},
-		"canary.headerPattern: lookahead at byte 0 is not supported":         {Header: "x", HeaderPattern: "(?=a)"},
+		"canary.weight -1 is not from 0 to 100":                           {Weight: -1},
+		"canary.weight 101 is not from 0 to 100":                          {Weight: 101},
+		"canary.weightTotal 99 is less than 100":                          {WeightTotal: 99},
+		`canary.header "a b" is not a header name`:                        {Header: "a b"},
+		"canary.headerValue and canary.headerPattern need canary.header":  {HeaderValue: "x"},
+		"canary.headerValue and canary.headerPattern exclude one another": {Header: "x", HeaderValue: "x", HeaderPattern: "y"},
+		`canary.cookie "a=b" can't be the name of a cookie`:               {Cookie: "a=b"},
+		"canary.stickyService needs canary.sticky.cookie":                 {StickyService: true},
+		"canary.headerPattern: not a regular expression":                  {Header: "x", HeaderPattern: "("},
+		"canary.headerPattern: lookahead at byte 0 is not supported":      {Header: "x", HeaderPattern: "(?=a)"},
 	} {
 		_, err := service.NewCanary(service.CanaryOptions{Main: a.child(0), Canary: b.child(0), Config: &config})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -107,7 +107,7 @@ func native() map[string][]string {
 		"sameSite": {
 			"mode", "secureByScheme", "conditionalSameSiteNone", "partitioned", "expires", "changeOnFailure",
 		},
-		"unhealthyInterval":   {"rise", "fall", "jitter"},
+		"unhealthyInterval": {"rise", "fall", "jitter"},
 		"addPrefix": {
 			"jwt", "bodyLimit", "timeout", "environment", "proxySetHeader", "proxyRedirect", "proxyCookie",
 		},
