@@ -42,6 +42,7 @@ func TestVerification(t *testing.T) {
 	long.CertFile += pemOf(second.certificate) + pemOf(first.certificate)
 	direct, foreign := root.sign(t, "db.example"), stranger.sign(t, "db.example")
 	trusted := []string{pemOf(root.certificate)}
+	unnamed := dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true}
 	for name, row := range map[string]struct {
 		pair      dynamic.Certificate
 		host      string
@@ -50,11 +51,12 @@ func TestVerification(t *testing.T) {
 		trusted   bool
 	}{
 		"named":                 {direct, "db.example", dynamic.ServersTransport{RootCAs: trusted}, "db.example", true},
-		"unnamed":               {direct, "db.example", dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true}, "", true},
-		"unnamed, another name": {direct, "x.example", dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true}, "", false},
-		"unnamed, stranger":     {foreign, "db.example", dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true}, "", false},
+		"unnamed":               {direct, "db.example", unnamed, "", true},
+		"unnamed, another name": {direct, "x.example", unnamed, "", false},
+		"unnamed, stranger":     {foreign, "db.example", unnamed, "", false},
 		"unnamed, by serverName": {
-			direct, "x.example", dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true, ServerName: "db.example"}, "", true,
+			direct, "x.example",
+			dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true, ServerName: "db.example"}, "", true,
 		},
 		"unnamed, insecure": {
 			foreign, "x.example", dynamic.ServersTransport{InsecureSkipVerify: true, DisableSNI: true}, "", true,

@@ -76,7 +76,8 @@ func TestBalancedClients(t *testing.T) {
 	}
 }
 
-// TestBalancedTry has the client's server fail: the next try goes elsewhere, with another cookie, or to the same server.
+// TestBalancedTry has the client's server fail: the next try goes elsewhere, with another cookie, or to the same
+// server.
 func TestBalancedTry(t *testing.T) {
 	for _, mode := range []string{"balanced", "persistent"} {
 		for _, keep := range []bool{false, true} {

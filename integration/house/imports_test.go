@@ -61,7 +61,8 @@ var islands = map[string][]string{
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
-		"middleware/headerlist", "middleware/proxyrewrite", "middleware/location", "middleware/pathmodifier", "middleware/authorize",
+		"middleware/headerlist", "middleware/location", "middleware/pathmodifier", "middleware/authorize",
+		"middleware/proxyrewrite",
 	},
 }
 

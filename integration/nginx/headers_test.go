@@ -153,8 +153,8 @@ func headingsOf(p *nginx.Process, all []*heading) string {
 	fmt.Fprintf(&text, "upstream echo { server unix:%s; keepalive 32; }\n", p.Socket("echo"))
 	for i, one := range all {
 		absolute := map[bool]string{true: "off", false: "on"}[one.relative]
-		fmt.Fprintf(&text, "server { listen unix:%s; server_name s%d; absolute_redirect %s;\n  location / { proxy_pass http://echo;\n",
-			p.Socket("web"), i, absolute)
+		fmt.Fprintf(&text, "server { listen unix:%s; server_name s%d; absolute_redirect %s;\n"+
+			"  location / { proxy_pass http://echo;\n", p.Socket("web"), i, absolute)
 		for directive, rewrites := range map[string][]dynamic.ProxyRewrite{
 			"proxy_redirect": one.redirect, "proxy_cookie_domain": one.domain, "proxy_cookie_path": one.path,
 		} {
@@ -172,10 +172,12 @@ func (g generator) heading() *heading {
 	one := &heading{relative: g.chance(3)}
 	for range 1 + g.IntN(3) {
 		one.redirect = append(one.redirect, g.rewrite(
-			g.one("http://a/", "http://a", "/", "/a", "http://$host/", "~^http://([a-z]+)/(.*)$", "~*/A(?<rest>.*)", "~b", "~*^HTTP:"),
+			g.one("http://a/", "http://a", "/", "/a", "http://$host/", "~^http://([a-z]+)/(.*)$", "~*/A(?<rest>.*)", "~b",
+				"~*^HTTP:"),
 			"/", "http://b/", "$scheme://$host/", "https://x", "/b"))
 		one.domain = append(one.domain, g.rewrite(
-			g.one("a.test", ".a.test", "A.TEST", "$host", "~^\\.?([a-z]+)\\.TEST$", "~b", "b"), "c.test", ".c.test", "$host", "d"))
+			g.one("a.test", ".a.test", "A.TEST", "$host", "~^\\.?([a-z]+)\\.TEST$", "~b", "b"),
+			"c.test", ".c.test", "$host", "d"))
 		one.path = append(one.path, g.rewrite(
 			g.one("/", "/a", "/a/", "$uri", "~^/([a-z])(.*)$", "~*/A(?<rest>.*)", "~b"), "/", "/b", "/$host/", "/c/"))
 	}

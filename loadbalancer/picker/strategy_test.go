@@ -30,7 +30,10 @@ func TestNewStrategy(t *testing.T) {
 			"hash", &dynamic.HashStrategy{Source: "cookie", Name: "Sid", BoundedLoad: percent(200)},
 			Strategy{"hash", Hash{Source: "cookie", Name: "Sid", BoundedLoad: 200}},
 		},
-		{"hash", &dynamic.HashStrategy{Source: "query", Name: "a b"}, Strategy{"hash", Hash{Source: "query", Name: "a b", BoundedLoad: 125}}},
+		{
+			"hash", &dynamic.HashStrategy{Source: "query", Name: "a b"},
+			Strategy{"hash", Hash{Source: "query", Name: "a b", BoundedLoad: 125}},
+		},
 		{"hash", &dynamic.HashStrategy{Source: "path"}, Strategy{"hash", Hash{Source: "path", BoundedLoad: 125}}},
 		{
 			"hash", &dynamic.HashStrategy{Source: "expression", Expression: "$host$request_uri", SubsetSize: 3},
@@ -67,8 +70,14 @@ func TestStrategiesThatMakeNoSense(t *testing.T) {
 		{"hash", &dynamic.HashStrategy{Source: "path", Name: "x"}, "the source path has no name"},
 		{"hash", &dynamic.HashStrategy{Source: "expression"}, "need one another"},
 		{"hash", &dynamic.HashStrategy{Source: "path", Expression: "$uri"}, "need one another"},
-		{"hash", &dynamic.HashStrategy{Source: "expression", Expression: "$uri", Name: "x"}, "the source expression has no name"},
-		{"hash", &dynamic.HashStrategy{Source: "expression", Expression: "$nothing"}, "expression: the variable $nothing is unknown"},
+		{
+			"hash", &dynamic.HashStrategy{Source: "expression", Expression: "$uri", Name: "x"},
+			"the source expression has no name",
+		},
+		{
+			"hash", &dynamic.HashStrategy{Source: "expression", Expression: "$nothing"},
+			"expression: the variable $nothing is unknown",
+		},
 		{"hash", &dynamic.HashStrategy{Source: "expression", Expression: "$1"}, "no pattern that $1 could be a group of"},
 		{"hash", &dynamic.HashStrategy{SubsetSize: -1}, "a subset size of -1 is negative"},
 		{"hash", &dynamic.HashStrategy{BoundedLoad: percent(99)}, "99 %"},

@@ -41,8 +41,9 @@ func TestRequestOnly(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", iotest.ErrReader(errors.New("broken")))
 	r.ContentLength = -1
 	w := httptest.NewRecorder()
-	step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("half a request is passed on") })).ServeHTTP(
-		w, r)
+	step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("half a request is passed on")
+	})).ServeHTTP(w, r)
 	if w.Code != http.StatusBadRequest {
 		t.Errorf("a body that breaks off: status %d", w.Code)
 	}
@@ -54,13 +55,14 @@ func TestRequestOnlyStreams(t *testing.T) {
 	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		read := make(chan struct{})
 		step := newBuffering(t, dynamic.Buffering{RequestOnly: true})
-		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
+		endpoint := func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			_, _ = w.Write(body)
 			_ = http.NewResponseController(w).Flush()
 			<-read
 			_, _ = io.WriteString(w, " and the rest")
-		}})
+		}
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: endpoint})
 		response, err := g.Client(client).Do(g.Request(http.MethodPost, "/", strings.NewReader("first")))
 		if err != nil {
 			close(read)
@@ -82,7 +84,8 @@ func TestRequestOnlyExcludes(t *testing.T) {
 		{RequestOnly: true, MaxResponseBodyBytes: 1}, {RequestOnly: true, MemResponseBodyBytes: 1},
 		{RequestOnly: true, RetryExpression: "IsNetworkError()"},
 	} {
-		if _, err := buffering.New("x", config); err == nil || !strings.HasPrefix(err.Error(), "buffering.requestOnly excludes") {
+		_, err := buffering.New("x", config)
+		if err == nil || !strings.HasPrefix(err.Error(), "buffering.requestOnly excludes") {
 			t.Errorf("%+v: %v", config, err)
 		}
 	}

@@ -36,8 +36,8 @@ type ErrorPages struct {
 // New validates the definition. service is the handler of the service that the option service names. status and
 // the keys of statusRewrites are codes, ranges and classes from 100 to 599, values of statusRewrites are codes
 // from 200 to 599, query must be a path with an optional query and only known placeholders,
-// errorRequestHeaders lists header names, and requestHeaders has texts with known variables and placeholders. pageStatus
-// excludes statusRewrites. name is the middleware's, for the records of requests.
+// errorRequestHeaders lists header names, and requestHeaders has texts with known variables and placeholders.
+// pageStatus excludes statusRewrites. name is the middleware's, for the records of requests.
 func New(name string, config dynamic.ErrorPage, service http.Handler) (*ErrorPages, error) {
 	if config.Service == "" || service == nil {
 		return nil, errors.New("errors.service is missing")

@@ -26,8 +26,8 @@ func newPage(w http.ResponseWriter, status int, headOnly bool, record *telemetry
 	return p
 }
 
-// Decide passes the page on under the status, or under its own. A record with a reason means that it is no page but an error of the
-// proxy.
+// Decide passes the page on under the status, or under its own. A record with a reason means that it is no page but an
+// error of the proxy.
 func (p *page) Decide(status int) (int, intercept.Decision) {
 	switch {
 	case p.record.Reason != "":

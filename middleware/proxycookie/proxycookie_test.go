@@ -107,9 +107,10 @@ func TestRewrites(t *testing.T) {
 func TestConnections(t *testing.T) {
 	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		step := build(t, dynamic.ProxyCookie{Path: []dynamic.ProxyRewrite{{From: "/a/", To: "/"}}})
-		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
+		endpoint := func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Set-Cookie"] = []string{"one=1; Path=/a/b", "two=2", "three=3; Path=/c; Secure"}
-		}})
+		}
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: endpoint})
 		response, _, err := g.Do(client, g.Request(http.MethodGet, "/", nil))
 		if err != nil {
 			t.Fatal(err)

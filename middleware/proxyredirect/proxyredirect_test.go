@@ -103,7 +103,9 @@ func TestRewrites(t *testing.T) {
 
 // TestRelative has URLs that become such without a host.
 func TestRelative(t *testing.T) {
-	rewrites := []dynamic.ProxyRewrite{{From: "http://a/", To: "/"}, {From: "/own", To: "/other"}, {From: "~^x(.*)", To: "$1"}}
+	rewrites := []dynamic.ProxyRewrite{
+		{From: "http://a/", To: "/"}, {From: "/own", To: "/other"}, {From: "~^x(.*)", To: "$1"},
+	}
 	for from, want := range map[string][2]string{
 		"http://a/b": {"http://shop.example.com/b", "/b"}, "/own/x": {"http://shop.example.com/other/x", "/other/x"},
 		"/x": {"/x", "/x"}, "x//y": {"http://shop.example.com//y", "//y"}, "xy": {"y", "y"}, "x": {"", ""},
@@ -123,11 +125,12 @@ func TestRelative(t *testing.T) {
 func TestConnections(t *testing.T) {
 	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		step := build(t, false, dynamic.ProxyRewrite{From: "http://internal/", To: "$scheme://$http_host/"})
-		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
+		endpoint := func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "http://internal"+r.URL.Path)
 			w.Header()["X-Other"] = []string{"http://internal/"}
 			w.WriteHeader(http.StatusCreated)
-		}})
+		}
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: endpoint})
 		response, _, err := g.Do(client, g.Request(http.MethodGet, "/x", nil))
 		if err != nil {
 			t.Fatal(err)

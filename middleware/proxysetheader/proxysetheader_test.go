@@ -48,7 +48,8 @@ func TestReadme(t *testing.T) {
 
 // TestValuesAreThoseOfTheRequest sets headers that other values read.
 func TestValuesAreThoseOfTheRequest(t *testing.T) {
-	step := build(t, dynamic.HeaderValue{Name: "host", Value: "up.test"}, dynamic.HeaderValue{Name: "X-A", Value: "$http_x_b"},
+	step := build(t, dynamic.HeaderValue{Name: "host", Value: "up.test"},
+		dynamic.HeaderValue{Name: "X-A", Value: "$http_x_b"},
 		dynamic.HeaderValue{Name: "X-B", Value: "$http_x_a"}, dynamic.HeaderValue{Name: "X-Host", Value: "$host|$http_host"},
 		dynamic.HeaderValue{Name: "X-Gone", Value: "$arg_none"}, dynamic.HeaderValue{Name: "X-Control", Value: "$uri"})
 	r, _ := pass(t, step, "GET /a%20b", "Host: Up.example:80", "X-A: 1", "X-B: 2", "X-Gone: 3")
@@ -76,9 +77,10 @@ func TestServices(t *testing.T) {
 		for value, want := range map[string]string{"$remote_addr": "127.0.0.1", "fixed": "fixed", "$arg_none": ""} {
 			step := build(t, dynamic.HeaderValue{Name: "X-Forwarded-For", Value: value},
 				dynamic.HeaderValue{Name: "X-Port", Value: "$server_port"})
-			g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
+			endpoint := func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.WriteString(w, strings.Join(r.Header["X-Forwarded-For"], "|")+" "+r.Header.Get("X-Port"))
-			}})
+			}
+			g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: endpoint})
 			_, port, _ := strings.Cut(g.Address, ":")
 			_, body, err := g.Do(client, g.Request(http.MethodGet, "/", nil))
 			if err != nil || body != want+" "+port {
@@ -114,7 +116,8 @@ func TestNewRefuses(t *testing.T) {
 
 func BenchmarkSet(b *testing.B) {
 	step, err := proxysetheader.New("x", dynamic.ProxySetHeader{Headers: []dynamic.HeaderValue{
-		{Name: "Host", Value: "up.test"}, {Name: "X-Original-URI", Value: "$request_uri"}, {Name: "X-Scheme", Value: "$scheme"},
+		{Name: "Host", Value: "up.test"}, {Name: "X-Original-URI", Value: "$request_uri"},
+		{Name: "X-Scheme", Value: "$scheme"},
 	}})
 	if err != nil {
 		b.Fatal(err)
