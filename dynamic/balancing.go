@@ -27,14 +27,23 @@ const (
 	HashCookie   = "cookie"
 	HashQuery    = "query"
 	HashPath     = "path"
+	// HashExpression is a text with variables of nginx.
+	HashExpression = "expression"
 )
 
 // HashStrategy is the input of StrategyHash.
 type HashStrategy struct {
-	// Source is the part of the request that is hashed: clientIP, header, cookie, query or path.
+	// Source is the part of the request that is hashed: clientIP, header, cookie, query, path or expression.
 	Source string `json:"source,omitempty"`
 	// Name is the name of the header, the cookie or the query parameter. The other sources have none.
 	Name string `json:"name,omitempty"`
+	// Expression is the text with variables of nginx ($remote_addr, $request_uri, ...) that the source expression hashes,
+	// also when it comes out empty. Ours.
+	Expression string `json:"expression,omitempty"`
+	// SubsetSize keeps a key on a subset of that many servers, of which each request gets one at random. The servers are
+	// divided into subsets by their order; the last one is filled up with the first servers. 0 keeps a key on one server.
+	// Ours.
+	SubsetSize int `json:"subsetSize,omitempty"`
 	// BoundedLoad is how many requests a server may have in flight before the next one takes over, in percent of its
 	// share; at least 100. 0 sets no bound.
 	BoundedLoad *int `json:"boundedLoad,omitempty"`
@@ -90,10 +99,26 @@ type ServerRetry struct {
 	// SameServer goes back to servers that have been tried when there is no other one, so that a request is tried as often
 	// as Attempts says.
 	SameServer bool `json:"sameServer,omitempty"`
+	// Timeout is how long after the first try another one may begin. 0 sets no limit. Ours.
+	Timeout ptypes.Duration `json:"timeout,omitempty"`
+	// RetryOn are the failures that cause another try beside Status, as those of proxy_next_upstream of nginx: error (no
+	// connection, or one that broke off before the response), timeout (a time-out before the response) and invalid-header
+	// (a response that is no HTTP). Default: all of them. It excludes DisableRetryOnNetworkError. Ours.
+	RetryOn []string `json:"retryOn,omitempty"`
 	// DisableRetryOnNetworkError does not retry where there was no connection, or no response; what Status lists is
 	// retried.
 	DisableRetryOnNetworkError bool `json:"disableRetryOnNetworkError,omitempty"`
 }
+
+// The failures of ServerRetry.RetryOn.
+const (
+	// RetryOnError is no connection, or one that broke off before the response.
+	RetryOnError = "error"
+	// RetryOnTimeout is a time-out before the response.
+	RetryOnTimeout = "timeout"
+	// RetryOnInvalidHeader is a response that is no HTTP.
+	RetryOnInvalidHeader = "invalid-header"
+)
 
 // SetDefaults sets 2 further tries, 64 KiB and 20 %.
 func (r *ServerRetry) SetDefaults() {

@@ -40,6 +40,10 @@ type Middleware struct {
 	CORS                   *CORS                   `json:"cors,omitempty" label:"allowEmpty"`
 	// ExternalAuth is the filter ExternalAuth of the Gateway API.
 	ExternalAuth *ExternalAuth `json:"externalAuth,omitempty"`
+	// ProxySetHeader, ProxyRedirect and ProxyCookie are what the directives of nginx with these names do.
+	ProxySetHeader *ProxySetHeader `json:"proxySetHeader,omitempty"`
+	ProxyRedirect  *ProxyRedirect  `json:"proxyRedirect,omitempty"`
+	ProxyCookie    *ProxyCookie    `json:"proxyCookie,omitempty"`
 	// RegexRewrite is the directive rewrite of nginx.
 	RegexRewrite *RegexRewrite `json:"regexRewrite,omitempty"`
 	// IPDenyList, SatisfyAny, AuthRequest, ClientCertificate, BandwidthLimit and NginxCORS restrict access as nginx does.

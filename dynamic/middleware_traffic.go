@@ -26,6 +26,9 @@ type Buffering struct {
 	MaxResponseBodyBytes int64  `json:"maxResponseBodyBytes,omitempty"`
 	MemResponseBodyBytes int64  `json:"memResponseBodyBytes,omitempty"`
 	RetryExpression      string `json:"retryExpression,omitempty"`
+	// RequestOnly sends responses as they come, as proxy_request_buffering of nginx does. It excludes
+	// maxResponseBodyBytes, memResponseBodyBytes and retryExpression. Ours.
+	RequestOnly bool `json:"requestOnly,omitempty"`
 }
 
 // CircuitBreaker stops traffic to a service that fails.
@@ -83,6 +86,13 @@ type ErrorPage struct {
 	Service             string         `json:"service,omitempty"`
 	Query               string         `json:"query,omitempty" secret:"path"`
 	ErrorRequestHeaders []string       `json:"errorRequestHeaders,omitempty"`
+	// RequestHeaders are further headers of the request to the service, whatever errorRequestHeaders lists. A value is a
+	// text with variables of nginx ($request_uri, $http_NAME, ...) and the placeholders {status} and {originalStatus} of
+	// query; a header whose value comes out empty is not sent. Ours.
+	RequestHeaders []HeaderValue `json:"requestHeaders,omitempty"`
+	// PageStatus has the client get the status of the page. It excludes statusRewrites. Default: the status of the answer
+	// that is replaced, or what statusRewrites makes of it. Ours.
+	PageStatus bool `json:"pageStatus,omitempty"`
 }
 
 // GrpcWeb translates gRPC-Web.

@@ -25,6 +25,8 @@ type Service struct {
 	Failover *Failover `json:"failover,omitempty"`
 	// Environment sends each request to the subset of its environment, by a tag in a header.
 	Environment *Environment `json:"environment,omitempty"`
+	// Canary sends a part of the requests to a second service.
+	Canary *Canary `json:"canary,omitempty"`
 	// DirectResponse answers by itself.
 	DirectResponse *DirectResponse `json:"directResponse,omitempty" label:"allowEmpty"`
 	// Middlewares are names of middlewares (name or name@provider) for all requests to this service, whichever router they
@@ -281,12 +283,37 @@ type Cookie struct {
 	Path *string `json:"path,omitempty"`
 	// Domain is the domain of the cookie. Default: the host of the request.
 	Domain string `json:"domain,omitempty"`
+	// Mode is persistent, which keeps a client on its server until that is gone, or balanced, which hashes the cookie
+	// over the servers, so that a server that joins gets its part of the clients. On services of services it is
+	// persistent. Ours.
+	Mode string `json:"mode,omitempty"`
+	// SecureByScheme sets the attribute Secure in responses over TLS. Ours.
+	SecureByScheme bool `json:"secureByScheme,omitempty"`
+	// ConditionalSameSiteNone, with the SameSite none, leaves the attribute out for browsers that refuse cookies with
+	// it. Ours.
+	ConditionalSameSiteNone bool `json:"conditionalSameSiteNone,omitempty"`
+	// Partitioned sets the attribute Partitioned. Ours.
+	Partitioned bool `json:"partitioned,omitempty"`
+	// Expires is the lifetime in seconds as the attribute Expires, beside MaxAge. 0 sets no such attribute; a negative
+	// number is a time in the past. Ours.
+	Expires int `json:"expires,omitempty"`
+	// ChangeOnFailure has a client move to another server, with another cookie, when a request to its own has failed and
+	// is tried again. With false, that try goes to the same server. On services of services it is true. Ours.
+	ChangeOnFailure *bool `json:"changeOnFailure,omitempty"`
 }
 
-// SetDefaults sets the path to /.
+// The modes of a sticky cookie.
+const (
+	// CookiePersistent keeps a client on its server until that is gone.
+	CookiePersistent = "persistent"
+	// CookieBalanced hashes the cookie over the servers.
+	CookieBalanced = "balanced"
+)
+
+// SetDefaults sets the path to /, the mode persistent, and a change on failure.
 func (c *Cookie) SetDefaults() {
-	root := "/"
-	c.Path = &root
+	root, change := "/", true
+	c.Path, c.Mode, c.ChangeOnFailure = &root, CookiePersistent, &change
 }
 
 // ServerHealthCheck is the active check of each server.

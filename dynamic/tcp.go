@@ -238,6 +238,11 @@ type TCPClientTLS struct {
 	ServerName string `json:"serverName,omitempty"`
 	// InsecureSkipVerify accepts any certificate of the server.
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
+	// DisableSNI sends no server name in TLS handshakes; certificates are verified as otherwise. Ours.
+	DisableSNI bool `json:"disableSNI,omitempty"`
+	// VerifyDepth is how many intermediate certificates may be between the server's certificate and the authority, at
+	// least 0. It excludes InsecureSkipVerify. Default: any number. Ours.
+	VerifyDepth *int `json:"verifyDepth,omitempty"`
 	// RootCAs are certificate authorities for the server's certificate, each as a file or as PEM. Default: those of the
 	// system.
 	RootCAs []string `json:"rootCAs,omitempty" secret:"file"`

@@ -2,7 +2,6 @@ package forward
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -120,8 +119,9 @@ func (a *attempt) run() (loadbalancer.Outcome, error) {
 		return a.switchProtocols(response)
 	}
 	if response.StatusCode < 200 || response.StatusCode > 999 {
-		err := fmt.Errorf("endpoint: status %d", response.StatusCode)
-		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
+		return loadbalancer.Broken, &Error{
+			Phase: RequestSent, Status: http.StatusBadGateway, Err: statusError(response.StatusCode),
+		}
 	}
 	if t.policy != nil && t.policy.Status.Contains(response.StatusCode) {
 		if a.givesWay() {

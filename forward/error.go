@@ -5,12 +5,16 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/sluiceproxy/sluice/forward/servertls"
 	"github.com/sluiceproxy/sluice/http1/client"
+	"github.com/sluiceproxy/sluice/http1/wire"
+	http2 "github.com/sluiceproxy/sluice/http2/client"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
 
 // StatusClientClosedRequest is what is recorded for a client that left before the response began. It is never sent.
@@ -60,6 +64,25 @@ func (e *Error) Error() string { return e.Err.Error() + " (" + e.Phase.String() 
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// condition returns what kind of failure it is for retry policies.
+func (e *Error) condition() retry.Condition {
+	if e.Status == http.StatusGatewayTimeout {
+		return retry.OnTimeout
+	}
+	_, status := errors.AsType[statusError](e.Err)
+	_, head := errors.AsType[*wire.Error](e.Err)
+	if status || head || http2.Malformed(e.Err) {
+		return retry.OnInvalidHeader
+	}
+	return retry.OnError
+}
+
+// statusError is a response with a status code that HTTP does not have.
+type statusError int
+
+// Error names the status.
+func (e statusError) Error() string { return "endpoint: status " + strconv.Itoa(int(e)) }
 
 var (
 	errClientLeft  = errors.New("the client left")

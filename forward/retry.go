@@ -88,7 +88,7 @@ func (a *attempt) mayGiveWay() bool {
 	if t.next != nil {
 		return true
 	}
-	return !t.headed && t.policy != nil && t.policy.OnNetworkError && a.repeatable(RequestSent)
+	return !t.headed && t.policy != nil && t.policy.On != 0 && a.repeatable(RequestSent)
 }
 
 // repeatable reports whether the request and the policy allow a retry after a failure in the phase.
@@ -112,7 +112,7 @@ func (s *Service) afterFailure(a *attempt, failed *Error) *attempt {
 	if a.state.result.Outcome == loadbalancer.Abandoned && !failed.stalled {
 		return nil
 	}
-	if policy == nil || !policy.OnNetworkError {
+	if policy == nil || policy.On&failed.condition() == 0 {
 		return nil
 	}
 	if !a.repeatable(failed.Phase) {

@@ -17,7 +17,7 @@ import (
 
 // retryAll is a policy that allows everything.
 func retryAll() *retry.Policy {
-	return &retry.Policy{Attempts: 2, MaxBody: 64 << 10, OnNetworkError: true}
+	return &retry.Policy{Attempts: 2, MaxBody: 64 << 10, On: retry.OnAny}
 }
 
 // statuses is a policy that tries again on status codes too.

@@ -66,7 +66,7 @@ func TestLostBodyEndsTries(t *testing.T) {
 			_, _ = io.ReadFull(r.Body, make([]byte, 200))
 			breaksOff(w, r)
 		})
-		s.options.Retry = &retry.Policy{Attempts: 2, MaxBody: 100, OnNetworkError: true}
+		s.options.Retry = &retry.Policy{Attempts: 2, MaxBody: 100, On: retry.OnAny}
 		g := newServers(t, s, 2, endpoints)
 		reader, writer := io.Pipe()
 		defer writer.Close() //nolint:errcheck // a test's

@@ -264,7 +264,7 @@ func TestPolicyOfMiddleware(t *testing.T) {
 // TestOnlyStatus does not try again where there was no response.
 func TestOnlyStatus(t *testing.T) {
 	policy := statuses(t, "503")
-	policy.OnNetworkError = false
+	policy.On = 0
 	endpoints := newEndpoints(fails(503), breaksOff, good)
 	g := newServers(t, setup{options: forward.Options{Retry: policy}}, 3, endpoints)
 	response, _ := g.get(t, "/")

@@ -12,16 +12,16 @@ import (
 )
 
 // newTLS returns the settings that all upstreams of a transport share.
-func newTLS(config *dynamic.ServersTransport, identity Identity) (*tls.Config, error) {
+func newTLS(config *dynamic.ServersTransport, identity Identity) (*servertls.Settings, error) {
 	settings, err := servertls.New(&dynamic.TCPClientTLS{
 		ServerName: config.ServerName, InsecureSkipVerify: config.InsecureSkipVerify, RootCAs: config.RootCAs,
 		Certificates: config.Certificates, PeerCertURI: config.PeerCertURI, PeerCertSANs: config.PeerCertSANs,
-		Spiffe: config.Spiffe,
+		Spiffe: config.Spiffe, DisableSNI: config.DisableSNI, VerifyDepth: config.VerifyDepth,
 	}, identity)
 	if err != nil {
 		return nil, err
 	}
-	if err := setVersions(settings, config); err != nil {
+	if err := setVersions(settings.Config, config); err != nil {
 		return nil, err
 	}
 	return settings, nil

@@ -2,7 +2,6 @@ package forward
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
@@ -31,7 +30,7 @@ const (
 // connection or a TLS session.
 type Transport struct {
 	name     string
-	tls      *tls.Config
+	tls      *servertls.Settings
 	identity Identity // nil without the option spiffe
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	timeouts dynamic.ForwardingTimeouts
@@ -112,7 +111,7 @@ func (t *Transport) Connect(key loadbalancer.UpstreamKey) loadbalancer.Connectio
 	case "http":
 		config.KeepAlive = keepAlive
 	case "https":
-		config.TLS = servertls.ForUpstream(t.tls, &key, t.identity == nil)
+		config.TLS = t.tls.ForUpstream(&key, t.identity == nil)
 		config.HandshakeTimeout = tlsHandshakeTimeout
 	}
 	c := &connections{transport: t, upgrades: t.client.NewUpstream(&config)}

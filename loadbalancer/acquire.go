@@ -82,6 +82,14 @@ func (s *Snapshot) choose(p *Pool, r *Request) *Member {
 			return member
 		}
 	}
+	if s.balanced != nil {
+		if member := s.balance(p, r); member != nil {
+			if named {
+				p.counters.Moved.Add(1)
+			}
+			return member
+		}
+	}
 	member := s.pick(p, r)
 	if member == nil && r.Again && len(r.Tried) > 0 {
 		tried := r.Tried
@@ -89,8 +97,8 @@ func (s *Snapshot) choose(p *Pool, r *Request) *Member {
 		member = s.pick(p, r)
 		r.Tried = tried
 	}
-	if member != nil && s.cookies != nil {
-		r.Cookie = s.policies.Cookie.Set(member.sticky.id)
+	if member != nil && s.cookies != nil && s.balanced == nil {
+		r.Cookie = s.policies.Cookie.Set(member.sticky.id, r.HTTP)
 		if named {
 			p.counters.Moved.Add(1)
 		}

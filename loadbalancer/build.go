@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 )
 
@@ -67,7 +68,12 @@ func (p *Pool) publish(now time.Duration, zone string) {
 	s.candidates, s.serving = divide(p.servers, serves)
 	p.buildPickers(s, now, zone)
 	if p.policies.Sticks {
-		s.cookies = newCookies(s)
+		if p.policies.Cookie.Balanced() {
+			s.cookies = cookies{}
+			s.balanced = picker.New(picker.Strategy{Name: dynamic.StrategyHRW}, s.candidates[:s.serving], nil)
+		} else {
+			s.cookies = newCookies(s)
+		}
 	}
 	s.simple = s.cookies == nil && s.local == nil && !s.warming && !s.counting
 	p.snapshot.Store(s)

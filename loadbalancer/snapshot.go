@@ -27,6 +27,8 @@ type Snapshot struct {
 	present  bool
 	policies *Policies
 	cookies  cookies
+	// balanced picks by the values of balanced cookies; nil for others.
+	balanced picker.Picker
 }
 
 // State is the state of a member in its pool.

@@ -1,6 +1,10 @@
 package loadbalancer
 
-import "github.com/sluiceproxy/sluice/loadbalancer/sticky"
+import (
+	"slices"
+
+	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
+)
 
 // cookies maps the values of the sticky cookie to members, draining members included: they keep their clients.
 type cookies map[string]cookieMember
@@ -49,21 +53,62 @@ func newCookies(s *Snapshot) cookies {
 func (c *candidate) sticks() bool { return c.share > 0 || c.state == Draining }
 
 // byCookie returns the member that the client's cookie selects, counted in, or nil, and whether there is a
-// cookie. A client whose member has just failed the request moves to another one.
+// cookie. A client whose member has just failed the request moves to another one, unless the cookie keeps it.
 func (s *Snapshot) byCookie(p *Pool, r *Request) (keeper *Member, named bool) {
-	for value := range s.policies.Cookie.Values(r.HTTP) {
+	cookie := &s.policies.Cookie
+	for value := range cookie.Values(r.HTTP) {
 		named = true
-		kept, known := s.cookies[value]
-		if !known {
+		kept := s.keeper(value, r)
+		if kept.member == nil {
 			continue
 		}
-		if len(r.Tried) > 0 || !p.enter(s, kept.member, r) {
+		if len(r.Tried) > 0 && !cookie.Keeps() || !p.enter(s, kept.member, r) {
 			break
 		}
 		if !kept.current {
-			r.Cookie = s.policies.Cookie.Set(kept.member.sticky.id)
+			r.Cookie = cookie.Set(kept.member.sticky.id, r.HTTP)
 		}
 		return kept.member, true
 	}
 	return nil, named
+}
+
+// keeper returns the member that a value of the cookie selects, if there is one.
+func (s *Snapshot) keeper(value string, r *Request) cookieMember {
+	if s.balanced == nil {
+		return s.cookies[value]
+	}
+	return cookieMember{member: s.hashed(value, r), current: true}
+}
+
+// hashed returns the member that a value of a balanced cookie selects.
+func (s *Snapshot) hashed(value string, r *Request) *Member {
+	client, attempt := r.Client, r.Attempt
+	r.Client, r.Attempt = value, 0
+	index := s.balanced.Pick(&r.Request)
+	r.Client, r.Attempt = client, attempt
+	return s.member(index)
+}
+
+// drawnValues is how many values of a balanced cookie are drawn in search of a member that may serve.
+const drawnValues = 20
+
+// balance draws a value of a balanced cookie for a new client, and returns its member, counted in; nil if none of the
+// values has one that may serve.
+func (s *Snapshot) balance(p *Pool, r *Request) *Member {
+	if s.full(p) {
+		return nil
+	}
+	for range drawnValues {
+		value := sticky.Random()
+		member := s.hashed(value, r)
+		if member == nil {
+			return nil
+		}
+		if !slices.Contains(r.Tried, member) && p.enter(s, member, r) {
+			r.Cookie = s.policies.Cookie.Set(value, r.HTTP)
+			return member
+		}
+	}
+	return nil
 }

@@ -32,6 +32,9 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/jwt"
 	"github.com/sluiceproxy/sluice/middleware/nginxcors"
 	"github.com/sluiceproxy/sluice/middleware/passtlsclientcert"
+	"github.com/sluiceproxy/sluice/middleware/proxycookie"
+	"github.com/sluiceproxy/sluice/middleware/proxyredirect"
+	"github.com/sluiceproxy/sluice/middleware/proxysetheader"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit"
 	"github.com/sluiceproxy/sluice/middleware/redirectregex"
 	"github.com/sluiceproxy/sluice/middleware/redirectscheme"
@@ -95,6 +98,9 @@ func Kinds() []Kind {
 		}),
 		plain(nginxcors.New),
 		plain(passtlsclientcert.New),
+		plain(proxycookie.New),
+		plain(proxyredirect.New),
+		plain(proxysetheader.New),
 		kind(func(name string, config dynamic.RateLimit, d dependencies) (*ratelimit.RateLimit, error) {
 			return ratelimit.New(name, config, ratelimit.Options{Clients: d.redis, ReadFile: d.readFile})
 		}),

@@ -16,6 +16,7 @@ const (
 	roleMain     = "main"
 	roleFallback = "fallback"
 	roleMirror   = "mirror"
+	roleCanary   = "canary"
 	roleSubset   = "subset"
 	roleAny      = "any"
 )
@@ -117,17 +118,16 @@ func (n *serviceNode) offspring() []service.Child {
 func (c *Compiler) weighted(node *serviceNode, config *dynamic.WeightedRoundRobin) error {
 	options := service.WeightedOptions{Name: node.name, HealthCheck: config.HealthCheck != nil, State: c.state(node.name)}
 	if config.Sticky != nil && config.Sticky.Cookie != nil {
-		cookie, err := sticky.New(node.name, config.Sticky.Cookie)
-		if err != nil {
+		var err error
+		if options.Cookie, err = branchCookie(node.name, config.Sticky.Cookie); err != nil {
 			return fmt.Errorf("weighted.%w", err)
 		}
-		options.Cookie = cookie
 	}
 	if err := c.adoptAll(node, "weighted", config.Services); err != nil {
 		return err
 	}
 	if options.Cookie != (sticky.Cookie{}) {
-		node.stick(keyOf(&options.Cookie, config.Sticky.Cookie))
+		node.stick("weighted", keyOf(&options.Cookie, config.Sticky.Cookie))
 	}
 	options.Children = node.offspring()
 	node.serve(service.NewWeighted(options))

@@ -228,9 +228,9 @@ func TestAStickyWeightedServiceKeepsItsClients(t *testing.T) {
 		}
 	}
 	recorder := httptest.NewRecorder()
-	b.target.Handler("web").ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
-		"http://x.test/", http.NoBody))
-	want := cookie.Set(sticky.ID(recorder.Header().Get("X-Service")))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/", http.NoBody)
+	b.target.Handler("web").ServeHTTP(recorder, r)
+	want := cookie.Set(sticky.ID(recorder.Header().Get("X-Service")), r)
 	if got := recorder.Header().Get("Set-Cookie"); got != want {
 		t.Errorf("Set-Cookie %q, want %q", got, want)
 	}

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,20 @@ func keyOf(cookie *sticky.Cookie, config *dynamic.Cookie) cookieKey {
 	return key
 }
 
+// branchCookie returns the cookie that keeps clients on a service below the service of a name.
+func branchCookie(name string, config *dynamic.Cookie) (sticky.Cookie, error) {
+	cookie, err := sticky.New(name, config)
+	switch {
+	case err != nil:
+		return sticky.Cookie{}, err
+	case cookie.Balanced():
+		return sticky.Cookie{}, errors.New("sticky.cookie.mode balanced is for servers: between services it is persistent")
+	case cookie.Keeps():
+		return sticky.Cookie{}, errors.New("sticky.cookie.changeOnFailure false is for servers, which requests are tried on")
+	}
+	return cookie, nil
+}
+
 // addCookies notes the cookies of a service below.
 func (n *serviceNode) addCookies(keys []cookieKey) {
 	for _, key := range keys {
@@ -30,12 +45,12 @@ func (n *serviceNode) addCookies(keys []cookieKey) {
 }
 
 // stick notes the service's own cookie, and warns where one below it has the same key: a browser would keep that one
-// alone, and send none of this service.
-func (n *serviceNode) stick(own cookieKey) {
+// alone, and send none of this service. Kind is where the cookie is configured.
+func (n *serviceNode) stick(kind string, own cookieKey) {
 	if slices.Contains(n.cookies, own) {
 		n.warnings = append(n.warnings, fmt.Sprintf(
-			"weighted.sticky.cookie.name %q is that of a service below it too, so that clients keep neither: give each its own",
-			own.name,
+			"%s.sticky.cookie.name %q is that of a service below it too, so that clients keep neither: give each its own",
+			kind, own.name,
 		))
 	}
 	n.addCookies([]cookieKey{own})

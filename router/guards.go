@@ -92,6 +92,9 @@ func (w *guardWalk) service(ref dynamic.Ref, object *dynamic.Service) {
 	if failover := object.Failover; failover != nil {
 		w.names(dynamic.KindService, ref, failover.Service, failover.Fallback)
 	}
+	if canary := object.Canary; canary != nil {
+		w.names(dynamic.KindService, ref, canary.Service, canary.Canary)
+	}
 	if environment := object.Environment; environment != nil {
 		w.names(dynamic.KindService, ref, environment.Service)
 		for _, subset := range environment.Subsets {

@@ -91,6 +91,8 @@ func (c *Compiler) buildService(ref dynamic.Ref) *serviceNode {
 		node.err = c.failover(node, definition.Failover)
 	case definition.Environment != nil:
 		node.err = c.environment(node, definition.Environment)
+	case definition.Canary != nil:
+		node.err = c.canary(node, definition.Canary)
 	case definition.DirectResponse != nil:
 		node.err = node.direct(definition.DirectResponse)
 	}
@@ -128,7 +130,7 @@ func kindOf(definition *dynamic.Service) (string, error) {
 	switch kinds := definition.Kinds(); len(kinds) {
 	case 0:
 		return "", errors.New("no kind is set: one of loadBalancer, weighted, mirroring, failover, " +
-			"highestRandomWeight, environment, directResponse")
+			"highestRandomWeight, environment, canary, directResponse")
 	case 1:
 		return kinds[0], nil
 	default:

@@ -7,8 +7,8 @@ type ServiceStatus struct {
 	Name        string   `json:"name"`
 	Kind        string   `json:"kind"`
 	Middlewares []string `json:"middlewares,omitempty"`
-	// Role is what the service is there for below a failover (main, fallback), mirroring (main, mirror) or environment
-	// service (subset, any).
+	// Role is what the service is there for below a failover (main, fallback), mirroring (main, mirror), canary (main,
+	// canary) or environment service (subset, any).
 	Role string `json:"role,omitempty"`
 	// Tag is the tag of a subset of an environment service.
 	Tag string `json:"tag,omitempty"`

@@ -29,6 +29,8 @@ func setIdentity(settings *tls.Config, config *dynamic.TCPClientTLS, identity Id
 	}{
 		{"serverName", config.ServerName != ""},
 		{"insecureSkipVerify", config.InsecureSkipVerify},
+		{"verifyDepth", config.VerifyDepth != nil},
+		{"disableSNI", config.DisableSNI},
 		{"rootCAs", len(config.RootCAs) > 0},
 		{"certificates", len(config.Certificates) > 0},
 		{"peerCertURI", config.PeerCertURI != ""},

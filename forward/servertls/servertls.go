@@ -1,7 +1,7 @@
 // Package servertls makes the TLS of connections to endpoints from the options of a serversTransport, of HTTP or TCP.
 //
 // In flows the section of options, which [dynamic.TCPClientTLS] has whole, and the process's SPIFFE [Identity]; out
-// flows one [tls.Config] for the transport ([New]), and one for each upstream ([ForUpstream]). What security depends on
+// flow [Settings] for the transport ([New]), and of them a [tls.Config] for each upstream. What security depends on
 // and can't be loaded is an error that names the option. The package opens no connection.
 package servertls
 
@@ -20,15 +20,21 @@ import (
 // sessions is how many TLS sessions are kept to resume, for one upstream.
 const sessions = 32
 
-// New returns the settings that all upstreams of a transport share. With the option spiffe it needs an identity. The
-// error names the option.
-func New(config *dynamic.TCPClientTLS, identity Identity) (*tls.Config, error) {
-	settings := &tls.Config{
+// Settings are the settings that all upstreams of a transport share.
+type Settings struct {
+	*tls.Config
+	// disableSNI sends no server name.
+	disableSNI bool
+}
+
+// New returns the settings of a transport. With the option spiffe it needs an identity. The error names the option.
+func New(config *dynamic.TCPClientTLS, identity Identity) (*Settings, error) {
+	settings := &Settings{disableSNI: config.DisableSNI, Config: &tls.Config{
 		ServerName:         config.ServerName,
 		InsecureSkipVerify: config.InsecureSkipVerify, //nolint:gosec // the operator's explicit wish
-	}
+	}}
 	if config.Spiffe != nil {
-		if err := setIdentity(settings, config, identity); err != nil {
+		if err := setIdentity(settings.Config, config, identity); err != nil {
 			return nil, err
 		}
 		return settings, nil
@@ -40,12 +46,24 @@ func New(config *dynamic.TCPClientTLS, identity Identity) (*tls.Config, error) {
 	if settings.Certificates, err = clientCertificates(config.Certificates); err != nil {
 		return nil, err
 	}
+	depth, err := verifyDepth(config)
+	if err != nil {
+		return nil, err
+	}
 	names, err := newPeerNames(config)
 	if err != nil {
 		return nil, err
 	}
-	if names != nil {
-		settings.VerifyConnection = func(state tls.ConnectionState) error { return names.verify(state, settings) }
+	if names != nil || depth != nil {
+		settings.VerifyConnection = func(state tls.ConnectionState) error {
+			if depth != nil && !within(*depth, state.VerifiedChains) {
+				return errDepth
+			}
+			if names != nil {
+				return names.verify(state, settings.Config)
+			}
+			return nil
+		}
 	}
 	return settings, nil
 }
@@ -53,13 +71,16 @@ func New(config *dynamic.TCPClientTLS, identity Identity) (*tls.Config, error) {
 // ForUpstream returns the settings for one upstream: by default with the host of its server as the name, or else the
 // endpoint's address. With resume it keeps sessions of its own, which is wrong where the certificate that is presented
 // may change.
-func ForUpstream(settings *tls.Config, key *loadbalancer.UpstreamKey, resume bool) *tls.Config {
-	settings = settings.Clone()
+func (s *Settings) ForUpstream(key *loadbalancer.UpstreamKey, resume bool) *tls.Config {
+	settings := s.Clone()
 	if settings.ServerName == "" {
 		settings.ServerName = hostName(key.Host)
 	}
 	if settings.ServerName == "" {
 		settings.ServerName = key.Endpoint.Address.Addr().Unmap().WithZone("").String()
+	}
+	if s.disableSNI {
+		withoutName(settings)
 	}
 	if resume {
 		settings.ClientSessionCache = tls.NewLRUClientSessionCache(sessions)

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"cmp"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -23,7 +22,7 @@ type Transport struct {
 	name     string
 	dialer   net.Dialer
 	timeout  time.Duration
-	tls      *tls.Config
+	tls      *servertls.Settings
 	identity servertls.Identity // nil without the option spiffe
 	proxy    proxyHeader
 	limits   relay.Options
@@ -116,7 +115,7 @@ func (t *Transport) Name() string { return t.name }
 func (t *Transport) Connect(key loadbalancer.UpstreamKey) loadbalancer.Connections {
 	c := &connections{transport: t, address: key.Endpoint.Address.String()}
 	if key.Scheme == "tls" {
-		c.tls = servertls.ForUpstream(t.tls, &key, t.identity == nil)
+		c.tls = t.tls.ForUpstream(&key, t.identity == nil)
 	}
 	return c
 }

@@ -68,6 +68,12 @@ func (e *lostError) Error() string { return "reading the response: " + e.err.Err
 // Unwrap returns the cause.
 func (e *lostError) Unwrap() error { return e.err }
 
+// Malformed reports whether an error is a response, or a connection, that breaks the protocol.
+func Malformed(err error) bool {
+	_, is := errors.AsType[*wire.Error](err)
+	return is
+}
+
 // unprocessed reports whether an error says that the endpoint has not processed the request (RFC 9113, section 8.7).
 func unprocessed(err error) bool {
 	if err == errFull { //nolint:errorlint // It is not wrapped.

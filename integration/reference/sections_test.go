@@ -38,7 +38,8 @@ const servicesLabel = "traefik.http.services.<name>."
 // sections are the parts of the page in their order.
 func sections() []section {
 	return []section{
-		routers(), loadBalancer(), weighted(), highestRandomWeight(), mirroring(), failover(), serviceMiddlewares(),
+		routers(), loadBalancer(), weighted(), highestRandomWeight(), mirroring(), failover(), canary(),
+		serviceMiddlewares(),
 		serversTransports(), certificates(), tlsOptions(), tlsStores(),
 		routersTCP(), loadBalancerTCP(), weightedTCP(), middlewaresTCP(), serversTransportsTCP(),
 		routersUDP(), loadBalancerUDP(), weightedUDP(),
@@ -110,6 +111,16 @@ func failover() section {
 		resource: &resource{
 			kind: "TraefikService", of: reflect.TypeFor[v1alpha1.TraefikService](), path: "spec.failover",
 			elsewhere: map[string]string{"healthCheck": ""},
+		},
+	}
+}
+
+func canary() section {
+	return section{
+		name: "canary", of: reflect.TypeFor[dynamic.Canary](),
+		file: "http.services.<name>.canary", label: servicesLabel + "canary.",
+		resource: &resource{
+			kind: "TraefikService", of: reflect.TypeFor[v1alpha1.TraefikService](), path: "spec.canary",
 		},
 	}
 }

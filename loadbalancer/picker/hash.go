@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/sluiceproxy/sluice/nginx/variable"
 )
 
 const (
@@ -21,7 +23,9 @@ const (
 // candidate above its part of the requests in flight is skipped for the next one on the ring. Requests without
 // the key are hashed by client address, and picked at random without one.
 type hashing struct {
-	key    Hash
+	key Hash
+	// text is the key of the source expression.
+	text   variable.Template
 	ring   ring
 	lines  []bounded
 	state  *State
@@ -39,9 +43,10 @@ type bounded struct {
 
 func newHashing(key Hash, candidates Candidates, state *State, random source) *hashing {
 	weights, _ := relativeWeights(candidates)
-	h := &hashing{
-		key: key, ring: newRing(candidates, weights), lines: make([]bounded, len(weights)), state: state,
-		random: random,
+	h := &hashing{key: key, lines: make([]bounded, len(weights)), state: state, random: random}
+	h.text, _ = key.template() // NewStrategy has parsed it.
+	if key.SubsetSize == 0 {
+		h.ring = newRing(candidates, weights)
 	}
 	for i := range h.lines {
 		candidate := candidates.At(i)
@@ -54,6 +59,9 @@ func newHashing(key Hash, candidates Candidates, state *State, random source) *h
 // Pick returns the candidate of the key, or the next one on the ring when that one is over its bound or was
 // refused.
 func (h *hashing) Pick(r *Request) int {
+	if h.key.SubsetSize > 0 {
+		return h.pickOfSubset(r)
+	}
 	place := h.ring.place(h.hash(r))
 	if r.Attempt == 0 {
 		if owner := int(h.ring.places[place]); h.room(owner) {
@@ -63,8 +71,13 @@ func (h *hashing) Pick(r *Request) int {
 	return h.further(r.Attempt, place)
 }
 
-// hash returns the position of the request on the ring: by key, else by client address, else at random.
+// hash returns the position of the request on the ring: by key, else by client address, else at random. The key of an
+// expression may be empty.
 func (h *hashing) hash(r *Request) uint64 {
+	if h.key.Expression != "" && r.HTTP != nil {
+		var space [512]byte
+		return xxhash.Sum64(h.text.Append(space[:0], (*expressionValues)(r)))
+	}
 	key := h.key.of(r)
 	if key == "" {
 		key = r.Client

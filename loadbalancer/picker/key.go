@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/nginx/variable"
 )
 
 // of returns the key of a request, empty when it has none. Values are taken as they were sent: nothing is
@@ -27,6 +28,23 @@ func (h *Hash) of(r *Request) string {
 		return r.HTTP.URL.Path
 	}
 	return ""
+}
+
+// template returns the parsed text of the source expression.
+func (h *Hash) template() (variable.Template, error) {
+	text, err := variable.Parse(h.Expression)
+	if err == nil {
+		err = variable.CheckLive(text, false)
+	}
+	return text, err
+}
+
+// expressionValues has the values of variables for a request. It is the Request itself, so that no memory is needed.
+type expressionValues Request
+
+// Value implements variable.Values.
+func (v *expressionValues) Value(of variable.Variable) string {
+	return variable.ValueOf(v.HTTP, v.Client, of)
 }
 
 func firstOf(values []string) string {

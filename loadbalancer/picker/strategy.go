@@ -24,6 +24,10 @@ type Hash struct {
 	Source string
 	// Name is the header in its canonical form, the cookie or the query parameter; empty for other sources.
 	Name string
+	// Expression is the text with variables of nginx of the source expression; empty for other sources.
+	Expression string
+	// SubsetSize is how many candidates share a key; 0 is one.
+	SubsetSize int
 	// BoundedLoad is how many requests a candidate has in flight before the next in line takes over, in percent of its
 	// share of all that are in flight. 0 sets no bound; otherwise it is 100 at least.
 	BoundedLoad int
@@ -73,19 +77,33 @@ func newHash(config *dynamic.HashStrategy) (Hash, error) {
 	if config.Source != "" {
 		hash.Source = config.Source
 	}
-	hash.Name = config.Name
+	hash.Name, hash.Expression, hash.SubsetSize = config.Name, config.Expression, config.SubsetSize
 	if config.BoundedLoad != nil {
 		hash.BoundedLoad = *config.BoundedLoad
 	}
 	if hash.BoundedLoad != 0 && hash.BoundedLoad < 100 {
 		return Hash{}, fmt.Errorf("a bounded load of %d %% is neither 0 nor 100 at least", hash.BoundedLoad)
 	}
+	if hash.SubsetSize < 0 {
+		return Hash{}, fmt.Errorf("a subset size of %d is negative", hash.SubsetSize)
+	}
 	return hash, hash.complete()
 }
 
 // complete checks the name and brings it into its one form.
 func (h *Hash) complete() error {
+	if (h.Source == dynamic.HashExpression) != (h.Expression != "") {
+		return errors.New("the source expression and the option expression need one another")
+	}
 	switch h.Source {
+	case dynamic.HashExpression:
+		if h.Name != "" {
+			return fmt.Errorf("the source %s has no name, but %q is given", h.Source, h.Name)
+		}
+		if _, err := h.template(); err != nil {
+			return fmt.Errorf("expression: %w", err)
+		}
+		return nil
 	case dynamic.HashClientIP, dynamic.HashPath:
 		if h.Name != "" {
 			return fmt.Errorf("the source %s has no name, but %q is given", h.Source, h.Name)
@@ -98,7 +116,7 @@ func (h *Hash) complete() error {
 	case dynamic.HashQuery:
 	default:
 		return unknown("source", h.Source, dynamic.HashClientIP, dynamic.HashHeader, dynamic.HashCookie, dynamic.HashQuery,
-			dynamic.HashPath)
+			dynamic.HashPath, dynamic.HashExpression)
 	}
 	if h.Name == "" {
 		return errors.New("the source " + h.Source + " needs a name")

@@ -20,18 +20,25 @@ func TestNewStrategy(t *testing.T) {
 		{"", nil, Strategy{Name: "wrr"}},
 		{"p2c", nil, Strategy{Name: "p2c"}},
 		{"peakewma", nil, Strategy{Name: "peakewma"}},
-		{"hash", nil, Strategy{"hash", Hash{"clientIP", "", 125}}},
-		{"hash", &dynamic.HashStrategy{}, Strategy{"hash", Hash{"clientIP", "", 125}}},
+		{"hash", nil, Strategy{"hash", Hash{Source: "clientIP", BoundedLoad: 125}}},
+		{"hash", &dynamic.HashStrategy{}, Strategy{"hash", Hash{Source: "clientIP", BoundedLoad: 125}}},
 		{
 			"hash", &dynamic.HashStrategy{Source: "header", Name: "x-user", BoundedLoad: percent(0)},
-			Strategy{"hash", Hash{"header", "X-User", 0}},
+			Strategy{"hash", Hash{Source: "header", Name: "X-User"}},
 		},
 		{
 			"hash", &dynamic.HashStrategy{Source: "cookie", Name: "Sid", BoundedLoad: percent(200)},
-			Strategy{"hash", Hash{"cookie", "Sid", 200}},
+			Strategy{"hash", Hash{Source: "cookie", Name: "Sid", BoundedLoad: 200}},
 		},
-		{"hash", &dynamic.HashStrategy{Source: "query", Name: "a b"}, Strategy{"hash", Hash{"query", "a b", 125}}},
-		{"hash", &dynamic.HashStrategy{Source: "path"}, Strategy{"hash", Hash{"path", "", 125}}},
+		{
+			"hash", &dynamic.HashStrategy{Source: "query", Name: "a b"},
+			Strategy{"hash", Hash{Source: "query", Name: "a b", BoundedLoad: 125}},
+		},
+		{"hash", &dynamic.HashStrategy{Source: "path"}, Strategy{"hash", Hash{Source: "path", BoundedLoad: 125}}},
+		{
+			"hash", &dynamic.HashStrategy{Source: "expression", Expression: "$host$request_uri", SubsetSize: 3},
+			Strategy{"hash", Hash{Source: "expression", Expression: "$host$request_uri", SubsetSize: 3, BoundedLoad: 125}},
+		},
 	} {
 		got, err := NewStrategy(test.name, test.hash)
 		if err != nil {
@@ -61,6 +68,18 @@ func TestStrategiesThatMakeNoSense(t *testing.T) {
 		{"hash", &dynamic.HashStrategy{Source: "query"}, "the source query needs a name"},
 		{"hash", &dynamic.HashStrategy{Source: "cookie", Name: "a=b"}, `"a=b" can't be the name of a cookie`},
 		{"hash", &dynamic.HashStrategy{Source: "path", Name: "x"}, "the source path has no name"},
+		{"hash", &dynamic.HashStrategy{Source: "expression"}, "need one another"},
+		{"hash", &dynamic.HashStrategy{Source: "path", Expression: "$uri"}, "need one another"},
+		{
+			"hash", &dynamic.HashStrategy{Source: "expression", Expression: "$uri", Name: "x"},
+			"the source expression has no name",
+		},
+		{
+			"hash", &dynamic.HashStrategy{Source: "expression", Expression: "$nothing"},
+			"expression: the variable $nothing is unknown",
+		},
+		{"hash", &dynamic.HashStrategy{Source: "expression", Expression: "$1"}, "no pattern that $1 could be a group of"},
+		{"hash", &dynamic.HashStrategy{SubsetSize: -1}, "a subset size of -1 is negative"},
 		{"hash", &dynamic.HashStrategy{BoundedLoad: percent(99)}, "99 %"},
 		{"hash", &dynamic.HashStrategy{BoundedLoad: percent(-1)}, "-1 %"},
 	} {

@@ -52,8 +52,8 @@ type Policy struct {
 	MaxBody int64
 	// InitialInterval is the wait before the second try. It doubles until the last; 0 does not wait.
 	InitialInterval time.Duration
-	// OnNetworkError allows another try where there was no connection, or no response.
-	OnNetworkError bool
+	// On are the failures that are worth another try.
+	On Condition
 	// Again allows to go back to an endpoint that has been tried when there is no other.
 	Again bool
 	// BudgetPercent is how many retries the pool's Budget allows in a hundred requests. It is of no use in a
@@ -66,8 +66,7 @@ type Policy struct {
 // have been. An error names the option.
 func New(config *dynamic.ServerRetry) (*Policy, error) {
 	p := &Policy{
-		Attempts: DefaultAttempts, MaxBody: DefaultMaxBody, OnNetworkError: true,
-		BudgetPercent: DefaultBudgetPercent,
+		Attempts: DefaultAttempts, MaxBody: DefaultMaxBody, On: OnAny, BudgetPercent: DefaultBudgetPercent,
 	}
 	if config == nil {
 		return p, nil
@@ -82,14 +81,19 @@ func New(config *dynamic.ServerRetry) (*Policy, error) {
 		p.BudgetPercent = *config.BudgetPercent
 	}
 	p.PerTry, p.NonIdempotent = time.Duration(config.PerTryTimeout), config.RetryNonIdempotentMethod
-	p.Again, p.OnNetworkError = config.SameServer, !config.DisableRetryOnNetworkError
+	p.Again, p.Timeout = config.SameServer, time.Duration(config.Timeout)
 	// Wait shortens the wait by up to a half, and the option is the least one.
 	p.InitialInterval = 2 * time.Duration(config.InitialInterval)
 	var err error
+	if p.On, err = conditions(config); err != nil {
+		return nil, err
+	}
 	if p.Status, err = dynamic.ParseStatusCodes(config.Status); err != nil {
 		return nil, fmt.Errorf("retry.%w", err)
 	}
 	switch {
+	case p.Timeout < 0:
+		return nil, fmt.Errorf("retry.timeout %s is negative", p.Timeout)
 	case p.Attempts < 0 || p.Attempts > maxAttempts:
 		return nil, fmt.Errorf("retry.attempts %d is not from 0 to %d", p.Attempts, maxAttempts)
 	case p.PerTry < 0:
@@ -100,11 +104,13 @@ func New(config *dynamic.ServerRetry) (*Policy, error) {
 	case config.InitialInterval < 0 || time.Duration(config.InitialInterval) > maxInterval:
 		return nil, fmt.Errorf("retry.initialInterval %s is not from 0 to %s", time.Duration(config.InitialInterval),
 			maxInterval)
-	case !p.OnNetworkError && p.Status.Empty():
-		return nil, errors.New("retry.disableRetryOnNetworkError leaves nothing to retry on without retry.status")
+	case p.On == 0 && p.Status.Empty():
+		return nil, errNothing
 	}
 	return p, nil
 }
+
+var errNothing = errors.New("retry.disableRetryOnNetworkError leaves nothing to retry on without retry.status")
 
 // NewMiddleware returns the policy of a middleware (http.middlewares.NAME.retry). Its attempts include the first one,
 // and it returns to tried endpoints when there is no other, because the number of attempts is explicit. An error names
@@ -116,8 +122,11 @@ func NewMiddleware(config *dynamic.Retry) (*Policy, error) {
 		NonIdempotent:   config.RetryNonIdempotentMethod,
 		MaxBody:         DefaultMiddlewareMaxBody,
 		InitialInterval: time.Duration(config.InitialInterval),
-		OnNetworkError:  !config.DisableRetryOnNetworkError,
+		On:              OnAny,
 		Again:           true,
+	}
+	if config.DisableRetryOnNetworkError {
+		p.On = 0
 	}
 	if config.MaxRequestBodyBytes != nil {
 		p.MaxBody = *config.MaxRequestBodyBytes
@@ -135,8 +144,8 @@ func NewMiddleware(config *dynamic.Retry) (*Policy, error) {
 		return nil, fmt.Errorf("retry.initialInterval %s is negative", p.InitialInterval)
 	case p.Timeout < 0:
 		return nil, fmt.Errorf("retry.timeout %s is negative", p.Timeout)
-	case !p.OnNetworkError && p.Status.Empty():
-		return nil, errors.New("retry.disableRetryOnNetworkError leaves nothing to retry on without retry.status")
+	case p.On == 0 && p.Status.Empty():
+		return nil, errNothing
 	}
 	return p, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestDefaultPolicy(t *testing.T) {
-	want := &Policy{Attempts: 2, MaxBody: 65536, OnNetworkError: true, BudgetPercent: 20}
+	want := &Policy{Attempts: 2, MaxBody: 65536, On: OnAny, BudgetPercent: 20}
 	declared := new(dynamic.ServerRetry)
 	declared.SetDefaults()
 	for _, config := range []*dynamic.ServerRetry{nil, {}, declared} {
@@ -48,18 +48,45 @@ func TestPolicy(t *testing.T) {
 func TestErrors(t *testing.T) {
 	negative, much := -1, 1001
 	for option, config := range map[string]dynamic.ServerRetry{
-		"retry.attempts -1":                {Attempts: &negative},
-		"retry.attempts 1001":              {Attempts: &much},
-		"retry.budgetPercent -2":           {BudgetPercent: new(-2)},
-		"retry.initialInterval -1s":        {InitialInterval: ptypes.Duration(-time.Second)},
-		"retry.disableRetryOnNetworkError": {DisableRetryOnNetworkError: true},
-		"retry.budgetPercent 1001":         {BudgetPercent: &much},
-		"retry.perTryTimeout -1ns":         {PerTryTimeout: -1},
-		"retry.status \"700\"":             {Status: []string{"700"}},
+		"retry.attempts -1":                  {Attempts: &negative},
+		"retry.attempts 1001":                {Attempts: &much},
+		"retry.budgetPercent -2":             {BudgetPercent: new(-2)},
+		"retry.initialInterval -1s":          {InitialInterval: ptypes.Duration(-time.Second)},
+		"retry.disableRetryOnNetworkError":   {DisableRetryOnNetworkError: true},
+		"retry.budgetPercent 1001":           {BudgetPercent: &much},
+		"retry.perTryTimeout -1ns":           {PerTryTimeout: -1},
+		"retry.status \"700\"":               {Status: []string{"700"}},
+		"retry.timeout -1s is negative":      {Timeout: ptypes.Duration(-time.Second)},
+		"retry.retryOn is empty":             {RetryOn: []string{}},
+		"retry.retryOn \"reset\" is none of": {RetryOn: []string{"error", "reset"}},
+		"retry.disableRetryOnNetworkError and retry.retryOn exclude": {
+			RetryOn: []string{"error"}, DisableRetryOnNetworkError: true,
+		},
 	} {
 		if _, err := New(&config); err == nil || !strings.HasPrefix(err.Error(), option) {
 			t.Errorf("%q is wanted, the error is %v", option, err)
 		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	for _, row := range []struct {
+		names []string
+		want  Condition
+	}{
+		{nil, OnError | OnTimeout | OnInvalidHeader},
+		{[]string{"error"}, OnError},
+		{[]string{"timeout", "error", "timeout"}, OnError | OnTimeout},
+		{[]string{"invalid-header"}, OnInvalidHeader},
+	} {
+		got, err := New(&dynamic.ServerRetry{RetryOn: row.names, Timeout: ptypes.Duration(time.Minute)})
+		if err != nil || got.On != row.want || got.Timeout != time.Minute {
+			t.Errorf("%q: %+v, %v", row.names, got, err)
+		}
+	}
+	got, err := New(&dynamic.ServerRetry{DisableRetryOnNetworkError: true, Status: []string{"503"}})
+	if err != nil || got.On != 0 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
@@ -14,9 +15,21 @@ import (
 // and matches no cookie.
 type Cookie struct {
 	name string
-	// attributes is what follows the value in a Set-Cookie field.
-	attributes string
+	// scope is what follows the value in a Set-Cookie field, and before what depends on the response; limits what
+	// follows Expires.
+	scope, limits string
+	// secure, sameSite and partitioned are the attributes of these names, empty without.
+	secure, sameSite, partitioned string
+	// expires is the lifetime for the attribute Expires; 0 sets none.
+	expires time.Duration
+	// byScheme adds Secure in responses over TLS, conditional leaves SameSite out for browsers that refuse it.
+	byScheme, conditional bool
+	// balanced hashes values over the servers, keeps tries failed requests again with the same server.
+	balanced, keeps bool
 }
+
+// maxExpires bounds the lifetime in seconds: 400 years, which keeps years at four digits.
+const maxExpires = 400 * 365 * 24 * 60 * 60
 
 // New returns the cookie of a service (its qualified name) with the options of sticky.cookie. The default name
 // is _ and five hexadecimal digits derived from the service's name; characters that a cookie name may not
@@ -24,7 +37,8 @@ type Cookie struct {
 // a session cookie, negative deletes the cookie. A nil config has no options.
 //
 // It is an error when name, path or domain hold a control character or a semicolon, when a domain is no host name or
-// address, and when sameSite is none of none, lax and strict in any case.
+// address, when sameSite is none of none, lax and strict in any case, when mode is neither persistent nor balanced, and
+// when conditionalSameSiteNone is set without the SameSite none.
 func New(service string, config *dynamic.Cookie) (Cookie, error) {
 	if config == nil {
 		config = &dynamic.Cookie{}
@@ -44,18 +58,67 @@ func New(service string, config *dynamic.Cookie) (Cookie, error) {
 	if config.Path != nil {
 		path = *config.Path
 	}
-	field := http.Cookie{
-		Name: name, Path: path, Domain: config.Domain, MaxAge: config.MaxAge,
-		Secure: config.Secure, HttpOnly: config.HTTPOnly, SameSite: mode,
+	attributes := func(field http.Cookie) string {
+		field.Name = name
+		return strings.TrimPrefix(field.String(), name+"=")
 	}
-	return Cookie{name: name, attributes: strings.TrimPrefix(field.String(), name+"=")}, nil
+	c := Cookie{
+		name:    name,
+		scope:   attributes(http.Cookie{Path: path, Domain: config.Domain}),
+		limits:  attributes(http.Cookie{MaxAge: config.MaxAge, HttpOnly: config.HTTPOnly}),
+		expires: time.Duration(config.Expires) * time.Second, byScheme: config.SecureByScheme && !config.Secure,
+		sameSite: attributes(http.Cookie{SameSite: mode}), conditional: config.ConditionalSameSiteNone,
+		balanced: config.Mode == dynamic.CookieBalanced,
+		keeps:    config.ChangeOnFailure != nil && !*config.ChangeOnFailure,
+	}
+	if config.Secure {
+		c.secure = secure
+	}
+	if config.Partitioned {
+		c.partitioned = "; Partitioned"
+	}
+	return c, nil
 }
+
+// secure is the attribute Secure.
+const secure = "; Secure"
 
 // Name returns the cookie's name.
 func (c *Cookie) Name() string { return c.name }
 
-// Set returns the value of the Set-Cookie field that keeps the client with the server of an ID.
-func (c *Cookie) Set(id string) string { return c.name + "=" + id + c.attributes }
+// Balanced reports whether values are hashed over the servers (mode balanced).
+func (c *Cookie) Balanced() bool { return c.balanced }
+
+// Keeps reports whether a request that has failed is tried again with the same server (changeOnFailure set to false).
+func (c *Cookie) Keeps() bool { return c.keeps }
+
+// Set returns the value of the Set-Cookie field that keeps the client with the server of an ID, for the response to a
+// request.
+func (c *Cookie) Set(id string, r *http.Request) string {
+	expires, secured, site := "", c.secure, c.sameSite
+	if c.expires != 0 {
+		expires = "; Expires=" + time.Now().Add(c.expires).UTC().Format(http.TimeFormat)
+	}
+	if c.byScheme && r.TLS != nil {
+		secured = secure
+	}
+	if c.conditional && refusesNone(r.UserAgent()) {
+		site = ""
+	}
+	return c.name + "=" + id + c.scope + expires + c.limits + secured + site + c.partitioned
+}
+
+// refusesNone reports whether a browser is one of those that refuse cookies with the SameSite none: Chrome 40 to 69,
+// and those of iOS 12 and of macOS 10.14.
+func refusesNone(agent string) bool {
+	for _, part := range []string{"Chrome/4", "Chrome/5", "Chrome/6", "CPU iPhone OS 12", "iPad; CPU OS 12"} {
+		if strings.Contains(agent, part) {
+			return true
+		}
+	}
+	return strings.Contains(agent, "Macintosh") && strings.Contains(agent, "Intel Mac OS X 10_14") &&
+		strings.Contains(agent, "Safari") && !strings.Contains(agent, "Chrome")
+}
 
 // nameRune returns the character of a cookie's name, or _ in place of one that it may not hold (RFC 9110
 // section 5.6.2).
@@ -99,8 +162,15 @@ func check(config *dynamic.Cookie) error {
 	if at := strings.IndexFunc(path, func(r rune) bool { return r > 0x7f }); at >= 0 {
 		return fmt.Errorf("sticky.cookie.path %q holds more than ASCII: write it percent-encoded", path)
 	}
-	if config.Domain != "" && !isDomain(config.Domain) {
+	switch {
+	case config.Domain != "" && !isDomain(config.Domain):
 		return fmt.Errorf("sticky.cookie.domain %q is neither a host name nor an address", config.Domain)
+	case config.Mode != "" && config.Mode != dynamic.CookiePersistent && config.Mode != dynamic.CookieBalanced:
+		return fmt.Errorf("sticky.cookie.mode %q is neither persistent nor balanced", config.Mode)
+	case config.ConditionalSameSiteNone && !strings.EqualFold(config.SameSite, "none"):
+		return errors.New("sticky.cookie.conditionalSameSiteNone needs the sameSite none")
+	case config.Expires < -maxExpires || config.Expires > maxExpires:
+		return fmt.Errorf("sticky.cookie.expires %d is not from %d to %d", config.Expires, -maxExpires, maxExpires)
 	}
 	return nil
 }

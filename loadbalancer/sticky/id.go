@@ -3,8 +3,10 @@ package sticky
 import (
 	"crypto/sha1" //nolint:gosec // A short name for a cookie, which protects nothing.
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"hash/fnv"
+	"math/rand/v2"
 	"strconv"
 )
 
@@ -22,6 +24,13 @@ const (
 func ID(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:])[:idLength]
+}
+
+// Random returns a random value for a cookie that is hashed over the servers, of as many digits as an ID.
+func Random() string {
+	var number [idLength / 2]byte
+	binary.BigEndian.PutUint64(number[:], rand.Uint64())
+	return hex.EncodeToString(number[:])
 }
 
 // Aliases returns the values that older versions of Traefik have given out for the same name, the newest last: the name

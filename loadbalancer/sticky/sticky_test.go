@@ -1,6 +1,7 @@
 package sticky
 
 import (
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -28,7 +31,7 @@ func TestNamesAndValuesAreThoseOfTraefik(t *testing.T) {
 	const server = "http://10.0.1.1:8080"
 	for what, pair := range map[string][2]string{
 		"default name":   {cookie.Name(), "_633ff"},
-		"default field":  {cookie.Set("00ff"), "_633ff=00ff; Path=/"},
+		"default field":  {cookie.Set("00ff", request()), "_633ff=00ff; Path=/"},
 		"id of a server": {ID(server), "205af0fb8339f216"},
 		"id of a child":  {ID("default-whoami-80"), "3c7eb0accfc70196"},
 		"aliases":        {strings.Join(Aliases(server), " "), server + " 5cafe4b06afe2e1b 31d31929345e040c"},
@@ -55,6 +58,9 @@ func TestSetCookieFields(t *testing.T) {
 		"domain":                   {Domain: "example.com"},
 		"domain with a dot":        {Domain: ".example.com"},
 		"address as domain":        {Domain: "192.0.2.1"},
+		"partitioned":              {Partitioned: true, Secure: true},
+		"by scheme":                {SecureByScheme: true},
+		"balanced":                 {Mode: "balanced"},
 		"everything": {
 			Name: "lb", Secure: true, HTTPOnly: true, SameSite: "lax", MaxAge: 60, Path: text("/a b"), Domain: "Example.COM",
 		},
@@ -71,7 +77,7 @@ func TestSetCookieFields(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		fmt.Fprintf(&got, "%s: %s\n", name, cookie.Set(ID("http://192.0.2.1:80")))
+		fmt.Fprintf(&got, "%s: %s\n", name, cookie.Set(ID("http://192.0.2.1:80"), request()))
 	}
 	const golden = "testdata/set-cookie.txt"
 	if *update {
@@ -106,6 +112,9 @@ func TestOptionsThatNoCookieCanHaveAreErrors(t *testing.T) {
 		"empty label":        {dynamic.Cookie{Domain: "x..test"}, "neither a host name nor an address"},
 		"IPv6 as domain":     {dynamic.Cookie{Domain: "2001:db8::1"}, "neither a host name nor an address"},
 		"numbers as domain":  {dynamic.Cookie{Domain: "1.2"}, "neither a host name nor an address"},
+		"mode":               {dynamic.Cookie{Mode: "sticky"}, `sticky.cookie.mode "sticky" is neither persistent nor balanced`},
+		"conditional":        {dynamic.Cookie{SameSite: "lax", ConditionalSameSiteNone: true}, "needs the sameSite none"},
+		"expires":            {dynamic.Cookie{Expires: 1 << 60}, "sticky.cookie.expires"},
 		"sameSite":           {dynamic.Cookie{SameSite: "laxx"}, `sticky.cookie.sameSite is none of none, lax and strict`},
 	} {
 		_, err := New("s@file", &row.config)
@@ -121,6 +130,83 @@ func TestEqualOptionsMakeEqualCookies(t *testing.T) {
 	other, _ := New("s@file", &dynamic.Cookie{SameSite: "lax", Secure: true})
 	if one != same || one == other {
 		t.Errorf("%v, %v and %v: the first two are equal, the third is not", one, same, other)
+	}
+}
+
+// TestFieldsThatDependOnTheResponse has attributes by scheme, browser and time.
+func TestFieldsThatDependOnTheResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := dynamic.Cookie{
+			Name: "lb", SecureByScheme: true, HTTPOnly: true, SameSite: "none", ConditionalSameSiteNone: true, MaxAge: 60,
+			Partitioned: true, Expires: 3600,
+		}
+		cookie, err := New("s@file", &config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const expires = "; Expires=Sat, 01 Jan 2000 01:00:00 GMT" // The clock of a bubble begins in that year.
+		r := request()
+		if got, want := cookie.Set("1", r), "lb=1; Path=/"+expires+
+			"; Max-Age=60; HttpOnly; SameSite=None; Partitioned"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		r.TLS = new(tls.ConnectionState)
+		if got, want := cookie.Set("1", r), "lb=1; Path=/"+expires+
+			"; Max-Age=60; HttpOnly; Secure; SameSite=None; Partitioned"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		config.Expires = -60
+		if cookie, err = New("s@file", &config); err != nil {
+			t.Fatal(err)
+		}
+		if got := cookie.Set("1", r); !strings.Contains(got, "; Expires=Fri, 31 Dec 1999 23:59:00 GMT;") {
+			t.Error(got)
+		}
+		time.Sleep(time.Hour) //nolint:forbidigo // within the bubble
+		if got := cookie.Set("1", r); !strings.Contains(got, "; Expires=Sat, 01 Jan 2000 00:59:00 GMT;") {
+			t.Error(got)
+		}
+	})
+}
+
+func TestBrowsersThatRefuseSameSiteNone(t *testing.T) {
+	cookie, err := New("s@file", &dynamic.Cookie{SameSite: "None", ConditionalSameSiteNone: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chrome, safari = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%s Safari/537.36",
+		"Mozilla/5.0 (%s) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/12.0 Safari/605.1.15"
+	for agent, sent := range map[string]bool{
+		"": true, "curl/8": true, fmt.Sprintf(chrome, "51.0"): false, fmt.Sprintf(chrome, "66.0.3359"): false,
+		fmt.Sprintf(chrome, "80.0"): true, fmt.Sprintf(chrome, "140.0"): true,
+		fmt.Sprintf(safari, "iPhone; CPU iPhone OS 12_2 like Mac OS X"): false,
+		fmt.Sprintf(safari, "iPad; CPU OS 12_0 like Mac OS X"):          false,
+		fmt.Sprintf(safari, "iPhone; CPU iPhone OS 13_0 like Mac OS X"): true,
+		fmt.Sprintf(safari, "Macintosh; Intel Mac OS X 10_14_6"):        false,
+		fmt.Sprintf(safari, "Macintosh; Intel Mac OS X 10_15"):          true,
+		fmt.Sprintf(chrome, "99 (Macintosh; Intel Mac OS X 10_14_6)"):   true,
+	} {
+		r := request()
+		r.Header.Set("User-Agent", agent)
+		if got := strings.Contains(cookie.Set("1", r), "; SameSite=None"); got != sent {
+			t.Errorf("%q: the attribute is sent: %t", agent, got)
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	keep := false
+	cookie, err := New("s@file", &dynamic.Cookie{Mode: "balanced", ChangeOnFailure: &keep})
+	if err != nil || !cookie.Balanced() || !cookie.Keeps() {
+		t.Errorf("%+v, %v", cookie, err)
+	}
+	config := new(dynamic.Cookie)
+	config.SetDefaults()
+	if cookie, err = New("s@file", config); err != nil || cookie.Balanced() || cookie.Keeps() {
+		t.Errorf("%+v, %v", cookie, err)
+	}
+	if a, b := Random(), Random(); a == b || len(a) != 16 {
+		t.Errorf("%q and %q", a, b)
 	}
 }
 

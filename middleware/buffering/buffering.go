@@ -6,6 +6,7 @@
 package buffering
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -30,18 +31,26 @@ type Buffering struct {
 	maxRequest, memRequest   int64
 	maxResponse, memResponse int64
 	retry                    expression
+	// requestOnly says that responses pass as they come.
+	requestOnly bool
 	// memory recycles the memory of request bodies.
 	memory replay.Memory
 
 	tooLarge, responseTooLarge, retried atomic.Uint64
 }
 
-// New checks the definition: no size is negative, and retryExpression is one. A memRequestBodyBytes or
+// New checks the definition: no size is negative, retryExpression is one, and requestOnly is set without options of
+// responses and retries. A memRequestBodyBytes or
 // memResponseBodyBytes of 0 is 1 MiB, a maxRequestBodyBytes or maxResponseBodyBytes of 0 is no limit.
 func New(name string, config dynamic.Buffering) (*Buffering, error) {
 	b := &Buffering{
 		name: name, maxRequest: config.MaxRequestBodyBytes, memRequest: config.MemRequestBodyBytes,
 		maxResponse: config.MaxResponseBodyBytes, memResponse: config.MemResponseBodyBytes,
+	}
+	if b.requestOnly = config.RequestOnly; b.requestOnly &&
+		(b.maxResponse != 0 || b.memResponse != 0 || config.RetryExpression != "") {
+		return nil, errors.New("buffering.requestOnly excludes maxResponseBodyBytes, memResponseBodyBytes and " +
+			"retryExpression, for which responses are kept")
 	}
 	for _, option := range []struct {
 		name  string
@@ -80,7 +89,8 @@ func (b *Buffering) Counts() map[string]uint64 {
 	}
 }
 
-// Wrap returns a handler that calls next with a request whose body is whole, and sends its response when that is. It
+// Wrap returns a handler that calls next with a request whose body is whole, and sends its response when that is, or as
+// it comes with requestOnly. It
 // answers 413 to a body that is larger than maxRequestBodyBytes, without requesting it where its length is announced;
 // 400 or 408 to one that can't be read; 500 for a response larger than maxResponseBodyBytes, or where a file can't be
 // written; and 502 for a response that broke off. Where the expression says so, a response is discarded and next is

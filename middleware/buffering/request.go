@@ -31,6 +31,10 @@ func (s *requestState) serve() {
 	if !s.receive() {
 		return
 	}
+	if s.buffering.requestOnly {
+		s.next.ServeHTTP(s.writer, s.request)
+		return
+	}
 	record := telemetry.RecordFrom(s.request.Context())
 	status, reason, released := record.Status, record.Reason, true
 	for number := 1; ; number++ {

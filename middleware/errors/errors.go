@@ -25,6 +25,9 @@ type ErrorPages struct {
 	rewrites rewrites
 	target   target
 	headers  selection
+	added    []addedHeader
+	// pageStatus says that the client gets the status of the page.
+	pageStatus bool
 	// trackers recycles trackers to which no reference is left.
 	trackers         sync.Pool
 	replaced, failed atomic.Uint64
@@ -32,8 +35,9 @@ type ErrorPages struct {
 
 // New validates the definition. service is the handler of the service that the option service names. status and
 // the keys of statusRewrites are codes, ranges and classes from 100 to 599, values of statusRewrites are codes
-// from 200 to 599, query must be a path with an optional query and only known placeholders, and
-// errorRequestHeaders lists header names. name is the middleware's, for the records of requests.
+// from 200 to 599, query must be a path with an optional query and only known placeholders,
+// errorRequestHeaders lists header names, and requestHeaders has texts with known variables and placeholders.
+// pageStatus excludes statusRewrites. name is the middleware's, for the records of requests.
 func New(name string, config dynamic.ErrorPage, service http.Handler) (*ErrorPages, error) {
 	if config.Service == "" || service == nil {
 		return nil, errors.New("errors.service is missing")
@@ -51,6 +55,12 @@ func New(name string, config dynamic.ErrorPage, service http.Handler) (*ErrorPag
 	}
 	if e.headers, err = parseSelection(config.ErrorRequestHeaders); err != nil {
 		return nil, err
+	}
+	if e.added, err = parseAdded(config.RequestHeaders); err != nil {
+		return nil, err
+	}
+	if e.pageStatus = config.PageStatus; e.pageStatus && len(e.rewrites) > 0 {
+		return nil, errors.New("errors.pageStatus and errors.statusRewrites exclude one another")
 	}
 	return e, nil
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// page is the writer of an error page, which is sent under another status than its own.
+// page is the writer of an error page, which is sent under another status than its own unless that is wanted.
 type page struct {
 	intercept.Writer
 	status int
+	// own says that the page keeps its status.
+	own bool
 	// headOnly says that the client's method is HEAD.
 	headOnly bool
 	record   *telemetry.Record
@@ -24,12 +26,14 @@ func newPage(w http.ResponseWriter, status int, headOnly bool, record *telemetry
 	return p
 }
 
-// Decide passes the page on under the status. A record with a reason means that it is no page but an error of the
-// proxy.
-func (p *page) Decide(int) (int, intercept.Decision) {
+// Decide passes the page on under the status, or under its own. A record with a reason means that it is no page but an
+// error of the proxy.
+func (p *page) Decide(status int) (int, intercept.Decision) {
 	switch {
 	case p.record.Reason != "":
 		return 0, intercept.Discard
+	case p.own:
+		return status, intercept.Pass
 	case withoutBody(p.status):
 		delete(p.ResponseWriter.Header(), "Content-Length")
 		return p.status, intercept.PassHead

@@ -55,6 +55,7 @@ func (e *ErrorPages) servePage(w http.ResponseWriter, r *http.Request, status in
 		}
 	}()
 	p := newPage(w, status, headOnly, record)
+	p.own = e.pageStatus
 	p.Serve(e.service, p, r)
 	if !gone(r) {
 		p.Begin()

@@ -51,6 +51,7 @@ func (e *ErrorPages) request(r *http.Request, from *received, original, status i
 	request.TransferEncoding, request.Trailer = nil, nil
 	request.Form, request.PostForm, request.MultipartForm, request.Pattern = nil, nil, nil, ""
 	request.Header = e.headers.of(r.Header)
+	addHeaders(request, r, e.added, status, original)
 	if err := canonical.SetPath(request, path); err != nil {
 		return nil, fmt.Errorf("the path of its request: %w", err)
 	}

@@ -36,7 +36,7 @@ func TestReadme(t *testing.T) {
 		got.MaxBody != 2<<20 {
 		t.Errorf("the policy is %+v", got)
 	}
-	if !got.Status.Contains(504) || got.Status.Contains(500) || !got.OnNetworkError || got.NonIdempotent || !got.Again {
+	if !got.Status.Contains(504) || got.Status.Contains(500) || got.On != retry.OnAny || got.NonIdempotent || !got.Again {
 		t.Errorf("the policy is %+v", got)
 	}
 }
@@ -51,7 +51,7 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := policy(t, step)
-	if got.Attempts != 0 || got.MaxBody != -1 || got.OnNetworkError || !got.NonIdempotent || !got.Status.Contains(500) {
+	if got.Attempts != 0 || got.MaxBody != -1 || got.On != 0 || !got.NonIdempotent || !got.Status.Contains(500) {
 		t.Errorf("the policy is %+v", got)
 	}
 }

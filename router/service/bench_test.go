@@ -41,10 +41,18 @@ func BenchmarkServices(b *testing.B) {
 			State: service.NewState(), Carrier: carrier,
 		})
 	}
+	canary, err := service.NewCanary(service.CanaryOptions{
+		Main: children[9], Canary: children[8], Cookie: cookie,
+		Config: &dynamic.Canary{Header: "X-Canary", HeaderPattern: "^on", Cookie: "canary", Weight: 10},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
 	for _, row := range []struct {
 		name    string
 		handler http.Handler
 	}{
+		{"canary", canary},
 		{"weighted", service.NewWeighted(service.WeightedOptions{Children: children, State: service.NewState()})},
 		{"weighted/half down", service.NewWeighted(service.WeightedOptions{
 			Children: children, HealthCheck: true,

@@ -27,9 +27,9 @@ type WeightedOptions struct {
 type Weighted struct {
 	options WeightedOptions
 	turns   *picker.Rotation
-	// stuck maps cookie values to children, fields are the Set-Cookie values of the children.
+	// stuck maps cookie values to children, values are the current ones of the children.
 	stuck  map[string]stuck
-	fields []string
+	values []string
 }
 
 // stuck is a child, and whether the cookie value is of the current format.
@@ -72,7 +72,7 @@ func (w *Weighted) remember() {
 	}
 	for i, child := range w.options.Children {
 		id := sticky.ID(child.Name)
-		w.fields = append(w.fields, w.options.Cookie.Set(id))
+		w.values = append(w.values, id)
 		know(id, stuck{child: i, current: true})
 	}
 	for i, child := range w.options.Children {
@@ -97,7 +97,7 @@ func (w *Weighted) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
 		child = w.turns.Next()
 	}
 	if child >= 0 && !current {
-		writer.Header().Add("Set-Cookie", w.fields[child])
+		writer.Header().Add("Set-Cookie", w.options.Cookie.Set(w.values[child], r))
 	}
 	w.serve(writer, r, child)
 }

@@ -49,6 +49,9 @@ func hashingOfStrategy(strategy picker.Strategy) (hashPolicies, error) {
 	default:
 		return nil, nil
 	}
+	if strategy.Hash.SubsetSize > 0 {
+		return nil, errors.New("its hash has subsets, which clients do not know")
+	}
 	switch strategy.Hash.Source {
 	case dynamic.HashHeader:
 		return hashPolicies{{PolicySpecifier: &routev3.RouteAction_HashPolicy_Header_{
@@ -85,6 +88,13 @@ func stickyCookie(service string, config *dynamic.Cookie) (*routev3.RouteAction_
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case config.SecureByScheme, config.ConditionalSameSiteNone, config.Expires != 0:
+		return nil, errors.New("its sticky cookie has attributes that depend on the response (secureByScheme, " +
+			"conditionalSameSiteNone or expires), and those of Envoy do not")
+	case checked.Keeps():
+		return nil, errors.New("it sets changeOnFailure to false, and clients try another server")
+	}
 	cookie := &routev3.RouteAction_HashPolicy_Cookie{Name: checked.Name(), Path: "/"}
 	if config.Path != nil {
 		cookie.Path = *config.Path
@@ -102,6 +112,7 @@ func stickyCookie(service string, config *dynamic.Cookie) (*routev3.RouteAction_
 	attribute("HttpOnly", "", config.HTTPOnly)
 	attribute("SameSite", config.SameSite, config.SameSite != "")
 	attribute("Secure", "", config.Secure)
+	attribute("Partitioned", "", config.Partitioned)
 	return &routev3.RouteAction_HashPolicy{
 		PolicySpecifier: &routev3.RouteAction_HashPolicy_Cookie_{Cookie: cookie},
 		Terminal:        true,

@@ -157,6 +157,8 @@ func readCookie(from *routev3.RouteAction_HashPolicy_Cookie) *dynamic.Cookie {
 			cookie.SameSite = one.GetValue()
 		case "Secure":
 			cookie.Secure = true
+		case "Partitioned":
+			cookie.Partitioned = true
 		}
 	}
 	return cookie

@@ -52,6 +52,8 @@ func (t *translator) target(name string, service *dynamic.Service) (*target, err
 		to, err = t.failover(name, service.Failover)
 	case service.Environment != nil:
 		to, err = t.environment(name, service.Environment)
+	case service.Canary != nil:
+		err = errors.New("it is a canary service, whose rules clients do not know")
 	case service.DirectResponse != nil:
 		err = errors.New("it is a directResponse, which has no endpoints")
 	}

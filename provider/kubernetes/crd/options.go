@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 
@@ -113,6 +114,10 @@ func stickyOf(spec *v1alpha1.Sticky) *dynamic.Sticky {
 	cookie.Name, cookie.Secure, cookie.HTTPOnly = spec.Cookie.Name, spec.Cookie.Secure, spec.Cookie.HTTPOnly
 	cookie.SameSite = strings.ToLower(spec.Cookie.SameSite)
 	cookie.MaxAge, cookie.Domain = spec.Cookie.MaxAge, spec.Cookie.Domain
+	cookie.Mode = cmp.Or(spec.Cookie.Mode, cookie.Mode)
+	cookie.SecureByScheme, cookie.Partitioned = spec.Cookie.SecureByScheme, spec.Cookie.Partitioned
+	cookie.ConditionalSameSiteNone, cookie.Expires = spec.Cookie.ConditionalSameSiteNone, spec.Cookie.Expires
+	override(&cookie.ChangeOnFailure, spec.Cookie.ChangeOnFailure)
 	if spec.Cookie.Path != nil {
 		path := *spec.Cookie.Path
 		cookie.Path = &path

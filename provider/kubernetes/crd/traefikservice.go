@@ -36,6 +36,9 @@ func (t *translator) traefikService(
 	if spec.Environment != nil {
 		declared.Environment = t.environment(result, name, source.Namespace, spec.Environment)
 	}
+	if spec.Canary != nil {
+		declared.Canary = t.canary(result, name, source.Namespace, spec.Canary)
+	}
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
 	result.Put(ref, declared)
 	switch kinds := declared.Kinds(); {
@@ -43,7 +46,8 @@ func (t *translator) traefikService(
 		result.Quarantine(ref, dynamic.CodeInvalidSource, malformed(spec.Malformed), false)
 	case len(kinds) == 0:
 		result.Quarantine(ref, dynamic.CodeInvalidOption,
-			"has no kind, and exactly one of weighted, mirroring, highestRandomWeight, failover and environment is needed", false)
+			"has no kind, and exactly one of weighted, mirroring, highestRandomWeight, failover, environment and canary is needed",
+			false)
 	case len(kinds) > 1:
 		result.Quarantine(ref, dynamic.CodeInvalidOption,
 			"has "+strconv.Itoa(len(kinds))+" kinds, "+strings.Join(kinds, " and ")+"; exactly one is allowed", false)
@@ -140,6 +144,23 @@ func (t *translator) failover(
 		}
 	}
 	return failover
+}
+
+// canary translates a service with a canary. Whether the options are valid is found out where they are applied.
+func (t *translator) canary(
+	result *translation.Result, name, namespace string, spec *v1alpha1.Canary,
+) *dynamic.Canary {
+	canary := &dynamic.Canary{}
+	canary.SetDefaults()
+	canary.Service = t.child(result, name, namespace, &spec.Service.LoadBalancerSpec)
+	canary.Canary = t.child(result, name, namespace, &spec.Canary.LoadBalancerSpec)
+	canary.Weight, canary.Header, canary.Cookie = spec.Weight, spec.Header, spec.Cookie
+	canary.HeaderValue, canary.HeaderPattern = spec.HeaderValue, spec.HeaderPattern
+	canary.Sticky, canary.StickyService = stickyOf(spec.Sticky), spec.StickyService
+	if spec.WeightTotal != nil {
+		canary.WeightTotal = *spec.WeightTotal
+	}
+	return canary
 }
 
 // environment translates a service of environments. Whether the options are valid is found out where they are applied.

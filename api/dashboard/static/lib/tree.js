@@ -28,6 +28,11 @@ export function children(service) {
   if (service.failover) {
     return [{ name: own(service.failover.service), role: 'primary', share: 1 }, { name: own(service.failover.fallback), role: 'fallback', share: 0 }].filter((one) => one.name);
   }
+  if (service.canary) {
+    const { canary, weight = 0, weightTotal = 100 } = service.canary;
+    const share = weight / weightTotal;
+    return [{ name: own(service.canary.service), role: 'main service', share: 1 - share }, { name: own(canary), role: `canary, weight ${weight} of ${weightTotal}`, share }].filter((one) => one.name);
+  }
   return [];
 }
 

@@ -8,7 +8,7 @@ import { list } from './list.js';
 import { choice } from './protocols.js';
 import { states, totals } from './routers.js';
 
-const kinds = { loadbalancer: 'load balancer', weighted: 'weighted', mirroring: 'mirroring', failover: 'failover', highestrandomweight: 'highest random weight', directresponse: 'direct response' };
+const kinds = { loadbalancer: 'load balancer', weighted: 'weighted', mirroring: 'mirroring', failover: 'failover', canary: 'canary', highestrandomweight: 'highest random weight', directresponse: 'direct response' };
 
 /** kindOf is the display name of a service's kind. */
 export const kindOf = (item) => kinds[(item.type ?? '').toLowerCase()] ?? item.type ?? 'internal';

@@ -43,13 +43,20 @@ type Balancing struct {
 
 // HashStrategy says what the strategy hash hashes.
 type HashStrategy struct {
-	// Source is clientIP (the default), header, cookie, query or path.
+	// Source is clientIP (the default), header, cookie, query, path or expression.
 	// +optional
-	// +kubebuilder:validation:Enum=clientIP;header;cookie;query;path
+	// +kubebuilder:validation:Enum=clientIP;header;cookie;query;path;expression
 	Source string `json:"source,omitempty"`
 	// Name names the header, the cookie or the query parameter.
 	// +optional
 	Name string `json:"name,omitempty"`
+	// Expression is the text with variables of nginx that the source expression hashes.
+	// +optional
+	Expression string `json:"expression,omitempty"`
+	// SubsetSize keeps a key on a subset of that many endpoints; default 0, on one endpoint.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SubsetSize int `json:"subsetSize,omitempty"`
 	// BoundedLoad is how much of its share of the load an endpoint may carry before the next one takes over, in percent,
 	// 100 at least; default 125, and 0 sets no bound.
 	// +optional
@@ -126,6 +133,15 @@ type ServerRetry struct {
 	// SameServer goes back to endpoints that have been tried when there is no other one.
 	// +optional
 	SameServer bool `json:"sameServer,omitempty"`
+	// Timeout is how long after the first try another one may begin, as a duration or in seconds; default 0, any time.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	Timeout *intstr.IntOrString `json:"timeout,omitempty"`
+	// RetryOn lists the failures that are worth another try beside Status; by default all of them.
+	// +optional
+	// +kubebuilder:validation:items:Enum=error;timeout;invalid-header
+	RetryOn []string `json:"retryOn,omitempty"`
 	// DisableRetryOnNetworkError retries for what Status lists alone.
 	// +optional
 	DisableRetryOnNetworkError bool `json:"disableRetryOnNetworkError,omitempty"`

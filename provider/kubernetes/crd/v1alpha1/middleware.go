@@ -145,6 +145,15 @@ type MiddlewareSpec struct {
 	// ExternalAuth has a service decide whether a request may pass.
 	// +optional
 	ExternalAuth *ExternalAuth `json:"externalAuth,omitempty"`
+	// ProxySetHeader sets headers of requests to texts with variables of nginx.
+	// +optional
+	ProxySetHeader *ProxySetHeader `json:"proxySetHeader,omitempty"`
+	// ProxyRedirect changes URLs in the headers Location and Refresh of responses.
+	// +optional
+	ProxyRedirect *ProxyRedirect `json:"proxyRedirect,omitempty"`
+	// ProxyCookie changes the domain and the path of cookies in responses.
+	// +optional
+	ProxyCookie *ProxyCookie `json:"proxyCookie,omitempty"`
 	// RegexRewrite replaces path and query, or redirects, as the directive rewrite of nginx.
 	// +optional
 	RegexRewrite *RegexRewrite `json:"regexRewrite,omitempty"`

@@ -17,6 +17,9 @@ type Buffering struct {
 	// RetryExpression says when a request is tried again.
 	// +optional
 	RetryExpression string `json:"retryExpression,omitempty"`
+	// RequestOnly sends responses as they come.
+	// +optional
+	RequestOnly bool `json:"requestOnly,omitempty"`
 }
 
 // BodyLimit refuses requests with a larger body, and reads no body ahead of the service.
@@ -72,6 +75,13 @@ type ErrorPage struct {
 	// ErrorRequestHeaders lists the headers of the request to send; absent means all, and an empty list none.
 	// +optional
 	ErrorRequestHeaders *[]string `json:"errorRequestHeaders,omitempty"`
+	// RequestHeaders lists further headers of the request; values are texts with variables of nginx and the placeholders
+	// {status} and {originalStatus}.
+	// +optional
+	RequestHeaders []HeaderValue `json:"requestHeaders,omitempty"`
+	// PageStatus has the client get the status of the page.
+	// +optional
+	PageStatus bool `json:"pageStatus,omitempty"`
 }
 
 // GrpcWeb translates gRPC-Web.

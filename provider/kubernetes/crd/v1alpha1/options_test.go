@@ -90,6 +90,7 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"-servers.url", "-servers.weight", "-servers.preservePath",
 			"+name", "+namespace", "+kind", "+port", "+scheme", "+weight", "+middlewares", "+nativeLB", "+nodePortLB",
 		}},
+		"canary":           {dynamic.Canary{}, v1alpha1.Canary{}, nil},
 		"failover":         {dynamic.FailoverErrors{}, v1alpha1.FailoverErrors{}, nil},
 		"environmentAlias": {dynamic.EnvironmentAlias{}, v1alpha1.EnvironmentAlias{}, nil},
 		"route":            {dynamic.RouterObservability{}, v1alpha1.Observability{}, nil},

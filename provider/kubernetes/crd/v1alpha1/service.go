@@ -104,6 +104,27 @@ type Cookie struct {
 	// Domain is the domain of the cookie.
 	// +optional
 	Domain string `json:"domain,omitempty"`
+	// Mode is persistent (the default), which keeps a client on its server until that is gone, or balanced, which hashes
+	// the cookie over the servers.
+	// +optional
+	// +kubebuilder:validation:Enum=persistent;balanced
+	Mode string `json:"mode,omitempty"`
+	// SecureByScheme sends the cookie over TLS only when it was set over TLS.
+	// +optional
+	SecureByScheme bool `json:"secureByScheme,omitempty"`
+	// ConditionalSameSiteNone leaves SameSite=None out for browsers that refuse cookies with it.
+	// +optional
+	ConditionalSameSiteNone bool `json:"conditionalSameSiteNone,omitempty"`
+	// Partitioned sets the attribute Partitioned.
+	// +optional
+	Partitioned bool `json:"partitioned,omitempty"`
+	// Expires is the life of the cookie in seconds as the attribute Expires; default 0, no such attribute.
+	// +optional
+	Expires int `json:"expires,omitempty"`
+	// ChangeOnFailure moves a client to another server when a request to its own has failed and is tried again; default
+	// true.
+	// +optional
+	ChangeOnFailure *bool `json:"changeOnFailure,omitempty"`
 }
 
 // ServerHealthCheck is the active check of a server.

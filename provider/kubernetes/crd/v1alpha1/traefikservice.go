@@ -52,6 +52,9 @@ type TraefikServiceSpec struct {
 	// Environment sends each request to the subset of its environment, by a tag in a header.
 	// +optional
 	Environment *Environment `json:"environment,omitempty"`
+	// Canary sends a part of the requests to a second service.
+	// +optional
+	Canary *Canary `json:"canary,omitempty"`
 }
 
 // WeightedRoundRobin splits requests over services by weight.
@@ -129,4 +132,39 @@ type FailoverErrors struct {
 	// MaxRequestBodyBytes is the size of the request's body beyond which the answer stands; default -1, any size.
 	// +optional
 	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
+}
+
+// Canary sends a part of the requests to a second service, by the rules of ingress-nginx in their order: the service
+// that a sticky client is with; the header; the cookie; the weight.
+type Canary struct {
+	// Service answers normally, and all requests while one of the two is down.
+	Service Service `json:"service"`
+	// Canary gets a part of the requests.
+	Canary Service `json:"canary"`
+	// Weight is how many of WeightTotal requests the canary gets; default 0, none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Weight int `json:"weight,omitempty"`
+	// WeightTotal is what Weight is a part of; default 100.
+	// +optional
+	// +kubebuilder:validation:Minimum=100
+	WeightTotal *int `json:"weightTotal,omitempty"`
+	// Header is the name of a header that decides: always for the canary, never for the other service.
+	// +optional
+	Header string `json:"header,omitempty"`
+	// HeaderValue is the value of Header with which the canary gets a request.
+	// +optional
+	HeaderValue string `json:"headerValue,omitempty"`
+	// HeaderPattern is a regular expression for the values of Header with which the canary gets a request.
+	// +optional
+	HeaderPattern string `json:"headerPattern,omitempty"`
+	// Cookie is the name of a cookie that decides: always for the canary, never for the other service.
+	// +optional
+	Cookie string `json:"cookie,omitempty"`
+	// Sticky keeps a client on the service that answered its first request.
+	// +optional
+	Sticky *Sticky `json:"sticky,omitempty"`
+	// StickyService, with Sticky, keeps only clients of Service.
+	// +optional
+	StickyService bool `json:"stickyService,omitempty"`
 }

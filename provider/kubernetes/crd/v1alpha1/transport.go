@@ -45,6 +45,14 @@ type ServersTransportSpec struct {
 	// InsecureSkipVerify accepts any certificate of the server.
 	// +optional
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
+	// DisableSNI sends no server name in TLS handshakes.
+	// +optional
+	DisableSNI bool `json:"disableSNI,omitempty"`
+	// VerifyDepth is how many intermediate certificates may be between the server's certificate and the authority; by
+	// default any number.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	VerifyDepth *int `json:"verifyDepth,omitempty"`
 	// RootCAs are where the certificates of trusted authorities are, besides RootCAsSecrets.
 	// +optional
 	RootCAs []RootCA `json:"rootCAs,omitempty"`
