@@ -9,7 +9,8 @@ import (
 )
 
 // TestShares sends many requests to endpoints of different weights. Taking turns gives each its share to within 2 % of
-// all requests, and so does drawing by weight and load, within what chance makes of it, while ten requests are in flight.
+// all requests, and so does drawing by weight and load, within what chance makes of it, while ten requests are in
+// flight.
 func TestShares(t *testing.T) {
 	fleet := startFleet(t, 4)
 	weights := map[string]float64{"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}

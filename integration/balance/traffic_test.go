@@ -174,8 +174,8 @@ func (p *proxy) burst(what plan, number, together int) record {
 	return slices.Concat(parts...)
 }
 
-// rounds sends requests in rounds, each with some at a time. The endpoints hold those of a round until all are there, so
-// that each is sent while the ones before it are in flight, however fast the machine is.
+// rounds sends requests in rounds, each with some at a time. The endpoints hold those of a round until all are there,
+// so that each is sent while the ones before it are in flight, however fast the machine is.
 func (p *proxy) rounds(t *testing.T, what plan, fleet []*endpoint, number, together int) (all record) {
 	t.Helper()
 	client := p.client(what.service)
