@@ -166,7 +166,7 @@ func TestSlowClientsHaveTime(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
 		policy := retryAll()
-		policy.PerTry = 300 * time.Millisecond
+		policy.PerTry = 900 * time.Millisecond // A third of it is what a busy machine may take for a piece.
 		s.options.Retry = policy
 		endpoints := newEndpoints(good)
 		g := newServers(t, s, 1, endpoints)
@@ -186,7 +186,7 @@ func TestSlowClientsHaveTime(t *testing.T) {
 // TestResponsesHaveTime once their head is there.
 func TestResponsesHaveTime(t *testing.T) {
 	policy := retryAll()
-	policy.PerTry = 200 * time.Millisecond
+	policy.PerTry = 600 * time.Millisecond
 	for _, upstream := range []string{"h1", "h2c"} {
 		endpoints := newEndpoints(func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).Flush()

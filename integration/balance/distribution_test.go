@@ -9,7 +9,8 @@ import (
 )
 
 // TestShares sends many requests to endpoints of different weights. Taking turns gives each its share to within 2 % of
-// all requests, and so does drawing by weight and load, within what chance and load make of it.
+// all requests, and so does drawing by weight and load, within what chance makes of it, while ten requests are in
+// flight.
 func TestShares(t *testing.T) {
 	fleet := startFleet(t, 4)
 	weights := map[string]float64{"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
@@ -21,12 +22,13 @@ func TestShares(t *testing.T) {
 	tests := []struct {
 		strategy, options string
 		tolerance         float64
+		loads             bool
 		prepare           func(int, *http.Request)
 	}{
 		{strategy: "wrr", tolerance: 0.02},
-		{strategy: "p2c", tolerance: 0.07},
-		{strategy: "leastrequest", tolerance: 0.07},
-		{strategy: "peakewma", tolerance: 0.12},
+		{strategy: "p2c", tolerance: 0.03, loads: true},
+		{strategy: "leastrequest", tolerance: 0.03, loads: true},
+		{strategy: "peakewma", tolerance: 0.12, loads: true},
 		{strategy: "hash", options: ", hash: {source: header, name: X-Key, boundedLoad: 0}", tolerance: 0.07, prepare: byKey},
 	}
 	services := site{}
@@ -35,7 +37,12 @@ func TestShares(t *testing.T) {
 	}
 	p := startProxy(t, services)
 	for _, test := range tests {
-		got := p.burst(plan{service: test.strategy, prepare: test.prepare}, 3000, 8)
+		var got record
+		if test.loads {
+			got = p.rounds(t, plan{service: test.strategy}, fleet, 200, 10)
+		} else {
+			got = p.burst(plan{service: test.strategy, prepare: test.prepare}, 3000, 8)
+		}
 		if failed := got.failed(); len(failed) > 0 {
 			t.Errorf("%s: failed requests: %s", test.strategy, failed)
 		}

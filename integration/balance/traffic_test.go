@@ -174,6 +174,39 @@ func (p *proxy) burst(what plan, number, together int) record {
 	return slices.Concat(parts...)
 }
 
+// rounds sends requests in rounds, each with some at a time. The endpoints hold those of a round until all are there,
+// so that each is sent while the ones before it are in flight, however fast the machine is.
+func (p *proxy) rounds(t *testing.T, what plan, fleet []*endpoint, number, together int) (all record) {
+	t.Helper()
+	client := p.client(what.service)
+	held := func() (sum int64) {
+		for _, e := range fleet {
+			sum += e.held.Load()
+		}
+		return sum
+	}
+	for _, e := range fleet {
+		e.mode.Store(holds)
+	}
+	for round := range number {
+		var busy sync.WaitGroup
+		part, before := make(record, together), held()
+		for i := range part {
+			busy.Go(func() { part[i] = ask(client, what, round*together+i) })
+		}
+		until(t, "a round of requests is held", func() bool { return held() == before+int64(together) })
+		for _, e := range fleet {
+			e.released.Store(e.held.Load())
+		}
+		busy.Wait()
+		all = append(all, part...)
+	}
+	for _, e := range fleet {
+		e.mode.Store(answers)
+	}
+	return all
+}
+
 // failed returns the answers that were not 2xx.
 func (r record) failed() record {
 	return r.where(func(a answer) bool { return a.err != nil || a.status < 200 || a.status > 299 })

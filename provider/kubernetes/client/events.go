@@ -53,8 +53,8 @@ func (f eventFramer) NewFrameReader(stream io.ReadCloser) io.ReadCloser {
 	return &eventReader{Closer: stream, framer: f.Framer, stream: bufio.NewReaderSize(stream, eventBuffer)}
 }
 
-// eventReader reads one event at a time, each of which an API server writes on a line of its own, with the type first. A
-// stream that begins otherwise is parsed; only the beginning is examined.
+// eventReader reads one event at a time, each of which an API server writes on a line of its own, with the type first.
+// A stream that begins otherwise is parsed; only the beginning is examined.
 type eventReader struct {
 	io.Closer
 
