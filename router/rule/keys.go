@@ -46,7 +46,8 @@ type Key struct {
 	PathKind PathKind
 	// Host is a canonical host for ExactHost, the domain for WildcardHost and SuffixHost, and empty for AnyHost.
 	Host string
-	// Path is a path for ExactPath and ExactNormalized, a prefix for PrefixPath and PrefixNormalized, and empty for AnyPath.
+	// Path is a path for ExactPath and ExactNormalized, a prefix for PrefixPath and PrefixNormalized, and empty for
+	// AnyPath.
 	Path string
 }
 

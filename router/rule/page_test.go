@@ -98,7 +98,8 @@ func exampleRequest(t *testing.T, text string) *rule.Request {
 		t.Fatalf("%s: no host", text)
 	}
 	request := &rule.Request{
-		Host: host, Path: target.Routing, Escaped: target.Escaped, Method: method, Header: http.Header{}, RawQuery: received.URL.RawQuery,
+		Host: host, Path: target.Routing, Escaped: target.Escaped, Method: method, Header: http.Header{},
+		RawQuery:  received.URL.RawQuery,
 		Authority: received.Host, TLS: secure,
 	}
 	if name, value, is := strings.Cut(header, ": "); is {
