@@ -89,11 +89,13 @@ func accessLocations(server, users string) map[string]struct {
 		"/request": {cookies, []dynamic.Middleware{requests(nil)}, false},
 		"/always": {
 			asks + "add_header Set-Cookie $cookie always; ",
-			[]dynamic.Middleware{requests(func(a *dynamic.AuthRequest) { a.AlwaysSetCookie = true })}, false,
+			[]dynamic.Middleware{requests(func(a *dynamic.AuthRequest) { a.AlwaysSetCookie = true })},
+			false,
 		},
 		"/signin": {
 			cookies + "error_page 401 = @signin; ",
-			[]dynamic.Middleware{requests(func(a *dynamic.AuthRequest) { a.SigninURL = "https://id.test/?rd=x" })}, false,
+			[]dynamic.Middleware{requests(func(a *dynamic.AuthRequest) { a.SigninURL = "https://id.test/?rd=x" })},
+			false,
 		},
 		"/all":        {here + basic + cookies, []dynamic.Middleware{list("192.0.2.0/24"), password, requests(nil)}, false},
 		"/any":        {elsewhere + basic + cookies, []dynamic.Middleware{list("198.51.100.0/24"), password, requests(nil)}, true},
@@ -106,7 +108,8 @@ func accessLocations(server, users string) map[string]struct {
 			elsewhere + cookies + "error_page 401 = @signin; ",
 			[]dynamic.Middleware{
 				list("198.51.100.0/24"), requests(func(a *dynamic.AuthRequest) { a.SigninURL = "https://id.test/?rd=x" }),
-			}, true,
+			},
+			true,
 		},
 	}
 }
@@ -141,7 +144,7 @@ func TestAccess(t *testing.T) {
 	if err := p.Reload(config.String()); err != nil {
 		t.Fatal(err)
 	}
-	client := p.Client(p.Socket("web"))
+	client := p.Client("web")
 	for path, location := range locations {
 		handler := accessHandler(t, location.members, location.any)
 		for _, headers := range accessRequests() {

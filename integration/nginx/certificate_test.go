@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"net"
 	"net/http"
@@ -28,7 +29,8 @@ func TestClientCertificates(t *testing.T) {
 	issued := authority.Issue("on.test", "optional.test", "optional_no_ca.test", "revoking.test")
 	revoked := authority.Issue("revoked")
 	lists := p.Socket("crl")
-	if err := os.WriteFile(lists, authority.Revoke(time.Now().Add(time.Hour), revoked), 0o600); err != nil {
+	list := pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: authority.Revoke(time.Now().Add(time.Hour), revoked)})
+	if err := os.WriteFile(lists, list, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var config strings.Builder
