@@ -250,8 +250,9 @@ func TestFailures(t *testing.T) {
 		"breaks off": {serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			_, _ = io.WriteString(w, "abc")
+			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
-		}), "unexpected EOF"},
+		}), "asking the server: "},
 		"no URL": {serve(t, answers) + "/$http_x_path", "no valid URL"},
 	} {
 		t.Run(name, func(t *testing.T) {

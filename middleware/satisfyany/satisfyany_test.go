@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,7 +115,7 @@ func TestDecides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			step := must(satisfyany.New("any@file", test.members))
-			if got := ask(t, step, test.header); got != test.want {
+			if got := ask(t, step, test.members, test.header); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 			refused := uint64(1)
@@ -129,9 +130,18 @@ func TestDecides(t *testing.T) {
 }
 
 // ask sends a request that forges the users of all members, and describes what came of it.
-func ask(t testing.TB, step *satisfyany.SatisfyAny, header string) string {
+func ask(t testing.TB, step *satisfyany.SatisfyAny, members []satisfyany.Member, header string) string {
 	t.Helper()
-	headers := []string{"X-User: forged", "X_Token_User: forged"}
+	var headers []string
+	for _, member := range members {
+		for _, one := range member.Steps {
+			if replacing, ok := one.(interface{ Replaces() []string }); ok {
+				for _, name := range slices.DeleteFunc(slices.Clone(replacing.Replaces()), isAuthorization) {
+					headers = append(headers, name+": forged", strings.ReplaceAll(name, "-", "_")+": forged")
+				}
+			}
+		}
+	}
 	if header != "" {
 		headers = append(headers, header)
 	}
@@ -160,6 +170,8 @@ func ask(t testing.TB, step *satisfyany.SatisfyAny, header string) string {
 	h := w.Header()
 	return fmt.Sprint(w.Code, " ", h["Www-Authenticate"], " ", h["Location"], " ", h["Set-Cookie"], " ", atService)
 }
+
+func isAuthorization(name string) bool { return name == "Authorization" }
 
 // TestRecord has no user of a member that has refused.
 func TestRecord(t *testing.T) {
@@ -216,7 +228,10 @@ func TestOnTheWire(t *testing.T) {
 		}))
 		g := rig.New(t, rig.Setup{
 			Wrap: step.Wrap, Upstream: upstream,
-			Endpoint: func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) },
+			Endpoint: func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				_, _ = w.Write(body)
+			},
 		})
 		for header, want := range map[string]int{"good": 200, "bad": 401} {
 			body := strings.Repeat("0123456789", 10_000)
