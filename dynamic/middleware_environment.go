@@ -63,8 +63,8 @@ type EnvironmentTrust struct {
 	SourceRange []string `json:"sourceRange,omitempty"`
 	// IPStrategy says which address is the client's, for SourceRange, as in ipAllowList.
 	IPStrategy *IPStrategy `json:"ipStrategy,omitempty" label:"allowEmpty"`
-	// Authenticated trusts requests that a basicAuth, digestAuth, jwt, forwardAuth or externalAuth before this middleware
-	// has admitted, and those of connections with a verified client certificate.
+	// Authenticated trusts requests that a basicAuth, digestAuth, jwt, forwardAuth, externalAuth or authRequest before
+	// this middleware has admitted, and those of connections with a verified client certificate.
 	Authenticated bool `json:"authenticated,omitempty"`
 	// Signed lets everyone choose by a tag that is signed.
 	Signed *EnvironmentSigning `json:"signed,omitempty"`

@@ -69,9 +69,7 @@ func Kinds() []Kind {
 		kind(func(name string, config dynamic.CircuitBreaker, d dependencies) (*circuitbreaker.CircuitBreaker, error) {
 			return circuitbreaker.New(name, config, circuitbreaker.Options{Logger: d.logger})
 		}),
-		kind(func(name string, config dynamic.ClientCertificate, d dependencies) (*clientcertificate.ClientCertificate, error) {
-			return clientcertificate.New(name, config, clientcertificate.Options{ReadFile: d.readFile})
-		}),
+		kind(clientCertificate),
 		plain(compress.New),
 		plain(contenttype.New),
 		plain(cors.New),
@@ -143,6 +141,12 @@ func externalAuth(name string, config dynamic.ExternalAuth, d dependencies) (*ex
 		}
 	}
 	return externalauth.New(name, config, asked)
+}
+
+func clientCertificate(
+	name string, config dynamic.ClientCertificate, d dependencies,
+) (*clientcertificate.ClientCertificate, error) {
+	return clientcertificate.New(name, config, clientcertificate.Options{ReadFile: d.readFile})
 }
 
 // satisfyAny builds the middleware of that name from its members, which must be of kinds that read no bodies and whose

@@ -201,7 +201,7 @@ var libraries = []struct {
 	{
 		"golang.org/x/net",
 		[]string{
-			"entrypoint", "forward", "http1", "http2", "canonical", "provider/dns", "middleware/forwardauth", "certificate/acme",
+			"entrypoint", "forward", "http1", "http2", "canonical", "provider/dns", "middleware/authorize", "certificate/acme",
 		},
 		"HTTP/2 and host names on the wire",
 	},

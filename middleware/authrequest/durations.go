@@ -67,7 +67,12 @@ func parseTime(text string) (time.Duration, bool) {
 		name byte
 		time time.Duration
 	}{
-		{'y', 365 * day}, {'M', 30 * day}, {'w', 7 * day}, {'d', day}, {'h', time.Hour}, {'m', time.Minute},
+		{'y', 365 * day},
+		{'M', 30 * day},
+		{'w', 7 * day},
+		{'d', day},
+		{'h', time.Hour},
+		{'m', time.Minute},
 		{'s', time.Second},
 	}
 	if text == "" {

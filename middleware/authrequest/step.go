@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/sluiceproxy/sluice/middleware/answer"
@@ -104,6 +105,9 @@ func (s *step) refuse(w http.ResponseWriter, r *http.Request, o *outcome) {
 	if s.settings.alwaysSetsCookie || redirects {
 		addCookies(w.Header(), o.cookies)
 	}
+	if o.status == http.StatusUnauthorized && len(o.challenges) > 0 {
+		w.Header()["Www-Authenticate"] = slices.Clone(o.challenges) // nginx sends them with a redirect too.
+	}
 	switch {
 	case redirects:
 		s.counts.refused.Add(1)
@@ -112,13 +116,7 @@ func (s *step) refuse(w http.ResponseWriter, r *http.Request, o *outcome) {
 		location := s.settings.signIn.Append(nil, variables.Request{Request: r})
 		w.Header()["Location"] = []string{string(location)}
 		w.WriteHeader(http.StatusFound)
-	case o.status == http.StatusUnauthorized:
-		s.counts.refused.Add(1)
-		if len(o.challenges) > 0 {
-			w.Header()["Www-Authenticate"] = o.challenges
-		}
-		answer.Refuse(w, r, o.status, s.name, reason)
-	case o.status == http.StatusForbidden:
+	case o.status == http.StatusUnauthorized || o.status == http.StatusForbidden:
 		s.counts.refused.Add(1)
 		answer.Refuse(w, r, o.status, s.name, reason)
 	default:

@@ -84,7 +84,8 @@ func TestRefusesDefinitions(t *testing.T) {
 			SourceRange: []string{"192.0.2.1"}, IPStrategy: &dynamic.IPStrategy{Depth: -1},
 		},
 	} {
-		if list, err := ipdenylist.New("list@file", config); list != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
+		list, err := ipdenylist.New("list@file", config)
+		if list != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -85,35 +85,42 @@ func TestResponses(t *testing.T) {
 		status  int
 		want    map[string]string
 	}{
-		"preflight of any":       {nil, "OPTIONS", []string{"Origin: https://x.test", "Access-Control-Request-Method: PUT"}, 204, all("*")},
+		"preflight of any": {
+			nil, "OPTIONS", []string{"Origin: https://x.test", "Access-Control-Request-Method: PUT"}, 204, all("*"),
+		},
 		"OPTIONS without Origin": {nil, "OPTIONS", nil, 204, all("*")},
 		"GET of any":             {nil, "GET", []string{"Origin: https://x.test"}, 418, served("*")},
 		"GET without Origin":     {nil, "GET", nil, 418, served("*")},
 		"OPTIONS of one":         {one, "OPTIONS", []string{"Origin: https://a.test"}, 204, all("https://a.test")},
 		"upper case":             {one, "GET", []string{"Origin: HTTPS://A.test"}, 418, served("HTTPS://A.test")},
-		"a label":                {one, "GET", []string{"Origin: https://x-1.b.test:8443"}, 418, served("https://x-1.b.test:8443")},
-		"null":                   {one, "GET", []string{"Origin: null"}, 418, served("null")},
-		"two labels":             {one, "GET", []string{"Origin: https://x.y.b.test:8443"}, 418, untouched},
-		"no label":               {one, "GET", []string{"Origin: https://.b.test:8443"}, 418, untouched},
-		"another port":           {one, "GET", []string{"Origin: https://x.b.test"}, 418, untouched},
-		"another scheme":         {one, "GET", []string{"Origin: http://a.test"}, 418, untouched},
-		"a longer host":          {one, "GET", []string{"Origin: https://a.test.evil"}, 418, untouched},
-		"only the end counts":    {one, "GET", []string{"Origin: xhttps://a.test"}, 418, served("xhttps://a.test")},
-		"OPTIONS of another":     {one, "OPTIONS", []string{"Origin: https://c.test"}, 418, untouched},
-		"none of Origin":         {one, "OPTIONS", nil, 418, untouched},
+		"a label": {
+			one, "GET", []string{"Origin: https://x-1.b.test:8443"}, 418, served("https://x-1.b.test:8443"),
+		},
+		"null":                {one, "GET", []string{"Origin: null"}, 418, served("null")},
+		"two labels":          {one, "GET", []string{"Origin: https://x.y.b.test:8443"}, 418, untouched},
+		"no label":            {one, "GET", []string{"Origin: https://.b.test:8443"}, 418, untouched},
+		"another port":        {one, "GET", []string{"Origin: https://x.b.test"}, 418, untouched},
+		"another scheme":      {one, "GET", []string{"Origin: http://a.test"}, 418, untouched},
+		"a longer host":       {one, "GET", []string{"Origin: https://a.test.evil"}, 418, untouched},
+		"only the end counts": {one, "GET", []string{"Origin: xhttps://a.test"}, 418, served("xhttps://a.test")},
+		"OPTIONS of another":  {one, "OPTIONS", []string{"Origin: https://c.test"}, 418, untouched},
+		"none of Origin":      {one, "OPTIONS", nil, 418, untouched},
 		"options": {
 			func(c *dynamic.NginxCORS) {
 				c.AllowMethods, c.AllowHeaders, c.ExposeHeaders, c.MaxAge = "GET", "X-A, X-B", "*, X-C", 600
 				c.AllowCredentials = &no
 			},
-			"GET", nil, 418, map[string]string{
+			"GET", nil, 418,
+			map[string]string{
 				"Allow-Origin": "*", "Allow-Methods": "GET", "Allow-Headers": "X-A, X-B", "Expose-Headers": "*, X-C",
 				"Max-Age": "600", "Vary": "Origin",
 			},
 		},
 		"* beside others": {
 			func(c *dynamic.NginxCORS) { c.AllowOrigins = []string{"https://a.test", " * "} },
-			"GET", []string{"Origin: https://c.test"}, 418, served("*"),
+			"GET",
+			[]string{"Origin: https://c.test"},
+			418, served("*"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +176,8 @@ func TestOnTheWire(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if preflight.StatusCode != http.StatusNoContent || body != "" || preflight.Header.Get("Access-Control-Max-Age") != "1728000" {
+		if preflight.StatusCode != http.StatusNoContent || body != "" ||
+			preflight.Header.Get("Access-Control-Max-Age") != "1728000" {
 			t.Errorf("preflight: %d %q %v", preflight.StatusCode, body, preflight.Header)
 		}
 		response, _, err := g.Do(client, g.Request(http.MethodGet, "/x", nil, "Origin", "https://a.test"))

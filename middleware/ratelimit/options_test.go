@@ -24,7 +24,9 @@ func limiter(t testing.TB, config dynamic.RateLimit) http.Handler {
 		t.Fatal(err)
 	}
 	t.Cleanup(step.Close)
-	return step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	return step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
 }
 
 // statuses returns those of requests, one after the other.

@@ -107,28 +107,32 @@ func (f *refusal) add(c *collector) bool {
 	}
 	better := f.status == 0 || stands == http.StatusUnauthorized && f.stands == http.StatusForbidden ||
 		stands == f.stands && c.status != stands && f.status == f.stands
-	challenges := f.header["Www-Authenticate"]
-	switch {
-	case better:
-		f.status, f.stands, f.header = c.status, stands, c.header
-		if f.header == nil {
-			f.header = http.Header{}
-		}
-		challenges = append(challenges, f.header["Www-Authenticate"]...)
-	default:
-		challenges = append(challenges, c.header["Www-Authenticate"]...)
+	if !better {
+		f.header["Www-Authenticate"] = append(f.header["Www-Authenticate"], c.header["Www-Authenticate"]...)
+		return true
 	}
-	if len(challenges) > 0 {
-		f.header["Www-Authenticate"] = challenges
-	}
+	f.status, f.stands, f.header = c.status, stands, f.with(c.header)
 	return true
+}
+
+// with returns the header of a response, with the challenges so far before its own.
+func (f *refusal) with(header http.Header) http.Header {
+	if header == nil {
+		header = http.Header{}
+	}
+	if challenges := f.header["Www-Authenticate"]; len(challenges) > 0 {
+		header["Www-Authenticate"] = append(challenges, header["Www-Authenticate"]...)
+	}
+	return header
 }
 
 // send answers with the status, the headers, and the text of the status.
 func (f *refusal) send(w http.ResponseWriter) {
 	header := w.Header()
 	for name, values := range f.header {
-		header[name] = values
+		if len(values) > 0 {
+			header[name] = values
+		}
 	}
 	if f.status < 400 {
 		delete(header, "Content-Length") // The body was dropped.

@@ -117,7 +117,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return // The client has left.
 		case !refused.add(collecting):
 			h.any.refused.Add(1)
-			(&refusal{status: collecting.status, header: collecting.header}).send(w)
+			refused.status, refused.header = collecting.status, refused.with(collecting.header)
+			refused.send(w)
 			return
 		default:
 			why = record.Reason

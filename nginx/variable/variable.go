@@ -186,7 +186,8 @@ func known(name string, pattern *pcre.Regexp) (Variable, bool) {
 func plain(name string) (Kind, bool) {
 	kind, is := map[string]Kind{
 		"scheme": Scheme, "pass_access_scheme": Scheme, "host": Host, "http_host": HTTPHost, "best_http_host": HTTPHost,
-		"remote_user": RemoteUser, "escaped_request_uri": EscapedRequestURI, "request_uri": RequestURI, "uri": URI, "document_uri": URI,
+		"remote_user": RemoteUser, "escaped_request_uri": EscapedRequestURI, "request_uri": RequestURI,
+		"uri": URI, "document_uri": URI,
 		"args": Args, "query_string": Args, "is_args": IsArgs, "remote_addr": RemoteAddr, "request_method": RequestMethod,
 		"server_port": ServerPort, "req_id": RequestID,
 	}[name]
