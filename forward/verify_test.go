@@ -56,18 +56,21 @@ func TestVerification(t *testing.T) {
 		"unnamed, stranger":     {foreign, "db.example", unnamed, "", false},
 		"unnamed, by serverName": {
 			direct, "x.example",
-			dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true, ServerName: "db.example"}, "", true,
+			dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true, ServerName: "db.example"},
+			"", true,
 		},
 		"unnamed, insecure": {
 			foreign, "x.example", dynamic.ServersTransport{InsecureSkipVerify: true, DisableSNI: true}, "", true,
 		},
 		"unnamed, peer names": {
 			direct, "db.example",
-			dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true, PeerCertSANs: sans("DNSName", "db.example")}, "", true,
+			dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true, PeerCertSANs: sans("DNSName", "db.example")},
+			"", true,
 		},
 		"unnamed, other peer names": {
 			direct, "db.example",
-			dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true, PeerCertSANs: sans("DNSName", "x.example")}, "", false,
+			dynamic.ServersTransport{RootCAs: trusted, DisableSNI: true, PeerCertSANs: sans("DNSName", "x.example")},
+			"", false,
 		},
 		"long chain": {long, "db.example", dynamic.ServersTransport{RootCAs: trusted}, "db.example", true},
 		"long chain, depth 2": {

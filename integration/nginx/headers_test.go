@@ -190,7 +190,7 @@ func (g generator) heading() *heading {
 			response["Refresh"] = []string{g.one("5; url=", "0;URL=", "1; Url =", "3", "2;url=url=") + g.url()}
 		}
 		for range g.IntN(3) {
-			response["Set-Cookie"] = append(response["Set-Cookie"], g.cookie())
+			response["Set-Cookie"] = append(response["Set-Cookie"], strings.Trim(g.cookie(), " "))
 		}
 		one.responses = append(one.responses, response)
 	}

@@ -81,7 +81,8 @@ func TestRequestOnlyStreams(t *testing.T) {
 
 func TestRequestOnlyExcludes(t *testing.T) {
 	for _, config := range []dynamic.Buffering{
-		{RequestOnly: true, MaxResponseBodyBytes: 1}, {RequestOnly: true, MemResponseBodyBytes: 1},
+		{RequestOnly: true, MaxResponseBodyBytes: 1},
+		{RequestOnly: true, MemResponseBodyBytes: 1},
 		{RequestOnly: true, RetryExpression: "IsNetworkError()"},
 	} {
 		_, err := buffering.New("x", config)

@@ -132,7 +132,7 @@ func TestNewRefuses(t *testing.T) {
 			Path: []dynamic.ProxyRewrite{{From: "a"}}, Exclude: []string{"a b"},
 		},
 	} {
-		if _, err := proxycookie.New("x", config); err == nil || err.Error() != want && !strings.HasPrefix(err.Error(), want) {
+		if _, err := proxycookie.New("x", config); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -116,7 +116,8 @@ func TestNewRefuses(t *testing.T) {
 
 func BenchmarkSet(b *testing.B) {
 	step, err := proxysetheader.New("x", dynamic.ProxySetHeader{Headers: []dynamic.HeaderValue{
-		{Name: "Host", Value: "up.test"}, {Name: "X-Original-URI", Value: "$request_uri"},
+		{Name: "Host", Value: "up.test"},
+		{Name: "X-Original-URI", Value: "$request_uri"},
 		{Name: "X-Scheme", Value: "$scheme"},
 	}})
 	if err != nil {

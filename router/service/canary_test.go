@@ -65,13 +65,17 @@ func TestCanaryRules(t *testing.T) {
 		"pattern and case":        {dynamic.Canary{Header: "X-C", HeaderPattern: "b"}, []string{"X-C", "B"}, "main"},
 		"pattern of nothing":      {dynamic.Canary{Header: "X-C", HeaderPattern: "^$"}, []string{"X-C", ""}, "canary"},
 		"pattern, other value": {
-			dynamic.Canary{Header: "X-C", HeaderPattern: "^x", Cookie: "c"}, []string{"X-C", "y", "Cookie", "c=always"}, "canary",
+			dynamic.Canary{Header: "X-C", HeaderPattern: "^x", Cookie: "c"},
+			[]string{"X-C", "y", "Cookie", "c=always"},
+			"canary",
 		},
-		"cookie always":     {dynamic.Canary{Cookie: "canaryCookie"}, []string{"Cookie", "canaryCookie=always"}, "canary"},
-		"cookie never":      {dynamic.Canary{Cookie: "c", Weight: 100}, []string{"Cookie", "c=never"}, "main"},
-		"cookie else":       {dynamic.Canary{Cookie: "c"}, []string{"Cookie", "c=foo"}, "main"},
-		"other cookie":      {dynamic.Canary{Cookie: "c"}, []string{"Cookie", "d=always"}, "main"},
-		"header and cookie": {dynamic.Canary{Header: "X-C", Cookie: "c"}, []string{"X-C", "never", "Cookie", "c=always"}, "main"},
+		"cookie always": {dynamic.Canary{Cookie: "canaryCookie"}, []string{"Cookie", "canaryCookie=always"}, "canary"},
+		"cookie never":  {dynamic.Canary{Cookie: "c", Weight: 100}, []string{"Cookie", "c=never"}, "main"},
+		"cookie else":   {dynamic.Canary{Cookie: "c"}, []string{"Cookie", "c=foo"}, "main"},
+		"other cookie":  {dynamic.Canary{Cookie: "c"}, []string{"Cookie", "d=always"}, "main"},
+		"header and cookie": {
+			dynamic.Canary{Header: "X-C", Cookie: "c"}, []string{"X-C", "never", "Cookie", "c=always"}, "main",
+		},
 		"header else, cookie": {
 			dynamic.Canary{Header: "X-C", Cookie: "c"}, []string{"X-C", "x", "Cookie", "c=always"}, "canary",
 		},

@@ -2,9 +2,9 @@
 //
 // Input is a client's request and the handlers of child services; output is the response of one of them.
 // Weighted splits by weight, HighestRandomWeight by the client's address, Environment by a tag in a header, Canary by
-// the rules of ingress-nginx, Failover uses a fallback, and Mirroring sends copies of a share of the requests to further
-// services. Each is an http.Handler whose Up reports whether an endpoint behind it is available, so that they nest in
-// any order.
+// the rules of ingress-nginx, Failover uses a fallback, and Mirroring sends copies of a share of the requests to
+// further services. Each is an http.Handler whose Up reports whether an endpoint behind it is available, so that they
+// nest in any order.
 //
 // Health is propagated upward from the pools of load balancers, which always report whether an endpoint is
 // available. So the option healthCheck of a service of services requires nothing of its children, where Traefik

@@ -136,6 +136,11 @@ func withoutNative(t *testing.T, name string, findings []string, object any) []s
 	t.Helper()
 	missing := map[string]bool{}
 	native := map[string]bool{"rise": true, "fall": true, "jitter": true}
+	for _, option := range []string{
+		"mode", "secureByScheme", "conditionalSameSiteNone", "partitioned", "expires", "changeOnFailure",
+	} {
+		native[option] = true // of a sticky cookie
+	}
 	for _, option := range heads(reflect.TypeFor[v1alpha1.Balancing]()) {
 		native[option] = true
 	}
@@ -165,13 +170,17 @@ func withoutNativeKinds(t *testing.T, name string, findings []string, object any
 	case *v1alpha1.Middleware:
 		native = []string{
 			"jwt", "bodyLimit", "timeout", "environment", "circuitBreaker.shared", "inFlightReq.shared", "rateLimit.shared",
+			"proxySetHeader", "proxyRedirect", "proxyCookie", "buffering.requestOnly", "errors.requestHeaders",
+			"errors.pageStatus",
 		}
 	case *v1alpha1.TraefikService:
-		native = []string{"environment"}
+		native = []string{"environment", "canary"}
+	case *v1alpha1.ServersTransport:
+		native = []string{"disableSNI", "verifyDepth"}
 	case *v1alpha1.MiddlewareTCP:
 		native = []string{"rateLimit"}
 	case *v1alpha1.ServersTransportTCP:
-		native = []string{"idleTimeout", "proxyProtocol.tlvs"}
+		native = []string{"idleTimeout", "proxyProtocol.tlvs", "tls.disableSNI", "tls.verifyDepth"}
 	case *v1alpha1.IngressRouteTCP:
 		native = inServices(append(heads(reflect.TypeFor[v1alpha1.BalancingTCP]()), "proxyProtocol.tlvs"))
 	case *v1alpha1.IngressRouteUDP:
