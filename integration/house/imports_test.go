@@ -47,6 +47,8 @@ var leaves = map[string][]string{
 	"forwarded":   {},
 	"document":    {},
 	"httpio":      {},
+	// The languages of nginx: paths, regular expressions, locations and variables.
+	"nginx": {},
 }
 
 // islands are folders whose subfolders never import one another: each is one provider, one middleware, or one side of
