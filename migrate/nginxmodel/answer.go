@@ -131,7 +131,7 @@ func (q *request) rewriteLocation() (out answer.Answer, done bool) {
 	options := q.place.options
 	if q.place.denied != "" {
 		q.out.Notes = append(q.out.Notes, q.place.denied)
-		return q.refuse(http.StatusServiceUnavailable, answer.Denied), true
+		return q.finish(http.StatusServiceUnavailable, answer.Denied), true
 	}
 	if q.crossOrigin() && q.Method == http.MethodOptions {
 		q.out.Header.Set("Content-Type", "text/plain charset=UTF-8")
@@ -139,7 +139,7 @@ func (q *request) rewriteLocation() (out answer.Answer, done bool) {
 	}
 	if options.Redirect.URL != "" {
 		q.out.Header.Set("Location", q.absolute(q.text(options.Redirect.URL)))
-		return q.finish(options.Redirect.Code, answer.Return), true
+		return q.refuse(options.Redirect.Code, answer.Return), true
 	}
 	if rewrite := q.place.rewrite; rewrite != nil && rewrite.redirects && q.place.backend != nil {
 		if target, found := rewrite.apply(q); found {
@@ -169,9 +169,9 @@ func (q *request) redirectToHTTPS() (out answer.Answer, done bool) {
 	return q.finish(settings.RedirectCode, answer.HTTPS), true
 }
 
-// refuse answers with an error, or with the page that is declared for it.
+// refuse answers with a status, or with the page that is declared for it. Locations that are denied declare none.
 func (q *request) refuse(status int, step answer.Step) answer.Answer {
-	if !slices.Contains(q.place.options.Errors.Statuses, status) {
+	if q.place.denied != "" || !slices.Contains(q.place.options.Errors.Statuses, status) {
 		return q.finish(status, step)
 	}
 	return q.errorPage(status, step)

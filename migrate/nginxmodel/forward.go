@@ -54,7 +54,7 @@ func (q *request) builtin(step answer.Step) answer.Answer {
 
 // errorPage sends a request for the page of an error to the default backend.
 func (q *request) errorPage(status int, step answer.Step) answer.Answer {
-	q.out.Header.Del("Www-Authenticate")
+	q.out.Header.Del("Location")
 	to := q.model.fallback
 	if stand := q.place.standIn; stand != nil {
 		to = stand
@@ -63,10 +63,7 @@ func (q *request) errorPage(status int, step answer.Step) answer.Answer {
 		return q.builtin(step)
 	}
 	sent := &answer.Upstream{
-		Service: to.name(), Method: http.MethodGet, Target: "/", Host: q.authority, Header: q.Header.Clone(),
-	}
-	if q.Method == http.MethodHead {
-		sent.Method = q.Method
+		Service: to.name(), Method: q.Method, Target: "/", Host: q.authority, Header: q.Header.Clone(),
 	}
 	if sent.Header == nil {
 		sent.Header = http.Header{}

@@ -166,14 +166,18 @@ func (s *server) configure(one *ingress, clientTLS *annotation.ClientTLS) {
 	s.tls = s.tls || len(one.Spec.TLS) > 0
 }
 
-// clientTLS returns the certificates of clients that an Ingress demands. Without the Secret, the host is denied.
+// clientTLS returns the certificates of clients that an Ingress demands: none where the Secret has no authority.
+// Without the Secret, the host is denied.
 func (b *builder) clientTLS(of *ingress) *annotation.ClientTLS {
 	found := of.options.ClientTLS
 	if found == nil || found.Denied != "" {
 		return found
 	}
-	if reason := b.secret(found.Secret, "ca.crt"); reason != "" {
+	if reason := b.secret(found.Secret, ""); reason != "" {
 		return &annotation.ClientTLS{Denied: reason}
+	}
+	if b.secret(found.Secret, "ca.crt") != "" {
+		return nil
 	}
 	return found
 }
