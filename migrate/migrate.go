@@ -1,0 +1,90 @@
+// Package migrate compares what ingress-nginx answers with what another proxy answers that has the same Ingresses.
+package migrate
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sluiceproxy/sluice/migrate/answer"
+	"github.com/sluiceproxy/sluice/migrate/nginxmodel"
+	"github.com/sluiceproxy/sluice/migrate/probe"
+	"github.com/sluiceproxy/sluice/migrate/report"
+)
+
+// Options are what is compared.
+type Options struct {
+	// Model is the model of ingress-nginx. It is the origin of the probes.
+	Model *nginxmodel.Model
+	// Reference answers what is wanted; nil for Model.
+	Reference answer.Answerer
+	// Subject answers what is judged; nil for a report without probes.
+	Subject answer.Answerer
+	// PerHost is the number of probes per host; 0 for [probe.DefaultPerHost].
+	PerHost int
+	// Parallel is the number of hosts that are probed at a time; 0 for 1.
+	Parallel int
+	// Skip says which probes are left out; nil for none. They are counted.
+	Skip func(probe.Probe) bool
+	// Faults are what could not be read, with file and line.
+	Faults []string
+}
+
+// Report probes all hosts and returns the report. The error is that of the context.
+func Report(ctx context.Context, options Options) (*report.Report, error) {
+	if options.Reference == nil {
+		options.Reference = options.Model
+	}
+	if options.PerHost <= 0 {
+		options.PerHost = probe.DefaultPerHost
+	}
+	hosts := options.Model.Hosts()
+	results := make([]report.Probed, len(hosts))
+	slots := make(chan struct{}, max(options.Parallel, 1))
+	var running sync.WaitGroup
+	for i := range hosts {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			results[i] = options.host(ctx, hosts[i])
+		})
+	}
+	running.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return report.New(options.Model, results, options.Faults), nil
+}
+
+// host probes one host.
+func (o *Options) host(ctx context.Context, host probe.Host) report.Probed {
+	out := report.Probed{Host: host.Name}
+	if o.Subject == nil {
+		return out
+	}
+	set := probe.Generate(host, o.PerHost)
+	out.Omitted = set.Omitted
+	for _, one := range set.Probes {
+		if ctx.Err() != nil {
+			return out
+		}
+		if o.Skip != nil && o.Skip(one) {
+			out.Skipped++
+			continue
+		}
+		out.Probes++
+		want, err := o.Reference.Answer(ctx, one)
+		if err != nil {
+			out.Fail(one, "reference: "+err.Error())
+			continue
+		}
+		got, err := o.Subject.Answer(ctx, one)
+		if err != nil {
+			out.Fail(one, err.Error())
+			continue
+		}
+		if differences := answer.Compare(want, got); len(differences) > 0 {
+			out.Add(one, want, got, differences)
+		}
+	}
+	return out
+}

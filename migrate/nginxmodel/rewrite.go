@@ -1,0 +1,107 @@
+package nginxmodel
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/nginx/pcre"
+	"github.com/sluiceproxy/sluice/nginx/uri"
+	"github.com/sluiceproxy/sluice/nginx/variable"
+)
+
+// rewrite replaces the whole path of a request in which a pattern is found.
+type rewrite struct {
+	pattern *pcre.Regexp
+	// path and args are the target around its "?". Without one, queried is false.
+	path, args variable.Template
+	queried    bool
+	// keeps says that the query of the request is kept.
+	keeps bool
+	// redirects says that the target is a URL, to which the client is sent.
+	redirects bool
+	prefix    variable.Template
+}
+
+// prepareRewrite compiles the target of a location, if it has one.
+func (p *place) prepareRewrite() error {
+	if !p.rewrites() || p.rewrite != nil {
+		return nil
+	}
+	target := p.options.Rewrite.Target
+	pattern, err := pcre.Compile(p.path, pcre.Caseless)
+	if err != nil {
+		return err
+	}
+	made := &rewrite{pattern: pattern}
+	target, dropped := strings.CutSuffix(target, "?")
+	made.keeps = !dropped
+	for _, start := range []string{"http://", "https://", "$scheme"} {
+		made.redirects = made.redirects || strings.HasPrefix(target, start)
+	}
+	path, args := target, ""
+	if !made.redirects {
+		path, args, made.queried = strings.Cut(target, "?")
+	}
+	if made.path, err = variable.ParseReplacement(path, pattern); err == nil {
+		made.args, err = variable.ParseReplacement(args, pattern)
+	}
+	if err != nil {
+		return fmt.Errorf("rewrite-target: %w", err)
+	}
+	if made.prefix, err = variable.ParseReplacement(p.options.Backend.ForwardedPrefix, pattern); err != nil {
+		return fmt.Errorf("x-forwarded-prefix: %w", err)
+	}
+	p.rewrite = made
+	return nil
+}
+
+// apply returns the new target, or the URL that the client is sent to. It reports false when the pattern is not found.
+// Where the requested path has encodings, captures in the query are encoded.
+func (r *rewrite) apply(q *request) (target string, found bool) {
+	captures := r.pattern.Find(q.path)
+	if captures == nil {
+		return "", false
+	}
+	q.values.Captures = captures
+	encoded := strings.ContainsAny(q.target, "%+")
+	if r.redirects {
+		text := string(r.path.Append(nil, &q.values))
+		if r.keeps && q.query != "" {
+			text += "?" + q.query
+		}
+		return text, true
+	}
+	path, query := expand(r.path, q, nil), q.query
+	switch {
+	case r.queried:
+		var escape func([]byte, string) []byte
+		if encoded {
+			escape = uri.AppendEscapedArgs
+		}
+		query = expand(r.args, q, escape)
+		if r.keeps && q.query != "" {
+			query += "&" + q.query
+		}
+	case !r.keeps:
+		query = ""
+	}
+	target = uri.Escape(path)
+	if query != "" {
+		target += "?" + query
+	}
+	return target, true
+}
+
+// expand returns a text with the values of a request, of which captures may be escaped.
+func expand(text variable.Template, q *request, escape func([]byte, string) []byte) string {
+	var out []byte
+	text.Parts(func(literal string) { out = append(out, literal...) }, func(of variable.Variable) {
+		value := q.values.Value(of)
+		if of.Kind == variable.Capture && escape != nil {
+			out = escape(out, value)
+			return
+		}
+		out = append(out, value...)
+	})
+	return string(out)
+}

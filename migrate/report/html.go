@@ -1,0 +1,30 @@
+package report
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+)
+
+// page of HTML.
+//
+//go:embed report.gohtml
+var source string
+
+// HTML writes the report as one page without scripts, which loads nothing.
+func (r *Report) HTML(w io.Writer) error {
+	parsed, err := template.New("report").Funcs(template.FuncMap{
+		"some": some,
+		"class": func(v Verdict) string {
+			return map[Verdict]string{Same: "good", Stated: "fair", Lost: "poor", Closed: "bad", Rejected: "bad"}[v]
+		},
+		"difference": difference,
+		"shown":      shown,
+		"on":         on,
+		"clean":      printable,
+	}).Parse(source)
+	if err != nil {
+		return err
+	}
+	return parsed.Execute(w, r)
+}

@@ -1,0 +1,316 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sluiceproxy/sluice/migrate/answer"
+)
+
+// DefaultWidth is the width of a terminal in columns.
+const DefaultWidth = 80
+
+const heading = "From ingress-nginx to Sluice"
+
+// narrowest is the least width that lines are broken at.
+const narrowest = 40
+
+// Text writes the report for a terminal or a file: plain lines of at most width columns, or DefaultWidth for 0. Only
+// words without spaces, such as URLs, may be longer. Control characters are shown as "?".
+func (r *Report) Text(w io.Writer, width int) error {
+	if width <= 0 {
+		width = DefaultWidth
+	}
+	p := &page{width: max(width, narrowest)}
+	p.summary(r)
+	p.ingresses(r.Ingresses)
+	p.hosts(r.Hosts)
+	p.interactions(r)
+	p.annotations("ConfigMap", r.Settings)
+	p.counts(r.Counts)
+	p.list("Not read", r.Faults)
+	_, err := io.WriteString(w, p.out.String())
+	return err
+}
+
+// page writes lines.
+type page struct {
+	out   strings.Builder
+	width int
+}
+
+// line writes a text, with further lines indented.
+func (p *page) line(indent int, text string) {
+	column := 0
+	for _, word := range strings.Fields(printable(text)) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+			p.put(strings.Repeat(" ", indent))
+			column = indent
+		case column+1+length > p.width:
+			p.put("\n" + strings.Repeat(" ", indent+2))
+			column = indent + 2
+		default:
+			p.put(" ")
+			column++
+		}
+		p.put(word)
+		column += length
+	}
+	p.put("\n")
+}
+
+func (p *page) put(text string) { _, _ = p.out.WriteString(text) } // It never fails.
+
+func (p *page) title(text string) {
+	p.put("\n" + text + "\n" + strings.Repeat("-", utf8.RuneCountInString(text)) + "\n")
+}
+
+// printable replaces characters that a terminal may take as commands.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+func (p *page) summary(r *Report) {
+	s := &r.Summary
+	p.put(heading + "\n" + strings.Repeat("=", len(heading)) + "\n")
+	p.line(0, fmt.Sprintf("Ingresses: %d (%s)", s.Ingresses, s.VerdictText()))
+	p.line(0, fmt.Sprintf("Hosts:     %d", s.Hosts))
+	p.line(0, "Probes:    "+s.ProbeText())
+}
+
+// VerdictText returns the numbers of Ingresses by verdict, for display.
+func (s *Summary) VerdictText() string {
+	var parts []string
+	for _, one := range []Verdict{Same, Stated, Lost, Closed, Rejected} {
+		if n := s.Verdicts[one]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %d", one, n))
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ProbeText returns the numbers of probes, for display.
+func (s *Summary) ProbeText() string {
+	text := fmt.Sprintf("%d answered, %d with differences", s.Probes-s.Failed, s.Differing)
+	for _, one := range []struct {
+		number int
+		text   string
+	}{{s.Failed, "without an answer"}, {s.Skipped, "not sent"}, {s.Omitted, "beyond the limit"}} {
+		if one.number > 0 {
+			text += fmt.Sprintf(", %d %s", one.number, one.text)
+		}
+	}
+	return text
+}
+
+func (p *page) ingresses(all []Ingress) {
+	p.title("Ingresses")
+	same := 0
+	for i := range all {
+		one := &all[i]
+		if one.Verdict == Same && one.Differing == 0 {
+			same++
+			continue
+		}
+		p.line(0, fmt.Sprintf("%s: %s%s", one.title(), one.Verdict, one.differing()))
+		if len(one.Hosts) > 0 {
+			p.line(4, "hosts: "+some(one.Hosts))
+		}
+		if one.Denied != "" {
+			p.line(4, "503 in ingress-nginx: "+one.Denied)
+		}
+		for _, note := range one.Annotations {
+			if note.Reason != "" {
+				p.line(4, note.text())
+			}
+		}
+	}
+	if same > 0 {
+		p.line(0, number(same, "more Ingress", "es")+" without any difference.")
+	}
+	if len(all) == 0 {
+		p.line(0, "None is of the class.")
+	}
+}
+
+// Place returns where the Ingress is declared, as FILE:LINE; empty when that is not known.
+func (i *Ingress) Place() string {
+	if i.File == "" {
+		return ""
+	}
+	return i.File + ":" + strconv.Itoa(i.Line)
+}
+
+// title returns the name and the place.
+func (i *Ingress) title() string {
+	if place := i.Place(); place != "" {
+		return i.Name + " (" + place + ")"
+	}
+	return i.Name
+}
+
+func (i *Ingress) differing() string {
+	if i.Differing == 0 {
+		return ""
+	}
+	return ", " + number(i.Differing, "differing probe")
+}
+
+func (a *Annotation) text() string { return a.Name + ": " + a.Verdict + ": " + a.Reason }
+
+func (p *page) hosts(all []Host) {
+	p.title("Differences in answers")
+	same := 0
+	for i := range all {
+		host := &all[i]
+		if host.Differing+host.Failed == 0 {
+			same++
+			continue
+		}
+		p.line(0, fmt.Sprintf("%s: %d of %s differ", host.Name, host.Differing, number(host.Probes, "probe")))
+		for j := range host.Groups {
+			p.group(&host.Groups[j])
+		}
+		for _, failure := range host.Failures {
+			p.line(4, "no answer to "+failure.Probe.String()+": "+failure.Reason)
+		}
+		if more := host.Failed - len(host.Failures); more > 0 {
+			p.line(4, fmt.Sprintf("and %d more", more))
+		}
+	}
+	if same > 0 {
+		p.line(0, number(same, "more host")+" without any difference.")
+	}
+}
+
+func (p *page) group(group *Group) {
+	p.line(4, fmt.Sprintf("%s: %s (%s)", group.Owner(), group.Names(), group.count()))
+	p.line(6, "about: "+group.About())
+	for _, example := range group.Examples {
+		p.line(6, example.Probe.String())
+		for _, one := range example.Differences {
+			p.line(8, difference(one))
+		}
+	}
+	if more := group.Probes - len(group.Examples); more > 0 {
+		p.line(6, fmt.Sprintf("and %d more", more))
+	}
+}
+
+// Owner returns the Ingress, for display.
+func (g *Group) Owner() string {
+	if g.Ingress == "" {
+		return "no Ingress"
+	}
+	return g.Ingress
+}
+
+func (g *Group) count() string { return number(g.Probes, "probe") }
+
+// number returns a number with a noun, to which the ending is added unless the number is 1; "s" by default.
+func number(n int, noun string, ending ...string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case len(ending) > 0:
+		return strconv.Itoa(n) + " " + noun + ending[0]
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// difference returns one difference for display.
+func difference(one answer.Difference) string {
+	return fmt.Sprintf("%s: %s in ingress-nginx, %s in Sluice", one.Field, shown(one.Want), shown(one.Got))
+}
+
+func shown(value string) string {
+	if value == "" {
+		return "none"
+	}
+	return value
+}
+
+func (p *page) interactions(r *Report) {
+	if len(r.Interactions)+len(r.Problems) == 0 {
+		return
+	}
+	p.title("Ingresses that change others")
+	for _, one := range r.Interactions {
+		p.line(0, fmt.Sprintf("%s%s: %s", one.Cause, on(one.Host), one.Effect))
+		p.line(4, "affected: "+some(one.Affected))
+	}
+	for _, one := range r.Problems {
+		p.line(0, fmt.Sprintf("%s%s: %s", shown(one.Ingress), on(one.Host), one.Reason))
+	}
+}
+
+// mostNames is how many names of a list are shown.
+const mostNames = 20
+
+// some returns names for display, the first ones of a long list.
+func some(names []string) string {
+	if more := len(names) - mostNames; more > 0 {
+		return strings.Join(names[:mostNames], ", ") + " and " + strconv.Itoa(more) + " more"
+	}
+	return strings.Join(names, ", ")
+}
+
+func on(host string) string {
+	switch host {
+	case "":
+		return ""
+	case "_":
+		return " (hosts that are not declared)"
+	}
+	return " (" + host + ")"
+}
+
+func (p *page) annotations(title string, all []Annotation) {
+	if len(all) == 0 {
+		return
+	}
+	p.title(title)
+	for i := range all {
+		one := &all[i]
+		if one.Reason == "" {
+			p.line(0, one.Name+": "+one.Verdict)
+		} else {
+			p.line(0, one.text())
+		}
+	}
+}
+
+func (p *page) counts(all []Count) {
+	if len(all) == 0 {
+		return
+	}
+	p.title("Annotations by use")
+	for i := range all {
+		one := &all[i]
+		p.line(0, fmt.Sprintf("%d %s (%s)", one.Ingresses, one.Name, one.Text()))
+	}
+}
+
+func (p *page) list(title string, all []string) {
+	if len(all) == 0 {
+		return
+	}
+	p.title(title)
+	for _, one := range all {
+		p.line(0, one)
+	}
+}
