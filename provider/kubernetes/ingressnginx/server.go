@@ -162,6 +162,10 @@ func (d *ingressDraft) server(host string) {
 	if plan == nil {
 		return
 	}
+	if excess := backend.Excess(len(plan.Locations), len(plan.Aliases)); excess != nil {
+		d.result.Quarantine(d.whole(), excess.Code, excess.Reason, false)
+		return
+	}
 	server := &serverDraft{provider: d.provider, plan: plan, result: d.result}
 	for place := 0; place < len(plan.Locations); {
 		one, count := &plan.Locations[place], 1
