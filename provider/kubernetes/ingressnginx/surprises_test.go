@@ -11,7 +11,9 @@ import (
 // TestSurprises has the behaviours of ingress-nginx that its project names surprising.
 func TestSurprises(t *testing.T) {
 	plain := map[string]string{"ssl-redirect": "false"}
-	with := func(name, value string) map[string]string { return map[string]string{"ssl-redirect": "false", name: value} }
+	with := func(name, value string) map[string]string {
+		return map[string]string{"ssl-redirect": "false", name: value}
+	}
 	for name, row := range map[string]struct {
 		objects []object
 		// answers are by target on the host a.example.com.
