@@ -62,12 +62,6 @@ func (w *fakeWatch[T]) Status() client.Status {
 	return w.status
 }
 
-func (w *fakeWatch[T]) stand(state dynamic.ProviderState, reason string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.status = client.Status{State: state, Reason: reason}
-}
-
 func (w *fakeWatch[T]) put(object T) {
 	w.delivery.Lock()
 	defer w.delivery.Unlock()

@@ -2,6 +2,7 @@ package ingressnginx
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -36,12 +37,10 @@ type block struct {
 // site is a generated Ingress of one host.
 type site struct {
 	object
-	paths                       []sitePath
-	rewrite, appRoot, redirect  string
-	regex, force, relative, tls bool
-	preserve                    bool
-	services                    []string
-	number                      int
+	paths                      []sitePath
+	rewrite, appRoot, redirect string
+	regex, force, relative     bool
+	preserve                   bool
 }
 
 // sitePath is a path of a site; kind is E or P.
@@ -179,10 +178,11 @@ func (s *server) answer(target string) string {
 	}
 	if one.rewriting != nil {
 		recorder := httptest.NewRecorder()
+		request := httptest.NewRequestWithContext(context.Background(), http.MethodGet, target, http.NoBody)
 		seen := ""
 		one.rewriting.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			seen = r.URL.RequestURI()
-		})).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, target, http.NoBody))
+		})).ServeHTTP(recorder, request)
 		if seen == "" {
 			return http.StatusText(recorder.Code)
 		}

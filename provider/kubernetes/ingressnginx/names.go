@@ -76,8 +76,8 @@ func hostName(host string) string {
 	return strings.NewReplacer("*", "wildcard", "@", "-", "/", "-").Replace(host)
 }
 
-// nameOfPath returns the name of a path of an Ingress, in the order of rules and paths: NAMESPACE.INGRESS,RULE,PATH. That
-// of a "/" that is not declared is NAMESPACE.INGRESS,HOST, or server,HOST where it belongs to no Ingress. Names of
+// nameOfPath returns the name of a path of an Ingress, in the order of rules and paths: NAMESPACE.INGRESS,RULE,PATH.
+// That of a "/" that is not declared is NAMESPACE.INGRESS,HOST, or server,HOST where it belongs to no Ingress. Names of
 // Kubernetes have no commas.
 func nameOfPath(host string, of *location) string {
 	owner := "server"
