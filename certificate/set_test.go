@@ -219,3 +219,23 @@ func TestNewSetKeepsWhatDidNotChange(t *testing.T) {
 		}
 	})
 }
+
+func TestGetPrefersAssignedCertificates(t *testing.T) {
+	named, assigned, other := issueFor(t, "a.example.com", "b.example.com"), issueFor(t, "x.test"), issueFor(t, "y.test")
+	set, problems := certificate.NewSet([]certificate.Entry{
+		{Name: "named", Certificate: named.inline()},
+		{Name: "assigned", Certificate: assigned.inline(), Hosts: []string{"a.example.com", "*.wild.example.com"}},
+		{Name: "other", Certificate: other.inline(), Default: true},
+	}, nil)
+	if len(problems) != 0 {
+		t.Fatalf("problems: %v", problems)
+	}
+	for name, want := range map[string]issued{
+		"a.example.com": assigned, "b.example.com": named, "c.wild.example.com": assigned, "wild.example.com": other,
+		"x.test": assigned,
+	} {
+		if got := set.Get(hello(name), false); !bytes.Equal(got.Leaf.Raw, want.leaf.Raw) {
+			t.Errorf("%s: got %v", name, got.Leaf.DNSNames)
+		}
+	}
+}

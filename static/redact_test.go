@@ -58,6 +58,7 @@ func openOptions() map[string]bool {
 		"tracing.capturedRequestHeaders":             true,
 		"tracing.capturedResponseHeaders":            true,
 		"entryPoints.http.underscoreHeadersStrategy": true,
+		"providers.kubernetesIngressNGINX.defaultSSLCertificate":        true, // the name of a Secret
 		"providers.kubernetesIngressNGINX.globalAllowedResponseHeaders": true,
 		"providers.kubernetesIngressNGINX.publishStatusAddress":         true,
 		"providers.kubernetesGateway.addressPool":                       true,

@@ -52,8 +52,8 @@ type reading struct {
 }
 
 // New returns the provider of the Ingresses of ingress-nginx in a cluster. Config is providers.kubernetesIngressNGINX.
-// Environments says which Services are divided into environments; nil divides none. Counters may be nil. The watches are
-// registered with the cluster, whose Run feeds them.
+// Environments says which Services are divided into environments; nil divides none. Counters may be nil. The watches
+// are registered with the cluster, whose Run feeds them.
 func New(
 	cluster *client.Cluster, config static.KubernetesNGINX, environments backend.EnvironmentWatch,
 	counters translation.Counters,

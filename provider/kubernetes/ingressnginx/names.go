@@ -40,10 +40,14 @@ func ingressSource(name types.NamespacedName) translation.Source {
 }
 
 // serverSource returns the source of a host.
-func serverSource(host string) translation.Source { return translation.Source{Kind: kindServer, Name: host} }
+func serverSource(host string) translation.Source {
+	return translation.Source{Kind: kindServer, Name: host}
+}
 
 // planSource returns the source that is touched when the plan of a host is another one.
-func planSource(host string) translation.Source { return translation.Source{Kind: kindPlan, Name: host} }
+func planSource(host string) translation.Source {
+	return translation.Source{Kind: kindPlan, Name: host}
+}
 
 // source returns the source that is touched when an Ingress that leads there has changed.
 func (k serviceKey) source() translation.Source {
@@ -72,8 +76,8 @@ func hostName(host string) string {
 	return strings.NewReplacer("*", "wildcard", "@", "-", "/", "-").Replace(host)
 }
 
-// nameOfPath returns the name of a path of an Ingress, in the order of rules and paths: NAMESPACE.INGRESS,RULE,PATH. That
-// of a "/" that is not declared is NAMESPACE.INGRESS,HOST, or server,HOST where it belongs to no Ingress. Names of
+// nameOfPath returns the name of a path of an Ingress, in the order of rules and paths: NAMESPACE.INGRESS,RULE,PATH.
+// That of a "/" that is not declared is NAMESPACE.INGRESS,HOST, or server,HOST where it belongs to no Ingress. Names of
 // Kubernetes have no commas.
 func nameOfPath(host string, of *location) string {
 	owner := "server"

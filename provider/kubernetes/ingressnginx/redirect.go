@@ -143,8 +143,8 @@ func (d *serverDraft) appRoot() {
 
 // twin declares the redirect from the name with or without "www.". The port is always in its Location.
 func (d *serverDraft) twin() {
-	if d.plan.Twin == "" {
-		return
+	if d.plan.Twin == "" || d.plan.Host == anyHost || strings.Contains(d.plan.Twin, "*") {
+		return // nginx refuses such names.
 	}
 	names := []hostNames{{
 		key: hostKind(d.plan.Twin) * lengthOfName, any: []dynamic.Match{matcher("Host", d.plan.Twin)},

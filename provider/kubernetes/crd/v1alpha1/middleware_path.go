@@ -52,6 +52,15 @@ type RedirectScheme struct {
 	// Permanent redirects with 301 or 308 instead of 302 or 307.
 	// +optional
 	Permanent bool `json:"permanent,omitempty"`
+	// StatusCode is the status for every method: 301, 302, 307 or 308.
+	// +optional
+	StatusCode int `json:"statusCode,omitempty"`
+	// TrimTrailingSlash removes one slash from the end of the target.
+	// +optional
+	TrimTrailingSlash bool `json:"trimTrailingSlash,omitempty"`
+	// AnyPort redirects by the scheme alone, and writes Port also where it is the default of the scheme.
+	// +optional
+	AnyPort bool `json:"anyPort,omitempty"`
 }
 
 // RedirectRegex redirects by a regular expression over the URL.
