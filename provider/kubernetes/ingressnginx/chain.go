@@ -101,17 +101,16 @@ func chain() []stage {
 func (d *locationDraft) run(least scope) {
 	d.middlewares, d.response, d.refused, d.service = [phases][]string{}, nil, nil, ""
 	for _, stage := range d.provider.chain {
-		if stage.scope < least {
+		if stage.scope < least || d.response != nil && stage.phase > phaseReturn && stage.phase != phaseAccess {
 			continue
-		}
-		if d.response != nil && stage.phase > phaseReturn {
-			break
 		}
 		for _, step := range stage.steps {
 			step(d)
 		}
 	}
 	if d.response != nil {
+		// What protects may have refused the location; otherwise the response comes first.
+		d.middlewares[phaseAccess] = nil
 		d.service = d.directResponse(d.response)
 	}
 }
