@@ -57,14 +57,31 @@ func (d *locationDraft) lists() []guard {
 	}
 	var all []guard
 	if len(deny) > 0 {
-		list := &dynamic.Middleware{IPDenyList: &dynamic.IPDenyList{SourceRange: deny}}
+		list := &dynamic.Middleware{IPDenyList: &dynamic.IPDenyList{
+			SourceRange: deny, IPStrategy: d.clientAddress(),
+		}}
 		all = append(all, guard{hashed("denylist", list), list})
 	}
 	if len(allow) > 0 {
-		list := &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{SourceRange: allow}}
+		list := &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{
+			SourceRange: allow, IPStrategy: d.clientAddress(),
+		}}
 		all = append(all, guard{hashed("allowlist", list), list})
 	}
 	return all
+}
+
+// clientAddress says which address of a request is the client's, for lists and limits; nil for that of the connection.
+func (d *locationDraft) clientAddress() *dynamic.IPStrategy {
+	given := d.provider.config.IPAllowListStrategy
+	if given == nil {
+		return nil
+	}
+	strategy := &dynamic.IPStrategy{Depth: given.Depth, ExcludedIPs: given.ExcludedIPs}
+	if given.IPv6Subnet != 0 {
+		strategy.IPv6Subnet = &given.IPv6Subnet
+	}
+	return strategy
 }
 
 // phaseBlocked is the key of what a server refuses before everything else.

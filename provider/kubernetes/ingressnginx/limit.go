@@ -23,7 +23,7 @@ func (d *locationDraft) rate(kind string, of annotation.Rate, period time.Durati
 	}
 	d.useOwn(phaseLimit, kind, &dynamic.Middleware{RateLimit: &dynamic.RateLimit{
 		Average: int64(of.Limit), Period: ptypes.Duration(period), Burst: int64(of.Burst) + 1, NoDelay: true, Shared: true,
-		StatusCode: d.settings().RateStatus, ExcludedSourceRange: d.options.Limit.Allow,
+		StatusCode: d.settings().RateStatus, SourceCriterion: d.byAddress(), ExcludedSourceRange: d.options.Limit.Allow,
 	}})
 }
 
@@ -35,9 +35,17 @@ func (d *locationDraft) connections() {
 	}
 	d.useOwn(phaseLimit, "connections", &dynamic.Middleware{InFlightReq: &dynamic.InFlightReq{
 		Amount: int64(limit.Connections), Shared: true, StatusCode: d.settings().ConnectionStatus,
-		SourceCriterion:     &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{}},
-		ExcludedSourceRange: limit.Allow,
+		SourceCriterion: d.byAddress(), ExcludedSourceRange: limit.Allow,
 	}})
+}
+
+// byAddress groups requests by the address of the client.
+func (d *locationDraft) byAddress() *dynamic.SourceCriterion {
+	strategy := d.clientAddress()
+	if strategy == nil {
+		strategy = &dynamic.IPStrategy{}
+	}
+	return &dynamic.SourceCriterion{IPStrategy: strategy}
 }
 
 // bandwidth limits the rate of a response. The default response is not limited.

@@ -144,7 +144,7 @@ func (d *locationDraft) tlsOptions() string {
 	usual.SetDefaults()
 	d.cryptography(options)
 	client, problem := d.clientTLS()
-	verifies := problem == nil && client.verifies()
+	verifies := problem == nil && client.verifies() && d.server.Host != anyHost
 	if verifies {
 		options.ClientAuth = dynamic.ClientAuth{
 			CAFiles: []string{client.authorities}, ClientAuthType: "RequestClientCert",
