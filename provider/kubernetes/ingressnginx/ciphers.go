@@ -33,6 +33,9 @@ func opensslSuites() map[string]string {
 // cipherSuites returns the suites of a list of OpenSSL by their names in Go, in order, and what Go does not have. What
 // a list excludes is left out of it. Suites of TLS 1.3 and rules about order have no effect there either.
 func cipherSuites(text string) (suites, unknown []string) {
+	if text == "" {
+		return nil, nil
+	}
 	known := opensslSuites()
 	var excluded []string
 	for _, item := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(":, ", r) }) {

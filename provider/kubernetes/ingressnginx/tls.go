@@ -2,6 +2,7 @@ package ingressnginx
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -175,15 +176,9 @@ func (p *serverPlan) hasExpression() bool {
 func (d *locationDraft) cryptography(options *dynamic.TLSOptions) {
 	settings := d.settings()
 	options.MinVersion, options.MaxVersion = protocolBounds(settings.SSLProtocols)
-	text := d.server.Ciphers
-	if text == "" {
-		text = settings.SSLCiphers
-	}
-	if text == "" {
-		return
-	}
-	suites, unknown := cipherSuites(text)
-	if len(unknown) > 0 {
+	suites, unknown := cipherSuites(cmp.Or(d.server.Ciphers, settings.SSLCiphers))
+	// Those of the ConfigMap are the same for all hosts, and get one verdict.
+	if len(unknown) > 0 && (d.server.Ciphers != "" || d.server.Host == anyHost) {
 		reason := "ssl-ciphers: Go has no " + strings.Join(unknown, ", ")
 		if len(suites) == 0 {
 			reason += ", so that its own choice of ciphers applies"
