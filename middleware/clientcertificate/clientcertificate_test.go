@@ -189,7 +189,7 @@ func TestOptions(t *testing.T) {
 			func(c *dynamic.ClientCertificate) { c.ErrorPage = "https://$host/error?from=$escaped_request_uri" }, nil,
 			"302 https://example.com/error?from=%2Fx",
 		},
-		"a path":         {func(c *dynamic.ClientCertificate) { c.ErrorPage = "/error" }, nil, "302 http://example.com/error"},
+		"a path":         {func(c *dynamic.ClientCertificate) { c.ErrorPage = "/error" }, nil, "302 https://example.com/error"},
 		"a page unused":  {func(c *dynamic.ClientCertificate) { c.ErrorPage = "/error" }, list(client), served},
 		"matches":        {func(c *dynamic.ClientCertificate) { c.MatchCN = "CN=(x|client)" }, list(client), served},
 		"does not match": {func(c *dynamic.ClientCertificate) { c.MatchCN = "CN=Client" }, list(client), "403"},
