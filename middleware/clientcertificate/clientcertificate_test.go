@@ -254,8 +254,13 @@ func TestNames(t *testing.T) {
 	type attribute = pkix.AttributeTypeAndValue
 	for want, name := range map[string][]attribute{
 		`CN=a,OU=two,OU=one,O=x,L=l,ST=s,C=FR`: {
-			{Type: []int{2, 5, 4, 6}, Value: "FR"}, {Type: []int{2, 5, 4, 8}, Value: "s"}, {Type: []int{2, 5, 4, 7}, Value: "l"},
-			{Type: []int{2, 5, 4, 10}, Value: "x"}, {Type: ou, Value: "one"}, {Type: ou, Value: "two"}, {Type: cn, Value: "a"},
+			{Type: []int{2, 5, 4, 6}, Value: "FR"},
+			{Type: []int{2, 5, 4, 8}, Value: "s"},
+			{Type: []int{2, 5, 4, 7}, Value: "l"},
+			{Type: []int{2, 5, 4, 10}, Value: "x"},
+			{Type: ou, Value: "one"},
+			{Type: ou, Value: "two"},
+			{Type: cn, Value: "a"},
 		},
 		`CN=\#a\, \"b\"\\\<c\>\;d\+`: {{Type: cn, Value: `#a, "b"\<c>;d+`}},
 		`CN=\ a \ `:                  {{Type: cn, Value: " a  "}},
@@ -263,7 +268,8 @@ func TestNames(t *testing.T) {
 		`CN=a\0D\0Ab`:                {{Type: cn, Value: "a\r\nb"}},
 		`CN=CN=x`:                    {{Type: cn, Value: "CN=x"}},
 		`1.2.3.4=#1303616263,emailAddress=a@b.test,serialNumber=7`: {
-			{Type: []int{2, 5, 4, 5}, Value: "7"}, {Type: []int{1, 2, 840, 113549, 1, 9, 1}, Value: "a@b.test"},
+			{Type: []int{2, 5, 4, 5}, Value: "7"},
+			{Type: []int{1, 2, 840, 113549, 1, 9, 1}, Value: "a@b.test"},
 			{Type: []int{1, 2, 3, 4}, Value: "abc"},
 		},
 	} {
