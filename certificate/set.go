@@ -25,6 +25,9 @@ type Entry struct {
 	// EntryPoints are the names of the entrypoints to which the certificate belongs; none means all of them, except for
 	// listeners of providers. Of those for a listener, the first usable one is its default certificate.
 	EntryPoints []string
+	// Hosts are names, also with a wildcard of one label, for which the certificate is presented in preference to those
+	// that have the name themselves.
+	Hosts []string
 	// Resolver is the name of the resolver that has obtained the certificate; empty for a configured one.
 	Resolver string
 	// Obtained, in place of Certificate, makes the default certificate of one that a resolver has obtained, if there is
@@ -57,6 +60,8 @@ type Problem struct {
 type Set struct {
 	exact    map[string][]*Pair
 	wildcard map[string][]*Pair
+	// assigned is what entries say in Hosts, nil for none.
+	assigned *Set
 	// shared is consulted next, after the certificates of an entrypoint, and nil for a listener; own holds the sets of
 	// entrypoints and listeners with certificates of their own, and none is that of other listeners.
 	shared    *Set
@@ -129,7 +134,7 @@ func (s *Set) On(entryPoint string) *Set {
 	return s
 }
 
-// Get returns the certificate for a client: one with the SNI as its name, else one with a matching wildcard for one
+// Get returns the certificate for a client: one that is assigned to the SNI, else one with the SNI as its name, else one with a matching wildcard for one
 // label (RFC 6125, section 6.4.3), else, unless strict is set, the default one. Of several for one name it prefers the
 // first that the client supports; the order is: valid ones, those that are not the default, those that end last. It
 // returns nil when strict is set and no certificate names the SNI. It does not allocate if there is one candidate.
@@ -180,17 +185,24 @@ func (s *Set) lookup(serverName string) []*Pair {
 	name = bytes.TrimSuffix(name, []byte("."))
 	dot := bytes.IndexByte(name, '.')
 	for ; s != nil; s = s.shared {
-		if found := s.exact[string(name)]; len(found) > 0 {
-			return found
+		if s.assigned != nil {
+			if found := s.assigned.find(name, dot); len(found) > 0 {
+				return found
+			}
 		}
-		if dot <= 0 {
-			continue
-		}
-		if found := s.wildcard[string(name[dot+1:])]; len(found) > 0 {
+		if found := s.find(name, dot); len(found) > 0 {
 			return found
 		}
 	}
 	return nil
+}
+
+// find returns the certificates of the set itself for a name in lower case, whose first dot is at an index.
+func (s *Set) find(name []byte, dot int) []*Pair {
+	if found := s.exact[string(name)]; len(found) > 0 || dot <= 0 {
+		return found
+	}
+	return s.wildcard[string(name[dot+1:])]
 }
 
 func supported(candidates []*Pair, hello *tls.ClientHelloInfo) *Pair {
@@ -241,15 +253,17 @@ func (b *builder) add(index int, entry Entry) {
 	isDefault := entry.Default
 	if len(entry.EntryPoints) == 0 {
 		b.set.index(names, pair)
+		b.set.assign(entry.Hosts, pair)
 	}
 	for _, entryPoint := range entry.EntryPoints {
 		own := b.own(entryPoint)
 		own.index(names, pair)
+		own.assign(entry.Hosts, pair)
 		if dynamic.NamesListener(entryPoint) && len(own.defaults) == 0 {
 			own.defaults, isDefault = []*Pair{pair}, true
 		}
 	}
-	if len(names) == 0 && !isDefault {
+	if len(names)+len(entry.Hosts) == 0 && !isDefault {
 		b.problem(index, entry.Name, true, fmt.Errorf("the certificate names no host, so that no client will see it"))
 	}
 }
@@ -284,11 +298,25 @@ func (b *builder) addObtained(wanted *Obtained) {
 }
 
 func (b *builder) sort(set *Set) {
+	if set.assigned != nil {
+		b.sort(set.assigned)
+	}
 	for _, byName := range []map[string][]*Pair{set.exact, set.wildcard} {
 		for name := range maps.Keys(byName) {
 			slices.SortStableFunc(byName[name], b.compare)
 		}
 	}
+}
+
+// assign presents a certificate for hosts.
+func (s *Set) assign(hosts []string, pair *Pair) {
+	if len(hosts) == 0 {
+		return
+	}
+	if s.assigned == nil {
+		s.assigned = emptySet(nil)
+	}
+	s.assigned.index(hosts, pair)
 }
 
 func (s *Set) index(names []string, pair *Pair) {

@@ -296,7 +296,7 @@ func (t *tlsObjects) readCertificates(from source, resolvers []string) {
 			}
 			entries = append(entries, certificate.Entry{
 				Name: entry.Name, Certificate: entry.Certificate, EntryPoints: entryPoints,
-				FilesRevision: entry.FilesRevision, Resolver: resolverOf(entry.Name),
+				FilesRevision: entry.FilesRevision, Resolver: resolverOf(entry.Name), Hosts: entry.Hosts,
 			})
 			refs = append(refs, ref)
 			if slices.ContainsFunc(entry.Stores, func(name string) bool { return name != dynamic.DefaultTLSName }) {

@@ -21,10 +21,14 @@ type RedirectScheme struct {
 	name      string
 	scheme    string
 	port      string // empty for the scheme's default
+	shown     string // the port in Location
 	permanent bool
+	code      int // 0 for those of permanent
+	trim      bool
+	anyPort   bool
 }
 
-// New validates the definition: a scheme (RFC 3986 section 3.1), and a port between 1 and 65535 or none.
+// New validates the definition: a scheme (RFC 3986 section 3.1), a port between 1 and 65535 or none, and a status.
 func New(name string, config dynamic.RedirectScheme) (*RedirectScheme, error) {
 	if config.Scheme == "" {
 		return nil, errors.New("redirectScheme.scheme is empty")
@@ -38,8 +42,19 @@ func New(name string, config dynamic.RedirectScheme) (*RedirectScheme, error) {
 			return nil, fmt.Errorf("redirectScheme.port %q is not a port between 1 and 65535", config.Port)
 		}
 	}
-	port := location.Explicit(scheme, config.Port)
-	return &RedirectScheme{name: name, scheme: scheme, port: port, permanent: config.Permanent}, nil
+	switch config.StatusCode {
+	case 0, http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil, fmt.Errorf("redirectScheme.statusCode %d is none of 301, 302, 307 and 308", config.StatusCode)
+	}
+	step := &RedirectScheme{
+		name: name, scheme: scheme, port: location.Explicit(scheme, config.Port), permanent: config.Permanent,
+		code: config.StatusCode, trim: config.TrimTrailingSlash, anyPort: config.AnyPort,
+	}
+	if step.shown = step.port; step.anyPort {
+		step.shown = config.Port
+	}
+	return step, nil
 }
 
 // NoRetain implements httpio.NoRetainer.
@@ -56,7 +71,7 @@ func (*RedirectScheme) RewritesTarget() {}
 func (s *RedirectScheme) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme := location.Scheme(r)
-		if scheme == s.scheme && s.isPort(r) {
+		if scheme == s.scheme && (s.anyPort || s.isPort(r)) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -88,11 +103,17 @@ func (s *RedirectScheme) location(host string, r *http.Request) string {
 	if !ok {
 		path = ""
 	}
-	return location.URL(s.scheme, host, s.port, path, r)
+	target := location.URL(s.scheme, host, s.shown, path, r)
+	if s.trim {
+		target = strings.TrimSuffix(target, "/")
+	}
+	return target
 }
 
 func (s *RedirectScheme) status(method string) int {
 	switch {
+	case s.code != 0:
+		return s.code
 	case method == http.MethodGet && s.permanent:
 		return http.StatusMovedPermanently
 	case method == http.MethodGet:

@@ -291,3 +291,22 @@ func BenchmarkRedirectScheme(b *testing.B) {
 		}
 	})
 }
+
+func TestAsNGINX(t *testing.T) {
+	config := dynamic.RedirectScheme{Scheme: "https", StatusCode: 308, TrimTrailingSlash: true, AnyPort: true}
+	withPort := config
+	withPort.Port = "443"
+	prove(t, []exchange{
+		{name: "any port", config: config, host: "h:8443", proto: "https", want: "next"},
+		{name: "port dropped", config: config, host: "h:8080", proto: "http", want: "308 https://h"},
+		{name: "one slash", config: config, line: "GET /a/b/", host: "h", proto: "http", want: "308 https://h/a/b"},
+		{name: "in the query", config: config, line: "GET /a?b=/", host: "h", proto: "http", want: "308 https://h/a?b="},
+		{name: "before a query", config: config, line: "GET /a/?b", host: "h", proto: "http", want: "308 https://h/a/?b"},
+		{name: "post", config: config, line: "POST /a", host: "h", proto: "http", want: "308 https://h/a"},
+		{name: "port written", config: withPort, line: "GET /a", host: "h", proto: "http", want: "308 https://h:443/a"},
+		{name: "port written and any port", config: withPort, host: "h:8443", proto: "https", want: "next"},
+	})
+	if _, err := New("x@file", dynamic.RedirectScheme{Scheme: "https", StatusCode: 303}); err == nil {
+		t.Error("the status 303 is accepted")
+	}
+}

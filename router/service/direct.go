@@ -3,21 +3,33 @@ package service
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/middleware/headerlist"
+	"github.com/sluiceproxy/sluice/nginx/variable"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // Direct answers by itself.
 type Direct struct {
-	name   string
-	status int
-	body   string
+	name    string
+	status  int
+	body    string
+	headers []directHeader
+	// trim removes a slash from the end of Location.
+	trim bool
 }
 
-// NewDirect returns the handler of a directResponse service: the status is from 200 to 599, and a status without
-// content has no body.
+// directHeader is a header of the response, with its canonical name.
+type directHeader struct {
+	name  string
+	value variable.Template
+}
+
+// NewDirect returns the handler of a directResponse service: the status is from 200 to 599, a status without content has
+// no body, and headers that frame messages are left alone.
 func NewDirect(name string, config *dynamic.DirectResponse) (*Direct, error) {
 	switch status := config.Status; {
 	case status < 200 || status > 599:
@@ -25,7 +37,27 @@ func NewDirect(name string, config *dynamic.DirectResponse) (*Direct, error) {
 	case config.Body != "" && bodiless(status):
 		return nil, fmt.Errorf("directResponse.body: a response with status %d has none", status)
 	}
-	return &Direct{name: name, status: config.Status, body: config.Body}, nil
+	direct := &Direct{name: name, status: config.Status, body: config.Body, trim: config.TrimTrailingSlash}
+	if len(config.Headers) == 0 {
+		return direct, nil
+	}
+	edits, err := headerlist.Parse("directResponse.headers", config.Headers, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, edit := range edits {
+		value, err := variable.Parse(edit.Value)
+		for _, kind := range []variable.Kind{variable.Capture, variable.Object, variable.Certificate} {
+			if err == nil && value.Has(kind) {
+				err = fmt.Errorf("%q has a variable that has no value here", edit.Value)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("directResponse.headers: %s: %w", edit.Name, err)
+		}
+		direct.headers = append(direct.headers, directHeader{edit.Name, value})
+	}
+	return direct, nil
 }
 
 // bodiless reports whether responses with a status have no content (RFC 9110 section 6.4.1).
@@ -39,10 +71,17 @@ func (*Direct) Up() bool { return true }
 // NoRetain implements httpio.NoRetainer.
 func (*Direct) NoRetain() {}
 
-// ServeHTTP answers with the status and the body, and a call of gRPC with the status code of gRPC.
+// ServeHTTP answers with the status, the headers and the body, and a call of gRPC with the status code of gRPC.
 func (d *Direct) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := telemetry.RecordFrom(r.Context())
 	record.Service = d.name
+	for i := range d.headers {
+		value := string(d.headers[i].value.Append(nil, directValues{r, record}))
+		if d.trim && d.headers[i].name == "Location" {
+			value = strings.TrimSuffix(value, "/")
+		}
+		w.Header().Set(d.headers[i].name, value)
+	}
 	if d.body == "" && !httpio.IsGRPC(r) {
 		if !bodiless(d.status) {
 			w.Header().Set("Content-Length", "0")

@@ -46,6 +46,23 @@ func ConfigMaps() Resource[*corev1.ConfigMap] {
 	}
 }
 
+// WholeSecrets is as Secrets, with the values of all keys.
+func WholeSecrets() Resource[*corev1.Secret] {
+	resource := Secrets()
+	resource.Whole, resource.Strip = true, func(secret *corev1.Secret) { stripMeta(&secret.ObjectMeta) }
+	return resource
+}
+
+// WholeConfigMaps is as ConfigMaps, with all keys.
+func WholeConfigMaps() Resource[*corev1.ConfigMap] {
+	resource := ConfigMaps()
+	resource.Whole, resource.Strip = true, func(config *corev1.ConfigMap) {
+		stripMeta(&config.ObjectMeta)
+		config.BinaryData = nil
+	}
+	return resource
+}
+
 // Nodes returns the resource of Nodes, with their addresses.
 func Nodes() Resource[*corev1.Node] {
 	return Resource[*corev1.Node]{

@@ -28,8 +28,11 @@ type Resource[T Object] struct {
 	// NewList returns an empty list of the resource; it is needed where the API server cannot stream what is there.
 	NewList func() runtime.Object
 	// Strip clears unused fields; nil keeps everything except managedFields. It may be called several times for one
-	// object. It must be the same for all watches of one resource.
+	// object. It must be the same for all watches of one resource, beside one with Whole.
 	Strip func(T)
+	// Whole says that Strip keeps more than that of other watches of the resource, which then get as much. Such a watch
+	// is registered before the cluster runs.
+	Whole bool
 	// Metadata is set if the API server is to send the metadata of objects alone; T is then a
 	// *metav1.PartialObjectMetadata. It is for resources of the core API.
 	Metadata bool

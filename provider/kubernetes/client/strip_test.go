@@ -164,3 +164,23 @@ func TestStripHoldsNoSecretsOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestWhole checks that a watch with all keys widens another one of the resource, whichever is registered first.
+func TestWhole(t *testing.T) {
+	for _, first := range []Resource[*corev1.Secret]{Secrets(), WholeSecrets()} {
+		second := WholeSecrets()
+		if first.Whole {
+			second = Secrets()
+		}
+		cluster := &Cluster{watches: map[string]watcher{}}
+		one, other := Watch(cluster, first, Scope{}), Watch(cluster, second, Scope{})
+		if one != other {
+			t.Fatal("there are two watches")
+		}
+		secret := &corev1.Secret{ObjectMeta: meta(nil), Data: map[string][]byte{"auth": []byte("a"), "b": []byte("c")}}
+		held := through(t, one.resource, secret).(*corev1.Secret)
+		if string(held.Data["auth"]) != "a" || string(held.Data["b"]) != "c" {
+			t.Errorf("the values are %v", held.Data)
+		}
+	}
+}

@@ -45,6 +45,9 @@ func Watch[T Object](c *Cluster, resource Resource[T], scope Scope) *Watched[T] 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.watches[key].(*Watched[T]); ok {
+		if resource.Whole && c.running == nil {
+			known.resource = resource
+		}
 		return known
 	}
 	watched := &Watched[T]{resource: resource, cluster: c, key: key, objects: map[objectKey]T{}}

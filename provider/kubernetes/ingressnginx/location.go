@@ -87,25 +87,21 @@ func (d *locationDraft) translate() {
 // routers declares the routers of the locations. On a server without regular expressions, the two of a path are one
 // router: nothing else that matches the path itself comes between them.
 func (d *locationDraft) routers() {
-	if !d.server.Regex {
-		any := make([]dynamic.Match, d.count)
-		for i := range any {
-			any[i] = d.path(d.place + i)
+	if d.server.Regex || d.count == 1 {
+		for place := d.place; place < d.place+d.count; place++ {
+			name, one := d.name, &d.server.Locations[place]
+			if one.Exact && one.Declared == networkingv1.PathTypePrefix {
+				name += ",exact"
+			}
+			d.put(name, d.path(place), place)
 		}
-		match := any[0]
-		if len(any) > 1 {
-			match = dynamic.Match{Any: any}
-		}
-		d.put(d.name, match, d.place)
 		return
 	}
-	for i := range d.count {
-		name := d.name
-		if i > 0 {
-			name += ",exact"
-		}
-		d.put(name, d.path(d.place+i), d.place+i)
+	both := dynamic.Match{Any: make([]dynamic.Match, d.count)}
+	for i := range both.Any {
+		both.Any[i] = d.path(d.place + i)
 	}
+	d.put(d.name, both, d.place)
 }
 
 // path returns what matches the path of a location.

@@ -40,10 +40,14 @@ func ingressSource(name types.NamespacedName) translation.Source {
 }
 
 // serverSource returns the source of a host.
-func serverSource(host string) translation.Source { return translation.Source{Kind: kindServer, Name: host} }
+func serverSource(host string) translation.Source {
+	return translation.Source{Kind: kindServer, Name: host}
+}
 
 // planSource returns the source that is touched when the plan of a host is another one.
-func planSource(host string) translation.Source { return translation.Source{Kind: kindPlan, Name: host} }
+func planSource(host string) translation.Source {
+	return translation.Source{Kind: kindPlan, Name: host}
+}
 
 // source returns the source that is touched when an Ingress that leads there has changed.
 func (k serviceKey) source() translation.Source {

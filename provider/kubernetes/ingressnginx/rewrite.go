@@ -9,7 +9,7 @@ import (
 // errNoValue is why a template is refused.
 var errNoValue = errors.New("it has a variable that has no value here")
 
-// rewrite replaces path and query by rewrite-target. The path of the Ingress is looked for anywhere in that of the
+// rewrite replaces path and query by rewrite-target. The name of the location is looked for anywhere in the path of the
 // request.
 func (d *locationDraft) rewrite() {
 	one := d.location()
@@ -17,6 +17,6 @@ func (d *locationDraft) rewrite() {
 		return
 	}
 	d.use(phaseRewrite, "rewrite", &dynamic.Middleware{RegexRewrite: &dynamic.RegexRewrite{
-		Regex: "(?i)" + one.Path, Replacement: d.options.Rewrite.Target,
+		Regex: "(?i)" + one.Name, Replacement: d.options.Rewrite.Target,
 	}})
 }

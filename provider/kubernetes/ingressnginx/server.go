@@ -18,10 +18,26 @@ func (p *Provider) planOf(host string) *serverPlan {
 		return known
 	}
 	plan, _ := p.makePlan(host, &translation.Result{})
-	if plan != nil {
-		p.plans[host] = plan
-	}
+	p.see(host, plan)
 	return plan
+}
+
+// see keeps the plan of a host, nil for none, and has what depends on it translated again when it is another one.
+func (p *Provider) see(host string, next *serverPlan) {
+	before := p.plans[host]
+	switch {
+	case next == nil && before == nil:
+		return
+	case next == nil:
+		delete(p.plans, host)
+	case before != nil && reflect.DeepEqual(before, next):
+		return
+	default:
+		p.plans[host] = next
+	}
+	if before != nil || p.memory.Needed(planSource(host)) {
+		p.retouch(planSource(host))
+	}
 }
 
 // makePlan returns the plan of a host with its Ingresses, in order, and adds what it depends on to a result.
@@ -37,23 +53,23 @@ func (p *Provider) makePlan(host string, result *translation.Result) (*serverPla
 	for i, ingress := range ingresses {
 		members[i] = member{ingress, p.read(ingress).options}
 	}
-	return planServer(host, members, neighbours{p, result}), ingresses
+	return planServer(host, members, others{p, result}), ingresses
 }
 
-// neighbours are the other servers, for a result that then depends on them.
-type neighbours struct {
+// others are the other servers, for a result that then depends on them.
+type others struct {
 	provider *Provider
 	result   *translation.Result
 }
 
-func (n neighbours) exists(host string) bool { return n.planOf(host) != nil }
+func (n others) exists(host string) bool { return n.planOf(host) != nil }
 
-func (n neighbours) certified(host string) bool {
+func (n others) certified(host string) bool {
 	plan := n.planOf(host)
 	return plan != nil && plan.TLS != nil
 }
 
-func (n neighbours) planOf(host string) *serverPlan {
+func (n others) planOf(host string) *serverPlan {
 	n.result.Needs = append(n.result.Needs, planSource(host))
 	return n.provider.planOf(host)
 }
@@ -62,17 +78,7 @@ func (n neighbours) planOf(host string) *serverPlan {
 // another one, and returns what belongs to the host and to no path of an Ingress.
 func (p *Provider) translateServer(host string) (result translation.Result, ok bool) {
 	plan, ingresses := p.makePlan(host, &result)
-	before := p.plans[host]
-	switch {
-	case plan == nil:
-		delete(p.plans, host)
-	case before == nil || !reflect.DeepEqual(before, plan):
-		p.plans[host] = plan
-	}
-	if (before == nil) != (plan == nil) && p.memory.Needed(planSource(host)) ||
-		before != nil && plan != nil && !reflect.DeepEqual(before, plan) {
-		p.retouch(planSource(host))
-	}
+	p.see(host, plan)
 	if plan == nil {
 		return result, len(result.Needs) > 0
 	}
@@ -169,7 +175,8 @@ func (d *ingressDraft) server(host string) {
 	}
 }
 
-// sharesPath reports whether two locations come from one path of an Ingress.
+// sharesPath reports whether two locations come from one path of an Ingress, and do the same with requests.
 func (l *location) sharesPath(other *location) bool {
-	return l.Owner == other.Owner && l.Rule == other.Rule && l.Index == other.Index && l.Rule >= 0
+	return l.Owner == other.Owner && l.Rule == other.Rule && l.Index == other.Index && l.Rule >= 0 &&
+		l.Rewrite == other.Rewrite
 }

@@ -36,8 +36,8 @@ func watchAll(cluster *client.Cluster, namespaces []string) watches {
 		ingresses:  client.Watch(cluster, client.Ingresses(), scope),
 		classes:    client.Watch(cluster, client.IngressClasses(), client.Scope{}),
 		services:   client.Watch(cluster, client.Services(), scope),
-		secrets:    client.Watch(cluster, client.Secrets(), scope),
-		configMaps: client.Watch(cluster, client.ConfigMaps(), scope),
+		secrets:    client.Watch(cluster, client.WholeSecrets(), scope),
+		configMaps: client.Watch(cluster, client.WholeConfigMaps(), scope),
 	}
 }
 
