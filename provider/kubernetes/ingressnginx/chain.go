@@ -36,7 +36,7 @@ const (
 	phaseBandwidth
 	// phaseBuffer buffers the request, and bounds times.
 	phaseBuffer
-	// phaseRequest edits the headers of the request.
+	// phaseRequest edits the headers of the request, and of what endpoints answer.
 	phaseRequest
 	// phaseRewrite replaces path and query, last, since earlier phases see those of the client.
 	phaseRewrite
@@ -76,8 +76,7 @@ func chain() []stage {
 		{phaseCertificate, ofServer, []step{(*locationDraft).clientCertificate}},
 		{phaseBlock, ofServer, []step{(*locationDraft).blockedClients}},
 		{phaseResponse, ofSlash, []step{
-			(*locationDraft).strictTransport, (*locationDraft).responseHeaders, (*locationDraft).proxyRedirect,
-			(*locationDraft).proxyCookie, (*locationDraft).compression,
+			(*locationDraft).strictTransport, (*locationDraft).responseHeaders, (*locationDraft).compression,
 		}},
 		{phaseErrors, ofSlash, []step{(*locationDraft).errorPages}},
 		{phaseBody, ofSlash, []step{(*locationDraft).bodySize}},
@@ -88,7 +87,9 @@ func chain() []stage {
 		{phaseAccess, ofLocation, []step{(*locationDraft).access}},
 		{phaseBandwidth, ofLocation, []step{(*locationDraft).bandwidth}},
 		{phaseBuffer, ofLocation, []step{(*locationDraft).requestBuffering, (*locationDraft).timeouts}},
-		{phaseRequest, ofLocation, []step{(*locationDraft).requestHeaders}},
+		{phaseRequest, ofLocation, []step{
+			(*locationDraft).proxyRedirect, (*locationDraft).proxyCookie, (*locationDraft).requestHeaders,
+		}},
 		{phaseRewrite, ofLocation, []step{(*locationDraft).rewrite}},
 		{phaseBalance, ofLocation, []step{
 			(*locationDraft).protocol, (*locationDraft).balance, (*locationDraft).nextUpstream, (*locationDraft).proxyTLS,
