@@ -36,10 +36,15 @@ func (d *locationDraft) stickyCookie(cookie *annotation.Cookie, persistent bool)
 		d.degrade(dynamic.CodeInvalidOption, "session-cookie-path: "+path+" can't be the path of a cookie; / is used", false)
 		path = "/"
 	}
+	domain := cookie.Domain
+	if strings.ContainsFunc(domain, func(r rune) bool { return !isAlphanumeric(r) && r != '-' && r != '.' }) {
+		d.degrade(dynamic.CodeInvalidOption, "session-cookie-domain: "+domain+" is no domain, and is left out", false)
+		domain = ""
+	}
 	changes := cookie.ChangeOnFailure
 	made := &dynamic.Cookie{
 		Name: cookie.Name, HTTPOnly: true, Secure: cookie.Secure, SecureByScheme: !cookie.Secure,
-		SameSite: strings.ToLower(cookie.SameSite), Path: &path, Domain: cookie.Domain,
+		SameSite: strings.ToLower(cookie.SameSite), Path: &path, Domain: domain,
 		ConditionalSameSiteNone: cookie.ConditionalSameSiteNone && cookie.SameSite == "None",
 		Mode:                    dynamic.CookieBalanced, ChangeOnFailure: &changes,
 	}

@@ -75,9 +75,7 @@ func chain() []stage {
 	return []stage{
 		{phaseCertificate, ofServer, []step{(*locationDraft).clientCertificate}},
 		{phaseBlock, ofServer, []step{(*locationDraft).blockedClients}},
-		{phaseResponse, ofSlash, []step{
-			(*locationDraft).strictTransport, (*locationDraft).responseHeaders, (*locationDraft).compression,
-		}},
+		{phaseResponse, ofSlash, []step{(*locationDraft).responseHeaders, (*locationDraft).compression}},
 		{phaseErrors, ofSlash, []step{(*locationDraft).errorPages}},
 		{phaseBody, ofSlash, []step{(*locationDraft).bodySize}},
 		{phasePreflight, ofLocation, []step{(*locationDraft).crossOrigin}},

@@ -13,8 +13,8 @@ func (d *locationDraft) errorPages() {
 		return
 	}
 	if pages.KeepUpstream {
-		d.degrade(dynamic.CodeUnsupportedOption, "disable-proxy-intercept-errors: what endpoints answer is left as it is, and "+
-			"so are the errors that nginx answers itself, which it would replace", false)
+		d.degrade(dynamic.CodeUnsupportedOption, "disable-proxy-intercept-errors: what endpoints answer is left as it is, "+
+			"and so are the errors that nginx answers itself, which it would replace", false)
 		return
 	}
 	made := &dynamic.ErrorPage{

@@ -117,6 +117,9 @@ func describe(t *testing.T, configuration *dynamic.Configuration) string {
 			out.WriteString("  endpoints: " + balancer.Scheme + " " + balancer.EndpointSet + "\n")
 		}
 	}
+	for _, name := range slices.Sorted(configuration.HTTP.ServersTransports.Keys()) {
+		section(t, &out, "transport", name, configuration.HTTP.ServersTransports.Get(name))
+	}
 	for _, entry := range configuration.TLS.Certificates {
 		out.WriteString("certificate " + entry.Name + " for " + strings.Join(entry.Hosts, ", ") + "\n")
 	}

@@ -41,12 +41,8 @@ func (d *locationDraft) text(value string, captures bool) (string, error) {
 	return value, err
 }
 
-// strictTransport adds HSTS to responses over TLS.
-func (d *locationDraft) strictTransport() {
-	hsts := &d.settings().HSTS
-	if !d.tls || !hsts.Enabled {
-		return
-	}
+// strictTransport returns the header of HSTS, which responses over TLS have.
+func strictTransport(hsts *annotation.HSTS) string {
 	value := "max-age=" + strconv.FormatInt(hsts.MaxAge, 10)
 	if hsts.IncludeSubdomains {
 		value += "; includeSubDomains"
@@ -54,9 +50,7 @@ func (d *locationDraft) strictTransport() {
 	if hsts.Preload {
 		value += "; preload"
 	}
-	d.use(phaseResponse, "hsts", &dynamic.Middleware{ResponseHeaderModifier: &dynamic.ResponseHeaderModifier{
-		Set: []dynamic.HeaderValue{{Name: "Strict-Transport-Security", Value: value}},
-	}})
+	return value
 }
 
 // hidden are the headers of endpoints that clients do not get from nginx.
@@ -66,11 +60,17 @@ func hidden() []string {
 	}
 }
 
-// responseHeaders sets and hides headers of responses.
+// responseHeaders sets and hides headers of responses. Those of the annotation win over those of the ConfigMap, and both
+// over HSTS.
 func (d *locationDraft) responseHeaders() {
 	settings := d.settings()
 	set := map[string]string{}
-	for name, value := range d.headersOf(settings.AddHeaders) {
+	if d.tls && settings.HSTS.Enabled {
+		set["Strict-Transport-Security"] = strictTransport(&settings.HSTS)
+	}
+	added := d.headersOf(settings.AddHeaders)
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		value := added[name]
 		switch {
 		case !validName(name) || framing(name) || !validValue(value):
 		case strings.Contains(value, "$"):
@@ -281,10 +281,6 @@ func (d *locationDraft) requestHeaders() {
 			continue
 		}
 		headers = d.setHeader(headers, "proxy-set-headers of the ConfigMap", name, given[name])
-	}
-	if d.options.Backend.Connection != "" {
-		d.degrade(dynamic.CodeUnsupportedOption, "connection-proxy-header: connections to endpoints are the proxy's, which "+
-			"keeps them", false)
 	}
 	d.use(phaseRequest, "proxyheaders", &dynamic.Middleware{ProxySetHeader: &dynamic.ProxySetHeader{Headers: headers}})
 }

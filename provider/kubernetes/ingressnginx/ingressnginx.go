@@ -42,8 +42,8 @@ type Provider struct {
 	making   map[string]bool
 	// upstreams are the plans of ports of Services.
 	upstreams map[serviceKey]*upstreamPlan
-	again    bool
-	trusted  bool
+	again     bool
+	trusted   bool
 }
 
 // reading is what the annotations of an Ingress say.

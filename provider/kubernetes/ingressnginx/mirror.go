@@ -70,13 +70,13 @@ func (d *locationDraft) mirrorTarget() (service, problem string) {
 
 // mirrorPath returns what makes the path of a copy of that of the request; nil for none.
 func (d *locationDraft) mirrorPath(path string) (rewrite *dynamic.RegexRewrite, problem string) {
-	const any = "^"
+	const every = "^"
 	switch path {
 	case "$request_uri", "/$request_uri", "$uri$is_args$args":
 		return nil, ""
 	case "":
 		// The directive mirror has a location of its own, whose path the copy has then.
-		return &dynamic.RegexRewrite{Regex: any, Replacement: "/_mirror-" + string(d.ingress.UID)}, ""
+		return &dynamic.RegexRewrite{Regex: every, Replacement: "/_mirror-" + string(d.ingress.UID)}, ""
 	}
 	text, err := d.text(path, false)
 	switch {
@@ -85,7 +85,7 @@ func (d *locationDraft) mirrorPath(path string) (rewrite *dynamic.RegexRewrite, 
 	case strings.ContainsAny(text, "?") || strings.Contains(text, "request_uri") || strings.Contains(text, "args"):
 		return nil, "of queries, $request_uri alone is supported behind the host"
 	case strings.Contains(text, "$"):
-		return &dynamic.RegexRewrite{Regex: any, Replacement: text + "?"}, ""
+		return &dynamic.RegexRewrite{Regex: every, Replacement: text + "?"}, ""
 	}
-	return &dynamic.RegexRewrite{Regex: any, Replacement: text}, ""
+	return &dynamic.RegexRewrite{Regex: every, Replacement: text}, ""
 }

@@ -41,8 +41,13 @@ func (d *locationDraft) timeouts() {
 	}
 }
 
-// proxyTLS is how connections to endpoints are made.
+// proxyTLS is how connections to endpoints are made. Without its Secret the location is denied, whatever is spoken.
 func (d *locationDraft) proxyTLS() {
+	if options := d.options.ProxyTLS; options != nil {
+		if _, problem := d.peer(options); problem != nil {
+			d.refuse(problem.Code, "proxy-ssl-secret: "+problem.Reason, problem.Missing)
+		}
+	}
 	if d.reference.Balancer != nil {
 		d.reference.Balancer.ServersTransport = d.transport(d.reference.Scheme, true)
 	}
@@ -95,7 +100,6 @@ func (d *locationDraft) secure(made *dynamic.ServersTransport) {
 	if options := d.options.ProxyTLS; options != nil {
 		var problem *backend.Problem
 		if own, problem = d.peer(options); problem != nil {
-			d.refuse(problem.Code, "proxy-ssl-secret: "+problem.Reason, problem.Missing)
 			return
 		}
 	}

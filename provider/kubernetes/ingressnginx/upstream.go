@@ -7,9 +7,8 @@ import (
 	"time"
 
 	ptypes "github.com/traefik/paerser/types"
-	networkingv1 "k8s.io/api/networking/v1"
-
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"

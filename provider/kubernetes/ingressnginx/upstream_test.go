@@ -68,15 +68,15 @@ func refused(t *testing.T, configuration *dynamic.Configuration) []dynamic.Verdi
 func TestCanaryComesAndGoes(t *testing.T) {
 	cluster := newCluster()
 	cluster.apply(t, readFile(t, "testdata/common.txt"))
-	main := ingressOf("main", "a.example.com", "web", nil)
+	main := siteOf("main", "a.example.com", "web", nil)
 	cluster.ingresses.put(main)
-	cluster.ingresses.put(ingressOf("same", "b.example.com", "web", nil))
+	cluster.ingresses.put(siteOf("same", "b.example.com", "web", nil))
 	p := cluster.provider(defaultConfig())
 	if got := canaries(translated(t, p)); len(got) != 0 {
 		t.Fatalf("there are canaries: %v", got)
 	}
 	for _, weight := range []string{"10", "20"} {
-		cluster.ingresses.put(ingressOf("canary", "b.example.com", "api", map[string]string{
+		cluster.ingresses.put(siteOf("canary", "b.example.com", "api", map[string]string{
 			"canary": "true", "canary-weight": weight,
 		}))
 		if got := canaries(translated(t, p)); len(got) != 1 || got[0].Weight != map[string]int{"10": 10, "20": 20}[weight] {
@@ -101,7 +101,7 @@ func TestCanaryComesAndGoes(t *testing.T) {
 func TestHeadersFollowTheirConfigMap(t *testing.T) {
 	cluster := newCluster()
 	cluster.apply(t, readFile(t, "testdata/common.txt"))
-	cluster.ingresses.put(ingressOf("main", "a.example.com", "web", map[string]string{"custom-headers": "shop/extra"}))
+	cluster.ingresses.put(siteOf("main", "a.example.com", "web", map[string]string{"custom-headers": "shop/extra"}))
 	config := defaultConfig()
 	config.GlobalAllowedResponseHeaders = []string{"X-One"}
 	p := cluster.provider(config)
@@ -135,7 +135,7 @@ func TestHeadersFollowTheirConfigMap(t *testing.T) {
 func TestEndpointSecretFollows(t *testing.T) {
 	cluster := newCluster()
 	cluster.apply(t, readFile(t, "testdata/common.txt"))
-	cluster.ingresses.put(ingressOf("main", "a.example.com", "web", map[string]string{
+	cluster.ingresses.put(siteOf("main", "a.example.com", "web", map[string]string{
 		"backend-protocol": "HTTPS", "proxy-ssl-secret": "shop/pair", "proxy-ssl-verify": "on",
 	}))
 	p := cluster.provider(defaultConfig())
@@ -175,8 +175,8 @@ func canaries(configuration *dynamic.Configuration) []*dynamic.Canary {
 	return all
 }
 
-// ingressOf is an Ingress with one host, whose "/" leads to port 80 of a Service.
-func ingressOf(name, host, service string, annotations map[string]string) *networkingv1.Ingress {
+// siteOf is an Ingress with one host, whose "/" leads to port 80 of a Service.
+func siteOf(name, host, service string, annotations map[string]string) *networkingv1.Ingress {
 	class, prefix := "nginx", networkingv1.PathTypePrefix
 	made := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: name, Annotations: map[string]string{},
