@@ -82,7 +82,7 @@ func chain() []stage {
 		{phaseReturn, ofLocation, []step{(*locationDraft).redirect}},
 		{phaseSecure, ofLocation, []step{(*locationDraft).secureRedirect}},
 		{phaseLimit, ofLocation, []step{(*locationDraft).rates, (*locationDraft).connections}},
-		{phaseAccess, ofLocation, []step{(*locationDraft).access}},
+		{phaseAccess, ofLocation, []step{(*locationDraft).firewall, (*locationDraft).access}},
 		{phaseBandwidth, ofLocation, []step{(*locationDraft).bandwidth}},
 		{phaseBuffer, ofLocation, []step{(*locationDraft).requestBuffering, (*locationDraft).timeouts}},
 		{phaseRequest, ofLocation, []step{

@@ -149,7 +149,7 @@ func (d *ingressDraft) whole() dynamic.Ref {
 // are verdicts on the routers.
 func (d *ingressDraft) report(findings []annotation.Finding) {
 	for i := range findings {
-		if one := &findings[i]; one.Verdict >= annotation.Unsupported {
+		if one := &findings[i]; one.Verdict == annotation.Unsupported && !one.Protects {
 			d.result.Degrade(d.whole(), dynamic.CodeUnsupportedOption, one.Key+": "+one.Reason, false)
 		}
 	}
