@@ -93,7 +93,8 @@ func (p *Provider) canaryOf(
 		if canary == nil {
 			continue
 		}
-		if to, given := serviceOf(canary.Namespace, canary.Spec.DefaultBackend); given && server.Host == anyHost && to != key {
+		to, given := serviceOf(canary.Namespace, canary.Spec.DefaultBackend)
+		if given && server.Host == anyHost && to != key {
 			return canary, to
 		}
 		for i := range canary.Spec.Rules {

@@ -80,8 +80,13 @@ func (d *locationDraft) defaultBackend() {
 	reference := d.referenceTo(key)
 	reference.Scheme = d.reference.Scheme
 	reference.Balancer.ServersTransport = d.reference.Balancer.ServersTransport
+	fallback := d.wrapped(d.serviceOf(key, reference), headers)
+	if d.provider.watches.Service(d.key.Namespace, d.key.Service) == nil {
+		d.service = fallback // A service that is not applied takes along those that depend on it.
+		return
+	}
 	d.service = d.declare("failover", &dynamic.Service{Failover: &dynamic.Failover{
-		Service: d.service, Fallback: d.wrapped(d.serviceOf(key, reference), headers),
+		Service: d.service, Fallback: fallback,
 	}})
 }
 

@@ -56,7 +56,8 @@ func strictTransport(hsts *annotation.HSTS) string {
 // hidden are the headers of endpoints that clients do not get from nginx.
 func hidden() []string {
 	return []string{
-		"Server", "X-Accel-Buffering", "X-Accel-Charset", "X-Accel-Expires", "X-Accel-Limit-Rate", "X-Accel-Redirect", "X-Pad",
+		"Server", "X-Accel-Buffering", "X-Accel-Charset", "X-Accel-Expires", "X-Accel-Limit-Rate", "X-Accel-Redirect",
+		"X-Pad",
 	}
 }
 
