@@ -307,7 +307,7 @@ var errNoHost = errors.New("it is no host")
 
 // hostLike reports whether a text has the characters of a host alone, with a port or without.
 func hostLike(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+	return text != "" && text[0] != '.' && !strings.ContainsFunc(text, func(r rune) bool {
 		return !isAlphanumeric(r) && !strings.ContainsRune("-._:[]", r)
 	})
 }

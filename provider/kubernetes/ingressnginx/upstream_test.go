@@ -50,7 +50,10 @@ func refused(t *testing.T, configuration *dynamic.Configuration) []dynamic.Verdi
 		builder.Put(ref, object)
 		changed = append(changed, ref)
 	}
-	entryPoints := []router.EntryPoint{{Name: "web", Port: 80, Default: true, Policy: canonical.DefaultPolicy()}}
+	entryPoints := []router.EntryPoint{
+		{Name: "web", Port: 80, Default: true, Policy: canonical.DefaultPolicy()},
+		{Name: "websecure", Port: 443, Default: true, Policy: canonical.DefaultPolicy()},
+	}
 	transport := &dynamic.ServersTransport{}
 	transport.SetDefaults()
 	made := router.NewCompiler(router.Options{
