@@ -75,8 +75,7 @@ func (d *locationDraft) responseHeaders() {
 		switch {
 		case !validName(name) || framing(name) || !validValue(value):
 		case strings.Contains(value, "$"):
-			d.degrade(dynamic.CodeUnsupportedOption, "add-headers of the ConfigMap: "+name+" has variables, and is left out",
-				false)
+			d.degradeAll("add-headers of the ConfigMap: " + name + " has variables, and is left out")
 		default:
 			set[http.CanonicalHeaderKey(name)] = value
 		}
@@ -273,17 +272,24 @@ func (d *locationDraft) requestHeaders() {
 	given := d.headersOf(settings.ProxySetHeaders)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !validName(name) || framing(name) {
-			d.degrade(dynamic.CodeUnsupportedOption, "proxy-set-headers of the ConfigMap: "+strconv.Quote(name)+
-				" can't be set", false)
+			d.degradeAll("proxy-set-headers of the ConfigMap: " + strconv.Quote(name) + " can't be set")
 			continue
 		}
-		if given[name] == "" {
-			headers = replaced(headers, name, "")
+		text, err := d.text(given[name], false)
+		if err != nil {
+			d.degradeAll("proxy-set-headers of the ConfigMap: " + err.Error() + "; the header " + name + " is left as it is")
 			continue
 		}
-		headers = d.setHeader(headers, "proxy-set-headers of the ConfigMap", name, given[name])
+		headers = replaced(headers, name, text)
 	}
 	d.use(phaseRequest, "proxyheaders", &dynamic.Middleware{ProxySetHeader: &dynamic.ProxySetHeader{Headers: headers}})
+}
+
+// degradeAll adds a verdict on what is the same for all Ingresses, where the location belongs to none.
+func (d *locationDraft) degradeAll(reason string) {
+	if d.ingress == nil {
+		d.degrade(dynamic.CodeUnsupportedOption, reason, false)
+	}
 }
 
 // setHeader adds a header to a list, unless its value is empty, or has a variable without a value.
