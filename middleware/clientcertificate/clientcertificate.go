@@ -139,7 +139,7 @@ type verdict struct {
 	certificate *x509.Certificate
 	// refusal is why the request is refused; empty when it is not.
 	refusal string
-	// verified is SUCCESS, NONE, or FAILED and the reason.
+	// verified is SUCCESS, NONE, or FAILED and the reason; empty without TLS.
 	verified string
 	// subject and issuer are the names in the certificate, and escaped its PEM; empty when it is too long.
 	subject, issuer, escaped string
@@ -148,7 +148,10 @@ type verdict struct {
 // judge returns what is known of the certificate of a connection.
 func (c *ClientCertificate) judge(state *tls.ConnectionState) *verdict {
 	if c.settings.mode == off || state == nil || len(state.PeerCertificates) == 0 {
-		none := &verdict{verified: "NONE"}
+		none := new(verdict)
+		if state != nil {
+			none.verified = "NONE"
+		}
 		if c.settings.mode == on {
 			none.refusal = "the client has presented no certificate"
 		}

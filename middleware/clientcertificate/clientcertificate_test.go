@@ -41,9 +41,7 @@ func ask(t testing.TB, step *clientcertificate.ClientCertificate, presented ...*
 	w := httptest.NewRecorder()
 	r := middlewaretest.Request(t, "GET /x", "Ssl-Client-Verify: SUCCESS", "ssl-client-cert: forged",
 		"ssl_client_subject_dn: CN=root", "SSL-CLIENT-ISSUER-DN: CN=root")
-	if presented != nil {
-		r.TLS = &tls.ConnectionState{PeerCertificates: presented}
-	}
+	r.TLS = &tls.ConnectionState{PeerCertificates: presented}
 	step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		for _, name := range []string{"Verify", "Subject-Dn", "Issuer-Dn", "Cert"} {
 			if values := r.Header["Ssl-Client-"+name]; len(values) > 0 {
@@ -130,6 +128,31 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// TestPlain has a request without TLS, about whose certificate no header says anything.
+func TestPlain(t *testing.T) {
+	ca := newAuthority(t, nil, "CA")
+	for config, want := range map[*dynamic.ClientCertificate]int{
+		{Mode: "off"}:      http.StatusOK,
+		{Mode: "optional"}: http.StatusOK,
+		{Mode: "on"}:       http.StatusBadRequest,
+		{Mode: "off", MatchCN: "CN=shop", PassCertificate: true}: http.StatusForbidden,
+	} {
+		config.CAFiles = []string{ca.pem()}
+		w := httptest.NewRecorder()
+		r := middlewaretest.Request(t, "GET /x", "Ssl-Client-Verify: SUCCESS", "ssl_client_cert: forged")
+		build(t, *config).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			for name := range r.Header {
+				if strings.HasPrefix(strings.ToLower(name), "ssl") {
+					t.Errorf("the service gets %s", name)
+				}
+			}
+		})).ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), &telemetry.Record{})))
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", config.Mode, w.Code, want)
+		}
+	}
+}
+
 // TestAuthorities trusts no chain that ends with an intermediate certificate, as OpenSSL.
 func TestAuthorities(t *testing.T) {
 	ca := newAuthority(t, nil, "CA")
@@ -166,7 +189,7 @@ func TestOptions(t *testing.T) {
 			func(c *dynamic.ClientCertificate) { c.ErrorPage = "https://$host/error?from=$escaped_request_uri" }, nil,
 			"302 https://example.com/error?from=%2Fx",
 		},
-		"a path":         {func(c *dynamic.ClientCertificate) { c.ErrorPage = "/error" }, nil, "302 http://example.com/error"},
+		"a path":         {func(c *dynamic.ClientCertificate) { c.ErrorPage = "/error" }, nil, "302 https://example.com/error"},
 		"a page unused":  {func(c *dynamic.ClientCertificate) { c.ErrorPage = "/error" }, list(client), served},
 		"matches":        {func(c *dynamic.ClientCertificate) { c.MatchCN = "CN=(x|client)" }, list(client), served},
 		"does not match": {func(c *dynamic.ClientCertificate) { c.MatchCN = "CN=Client" }, list(client), "403"},

@@ -14,8 +14,6 @@ type phase int
 const (
 	// phaseCertificate verifies the client's certificate, before everything else of the server.
 	phaseCertificate phase = iota
-	// phaseBlock refuses clients that the ConfigMap blocks.
-	phaseBlock
 	// phaseResponse edits every response of the location, also those of later phases.
 	phaseResponse
 	// phaseErrors replaces responses by error pages, also those of later phases.
@@ -74,7 +72,6 @@ type stage struct {
 func chain() []stage {
 	return []stage{
 		{phaseCertificate, ofServer, []step{(*locationDraft).clientCertificate}},
-		{phaseBlock, ofServer, []step{(*locationDraft).blockedClients}},
 		{phaseResponse, ofSlash, []step{(*locationDraft).responseHeaders, (*locationDraft).compression}},
 		{phaseErrors, ofSlash, []step{(*locationDraft).errorPages}},
 		{phaseBody, ofSlash, []step{(*locationDraft).bodySize}},
@@ -103,17 +100,16 @@ func chain() []stage {
 func (d *locationDraft) run(least scope) {
 	d.middlewares, d.response, d.refused, d.service = [phases][]string{}, nil, nil, ""
 	for _, stage := range d.provider.chain {
-		if stage.scope < least {
+		if stage.scope < least || d.response != nil && stage.phase > phaseReturn && stage.phase != phaseAccess {
 			continue
-		}
-		if d.response != nil && stage.phase > phaseReturn {
-			break
 		}
 		for _, step := range stage.steps {
 			step(d)
 		}
 	}
 	if d.response != nil {
+		// What protects may have refused the location; otherwise the response comes first.
+		d.middlewares[phaseAccess] = nil
 		d.service = d.directResponse(d.response)
 	}
 }
@@ -126,11 +122,17 @@ func (d *locationDraft) use(phase phase, kind string, middleware *dynamic.Middle
 
 // useOwn adds a middleware with state, of which an Ingress has one for all of its locations.
 func (d *locationDraft) useOwn(phase phase, kind string, middleware *dynamic.Middleware) {
+	d.add(phase, d.ownName(kind), middleware)
+}
+
+// ownName returns the name of an object of which an Ingress has one for all of its locations. It says nothing about
+// what the object holds.
+func (d *locationDraft) ownName(kind string) string {
 	owner := nameOfServer(d.server.Host)
 	if d.ingress != nil {
 		owner = d.ingress.Namespace + "." + d.ingress.Name
 	}
-	d.add(phase, owner+","+kind, middleware)
+	return owner + "," + kind
 }
 
 func (d *locationDraft) add(phase phase, name string, middleware *dynamic.Middleware) {

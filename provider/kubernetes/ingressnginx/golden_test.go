@@ -105,6 +105,12 @@ func describe(t *testing.T, configuration *dynamic.Configuration) string {
 		if len(router.Middlewares) > 0 {
 			out.WriteString("  middlewares: " + strings.Join(router.Middlewares, " ") + "\n")
 		}
+		if router.TLS != nil && router.TLS.Options != "" {
+			if configuration.TLS.Options.Get(router.TLS.Options) == nil {
+				t.Errorf("router %s has the TLS options %s, which are not there", name, router.TLS.Options)
+			}
+			out.WriteString("  tls options: " + router.TLS.Options + "\n")
+		}
 		out.WriteString("  service: " + router.Service + "\n")
 	}
 	for _, name := range slices.Sorted(configuration.HTTP.Middlewares.Keys()) {
@@ -119,6 +125,9 @@ func describe(t *testing.T, configuration *dynamic.Configuration) string {
 	}
 	for _, name := range slices.Sorted(configuration.HTTP.ServersTransports.Keys()) {
 		section(t, &out, "transport", name, configuration.HTTP.ServersTransports.Get(name))
+	}
+	for _, name := range slices.Sorted(configuration.TLS.Options.Keys()) {
+		section(t, &out, "tls options", name, configuration.TLS.Options.Get(name))
 	}
 	for _, entry := range configuration.TLS.Certificates {
 		out.WriteString("certificate " + entry.Name + " for " + strings.Join(entry.Hosts, ", ") + "\n")

@@ -1,20 +1,60 @@
 package ingressnginx
 
-// rates limits requests per second and per minute.
+import (
+	"time"
+
+	ptypes "github.com/traefik/paerser/types"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
+)
+
+// rates limits requests per second and per minute of each address, over all locations of the Ingress.
 func (d *locationDraft) rates() {
-	d.notYet(true, d.given("limit-rps", "limit-rpm")...)
+	limit := &d.options.Limit
+	d.rate("rps", limit.PerSecond, time.Second)
+	d.rate("rpm", limit.PerMinute, time.Minute)
 }
 
-// connections limits requests in flight.
+// rate limits requests in a period. nginx lets a burst pass beside the request that the rate allows.
+func (d *locationDraft) rate(kind string, of annotation.Rate, period time.Duration) {
+	if of.Limit <= 0 {
+		return
+	}
+	d.useOwn(phaseLimit, kind, &dynamic.Middleware{RateLimit: &dynamic.RateLimit{
+		Average: int64(of.Limit), Period: ptypes.Duration(period), Burst: int64(of.Burst) + 1, NoDelay: true, Shared: true,
+		StatusCode: d.settings().RateStatus, SourceCriterion: d.byAddress(), ExcludedSourceRange: d.options.Limit.Allow,
+	}})
+}
+
+// connections limits requests in flight of each address, over all locations of the Ingress.
 func (d *locationDraft) connections() {
-	if d.options.Limit.Connections > 0 {
-		d.notYet(true, "limit-connections")
+	limit := &d.options.Limit
+	if limit.Connections <= 0 {
+		return
 	}
+	d.useOwn(phaseLimit, "connections", &dynamic.Middleware{InFlightReq: &dynamic.InFlightReq{
+		Amount: int64(limit.Connections), Shared: true, StatusCode: d.settings().ConnectionStatus,
+		SourceCriterion: d.byAddress(), ExcludedSourceRange: limit.Allow,
+	}})
 }
 
-// bandwidth limits the rate of a response.
-func (d *locationDraft) bandwidth() {
-	if d.options.Limit.BytesPerSecond > 0 {
-		d.notYet(false, "limit-rate")
+// byAddress groups requests by the address of the client.
+func (d *locationDraft) byAddress() *dynamic.SourceCriterion {
+	strategy := d.clientAddress()
+	if strategy == nil {
+		strategy = &dynamic.IPStrategy{}
 	}
+	return &dynamic.SourceCriterion{IPStrategy: strategy}
+}
+
+// bandwidth limits the rate of a response. The default response is not limited.
+func (d *locationDraft) bandwidth() {
+	limit := &d.options.Limit
+	if d.ingress == nil || limit.BytesPerSecond <= 0 {
+		return
+	}
+	d.use(phaseBandwidth, "bandwidth", &dynamic.Middleware{BandwidthLimit: &dynamic.BandwidthLimit{
+		BytesPerSecond: limit.BytesPerSecond, After: limit.BytesAfter,
+	}})
 }

@@ -93,6 +93,7 @@ func (p *Provider) translateServer(host string) (result translation.Result, ok b
 	d := &serverDraft{provider: p, plan: plan, options: options, result: &result}
 	d.appRoot()
 	d.twin()
+	d.blocked()
 	d.root()
 	for _, duplicate := range plan.Duplicates {
 		result.Degrade(dynamic.Ref{Kind: dynamic.KindSource, Name: result.Origin.Object}, dynamic.CodeConflictingName,

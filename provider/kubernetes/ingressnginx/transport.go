@@ -1,7 +1,6 @@
 package ingressnginx
 
 import (
-	"slices"
 	"strings"
 
 	ptypes "github.com/traefik/paerser/types"
@@ -160,7 +159,7 @@ func (d *locationDraft) peer(options *annotation.ProxyTLS) (*peer, *backend.Prob
 	secret := d.provider.watches.Secret(namespace, name)
 	found := &peer{options: options}
 	if secret != nil {
-		found.authority = string(secret.Data["ca.crt"])
+		found.authority = string(secret.Data[keyOfAuthorities])
 	}
 	if found.authority != "" && len(secret.Data[corev1.TLSCertKey]) == 0 {
 		return found, nil
@@ -172,36 +171,16 @@ func (d *locationDraft) peer(options *annotation.ProxyTLS) (*peer, *backend.Prob
 
 // versions sets versions and cipher suites.
 func (d *locationDraft) versions(made *dynamic.ServersTransport, options *annotation.ProxyTLS) {
-	names := map[string]string{"TLSv1.2": "VersionTLS12", "TLSv1.3": "VersionTLS13"}
-	made.MinVersion = names[options.Protocols[0]]
-	made.MaxVersion = names[options.Protocols[len(options.Protocols)-1]]
-	var left []string
-	for suite := range strings.SplitSeq(options.Ciphers, ":") {
-		switch name := suiteOf(suite); {
-		case suite == "" || suite == "DEFAULT":
-		case name == "":
-			left = append(left, suite)
-		case !slices.Contains(made.CipherSuites, name):
-			made.CipherSuites = append(made.CipherSuites, name)
-		}
+	made.MinVersion, made.MaxVersion = protocolBounds(options.Protocols)
+	if options.Ciphers == defaultCiphers {
+		return
 	}
-	if len(left) > 0 {
-		d.degrade(dynamic.CodeUnsupportedOption, "proxy-ssl-ciphers: Go does not have "+strings.Join(left, ", "), false)
+	suites, unknown := cipherSuites(options.Ciphers)
+	made.CipherSuites = suites
+	if len(unknown) > 0 {
+		d.degrade(dynamic.CodeUnsupportedOption, "proxy-ssl-ciphers: Go does not have "+strings.Join(unknown, ", "), false)
 	}
 }
 
-// suiteOf returns Go's name of a cipher suite of TLS 1.2 with OpenSSL's name; empty when it has none that is secure.
-func suiteOf(name string) string {
-	kind, cipher, _ := strings.Cut(strings.TrimPrefix(name, "ECDHE-"), "-")
-	if !strings.HasPrefix(name, "ECDHE-") || kind != "ECDSA" && kind != "RSA" {
-		return ""
-	}
-	known := map[string]string{
-		"AES128-GCM-SHA256": "AES_128_GCM_SHA256", "AES256-GCM-SHA384": "AES_256_GCM_SHA384",
-		"CHACHA20-POLY1305": "CHACHA20_POLY1305_SHA256", "AES128-SHA": "AES_128_CBC_SHA", "AES256-SHA": "AES_256_CBC_SHA",
-	}[cipher]
-	if known == "" {
-		return ""
-	}
-	return "TLS_ECDHE_" + kind + "_WITH_" + known
-}
+// defaultCiphers are those of OpenSSL.
+const defaultCiphers = "DEFAULT"

@@ -176,13 +176,13 @@ func TestClientTLS(t *testing.T) {
 		row("auth-tls-verify-depth", "deep", unused, same),
 		row("auth-tls-verify-depth", "-1", rejected, nil),
 		row(
-			"auth-tls-error-page", "https://example.com/a-b/c.html", annotation.Honoured,
+			"auth-tls-error-page", "https://example.com/a-b/c.html", different,
 			func(c *annotation.ClientTLS) { c.ErrorPage = "https://example.com/a-b/c.html" },
 		),
-		row("auth-tls-error-page", "@page_1", annotation.Honoured, func(c *annotation.ClientTLS) { c.ErrorPage = "@page_1" }),
-		row("auth-tls-error-page", "/", annotation.Honoured, func(c *annotation.ClientTLS) { c.ErrorPage = "/" }),
+		row("auth-tls-error-page", "@page_1", different, func(c *annotation.ClientTLS) { c.ErrorPage = "@page_1" }),
+		row("auth-tls-error-page", "/", different, func(c *annotation.ClientTLS) { c.ErrorPage = "/" }),
 		row(
-			"auth-tls-error-page", "example.com:8080/x/", annotation.Honoured,
+			"auth-tls-error-page", "example.com:8080/x/", different,
 			func(c *annotation.ClientTLS) { c.ErrorPage = "example.com:8080/x/" },
 		),
 		row("auth-tls-error-page", "ftp://example.com", rejected, nil),

@@ -2,6 +2,8 @@ package annotation
 
 // staticKeys are the keys of which the effect is an option of the static configuration.
 func staticKeys() []ConfigKey {
+	const trusted = "forwardedHeaders.trustedIPs of the entrypoints, and ipAllowListStrategy of the provider, by which lists " +
+		"and limits find the client"
 	return []ConfigKey{
 		{"access-log-path", "/var/log/nginx/access.log", Static, "accessLog.filePath"},
 		{"bind-address", "", Static, "address of the entrypoints"},
@@ -11,7 +13,7 @@ func staticKeys() []ConfigKey {
 		{"compute-full-forwarded-for", "false", Static, "forwardedHeaders of the entrypoints"},
 		{"disable-ipv6", "false", Static, "address of the entrypoints"},
 		{"enable-ocsp", "false", Static, "ocsp"},
-		{"enable-real-ip", "false", Static, "forwardedHeaders.trustedIPs of the entrypoints"},
+		{"enable-real-ip", "false", Static, trusted},
 		{"error-log-level", "notice", Static, "log.level"},
 		{"error-log-path", "/var/log/nginx/error.log", Static, "log.filePath"},
 		{"forwarded-for-header", "X-Forwarded-For", Static, "nothing: X-Forwarded-For is read"},
@@ -37,7 +39,7 @@ func staticKeys() []ConfigKey {
 		{"otlp-collector-host", "", Static, "tracing.otlp"},
 		{"otlp-collector-port", "4317", Static, "tracing.otlp"},
 		{"proxy-protocol-header-timeout", "5s", Static, "transport.respondingTimeouts of the entrypoints"},
-		{"proxy-real-ip-cidr", "0.0.0.0/0", Static, "forwardedHeaders.trustedIPs of the entrypoints"},
+		{"proxy-real-ip-cidr", "0.0.0.0/0", Static, trusted},
 		{"reuse-port", "true", Static, "reusePort of the entrypoints"},
 		{"skip-access-log-urls", "", Static, "accessLog.filters"},
 		{"ssl-ecdh-curve", "auto", Static, "curvePreferences of tls.options"},
@@ -47,7 +49,7 @@ func staticKeys() []ConfigKey {
 		{"upstream-keepalive-requests", "10000", Static, "nothing: a connection is not limited in requests"},
 		{"upstream-keepalive-time", "1h", Static, "nothing: a connection is not limited in time"},
 		{"upstream-keepalive-timeout", "60", Static, "serversTransport.forwardingTimeouts.idleConnTimeout"},
-		{"use-forwarded-headers", "false", Static, "forwardedHeaders.trustedIPs of the entrypoints"},
+		{"use-forwarded-headers", "false", Static, trusted},
 		{"use-http2", "true", Static, "http2 of the entrypoints"},
 		{"use-proxy-protocol", "false", Static, "proxyProtocol.trustedIPs of the entrypoints"},
 		{"worker-shutdown-timeout", "240s", Static, "transport.lifeCycle.graceTimeOut of the entrypoints"},

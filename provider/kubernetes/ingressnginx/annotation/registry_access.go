@@ -9,11 +9,14 @@ func accessSpecs() []Spec {
 		},
 		{
 			Name: "auth-realm", Group: "access", Scope: Location, Risk: Medium, Support: Differs,
-			Means: "the realm of auth-type", Note: "the value off switches authentication off in nginx; here it is the realm",
+			Means: "the realm of auth-type",
+			Note: "the value off switches authentication off in nginx; here it is the realm. Without it the realm is traefik, " +
+				"not empty",
 		},
 		{
 			Name: "auth-secret", Group: "access", Scope: Location, Risk: Medium, Protects: true,
-			Means: "the Secret with the users of auth-type; 503 when it cannot be read",
+			Means: "the Secret with the users of auth-type; 503 when it cannot be read, and when it has no users or an unknown " +
+				"hash",
 		},
 		{
 			Name: "auth-secret-type", Group: "access", Scope: Location, Risk: Low, Protects: true,
@@ -120,7 +123,8 @@ func authRequestSpecs() []Spec {
 		},
 		{
 			Name: "auth-url", Group: "external authentication", Scope: Location, Risk: High, Protects: true,
-			Means: "the service that decides: 2xx lets the request pass, 401 and 403 are answered, else 500",
+			Means: "the service that decides: 2xx lets the request pass, 401 and 403 are answered, else 500; 503 with variables " +
+				"in front of the path",
 		},
 		{
 			Name: "enable-global-auth", Group: "external authentication", Scope: Location, Risk: Low, Protects: true,
@@ -131,11 +135,13 @@ func authRequestSpecs() []Spec {
 
 // clientTLSSpecs are the annotations about certificates of clients.
 func clientTLSSpecs() []Spec {
-	const open = "they protect https alone, as in nginx: plain http stays open where it is not redirected"
+	const open = "they protect https alone, as in nginx: plain http stays open where it is not redirected and " +
+		"auth-tls-match-cn is not set"
 	return []Spec{
 		{
-			Name: "auth-tls-error-page", Group: "client certificates", Scope: Host, Risk: High,
+			Name: "auth-tls-error-page", Group: "client certificates", Scope: Host, Risk: High, Support: Differs,
 			Means: "302 to this page in place of 400",
+			Note:  "a path or a named location has no effect: 400 is answered",
 		},
 		{
 			Name: "auth-tls-match-cn", Group: "client certificates", Scope: Host, Risk: High, Support: Differs,
@@ -149,7 +155,8 @@ func clientTLSSpecs() []Spec {
 		{
 			Name: "auth-tls-secret", Group: "client certificates", Scope: Host, Risk: Medium, Support: Differs,
 			Protects: true, Means: "400 for clients without a certificate of these authorities",
-			Note: open + ". A Secret that cannot be read makes the host answer 503, where nginx answers 403",
+			Note: open + ". A Secret that cannot be read makes the host answer 503, where nginx answers 403, and so does one " +
+				"without ca.crt, with which nginx verifies nothing",
 		},
 		{
 			Name: "auth-tls-verify-client", Group: "client certificates", Scope: Host, Risk: Medium, Protects: true,

@@ -62,8 +62,8 @@ func corsSpecs() []Spec {
 			Means: "Access-Control-Expose-Headers",
 		},
 		{
-			Name: "cors-max-age", Group: "CORS", Scope: Location, Risk: Low,
-			Means: "Access-Control-Max-Age in seconds, 1728000 by default",
+			Name: "cors-max-age", Group: "CORS", Scope: Location, Risk: Low, Support: Differs,
+			Means: "Access-Control-Max-Age in seconds, 1728000 by default", Note: "a negative value is sent as 0",
 		},
 		{
 			Name: "enable-cors", Group: "CORS", Scope: Location, Risk: Low,
