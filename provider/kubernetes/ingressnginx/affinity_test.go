@@ -6,7 +6,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// TestCookieIsThatOfTheLastIngress changes the cookie of a younger Ingress with the same Service: the older one follows.
+// TestCookieIsThatOfTheLastIngress changes the cookie of a younger Ingress with the same Service; the older one follows
+// it.
 func TestCookieIsThatOfTheLastIngress(t *testing.T) {
 	cluster := newCluster()
 	cluster.apply(t, readFile(t, "testdata/common.txt"))

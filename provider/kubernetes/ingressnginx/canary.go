@@ -119,8 +119,8 @@ func (l *location) has(path *networkingv1.HTTPIngressPath) bool {
 	return l.Path == path.Path && l.Declared == typeOf(path)
 }
 
-// merges reports whether ingress-nginx keeps the upstream of a canary: it drops one for which a path of the canary finds
-// no location, although others do.
+// merges reports whether ingress-nginx keeps the upstream of a canary. It drops one for which a path of the canary
+// finds no location, although others do.
 func (p *Provider) merges(canary *networkingv1.Ingress, to serviceKey, result *translation.Result) bool {
 	for i := range canary.Spec.Rules {
 		rule := &canary.Spec.Rules[i]

@@ -173,26 +173,3 @@ func (d *locationDraft) degrade(code dynamic.Code, reason string, missing bool) 
 	}
 	d.result.Degrade(ref, code, reason, missing)
 }
-
-// notYet refuses or degrades what is not done yet.
-func (d *locationDraft) notYet(protects bool, names ...string) {
-	for _, name := range names {
-		reason := "nginx.ingress.kubernetes.io/" + name + ": not supported yet"
-		if protects {
-			d.refuse(dynamic.CodeUnsupportedOption, reason, false)
-		} else {
-			d.degrade(dynamic.CodeUnsupportedOption, reason, false)
-		}
-	}
-}
-
-// given returns those of some annotations that the Ingress has, by their names without prefix.
-func (d *locationDraft) given(names ...string) []string {
-	if d.ingress == nil {
-		return nil
-	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		_, has := d.ingress.Annotations["nginx.ingress.kubernetes.io/"+name]
-		return !has
-	})
-}

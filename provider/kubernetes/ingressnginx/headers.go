@@ -61,8 +61,8 @@ func hidden() []string {
 	}
 }
 
-// responseHeaders sets and hides headers of responses. Those of the annotation win over those of the ConfigMap, and both
-// over HSTS.
+// responseHeaders sets and hides headers of responses. Those of the annotation win over those of the ConfigMap, and
+// both over HSTS.
 func (d *locationDraft) responseHeaders() {
 	settings := d.settings()
 	set := map[string]string{}

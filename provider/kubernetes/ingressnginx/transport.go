@@ -92,8 +92,8 @@ type peer struct {
 // defaultPeerName is the name of endpoints where proxy-ssl-name sets none: that of the upstream in nginx.
 const defaultPeerName = "upstream_balancer"
 
-// secure sets TLS towards endpoints. The annotations of the location count; for its authority and what goes with it also
-// those of the first Ingress of the host with one.
+// secure sets TLS towards endpoints. The annotations of the location count; for its authority and what goes with it
+// also those of the first Ingress of the host with one.
 func (d *locationDraft) secure(made *dynamic.ServersTransport) {
 	var own *peer
 	if options := d.options.ProxyTLS; options != nil {
