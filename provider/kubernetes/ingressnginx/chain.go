@@ -34,7 +34,7 @@ const (
 	phaseBandwidth
 	// phaseBuffer buffers the request, and bounds times.
 	phaseBuffer
-	// phaseRequest edits the headers of the request.
+	// phaseRequest edits the headers of the request, and of what endpoints answer.
 	phaseRequest
 	// phaseRewrite replaces path and query, last, since earlier phases see those of the client.
 	phaseRewrite
@@ -72,10 +72,7 @@ type stage struct {
 func chain() []stage {
 	return []stage{
 		{phaseCertificate, ofServer, []step{(*locationDraft).clientCertificate}},
-		{phaseResponse, ofSlash, []step{
-			(*locationDraft).strictTransport, (*locationDraft).responseHeaders, (*locationDraft).proxyRedirect,
-			(*locationDraft).proxyCookie, (*locationDraft).compression,
-		}},
+		{phaseResponse, ofSlash, []step{(*locationDraft).responseHeaders, (*locationDraft).compression}},
 		{phaseErrors, ofSlash, []step{(*locationDraft).errorPages}},
 		{phaseBody, ofSlash, []step{(*locationDraft).bodySize}},
 		{phasePreflight, ofLocation, []step{(*locationDraft).crossOrigin}},
@@ -85,7 +82,9 @@ func chain() []stage {
 		{phaseAccess, ofLocation, []step{(*locationDraft).firewall, (*locationDraft).access}},
 		{phaseBandwidth, ofLocation, []step{(*locationDraft).bandwidth}},
 		{phaseBuffer, ofLocation, []step{(*locationDraft).requestBuffering, (*locationDraft).timeouts}},
-		{phaseRequest, ofLocation, []step{(*locationDraft).requestHeaders}},
+		{phaseRequest, ofLocation, []step{
+			(*locationDraft).proxyRedirect, (*locationDraft).proxyCookie, (*locationDraft).requestHeaders,
+		}},
 		{phaseRewrite, ofLocation, []step{(*locationDraft).rewrite}},
 		{phaseBalance, ofLocation, []step{
 			(*locationDraft).protocol, (*locationDraft).balance, (*locationDraft).nextUpstream, (*locationDraft).proxyTLS,
@@ -173,27 +172,4 @@ func (d *locationDraft) degrade(code dynamic.Code, reason string, missing bool) 
 		}
 	}
 	d.result.Degrade(ref, code, reason, missing)
-}
-
-// notYet refuses or degrades what is not done yet.
-func (d *locationDraft) notYet(protects bool, names ...string) {
-	for _, name := range names {
-		reason := "nginx.ingress.kubernetes.io/" + name + ": not supported yet"
-		if protects {
-			d.refuse(dynamic.CodeUnsupportedOption, reason, false)
-		} else {
-			d.degrade(dynamic.CodeUnsupportedOption, reason, false)
-		}
-	}
-}
-
-// given returns those of some annotations that the Ingress has, by their names without prefix.
-func (d *locationDraft) given(names ...string) []string {
-	if d.ingress == nil {
-		return nil
-	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		_, has := d.ingress.Annotations["nginx.ingress.kubernetes.io/"+name]
-		return !has
-	})
 }

@@ -123,6 +123,9 @@ func describe(t *testing.T, configuration *dynamic.Configuration) string {
 			out.WriteString("  endpoints: " + balancer.Scheme + " " + balancer.EndpointSet + "\n")
 		}
 	}
+	for _, name := range slices.Sorted(configuration.HTTP.ServersTransports.Keys()) {
+		section(t, &out, "transport", name, configuration.HTTP.ServersTransports.Get(name))
+	}
 	for _, name := range slices.Sorted(configuration.TLS.Options.Keys()) {
 		section(t, &out, "tls options", name, configuration.TLS.Options.Get(name))
 	}

@@ -40,8 +40,10 @@ type Provider struct {
 	parsed   map[types.NamespacedName]reading
 	plans    map[string]*serverPlan
 	making   map[string]bool
-	again    bool
-	trusted  bool
+	// upstreams are the plans of ports of Services.
+	upstreams map[serviceKey]*upstreamPlan
+	again     bool
+	trusted   bool
 }
 
 // reading is what the annotations of an Ingress say.
@@ -99,8 +101,9 @@ func assemble(
 	p := &Provider{
 		config: config, source: source, watches: all, index: newIndex(), chain: chain(),
 		status: make(chan struct{}, 1),
-		memory: translation.New(Name, []string{kindIngress, kindServer, kindSettings}, counters),
+		memory: translation.New(Name, []string{kindIngress, kindServer, kindSettings, kindUpstream}, counters),
 		parsed: map[types.NamespacedName]reading{}, plans: map[string]*serverPlan{}, making: map[string]bool{},
+		upstreams: map[serviceKey]*upstreamPlan{},
 	}
 	p.selector = NewSelector(&p.config, p.class)
 	p.selector.DisableCatchAll = config.DisableCatchAll
@@ -132,6 +135,8 @@ func (p *Provider) translate(source translation.Source) (translation.Result, boo
 		return p.translateSettings()
 	case kindServer:
 		return p.translateServer(source.Name)
+	case kindUpstream:
+		return p.translateUpstream(source)
 	case kindIngress:
 		return p.translateIngress(source)
 	}

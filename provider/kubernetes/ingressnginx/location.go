@@ -59,18 +59,6 @@ func (d *locationDraft) optionsOf(name types.NamespacedName) *annotation.Options
 	return d.provider.read(ingress).options
 }
 
-// upstream returns the Ingresses of this provider that lead to a port of a Service, in order.
-func (d *locationDraft) upstream(key serviceKey) []*networkingv1.Ingress {
-	d.result.Needs = append(d.result.Needs, key.source())
-	return d.provider.claimed(d.provider.index.ofService(key), d.result)
-}
-
-// planOf returns the plan of another host; nil when no Ingress has it.
-func (d *locationDraft) planOf(host string) *serverPlan {
-	d.result.Needs = append(d.result.Needs, planSource(host))
-	return d.provider.planOf(host)
-}
-
 // translate declares the routers.
 func (d *locationDraft) translate() {
 	for _, d.tls = range []bool{false, true} {

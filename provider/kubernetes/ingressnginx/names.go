@@ -22,6 +22,8 @@ const (
 	kindServer = "NGINXServer"
 	// kindSettings is the ConfigMap of ingress-nginx as it is understood.
 	kindSettings = "NGINXSettings"
+	// kindUpstream is a port of a Service: what the Ingresses that lead there say about it.
+	kindUpstream = "NGINXUpstream"
 )
 
 // The kinds of sources that are touched when a value has changed on which translations depend.
@@ -30,8 +32,8 @@ const (
 	kindPlan = "NGINXServerPlan"
 	// kindSet are the settings of all Ingresses.
 	kindSet = "NGINXSettingsInForce"
-	// kindUpstream are the Ingresses that lead to a port of a Service.
-	kindUpstream = "NGINXUpstream"
+	// kindChosen is how the endpoints of a port of a Service are chosen.
+	kindChosen = "NGINXUpstreamPlan"
 )
 
 // ingressSource returns the source of an Ingress.
@@ -52,6 +54,11 @@ func planSource(host string) translation.Source {
 // source returns the source that is touched when an Ingress that leads there has changed.
 func (k serviceKey) source() translation.Source {
 	return translation.Source{Kind: kindUpstream, Namespace: k.Namespace, Name: k.Service + ":" + k.Port}
+}
+
+// chosenSource returns the source that is touched when the plan of a port of a Service is another one.
+func chosenSource(k serviceKey) translation.Source {
+	return translation.Source{Kind: kindChosen, Namespace: k.Namespace, Name: k.Service + ":" + k.Port}
 }
 
 // settingsSource returns the source of the settings.

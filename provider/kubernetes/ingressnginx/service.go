@@ -55,7 +55,7 @@ func (d *locationDraft) firstPort(namespace, name string) serviceKey {
 	return serviceKey{namespace, name, port}
 }
 
-// referenceTo returns a reference to a port of a Service, with the defaults of a load balancer.
+// referenceTo returns a reference to a port of a Service that is reached as without annotations.
 func (d *locationDraft) referenceTo(key serviceKey) backend.Reference {
 	port := intstr.FromString(key.Port)
 	if number, err := strconv.ParseInt(key.Port, 10, 32); err == nil {
@@ -63,6 +63,7 @@ func (d *locationDraft) referenceTo(key serviceKey) backend.Reference {
 	}
 	balancer := &dynamic.ServersLoadBalancer{}
 	balancer.SetDefaults()
+	balancer.Retry, balancer.ServersTransport = retryOf(&d.provider.defaults.Proxy), d.plainTransport()
 	return backend.Reference{
 		Namespace: key.Namespace, Name: key.Service, Port: port, Scheme: "http", Balancer: balancer,
 	}
@@ -71,7 +72,7 @@ func (d *locationDraft) referenceTo(key serviceKey) backend.Reference {
 // backend makes the service of the reference, or the default response.
 func (d *locationDraft) backend() {
 	if d.key == (serviceKey{}) {
-		d.service = d.directResponse(&dynamic.DirectResponse{Status: 404, Body: "default backend - 404"})
+		d.service = d.notFound()
 		return
 	}
 	d.service = d.serviceOf(d.key, d.reference)

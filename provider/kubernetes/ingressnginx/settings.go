@@ -43,6 +43,16 @@ func (p *Provider) translateSettings() (result translation.Result, ok bool) {
 			result.Degrade(ref, dynamic.CodeUnsupportedOption, findings[i].Key+": "+findings[i].Reason, false)
 		}
 	}
+	for _, from := range []*annotation.Reference{settings.AddHeaders, settings.ProxySetHeaders} {
+		if from == nil {
+			continue
+		}
+		result.AddNeed(backend.KindConfigMap, from.Namespace, from.Name)
+		if p.watches.ConfigMap(from.Namespace, from.Name) == nil {
+			result.Degrade(ref, dynamic.CodeMissingReference, "ConfigMap "+from.Namespace+"/"+from.Name+
+				" with headers does not exist", true)
+		}
+	}
 	if !reflect.DeepEqual(settings, p.settings) {
 		p.setSettings(settings)
 		p.retouch(setSource())
@@ -55,6 +65,7 @@ func (p *Provider) setSettings(settings *annotation.Settings) {
 	p.settings, p.reader = settings, annotation.NewReader(settings)
 	p.defaults, _ = p.reader.Read("", nil)
 	clear(p.parsed)
+	clear(p.upstreams)
 }
 
 // settingsOf returns the options of the provider as keys of the ConfigMap, which may replace them.

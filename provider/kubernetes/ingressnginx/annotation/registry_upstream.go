@@ -10,8 +10,8 @@ func backendSpecs() []Spec {
 			Note:  "FCGI is refused: FastCGI is not spoken, and the locations answer 503",
 		},
 		{
-			Name: "connection-proxy-header", Group: "backend", Scope: Location, Risk: Low,
-			Means: "the header Connection of requests to endpoints",
+			Name: "connection-proxy-header", Group: "backend", Scope: Location, Risk: Low, Support: NoEffect,
+			Means: "the header Connection of requests to endpoints", Note: "connections to endpoints are kept and shared",
 		},
 		{
 			Name: "custom-headers", Group: "backend", Scope: Location, Risk: Medium, Support: Differs,
@@ -57,8 +57,9 @@ func backendSpecs() []Spec {
 			Means: "the header Host of requests to endpoints",
 		},
 		{
-			Name: "x-forwarded-prefix", Group: "backend", Scope: Location, Risk: Medium,
+			Name: "x-forwarded-prefix", Group: "backend", Scope: Location, Risk: Medium, Support: Differs,
 			Means: "the header X-Forwarded-Prefix, only together with rewrite-target",
+			Note:  "groups of the path ($1, ...) have no value in it; the header is then left out",
 		},
 	}
 }
@@ -186,12 +187,14 @@ func proxyTLSSpecs() []Spec {
 func errorSpecs() []Spec {
 	return []Spec{
 		{
-			Name: "custom-http-errors", Group: "errors", Scope: Location, Risk: Low,
+			Name: "custom-http-errors", Group: "errors", Scope: Location, Risk: Low, Support: Differs,
 			Means: "the default backend answers in place of these statuses",
+			Note:  "it gets GET / without a body, in place of the method and the body of the request",
 		},
 		{
-			Name: "disable-proxy-intercept-errors", Group: "errors", Scope: Location, Risk: Low,
+			Name: "disable-proxy-intercept-errors", Group: "errors", Scope: Location, Risk: Low, Support: Differs,
 			Means: "true: not in place of those that endpoints answer",
+			Note:  "no other errors are replaced either",
 		},
 	}
 }

@@ -48,7 +48,7 @@ func TestBackend(t *testing.T) {
 		row("upstream-vhost", "internal.example.com", annotation.Honoured, annotation.Backend{Host: "internal.example.com"}),
 		row("upstream-vhost", "a\" b", rejected, none),
 		row("upstream-vhost", "a\nb", rejected, none),
-		row("connection-proxy-header", "keep-alive", annotation.Honoured, annotation.Backend{Connection: "keep-alive"}),
+		row("connection-proxy-header", "keep-alive", unused, annotation.Backend{Connection: "keep-alive"}),
 		row("connection-proxy-header", "upgrade", rejected, none),
 		row("connection-proxy-header", "clo se", rejected, none),
 		row("x-forwarded-prefix", "/a", unused, none),
@@ -151,6 +151,7 @@ func TestErrors(t *testing.T) {
 		{
 			name:        "list",
 			annotations: map[string]string{"custom-http-errors": "503, 404,404", "disable-proxy-intercept-errors": "true"},
+			verdicts:    verdicts{"custom-http-errors": different, "disable-proxy-intercept-errors": different},
 			got:         errors, want: annotation.Errors{Statuses: []int{404, 503}, Own: true, KeepUpstream: true},
 		},
 		{
