@@ -32,7 +32,7 @@ func (d eventDecoder) Decode(
 		kind, rest, found := leadingMember(data, eventPrefix)
 		object, framed := bytes.CutPrefix(rest, []byte(objectPrefix))
 		object, closed := bytes.CutSuffix(object, []byte("}"))
-		if found && framed && closed && known(watch.EventType(kind)) {
+		if found && framed && closed && hasObject(watch.EventType(kind)) {
 			event.Type, event.Object.Raw = kind, object
 			return event, &schema.GroupVersionKind{}, nil
 		}
@@ -40,8 +40,8 @@ func (d eventDecoder) Decode(
 	return d.Serializer.Decode(data, defaults, into)
 }
 
-// known reports whether a type of events has an object of the watched resource.
-func known(kind watch.EventType) bool {
+// hasObject reports whether events of a type have an object of the watched resource.
+func hasObject(kind watch.EventType) bool {
 	return kind == watch.Added || kind == watch.Modified || kind == watch.Deleted || kind == watch.Bookmark
 }
 

@@ -2,8 +2,6 @@ package client_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -11,9 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // watchEvent returns the event of a Middleware as an API server writes it, without the end of the line.
@@ -90,21 +86,7 @@ func TestEventsAtEachLength(t *testing.T) {
 // watched returns the events of a watch with a body, each as type, name and length of the padding.
 func watched(t *testing.T, body string) (events []string) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprint(w, body)
-	}))
-	defer server.Close()
-	cluster, err := client.Connect(client.Options{Endpoint: server.URL}, "kubernetes", telemetry.Discard{},
-		v1alpha1.AddToScheme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest, err := cluster.REST(v1alpha1.GroupVersion("traefik.io"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := rest.Get().Namespace("shop").Resource("middlewares").Watch(t.Context())
+	stream, err := customResources(t, body).Get().Namespace("shop").Resource("middlewares").Watch(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -22,21 +24,8 @@ func TestKindsOfCustomResources(t *testing.T) {
 		"escapes in the group": `{"apiVersion":"traefik.io\/v1alpha1","kind":"Middleware","metadata":{"name":"m"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				_, _ = fmt.Fprint(w, body)
-			}))
-			defer server.Close()
-			cluster, err := client.Connect(client.Options{Endpoint: server.URL}, "kubernetes", telemetry.Discard{},
-				v1alpha1.AddToScheme)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rest, err := cluster.REST(v1alpha1.GroupVersion("traefik.io"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			object, err := rest.Get().Namespace("shop").Resource("middlewares").Name("m").Do(t.Context()).Get()
+			object, err := customResources(t, body).Get().Namespace("shop").Resource("middlewares").Name("m").
+				Do(t.Context()).Get()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,4 +34,24 @@ func TestKindsOfCustomResources(t *testing.T) {
 			}
 		})
 	}
+}
+
+// customResources connects to an API server that answers every request with a body.
+func customResources(t *testing.T, body string) rest.Interface {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, body)
+	}))
+	t.Cleanup(server.Close)
+	cluster, err := client.Connect(client.Options{Endpoint: server.URL}, "kubernetes", telemetry.Discard{},
+		v1alpha1.AddToScheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := cluster.REST(v1alpha1.GroupVersion("traefik.io"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
 }

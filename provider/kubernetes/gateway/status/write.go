@@ -88,7 +88,7 @@ func (w *Writer) write(ctx context.Context, note election.Note, one *object, des
 	if complete && (over == known || version == known) {
 		return outcome{complete: true} // The watch shows what was written, or does not show it yet.
 	}
-	content, err := encodeStatus(live)
+	content, err := json.Marshal(live)
 	if err != nil {
 		return outcome{complete: true, err: err}
 	}
@@ -124,40 +124,6 @@ func (w *Writer) write(ctx context.Context, note election.Note, one *object, des
 	}
 	result.complete, result.err = err == nil, err
 	return result
-}
-
-// encodeStatus returns the members of an object that Merge reads.
-func encodeStatus(live metav1.Object) (json.RawMessage, error) {
-	var object struct {
-		Metadata struct {
-			UID types.UID `json:"uid"`
-		} `json:"metadata"`
-		Status any `json:"status"`
-	}
-	object.Metadata.UID = live.GetUID()
-	switch typed := live.(type) {
-	case *gatewayv1.GatewayClass:
-		object.Status = &typed.Status
-	case *gatewayv1.Gateway:
-		object.Status = &typed.Status
-	case *gatewayv1.ListenerSet:
-		object.Status = &typed.Status
-	case *gatewayv1.HTTPRoute:
-		object.Status = &typed.Status
-	case *gatewayv1.GRPCRoute:
-		object.Status = &typed.Status
-	case *gatewayv1.TLSRoute:
-		object.Status = &typed.Status
-	case *gatewayv1.TCPRoute:
-		object.Status = &typed.Status
-	case *gatewayv1.UDPRoute:
-		object.Status = &typed.Status
-	case *gatewayv1.BackendTLSPolicy:
-		object.Status = &typed.Status
-	default:
-		return encode(live)
-	}
-	return encode(object)
 }
 
 // merge works the status into the live object until no other writer comes in between. It returns the object as it is
