@@ -2,9 +2,12 @@ package ingressnginx
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -68,11 +71,10 @@ func New(
 			return nil, fmt.Errorf("%s %q is not of the form NAMESPACE/NAME", option, value)
 		}
 	}
-	var namespaces []string
-	if config.WatchNamespace != "" {
-		namespaces = strings.Split(config.WatchNamespace, ",")
+	if _, err := labels.Parse(config.WatchNamespaceSelector); err != nil {
+		return nil, fmt.Errorf("watchNamespaceSelector: %w", err)
 	}
-	p := assemble(cluster.Source(), config, watchAll(cluster, namespaces), counters)
+	p := assemble(cluster.Source(), config, watchAll(cluster, config), counters)
 	cluster.OnStatus(p.wake)
 	if environments != nil {
 		p.environments = environments
@@ -82,6 +84,29 @@ func New(
 		})
 	}
 	return p, nil
+}
+
+// Namespaces returns the namespaces of the Services, Secrets and ConfigMaps that a configuration reads; none means all.
+func Namespaces(config static.KubernetesNGINX) []string {
+	namespaces := watchedNamespaces(config)
+	if namespaces == nil {
+		return nil
+	}
+	for _, object := range []string{config.ConfigMap, config.DefaultBackendService, config.DefaultSSLCertificate} {
+		if name, ok := objectName(object); ok && name.Namespace != "" {
+			namespaces = append(namespaces, name.Namespace)
+		}
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces)
+}
+
+// watchedNamespaces returns those whose Ingresses are read; none means all.
+func watchedNamespaces(config static.KubernetesNGINX) []string {
+	if config.WatchNamespace == "" {
+		return nil
+	}
+	return strings.Split(config.WatchNamespace, ",")
 }
 
 // objectName reads NAMESPACE/NAME; an empty text names nothing.
@@ -106,7 +131,11 @@ func assemble(
 		upstreams: map[serviceKey]*upstreamPlan{},
 	}
 	p.selector = NewSelector(&p.config, p.class)
-	p.selector.DisableCatchAll = config.DisableCatchAll
+	if given := config.WatchNamespaceSelector; given != "" {
+		// New has checked it.
+		p.selector.Labels, _ = labels.Parse(given)
+		p.selector.Namespace = p.namespace
+	}
 	p.setSettings(annotation.DefaultSettings())
 	p.followAll()
 	return p
@@ -115,6 +144,11 @@ func assemble(
 func (p *Provider) class(name string) *networkingv1.IngressClass {
 	class, _ := p.watches.classes.Get("", name)
 	return class
+}
+
+func (p *Provider) namespace(name string) *corev1.Namespace {
+	namespace, _ := p.watches.namespaces.Get("", name)
+	return namespace
 }
 
 // wake notes that the status of a watch may have changed. It returns at once.
