@@ -1,0 +1,69 @@
+package population
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Of returns the hosts of some kinds.
+func Of(members []Member, some ...string) []Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return !slices.Contains(some, m.Kind) })
+}
+
+// Without returns the hosts that are not among others.
+func Without(members, others []Member) []Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
+		return slices.ContainsFunc(others, func(other Member) bool { return other.Host == m.Host })
+	})
+}
+
+// Hosts returns the names of hosts.
+func Hosts(members []Member) []string {
+	var names []string
+	for _, m := range members {
+		names = append(names, m.Host)
+	}
+	return names
+}
+
+// turnEvery is the time between two changes of a host's Service.
+const turnEvery = 50 * time.Millisecond
+
+// Turns leads a host to one and another Service in turns until the context ends, and returns how often.
+func Turns(ctx context.Context, tb testing.TB, client kubernetes.Interface, m Member) int {
+	tb.Helper()
+	ticker := time.NewTicker(turnEvery)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return n
+		case <-ticker.C:
+		}
+		if err := Turn(context.WithoutCancel(ctx), client, m, serviceName((n+1)%2)); err != nil {
+			tb.Errorf("%s: %v", m.Host, err)
+			return n
+		}
+	}
+}
+
+// DeleteIngresses deletes the Ingresses of hosts from a cluster.
+func DeleteIngresses(tb testing.TB, client kubernetes.Interface, members []Member) {
+	tb.Helper()
+	done := map[string]bool{}
+	for _, m := range members {
+		if done[m.Namespace] {
+			continue
+		}
+		done[m.Namespace] = true
+		if err := client.NetworkingV1().Ingresses(m.Namespace).DeleteCollection(tb.Context(), metav1.DeleteOptions{},
+			metav1.ListOptions{}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
