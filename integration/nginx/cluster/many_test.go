@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"net/http"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -18,19 +17,7 @@ const ingresses = 600
 // populate creates many Ingresses of mixed annotations with what they need.
 func populate(w *world) []population.Member {
 	w.t.Helper()
-	authority := harness.NewAuthority(w.t)
-	around := population.Around(ingresses, w.backends, func(name string) (certificate, key, own []byte) {
-		issued := authority.Issue(name)
-		var texts [3][]byte
-		for i, file := range []string{issued.CertFile, issued.KeyFile, authority.File} {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			texts[i] = text
-		}
-		return texts[0], texts[1], texts[2]
-	})
+	around := population.Around(ingresses, w.backends, population.Certificates(w.t, harness.NewAuthority(w.t)))
 	around.Create(w.t, w.Kubernetes)
 	members := population.Make(ingresses)
 	population.CreateIngresses(w.t, w.Kubernetes, members)

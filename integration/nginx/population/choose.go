@@ -2,12 +2,17 @@ package population
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
 // Of returns the hosts of some kinds.
@@ -65,5 +70,35 @@ func DeleteIngresses(tb testing.TB, client kubernetes.Interface, members []Membe
 			metav1.ListOptions{}); err != nil {
 			tb.Fatal(err)
 		}
+	}
+}
+
+// Describe returns the numbers of hosts of each kind.
+func Describe(members []Member) string {
+	counts := map[string]int{}
+	for _, m := range members {
+		counts[m.Kind]++
+	}
+	var text []string
+	for _, k := range kinds() {
+		text = append(text, fmt.Sprintf("%d %s", counts[k.name], k.name))
+	}
+	return strings.Join(text, ", ")
+}
+
+// Certificates returns what issues certificates for Around.
+func Certificates(tb testing.TB, authority *harness.Authority) func(name string) (certificate, key, own []byte) {
+	return func(name string) (certificate, key, own []byte) {
+		tb.Helper()
+		issued := authority.Issue(name)
+		var texts [3][]byte
+		for i, file := range []string{issued.CertFile, issued.KeyFile, authority.File} {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			texts[i] = text
+		}
+		return texts[0], texts[1], texts[2]
 	}
 }
