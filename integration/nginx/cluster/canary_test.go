@@ -1,0 +1,194 @@
+package cluster
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/integration/nginx/population"
+)
+
+// TestCanaries hands a part of the requests to a second Service.
+func TestCanaries(t *testing.T) {
+	w := prepare(t, "main", "canary")
+	g := open(w, static)
+	t.Run("by weight", func(t *testing.T) { canaryByWeight(w.on(t), g.on(t)) })
+	t.Run("in the order of nginx", func(t *testing.T) { canaryInOrder(w.on(t), g.on(t)) })
+	t.Run("sticky", func(t *testing.T) { canarySticky(w.on(t), g.on(t)) })
+	t.Run("follows its Ingress", func(t *testing.T) { canaryFollows(w.on(t), g.on(t)) })
+}
+
+// canaryByWeight sends as many requests as make a deviation by one percent of them improbable: the standard deviation is
+// less than a fourth of that.
+func canaryByWeight(w *world, g *gate) {
+	for _, test := range []struct {
+		weight, total string
+		share         float64
+	}{
+		{"10", "", 0.1}, {"33", "", 0.33}, {"150", "200", 0.75}, {"0", "", 0}, {"100", "", 1},
+	} {
+		annotations := notes{"canary": "true", "canary-weight": test.weight}
+		if test.total != "" {
+			annotations["canary-weight-total"] = test.total
+		}
+		host := "weight-" + test.weight + ".test"
+		w.put(ingress("weight-"+test.weight, host, "main", nil), ingress("weight-"+test.weight+"-canary", host, "canary",
+			annotations))
+		first := "200 main"
+		if test.share > 0 {
+			first = "200 canary"
+		}
+		g.becomes(host+"/", first)
+		const deviations = 4.3 // Once in 50,000 runs.
+		count := max(500, int(math.Ceil(deviations*deviations*test.share*(1-test.share)/(0.01*0.01))))
+		got := float64(chosen(g, host, count)) / float64(count)
+		w.t.Logf("weight %s of %s: %.4f of %d requests, want %.4f", test.weight, test.total, got, count, test.share)
+		if math.Abs(got-test.share) > 0.01 || test.share == math.Trunc(test.share) && got != test.share {
+			w.t.Errorf("weight %s of %s: the share is %.4f of %d requests, want %.4f", test.weight, test.total, got, count,
+				test.share)
+		}
+	}
+}
+
+// chosen sends requests and counts those that the canary answers.
+func chosen(g *gate, host string, count int) int64 {
+	const clients = 8
+	var canary, failed atomic.Int64
+	var running sync.WaitGroup
+	for client := range clients {
+		running.Go(func() {
+			for i := client; i < count; i += clients {
+				request := g.web.Request(http.MethodGet, "/", nil)
+				request.Host = host
+				answer, err := g.web.Try(request)
+				switch {
+				case err != nil || answer.StatusCode != http.StatusOK:
+					failed.Add(1)
+				case answer.Header.Get(population.FieldBackend) == "canary":
+					canary.Add(1)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if n := failed.Load(); n > 0 {
+		g.t.Errorf("%s: %d of %d requests failed", host, n, count)
+	}
+	return canary.Load()
+}
+
+// canaryInOrder has a header decide before a cookie, and that before the weight.
+func canaryInOrder(w *world, g *gate) {
+	const main, canary = "200 main", "200 canary"
+	for i, test := range []struct {
+		annotations notes
+		// answers are by fields of the request.
+		answers map[string]string
+	}{
+		{notes{"canary-by-header": "X-Canary"}, map[string]string{
+			"": main, "X-Canary: always": canary, "X-Canary: never": main, "X-Canary: else": main, "x-canary: always": canary,
+		}},
+		{notes{"canary-by-header": "X-Canary", "canary-weight": "100"}, map[string]string{
+			"": canary, "X-Canary: always": canary, "X-Canary: never": main, "X-Canary: else": canary,
+		}},
+		{notes{"canary-by-header": "X-Canary", "canary-by-header-value": "blue"}, map[string]string{
+			"": main, "X-Canary: blue": canary, "X-Canary: Blue": main, "X-Canary: always": main,
+		}},
+		{notes{"canary-by-header": "X-Canary", "canary-by-header-value": "blue", "canary-weight": "100"}, map[string]string{
+			"X-Canary: never": canary, "X-Canary: blue": canary,
+		}},
+		{notes{"canary-by-header": "X-Canary", "canary-by-header-pattern": "^(de|at)-[0-9]+$"}, map[string]string{
+			"": main, "X-Canary: de-1": canary, "X-Canary: at-22": canary, "X-Canary: ch-1": main, "X-Canary: always": main,
+		}},
+		{notes{
+			"canary-by-header": "X-Canary", "canary-by-header-value": "blue", "canary-by-header-pattern": "^green$",
+		}, map[string]string{"X-Canary: blue": canary, "X-Canary: green": main}},
+		{notes{"canary-by-cookie": "choice"}, map[string]string{
+			"": main, "Cookie: choice=always": canary, "Cookie: choice=never": main, "Cookie: choice=else": main,
+			"Cookie: other=1; choice=always": canary,
+		}},
+		{notes{"canary-by-cookie": "choice", "canary-weight": "100"}, map[string]string{
+			"": canary, "Cookie: choice=never": main, "Cookie: choice=always": canary, "Cookie: choice=else": canary,
+		}},
+		{notes{"canary-by-header": "X-Canary", "canary-by-cookie": "choice"}, map[string]string{
+			"X-Canary: never|Cookie: choice=always": main, "X-Canary: always|Cookie: choice=never": canary,
+			"X-Canary: else|Cookie: choice=always": canary,
+		}},
+	} {
+		name := "order-" + strconv.Itoa(i)
+		test.annotations["canary"] = "true"
+		w.put(ingress(name, name+".test", "main", nil), ingress(name+"-canary", name+".test", "canary", test.annotations))
+		for fields, want := range test.answers {
+			if want == canary { // Until it is there, the other one answers all.
+				g.becomes(name+".test/", want, split(fields)...)
+			}
+		}
+		for fields, want := range test.answers {
+			g.expect(name+".test/", want, split(fields)...)
+		}
+	}
+}
+
+func split(fields string) []string {
+	if fields == "" {
+		return nil
+	}
+	return strings.Split(fields, "|")
+}
+
+// canarySticky keeps a client at the Service that its first request went to.
+func canarySticky(w *world, g *gate) {
+	affinity := notes{"affinity": "cookie", "session-cookie-name": "route"}
+	w.put(ingress("sticky", "sticky.test", "main", affinity), ingress("sticky-canary", "sticky.test", "canary",
+		notes{"canary": "true", "canary-weight": "50"}))
+	for _, want := range []string{"main", "canary"} {
+		var cookies []string
+		g.until(func() bool {
+			answer := g.get("sticky.test/")
+			cookies = nil
+			for _, cookie := range answer.Cookies() {
+				cookies = append(cookies, cookie.Name+"="+cookie.Value)
+			}
+			return answer.Header.Get(population.FieldBackend) == want && len(cookies) > 0
+		}, func() string { return "no first request goes to " + want + " and has a cookie" })
+		for range 50 {
+			g.expect("sticky.test/", "200 "+want, "Cookie: "+strings.Join(cookies, "; "))
+		}
+	}
+	// A client that the canary keeps comes back to the main Service when the canary goes.
+	w.DeleteNow("Ingress.networking.k8s.io", home+"/sticky-canary")
+	g.until(func() bool {
+		for range 20 {
+			if g.ask("sticky.test/") != "200 main" {
+				return false
+			}
+		}
+		return true
+	}, func() string { return "the canary still answers" })
+}
+
+// canaryFollows changes and removes the Ingresses of a canary in both orders.
+func canaryFollows(w *world, g *gate) {
+	const host = "follow.test"
+	always := notes{"canary": "true", "canary-weight": "100"}
+	w.put(ingress("follow-canary", host, "canary", always)) // A canary alone declares no host.
+	w.put(ingress("marker", "marker.test", "main", nil))
+	g.becomes("marker.test/", "200 main")
+	g.expect(host+"/", "404")
+	w.put(ingress("follow", host, "main", nil))
+	g.becomes(host+"/", "200 canary")
+	w.put(ingress("follow-canary", host, "canary", notes{"canary": "true", "canary-weight": "0"}))
+	g.becomes(host+"/", "200 main")
+	w.put(ingress("follow-canary", host, "canary", always))
+	g.becomes(host+"/", "200 canary")
+	w.DeleteNow("Ingress.networking.k8s.io", home+"/follow")
+	g.becomes(host+"/", "404")
+	w.put(ingress("follow", host, "main", nil))
+	g.becomes(host+"/", "200 canary")
+	w.DeleteNow("Ingress.networking.k8s.io", home+"/follow-canary")
+	g.becomes(host+"/", "200 main")
+}
