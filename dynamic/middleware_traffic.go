@@ -177,4 +177,8 @@ type IPStrategy struct {
 	Depth       int      `json:"depth,omitempty"`
 	ExcludedIPs []string `json:"excludedIPs,omitempty"`
 	IPv6Subnet  *int     `json:"ipv6Subnet,omitempty"`
+	// TrustedIPs are the addresses and CIDR prefixes of proxies. If the peer is one of them, the client is the first
+	// address of X-Forwarded-For from the right that is none, or the leftmost one, as with real_ip_recursive of nginx;
+	// otherwise it is the peer. Neither Depth nor ExcludedIPs may be set beside it. Ours.
+	TrustedIPs []string `json:"trustedIPs,omitempty"`
 }

@@ -42,12 +42,13 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	if err != nil {
 		return err
 	}
-	ingresses, err := ingressnginx.New(watched, config, nil, nil)
+	own := p.options(options.EntryPoint)
+	settings := own()
+	ingresses, err := ingressnginx.New(watched, config,
+		map[string]*static.EntryPoint{plainEntryPoint: settings, secureEntryPoint: settings}, nil, nil)
 	if err != nil {
 		return err
 	}
-	own := p.options(options.EntryPoint)
-	settings := own()
 	inherited := func(name string, port int) router.EntryPoint {
 		return router.EntryPoint{
 			Name: name, Port: port, Default: true, Policy: entrypoint.Policy(&settings.HTTP), Loopback: true,

@@ -40,8 +40,8 @@ type Finding struct {
 	Verdict Verdict
 	// Protects says that something would be open without the annotation.
 	Protects bool
-	// AboveRisk says that ingress-nginx does not accept the Ingress at its annotations-risk-level. The annotation is
-	// read all the same.
+	// AboveRisk says that ingress-nginx does not accept the Ingress at its annotations-risk-level. The annotation closes
+	// the locations if it protects something.
 	AboveRisk bool
 	// Reason is empty with Honoured. It has at most 1 KiB.
 	Reason string

@@ -358,11 +358,39 @@ func (r *reading) finish() []Finding {
 		}
 		r.set(name, Ignored, r.unknown(name))
 	}
+	r.risks()
 	findings := make([]Finding, 0, len(r.findings))
 	for _, name := range slices.Sorted(maps.Keys(r.findings)) {
 		findings = append(findings, *r.findings[name])
 	}
 	return findings
+}
+
+// risks judges annotations above annotations-risk-level, for which ingress-nginx does not accept the Ingress. What
+// protects closes the locations. What makes more reachable, or sends requests elsewhere, is left out, and anything else
+// has its effect.
+func (r *reading) risks() {
+	for _, name := range slices.Sorted(maps.Keys(r.findings)) {
+		found := r.findings[name]
+		if !found.AboveRisk || found.Verdict >= Unused { // It has no effect, or a verdict that is worse.
+			continue
+		}
+		spec, _ := r.spec(name)
+		reason := "its risk is " + spec.Risk.String() + ", above annotations-risk-level " + r.settings.Risk.String() +
+			", so that ingress-nginx does not accept the Ingress"
+		switch {
+		case spec.Protects:
+			r.deny(name, reason)
+		case spec.Name == "server-alias":
+			r.options.Aliases = nil
+			r.set(name, Unsupported, reason+"; the annotation is left out")
+		case spec.Name == "mirror-target":
+			r.options.Mirror = nil
+			r.set(name, Unsupported, reason+"; the annotation is left out")
+		default:
+			r.set(name, Different, reason+"; the annotation has its effect all the same")
+		}
+	}
 }
 
 // unknown says why a name that is no annotation has no effect.

@@ -180,15 +180,35 @@ func TestAliases(t *testing.T) {
 	})
 }
 
-// TestRisk demands that an annotation above the level of the ConfigMap is marked, and read all the same.
+// TestRisk demands that an annotation above the level of the ConfigMap is marked: what protects closes the locations,
+// what opens something is left out, and anything else has its effect.
 func TestRisk(t *testing.T) {
 	settings := annotation.DefaultSettings()
 	settings.Risk = annotation.Medium
-	options, findings := readWith(t, settings, map[string]string{
-		"auth-url": "http://auth/", "auth-realm": "x", "configuration-snippet": "more_set_headers 'a: b';",
-	})
-	if !findings["auth-url"].AboveRisk || findings["auth-realm"].AboveRisk || options.AuthRequest == nil {
-		t.Errorf("%v, %v", findings, options.AuthRequest)
+	for name, test := range map[string]struct {
+		value   string
+		verdict annotation.Verdict
+		denied  bool
+	}{
+		"auth-url":              {"http://auth/", denied, true},
+		"auth-realm":            {"x", annotation.Unused, false},
+		"configuration-snippet": {"more_set_headers 'a: b';", annotation.Unsupported, false},
+		"server-alias":          {"b.example.com", annotation.Unsupported, false},
+		"mirror-target":         {"http://copies/", annotation.Unsupported, false},
+		"upstream-hash-by":      {"$request_uri", annotation.Different, false},
+	} {
+		options, findings := readWith(t, settings, one(name, test.value))
+		found := findings[name]
+		if found.Verdict != test.verdict || found.AboveRisk == (name == "auth-realm") || (options.Denied != "") != test.denied {
+			t.Errorf("%s: %v, denied: %q", name, found, options.Denied)
+		}
+		if len(options.Aliases) > 0 || options.Mirror != nil || name == "upstream-hash-by" && options.Backend.HashBy == "" {
+			t.Errorf("%s: %v", name, options)
+		}
+	}
+	_, findings := readWith(t, settings, map[string]string{"auth-url": "http://auth/"})
+	if !findings["auth-url"].Closes() {
+		t.Errorf("%v", findings)
 	}
 	_, findings = read(t, map[string]string{"auth-url": "http://auth/", "server-snippet": "x;"})
 	if findings["auth-url"].AboveRisk || !findings["server-snippet"].AboveRisk {
