@@ -43,9 +43,9 @@ type Settings struct {
 	SSLCiphers                      string
 	SSLRejectHandshake              bool
 
-	// Denied is why all locations answer 503; empty when they do not. GlobalAuthDenied is why those do to which the
+	// Closed is why all locations answer 503; empty when they do not. GlobalAuthClosed is why those do to which the
 	// external authentication of the ConfigMap would apply.
-	Denied, GlobalAuthDenied string
+	Closed, GlobalAuthClosed string
 }
 
 // HSTS is the header Strict-Transport-Security of answers over https.
