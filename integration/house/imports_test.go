@@ -64,7 +64,7 @@ var islands = map[string][]string{
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
 		"middleware/headerlist", "middleware/location", "middleware/pathmodifier", "middleware/authorize",
-		"middleware/variables", "middleware/proxyrewrite",
+		"middleware/proxyrewrite",
 	},
 }
 

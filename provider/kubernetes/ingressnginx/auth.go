@@ -114,8 +114,8 @@ func (d *locationDraft) authService() *annotation.AuthRequest {
 		return d.options.AuthRequest
 	case d.ingress == nil || !d.options.GlobalAuth:
 		return nil
-	case settings.GlobalAuthDenied != "":
-		d.refuse(dynamic.CodeUnsupportedOption, settings.GlobalAuthDenied, false)
+	case settings.GlobalAuthClosed != "":
+		d.refuse(dynamic.CodeUnsupportedOption, settings.GlobalAuthClosed, false)
 		return nil
 	}
 	return settings.GlobalAuth

@@ -44,16 +44,8 @@ func (d *locationDraft) redirect() {
 
 // checkTemplate returns an error for a text with variables that a response cannot have.
 func checkTemplate(text string) error {
-	template, err := variable.Parse(text)
-	if err != nil {
-		return err
-	}
-	for _, kind := range []variable.Kind{variable.Capture, variable.Object, variable.Certificate} {
-		if template.Has(kind) {
-			return errNoValue
-		}
-	}
-	return nil
+	_, err := variable.ParseLive(text)
+	return err
 }
 
 // secureRedirect redirects plain requests to https. That of the default backend of a server is left out.

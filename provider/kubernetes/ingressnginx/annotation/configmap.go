@@ -136,12 +136,12 @@ func (c *configReading) set(key string, verdict Verdict, reason string) {
 	found.Verdict, found.Reason = verdict, cut(reason, mostReason)
 }
 
-// close notes that locations are denied because of a key: all of them, or those with external authentication.
+// close notes that locations answer 503 because of a key: all of them, or those with external authentication.
 func (c *configReading) close(key, reason string) {
 	c.set(key, Denied, reason)
-	into := &c.out.Denied
+	into := &c.out.Closed
 	if strings.HasPrefix(key, "global-auth-") {
-		into = &c.out.GlobalAuthDenied
+		into = &c.out.GlobalAuthClosed
 	}
 	if *into == "" {
 		*into = cut("ConfigMap key "+key+": "+reason, mostReason)

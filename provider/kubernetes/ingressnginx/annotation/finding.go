@@ -21,7 +21,7 @@ const (
 	Ignored
 	// Unsupported would have an effect in ingress-nginx and has none here.
 	Unsupported
-	// Denied makes the locations of the Ingress answer 503.
+	// Denied makes the locations of the Ingress answer 503, in ingress-nginx too or here alone.
 	Denied
 	// Rejected makes ingress-nginx refuse the Ingress, or its whole configuration: it serves what it has accepted last.
 	Rejected

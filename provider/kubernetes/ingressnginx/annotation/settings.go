@@ -43,9 +43,9 @@ type Settings struct {
 	SSLProtocols                    []string
 	SSLCiphers                      string
 
-	// Denied is why all locations answer 503; empty when they do not. GlobalAuthDenied is why those do to which the
+	// Closed is why all locations answer 503; empty when they do not. GlobalAuthClosed is why those do to which the
 	// external authentication of the ConfigMap would apply.
-	Denied, GlobalAuthDenied string
+	Closed, GlobalAuthClosed string
 }
 
 // RealIP is how the address of a client is found behind proxies. Both flags may be set: the walk through

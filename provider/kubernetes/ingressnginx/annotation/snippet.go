@@ -14,7 +14,7 @@ func (r *reading) snippets() {
 func (r *reading) snippet(name string) string {
 	text, _ := r.text(name, anything)
 	if directive, found := ProtectingDirective(text); found {
-		r.deny(name, "the snippet has the directive "+quote(directive)+", and directives of nginx are not executed")
+		r.close(name, "the snippet has the directive "+quote(directive)+", and directives of nginx are not executed")
 		r.findings[name].Protects = true
 	}
 	return text

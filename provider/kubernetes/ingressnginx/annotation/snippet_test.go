@@ -68,11 +68,11 @@ func TestSnippets(t *testing.T) {
 		},
 		{
 			name: "access", annotations: one("configuration-snippet", "deny all;"),
-			verdicts: verdicts{"configuration-snippet": denied}, outcome: "denied",
+			verdicts: verdicts{"configuration-snippet": denied}, outcome: "closed",
 		},
 		{
 			name: "access of the server", annotations: one("server-snippet", "if ($a) { return 403; }"),
-			verdicts: verdicts{"server-snippet": denied}, outcome: "denied",
+			verdicts: verdicts{"server-snippet": denied}, outcome: "closed",
 		},
 		{
 			name: "empty", annotations: one("server-snippet", "\n "), verdicts: verdicts{"server-snippet": unused},
