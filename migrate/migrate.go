@@ -2,6 +2,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -25,8 +26,8 @@ type Options struct {
 	Parallel int
 	// Skip says which probes are left out; nil for none. They are counted.
 	Skip func(probe.Probe) bool
-	// Faults are what could not be read, with file and line.
-	Faults []string
+	// Context is what the report says beside.
+	Context report.Context
 }
 
 // Report probes all hosts and returns the report. The error is that of the context.
@@ -52,7 +53,7 @@ func Report(ctx context.Context, options Options) (*report.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return report.New(options.Model, results, options.Faults), nil
+	return report.New(options.Model, results, options.Context), nil
 }
 
 // host probes one host.
@@ -83,8 +84,23 @@ func (o *Options) host(ctx context.Context, host probe.Host) report.Probed {
 			continue
 		}
 		if differences := answer.Compare(want, got); len(differences) > 0 {
-			out.Add(one, want, got, differences)
+			out.Add(o.attribute(ctx, one, want, got, differences))
 		}
 	}
 	return out
+}
+
+// attribute names the Ingress and the step that decide. Where the reference does not say them, they are those of the
+// model.
+func (o *Options) attribute(
+	ctx context.Context, one probe.Probe, want, got answer.Answer, differences []answer.Difference,
+) *report.Difference {
+	found := &report.Difference{Probe: one, Fields: differences, Ingress: want.Ingress, Want: want.Step, Got: got.Step}
+	if found.Ingress == "" && o.Reference != answer.Answerer(o.Model) {
+		if modelled, err := o.Model.Answer(ctx, one); err == nil {
+			found.Ingress, found.Want = modelled.Ingress, cmp.Or(want.Step, modelled.Step)
+		}
+	}
+	found.Ingress = cmp.Or(found.Ingress, one.Ingress)
+	return found
 }

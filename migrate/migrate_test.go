@@ -62,7 +62,14 @@ func reported(t *testing.T) *report.Report {
 	t.Helper()
 	m := model(t)
 	got, err := migrate.Report(t.Context(), migrate.Options{
-		Model: m, Subject: other{m}, Parallel: 3, Faults: []string{"shop.yaml:9: a fault with <b>markup</b> and \x1b[31m"},
+		Model: m, Subject: other{m}, Parallel: 3, Context: report.Context{
+			Notes:  []string{"Read: testdata/shop.yaml"},
+			Faults: []string{"shop.yaml:9: a fault with <b>markup</b> and \x1b[31m"},
+			Proposals: []report.Proposal{{
+				Ingress: "web/admin", Annotation: "configuration-snippet", Line: 1, Directive: "more_set_headers \"X: <i>\";",
+				YAML: "apiVersion: traefik.io/v1alpha1\nkind: Middleware\n",
+			}},
+		},
 		Skip: func(p probe.Probe) bool { return p.Reason == probe.HostCase },
 	})
 	if err != nil {
