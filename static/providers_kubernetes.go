@@ -72,6 +72,7 @@ type KubernetesNGINX struct {
 	ControllerClass              string               `json:"controllerClass"`
 	WatchIngressWithoutClass     bool                 `json:"watchIngressWithoutClass"`
 	IngressClassByName           bool                 `json:"ingressClassByName"`
+	Publish                      bool                 `json:"publish" description:"Write the addresses of publishService or publishStatusAddress to the status of Ingresses; false leaves the status to another controller."`
 	PublishService               string               `json:"publishService"`
 	PublishStatusAddress         []string             `json:"publishStatusAddress"`
 	DefaultBackendService        string               `json:"defaultBackendService"`

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -14,6 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/endpoint"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingress"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/report"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/virtualenvironment"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -32,16 +34,17 @@ type cluster struct {
 	namespaces []string
 	everywhere bool
 
-	// readers are the names of the providers that read its objects. Custom, ingresses and gateways are nil where custom
-	// resources, Ingresses or the Gateway API are not read, addresses where Ingresses show none.
+	// readers are the names of the providers that read its objects. Custom, ingresses, nginx and gateways are nil where
+	// what they read is not configured; addresses are empty where the status of Ingresses is left alone.
 	readers      []string
 	environments *endpoint.Environments
 	policies     *virtualenvironment.Provider
 	services     *endpoint.Provider
 	custom       *crd.Provider
 	ingresses    *ingress.Provider
+	nginx        *ingressnginx.Provider
 	gateways     *gateways
-	addresses    *report.Addresses
+	addresses    []*report.Addresses
 	reporter     *report.Reporter
 }
 
@@ -96,6 +99,14 @@ func (c *cluster) addReporter(options Options) (err error) {
 	return err
 }
 
+// excluded returns what reports whether the provider of ingress-nginx reads an Ingress; nil where there is none.
+func (c *cluster) excluded() func(*networkingv1.Ingress) bool {
+	if c.nginx == nil {
+		return nil
+	}
+	return c.nginx.Selector().Excludes
+}
+
 // Object implements report.Objects.
 func (c *cluster) Object(kind, namespace, name string) (metav1.Object, bool) {
 	switch {
@@ -110,6 +121,7 @@ func (c *cluster) Object(kind, namespace, name string) (metav1.Object, bool) {
 // exists reports whether one of the providers reads an object.
 func (c *cluster) exists(resource *dynamic.Resource) bool {
 	return c.custom != nil && c.custom.Exists(resource) || c.ingresses != nil && c.ingresses.Exists(resource) ||
+		c.nginx != nil && c.nginx.Exists(resource) ||
 		c.gateways != nil && c.gateways.Exists(resource) ||
 		c.policies.Exists(resource) || c.services.Exists(resource)
 }

@@ -2,6 +2,7 @@ package ingressnginx
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -68,11 +69,7 @@ func New(
 			return nil, fmt.Errorf("%s %q is not of the form NAMESPACE/NAME", option, value)
 		}
 	}
-	var namespaces []string
-	if config.WatchNamespace != "" {
-		namespaces = strings.Split(config.WatchNamespace, ",")
-	}
-	p := assemble(cluster.Source(), config, watchAll(cluster, namespaces), counters)
+	p := assemble(cluster.Source(), config, watchAll(cluster, config), counters)
 	cluster.OnStatus(p.wake)
 	if environments != nil {
 		p.environments = environments
@@ -82,6 +79,29 @@ func New(
 		})
 	}
 	return p, nil
+}
+
+// Namespaces returns the namespaces of the Services, Secrets and ConfigMaps that a configuration reads; none means all.
+func Namespaces(config static.KubernetesNGINX) []string {
+	namespaces := watchedNamespaces(config)
+	if namespaces == nil {
+		return nil
+	}
+	for _, object := range []string{config.ConfigMap, config.DefaultBackendService, config.DefaultSSLCertificate} {
+		if name, ok := objectName(object); ok && name.Namespace != "" {
+			namespaces = append(namespaces, name.Namespace)
+		}
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces)
+}
+
+// watchedNamespaces returns those whose Ingresses are read; none means all.
+func watchedNamespaces(config static.KubernetesNGINX) []string {
+	if config.WatchNamespace == "" {
+		return nil
+	}
+	return strings.Split(config.WatchNamespace, ",")
 }
 
 // objectName reads NAMESPACE/NAME; an empty text names nothing.

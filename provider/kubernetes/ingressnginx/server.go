@@ -146,11 +146,12 @@ func (d *ingressDraft) whole() dynamic.Ref {
 	return dynamic.Ref{Kind: dynamic.KindSource, Name: d.result.Origin.Object}
 }
 
-// report adds verdicts on annotations without the effect that they have in ingress-nginx. Those that close locations
-// are verdicts on the routers.
+// report adds verdicts on annotations without the effect that they have in ingress-nginx, or that they should have.
+// Those that close locations are verdicts on the routers.
 func (d *ingressDraft) report(findings []annotation.Finding) {
 	for i := range findings {
-		if one := &findings[i]; one.Verdict == annotation.Unsupported && !one.Protects {
+		one := &findings[i]
+		if one.Verdict == annotation.Ignored || one.Verdict == annotation.Unsupported && !one.Protects {
 			d.result.Degrade(d.whole(), dynamic.CodeUnsupportedOption, one.Key+": "+one.Reason, false)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 // watch is one resource of the cluster, as client.Watched holds it.
@@ -30,10 +31,10 @@ type watches struct {
 }
 
 // watchAll registers the watches of a cluster.
-func watchAll(cluster *client.Cluster, namespaces []string) watches {
-	scope := client.Scope{Namespaces: namespaces}
+func watchAll(cluster *client.Cluster, config static.KubernetesNGINX) watches {
+	scope := client.Scope{Namespaces: Namespaces(config)}
 	return watches{
-		ingresses:  client.Watch(cluster, client.Ingresses(), scope),
+		ingresses:  client.Watch(cluster, client.Ingresses(), client.Scope{Namespaces: watchedNamespaces(config)}),
 		classes:    client.Watch(cluster, client.IngressClasses(), client.Scope{}),
 		services:   client.Watch(cluster, client.Services(), scope),
 		secrets:    client.Watch(cluster, client.WholeSecrets(), scope),

@@ -63,7 +63,7 @@ func ReadConfigMap(namespace string, data map[string]string) (*Settings, []Findi
 			if near, found := read.index.nearestConfigKey(key); found {
 				reason += ", did you mean " + near + "?"
 			}
-			read.set(key, Unused, reason)
+			read.set(key, Ignored, reason)
 		}
 	}
 	read.settings()
@@ -156,7 +156,7 @@ func (c *configReading) text(key string) (string, bool) {
 
 // useless notes that the default is used.
 func (c *configReading) useless(key, value string) {
-	c.set(key, Unused, quote(value)+" is not accepted by ingress-nginx, which uses the default")
+	c.set(key, Ignored, quote(value)+" is not accepted by ingress-nginx, which uses the default")
 }
 
 // flag reads a boolean.

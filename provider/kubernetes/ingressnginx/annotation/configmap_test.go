@@ -80,14 +80,14 @@ func TestConfigMapWrongValues(t *testing.T) {
 		verdict annotation.Verdict
 		closed  bool
 	}{
-		"ssl-redirect":               {"yes", unused, false},
-		"proxy-connect-timeout":      {"5s", unused, false},
-		"proxy-body-size":            {"big", unused, false},
-		"http-redirect-code":         {"303", unused, false},
-		"limit-req-status-code":      {"200", unused, false},
-		"proxy-next-upstream":        {"never", unused, false},
-		"add-headers":                {"headers", unused, false},
-		"ssl-protocols":              {"SSLv3", unused, false},
+		"ssl-redirect":               {"yes", ignored, false},
+		"proxy-connect-timeout":      {"5s", ignored, false},
+		"proxy-body-size":            {"big", ignored, false},
+		"http-redirect-code":         {"303", ignored, false},
+		"limit-req-status-code":      {"200", ignored, false},
+		"proxy-next-upstream":        {"never", ignored, false},
+		"add-headers":                {"headers", ignored, false},
+		"ssl-protocols":              {"SSLv3", ignored, false},
 		"whitelist-source-range":     {"10.0.0.0/8,intranet", denied, true},
 		"denylist-source-range":      {"300.1.1.1", denied, true},
 		"block-cidrs":                {"x", denied, true},
@@ -100,7 +100,7 @@ func TestConfigMapWrongValues(t *testing.T) {
 		"use-geoip":                  {"true", unused, false},
 		"worker-processes":           {"4", unused, false},
 		"keep-alive":                 {"75", unused, false},
-		"ssl-redirct":                {"true", unused, false},
+		"ssl-redirct":                {"true", ignored, false},
 		"block-user-agents":          {strings.Repeat("a", annotation.MostValue+1), denied, true},
 		"log-format-upstream":        {strings.Repeat("a", annotation.MostValue+1), unsupported, false},
 		"global-auth-cache-duration": {strings.Repeat("a", annotation.MostValue+1), denied, false},
@@ -137,7 +137,7 @@ func TestConfigMapGlobalAuth(t *testing.T) {
 	}
 	for _, finding := range findings {
 		wrong := finding.Key == "global-auth-method" || finding.Key == "global-auth-response-headers"
-		if (finding.Verdict == unused) != wrong {
+		if (finding.Verdict == ignored) != wrong {
 			t.Errorf("%+v", finding)
 		}
 	}

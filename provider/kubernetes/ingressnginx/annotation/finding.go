@@ -16,6 +16,9 @@ const (
 	Different
 	// Unused has no effect, neither in ingress-nginx nor here.
 	Unused
+	// Ignored is a mistake that ingress-nginx ignores, and Sluice too: a name that does not exist, or a value that is not
+	// accepted.
+	Ignored
 	// Unsupported would have an effect in ingress-nginx and has none here.
 	Unsupported
 	// Denied makes the locations of the Ingress answer 503.
@@ -26,7 +29,7 @@ const (
 
 // String returns the verdict in a word.
 func (v Verdict) String() string {
-	return [...]string{"honoured", "different", "unused", "unsupported", "denied", "rejected"}[v]
+	return [...]string{"honoured", "different", "unused", "ignored", "unsupported", "denied", "rejected"}[v]
 }
 
 // Finding is the verdict on one key.

@@ -99,7 +99,7 @@ func (r *reading) take(name, value string) {
 			" are not read"
 		switch {
 		case !known:
-			r.set(name, Unused, reason)
+			r.set(name, Ignored, reason)
 		case spec.Protects || spec.Risk == Critical:
 			r.deny(name, reason)
 		default:
@@ -286,16 +286,19 @@ func (r *reading) set(name string, verdict Verdict, reason string) {
 }
 
 // unused notes that an annotation has no effect as it is set, also where Sluice does not do what it could.
-func (r *reading) unused(name, reason string) {
-	if found := r.findings[name]; found != nil && found.Verdict == Unsupported && !r.long[name] {
-		found.Verdict = Unused
-	}
-	r.set(name, Unused, reason)
-}
+func (r *reading) unused(name, reason string) { r.weaken(name, Unused, reason) }
 
 // useless notes that a value is not accepted, so that the annotation counts as absent.
 func (r *reading) useless(name, value string) {
-	r.unused(r.key(name), quote(value)+" is not accepted by ingress-nginx, which ignores it")
+	r.weaken(r.key(name), Ignored, quote(value)+" is not accepted by ingress-nginx, which ignores it")
+}
+
+// weaken notes a verdict that is less than Unsupported on an annotation, also where Sluice does not do what it could.
+func (r *reading) weaken(name string, verdict Verdict, reason string) {
+	if found := r.findings[name]; found != nil && found.Verdict == Unsupported && !r.long[name] {
+		found.Verdict = verdict
+	}
+	r.set(name, verdict, reason)
 }
 
 // deny notes that an annotation makes the locations answer 503.
@@ -349,7 +352,11 @@ func (r *reading) finish() []Finding {
 			r.set(name, Unused, "it has no effect together with the other annotations")
 			continue
 		}
-		r.set(name, Unused, r.unknown(name))
+		if instead, retired := r.index.retired[name]; retired {
+			r.set(name, Unused, "ingress-nginx 1.15 does not read it"+replacement(instead))
+			continue
+		}
+		r.set(name, Ignored, r.unknown(name))
 	}
 	findings := make([]Finding, 0, len(r.findings))
 	for _, name := range slices.Sorted(maps.Keys(r.findings)) {
@@ -360,9 +367,6 @@ func (r *reading) finish() []Finding {
 
 // unknown says why a name that is no annotation has no effect.
 func (r *reading) unknown(name string) string {
-	if instead, retired := r.index.retired[name]; retired {
-		return "ingress-nginx 1.15 does not read it" + replacement(instead)
-	}
 	if slices.Contains(r.index.configKeys, name) {
 		return "it is a key of the ConfigMap, which has no effect as an annotation"
 	}
