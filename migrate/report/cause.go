@@ -10,17 +10,18 @@ import (
 	"github.com/sluiceproxy/sluice/migrate/probe"
 )
 
-// Cause are the differences of all hosts that are in the same fields and are decided in the same steps.
+// Cause are differences of all hosts with one cause: by design for one reason, of one status in place of another, or in
+// the same fields; and decided in the same steps.
 type Cause struct {
 	// Number counts from 1. Hosts and Ingresses refer to it.
 	Number int `json:"number"`
 	// Stated is why the difference is by design; empty for one that is not.
 	Stated string `json:"stated,omitempty"`
-	// Want and Got are where the answers are made; empty where that is not known.
+	// Want and Got are where the answers are made; empty where that is not known, and where it is in several steps.
 	Want   answer.Step    `json:"want,omitempty"`
 	Got    answer.Step    `json:"got,omitempty"`
 	Fields []answer.Field `json:"fields"`
-	// Status is the change of the status, such as 204 to 200; empty when it is the same.
+	// Status is the change of the status, such as 204 to 200; empty when there are several, or none.
 	Status string `json:"status,omitempty"`
 	// Probes is their number.
 	Probes int `json:"probes"`
@@ -58,7 +59,10 @@ func (r *Report) collect() {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Cause) int {
-		return cmp.Or(strings.Compare(a.Stated, b.Stated), cmp.Compare(b.Probes, a.Probes))
+		if (a.Stated == "") != (b.Stated == "") {
+			return strings.Compare(a.Stated, b.Stated)
+		}
+		return cmp.Compare(b.Probes, a.Probes)
 	})
 	for i, one := range all {
 		one.Number = i + 1
@@ -83,14 +87,27 @@ func ordered(numbers []int) []int {
 	return slices.Compact(numbers)
 }
 
-// key is equal for groups with the same cause.
+// key is equal for groups with the same cause. Where the status differs, other fields differ for that.
 func (g *Group) key() string {
-	return strings.Join([]string{g.Stated, string(g.Want), string(g.Got), g.Status, g.Names()}, "\n")
+	switch {
+	case g.Stated != "":
+		return g.Stated
+	case g.Status != "":
+		return strings.Join([]string{string(g.Want), string(g.Got), g.Status}, "\n")
+	}
+	return strings.Join([]string{string(g.Want), string(g.Got), g.Names()}, "\n")
 }
 
 // add adds the probes of a host.
 func (c *Cause) add(host string, group *Group) {
 	c.Probes += group.Probes
+	c.Fields = union(c.Fields, group.Fields)
+	if c.Status != group.Status {
+		c.Status = ""
+	}
+	if c.Want != group.Want || c.Got != group.Got {
+		c.Want, c.Got = "", ""
+	}
 	for _, reason := range group.Reasons {
 		at := slices.IndexFunc(c.Reasons, func(one ReasonCount) bool { return one.Reason == reason.Reason })
 		if at < 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/migrate/nginxmodel"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 )
 
@@ -135,4 +136,24 @@ func (a *Alike) Numbers() string { return numbers(a.Causes) }
 // numbers returns numbers with commas.
 func numbers(all []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
+}
+
+// LikeInteractions are interactions with the same effect.
+type LikeInteractions struct {
+	Effect string
+	All    []nginxmodel.Interaction
+}
+
+// LikeInteractions returns the interactions in groups, for display.
+func (r *Report) LikeInteractions() []LikeInteractions {
+	at := map[string]int{}
+	var all []LikeInteractions
+	for _, one := range r.Interactions {
+		if _, known := at[one.Effect]; !known {
+			at[one.Effect] = len(all)
+			all = append(all, LikeInteractions{Effect: one.Effect})
+		}
+		all[at[one.Effect]].All = append(all[at[one.Effect]].All, one)
+	}
+	return all
 }

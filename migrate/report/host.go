@@ -73,15 +73,21 @@ type Group struct {
 type Difference struct {
 	Probe  probe.Probe
 	Fields []answer.Difference
-	// Ingress is the one that decides in ingress-nginx; empty for none.
+	// Want and Got are the answers.
+	Want, Got answer.Answer
+	// Ingress is the one that decides in ingress-nginx; empty for none. Decided is where, if Want does not say it.
 	Ingress string
-	// Want and Got are where the answers are made; empty where that is not known.
-	Want, Got answer.Step
+	Decided answer.Step
+	// Closed says that the locations of the Ingress answer 503 in Sluice.
+	Closed bool
 }
+
+// Step returns where ingress-nginx makes the answer; empty when that is not known.
+func (d *Difference) Step() answer.Step { return cmp.Or(d.Want.Step, d.Decided) }
 
 // Add adds a probe whose answers differ.
 func (p *Probed) Add(one *Difference) {
-	of := Group{Ingress: one.Ingress, Want: one.Want, Got: one.Got, Stated: stated(one)}
+	of := Group{Ingress: one.Ingress, Want: one.Step(), Got: one.Got.Step, Stated: stated(one)}
 	for _, difference := range one.Fields {
 		of.Fields = append(of.Fields, difference.Field)
 		if difference.Field == answer.Status {
@@ -98,10 +104,27 @@ func (p *Probed) Add(one *Difference) {
 		p.groups[key] = group
 	}
 	group.Probes++
+	group.Fields = union(group.Fields, of.Fields)
+	if group.Status != of.Status {
+		group.Status = ""
+	}
+	if group.Want != of.Want || group.Got != of.Got {
+		group.Want, group.Got = "", ""
+	}
 	group.reason(one.Probe.Reason)
 	if len(group.Examples) < MostExamples {
 		group.Examples = append(group.Examples, Example{one.Probe, one.Ingress, one.Fields})
 	}
+}
+
+// union returns the fields of both.
+func union(a, b []answer.Field) []answer.Field {
+	for _, field := range b {
+		if !slices.Contains(a, field) {
+			a = append(a, field)
+		}
+	}
+	return a
 }
 
 // reason counts a reason.

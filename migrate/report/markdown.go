@@ -176,8 +176,14 @@ func (m *markdown) others(r *Report) {
 	if len(r.Interactions)+len(r.Problems) > 0 {
 		m.title("Ingresses that change others")
 		m.table("Ingress", "Host", "Effect", "Affected")
-		for _, one := range r.Interactions {
-			m.row(one.Cause, one.Host, one.Effect, some(one.Affected))
+		for _, group := range r.LikeInteractions() {
+			for i, one := range group.All {
+				if i == mostNames {
+					m.row(fmt.Sprintf("and %d more", len(group.All)-i), "", "", "")
+					break
+				}
+				m.row(one.Cause, one.Host, one.Effect, some(one.Affected))
+			}
 		}
 		for _, one := range r.Problems {
 			m.row(one.Ingress, one.Host, one.Reason, "")
@@ -198,4 +204,5 @@ func (m *markdown) others(r *Report) {
 			m.row(one.Name, fmt.Sprint(one.Ingresses), one.Text())
 		}
 	}
+	m.list("Fields that do not exist", r.Ignored)
 }

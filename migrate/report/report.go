@@ -61,8 +61,9 @@ type Report struct {
 	Interactions []nginxmodel.Interaction `json:"interactions,omitempty"`
 	Problems     []nginxmodel.Problem     `json:"problems,omitempty"`
 	Hosts        []Host                   `json:"hosts"`
-	// Faults are what could not be read, with file and line.
-	Faults []string `json:"faults,omitempty"`
+	// Faults are what could not be read, with file and line, Ignored the fields of objects that do not exist.
+	Faults  []string `json:"faults,omitempty"`
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // Summary are numbers.
@@ -134,8 +135,8 @@ type Proposal struct {
 type Context struct {
 	Notes     []string
 	Proposals []Proposal
-	// Faults are what could not be read, with file and line.
-	Faults []string
+	// Faults and Ignored are as in Report.
+	Faults, Ignored []string
 }
 
 // New returns the report of a model and what its probes have shown.
@@ -143,6 +144,7 @@ func New(model *nginxmodel.Model, probed []Probed, context Context) *Report {
 	r := &Report{
 		Summary: Summary{Verdicts: map[Verdict]int{}}, Notes: context.Notes, Proposals: context.Proposals,
 		Interactions: model.Interactions(), Problems: model.Problems(), Faults: context.Faults,
+		Ignored: context.Ignored,
 	}
 	_, findings := model.Settings()
 	r.Settings = annotations(findings, "")

@@ -36,6 +36,7 @@ func (r *Report) Text(w io.Writer, width int) error {
 	p.interactions(r)
 	p.annotations("ConfigMap", r.Settings)
 	p.counts(r.Counts)
+	p.list("Fields that do not exist", r.Ignored)
 	_, err := io.WriteString(w, p.out.String())
 	return err
 }
@@ -172,9 +173,15 @@ func (p *page) interactions(r *Report) {
 		return
 	}
 	p.title("Ingresses that change others")
-	for _, one := range r.Interactions {
-		p.line(0, fmt.Sprintf("%s%s: %s", one.Cause, on(one.Host), one.Effect))
-		p.line(4, "affected: "+some(one.Affected))
+	for _, group := range r.LikeInteractions() {
+		p.line(0, number(len(group.All), "Ingress", "es")+": "+group.Effect)
+		for i, one := range group.All {
+			if i == mostNames {
+				p.line(4, fmt.Sprintf("and %d more; --format json has all", len(group.All)-i))
+				break
+			}
+			p.line(4, one.Cause+on(one.Host)+" affects "+some(one.Affected))
+		}
 	}
 	for _, one := range r.Problems {
 		p.line(0, fmt.Sprintf("%s%s: %s", shown(one.Ingress), on(one.Host), one.Reason))
