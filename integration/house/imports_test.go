@@ -85,8 +85,8 @@ var exceptions = map[string][]string{
 	"middleware/headerlist": {"http1/wire"},
 	// It is the whole of Sluice in one process.
 	"migrate/process": {
-		"certificate", "entrypoint", "loadbalancer", "middleware", "pipeline", "provider", "provider/kubernetes/client",
-		"provider/kubernetes/endpoint", "provider/kubernetes/ingressnginx", "router", "router/service",
+		"certificate", "entrypoint", "loadbalancer", "middleware", "pipeline", "provider", "provider/kubernetes", "router",
+		"router/service",
 	},
 	// It reads what package xds publishes.
 	"provider/xds": {"xds/client", "xds/resource"},

@@ -71,8 +71,14 @@ func beyond(r *cases.Request) bool {
 		r.ServerName != strings.Split(r.Host, ":")[0] && r.Scheme == "https"
 }
 
-// modelOf returns the model of a state, in which all Services have endpoints unless they are described otherwise.
+// modelOf returns the model of a state.
 func modelOf(t *testing.T, state *cases.State) *nginxmodel.Model {
+	t.Helper()
+	return nginxmodel.Build(objectsOf(t, state), configOf(state))
+}
+
+// objectsOf returns the objects of a state, in which all Services have an endpoint unless they are described otherwise.
+func objectsOf(t *testing.T, state *cases.State) *source.Objects {
 	t.Helper()
 	objects := &source.Objects{
 		Classes: state.Objects.Classes, ConfigMaps: append(state.Objects.ConfigMaps, new(corev1.ConfigMap)),
@@ -132,12 +138,16 @@ func modelOf(t *testing.T, state *cases.State) *nginxmodel.Model {
 			continue
 		}
 		objects.Services = append(objects.Services, service)
-		if !given || server.Endpoints > 0 {
+		endpoints := []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.2"}}}
+		if given {
+			endpoints = slices.Repeat(endpoints, server.Endpoints)
+		}
+		if len(endpoints) > 0 {
 			objects.EndpointSlices = append(objects.EndpointSlices, &discoveryv1.EndpointSlice{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: service.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: service.Name},
 				},
-				Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.2"}}},
+				Endpoints: endpoints,
 			})
 		}
 	}
@@ -154,7 +164,7 @@ func modelOf(t *testing.T, state *cases.State) *nginxmodel.Model {
 		}
 		objects.Secrets = append(objects.Secrets, secret)
 	}
-	return nginxmodel.Build(objects, config)
+	return objects
 }
 
 func described(state *cases.State, namespace, name string) bool {
