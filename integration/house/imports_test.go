@@ -28,7 +28,10 @@ var layers = map[string][]string{
 	"provider": {},
 	"inject":   {"provider/gotemplate", "provider/kubernetes/client"}, // Templates run within limits there.
 	// Objects are read as a cluster's are, and annotations have one reader.
-	"migrate": {"provider/kubernetes/manifest", "provider/kubernetes/ingressnginx/annotation"},
+	"migrate": {
+		"provider/kubernetes/manifest", "provider/kubernetes/ingressnginx/annotation",
+		"provider/kubernetes/ingressnginx/snippet",
+	},
 	// Modules of their own, which applications import.
 	"sdk": {},
 }
@@ -106,7 +109,7 @@ var libraries = []struct {
 	{
 		"k8s.io",
 		[]string{"provider/kubernetes", "inject", "certificate/storage/secret", "migrate"},
-		"the client's weight in memory and in the binary is paid where the cluster is read or written, where pods are changed, "+
+		"the client's weight in memory and in the binary is paid where the cluster is read or written, where pods are changed, " +
 			"and where objects are judged",
 	},
 	{
@@ -203,6 +206,7 @@ var libraries = []struct {
 		"golang.org/x/net/http/httpguts",
 		[]string{
 			"middleware", "entrypoint", "forward", "http1", "canonical", "environment", "provider/kubernetes/gateway",
+			"provider/kubernetes/ingressnginx/snippet",
 		},
 		"what a header may hold",
 	},

@@ -110,11 +110,11 @@ func TestConfigMapWrongValues(t *testing.T) {
 			t.Errorf("%s: %+v, denied %q", key, findings[0], settings.Denied)
 		}
 	}
-	_, findings := annotation.ReadConfigMap(
+	settings, findings := annotation.ReadConfigMap(
 		"nginx", map[string]string{"location-snippet": "deny all;", "server-snippet": "gzip on;"},
 	)
-	if !findings[0].Closes() || findings[1].Closes() {
-		t.Errorf("%+v", findings)
+	if !findings[0].Closes() || findings[1].Closes() || settings.Denied == "" {
+		t.Errorf("%+v, denied %q", findings, settings.Denied)
 	}
 }
 
