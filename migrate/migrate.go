@@ -45,6 +45,7 @@ func Report(ctx context.Context, options Options) (*report.Report, error) {
 	for _, one := range options.Model.Ingresses() {
 		options.closed[one.Key] = slices.ContainsFunc(one.Findings, annotation.Finding.Closes)
 	}
+	options.Context.Proposals = proposals(options.Model)
 	hosts := options.Model.Hosts()
 	results := make([]report.Probed, len(hosts))
 	slots := make(chan struct{}, max(options.Parallel, 1))

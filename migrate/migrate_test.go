@@ -65,10 +65,6 @@ func reported(t *testing.T) *report.Report {
 		Model: m, Subject: other{m}, Parallel: 3, Context: report.Context{
 			Notes:  []string{"Read: testdata/shop.yaml"},
 			Faults: []string{"shop.yaml:9: a fault with <b>markup</b> and \x1b[31m"},
-			Proposals: []report.Proposal{{
-				Ingress: "web/admin", Annotation: "configuration-snippet", Line: 1, Directive: "more_set_headers \"X: <i>\";",
-				YAML: "apiVersion: traefik.io/v1alpha1\nkind: Middleware\n",
-			}},
 		},
 		Skip: func(p probe.Probe) bool { return p.Reason == probe.HostCase },
 	})

@@ -157,7 +157,8 @@ func (m *markdown) proposals(all []Proposal) {
 	m.title("In place of snippets")
 	for i := range all {
 		one := &all[i]
-		m.item(fmt.Sprintf("%s, %s, line %d", cell(one.Ingress), one.Annotation, one.Line), one.Directive)
+		m.item(fmt.Sprintf("%s, %s (%s)", one.Annotation, number(len(one.Ingresses), "Ingress", "es"),
+			cell(some(one.Ingresses))), one.Directive)
 		if one.Text != "" {
 			m.put("\n  " + cell(one.Text) + "\n")
 		}

@@ -118,23 +118,22 @@ type Count struct {
 	Verdicts map[string]int `json:"verdicts"`
 }
 
-// Proposal is an object that does what directives of a snippet do.
+// Proposal is what takes the place of directives of snippets.
 type Proposal struct {
-	Ingress    string `json:"ingress"`
+	// Annotation is without its prefix.
 	Annotation string `json:"annotation"`
-	// Line is that of the snippet, from 1.
-	Line int `json:"line"`
-	// Directive is what is replaced, Text what is to be done with it.
+	// Directive is what is replaced, Text what must be known.
 	Directive string `json:"directive"`
 	Text      string `json:"text,omitempty"`
-	// YAML is the object; empty when there is none.
-	YAML string `json:"yaml,omitempty"`
+	// YAML is the object, for the first Ingress; empty when there is none.
+	YAML      string   `json:"yaml,omitempty"`
+	Ingresses []string `json:"ingresses"`
 }
 
 // Context is what a report says beside the model and the probes.
 type Context struct {
 	Notes     []string
-	Proposals []Proposal
+	Proposals []Proposal // in place of snippets
 	// Faults and Ignored are as in Report.
 	Faults, Ignored []string
 }

@@ -190,12 +190,13 @@ func (p *page) proposals(all []Proposal) {
 	p.title("In place of snippets")
 	for i := range all {
 		one := &all[i]
-		p.line(0, fmt.Sprintf("%s: %s, line %d: %s", one.Ingress, one.Annotation, one.Line, one.Directive))
+		p.line(0, fmt.Sprintf("%s (%s): %s", one.Annotation, number(len(one.Ingresses), "Ingress", "es"), one.Directive))
 		if one.Text != "" {
 			p.line(4, one.Text)
 		}
 		for line := range strings.Lines(one.YAML) {
 			p.put("    " + printable(strings.TrimRight(line, "\n")) + "\n")
 		}
+		p.line(4, "Ingresses: "+some(one.Ingresses))
 	}
 }
