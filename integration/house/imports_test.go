@@ -86,6 +86,8 @@ var exceptions = map[string][]string{
 	// It edits the fields of a response as the list in which http1 has read them.
 	"middleware/headers":    {"http1/wire"},
 	"middleware/headerlist": {"http1/wire"},
+	// Objects may be those of a cluster.
+	"migrate/source": {"provider/kubernetes/client"},
 	// It is the whole of Sluice in one process.
 	"migrate/process": {
 		"certificate", "entrypoint", "loadbalancer", "middleware", "pipeline", "provider", "provider/kubernetes", "router",
