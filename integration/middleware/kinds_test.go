@@ -96,8 +96,8 @@ func generalKinds() []kind {
 	}
 }
 
-// slow is the least time of an answer to SLOW.
-const slow = 400 * time.Millisecond
+// leastTime is the least time of an answer to SLOW.
+const leastTime = 400 * time.Millisecond
 
 func nginxKinds() []kind {
 	return []kind{
@@ -210,7 +210,7 @@ func (k kind) show(t *testing.T, client *harness.Client, endpoint proof, host, i
 		}
 		began := time.Now()
 		answer = client.Send(request)
-		if took := time.Since(began); method == "SLOW" && took < slow {
+		if took := time.Since(began); method == "SLOW" && took < leastTime {
 			t.Errorf("%s: the answer took %v only", host, took)
 		}
 	}
