@@ -83,6 +83,11 @@ var exceptions = map[string][]string{
 	// It edits the fields of a response as the list in which http1 has read them.
 	"middleware/headers":    {"http1/wire"},
 	"middleware/headerlist": {"http1/wire"},
+	// It is the whole of Sluice in one process.
+	"migrate/process": {
+		"certificate", "entrypoint", "loadbalancer", "middleware", "pipeline", "provider", "provider/kubernetes/client",
+		"provider/kubernetes/endpoint", "provider/kubernetes/ingressnginx", "router", "router/service",
+	},
 	// It reads what package xds publishes.
 	"provider/xds": {"xds/client", "xds/resource"},
 	// Certificates may be kept in the cluster.

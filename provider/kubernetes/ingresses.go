@@ -47,7 +47,7 @@ func (c *Clusters) addIngress() error {
 	if err != nil {
 		return err
 	}
-	where.ingresses, err = ingress.New(where.Cluster, *config, where.environments, c.options.Metrics, where.excluded())
+	where.ingresses, err = ingress.New(where.Cluster, *config, where.environments, c.options.Metrics, where.exclusion())
 	if err != nil {
 		return err
 	}

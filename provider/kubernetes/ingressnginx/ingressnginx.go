@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -69,6 +71,9 @@ func New(
 			return nil, fmt.Errorf("%s %q is not of the form NAMESPACE/NAME", option, value)
 		}
 	}
+	if _, err := labels.Parse(config.WatchNamespaceSelector); err != nil {
+		return nil, fmt.Errorf("watchNamespaceSelector: %w", err)
+	}
 	p := assemble(cluster.Source(), config, watchAll(cluster, config), counters)
 	cluster.OnStatus(p.wake)
 	if environments != nil {
@@ -126,7 +131,11 @@ func assemble(
 		upstreams: map[serviceKey]*upstreamPlan{},
 	}
 	p.selector = NewSelector(&p.config, p.class)
-	p.selector.DisableCatchAll = config.DisableCatchAll
+	if given := config.WatchNamespaceSelector; given != "" {
+		// New has checked it.
+		p.selector.Labels, _ = labels.Parse(given)
+		p.selector.Namespace = p.namespace
+	}
 	p.setSettings(annotation.DefaultSettings())
 	p.followAll()
 	return p
@@ -135,6 +144,11 @@ func assemble(
 func (p *Provider) class(name string) *networkingv1.IngressClass {
 	class, _ := p.watches.classes.Get("", name)
 	return class
+}
+
+func (p *Provider) namespace(name string) *corev1.Namespace {
+	namespace, _ := p.watches.namespaces.Get("", name)
+	return namespace
 }
 
 // wake notes that the status of a watch may have changed. It returns at once.

@@ -168,6 +168,7 @@ func (d *ingressDraft) server(host string) {
 		d.result.Quarantine(d.whole(), excess.Code, excess.Reason, false)
 		return
 	}
+	d.passthrough(plan)
 	server := &serverDraft{provider: d.provider, plan: plan, result: d.result}
 	for place := 0; place < len(plan.Locations); {
 		one, count := &plan.Locations[place], 1
