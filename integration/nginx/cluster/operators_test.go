@@ -23,15 +23,15 @@ func judged() map[string]struct {
 		words       []string
 	}{
 		"fine":        {notes{"proxy-body-size": "2m", "enable-cors": "true"}, "200 main", nil},
-		"modsecurity": {notes{"enable-modsecurity": "true"}, "503", []string{prefix + "enable-modsecurity"}},
+		"modsecurity": {notes{"enable-modsecurity": "true"}, "503", []string{"enable-modsecurity: "}},
 		"snippet": {
 			notes{"configuration-snippet": "more_set_headers \"X-A: b\";"}, "200 main",
 			[]string{prefix + "configuration-snippet"},
 		},
-		"deny":   {notes{"server-snippet": "deny all;"}, "503", []string{prefix + "server-snippet", "deny"}},
-		"secret": {notes{"auth-type": "basic", "auth-secret": "none"}, "503", []string{home + "/none"}},
-		"range":  {notes{"whitelist-source-range": "10.0.0.0/33"}, "503", []string{prefix + "whitelist-source-range"}},
-		"typo":   {notes{"rewrite-targte": "/"}, "200 main", []string{prefix + "rewrite-targte"}},
+		"deny":    {notes{"server-snippet": "deny all;"}, "503", []string{prefix + "server-snippet", "deny"}},
+		"secret":  {notes{"auth-type": "basic", "auth-secret": "none"}, "503", []string{home + "/none"}},
+		"range":   {notes{"whitelist-source-range": "10.0.0.0/33"}, "503", []string{prefix + "whitelist-source-range"}},
+		"typo":    {notes{"rewrite-targte": "/"}, "200 main", []string{prefix + "rewrite-targte"}},
 		"retired": {notes{"secure-backends": "true"}, "200 main", nil}, // It has no effect in ingress-nginx either.
 		"fastcgi": {notes{"backend-protocol": "FCGI"}, "503", []string{prefix + "backend-protocol"}},
 	}
