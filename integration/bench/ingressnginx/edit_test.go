@@ -44,15 +44,12 @@ func (w *world) edits() []edit {
 				return answer.Header.Get(population.FieldHost) == vhost(n)
 			}},
 		{"the Service", "body", func(ctx context.Context, m population.Member, n int) error {
-			return population.Turn(ctx, w.Kubernetes, m, serviceOf(n))
+			return population.Turn(ctx, w.Kubernetes, m, n)
 		}, func(answer *http.Response, m population.Member, n int) bool {
-			return answer.Header.Get(population.FieldBackend) == m.Namespace+"/"+serviceOf(n)
+			return answer.Header.Get(population.FieldBackend) == m.Namespace+"/"+population.TurnService(n)
 		}},
 	}
 }
-
-// serviceOf returns one of two Services in turns.
-func serviceOf(n int) string { return fmt.Sprintf("web-%02d", n%2) }
 
 // measureEdits edits Ingresses, each when the edit before serves.
 func (w *world) measureEdits(tb testing.TB) {
@@ -154,7 +151,7 @@ func (w *world) measureFlips(tb testing.TB) {
 	steady := population.Of(w.members, "plain", "protocol", "retry")
 	others := population.Without(w.members, steady)
 	turning := steady[20]
-	if err := population.Turn(tb.Context(), w.Kubernetes, turning, serviceOf(0)); err != nil {
+	if err := population.Turn(tb.Context(), w.Kubernetes, turning, 0); err != nil {
 		tb.Fatal(err)
 	}
 	p, err := population.Dial(tb.Context(), w.sluice.Addr("web"))
@@ -163,7 +160,7 @@ func (w *world) measureFlips(tb testing.TB) {
 	}
 	defer p.Close()
 	if _, err := p.Await(tb.Context(), turning.Host, "/", func(answer *http.Response) bool {
-		return answer.Header.Get(population.FieldHost) == population.HostOf("/"+serviceOf(0))
+		return answer.Header.Get(population.FieldHost) == population.HostOf("/"+population.TurnService(0))
 	}); err != nil {
 		tb.Fatal(err)
 	}

@@ -156,7 +156,8 @@ func doesNotRace(w *world) {
 // oneReplicaWrites has two Sluices serve the same Ingresses. One writes, and the other one takes over.
 func oneReplicaWrites(w *world) {
 	w.put(ingress("shared", "shared.test", "main", notes{"enable-modsecurity": "true"}))
-	gates := []*gate{open(w, static, published, address), open(w, static, published, address)}
+	const debug = "--log.level=DEBUG" // It says who writes.
+	gates := []*gate{open(w, static, published, address, debug), open(w, static, published, address, debug)}
 	w.becomesShownAt("shared", ours)
 	for _, g := range gates {
 		g.becomes("shared.test/", "503")

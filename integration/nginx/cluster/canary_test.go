@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 
 // TestCanaries hands a part of the requests to a second Service.
 func TestCanaries(t *testing.T) {
-	w := prepare(t, "main", "canary")
+	w := prepare(t)
 	g := open(w, static)
 	t.Run("by weight", func(t *testing.T) { canaryByWeight(w.on(t), g.on(t)) })
 	t.Run("in the order of nginx", func(t *testing.T) { canaryInOrder(w.on(t), g.on(t)) })
@@ -22,10 +23,22 @@ func TestCanaries(t *testing.T) {
 	t.Run("follows its Ingress", func(t *testing.T) { canaryFollows(w.on(t), g.on(t)) })
 }
 
+// pair creates an Ingress of a host and its canary, each with a Service of its own: ingress-nginx has one canary for all
+// Ingresses of a Service. Their endpoints are main and canary.
+func (w *world) pair(number int, name string, main, canary notes) (host string) {
+	w.t.Helper()
+	for i, of := range []string{"main", "canary"} {
+		w.serviceOf(name+"-"+of, fmt.Sprintf("198.18.%d.%d", 201+i, number+1), of)
+	}
+	host = name + ".test"
+	w.put(ingress(name, host, name+"-main", main), ingress(name+"-canary", host, name+"-canary", canary))
+	return host
+}
+
 // canaryByWeight sends as many requests as make a deviation by one percent of them improbable: the standard deviation is
 // less than a fourth of that.
 func canaryByWeight(w *world, g *gate) {
-	for _, test := range []struct {
+	for i, test := range []struct {
 		weight, total string
 		share         float64
 	}{
@@ -35,9 +48,7 @@ func canaryByWeight(w *world, g *gate) {
 		if test.total != "" {
 			annotations["canary-weight-total"] = test.total
 		}
-		host := "weight-" + test.weight + ".test"
-		w.put(ingress("weight-"+test.weight, host, "main", nil), ingress("weight-"+test.weight+"-canary", host, "canary",
-			annotations))
+		host := w.pair(i, "weight-"+test.weight, nil, annotations)
 		first := "200 main"
 		if test.share > 0 {
 			first = "200 canary"
@@ -119,16 +130,15 @@ func canaryInOrder(w *world, g *gate) {
 			"X-Canary: else|Cookie: choice=always": canary,
 		}},
 	} {
-		name := "order-" + strconv.Itoa(i)
 		test.annotations["canary"] = "true"
-		w.put(ingress(name, name+".test", "main", nil), ingress(name+"-canary", name+".test", "canary", test.annotations))
+		host := w.pair(10+i, "order-"+strconv.Itoa(i), nil, test.annotations)
 		for fields, want := range test.answers {
 			if want == canary { // Until it is there, the other one answers all.
-				g.becomes(name+".test/", want, split(fields)...)
+				g.becomes(host+"/", want, split(fields)...)
 			}
 		}
 		for fields, want := range test.answers {
-			g.expect(name+".test/", want, split(fields)...)
+			g.expect(host+"/", want, split(fields)...)
 		}
 	}
 }
@@ -142,9 +152,8 @@ func split(fields string) []string {
 
 // canarySticky keeps a client at the Service that its first request went to.
 func canarySticky(w *world, g *gate) {
-	affinity := notes{"affinity": "cookie", "session-cookie-name": "route"}
-	w.put(ingress("sticky", "sticky.test", "main", affinity), ingress("sticky-canary", "sticky.test", "canary",
-		notes{"canary": "true", "canary-weight": "50"}))
+	w.pair(30, "sticky", notes{"affinity": "cookie", "session-cookie-name": "route"},
+		notes{"canary": "true", "canary-weight": "50"})
 	for _, want := range []string{"main", "canary"} {
 		var cookies []string
 		g.until(func() bool {
@@ -175,19 +184,15 @@ func canarySticky(w *world, g *gate) {
 func canaryFollows(w *world, g *gate) {
 	const host = "follow.test"
 	always := notes{"canary": "true", "canary-weight": "100"}
-	w.put(ingress("follow-canary", host, "canary", always)) // A canary alone declares no host.
-	w.put(ingress("marker", "marker.test", "main", nil))
-	g.becomes("marker.test/", "200 main")
-	g.expect(host+"/", "404")
-	w.put(ingress("follow", host, "main", nil))
+	w.pair(31, "follow", nil, always)
 	g.becomes(host+"/", "200 canary")
-	w.put(ingress("follow-canary", host, "canary", notes{"canary": "true", "canary-weight": "0"}))
+	w.put(ingress("follow-canary", host, "follow-canary", notes{"canary": "true", "canary-weight": "0"}))
 	g.becomes(host+"/", "200 main")
-	w.put(ingress("follow-canary", host, "canary", always))
+	w.put(ingress("follow-canary", host, "follow-canary", always))
 	g.becomes(host+"/", "200 canary")
-	w.DeleteNow("Ingress.networking.k8s.io", home+"/follow")
+	w.DeleteNow("Ingress.networking.k8s.io", home+"/follow") // A canary alone declares no host.
 	g.becomes(host+"/", "404")
-	w.put(ingress("follow", host, "main", nil))
+	w.put(ingress("follow", host, "follow-main", nil))
 	g.becomes(host+"/", "200 canary")
 	w.DeleteNow("Ingress.networking.k8s.io", home+"/follow-canary")
 	g.becomes(host+"/", "200 main")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
@@ -33,10 +34,10 @@ func repeated() map[string][]string {
 		"paths": {
 			"Exact and Prefix of one path", "the longest prefix wins, whatever the order", "an Ingress without a host",
 		},
-		"phases":    {"a location that is denied"},
+		"phases":    {"app-root stands in front of the size of the body"},
 		"redirect":  {"app-root", "permanent-redirect-code", "from-to-www-redirect"},
 		"rewrite":   {"captures in rewrite-target", "the whole URI is replaced wherever the pattern is found"},
-		"services":  {"backend-protocol FCGI"},
+		"services":  {"backend-protocol HTTP"},
 		"surprises": {"rewrite-target implies use-regex", "a regular expression is a prefix, and has no case"},
 	}
 }
@@ -71,15 +72,13 @@ func repeat(w *world, g *gate, c *cases.Case) {
 	if len(c.Stages) != 1 || len(stage.Settings)+len(stage.Flags)+len(stage.Certificates)+len(stage.Servers) > 0 {
 		w.t.Fatalf("%v is more than Ingresses", c)
 	}
-	number := 0
 	for _, object := range stage.Objects.Ingresses {
 		for _, rule := range object.Spec.Rules {
 			if rule.HTTP == nil {
 				continue
 			}
 			for _, path := range rule.HTTP.Paths {
-				number++
-				w.ensure(object.Namespace, path.Backend.Service.Name, fmt.Sprintf("198.18.210.%d", number))
+				w.ensure(object.Namespace, path.Backend.Service.Name)
 			}
 		}
 	}
@@ -102,16 +101,19 @@ func repeat(w *world, g *gate, c *cases.Case) {
 	}
 }
 
-// ensure creates a Service, unless there is one.
-func (w *world) ensure(namespace, name, address string) {
+// ensure creates a Service with an endpoint of the name "NAMESPACE/NAME", unless there is one.
+func (w *world) ensure(namespace, name string) {
 	w.t.Helper()
-	backend := namespace + "/" + name
-	service, slice := population.WithEndpoints(namespace, name, address)
-	if _, err := w.Kubernetes.CoreV1().Services(namespace).Get(w.t.Context(), name, metav1.GetOptions{}); err == nil {
+	there, err := w.Kubernetes.CoreV1().Services(namespace).List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if slices.ContainsFunc(there.Items, func(s corev1.Service) bool { return s.Name == name }) {
 		return
 	}
-	// An address that another Service has had is renamed, as is its slice.
-	w.backends.Name(address, backend)
+	address := fmt.Sprintf("198.18.210.%d", len(there.Items))
+	w.backends.Name(address, namespace+"/"+name)
+	service, slice := population.WithEndpoints(namespace, name, address)
 	if _, err := w.Kubernetes.CoreV1().Services(namespace).Create(w.t.Context(), service, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ const (
 	static = `
 entryPoints: {web: {address: "127.0.0.1:0"}, websecure: {address: "127.0.0.1:0"}, traefik: {address: "127.0.0.1:0"}}
 ping: {}
-api: {}
+api: {insecure: true}
 providers: {kubernetesIngressNGINX: {httpEntryPoint: web, httpsEntryPoint: websecure}}
 `
 	// account is the ServiceAccount of deploy/kubernetes.
@@ -37,7 +37,7 @@ providers: {kubernetesIngressNGINX: {httpEntryPoint: web, httpsEntryPoint: webse
 	// prefix is that of annotations.
 	prefix = population.Prefix
 	// timeout bounds every wait.
-	timeout = 30 * time.Second
+	timeout = 20 * time.Second
 )
 
 // world is a cluster with the class nginx, the rights of deploy/kubernetes, and endpoints.
@@ -77,10 +77,16 @@ func class(name, controller string) string {
 		"spec: {controller: %s}}", name, controller)
 }
 
-// service creates a Service of the port 80 with an endpoint.
+// service creates a Service of the port 80 with an endpoint of the same name.
 func (w *world) service(name, address string) {
 	w.t.Helper()
-	w.backends.Name(address, name)
+	w.serviceOf(name, address, name)
+}
+
+// serviceOf creates a Service of the port 80 with an endpoint of a name.
+func (w *world) serviceOf(name, address, endpoint string) {
+	w.t.Helper()
+	w.backends.Name(address, endpoint)
 	service, slice := population.WithEndpoints(home, name, address)
 	if _, err := w.Kubernetes.CoreV1().Services(home).Create(w.t.Context(), service, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)

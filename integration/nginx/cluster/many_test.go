@@ -96,12 +96,12 @@ func flipsOthers(w *world, g *gate, members []population.Member) {
 	hosts := population.Hosts(steady[:20])
 	traffic := population.StartTraffic(w.t, g.Addr("web"), hosts, nil)
 	turning := steady[20]
-	if err := population.Turn(w.t.Context(), w.Kubernetes, turning, "web-00"); err != nil {
+	if err := population.Turn(w.t.Context(), w.Kubernetes, turning, 0); err != nil {
 		w.t.Fatal(err)
 	}
-	g.becomes(turning.Host+"/", "200 "+turning.Namespace+"/web-00")
+	g.becomes(turning.Host+"/", "200 "+turning.Namespace+"/"+population.TurnService(0))
 	g.until(func() bool {
-		return g.get(turning.Host+"/").Header.Get(population.FieldHost) == "web-00.internal"
+		return g.get(turning.Host+"/").Header.Get(population.FieldHost) == population.HostOf("/"+population.TurnService(0))
 	}, func() string { return "the host for the endpoint does not change" })
 	turned := population.StartTraffic(w.t, g.Addr("web"), []string{turning.Host}, population.HostOf)
 

@@ -23,19 +23,16 @@ func judged() map[string]struct {
 		words       []string
 	}{
 		"fine":        {notes{"proxy-body-size": "2m", "enable-cors": "true"}, "200 main", nil},
-		"modsecurity": {notes{"enable-modsecurity": "true"}, "503", []string{prefix + "enable-modsecurity"}},
+		"modsecurity": {notes{"enable-modsecurity": "true"}, "503", []string{"enable-modsecurity: "}},
 		"snippet": {
 			notes{"configuration-snippet": "more_set_headers \"X-A: b\";"}, "200 main",
 			[]string{prefix + "configuration-snippet"},
 		},
-		"deny":   {notes{"server-snippet": "deny all;"}, "503", []string{prefix + "server-snippet", "deny"}},
-		"secret": {notes{"auth-type": "basic", "auth-secret": "none"}, "503", []string{home + "/none"}},
-		"range":  {notes{"whitelist-source-range": "10.0.0.0/33"}, "503", []string{prefix + "whitelist-source-range"}},
-		"typo":   {notes{"rewrite-targte": "/"}, "200 main", []string{prefix + "rewrite-targte"}},
-		"retired": {
-			notes{"secure-backends": "true"}, "200 main",
-			[]string{prefix + "secure-backends", "backend-protocol"},
-		},
+		"deny":    {notes{"server-snippet": "deny all;"}, "503", []string{prefix + "server-snippet", "deny"}},
+		"secret":  {notes{"auth-type": "basic", "auth-secret": "none"}, "503", []string{home + "/none"}},
+		"range":   {notes{"whitelist-source-range": "10.0.0.0/33"}, "503", []string{prefix + "whitelist-source-range"}},
+		"typo":    {notes{"rewrite-targte": "/"}, "200 main", []string{prefix + "rewrite-targte"}},
+		"retired": {notes{"secure-backends": "true"}, "200 main", nil}, // It has no effect in ingress-nginx either.
 		"fastcgi": {notes{"backend-protocol": "FCGI"}, "503", []string{prefix + "backend-protocol"}},
 	}
 }
@@ -69,20 +66,25 @@ func TestOperatorsReadVerdicts(t *testing.T) {
 			})
 		})
 	}
-	t.Run("nothing of what is fine", func(t *testing.T) {
-		if got := g.on(t).api("/api/verdicts?search=" + home + "/fine"); strings.TrimSpace(got) != "[]" {
-			t.Errorf("the API says %.2000s", got)
+	for name, test := range judged() {
+		if test.words != nil {
+			continue
 		}
-		events := w.on(t).UntilAll("Event", home, "Events", func([]*unstructured.Unstructured) bool { return true })
-		if got := warnings(events, "fine"); len(got) > 0 {
-			t.Errorf("there are Events %q", got)
-		}
-	})
+		t.Run(name, func(t *testing.T) {
+			if got := g.on(t).api("/api/verdicts?kind=source&search=" + home + "/" + name); got != "[]" {
+				t.Errorf("the API says %.2000s", got)
+			}
+			events := w.on(t).UntilAll("Event", home, "Events", func([]*unstructured.Unstructured) bool { return true })
+			if got := warnings(events, name); len(got) > 0 {
+				t.Errorf("there are Events %q", got)
+			}
+		})
+	}
 	t.Run("and it ends with the mistake", func(t *testing.T) {
 		g, w := g.on(t), w.on(t)
 		w.put(ingress("range", "range.test", "main", notes{"whitelist-source-range": "127.0.0.0/8"}))
 		g.becomes("range.test/", "200 main")
-		g.until(func() bool { return strings.TrimSpace(g.api("/api/verdicts?search="+home+"/range")) == "[]" },
+		g.until(func() bool { return g.api("/api/verdicts?search="+home+"/range") == "[]" },
 			func() string { return "the API still has a verdict" })
 	})
 }

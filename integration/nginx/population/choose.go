@@ -50,7 +50,7 @@ func Turns(ctx context.Context, tb testing.TB, client kubernetes.Interface, m Me
 			return n
 		case <-ticker.C:
 		}
-		if err := Turn(context.WithoutCancel(ctx), client, m, serviceName((n+1)%2)); err != nil {
+		if err := Turn(context.WithoutCancel(ctx), client, m, n+1); err != nil {
 			tb.Errorf("%s: %v", m.Host, err)
 			return n
 		}

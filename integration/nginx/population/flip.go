@@ -78,8 +78,9 @@ func Patch(ctx context.Context, client kubernetes.Interface, m Member, change ma
 	return err
 }
 
-// Turn leads the first Ingress of a host to a Service, which is requested by the host HostOf returns.
-func Turn(ctx context.Context, client kubernetes.Interface, m Member, service string) error {
+// Turn leads the first Ingress of a host to one of two Services, which is requested by the host HostOf returns.
+func Turn(ctx context.Context, client kubernetes.Interface, m Member, turn int) error {
+	service := TurnService(turn)
 	return Patch(ctx, client, m, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{
 			Prefix + "upstream-vhost": HostOf(m.Namespace + "/" + service),

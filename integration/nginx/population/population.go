@@ -19,8 +19,9 @@ const (
 	Class = "nginx"
 	// AuthAddress is where the kind with auth-url has its requests authorized.
 	AuthAddress = "198.18.255.1"
-	// perNamespace and services are the numbers of Ingresses and Services of a namespace.
-	perNamespace, services = 40, 20
+	// perNamespace is the number of Ingresses of a namespace. Each has a Service of its own, since ingress-nginx has one
+	// canary and one affinity for all Ingresses of a Service.
+	perNamespace = 40
 )
 
 // Member is one host with its Ingress, or two with a canary.
@@ -69,7 +70,7 @@ func NamespaceOf(number int) string { return fmt.Sprintf("team-%02d", number/per
 func (k kind) member(number int) Member {
 	m := Member{
 		Kind: k.name, Namespace: NamespaceOf(number), Host: fmt.Sprintf("i%05d.%s.example.com", number, NamespaceOf(number)),
-		Service: serviceName(number % services), Path: "/", Status: http.StatusOK,
+		Service: serviceName(number), Path: "/", Status: http.StatusOK,
 	}
 	if k.status != 0 {
 		m.Status = k.status
@@ -79,13 +80,16 @@ func (k kind) member(number int) Member {
 	}
 	m.Ingresses = []*networkingv1.Ingress{k.ingress(m, fmt.Sprintf("i%05d", number), m.Service, k.annotations)}
 	if k.canary != nil {
-		m.Canary = serviceName((number + 1) % services)
+		m.Canary = serviceName(number + 1)
 		m.Ingresses = append(m.Ingresses, k.ingress(m, fmt.Sprintf("i%05d-canary", number), m.Canary, k.canary))
 	}
 	return m
 }
 
-func serviceName(number int) string { return fmt.Sprintf("web-%02d", number) }
+func serviceName(number int) string { return fmt.Sprintf("web-%05d", number) }
+
+// TurnService returns one of two Services of each namespace, in turns. No Ingress leads there at first.
+func TurnService(turn int) string { return fmt.Sprintf("turn-%d", turn%2) }
 
 func (k kind) ingress(m Member, name, service string, annotations map[string]string) *networkingv1.Ingress {
 	path, pathType := "/", networkingv1.PathTypePrefix
@@ -145,12 +149,16 @@ func Around(ingresses int, backends *Backends, certificate func(name string) (ce
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "users"},
 			Data:       map[string][]byte{"auth": []byte("user:$apr1$ZjTqBB3f$IF9gdYAGlMrs2fuINjHsz.\n")},
 		})
-		for i := range services {
+		names := []string{TurnService(0), TurnService(1)}
+		for i := range perNamespace + 1 { // The last one may be the canary's of the next namespace.
+			names = append(names, serviceName(n*perNamespace+i))
+		}
+		for i, name := range names {
 			address := fmt.Sprintf("198.18.%d.%d", n, i+1)
-			service, slice := WithEndpoints(namespace, serviceName(i), address)
+			service, slice := WithEndpoints(namespace, name, address)
 			s.Services, s.Slices = append(s.Services, service), append(s.Slices, slice)
 			if backends != nil {
-				backends.Name(address, namespace+"/"+serviceName(i))
+				backends.Name(address, namespace+"/"+name)
 			}
 		}
 	}
