@@ -239,7 +239,7 @@ func compareRouters(t *testing.T, want, got *dynamic.Configuration, left string)
 	}
 	for one, first := range chosen {
 		for other, second := range chosen {
-			if keyOf(one) != keyOf(other) && slices.Compare(one.Precedence, other.Precedence) > 0 &&
+			if one.RuleText() != other.RuleText() && slices.Compare(one.Precedence, other.Precedence) > 0 &&
 				first.Priority <= second.Priority {
 				t.Errorf("%s must come before %s", one.RuleText(), other.RuleText())
 			}

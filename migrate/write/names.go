@@ -18,8 +18,8 @@ func plain(name string) string {
 	return name
 }
 
-// kubeName returns a name as one of a Kubernetes object: lower-case letters, digits and hyphens. One that is changed for
-// that ends in a hash of what it was.
+// kubeName returns a name as one of a Kubernetes object: lower-case letters, digits and hyphens. One that is changed
+// for that ends in a hash of what it was.
 func kubeName(name string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(name) {

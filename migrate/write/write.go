@@ -139,7 +139,9 @@ func (w *writer) rest() {
 
 // print writes the objects: those that others refer to first.
 func (w *writer) print(out io.Writer) error {
-	kinds := []string{"Secret", "TLSOption", "ServersTransport", "Middleware", "TraefikService", "IngressRoute", "Gateway", "HTTPRoute"}
+	kinds := []string{
+		"Secret", "TLSOption", "ServersTransport", "Middleware", "TraefikService", "IngressRoute", "Gateway", "HTTPRoute",
+	}
 	keys := make([]key, 0, len(w.objects))
 	for at := range w.objects {
 		keys = append(keys, at)
