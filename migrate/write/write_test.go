@@ -48,8 +48,8 @@ func TestRoutesThatCannotBeWrittenAreClosed(t *testing.T) {
 			if len(left) == 0 || !strings.Contains(left[0], "router shop.web,000,000 (Host(`a.example.com`)) answers 503: ") {
 				t.Errorf("%s: %q", name, left)
 			}
-			if !strings.Contains(text, "directResponse:\n    status: 503") || !strings.Contains(text, "- kind: TraefikService\n") ||
-				strings.Contains(text, "name: web\n      port") {
+			if !strings.Contains(text, "directResponse:\n    status: 503") ||
+				!strings.Contains(text, "- kind: TraefikService\n") || strings.Contains(text, "name: web\n      port") {
 				t.Errorf("%s:\n%s", name, text)
 			}
 		}
