@@ -1,8 +1,10 @@
 package middleware
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"reflect"
 	"strings"
@@ -17,12 +19,15 @@ import (
 type Options struct {
 	// Logger logs changes of the state of middlewares; nil disables this.
 	Logger telemetry.Logger
+	// Dial connects authRequest and forwardAuth to their servers; nil is a [net.Dialer].
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Builder builds middlewares and holds what they share.
 type Builder struct {
 	kinds  map[string]Kind
 	logger telemetry.Logger
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	files  *Files
 	redis  *redis.Clients
 	hashes *basicauth.HashSemaphore
@@ -34,7 +39,7 @@ func NewBuilder(options Options) *Builder {
 		options.Logger = telemetry.Discard{}
 	}
 	b := &Builder{
-		kinds: map[string]Kind{}, logger: options.Logger, files: NewFiles(), redis: redis.NewClients(options.Logger),
+		kinds: map[string]Kind{}, logger: options.Logger, dial: options.Dial, files: NewFiles(), redis: redis.NewClients(options.Logger),
 		hashes: basicauth.NewHashSemaphore(),
 	}
 	for _, kind := range Kinds() {
@@ -82,6 +87,8 @@ type dependencies struct {
 	named  References
 	// readFile reads a file that the options name; the middleware is rebuilt when the file changes.
 	readFile func(path string) ([]byte, error)
+	// dial is that of [Options].
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Build makes the middleware of one definition. The name is the qualified one (name@provider), for log records. A
@@ -100,7 +107,9 @@ func (b *Builder) Build(name string, config *dynamic.Middleware, named Reference
 	if !served {
 		return nil, &UnsupportedError{Option: set}
 	}
-	d := dependencies{logger: b.logger, redis: b.redis, hashes: b.hashes, named: named, readFile: reads.ReadFile}
+	d := dependencies{
+		logger: b.logger, redis: b.redis, hashes: b.hashes, named: named, readFile: reads.ReadFile, dial: b.dial,
+	}
 	return kind.build(name, reflect.ValueOf(config).Elem().Field(kind.field).Interface(), d)
 }
 

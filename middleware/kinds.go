@@ -58,7 +58,7 @@ func Kinds() []Kind {
 	return []Kind{
 		plain(addprefix.New),
 		kind(func(name string, config dynamic.AuthRequest, d dependencies) (*authrequest.AuthRequest, error) {
-			return authrequest.New(name, config, authrequest.Options{ReadFile: d.readFile})
+			return authrequest.New(name, config, authrequest.Options{ReadFile: d.readFile, Dial: d.dial})
 		}),
 		plain(bandwidthlimit.New),
 		kind(func(name string, config dynamic.BasicAuth, d dependencies) (*basicauth.BasicAuth, error) {
@@ -83,7 +83,7 @@ func Kinds() []Kind {
 		kind(errorPages),
 		kind(externalAuth),
 		kind(func(name string, config dynamic.ForwardAuth, d dependencies) (*forwardauth.ForwardAuth, error) {
-			return forwardauth.New(name, config, forwardauth.Options{ReadFile: d.readFile})
+			return forwardauth.New(name, config, forwardauth.Options{ReadFile: d.readFile, Dial: d.dial})
 		}),
 		plain(grpcweb.New),
 		plain(headers.New),

@@ -1,7 +1,9 @@
 package router
 
 import (
+	"context"
 	"iter"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -64,6 +66,9 @@ type Options struct {
 	Watched, Internals telemetry.Observe
 	// RequireAuth closes routers to the API that nothing guards (api.requireAuth).
 	RequireAuth bool
+	// Dial connects to endpoints of HTTP and TCP services in place of a [net.Dialer]; nil is one. It is for tests, and for
+	// commands that must not reach the endpoints.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Middlewares makes the middlewares; nil means that the compiler makes its own builder, which logs nothing.
 	Middlewares *middleware.Builder
 }

@@ -59,6 +59,9 @@ func (c *Compiler) buildTransport(ref dynamic.Ref) *transportNode {
 	if err != nil {
 		return &transportNode{err: cmp.Or(errors.Unwrap(err), err)} // The verdict names the object.
 	}
+	if c.options.Dial != nil {
+		transport.DialWith(c.options.Dial)
+	}
 	node := &transportNode{dialer: transport}
 	if accepted := definition.Spiffe; accepted != nil && len(accepted.IDs) > 0 && accepted.TrustDomain != "" {
 		node.warnings = append(node.warnings, "spiffe.trustDomain has no effect beside spiffe.ids")

@@ -12,7 +12,7 @@ type Providers struct {
 	XDS                       *XDSProvider        `json:"xds" description:"An xDS server, such as another Sluice, as a source of services that are found when they are requested."`
 	Swarm                     *Swarm              `json:"swarm" support:"refuse" why:"all its routes would be missing"`
 	KubernetesIngress         *KubernetesIngress  `json:"kubernetesIngress" description:"Ingress objects of Kubernetes as a source of configuration."`
-	KubernetesIngressNGINX    *KubernetesNGINX    `json:"kubernetesIngressNGINX" support:"refuse" why:"all its routes would be missing"`
+	KubernetesIngressNGINX    *KubernetesNGINX    `json:"kubernetesIngressNGINX" description:"Ingress objects of ingress-nginx, with its annotations, as a source of configuration."`
 	KubernetesCRD             *KubernetesCRD      `json:"kubernetesCRD" description:"IngressRoute objects and their kin as a source of configuration."`
 	KubernetesGateway         *KubernetesGateway  `json:"kubernetesGateway" description:"Gateways, routes and policies of the Gateway API as a source of configuration."`
 	Knative                   *Knative            `json:"knative" support:"refuse" why:"all its routes would be missing"`

@@ -166,6 +166,10 @@ func withoutConnections(config *static.Configuration, in *inputs) []string {
 		config.Providers.KubernetesIngress = nil
 		removed = append(removed, "kubernetes")
 	}
+	if config.Providers.KubernetesIngressNGINX != nil && in.manifests == nil {
+		config.Providers.KubernetesIngressNGINX = nil
+		removed = append(removed, "kubernetesingressnginx")
+	}
 	if config.Providers.KubernetesGateway != nil && in.manifests == nil {
 		config.Providers.KubernetesGateway = nil
 		removed = append(removed, "kubernetesgateway")

@@ -148,23 +148,12 @@ func newInjector(
 		}
 		return one.NotAfter()
 	})
+	clusters := clustersOf(&config.Providers)
+	connection, _ := clusters.Connection()
 	var err error
 	one, err = injector.New(injector.Options{
-		Config: config.Injector, Cluster: clusterOptions(config), Namespace: election.OwnNamespace(),
+		Config: config.Injector, Cluster: connection, Namespace: election.OwnNamespace(),
 		Metrics: counters.Handler(), Meter: meter, Logger: logger,
 	})
 	return one, err
-}
-
-// clusterOptions returns the connection to the cluster of the providers; its zero value is the cluster of the pod.
-func clusterOptions(config *static.Configuration) client.Options {
-	switch crd, ingress := config.Providers.KubernetesCRD, config.Providers.KubernetesIngress; {
-	case crd != nil:
-		return client.Options{Endpoint: crd.Endpoint, Token: crd.Token, CertAuthFilePath: crd.CertAuthFilePath}
-	case ingress != nil:
-		return client.Options{
-			Endpoint: ingress.Endpoint, Token: ingress.Token, CertAuthFilePath: ingress.CertAuthFilePath,
-		}
-	}
-	return client.Options{}
 }

@@ -251,6 +251,9 @@ func (in *inputs) complete() error {
 	if len(in.objects) > 0 {
 		in.manifests = manifest.NewServer(in.objects)
 		in.options = append(in.options, "--providers.kubernetesCRD=true", "--providers.kubernetesIngress=true")
+		if in.manifests.HasIngressNGINX() {
+			in.options = append(in.options, "--providers.kubernetesIngressNGINX=true")
+		}
 		if in.manifests.HasGateways() {
 			in.options = append(in.options, "--providers.kubernetesGateway=true")
 		}

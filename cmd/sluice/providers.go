@@ -71,16 +71,23 @@ func newSources(
 		}
 		s.entries = append(s.entries, provider.Entry{Name: xds.Name, Provider: s.xds, Required: true, Immediate: true})
 	}
-	s.clusters, err = kubernetes.New(kubernetes.Options{
-		CRD: config.KubernetesCRD, Ingress: config.KubernetesIngress, Gateway: config.KubernetesGateway,
-		RuleChecks: ruleChecks{ruleSyntax(all)},
-		Manifests:  given.manifests, State: state, Metrics: metrics, Logger: logs.For(log.SubsystemKubernetes),
-	})
-	if err != nil {
+	clusters := clustersOf(&config)
+	clusters.RuleChecks, clusters.Manifests, clusters.State = ruleChecks{ruleSyntax(all)}, given.manifests, state
+	clusters.EntryPoints = all.EntryPoints
+	clusters.Metrics, clusters.Logger = metrics, logs.For(log.SubsystemKubernetes)
+	if s.clusters, err = kubernetes.New(clusters); err != nil {
 		return nil, err
 	}
 	s.entries = append(s.entries, s.clusters.Entries()...)
 	return s, nil
+}
+
+// clustersOf returns the providers of clusters among all.
+func clustersOf(config *static.Providers) kubernetes.Options {
+	return kubernetes.Options{
+		CRD: config.KubernetesCRD, Ingress: config.KubernetesIngress, IngressNGINX: config.KubernetesIngressNGINX,
+		Gateway: config.KubernetesGateway,
+	}
 }
 
 // reload reads the files again.

@@ -37,9 +37,9 @@ func newPublication(
 	}
 	var tokens xds.TokenReviewer
 	if config.TokenReview != nil && serves {
-		reviewer, err := kubernetes.NewTokenReviewer(kubernetes.Options{
-			CRD: all.Providers.KubernetesCRD, Ingress: all.Providers.KubernetesIngress, Logger: logger,
-		}, config.TokenReview.Audience)
+		clusters := clustersOf(&all.Providers)
+		clusters.Logger = logger
+		reviewer, err := kubernetes.NewTokenReviewer(clusters, config.TokenReview.Audience)
 		if err != nil {
 			return nil, fmt.Errorf("xds.tokenReview: %w", err)
 		}

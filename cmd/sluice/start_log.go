@@ -38,6 +38,7 @@ func providersOf(config *static.Configuration) []string {
 		{"docker", config.Providers.Docker != nil},
 		{"kubernetescrd", config.Providers.KubernetesCRD != nil},
 		{"kubernetes", config.Providers.KubernetesIngress != nil},
+		{"kubernetesingressnginx", config.Providers.KubernetesIngressNGINX != nil},
 		{"kubernetesgateway", config.Providers.KubernetesGateway != nil},
 	} {
 		if provider.configured {

@@ -83,7 +83,7 @@ func (c *connections) dial(ctx context.Context, header []byte, preamble *Preambl
 	}
 	limited := httpio.WithLimit(ctx, t.timeout)
 	// DialTCP would bind the socket first, which leaves one port to all servers instead of one to each.
-	conn, err := t.dialer.DialContext(limited, "tcp", c.address)
+	conn, err := t.dial(limited, "tcp", c.address)
 	if err != nil {
 		return nil, c.late(ctx, "connect", err)
 	}

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -20,7 +21,7 @@ const defaultKeepAlive = 15 * time.Second
 // Transport makes connections to endpoints as one serversTransport of TCP says. Each client gets one of its own.
 type Transport struct {
 	name     string
-	dialer   net.Dialer
+	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	timeout  time.Duration
 	tls      *servertls.Settings
 	identity servertls.Identity // nil without the option spiffe
@@ -62,7 +63,8 @@ func newTransport(config *dynamic.TCPServersTransport, identity servertls.Identi
 		return nil, fmt.Errorf("tls.%w", err)
 	}
 	t := &Transport{
-		dialer: net.Dialer{KeepAlive: -1}, timeout: time.Duration(config.DialTimeout), // The relay begins the keep-alive.
+		dial:    (&net.Dialer{KeepAlive: -1}).DialContext, // The relay begins the keep-alive.
+		timeout: time.Duration(config.DialTimeout),
 		tls: settings, proxy: newProxyHeader(config.ProxyProtocol),
 		limits: relay.Options{
 			IdleTimeout: time.Duration(config.IdleTimeout), TerminationDelay: time.Duration(config.TerminationDelay),
@@ -74,6 +76,9 @@ func newTransport(config *dynamic.TCPServersTransport, identity servertls.Identi
 	}
 	return t, nil
 }
+
+// DialWith has connections made by dial instead of a [net.Dialer]. It comes before the first Connect.
+func (t *Transport) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) { t.dial = dial }
 
 // CheckProxyProtocol returns an error that names an invalid option of a PROXY header; nil is valid.
 func CheckProxyProtocol(config *dynamic.ProxyProtocol) error {

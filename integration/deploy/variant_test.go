@@ -55,6 +55,53 @@ func TestChartBehindAService(t *testing.T) {
 	}
 }
 
+// TestChartForIngressNGINX sees the entrypoints, the namespaces and the rights of the provider, and the Service whose
+// addresses it publishes.
+func TestChartForIngressNGINX(t *testing.T) {
+	t.Parallel()
+	const on = "configuration.providers.kubernetesIngressNGINX={}"
+	for name, test := range map[string]struct {
+		values []string
+		want   map[string]any
+		rights []string
+	}{
+		"all namespaces": {
+			[]string{on},
+			map[string]any{"httpEntryPoint": "web", "httpsEntryPoint": "websecure"},
+			[]string{"list ingressclasses.networking.k8s.io", "list nodes"},
+		},
+		"some namespaces, behind a Service": {
+			[]string{on, `exposure="service"`, `namespaces=["shop","blog"]`},
+			map[string]any{
+				"httpEntryPoint": "web", "httpsEntryPoint": "websecure", "watchNamespace": "shop,blog",
+				"publishService": "sluice/sluice",
+			},
+			[]string{"list ingressclasses.networking.k8s.io"},
+		},
+		"namespaces by their labels": {
+			[]string{`configuration.providers.kubernetesIngressNGINX={"watchNamespaceSelector":"edge=yes"}`},
+			map[string]any{
+				"httpEntryPoint": "web", "httpsEntryPoint": "websecure", "watchNamespaceSelector": "edge=yes",
+			},
+			[]string{"list ingressclasses.networking.k8s.io", "list namespaces", "list nodes"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := render(t, test.values...)
+			if diff := cmp.Diff(test.want, configuration(t, all).at("providers", "kubernetesIngressNGINX")); diff != "" {
+				t.Errorf("the provider's options (-want +got)\n%s", diff)
+			}
+			granted := rights(t, all["ClusterRole /sluice"])
+			for _, right := range []string{"list ingressclasses.networking.k8s.io", "list namespaces", "list nodes"} {
+				if slices.Contains(granted, right) != slices.Contains(test.rights, right) {
+					t.Errorf("%q is granted: %t", right, slices.Contains(granted, right))
+				}
+			}
+		})
+	}
+}
+
 func TestChartForNamespaces(t *testing.T) {
 	t.Parallel()
 	all := render(t, `namespaces=["shop","blog"]`)

@@ -14,6 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/endpoint"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingress"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/report"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/virtualenvironment"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -32,16 +33,17 @@ type cluster struct {
 	namespaces []string
 	everywhere bool
 
-	// readers are the names of the providers that read its objects. Custom, ingresses and gateways are nil where custom
-	// resources, Ingresses or the Gateway API are not read, addresses where Ingresses show none.
+	// readers are the names of the providers that read its objects. Custom, ingresses, nginx and gateways are nil where
+	// what they read is not configured; addresses are empty where the status of Ingresses is left alone.
 	readers      []string
 	environments *endpoint.Environments
 	policies     *virtualenvironment.Provider
 	services     *endpoint.Provider
 	custom       *crd.Provider
 	ingresses    *ingress.Provider
+	nginx        *ingressnginx.Provider
 	gateways     *gateways
-	addresses    *report.Addresses
+	addresses    []*report.Addresses
 	reporter     *report.Reporter
 }
 
@@ -96,6 +98,14 @@ func (c *cluster) addReporter(options Options) (err error) {
 	return err
 }
 
+// exclusion returns what decides which Ingresses belong to the provider of ingress-nginx; nil where there is none.
+func (c *cluster) exclusion() ingress.Exclusion {
+	if c.nginx == nil {
+		return nil
+	}
+	return c.nginx.Selector()
+}
+
 // Object implements report.Objects.
 func (c *cluster) Object(kind, namespace, name string) (metav1.Object, bool) {
 	switch {
@@ -110,6 +120,7 @@ func (c *cluster) Object(kind, namespace, name string) (metav1.Object, bool) {
 // exists reports whether one of the providers reads an object.
 func (c *cluster) exists(resource *dynamic.Resource) bool {
 	return c.custom != nil && c.custom.Exists(resource) || c.ingresses != nil && c.ingresses.Exists(resource) ||
+		c.nginx != nil && c.nginx.Exists(resource) ||
 		c.gateways != nil && c.gateways.Exists(resource) ||
 		c.policies.Exists(resource) || c.services.Exists(resource)
 }

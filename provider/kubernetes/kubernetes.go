@@ -1,10 +1,10 @@
 // Package kubernetes assembles the providers of a cluster: the connection, the watches, and the reporter that writes
 // Events and statuses.
 //
-// Input are the static options providers.kubernetesCRD, kubernetesIngress and kubernetesGateway; output are provider
-// entries that share one connection, and one watch of each resource, for each cluster that the options name.
-// Endpoints have a provider of their own, so that a pod that comes or goes changes no configuration. The translation
-// of objects is in the packages crd, ingress and gateway.
+// Input are the static options providers.kubernetesCRD, kubernetesIngress, kubernetesIngressNGINX and
+// kubernetesGateway; output are provider entries that share one connection, and one watch of each resource, for each
+// cluster that the options name. Endpoints have a provider of their own, so that a pod that comes or goes changes no
+// configuration. The translation of objects is in the packages crd, ingress, ingressnginx and gateway.
 package kubernetes
 
 import (
@@ -17,7 +17,6 @@ import (
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd"
-	"github.com/sluiceproxy/sluice/provider/kubernetes/ingress"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/manifest"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/report"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/tokenreview"
@@ -32,6 +31,10 @@ type Options struct {
 	CRD *static.KubernetesCRD
 	// Ingress is providers.kubernetesIngress; nil means that no Ingresses are read.
 	Ingress *static.KubernetesIngress
+	// IngressNGINX is providers.kubernetesIngressNGINX; nil means that no Ingresses of ingress-nginx are read.
+	IngressNGINX *static.KubernetesNGINX
+	// EntryPoints are those of the static configuration, by name; IngressNGINX needs them.
+	EntryPoints map[string]*static.EntryPoint
 	// Gateway is providers.kubernetesGateway; nil means that the Gateway API is not read.
 	Gateway *static.KubernetesGateway
 	// Manifests answer in place of the cluster, if they are not nil.
@@ -63,11 +66,14 @@ type Clusters struct {
 // when an option names no cluster, or something that cannot be read.
 func New(options Options) (*Clusters, error) {
 	all := &Clusters{options: options, clusters: map[client.Options]*cluster{}}
-	if options.CRD != nil || options.Ingress != nil || options.Gateway != nil {
+	if _, named := options.Connection(); named {
 		client.LogThrough(options.Logger)
 	}
 	if err := all.addCustom(); err != nil {
 		return nil, fmt.Errorf("providers.kubernetesCRD: %w", err)
+	}
+	if err := all.addNGINX(); err != nil {
+		return nil, fmt.Errorf("providers.kubernetesIngressNGINX: %w", err)
 	}
 	if err := all.addIngress(); err != nil {
 		return nil, fmt.Errorf("providers.kubernetesIngress: %w", err)
@@ -87,28 +93,36 @@ func New(options Options) (*Clusters, error) {
 // NewTokenReviewer returns what checks tokens for an audience with the API server that the options name, or that of the
 // cluster that Sluice runs in. It makes no request.
 func NewTokenReviewer(options Options, audience string) (*tokenreview.Reviewer, error) {
-	var at client.Options
-	switch {
-	case options.CRD != nil:
-		at = client.Options{
-			Endpoint: options.CRD.Endpoint, Token: options.CRD.Token, CertAuthFilePath: options.CRD.CertAuthFilePath,
-		}
-	case options.Ingress != nil:
-		at = client.Options{
-			Endpoint: options.Ingress.Endpoint, Token: options.Ingress.Token,
-			CertAuthFilePath: options.Ingress.CertAuthFilePath,
-		}
-	case options.Gateway != nil:
-		at = client.Options{
-			Endpoint: options.Gateway.Endpoint, Token: options.Gateway.Token,
-			CertAuthFilePath: options.Gateway.CertAuthFilePath,
-		}
-	}
+	at, _ := options.Connection()
 	cluster, err := client.Connect(at, "tokens", options.Logger)
 	if err != nil {
 		return nil, err
 	}
 	return tokenreview.New(cluster, audience)
+}
+
+// Connection returns the connection of the first option that names a cluster; it is false when none does.
+func (o *Options) Connection() (connection client.Options, named bool) {
+	switch {
+	case o.CRD != nil:
+		return client.Options{
+			Endpoint: o.CRD.Endpoint, Token: o.CRD.Token, CertAuthFilePath: o.CRD.CertAuthFilePath,
+		}, true
+	case o.Ingress != nil:
+		return client.Options{
+			Endpoint: o.Ingress.Endpoint, Token: o.Ingress.Token, CertAuthFilePath: o.Ingress.CertAuthFilePath,
+		}, true
+	case o.IngressNGINX != nil:
+		return client.Options{
+			Endpoint: o.IngressNGINX.Endpoint, Token: o.IngressNGINX.Token,
+			CertAuthFilePath: o.IngressNGINX.CertAuthFilePath,
+		}, true
+	case o.Gateway != nil:
+		return client.Options{
+			Endpoint: o.Gateway.Endpoint, Token: o.Gateway.Token, CertAuthFilePath: o.Gateway.CertAuthFilePath,
+		}, true
+	}
+	return client.Options{}, false
 }
 
 // Entries returns the providers, all of them required.
@@ -173,30 +187,6 @@ func (c *Clusters) addCustom() error {
 	}
 	where.readers = append(where.readers, crd.Name)
 	c.entries = append(c.entries, provider.Entry{Name: crd.Name, Provider: where.custom, Required: true})
-	return nil
-}
-
-func (c *Clusters) addIngress() error {
-	config := c.options.Ingress
-	if config == nil {
-		return nil
-	}
-	where, err := c.connect(c.from(client.Options{
-		Endpoint: config.Endpoint, Token: config.Token, CertAuthFilePath: config.CertAuthFilePath,
-	}), config.Namespaces)
-	if err != nil {
-		return err
-	}
-	ingresses, err := ingress.New(where.Cluster, *config, where.environments, c.options.Metrics, nil)
-	if err != nil {
-		return err
-	}
-	if where.addresses, err = report.NewAddresses(where.Cluster, ingresses, *config, c.options.Logger); err != nil {
-		return err
-	}
-	where.ingresses = ingresses
-	where.readers = append(where.readers, ingress.Name)
-	c.entries = append(c.entries, provider.Entry{Name: ingress.Name, Provider: ingresses, Required: true})
 	return nil
 }
 

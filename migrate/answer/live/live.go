@@ -6,16 +6,13 @@ package live
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,10 +53,11 @@ func (c *Client) Answer(ctx context.Context, p probe.Probe) (answer.Answer, erro
 	if !p.Harmless() {
 		return answer.Answer{}, ErrHarmful
 	}
-	request, err := encode(p)
+	head, err := p.Head()
 	if err != nil {
 		return answer.Answer{}, err
 	}
+	request := append(head, "Connection: close\r\n\r\n"...)
 	if err := c.wait(ctx); err != nil {
 		return answer.Answer{}, err
 	}
@@ -97,44 +95,6 @@ func (c *Client) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// encode returns a request of HTTP/1.1.
-func encode(p probe.Probe) ([]byte, error) {
-	var out bytes.Buffer
-	line := func(parts ...string) error {
-		for _, part := range parts {
-			if strings.ContainsFunc(part, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-				return fmt.Errorf("%q has a control character", part)
-			}
-			_, _ = out.WriteString(part) // It never fails.
-		}
-		_, _ = out.WriteString("\r\n") // It never fails.
-		return nil
-	}
-	if strings.Contains(p.Target, " ") || p.Target == "" {
-		return nil, fmt.Errorf("%q is no target of a request", p.Target)
-	}
-	if err := line(p.Method, " ", p.Target, " HTTP/1.1"); err != nil {
-		return nil, err
-	}
-	if err := line("Host: ", p.Host); err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Header)) {
-		if name == "" || strings.ContainsAny(name, " \t:") {
-			return nil, fmt.Errorf("%q is no name of a header", name)
-		}
-		for _, value := range p.Header[name] {
-			if err := line(name, ": ", value); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if p.Header.Get("User-Agent") == "" {
-		_, _ = out.WriteString("User-Agent: sluice-migrate\r\n") // It never fails.
-	}
-	return append(out.Bytes(), "Connection: close\r\n\r\n"...), nil
 }
 
 // send sends a request and reads the head of its response.

@@ -146,11 +146,12 @@ func (d *ingressDraft) whole() dynamic.Ref {
 	return dynamic.Ref{Kind: dynamic.KindSource, Name: d.result.Origin.Object}
 }
 
-// report adds verdicts on annotations without the effect that they have in ingress-nginx. Those that close locations
-// are verdicts on the routers.
+// report adds verdicts on annotations without the effect that they have in ingress-nginx, or that they should have.
+// Those that close locations are verdicts on the routers.
 func (d *ingressDraft) report(findings []annotation.Finding) {
 	for i := range findings {
-		if one := &findings[i]; one.Verdict == annotation.Unsupported && !one.Protects {
+		one := &findings[i]
+		if one.Verdict == annotation.Ignored || one.Verdict == annotation.Unsupported && !one.Protects {
 			d.result.Degrade(d.whole(), dynamic.CodeUnsupportedOption, one.Key+": "+one.Reason, false)
 		}
 	}
@@ -167,10 +168,11 @@ func (d *ingressDraft) server(host string) {
 		d.result.Quarantine(d.whole(), excess.Code, excess.Reason, false)
 		return
 	}
+	d.passthrough(plan)
 	server := &serverDraft{provider: d.provider, plan: plan, result: d.result}
 	for place := 0; place < len(plan.Locations); {
 		one, count := &plan.Locations[place], 1
-		for place+count < len(plan.Locations) && one.sharesPath(&plan.Locations[place+count]) {
+		for place+count < len(plan.Locations) && d.provider.together(one, &plan.Locations[place+count]) {
 			count++
 		}
 		if one.Owner == nameOf(d.ingress) {
@@ -178,6 +180,12 @@ func (d *ingressDraft) server(host string) {
 		}
 		place += count
 	}
+}
+
+// together reports whether two locations are one router where the host has no regular expressions.
+func (p *Provider) together(one, other *location) bool {
+	return one.sharesPath(other) && one.exempt(p.settings.NoAuth) == other.exempt(p.settings.NoAuth) &&
+		one.exempt(p.settings.NoTLSRedirect) == other.exempt(p.settings.NoTLSRedirect)
 }
 
 // sharesPath reports whether two locations come from one path of an Ingress, and do the same with requests.

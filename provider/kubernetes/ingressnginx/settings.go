@@ -39,7 +39,7 @@ func (p *Provider) translateSettings() (result translation.Result, ok bool) {
 	}
 	settings, findings := annotation.ReadConfigMap(name.Namespace, data)
 	for i := range findings {
-		if findings[i].Verdict >= annotation.Unsupported {
+		if findings[i].Verdict >= annotation.Ignored {
 			result.Degrade(ref, dynamic.CodeUnsupportedOption, findings[i].Key+": "+findings[i].Reason, false)
 		}
 	}

@@ -1,27 +1,19 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
-	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
-	"github.com/sluiceproxy/sluice/static"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // rewriteAfter is the least time until the same addresses are written to the same Ingress again: with another writer of
@@ -40,6 +32,7 @@ type written struct {
 // since it may belong to another controller. It belongs to the goroutine of its run.
 type ingressStatus struct {
 	options     Options
+	addresses   *Addresses
 	permissions *permissionErrors
 	changed     chan struct{}
 
@@ -51,12 +44,12 @@ type ingressStatus struct {
 	reason      string
 }
 
-func newIngressStatus(options Options, permissions *permissionErrors) *ingressStatus {
+func newIngressStatus(options Options, addresses *Addresses, permissions *permissionErrors) *ingressStatus {
 	s := &ingressStatus{
-		options: options, permissions: permissions, changed: make(chan struct{}, 1),
+		options: options, addresses: addresses, permissions: permissions, changed: make(chan struct{}, 1),
 		limit: rate.NewLimiter(rate.Every(statusInterval), statusBurst),
 	}
-	options.Addresses.onChange(func() {
+	addresses.onChange(func() {
 		select {
 		case s.changed <- struct{}{}:
 		default:
@@ -93,7 +86,7 @@ func (s *ingressStatus) run(ctx context.Context) {
 // write writes every status that differs as fast as the limits allow. It returns the delay until more may be written; 0
 // means that nothing is left.
 func (s *ingressStatus) write(ctx context.Context) time.Duration {
-	addresses, reason := s.options.Addresses.now()
+	addresses, reason := s.addresses.now()
 	if len(addresses) > 0 {
 		reason = ""
 	}
@@ -106,7 +99,7 @@ func (s *ingressStatus) write(ctx context.Context) time.Duration {
 	sent := map[types.UID]written{}
 	defer func() { s.sent = sent }()
 	var delay time.Duration
-	for ingress := range s.options.Addresses.ingresses.Claimed() {
+	for ingress := range s.addresses.ingresses.Claimed() {
 		now := time.Now()
 		before, known := s.sent[ingress.UID]
 		again := before.when.Add(rewriteAfter).Sub(now)
@@ -170,157 +163,3 @@ func shown(ingress *networkingv1.Ingress) []address {
 
 // settled reports whether a watch shows everything that is there.
 func settled(status client.Status) bool { return status.State == dynamic.StateSynced }
-
-// Ingresses are those whose load-balancer status is to be written; *ingress.Provider is one.
-type Ingresses interface {
-	// Claimed returns them; they are shared and are not changed.
-	Claimed() iter.Seq[*networkingv1.Ingress]
-	// OnClaimed sets a function that is called when Claimed may have changed.
-	OnClaimed(changed func())
-}
-
-// Addresses are what the status of Ingresses shows: those of providers.kubernetesIngress.ingressEndpoint, and with
-// reportNodeInternalIPs, where these are none, the internal addresses of all Nodes.
-type Addresses struct {
-	ingresses Ingresses
-	endpoint  static.IngressEndpoint
-	// published are Services, with the one that the endpoint names; nil when it names none.
-	published watch[*corev1.Service]
-	namespace string
-	service   string
-	// nodes is nil when the addresses of Nodes are not to be shown.
-	nodes watch[*corev1.Node]
-}
-
-// watch is one resource of the cluster, as client.Watched holds it.
-type watch[T client.Object] interface {
-	Get(namespace, name string) (T, bool)
-	All() iter.Seq[T]
-	Notify(handle func(before, after T))
-	Status() client.Status
-}
-
-// NewAddresses returns the addresses that the options configure for the status of Ingresses; nil if there are none. The
-// watches of the published Service and of Nodes are registered with the cluster, whose Run feeds them. A
-// publishedService that is not namespace/name is an error.
-func NewAddresses(
-	cluster *client.Cluster, ingresses Ingresses, config static.KubernetesIngress, logger telemetry.Logger,
-) (*Addresses, error) {
-	a := &Addresses{ingresses: ingresses}
-	if config.IngressEndpoint != nil {
-		a.endpoint = *config.IngressEndpoint
-	}
-	if name := a.endpoint.PublishedService; name != "" {
-		var ok bool
-		if a.namespace, a.service, ok = strings.Cut(name, "/"); !ok || a.namespace == "" || a.service == "" ||
-			strings.Contains(a.service, "/") {
-			return nil, fmt.Errorf("providers.kubernetesIngress.ingressEndpoint.publishedService: %q is not namespace/name",
-				name)
-		}
-		a.published = client.Watch(cluster, namedService(a.service), client.Scope{Namespaces: []string{a.namespace}})
-	}
-	if ip := a.endpoint.IP; ip != "" {
-		if _, err := netip.ParseAddr(ip); err != nil {
-			return nil, fmt.Errorf("providers.kubernetesIngress.ingressEndpoint.ip: %q is no IP address", ip)
-		}
-	}
-	switch {
-	case config.ReportNodeInternalIPs && config.DisableClusterScopeResources:
-		logger.Warn("providers.kubernetesIngress.reportNodeInternalIPs has no effect, since disableClusterScopeResources " +
-			"keeps Nodes from being read")
-	case config.ReportNodeInternalIPs:
-		a.nodes = client.Watch(cluster, client.Nodes(), client.Scope{})
-	}
-	if a.endpoint == (static.IngressEndpoint{}) && a.nodes == nil {
-		return nil, nil
-	}
-	return a, nil
-}
-
-// namedService is the resource of one Service with its addresses, for which a permission in its own namespace is
-// enough.
-func namedService(name string) client.Resource[*corev1.Service] {
-	return client.Resource[*corev1.Service]{
-		GroupVersion: corev1.SchemeGroupVersion, Name: "services", Kind: "Service", Namespaced: true,
-		NewList:       func() runtime.Object { return &corev1.ServiceList{} },
-		FieldSelector: "metadata.name=" + name,
-	}
-}
-
-// address is what one entry of a load-balancer status shows.
-type address struct{ ip, hostname string }
-
-// now returns the addresses, sorted. reason is why there are none, and is empty if that is not known yet.
-func (a *Addresses) now() (found []address, reason string) {
-	switch {
-	case a.published != nil:
-		found, reason = a.ofService()
-	case a.endpoint.IP != "" || a.endpoint.Hostname != "":
-		found = []address{{a.endpoint.IP, a.endpoint.Hostname}}
-	}
-	if len(found) == 0 && a.nodes != nil {
-		found = a.ofNodes()
-	}
-	return sorted(found), reason
-}
-
-// sorted sorts addresses and drops repetitions.
-func sorted(addresses []address) []address {
-	slices.SortFunc(addresses, func(x, y address) int {
-		return cmp.Or(cmp.Compare(x.ip, y.ip), cmp.Compare(x.hostname, y.hostname))
-	})
-	return slices.Compact(addresses)
-}
-
-// ofService returns the external addresses of the published Service, by its type.
-func (a *Addresses) ofService() (found []address, reason string) {
-	service, ok := a.published.Get(a.namespace, a.service)
-	if !ok {
-		if status := a.published.Status(); status.Reason != "" || !settled(status) {
-			return nil, status.Reason
-		}
-		return nil, "the published Service " + a.namespace + "/" + a.service + " does not exist"
-	}
-	for _, external := range service.Spec.ExternalIPs {
-		found = append(found, address{ip: external})
-	}
-	switch service.Spec.Type {
-	case corev1.ServiceTypeLoadBalancer:
-		for _, ingress := range service.Status.LoadBalancer.Ingress {
-			found = append(found, address{ingress.IP, ingress.Hostname})
-		}
-	case corev1.ServiceTypeExternalName:
-		found = []address{{hostname: service.Spec.ExternalName}}
-	case corev1.ServiceTypeNodePort:
-	default:
-		if ip := service.Spec.ClusterIP; len(found) == 0 && ip != "" && ip != corev1.ClusterIPNone {
-			found = append(found, address{ip: ip})
-		}
-	}
-	if len(found) == 0 {
-		reason = "the published Service " + a.namespace + "/" + a.service + " has no address"
-	}
-	return found, reason
-}
-
-func (a *Addresses) ofNodes() (found []address) {
-	for node := range a.nodes.All() {
-		for _, one := range node.Status.Addresses {
-			if one.Type == corev1.NodeInternalIP {
-				found = append(found, address{ip: one.Address})
-			}
-		}
-	}
-	return found
-}
-
-// onChange has the function called when something of all this may have changed.
-func (a *Addresses) onChange(changed func()) {
-	a.ingresses.OnClaimed(changed)
-	if a.published != nil {
-		a.published.Notify(func(_, _ *corev1.Service) { changed() })
-	}
-	if a.nodes != nil {
-		a.nodes.Notify(func(_, _ *corev1.Node) { changed() })
-	}
-}

@@ -118,61 +118,61 @@ func TestWhatIngressesShow(t *testing.T) {
 	external := service(corev1.ServiceTypeExternalName, "", nil)
 	external.Spec.ExternalName = "edge.example.com"
 	for name, test := range map[string]struct {
-		service  *corev1.Service
-		endpoint static.IngressEndpoint
-		nodes    watch[*corev1.Node]
-		want     []address
+		service *corev1.Service
+		fixed   []address
+		nodes   watch[*corev1.Node]
+		want    []address
 	}{
 		"address and name": {
 			nil,
-			static.IngressEndpoint{IP: "192.0.2.1", Hostname: "x.test"},
+			[]address{{"192.0.2.1", "x.test"}},
 			nil,
 			[]address{{"192.0.2.1", "x.test"}},
 		},
 		"load balancer": {
 			service("LoadBalancer", "10.0.0.1", []string{"192.0.2.3", "192.0.2.2"}),
-			static.IngressEndpoint{},
+			nil,
 			nil,
 			[]address{{ip: "192.0.2.2"}, {ip: "192.0.2.3"}},
 		},
 		"load balancer and own": {
 			service("LoadBalancer", "10.0.0.1", []string{"192.0.2.3"}, "192.0.2.9"),
-			static.IngressEndpoint{},
+			nil,
 			nil,
 			[]address{{ip: "192.0.2.3"}, {ip: "192.0.2.9"}},
 		},
-		"load balancer without one": {service("LoadBalancer", "10.0.0.1", nil), static.IngressEndpoint{}, nil, nil},
+		"load balancer without one": {service("LoadBalancer", "10.0.0.1", nil), nil, nil, nil},
 		"node port": {
 			service("NodePort", "10.0.0.1", nil, "192.0.2.9"),
-			static.IngressEndpoint{},
+			nil,
 			nil,
 			[]address{{ip: "192.0.2.9"}},
 		},
-		"node port without one": {service("NodePort", "10.0.0.1", nil), static.IngressEndpoint{}, nil, nil},
+		"node port without one": {service("NodePort", "10.0.0.1", nil), nil, nil, nil},
 		"node port and nodes": {
 			service("NodePort", "10.0.0.1", nil),
-			static.IngressEndpoint{},
+			nil,
 			nodes,
 			[]address{{ip: "192.0.2.11"}, {ip: "192.0.2.12"}},
 		},
 		"cluster address": {
 			service("ClusterIP", "10.0.0.1", nil),
-			static.IngressEndpoint{},
+			nil,
 			nil,
 			[]address{{ip: "10.0.0.1"}},
 		},
-		"headless":        {service("ClusterIP", "None", nil), static.IngressEndpoint{}, nil, nil},
-		"name of another": {external, static.IngressEndpoint{}, nil, []address{{hostname: "edge.example.com"}}},
-		"no Service":      {nil, static.IngressEndpoint{PublishedService: "edge/sluice"}, nil, nil},
-		"nodes": {nil, static.IngressEndpoint{}, nodes, []address{
+		"headless":        {service("ClusterIP", "None", nil), nil, nil, nil},
+		"name of another": {external, nil, nil, []address{{hostname: "edge.example.com"}}},
+		"no Service":      {nil, nil, nil, nil},
+		"nodes": {nil, nil, nodes, []address{
 			{ip: "192.0.2.11"},
 			{ip: "192.0.2.12"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			services := &held[*corev1.Service]{}
-			a := &Addresses{endpoint: test.endpoint, namespace: "edge", service: "sluice", nodes: test.nodes}
-			if test.service != nil || test.endpoint.PublishedService != "" {
+			a := &Addresses{fixed: test.fixed, namespace: "edge", service: "sluice", nodes: test.nodes}
+			if test.fixed == nil && (test.service != nil || test.nodes == nil) {
 				a.published = services
 			}
 			if test.service != nil {
@@ -196,7 +196,7 @@ func TestIngressesShowWhereTheyAreReached(t *testing.T) {
 		ingresses.add(t, server, "right", "192.0.2.1")
 		ingresses.add(t, server, "wrong", "192.0.2.7")
 		r := newRig(t, server, "one", func(o *Options) {
-			o.Addresses = &Addresses{ingresses: ingresses, published: services, namespace: "edge", service: "sluice"}
+			o.Addresses = []*Addresses{{ingresses: ingresses, published: services, namespace: "edge", service: "sluice"}}
 		})
 		r.run()
 		pass(time.Second)
@@ -231,7 +231,7 @@ func TestIngressStatusThatMayNotBeWrittenIsSaidOnce(t *testing.T) {
 			ingresses.add(t, server, name)
 		}
 		r := newRig(t, server, "one", func(o *Options) {
-			o.Addresses = &Addresses{ingresses: ingresses, endpoint: static.IngressEndpoint{Hostname: "x.test"}}
+			o.Addresses = []*Addresses{{ingresses: ingresses, fixed: []address{{hostname: "x.test"}}}}
 		})
 		r.run()
 		pass(10 * time.Minute)
@@ -287,6 +287,44 @@ func TestAddressesFollowTheOptions(t *testing.T) {
 			}
 			if err != nil && !strings.Contains(err.Error(), test.fault) {
 				t.Errorf("error %q does not name %s", err, test.fault)
+			}
+		})
+	}
+}
+
+func TestPublishedAddresses(t *testing.T) {
+	cluster, err := client.Connect(client.Options{Endpoint: "http://127.0.0.1:1"}, "kubernetes", telemetry.Discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		config static.KubernetesNGINX
+		fault  string
+	}{
+		"Service":     {static.KubernetesNGINX{PublishService: "edge/sluice"}, ""},
+		"bad Service": {static.KubernetesNGINX{PublishService: "sluice"}, "publishService"},
+		"addresses":   {static.KubernetesNGINX{PublishStatusAddress: []string{"192.0.2.1", "edge.example.com"}}, ""},
+		"none":        {static.KubernetesNGINX{}, "either publishService or publishStatusAddress"},
+		"both": {
+			static.KubernetesNGINX{PublishService: "edge/sluice", PublishStatusAddress: []string{"192.0.2.1"}},
+			"either publishService or publishStatusAddress",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := NewPublished(cluster, &claims{}, test.config)
+			if (found != nil) != (test.fault == "") || (err == nil) != (test.fault == "") {
+				t.Fatalf("addresses %v, error %v", found, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), test.fault) {
+				t.Errorf("error %q does not name %s", err, test.fault)
+			}
+			if found == nil || found.fixed == nil {
+				return
+			}
+			shown, _ := found.now()
+			if diff := cmp.Diff([]address{{hostname: "edge.example.com"}, {ip: "192.0.2.1"}}, shown,
+				cmp.AllowUnexported(address{})); diff != "" {
+				t.Errorf("addresses (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/static"
 )
 
 // in returns the Resource of an IngressRoute in a namespace.
@@ -124,7 +123,7 @@ func TestTwoWritersOfOneStatusDoNotOverwriteEachOtherAtOnce(t *testing.T) {
 		ingresses := &claims{}
 		ingresses.add(t, server, "web")
 		r := newRig(t, server, "one", func(o *Options) {
-			o.Addresses = &Addresses{ingresses: ingresses, endpoint: static.IngressEndpoint{IP: "192.0.2.1"}}
+			o.Addresses = []*Addresses{{ingresses: ingresses, fixed: []address{{ip: "192.0.2.1"}}}}
 		})
 		r.run()
 		for range 600 {

@@ -64,8 +64,8 @@ type Options struct {
 	State func() provider.State
 	// Objects finds those whose status conditions are written; nil writes none.
 	Objects Objects
-	// Addresses are those that Ingresses show; nil writes none.
-	Addresses *Addresses
+	// Addresses are those that the Ingresses of each provider show; none writes none.
+	Addresses []*Addresses
 	// Jobs run too while this instance is the leader.
 	Jobs []Job
 	// Metrics may be nil.
@@ -78,12 +78,12 @@ type Options struct {
 
 // Reporter reports verdicts to one cluster. Publish may be called from any goroutine; Run may be called once.
 type Reporter struct {
-	options  Options
-	election *election.Election
-	events   *events
-	status   *status
-	ingress  *ingressStatus
-	note     election.Note
+	options   Options
+	election  *election.Election
+	events    *events
+	status    *status
+	ingresses []*ingressStatus
+	note      election.Note
 }
 
 // New returns a Reporter that writes nothing before Run. It fails when the clients cannot be made.
@@ -104,8 +104,8 @@ func New(options Options) (*Reporter, error) {
 	if options.Objects != nil {
 		r.status = newStatus(options, permissions)
 	}
-	if options.Addresses != nil {
-		r.ingress = newIngressStatus(options, permissions)
+	for _, addresses := range options.Addresses {
+		r.ingresses = append(r.ingresses, newIngressStatus(options, addresses, permissions))
 	}
 	return r, nil
 }
@@ -125,8 +125,8 @@ func (r *Reporter) lead(ctx context.Context) {
 	if r.status != nil {
 		jobs.Go(func() { r.status.run(ctx) })
 	}
-	if r.ingress != nil {
-		jobs.Go(func() { r.ingress.run(ctx) })
+	for _, one := range r.ingresses {
+		jobs.Go(func() { one.run(ctx) })
 	}
 	for _, job := range r.options.Jobs {
 		jobs.Go(func() { job(ctx, r.note) })

@@ -25,8 +25,23 @@
 {{- if and .Values.namespaces (eq (include "sluice.gateway" .) "true") }}
 {{- $_ := set $providers "kubernetesGateway" (dict "namespaces" $.Values.namespaces) }}
 {{- end }}
-{{- if and (eq .Values.exposure "service") (hasKey $written "kubernetesIngress") }}
 {{- $service := printf "%s/%s" (include "sluice.namespace" .) (include "sluice.fullname" .) }}
+{{- if eq (include "sluice.nginx" .) "true" }}
+{{- $nginx := dict }}
+{{- range $option, $name := dict "httpEntryPoint" "web" "httpsEntryPoint" "websecure" }}
+{{- if hasKey $.Values.ports $name }}
+{{- $_ := set $nginx $option $name }}
+{{- end }}
+{{- end }}
+{{- if .Values.namespaces }}
+{{- $_ := set $nginx "watchNamespace" (join "," .Values.namespaces) }}
+{{- end }}
+{{- if and (eq .Values.exposure "service") (not (get $written.kubernetesIngressNGINX "publishStatusAddress")) }}
+{{- $_ := set $nginx "publishService" $service }}
+{{- end }}
+{{- $_ := set $providers "kubernetesIngressNGINX" $nginx }}
+{{- end }}
+{{- if and (eq .Values.exposure "service") (hasKey $written "kubernetesIngress") }}
 {{- $ingress := get $providers "kubernetesIngress" | default dict }}
 {{- $_ := set $ingress "ingressEndpoint" (dict "publishedService" $service) }}
 {{- $_ := set $providers "kubernetesIngress" $ingress }}

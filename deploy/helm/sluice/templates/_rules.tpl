@@ -30,11 +30,29 @@
     - watch
 {{- if eq (include "sluice.gateway" .) "true" }}
 {{ include "sluice.gatewayClusterRules" . }}
+{{- else if include "sluice.nginxNamespaceSelector" . }}
+{{ include "sluice.namespaceRule" . }}
 {{- end }}
 {{- end }}
 
-{{/* What of the Gateway API has no namespace. */}}
-{{- define "sluice.gatewayClusterRules" -}}
+{{/* What has no namespace and is read where the namespaces are listed; empty when that is nothing. */}}
+{{- define "sluice.namespacedClusterRules" -}}
+{{- if eq (include "sluice.nginx" .) "true" }}
+- apiGroups:
+    - networking.k8s.io
+  resources:
+    - ingressclasses
+  verbs:
+    - list
+    - watch
+{{- end }}
+{{- if eq (include "sluice.gateway" .) "true" }}
+{{ include "sluice.gatewayClusterRules" . }}
+{{- end }}
+{{- end }}
+
+{{/* The labels of namespaces. */}}
+{{- define "sluice.namespaceRule" -}}
 - apiGroups:
     - ""
   resources:
@@ -42,6 +60,21 @@
   verbs:
     - list
     - watch
+{{- end }}
+
+{{/* Whether the provider for Ingresses of ingress-nginx is on, and by which labels it selects namespaces. */}}
+{{- define "sluice.nginx" -}}
+{{- kindIs "map" (dig "providers" "kubernetesIngressNGINX" false .Values.configuration) }}
+{{- end }}
+{{- define "sluice.nginxNamespaceSelector" -}}
+{{- if eq (include "sluice.nginx" .) "true" }}
+{{- .Values.configuration.providers.kubernetesIngressNGINX.watchNamespaceSelector | default "" }}
+{{- end }}
+{{- end }}
+
+{{/* What of the Gateway API has no namespace. */}}
+{{- define "sluice.gatewayClusterRules" -}}
+{{ include "sluice.namespaceRule" . }}
 - apiGroups:
     - gateway.networking.k8s.io
   resources:

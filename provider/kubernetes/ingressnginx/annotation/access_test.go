@@ -29,7 +29,7 @@ func TestAccess(t *testing.T) {
 		},
 		{name: "satisfy", annotations: one("satisfy", " all "), got: access, want: annotation.Access{}},
 		{
-			name: "satisfy what", annotations: one("satisfy", "Any"), verdicts: verdicts{"satisfy": unused}, got: access,
+			name: "satisfy what", annotations: one("satisfy", "Any"), verdicts: verdicts{"satisfy": ignored}, got: access,
 			want: annotation.Access{},
 		},
 	})
@@ -169,11 +169,11 @@ func TestClientTLS(t *testing.T) {
 			"auth-tls-verify-client", "optional_no_ca", annotation.Honoured,
 			func(c *annotation.ClientTLS) { c.Mode = "optional_no_ca" },
 		),
-		row("auth-tls-verify-client", "none", unused, same),
+		row("auth-tls-verify-client", "none", ignored, same),
 		row("auth-tls-verify-client", "o ff", annotation.Honoured, same),
 		row("auth-tls-verify-depth", "3", annotation.Honoured, func(c *annotation.ClientTLS) { c.Depth = 3 }),
 		row("auth-tls-verify-depth", "0", annotation.Honoured, same),
-		row("auth-tls-verify-depth", "deep", unused, same),
+		row("auth-tls-verify-depth", "deep", ignored, same),
 		row("auth-tls-verify-depth", "-1", rejected, nil),
 		row(
 			"auth-tls-error-page", "https://example.com/a-b/c.html", different,

@@ -61,7 +61,7 @@ func TestAuthRequest(t *testing.T) {
 		row("auth-signin", "https://auth.example.com/start?rd=$request_uri", annotation.Honoured, func(a *annotation.AuthRequest) {
 			a.Signin = "https://auth.example.com/start?rd=$request_uri"
 		}),
-		row("auth-signin", `https://a/"`, unused, same),
+		row("auth-signin", `https://a/"`, ignored, same),
 		row("auth-signin-redirect-param", "next", unused, same),
 		row(
 			"auth-response-headers", "X-User, X-Mail,,", annotation.Honoured,
@@ -86,13 +86,13 @@ func TestAuthRequest(t *testing.T) {
 		),
 		row("auth-always-set-cookie", "on", denied, nil),
 		row("auth-keepalive", "5", unused, same),
-		row("auth-keepalive-share-vars", "x", unused, same),
+		row("auth-keepalive-share-vars", "x", ignored, same),
 		row("auth-snippet", "proxy_set_header a b;", unsupported, func(a *annotation.AuthRequest) { a.Snippet = true }),
 		row(
 			"auth-cache-key", "$remote_user$http_authorization", annotation.Different,
 			func(a *annotation.AuthRequest) { a.CacheKey = "$remote_user$http_authorization" },
 		),
-		row("auth-cache-key", "a b;", unused, same),
+		row("auth-cache-key", "a b;", ignored, same),
 		row("auth-cache-duration", "5m", unused, func(a *annotation.AuthRequest) {
 			a.CacheDurations = []annotation.CacheDuration{{Duration: 5 * time.Minute}}
 		}),
@@ -130,8 +130,8 @@ func TestGlobalAuth(t *testing.T) {
 		"an old one": {one("auth-url", ""), true},
 	} {
 		options, _ := readWith(t, settings, row.annotations)
-		if got := options.Denied != ""; got != row.denied {
-			t.Errorf("%s: denied is %t: %q", name, got, options.Denied)
+		if got := options.Denied+options.Closed != ""; got != row.denied {
+			t.Errorf("%s: denied is %t: %q", name, got, options.Denied+options.Closed)
 		}
 	}
 }

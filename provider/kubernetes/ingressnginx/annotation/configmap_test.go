@@ -80,14 +80,14 @@ func TestConfigMapWrongValues(t *testing.T) {
 		verdict annotation.Verdict
 		closed  bool
 	}{
-		"ssl-redirect":               {"yes", unused, false},
-		"proxy-connect-timeout":      {"5s", unused, false},
-		"proxy-body-size":            {"big", unused, false},
-		"http-redirect-code":         {"303", unused, false},
-		"limit-req-status-code":      {"200", unused, false},
-		"proxy-next-upstream":        {"never", unused, false},
-		"add-headers":                {"headers", unused, false},
-		"ssl-protocols":              {"SSLv3", unused, false},
+		"ssl-redirect":               {"yes", ignored, false},
+		"proxy-connect-timeout":      {"5s", ignored, false},
+		"proxy-body-size":            {"big", ignored, false},
+		"http-redirect-code":         {"303", ignored, false},
+		"limit-req-status-code":      {"200", ignored, false},
+		"proxy-next-upstream":        {"never", ignored, false},
+		"add-headers":                {"headers", ignored, false},
+		"ssl-protocols":              {"SSLv3", ignored, false},
 		"whitelist-source-range":     {"10.0.0.0/8,intranet", denied, true},
 		"denylist-source-range":      {"300.1.1.1", denied, true},
 		"block-cidrs":                {"x", denied, true},
@@ -100,21 +100,21 @@ func TestConfigMapWrongValues(t *testing.T) {
 		"use-geoip":                  {"true", unused, false},
 		"worker-processes":           {"4", unused, false},
 		"keep-alive":                 {"75", unused, false},
-		"ssl-redirct":                {"true", unused, false},
+		"ssl-redirct":                {"true", ignored, false},
 		"block-user-agents":          {strings.Repeat("a", annotation.MostValue+1), denied, true},
 		"log-format-upstream":        {strings.Repeat("a", annotation.MostValue+1), unsupported, false},
 		"global-auth-cache-duration": {strings.Repeat("a", annotation.MostValue+1), denied, false},
 	} {
 		settings, findings := annotation.ReadConfigMap("nginx", map[string]string{key: row.value})
-		if findings[0].Verdict != row.verdict || findings[0].Reason == "" || (settings.Denied != "") != row.closed {
-			t.Errorf("%s: %+v, denied %q", key, findings[0], settings.Denied)
+		if findings[0].Verdict != row.verdict || findings[0].Reason == "" || (settings.Closed != "") != row.closed {
+			t.Errorf("%s: %+v, denied %q", key, findings[0], settings.Closed)
 		}
 	}
-	_, findings := annotation.ReadConfigMap(
+	settings, findings := annotation.ReadConfigMap(
 		"nginx", map[string]string{"location-snippet": "deny all;", "server-snippet": "gzip on;"},
 	)
-	if !findings[0].Closes() || findings[1].Closes() {
-		t.Errorf("%+v", findings)
+	if !findings[0].Closes() || findings[1].Closes() || settings.Denied == "" {
+		t.Errorf("%+v, denied %q", findings, settings.Denied)
 	}
 }
 
@@ -137,14 +137,14 @@ func TestConfigMapGlobalAuth(t *testing.T) {
 	}
 	for _, finding := range findings {
 		wrong := finding.Key == "global-auth-method" || finding.Key == "global-auth-response-headers"
-		if (finding.Verdict == unused) != wrong {
+		if (finding.Verdict == ignored) != wrong {
 			t.Errorf("%+v", finding)
 		}
 	}
 	settings, _ = annotation.ReadConfigMap(
 		"nginx", map[string]string{"global-auth-url": "http://a/", "global-auth-snippet": "x;"},
 	)
-	if settings.GlobalAuthDenied == "" || !settings.GlobalAuth.Snippet {
+	if settings.GlobalAuthClosed == "" || !settings.GlobalAuth.Snippet {
 		t.Errorf("with a snippet: %+v", settings)
 	}
 }
@@ -164,7 +164,7 @@ func FuzzReadConfigMap(f *testing.F) {
 			if len(finding.Reason) > 1024 {
 				t.Errorf("%+v", finding)
 			}
-			if finding.Verdict == annotation.Denied && settings.Denied == "" && settings.GlobalAuthDenied == "" {
+			if finding.Verdict == annotation.Denied && settings.Closed == "" && settings.GlobalAuthClosed == "" {
 				t.Errorf("the locations stay open: %+v", finding)
 			}
 		}

@@ -16,9 +16,12 @@ const (
 	Different
 	// Unused has no effect, neither in ingress-nginx nor here.
 	Unused
+	// Ignored is a mistake that ingress-nginx ignores, and Sluice too: a name that does not exist, or a value that is not
+	// accepted.
+	Ignored
 	// Unsupported would have an effect in ingress-nginx and has none here.
 	Unsupported
-	// Denied makes the locations of the Ingress answer 503.
+	// Denied makes the locations of the Ingress answer 503, in ingress-nginx too or here alone.
 	Denied
 	// Rejected makes ingress-nginx refuse the Ingress, or its whole configuration: it serves what it has accepted last.
 	Rejected
@@ -26,7 +29,7 @@ const (
 
 // String returns the verdict in a word.
 func (v Verdict) String() string {
-	return [...]string{"honoured", "different", "unused", "unsupported", "denied", "rejected"}[v]
+	return [...]string{"honoured", "different", "unused", "ignored", "unsupported", "denied", "rejected"}[v]
 }
 
 // Finding is the verdict on one key.
@@ -37,8 +40,8 @@ type Finding struct {
 	Verdict Verdict
 	// Protects says that something would be open without the annotation.
 	Protects bool
-	// AboveRisk says that ingress-nginx does not accept the Ingress at its annotations-risk-level. The annotation is
-	// read all the same.
+	// AboveRisk says that ingress-nginx does not accept the Ingress at its annotations-risk-level. The annotation closes
+	// the locations if it protects something.
 	AboveRisk bool
 	// Reason is empty with Honoured. It has at most 1 KiB.
 	Reason string

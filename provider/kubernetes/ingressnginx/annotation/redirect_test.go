@@ -27,10 +27,10 @@ func TestRewrite(t *testing.T) {
 		},
 		{
 			name: "target with a query", annotations: one("rewrite-target", "/a?b=$1"),
-			verdicts: verdicts{"rewrite-target": unused}, got: rewrite, want: plain,
+			verdicts: verdicts{"rewrite-target": ignored}, got: rewrite, want: plain,
 		},
 		{
-			name: "empty target", annotations: one("rewrite-target", " "), verdicts: verdicts{"rewrite-target": unused},
+			name: "empty target", annotations: one("rewrite-target", " "), verdicts: verdicts{"rewrite-target": ignored},
 			got: rewrite, want: plain,
 		},
 		{
@@ -47,8 +47,8 @@ func TestRewrite(t *testing.T) {
 				"use-regex": "yes", "ssl-redirect": " false", "force-ssl-redirect": "", "preserve-trailing-slash": "on",
 			},
 			verdicts: verdicts{
-				"use-regex": unused, "ssl-redirect": unused, "force-ssl-redirect": unused,
-				"preserve-trailing-slash": unused,
+				"use-regex": ignored, "ssl-redirect": ignored, "force-ssl-redirect": unused,
+				"preserve-trailing-slash": ignored,
 			},
 			got: rewrite, want: plain,
 		},
@@ -57,15 +57,15 @@ func TestRewrite(t *testing.T) {
 			want: with(func(r *annotation.Rewrite) { r.AppRoot = "/shop" }),
 		},
 		{
-			name: "app-root without slash", annotations: one("app-root", "shop"), verdicts: verdicts{"app-root": unused},
+			name: "app-root without slash", annotations: one("app-root", "shop"), verdicts: verdicts{"app-root": ignored},
 			got: rewrite, want: plain,
 		},
 		{
 			name: "app-root that is a URL", annotations: one("app-root", "http://x/"),
-			verdicts: verdicts{"app-root": unused}, got: rewrite, want: plain,
+			verdicts: verdicts{"app-root": ignored}, got: rewrite, want: plain,
 		},
 		{
-			name: "app-root with a query", annotations: one("app-root", "/a?b"), verdicts: verdicts{"app-root": unused},
+			name: "app-root with a query", annotations: one("app-root", "/a?b"), verdicts: verdicts{"app-root": ignored},
 			got: rewrite, want: plain,
 		},
 	})

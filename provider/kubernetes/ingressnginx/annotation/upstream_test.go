@@ -29,7 +29,7 @@ func TestBackend(t *testing.T) {
 	run(t, []reads{
 		row("backend-protocol", "grpcs", different, annotation.Backend{Protocol: "GRPCS"}),
 		row("backend-protocol", " Auto_HTTP ", different, annotation.Backend{Protocol: "AUTO_HTTP"}),
-		row("backend-protocol", "AJP", unused, none),
+		row("backend-protocol", "AJP", ignored, none),
 		row("backend-protocol", "FCGI", denied, none),
 		row("fastcgi-index", "index.php", unused, none),
 		row("fastcgi-index", "a b", unused, none),
@@ -99,20 +99,20 @@ func TestProxy(t *testing.T) {
 		row("proxy-body-size", "1 g", ok, func(p *annotation.Proxy) { p.BodySize = 1 << 30 }),
 		row("proxy-body-size", "9999999999999g", ok, func(p *annotation.Proxy) { p.BodySize = 1 << 62 }),
 		row("proxy-body-size", "100b", unused, same),
-		row("proxy-body-size", "1.5m", unused, same),
-		row("proxy-body-size", "-1", unused, same),
+		row("proxy-body-size", "1.5m", ignored, same),
+		row("proxy-body-size", "-1", ignored, same),
 		row("client-body-buffer-size", "16k", ok, func(p *annotation.Proxy) { p.BodyBuffer = 16 << 10 }),
 		row("client-body-buffer-size", "1g", unused, same),
 		row("client-body-buffer-size", "big", rejected, same),
 		row("proxy-connect-timeout", "10", ok, func(p *annotation.Proxy) { p.ConnectTimeout = 10 * time.Second }),
-		row("proxy-connect-timeout", "10s", unused, same),
+		row("proxy-connect-timeout", "10s", ignored, same),
 		row("proxy-read-timeout", "3600", different, func(p *annotation.Proxy) { p.ReadTimeout = time.Hour }),
 		row("proxy-send-timeout", "-1", rejected, same),
 		row("proxy-request-buffering", "off", ok, func(p *annotation.Proxy) { p.RequestBuffering = false }),
-		row("proxy-request-buffering", "Off", unused, same),
+		row("proxy-request-buffering", "Off", ignored, same),
 		row("proxy-http-version", "1.0", different, func(p *annotation.Proxy) { p.HTTP10 = true }),
 		row("proxy-http-version", "1.1", ok, same),
-		row("proxy-http-version", "2", unused, same),
+		row("proxy-http-version", "2", ignored, same),
 		row("proxy-buffering", "on", unused, same),
 		row("proxy-buffer-size", "8k", unused, same),
 		row("proxy-buffers-number", "-4", rejected, same),
@@ -120,8 +120,8 @@ func TestProxy(t *testing.T) {
 			p.NextUpstream.Conditions, p.NextUpstream.NonIdempotent = []string{"http_502", "error"}, true
 		}),
 		row("proxy-next-upstream", "off", ok, func(p *annotation.Proxy) { p.NextUpstream.Conditions = nil }),
-		row("proxy-next-upstream", "http_501", unused, same),
-		row("proxy-next-upstream", "error;", unused, same),
+		row("proxy-next-upstream", "http_501", ignored, same),
+		row("proxy-next-upstream", "error;", ignored, same),
 		row("proxy-next-upstream-tries", "0", ok, func(p *annotation.Proxy) { p.NextUpstream.Tries = 0 }),
 		row("proxy-next-upstream-timeout", "7", ok, func(p *annotation.Proxy) { p.NextUpstream.Timeout = 7 * time.Second }),
 		row("proxy-redirect-from", "http://a/", unused, same),
@@ -130,14 +130,14 @@ func TestProxy(t *testing.T) {
 		row("proxy-cookie-domain", "a.example.com  b.example.com", ok, func(p *annotation.Proxy) {
 			p.CookieDomain = &annotation.Replacement{From: "a.example.com", To: "b.example.com"}
 		}),
-		row("proxy-cookie-domain", "a.example.com", unused, same),
+		row("proxy-cookie-domain", "a.example.com", ignored, same),
 		row(
 			"proxy-cookie-path", "/a /b", ok,
 			func(p *annotation.Proxy) { p.CookiePath = &annotation.Replacement{From: "/a", To: "/b"} },
 		),
 		row("proxy-cookie-path", "off", ok, same),
 		row("proxy-cookie-path", "/a", rejected, same),
-		row("proxy-cookie-path", "/a $b", unused, same),
+		row("proxy-cookie-path", "/a $b", ignored, same),
 	})
 	options, _ := read(t, map[string]string{"proxy-redirect-from": "http://a/", "proxy-redirect-to": "https://b/"})
 	if options.Proxy.RedirectFrom != "http://a/" || options.Proxy.RedirectTo != "https://b/" {
@@ -204,8 +204,8 @@ func TestProxyTLS(t *testing.T) {
 				"proxy-ssl-protocols": "SSLv3", "proxy-ssl-name": "a b",
 			},
 			verdicts: verdicts{
-				"proxy-ssl-verify-depth": unused, "proxy-ssl-protocols": unused,
-				"proxy-ssl-name": unused,
+				"proxy-ssl-verify-depth": ignored, "proxy-ssl-protocols": ignored,
+				"proxy-ssl-name": ignored,
 			},
 			got: tls, want: &annotation.ProxyTLS{
 				Secret: annotation.Reference{Namespace: "shop", Name: "tls"}, VerifyDepth: 1,
@@ -247,7 +247,7 @@ func TestMirrorAndConnections(t *testing.T) {
 		},
 		{
 			name: "injection", annotations: one("mirror-target", "http://a/;\n}"),
-			verdicts: verdicts{"mirror-target": unused}, got: mirror, want: (*annotation.Mirror)(nil),
+			verdicts: verdicts{"mirror-target": ignored}, got: mirror, want: (*annotation.Mirror)(nil),
 		},
 		{
 			name: "host alone", annotations: one("mirror-host", "a"), verdicts: verdicts{"mirror-host": unused},
