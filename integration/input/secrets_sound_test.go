@@ -166,6 +166,9 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 			Services: immutable.Of(map[string]*dynamic.Service{
 				"alive": {LoadBalancer: alive}, "dead": {LoadBalancer: broken},
 				"failing": {LoadBalancer: failing},
+				"direct": {DirectResponse: &dynamic.DirectResponse{
+					Status: 200, Headers: []dynamic.HeaderValue{{Name: "Set-Cookie", Value: "operator=" + value}},
+				}},
 			}),
 			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{"secured": {
 				RootCAs:      []string{certificate},
