@@ -93,9 +93,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// bench is an nginx with what stands in front of it and behind it.
+// bench is an nginx, or Sluice, with what stands in front of it and behind it.
 type bench struct {
 	nginx    *nginx.Process
+	address  func(state *cases.State, kind string) string
 	backends *backends
 	own      *authority
 	client   *client
@@ -109,6 +110,7 @@ func newBench(t *testing.T, own, others *authority) *bench {
 	if !b.nginx.Tested() {
 		t.Logf("the expectations are those of another version than %s", b.nginx.Version)
 	}
+	b.address = func(state *cases.State, kind string) string { return b.nginx.Socket(b.sockets[state] + kind) }
 	b.client = &client{own: own, others: others, t: t}
 	b.backends = startBackends(t, b.nginx.Socket("b"), b.nginx.Socket("bs"), own.issue(t, "upstream"))
 	return b
@@ -198,6 +200,14 @@ func excerpt(text string, err error) string {
 
 // run sends the requests of a case.
 func (b *bench) run(t *testing.T, c *cases.Case) {
+	for _, complaint := range b.complaints(t, c) {
+		t.Error(complaint)
+	}
+}
+
+// complaints sends the requests of a case, and returns what is not as expected.
+func (b *bench) complaints(t *testing.T, c *cases.Case) (all []string) {
+	t.Helper()
 	cookies := map[string]string{}
 	for i := range c.Stages {
 		stage := &c.Stages[i]
@@ -205,10 +215,11 @@ func (b *bench) run(t *testing.T, c *cases.Case) {
 			exchange := &stage.Exchanges[j]
 			followed, answers := b.exchange(t, fmt.Sprintf("%v#%d#%d", c, i, j), stage, exchange, cookies)
 			for _, complaint := range judge(exchange, answers, followed) {
-				t.Errorf("%s.txt:%d: %s", c.Group, exchange.Line, complaint)
+				all = append(all, fmt.Sprintf("%s.txt:%d: %s", c.Group, exchange.Line, complaint))
 			}
 		}
 	}
+	return all
 }
 
 // exchange sends a request as often as it asks for.
@@ -221,7 +232,7 @@ func (b *bench) exchange(t *testing.T, name string, stage *cases.Stage, e *cases
 	if e.Request.Protocol == "h2" && kind == "http" {
 		kind = "h2c"
 	}
-	socket := b.nginx.Socket(b.sockets[&stage.State] + kind)
+	address := b.address(&stage.State, kind)
 	more := []cases.Field{{Name: fieldTrace, Value: name}}
 	if e.Request.Cookies {
 		for _, cookie := range slices.Sorted(maps.Keys(cookies)) {
@@ -232,7 +243,7 @@ func (b *bench) exchange(t *testing.T, name string, stage *cases.Stage, e *cases
 	var group sync.WaitGroup
 	for n := range answers {
 		one := func() {
-			answers[n], errs[n] = b.client.send(t.Context(), socket, e.Request, more...)
+			answers[n], errs[n] = b.client.send(t.Context(), address, e.Request, more...)
 			followed.answered()
 		}
 		if e.Request.Parallel {

@@ -35,9 +35,13 @@ type client struct {
 	t           *testing.T
 }
 
-// dial connects to a socket, and says where from.
-func dial(ctx context.Context, socket string, r cases.Request) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+// dial connects to a socket, or to an address with port, and says where from.
+func dial(ctx context.Context, address string, r cases.Request) (net.Conn, error) {
+	network := "unix"
+	if !strings.Contains(address, "/") {
+		network = "tcp"
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +76,12 @@ func (c *client) secure(ctx context.Context, conn net.Conn, r cases.Request) (*t
 	return secured, secured.HandshakeContext(ctx)
 }
 
-// send sends a request to a socket, as it is written, and reads the answer.
-func (c *client) send(ctx context.Context, socket string, r cases.Request, more ...cases.Field) (*response, error) {
+// send sends a request, as it is written, and reads the answer.
+func (c *client) send(ctx context.Context, address string, r cases.Request, more ...cases.Field) (*response, error) {
 	if r.Protocol == "h2" {
-		return c.sendH2(ctx, socket, r, more...)
+		return c.sendH2(ctx, address, r, more...)
 	}
-	conn, err := dial(ctx, socket, r)
+	conn, err := dial(ctx, address, r)
 	if err != nil {
 		return nil, err
 	}
@@ -136,15 +140,15 @@ func head(r cases.Request, more []cases.Field) string {
 }
 
 // sendH2 sends a request with HTTP/2, without TLS by prior knowledge.
-func (c *client) sendH2(ctx context.Context, socket string, r cases.Request, more ...cases.Field) (*response, error) {
+func (c *client) sendH2(ctx context.Context, address string, r cases.Request, more ...cases.Field) (*response, error) {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{
 		DisableCompression: true, Protocols: protocols,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, socket, r) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, address, r) },
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			conn, err := dial(ctx, socket, r)
+			conn, err := dial(ctx, address, r)
 			if err != nil {
 				return nil, err
 			}

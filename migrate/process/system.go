@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -14,9 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
-	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
-	"github.com/sluiceproxy/sluice/provider/kubernetes/endpoint"
-	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx"
+	"github.com/sluiceproxy/sluice/provider/kubernetes"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/manifest"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/router/service"
@@ -37,17 +34,19 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	}
 	config := options.Provider
 	config.HTTPEntryPoint, config.HTTPSEntryPoint = plainEntryPoint, secureEntryPoint
-	client.LogThrough(options.Logger)
-	watched, err := client.Connect(client.Options{Transport: manifest.NewServer(objects)}, "kubernetes", options.Logger)
-	if err != nil {
-		return err
-	}
-	ingresses, err := ingressnginx.New(watched, config, nil, nil)
-	if err != nil {
-		return err
-	}
 	own := p.options(options.EntryPoint)
 	settings := own()
+	config.Publish = false
+	var once *pipeline.Pipeline
+	clusters, err := kubernetes.New(kubernetes.Options{
+		IngressNGINX: &config,
+		EntryPoints:  map[string]*static.EntryPoint{plainEntryPoint: settings, secureEntryPoint: settings},
+		Manifests:    manifest.NewServer(objects), Metrics: uncounted{}, Logger: options.Logger,
+		State: func() provider.State { return once.State().State },
+	})
+	if err != nil {
+		return err
+	}
 	inherited := func(name string, port int) router.EntryPoint {
 		return router.EntryPoint{
 			Name: name, Port: port, Default: true, Policy: entrypoint.Policy(&settings.HTTP), Loopback: true,
@@ -60,19 +59,16 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	builder := middleware.NewBuilder(middleware.Options{Logger: options.Logger, Dial: p.network.authorize})
 	p.release = append(p.release, mirrors.Close, builder.Close)
 	names := &names{network: p.network, changed: make(chan struct{}, 1)}
-	once := pipeline.New(pipeline.Options{
-		Source: provider.NewHub([]provider.Entry{
-			{Name: namesProvider, Provider: names},
-			{Name: endpoint.Name, Provider: endpoint.New(watched, client.Scope{}, nil, nil, nil), Required: true},
-			{Name: ingressnginx.Name, Provider: ingresses, Required: true},
-		}, options.Logger),
+	once = pipeline.New(pipeline.Options{
+		Source: provider.NewHub(append(clusters.Entries(), provider.Entry{Name: namesProvider, Provider: names}),
+			options.Logger),
 		Compiler: router.NewCompiler(router.Options{
 			EntryPoints: entrypoints, Registry: registry, Mirrors: mirrors, Tickets: certificate.NewTickets(),
 			Middlewares: builder, Dial: p.network.dial,
 		}, target),
 		Endpoints: registry, Logger: options.Logger, Resolver: names, Files: builder.Files(),
 	})
-	if p.state, err = settle(ctx, once, watched); err != nil {
+	if p.state, err = settle(ctx, once, clusters); err != nil {
 		return err
 	}
 	for _, name := range []string{plainEntryPoint, secureEntryPoint} {
@@ -86,16 +82,24 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	return nil
 }
 
+// uncounted counts nothing.
+type uncounted struct{}
+
+// CountProvider implements kubernetes.Metrics.
+func (uncounted) CountProvider(string, string, string, int) {}
+
+// DropEvent implements kubernetes.Metrics.
+func (uncounted) DropEvent() {}
+
 // settle compiles the first state of all providers, while the cluster is watched.
-func settle(ctx context.Context, once *pipeline.Pipeline, watched *client.Cluster) (*pipeline.State, error) {
+func settle(ctx context.Context, once *pipeline.Pipeline, clusters *kubernetes.Clusters) (*pipeline.State, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
-	var failed error
-	watching.Go(func() { failed = watched.Run(ctx) })
+	watching.Go(func() { clusters.Watch(ctx) })
 	state, err := once.Once(ctx, firstState)
 	cancel()
 	watching.Wait()
-	if err := errors.Join(err, failed); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	for name, status := range state.Providers {

@@ -21,6 +21,8 @@ import (
 // Provider is the provider of the Ingresses of ingress-nginx. Its zero value is not usable, see New.
 type Provider struct {
 	config static.KubernetesNGINX
+	// entryPoints are those of the static configuration, by name.
+	entryPoints map[string]*static.EntryPoint
 	// source is the first part of endpoint keys.
 	source   string
 	watches  watches
@@ -56,12 +58,13 @@ type reading struct {
 	findings []annotation.Finding
 }
 
-// New returns the provider of the Ingresses of ingress-nginx in a cluster. Config is providers.kubernetesIngressNGINX.
+// New returns the provider of the Ingresses of ingress-nginx in a cluster. Config is providers.kubernetesIngressNGINX, and
+// entryPoints are all of the static configuration: which peers they trust decides where lists of addresses find clients.
 // Environments says which Services are divided into environments; nil divides none. Counters may be nil. The watches
 // are registered with the cluster, whose Run feeds them.
 func New(
-	cluster *client.Cluster, config static.KubernetesNGINX, environments backend.EnvironmentWatch,
-	counters translation.Counters,
+	cluster *client.Cluster, config static.KubernetesNGINX, entryPoints map[string]*static.EntryPoint,
+	environments backend.EnvironmentWatch, counters translation.Counters,
 ) (*Provider, error) {
 	for option, value := range map[string]string{
 		"configMap": config.ConfigMap, "defaultBackendService": config.DefaultBackendService,
@@ -75,6 +78,7 @@ func New(
 		return nil, fmt.Errorf("watchNamespaceSelector: %w", err)
 	}
 	p := assemble(cluster.Source(), config, watchAll(cluster, config), counters)
+	p.entryPoints = entryPoints
 	cluster.OnStatus(p.wake)
 	if environments != nil {
 		p.environments = environments
