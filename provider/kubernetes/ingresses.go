@@ -33,7 +33,7 @@ func (c *Clusters) addNGINX() error {
 		}
 		where.addresses = append(where.addresses, addresses)
 	}
-	c.enterIngresses(where, ingressnginx.Name, where.nginx)
+	c.enterIngresses(where, provider.Entry{Name: ingressnginx.Name, Provider: where.nginx, Paced: true})
 	return nil
 }
 
@@ -59,12 +59,13 @@ func (c *Clusters) addIngress() error {
 	if addresses != nil {
 		where.addresses = append(where.addresses, addresses)
 	}
-	c.enterIngresses(where, ingress.Name, where.ingresses)
+	c.enterIngresses(where, provider.Entry{Name: ingress.Name, Provider: where.ingresses})
 	return nil
 }
 
 // enterIngresses adds a provider of Ingresses of a cluster.
-func (c *Clusters) enterIngresses(where *cluster, name string, made provider.Provider) {
-	where.readers = append(where.readers, name)
-	c.entries = append(c.entries, provider.Entry{Name: name, Provider: made, Required: true})
+func (c *Clusters) enterIngresses(where *cluster, entry provider.Entry) {
+	entry.Required = true
+	where.readers = append(where.readers, entry.Name)
+	c.entries = append(c.entries, entry)
 }

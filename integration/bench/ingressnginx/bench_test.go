@@ -100,7 +100,6 @@ func (w *world) measureStart(tb testing.TB) {
 			w.sluice.Stop()
 			w.sluice = nil
 		}
-		settle(tb, w.PID())
 		begun := time.Now()
 		w.start(tb)
 		took = append(took, time.Since(begun))

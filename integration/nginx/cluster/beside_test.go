@@ -252,7 +252,7 @@ func (g *gate) providers(host string) []string {
 	}
 	var found []string
 	for _, router := range routers {
-		if strings.Contains(router.Rule, "`"+host+"`") {
+		if strings.Contains(router.Rule, host) {
 			found = append(found, router.Provider)
 		}
 	}

@@ -117,7 +117,8 @@ func (d *locationDraft) run(least scope) {
 // use adds a middleware of a kind to a phase. Equal ones are one object, also of different Ingresses: it is for those
 // without state.
 func (d *locationDraft) use(phase phase, kind string, middleware *dynamic.Middleware) {
-	d.add(phase, hashed(kind, middleware), middleware)
+	name, middleware := share(&d.provider.shared, kind, middleware)
+	d.add(phase, name, middleware)
 }
 
 // useOwn adds a middleware with state, of which an Ingress has one for all of its locations.
@@ -149,7 +150,7 @@ func (d *locationDraft) answer(response *dynamic.DirectResponse) { d.response = 
 // directResponse declares the service of a response and returns its name.
 func (d *locationDraft) directResponse(response *dynamic.DirectResponse) string {
 	service := &dynamic.Service{DirectResponse: response}
-	name := hashed("response", service)
+	name, service := share(&d.provider.shared, "response", service)
 	d.result.Put(dynamic.Ref{Kind: dynamic.KindService, Name: name}, service)
 	return name
 }

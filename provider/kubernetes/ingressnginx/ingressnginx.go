@@ -47,6 +47,7 @@ type Provider struct {
 	making   map[string]bool
 	// upstreams are the plans of ports of Services.
 	upstreams map[serviceKey]*upstreamPlan
+	shared    shared
 	again     bool
 	trusted   bool
 }

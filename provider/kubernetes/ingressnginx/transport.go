@@ -76,7 +76,7 @@ func (d *locationDraft) plainTransport() string {
 }
 
 func (d *locationDraft) putTransport(made *dynamic.ServersTransport) string {
-	name := hashed("transport", made)
+	name, made := share(&d.provider.shared, "transport", made)
 	d.result.Put(dynamic.Ref{Kind: dynamic.KindServersTransport, Name: name}, made)
 	return name
 }
