@@ -1,7 +1,6 @@
 package nginx_test
 
 import (
-	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -225,6 +224,3 @@ func entryPointOf(settings map[string]string) *static.EntryPoint {
 	made.ForwardedHeaders.Insecure = is("use-forwarded-headers")
 	return made
 }
-
-// String returns the pattern, for errors.
-func (e *expectation) String() string { return fmt.Sprint(e.pattern) }

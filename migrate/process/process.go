@@ -49,8 +49,9 @@ type Options struct {
 	Logger telemetry.Logger
 }
 
-// firstState is how long the providers may take for their first state.
-const firstState = 30 * time.Second
+// firstState is how long the providers may take for their first state, also with thousands of Ingresses on a busy
+// machine. They read what is in the process.
+const firstState = 5 * time.Minute
 
 // Process is a Sluice that serves. Its methods may be called by several goroutines.
 type Process struct {
