@@ -43,7 +43,7 @@ func (r Request) Value(of variable.Variable) string {
 	case variable.RequestURI:
 		return r.URL.RequestURI()
 	case variable.EscapedRequestURI:
-		return variable.Escape(r.URL.RequestURI())
+		return variable.EscapeArgument(r.URL.RequestURI())
 	case variable.URI:
 		path, _ := uri.Normalize(r.URL.EscapedPath())
 		return path
