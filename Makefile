@@ -13,7 +13,8 @@ PROXIES     :=
 ROUNDS      := 3
 SECONDS     := 3
 OUT         :=
-# What is measured in a cluster follows the comparison, but for a part of that (yes, no or only). GATEWAY is full or small, and alone.
+# What is measured in a cluster follows the comparison, but for a part of that (yes, no or only). GATEWAY and INGRESS are full or small,
+# and alone.
 KUBERNETES  := $(if $(ROWS)$(PROXIES)$(OUT)$(BASE),no,yes)
 SIZES       := 1000 5000 20000
 CHURN       := 10m
@@ -68,9 +69,9 @@ generate: ## Make the CRDs and rules (in deploy and the chart), deep copies, the
 fuzz: ## Run every fuzz target for FUZZTIME (60s), then look for the planted bugs
 	@FUZZTIME=$(FUZZTIME) .ci/fuzz
 
-bench: build ## Compare with nginx, haproxy and caddy, HTTP, TCP and UDP (ROWS, PROXIES, ROUNDS, SECONDS, OUT) or with an earlier binary (BASE), then KUBERNETES (yes, no or only; SIZES, CHURN, PARTS); or repeat the benchmark of the Gateway API (GATEWAY: full or small; PARTS)
-	@[ '$(KUBERNETES)' = only ] || [ -n '$(GATEWAY)' ] || .ci/bench -rows '$(ROWS)' -proxies '$(PROXIES)' -rounds '$(ROUNDS)' -seconds '$(SECONDS)' -out '$(OUT)' -base '$(BASE)'
-	@[ '$(KUBERNETES)' = no ] && [ -z '$(GATEWAY)' ] || GATEWAY='$(GATEWAY)' SIZES='$(SIZES)' CHURN='$(CHURN)' ROUNDS='$(ROUNDS)' PARTS='$(PARTS)' .ci/bench-kubernetes
+bench: build ## Compare with nginx, haproxy and caddy, HTTP, TCP and UDP (ROWS, PROXIES, ROUNDS, SECONDS, OUT) or with an earlier binary (BASE), then KUBERNETES (yes, no or only; SIZES, CHURN, PARTS); or repeat the benchmark of the Gateway API (GATEWAY: full or small; PARTS) or of Ingresses of ingress-nginx (INGRESS)
+	@[ '$(KUBERNETES)' = only ] || [ -n '$(GATEWAY)$(INGRESS)' ] || .ci/bench -rows '$(ROWS)' -proxies '$(PROXIES)' -rounds '$(ROUNDS)' -seconds '$(SECONDS)' -out '$(OUT)' -base '$(BASE)'
+	@[ '$(KUBERNETES)' = no ] && [ -z '$(GATEWAY)$(INGRESS)' ] || GATEWAY='$(GATEWAY)' INGRESS='$(INGRESS)' SIZES='$(SIZES)' CHURN='$(CHURN)' ROUNDS='$(ROUNDS)' PARTS='$(PARTS)' .ci/bench-kubernetes
 
 microbench: ## Run the benchmarks that match BENCH (all) for BENCHTIME (1s) each
 	@exec $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...

@@ -25,6 +25,8 @@ type BasicAuth struct {
 	// AllHashes also accepts SHA-256 and SHA-512 of crypt ($5$, $6$), salted SHA-1 ({SSHA}) and plain passwords ({PLAIN}),
 	// and comments behind a second colon, as nginx does. Ours.
 	AllHashes bool `json:"allHashes,omitempty"`
+	// ExactRealm has challenges name the realm and nothing else, also an empty one, which is traefik otherwise. Ours.
+	ExactRealm bool `json:"exactRealm,omitempty"`
 }
 
 // DigestAuth demands a user and password by digest (RFC 7616).
@@ -34,6 +36,8 @@ type DigestAuth struct {
 	Realm        string   `json:"realm,omitempty"`
 	RemoveHeader bool     `json:"removeHeader,omitempty"`
 	HeaderField  string   `json:"headerField,omitempty"`
+	// ExactRealm is for an empty realm, which is traefik otherwise. Ours.
+	ExactRealm bool `json:"exactRealm,omitempty"`
 }
 
 // ForwardAuth delegates the authorization of requests to another server.

@@ -93,6 +93,18 @@ type ErrorPage struct {
 	// PageStatus has the client get the status of the page. It excludes statusRewrites. Default: the status of the answer
 	// that is replaced, or what statusRewrites makes of it. Ours.
 	PageStatus bool `json:"pageStatus,omitempty"`
+	// OriginalRequest sends the request for the page with the method, the query (unless that of the option query), the
+	// conditions and the body of the original one. Default: GET without them. Ours.
+	OriginalRequest bool `json:"originalRequest,omitempty"`
+	// MaxRequestBodyBytes is the length of the longest body that originalRequest keeps, in memory; a request with a longer
+	// one, or of unknown length that has not been read to its end, has a page without a body. Default: 1 MiB. Ours.
+	MaxRequestBodyBytes int64 `json:"maxRequestBodyBytes,omitempty"`
+	// OwnErrors replaces only answers that no endpoint has given: refusals of middlewares, and failures to reach an
+	// endpoint. Default: all. Ours.
+	OwnErrors bool `json:"ownErrors,omitempty"`
+	// ErrorResponseHeaders are the names of headers of the replaced answer that the client gets unless the page has them.
+	// Default: none. Ours.
+	ErrorResponseHeaders []string `json:"errorResponseHeaders,omitempty"`
 }
 
 // GrpcWeb translates gRPC-Web.
@@ -177,4 +189,8 @@ type IPStrategy struct {
 	Depth       int      `json:"depth,omitempty"`
 	ExcludedIPs []string `json:"excludedIPs,omitempty"`
 	IPv6Subnet  *int     `json:"ipv6Subnet,omitempty"`
+	// TrustedIPs are the addresses and CIDR prefixes of proxies. If the peer is one of them, the client is the first
+	// address of X-Forwarded-For from the right that is none, or the leftmost one, as with real_ip_recursive of nginx;
+	// otherwise it is the peer. Neither Depth nor ExcludedIPs may be set beside it. Ours.
+	TrustedIPs []string `json:"trustedIPs,omitempty"`
 }

@@ -300,6 +300,8 @@ type Cookie struct {
 	// ChangeOnFailure has a client move to another server, with another cookie, when a request to its own has failed and
 	// is tried again. With false, that try goes to the same server. On services of services it is true. Ours.
 	ChangeOnFailure *bool `json:"changeOnFailure,omitempty"`
+	// ReadOnly follows the cookie of clients that have it, and sets none. Ours.
+	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
 // The modes of a sticky cookie.

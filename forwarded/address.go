@@ -97,6 +97,26 @@ func NewTrust(entries []string) (Trust, error) {
 	return TrustOf(ranges), nil
 }
 
+// Common returns the ranges of the addresses that are both in a range of one list and in one of another.
+func Common(a, b []Range) []Range {
+	var common []Range
+	for _, one := range a {
+		for _, other := range b {
+			if !one.prefix.Overlaps(other.prefix) {
+				continue
+			}
+			narrower := one
+			if other.prefix.Bits() > one.prefix.Bits() {
+				narrower = other
+			}
+			if !slices.Contains(common, narrower) {
+				common = append(common, narrower)
+			}
+		}
+	}
+	return common
+}
+
 // TrustOf makes a set of all addresses of the ranges.
 func TrustOf(of []Range) Trust {
 	ranges := make([]addrRange, len(of))

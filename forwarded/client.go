@@ -1,6 +1,7 @@
 package forwarded
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -16,7 +17,28 @@ type ClientStrategy struct {
 	depth    int
 	excluded Trust
 	scan     bool
+	trusted  Trust
+	walks    bool
 	subnet   int // 0 for none
+}
+
+// NewTrustingStrategy returns the strategy of real_ip_recursive of nginx: the client is the peer, unless that is one of
+// the trusted addresses and CIDR prefixes, of which there must be at least one. Then it is the first address of
+// X-Forwarded-For from the right that is not trusted, or the last one before an element that is no address, or the
+// leftmost one. ipv6Subnet is as for [NewClientStrategy]. The error begins with the name of the option that is wrong.
+func NewTrustingStrategy(trustedIPs []string, ipv6Subnet *int) (ClientStrategy, error) {
+	strategy, err := NewClientStrategy(0, nil, ipv6Subnet)
+	if err != nil {
+		return ClientStrategy{}, err
+	}
+	if strategy.trusted, err = NewTrust(trustedIPs); err != nil {
+		return ClientStrategy{}, fmt.Errorf("trustedIPs: %w", err)
+	}
+	if strategy.trusted.Empty() {
+		return ClientStrategy{}, errors.New("trustedIPs is empty")
+	}
+	strategy.walks = true
+	return strategy, nil
 }
 
 // NewClientStrategy checks the options of an ipStrategy:
@@ -59,6 +81,10 @@ func (s *ClientStrategy) Client(r *http.Request) (client netip.Addr, ok bool) {
 		client, ok = forwardedAt(r.Header[XForwardedFor], s.depth)
 	case s.scan:
 		return s.firstIncluded(r.Header[XForwardedFor])
+	case s.walks:
+		if client, ok = ClientAddr(r.RemoteAddr); ok && s.trusted.Contains(client) {
+			client = s.behind(client, r.Header[XForwardedFor])
+		}
 	default:
 		client, ok = ClientAddr(r.RemoteAddr)
 	}
@@ -84,6 +110,27 @@ func (s *ClientStrategy) firstIncluded(lines []string) (netip.Addr, bool) {
 		}
 	}
 	return netip.Addr{}, false
+}
+
+// behind returns the client that a trusted address stands for.
+func (s *ClientStrategy) behind(client netip.Addr, lines []string) netip.Addr {
+	for i := len(lines) - 1; i >= 0; i-- {
+		rest, element, more := lines[i], "", true
+		for more {
+			rest, element, more = lastElement(rest)
+			if element == "" {
+				continue
+			}
+			addr, ok := forwardedAddr(element)
+			if !ok {
+				return client
+			}
+			if client = addr; !s.trusted.Contains(client) {
+				return client
+			}
+		}
+	}
+	return client
 }
 
 // forwardedAt returns the address at a depth, where 1 is the last element.

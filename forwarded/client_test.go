@@ -118,6 +118,68 @@ func TestClientStrategy(t *testing.T) {
 	}
 }
 
+// TestTrustingStrategy follows X-Forwarded-For as nginx does, from 192.0.2.9.
+func TestTrustingStrategy(t *testing.T) {
+	for name, test := range map[string]struct {
+		trusted []string
+		subnet  *int
+		lines   []string
+		want    string
+	}{
+		"an untrusted peer":           {[]string{"10.0.0.0/8"}, nil, []string{"203.0.113.7"}, "192.0.2.9"},
+		"a trusted peer":              {[]string{"192.0.2.0/24"}, nil, []string{"10.0.0.1, 203.0.113.7"}, "203.0.113.7"},
+		"no list":                     {[]string{"192.0.2.0/24"}, nil, nil, "192.0.2.9"},
+		"an empty list":               {[]string{"192.0.2.0/24"}, nil, []string{" , "}, "192.0.2.9"},
+		"behind two":                  {[]string{"192.0.2.9", "10.0.0.0/8"}, nil, []string{"1.2.3.4, 203.0.113.7", "10.0.0.1"}, "203.0.113.7"},
+		"all are trusted":             {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, 203.0.113.7"}, "1.2.3.4"},
+		"garbage ends it":             {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, unknown, 203.0.113.7"}, "203.0.113.7"},
+		"garbage at the end":          {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, unknown"}, "192.0.2.9"},
+		"garbage behind the client":   {[]string{"192.0.2.9"}, nil, []string{"unknown, 203.0.113.7"}, "203.0.113.7"},
+		"another family is untrusted": {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, 2001:db8::1, 203.0.113.7"}, "2001:db8::1"},
+		"subnet":                      {[]string{"192.0.2.9"}, subnet(64), []string{"2001:db8::1"}, "2001:db8::"},
+	} {
+		strategy, err := forwarded.NewTrustingStrategy(test.trusted, test.subnet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := strategy.Client(from(test.lines...)); !ok || got.String() != test.want {
+			t.Errorf("%s: the client is %v, %v, want %s", name, got, ok, test.want)
+		}
+		if got, ok := strategy.Client(&http.Request{RemoteAddr: "@"}); ok {
+			t.Errorf("%s: the client of a Unix socket is %v", name, got)
+		}
+	}
+	for want, trusted := range map[string][]string{"trustedIPs is empty": nil, `trustedIPs: "local" is`: {"local"}} {
+		if _, err := forwarded.NewTrustingStrategy(trusted, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if _, err := forwarded.NewTrustingStrategy([]string{"10.0.0.1"}, subnet(0)); err == nil {
+		t.Error("a subnet of 0 bits is accepted")
+	}
+}
+
+func TestCommon(t *testing.T) {
+	ranges := func(entries ...string) []forwarded.Range {
+		list, err := forwarded.ParseRanges(entries...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	for _, test := range []struct{ a, b, want []forwarded.Range }{
+		{ranges("10.0.0.0/8", "::/0"), ranges("0.0.0.0/0"), ranges("10.0.0.0/8")},
+		{ranges("0.0.0.0/0"), ranges("10.0.0.0/8", "10.0.0.0/8"), ranges("10.0.0.0/8")},
+		{ranges("10.1.0.0/16", "192.0.2.1"), ranges("10.0.0.0/8", "192.0.2.0/24"), ranges("10.1.0.0/16", "192.0.2.1")},
+		{ranges("10.0.0.0/8"), ranges("11.0.0.0/8"), nil},
+		{nil, ranges("11.0.0.0/8"), nil},
+	} {
+		if got := forwarded.Common(test.a, test.b); !slices.Equal(got, test.want) {
+			t.Errorf("%v and %v have %v in common, want %v", test.a, test.b, got, test.want)
+		}
+	}
+}
+
 func TestClientStrategyOfThePeer(t *testing.T) {
 	grouped, err := forwarded.NewClientStrategy(0, nil, subnet(64))
 	if err != nil {
@@ -160,9 +222,10 @@ func TestClientStrategyRefuses(t *testing.T) {
 func TestClientStrategyDoesNotAllocate(t *testing.T) {
 	byDepth, _ := forwarded.NewClientStrategy(3, nil, subnet(64))
 	byExclusion, _ := forwarded.NewClientStrategy(0, []string{"10.0.0.0/8"}, nil)
+	byTrust, _ := forwarded.NewTrustingStrategy([]string{"10.0.0.0/8", "192.0.2.0/24"}, nil)
 	r := from("2001:db8::1, fe80::1%eth0, [2001:db8::2]:443", "10.0.0.1:80,10.0.0.2")
 	for name, strategy := range map[string]*forwarded.ClientStrategy{
-		"peer": {}, "depth": &byDepth, "excluded": &byExclusion,
+		"peer": {}, "depth": &byDepth, "excluded": &byExclusion, "trusted": &byTrust,
 	} {
 		if allocations := testing.AllocsPerRun(100, func() { _, _ = strategy.Client(r) }); allocations != 0 {
 			t.Errorf("%s: %v allocations", name, allocations)

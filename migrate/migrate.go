@@ -2,13 +2,16 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/sluiceproxy/sluice/migrate/answer"
 	"github.com/sluiceproxy/sluice/migrate/nginxmodel"
 	"github.com/sluiceproxy/sluice/migrate/probe"
 	"github.com/sluiceproxy/sluice/migrate/report"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 )
 
 // Options are what is compared.
@@ -19,14 +22,18 @@ type Options struct {
 	Reference answer.Answerer
 	// Subject answers what is judged; nil for a report without probes.
 	Subject answer.Answerer
+	// Select says which hosts are probed, by their names in the model; nil for all.
+	Select func(host string) bool
 	// PerHost is the number of probes per host; 0 for [probe.DefaultPerHost].
 	PerHost int
 	// Parallel is the number of hosts that are probed at a time; 0 for 1.
 	Parallel int
 	// Skip says which probes are left out; nil for none. They are counted.
 	Skip func(probe.Probe) bool
-	// Faults are what could not be read, with file and line.
-	Faults []string
+	// Context is what the report says beside.
+	Context report.Context
+	// closed are the Ingresses whose locations answer 503 in Sluice.
+	closed map[string]bool
 }
 
 // Report probes all hosts and returns the report. The error is that of the context.
@@ -34,9 +41,11 @@ func Report(ctx context.Context, options Options) (*report.Report, error) {
 	if options.Reference == nil {
 		options.Reference = options.Model
 	}
-	if options.PerHost <= 0 {
-		options.PerHost = probe.DefaultPerHost
+	options.closed = map[string]bool{}
+	for _, one := range options.Model.Ingresses() {
+		options.closed[one.Key] = slices.ContainsFunc(one.Findings, annotation.Finding.Closes)
 	}
+	options.Context.Proposals = proposals(options.Model)
 	hosts := options.Model.Hosts()
 	results := make([]report.Probed, len(hosts))
 	slots := make(chan struct{}, max(options.Parallel, 1))
@@ -52,7 +61,28 @@ func Report(ctx context.Context, options Options) (*report.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return report.New(options.Model, results, options.Faults), nil
+	return report.New(options.Model, results, options.Context), nil
+}
+
+// Count returns how many probes are sent.
+func (o *Options) Count() int {
+	count := 0
+	for _, host := range o.Model.Hosts() {
+		for _, one := range o.probes(host).Probes {
+			if o.Skip == nil || !o.Skip(one) {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// probes returns the probes of a host.
+func (o *Options) probes(host probe.Host) probe.Set {
+	if o.Select != nil && !o.Select(host.Name) {
+		return probe.Set{}
+	}
+	return probe.Generate(host, cmp.Or(o.PerHost, probe.DefaultPerHost))
 }
 
 // host probes one host.
@@ -61,7 +91,7 @@ func (o *Options) host(ctx context.Context, host probe.Host) report.Probed {
 	if o.Subject == nil {
 		return out
 	}
-	set := probe.Generate(host, o.PerHost)
+	set := o.probes(host)
 	out.Omitted = set.Omitted
 	for _, one := range set.Probes {
 		if ctx.Err() != nil {
@@ -83,8 +113,24 @@ func (o *Options) host(ctx context.Context, host probe.Host) report.Probed {
 			continue
 		}
 		if differences := answer.Compare(want, got); len(differences) > 0 {
-			out.Add(one, want, got, differences)
+			out.Add(o.attribute(ctx, one, want, got, differences))
 		}
 	}
 	return out
+}
+
+// attribute names the Ingress and the step that decide. Where the reference does not say them, they are those of the
+// model.
+func (o *Options) attribute(
+	ctx context.Context, one probe.Probe, want, got answer.Answer, differences []answer.Difference,
+) *report.Difference {
+	found := &report.Difference{Probe: one, Fields: differences, Want: want, Got: got, Ingress: want.Ingress}
+	if found.Ingress == "" && o.Reference != answer.Answerer(o.Model) {
+		if modelled, err := o.Model.Answer(ctx, one); err == nil {
+			found.Ingress, found.Decided = modelled.Ingress, modelled.Step
+		}
+	}
+	found.Ingress = cmp.Or(found.Ingress, one.Ingress)
+	found.Closed = o.closed[found.Ingress]
+	return found
 }

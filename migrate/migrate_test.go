@@ -62,7 +62,10 @@ func reported(t *testing.T) *report.Report {
 	t.Helper()
 	m := model(t)
 	got, err := migrate.Report(t.Context(), migrate.Options{
-		Model: m, Subject: other{m}, Parallel: 3, Faults: []string{"shop.yaml:9: a fault with <b>markup</b> and \x1b[31m"},
+		Model: m, Subject: other{m}, Parallel: 3, Context: report.Context{
+			Notes:  []string{"Read: testdata/shop.yaml"},
+			Faults: []string{"shop.yaml:9: a fault with <b>markup</b> and \x1b[31m"},
+		},
 		Skip: func(p probe.Probe) bool { return p.Reason == probe.HostCase },
 	})
 	if err != nil {

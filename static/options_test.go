@@ -79,6 +79,11 @@ func TestOptionsOfTraefik(t *testing.T) {
 		"log.level": "INFO", "entryPoints.<name>.http2.maxConcurrentStreams": "100",
 		// Traefik's page has 0, and its serversTransports 100ms.
 		"tcpServersTransport.terminationDelay": "0.1",
+		// Those of ingress-nginx 1.15.
+		"providers.kubernetesIngressNGINX.clientBodyBufferSize":  "8192",
+		"providers.kubernetesIngressNGINX.proxyBufferSize":       "4096",
+		"providers.kubernetesIngressNGINX.proxyConnectTimeout":   "5",
+		"providers.kubernetesIngressNGINX.proxyRequestBuffering": "true",
 	}
 	known := optionsByPath()
 	want := traefikOptions(t)
@@ -197,6 +202,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"providers.kubernetesIngressNGINX.defaultSSLCertificate",
 		"providers.kubernetesIngressNGINX.disableCatchAll",
 		"providers.kubernetesIngressNGINX.enableSSLPassthrough",
+		"providers.kubernetesIngressNGINX.publish",
 		"providers.xds.address",
 		"providers.xds.allowInsecure",
 		"providers.xds.entryPoints",

@@ -1,7 +1,5 @@
 package static
 
-import "time"
-
 // KubernetesCRD reads the kinds of traefik.io/v1alpha1, traefik.containo.us/v1alpha1 and sluice.dev/v1alpha1.
 type KubernetesCRD struct {
 	Endpoint                     string   `json:"endpoint" description:"URL of the API server; empty means the cluster that Sluice runs in, or the one of KUBECONFIG." secret:"url"`
@@ -58,74 +56,4 @@ type Knative struct {
 	PrivateEntrypoints []string    `json:"privateEntrypoints"`
 	PrivateService     *ServiceRef `json:"privateService"`
 	ThrottleDuration   Duration    `json:"throttleDuration"`
-}
-
-// KubernetesNGINX reads Ingress objects with the annotations of ingress-nginx.
-type KubernetesNGINX struct {
-	Endpoint                     string               `json:"endpoint" secret:"url"`
-	Token                        string               `json:"token" secret:"true"`
-	CertAuthFilePath             string               `json:"certAuthFilePath" secret:"file"`
-	ThrottleDuration             Duration             `json:"throttleDuration"`
-	WatchNamespace               string               `json:"watchNamespace"`
-	WatchNamespaceSelector       string               `json:"watchNamespaceSelector"`
-	IngressClass                 string               `json:"ingressClass"`
-	ControllerClass              string               `json:"controllerClass"`
-	WatchIngressWithoutClass     bool                 `json:"watchIngressWithoutClass"`
-	IngressClassByName           bool                 `json:"ingressClassByName"`
-	Publish                      bool                 `json:"publish" description:"Write the addresses of publishService or publishStatusAddress to the status of Ingresses; false leaves the status to another controller."`
-	PublishService               string               `json:"publishService"`
-	PublishStatusAddress         []string             `json:"publishStatusAddress"`
-	DefaultBackendService        string               `json:"defaultBackendService"`
-	DisableSvcExternalName       bool                 `json:"disableSvcExternalName"`
-	HTTPEntryPoint               string               `json:"httpEntryPoint"`
-	HTTPSEntryPoint              string               `json:"httpsEntryPoint"`
-	AllowCrossNamespaceResources bool                 `json:"allowCrossNamespaceResources"`
-	AllowSnippetAnnotations      bool                 `json:"allowSnippetAnnotations"`
-	GlobalAllowedResponseHeaders []string             `json:"globalAllowedResponseHeaders"`
-	GlobalAuthURL                string               `json:"globalAuthURL" secret:"host"`
-	StrictValidatePathType       bool                 `json:"strictValidatePathType"`
-	CustomHTTPErrors             []int                `json:"customHTTPErrors"`
-	ClientBodyBufferSize         int64                `json:"clientBodyBufferSize"`
-	ProxyBodySize                int64                `json:"proxyBodySize"`
-	ProxyBuffering               bool                 `json:"proxyBuffering"`
-	ProxyBufferSize              int64                `json:"proxyBufferSize"`
-	ProxyBuffersNumber           int                  `json:"proxyBuffersNumber"`
-	ProxyRequestBuffering        bool                 `json:"proxyRequestBuffering"`
-	ProxyConnectTimeout          int                  `json:"proxyConnectTimeout"`
-	ProxyReadTimeout             int                  `json:"proxyReadTimeout"`
-	ProxySendTimeout             int                  `json:"proxySendTimeout"`
-	ProxyNextUpstream            string               `json:"proxyNextUpstream"`
-	ProxyNextUpstreamTries       int                  `json:"proxyNextUpstreamTries"`
-	ProxyNextUpstreamTimeout     int                  `json:"proxyNextUpstreamTimeout"`
-	UpstreamKeepaliveTimeout     int                  `json:"upstreamKeepaliveTimeout"`
-	IPAllowListStrategy          *IPAllowListStrategy `json:"ipAllowListStrategy"`
-	ConfigMap                    string               `json:"configMap"`
-	DefaultSSLCertificate        string               `json:"defaultSSLCertificate"`
-	EnableSSLPassthrough         bool                 `json:"enableSSLPassthrough"`
-	DisableCatchAll              bool                 `json:"disableCatchAll"`
-}
-
-// SetDefaults sets the defaults of ingress-nginx.
-func (k *KubernetesNGINX) SetDefaults() {
-	const minute = int(time.Minute / time.Second)
-	k.IngressClass = "nginx"
-	k.ControllerClass = "k8s.io/ingress-nginx"
-	k.StrictValidatePathType = true
-	k.ClientBodyBufferSize = 16 << 10
-	k.ProxyBodySize = 1 << 20
-	k.ProxyBufferSize = 8 << 10
-	k.ProxyBuffersNumber = 4
-	k.ProxyConnectTimeout = minute
-	k.ProxyReadTimeout = minute
-	k.ProxySendTimeout = minute
-	k.ProxyNextUpstream = "error timeout"
-	k.ProxyNextUpstreamTries = 3
-	k.UpstreamKeepaliveTimeout = minute
-}
-
-// IPAllowListStrategy says which address of a request is compared with an allow list.
-type IPAllowListStrategy struct {
-	Depth       int      `json:"depth"`
-	ExcludedIPs []string `json:"excludedIPs"`
-	IPv6Subnet  int      `json:"ipv6Subnet"`
 }

@@ -26,6 +26,7 @@ func (l *loader) validate() {
 	l.xds()
 	l.xdsProvider()
 	l.gateway()
+	l.nginx()
 	l.injector()
 	l.inspector()
 	l.resolvers()

@@ -44,7 +44,8 @@ func (p *process) rootCommand() *cobra.Command {
 	for _, command := range []*cobra.Command{
 		p.runCommand(), p.checkCommand(), p.explainCommand(), p.routesCommand(), p.environmentsCommand(),
 		p.certificatesCommand(), p.healthcheckCommand(), p.bundleCommand(), p.xdsCommand(), p.injectCommand(),
-		p.injectorCommand(), p.sidecarCommand(), p.whoamiCommand(), p.versionCommand(), p.completionCommand(), p.manCommand(),
+		p.injectorCommand(), p.sidecarCommand(), p.migrateCommand(), p.whoamiCommand(), p.versionCommand(),
+		p.completionCommand(), p.manCommand(),
 	} {
 		command.DisableAutoGenTag = true
 		root.AddCommand(command)

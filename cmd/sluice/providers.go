@@ -73,6 +73,7 @@ func newSources(
 	}
 	clusters := clustersOf(&config)
 	clusters.RuleChecks, clusters.Manifests, clusters.State = ruleChecks{ruleSyntax(all)}, given.manifests, state
+	clusters.EntryPoints = all.EntryPoints
 	clusters.Metrics, clusters.Logger = metrics, logs.For(log.SubsystemKubernetes)
 	if s.clusters, err = kubernetes.New(clusters); err != nil {
 		return nil, err

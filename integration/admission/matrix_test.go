@@ -28,6 +28,11 @@ const guards = `
     address: {ipAllowList: {sourceRange: ["127.0.0.0/8"]}}
     elsewhere: {ipAllowList: {sourceRange: ["192.0.2.0/24", "2001:db8::/32"]}}
     certificate: {passTLSClientCert: {pem: true}}
+    request: {authRequest: {url: "http://${AUTH}/"}}
+    denied: {ipDenyList: {sourceRange: ["127.0.0.0/8"]}}
+    either: {satisfyAny: {middlewares: [elsewhere, request]}}
+    presented: {clientCertificate: {mode: optional, caFiles: ["${CA}"]}}
+    known: {clientCertificate: {caFiles: ["${OTHER}"]}}
 `
 
 // guard is one of them, and how a request gets through.
@@ -54,6 +59,11 @@ func allGuards() []guard {
 		{"address", 0, always("")},
 		{"elsewhere", http.StatusForbidden, nil},
 		{"certificate", 0, always("")},
+		{"request", http.StatusUnauthorized, always("Let me in")},
+		{"denied", http.StatusForbidden, nil},
+		{"either", http.StatusUnauthorized, always("Let me in")},
+		{"presented", 0, always("")},
+		{"known", http.StatusBadRequest, nil},
 	}
 }
 
@@ -98,7 +108,7 @@ tls:
 		Static: static, Dynamic: map[string]string{"all.yaml": text.String()},
 		Vars: map[string]string{
 			"H1": w.backend.H1, "H2C": w.backend.H2C, "AUTH": auth.Listener.Addr().String(),
-			"CA": w.authority.File, "CERT": front.CertFile, "KEY": front.KeyFile,
+			"CA": w.authority.File, "OTHER": harness.NewAuthority(t).File, "CERT": front.CertFile, "KEY": front.KeyFile,
 		},
 	})
 	return w
@@ -233,6 +243,7 @@ func (c cell) refuses(t *testing.T) {
 		want := map[int]codes.Code{
 			http.StatusUnauthorized: codes.Unauthenticated,
 			http.StatusForbidden:    codes.PermissionDenied,
+			http.StatusBadRequest:   codes.Internal,
 		}[c.refused]
 		if err := c.call(t, ""); status.Code(err) != want {
 			t.Errorf("gRPC: %v, want %v", err, want)

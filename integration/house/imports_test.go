@@ -28,7 +28,10 @@ var layers = map[string][]string{
 	"provider": {},
 	"inject":   {"provider/gotemplate", "provider/kubernetes/client"}, // Templates run within limits there.
 	// Objects are read as a cluster's are, and annotations have one reader.
-	"migrate": {"provider/kubernetes/manifest", "provider/kubernetes/ingressnginx/annotation"},
+	"migrate": {
+		"provider/kubernetes/manifest", "provider/kubernetes/ingressnginx/annotation",
+		"provider/kubernetes/ingressnginx/snippet",
+	},
 	// Modules of their own, which applications import.
 	"sdk": {},
 }
@@ -64,7 +67,7 @@ var islands = map[string][]string{
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
 		"middleware/headerlist", "middleware/location", "middleware/pathmodifier", "middleware/authorize",
-		"middleware/variables", "middleware/proxyrewrite",
+		"middleware/proxyrewrite",
 	},
 }
 
@@ -83,6 +86,8 @@ var exceptions = map[string][]string{
 	// It edits the fields of a response as the list in which http1 has read them.
 	"middleware/headers":    {"http1/wire"},
 	"middleware/headerlist": {"http1/wire"},
+	// Objects may be those of a cluster.
+	"migrate/source": {"provider/kubernetes/client"},
 	// It is the whole of Sluice in one process.
 	"migrate/process": {
 		"certificate", "entrypoint", "loadbalancer", "middleware", "pipeline", "provider", "provider/kubernetes", "router",
@@ -106,7 +111,7 @@ var libraries = []struct {
 	{
 		"k8s.io",
 		[]string{"provider/kubernetes", "inject", "certificate/storage/secret", "migrate"},
-		"the client's weight in memory and in the binary is paid where the cluster is read or written, where pods are changed, "+
+		"the client's weight in memory and in the binary is paid where the cluster is read or written, where pods are changed, " +
 			"and where objects are judged",
 	},
 	{
@@ -203,6 +208,7 @@ var libraries = []struct {
 		"golang.org/x/net/http/httpguts",
 		[]string{
 			"middleware", "entrypoint", "forward", "http1", "canonical", "environment", "provider/kubernetes/gateway",
+			"provider/kubernetes/ingressnginx/snippet",
 		},
 		"what a header may hold",
 	},

@@ -20,7 +20,7 @@ func TestCommandLine(t *testing.T) {
 			[]string{"frobnicate"},
 			2, "",
 			"sluice: unknown command \"frobnicate\"; one of bundle, certificates, check, completion, environments, explain, " +
-				"healthcheck, help, inject, injector, routes, run, sidecar, version, whoami, xds\n",
+				"healthcheck, help, inject, injector, migrate, routes, run, sidecar, version, whoami, xds\n",
 		},
 		{
 			"misspelt name of the file",
@@ -132,7 +132,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, command := range []string{
 		"check", "explain", "routes", "environments", "certificates", "healthcheck", "whoami", "version", "run", "bundle",
-		"inject", "injector", "sidecar", "completion",
+		"inject", "injector", "sidecar", "completion", "migrate",
 		"help",
 	} {
 		result := harness.Run(t, t.TempDir(), nil, command, "--help")

@@ -14,16 +14,19 @@ import (
 // completions are command lines up to the cursor, and what is offered there.
 func completions() map[string][]string {
 	return map[string][]string{
-		"sluice ch":                       {"check"},
-		"sluice check --off":              {"--offline"},
-		"sluice --entryP":                 {"--entryPoints."},
-		"sluice check --log.level=D":      {"DEBUG"},
-		"sluice run --api.insecure=":      {"false", "true"},
-		"sluice completion ":              {"bash", "fish", "zsh"},
-		"sluice certificates r":           {"renew"},
-		"sluice certificates import --dr": {"--dry-run"},
-		"sluice check --format=":          {"github", "json", "sarif", "text"},
-		"sluice explain GET --entryPo":    {"--entryPoints."},
+		"sluice ch":                                {"check"},
+		"sluice check --off":                       {"--offline"},
+		"sluice --entryP":                          {"--entryPoints."},
+		"sluice check --log.level=D":               {"DEBUG"},
+		"sluice run --api.insecure=":               {"false", "true"},
+		"sluice completion ":                       {"bash", "fish", "zsh"},
+		"sluice certificates r":                    {"renew"},
+		"sluice certificates import --dr":          {"--dry-run"},
+		"sluice check --format=":                   {"github", "json", "sarif", "text"},
+		"sluice explain GET --entryPo":             {"--entryPoints."},
+		"sluice migrate ":                          {"ingress-nginx"},
+		"sluice migrate ingress-nginx --default-b": {"--default-backend-service"},
+		"sluice migrate ingress-nginx --format=":   {"html", "json", "markdown", "text"},
 	}
 }
 

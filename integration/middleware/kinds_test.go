@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
@@ -16,7 +17,7 @@ type kind struct {
 	// name is the key of the kind, options its JSON, which is YAML too.
 	name, options string
 	// asks are sequential requests, as METHOD PATH and lines of the header; ID is replaced by the place. A request that
-	// begins with HOLD is in flight during the others.
+	// begins with HOLD is in flight during the others, and the answer to one that begins with SLOW takes a time.
 	asks []string
 	// shows is a header of the last answer; empty is its body.
 	shows string
@@ -24,16 +25,14 @@ type kind struct {
 	want string
 }
 
-func kinds() []kind {
+func kinds() []kind { return append(generalKinds(), nginxKinds()...) }
+
+func generalKinds() []kind {
 	return []kind{
 		{"addPrefix", `{"prefix": "/added"}`, []string{"GET /x"}, "", "200 GET /added/x"},
 		{"stripPrefix", `{"prefixes": ["/other", "/stripped"]}`, []string{"GET /stripped/x"}, "", "200 GET /x"},
 		{"stripPrefixRegex", `{"regex": ["/[0-9]+"]}`, []string{"GET /123/x"}, "", "200 GET /x"},
 		{"replacePath", `{"path": "/replaced"}`, []string{"GET /x"}, "", "200 GET /replaced"},
-		{
-			"regexRewrite", `{"regex": "^/(.*)/(?<last>.*)$", "replacement": "/$last/$1?m=$request_method"}`,
-			[]string{"GET /a/b?c"}, "", "200 GET /b/a?m=GET&c",
-		},
 		{"replacePathRegex", `{"regex": "^/(.*)/(.*)$", "replacement": "/$2/$1"}`, []string{"GET /a/b"}, "", "200 GET /b/a"},
 		{
 			"redirectRegex", `{"regex": "/old/(.*)$", "replacement": "/new/$1"}`,
@@ -67,13 +66,6 @@ func kinds() []kind {
 			"Access-Control-Allow-Origin", "200 https://app.test",
 		},
 		{"buffering", `{"maxRequestBodyBytes": 2}`, []string{"POST /x"}, "", "413 Request Entity Too Large"},
-		{"ipDenyList", `{"sourceRange": ["127.0.0.0/8", "::1"]}`, []string{"GET /x"}, "", "403 Forbidden"},
-		{"satisfyAny", `{"middlewares": ["ipdenylist@file"]}`, []string{"GET /x"}, "", "403 Forbidden"},
-		{
-			"nginxCORS", `{"allowOrigins": ["https://app.test"]}`,
-			[]string{"OPTIONS /x\nOrigin: https://app.test"},
-			"Access-Control-Allow-Origin", "204 https://app.test",
-		},
 		{"bodyLimit", `{"maxRequestBodyBytes": 2}`, []string{"POST /x"}, "", "413 Request Entity Too Large"},
 		{"timeout", `{"responseHeader": "50ms"}`, []string{"GET /hang"}, "", "504 Gateway Timeout"},
 		{"retry", `{"attempts": 3, "status": ["500"]}`, []string{"GET /once?ID"}, "", "200 GET /once?ID"},
@@ -104,6 +96,50 @@ func kinds() []kind {
 	}
 }
 
+// leastTime is the least time of an answer to SLOW.
+const leastTime = 400 * time.Millisecond
+
+func nginxKinds() []kind {
+	return []kind{
+		{
+			"regexRewrite", `{"regex": "^/(.*)/(?<last>.*)$", "replacement": "/$last/$1?m=$request_method"}`,
+			[]string{"GET /a/b?c"},
+			"", "200 GET /b/a?m=GET&c",
+		},
+		{"ipDenyList", `{"sourceRange": ["127.0.0.0/8", "::1"]}`, []string{"GET /x"}, "", "403 Forbidden"},
+		{"satisfyAny", `{"middlewares": ["ipdenylist@file"]}`, []string{"GET /x"}, "", "403 Forbidden"},
+		{
+			"nginxCORS", `{"allowOrigins": ["https://app.test"]}`,
+			[]string{"OPTIONS /x\nOrigin: https://app.test"},
+			"Access-Control-Allow-Origin", "204 https://app.test",
+		},
+		{"authRequest", `{"url": "http://${ENDPOINT}/refused"}`, []string{"GET /x"}, "", "403 Forbidden"},
+		{"clientCertificate", `{"caFiles": ["${CA}"]}`, []string{"GET /x"}, "", "400 Bad Request"},
+		// 20 of the 30 bytes are sent at once, and the rest takes half a second.
+		{
+			"bandwidthLimit", `{"bytesPerSecond": 20}`,
+			[]string{"SLOW /678901234567890123456789"},
+			"", "200 SLOW /678901234567890123456789",
+		},
+		{
+			"proxySetHeader", `{"headers": [{"name": "X-Told", "value": "$request_method $arg_a"}]}`,
+			[]string{"GET /told?a=1"},
+			"", "200 GET 1",
+		},
+		{
+			"proxyRedirect", `{"rewrites": [{"from": "http://inside.test/", "to": "/$request_method/"}]}`,
+			[]string{"GET /moved"},
+			"Location", "302 http://HOST/GET/x",
+		},
+		{
+			"proxyCookie",
+			`{"domain": [{"from": "inside.test", "to": "$host"}], "path": [{"from": "/in/", "to": "/out/"}]}`,
+			[]string{"GET /cookie"},
+			"Set-Cookie", "200 a=b; Domain=HOST; Path=/out/x",
+		},
+	}
+}
+
 // proof is an endpoint that the kinds show themselves by.
 type proof struct {
 	failed chan string
@@ -117,6 +153,18 @@ func (p proof) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Content-Type"] = nil
 		_, _ = io.WriteString(w, "<html>")
 		return
+	case strings.HasPrefix(r.URL.Path, "/refused"):
+		w.WriteHeader(http.StatusForbidden)
+		return
+	case strings.HasPrefix(r.URL.Path, "/told"):
+		_, _ = io.WriteString(w, r.Header.Get("X-Told"))
+		return
+	case strings.HasPrefix(r.URL.Path, "/moved"):
+		w.Header().Set("Location", "http://inside.test/x")
+		w.WriteHeader(http.StatusFound)
+		return
+	case strings.HasPrefix(r.URL.Path, "/cookie"):
+		w.Header().Set("Set-Cookie", "a=b; Domain=inside.test; Path=/in/x")
 	case strings.HasPrefix(r.URL.Path, "/hang"):
 		if r.Method == "HOLD" {
 			p.held <- struct{}{}
@@ -160,7 +208,11 @@ func (k kind) show(t *testing.T, client *harness.Client, endpoint proof, host, i
 			defer hold(t, client, request, endpoint)()
 			continue
 		}
+		began := time.Now()
 		answer = client.Send(request)
+		if took := time.Since(began); method == "SLOW" && took < leastTime {
+			t.Errorf("%s: the answer took %v only", host, took)
+		}
 	}
 	shown := strings.TrimSpace(answer.Text)
 	if k.shows != "" {

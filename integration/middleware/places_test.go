@@ -116,7 +116,10 @@ func TestPlaces(t *testing.T) {
 	defer pages.Close()
 	s := harness.Start(t, harness.Setup{
 		Static: placesStatic(), Dynamic: map[string]string{"all.yaml": placesYAML(), "more.toml": placesTOML(t)},
-		Vars: map[string]string{"ENDPOINT": server.Listener.Addr().String(), "PAGES": pages.Listener.Addr().String()},
+		Vars: map[string]string{
+			"ENDPOINT": server.Listener.Addr().String(), "PAGES": pages.Listener.Addr().String(),
+			"CA": harness.NewAuthority(t).File,
+		},
 	})
 	for i, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -174,10 +177,16 @@ func (k kind) label(t *testing.T, labels map[string]string, name string, value a
 		}
 	case []any:
 		var items []string
-		for _, item := range value {
+		for i, item := range value {
+			if _, object := item.(map[string]any); object {
+				k.label(t, labels, fmt.Sprintf("%s[%d]", name, i), item)
+				continue
+			}
 			items = append(items, fmt.Sprint(item))
 		}
-		labels[name] = strings.Join(items, ",")
+		if len(items) > 0 {
+			labels[name] = strings.Join(items, ",")
+		}
 	default:
 		labels[name] = fmt.Sprint(value)
 	}

@@ -279,7 +279,6 @@ func judgeSent(u cases.Upstream, sent *migrated.Upstream) (complaints []string) 
 // outside returns the cases that the model does not answer as nginx does, and why.
 func outside() map[string]string {
 	const (
-		refused  = "ingress-nginx 1.15.1 does not accept the value"
 		password = "no password is right in the model"
 		external = "external authentication is presumed to look for credentials alone"
 		earlier  = "the answer depends on earlier requests"
@@ -289,7 +288,6 @@ func outside() map[string]string {
 		endpoint = "endpoints are presumed to answer"
 	)
 	return map[string]string{
-		"errors/a redirect has an error page too":                           refused,
 		"errors/external authentication has an error page":                  external,
 		"limit/limits of two Ingresses are apart":                           earlier,
 		"limit/one limit for all paths and hosts of an Ingress":             earlier,
@@ -331,9 +329,5 @@ func outside() map[string]string {
 		"auth/with credentials":                                             password,
 		"phases/no endpoints are found behind a password":                   password,
 		"deviations/lookahead and backreferences":                           pattern,
-		"auth/an unknown auth-type":                                         refused,
-		"redirect/permanent-redirect with variables":                        refused,
-		"rewrite/a target that ends in a question mark drops the query":     refused,
-		"rewrite/a target with a query":                                     refused,
 	}
 }

@@ -8,7 +8,8 @@ const chain = `
       chain:
         middlewares:
           [timeout, limit, flight, size, web, characters, gzip, type, breaker, pages, prefixed,
-           stripped, stripped-regex, replaced, redirected, fields, again]
+           stripped, stripped-regex, replaced, redirected, fields, denied, either, rate, origins, rewritten, set,
+           moved, crumbs, again]
     timeout: {timeout: {request: 5m, responseHeader: 5m, idle: 5m}}
     limit: {rateLimit: {average: 1000000, burst: 1000000}}
     flight: {inFlightReq: {amount: 1000000}}
@@ -34,5 +35,15 @@ const chain = `
     redirected: {redirectRegex: {regex: "^https?://never[.]test/", replacement: "https://ever.test/"}}
     fields: {headers: {customRequestHeaders: {X-Forwarded-Prefix: "", X-Never: ""},
       customResponseHeaders: {X-Never: ""}, accessControlAllowOriginList: ["https://app.test"]}}
+    denied: {ipDenyList: {sourceRange: ["192.0.2.0/24"]}}
+    either: {satisfyAny: {middlewares: [elsewhere, everywhere]}}
+    elsewhere: {ipAllowList: {sourceRange: ["192.0.2.0/24"]}}
+    everywhere: {ipAllowList: {sourceRange: ["0.0.0.0/0", "::/0"]}}
+    rate: {bandwidthLimit: {bytesPerSecond: 1000000000000}}
+    origins: {nginxCORS: {allowOrigins: ["https://app.test"]}}
+    rewritten: {regexRewrite: {regex: "^/never/(.*)$", replacement: "/ever/$1"}}
+    set: {proxySetHeader: {headers: [{name: X-Never, value: "$arg_never"}]}}
+    moved: {proxyRedirect: {rewrites: [{from: "http://never.test/", to: "https://ever.test/"}]}}
+    crumbs: {proxyCookie: {domain: [{from: never.test, to: ever.test}], path: [{from: /never/, to: /ever/}]}}
     again: {retry: {attempts: 2, disableRetryOnNetworkError: true, status: ["598"]}}
 `

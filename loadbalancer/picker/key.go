@@ -32,11 +32,7 @@ func (h *Hash) of(r *Request) string {
 
 // template returns the parsed text of the source expression.
 func (h *Hash) template() (variable.Template, error) {
-	text, err := variable.Parse(h.Expression)
-	if err == nil {
-		err = variable.CheckLive(text, false)
-	}
-	return text, err
+	return variable.ParseLive(h.Expression)
 }
 
 // expressionValues has the values of variables for a request. It is the Request itself, so that no memory is needed.

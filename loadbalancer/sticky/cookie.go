@@ -26,6 +26,8 @@ type Cookie struct {
 	byScheme, conditional bool
 	// balanced hashes values over the servers, keeps tries failed requests again with the same server.
 	balanced, keeps bool
+	// readOnly sets no cookie.
+	readOnly bool
 }
 
 // maxExpires bounds the lifetime in seconds: 400 years, which keeps years at four digits.
@@ -69,7 +71,7 @@ func New(service string, config *dynamic.Cookie) (Cookie, error) {
 		expires: time.Duration(config.Expires) * time.Second, byScheme: config.SecureByScheme && !config.Secure,
 		sameSite: attributes(http.Cookie{SameSite: mode}), conditional: config.ConditionalSameSiteNone,
 		balanced: config.Mode == dynamic.CookieBalanced,
-		keeps:    config.ChangeOnFailure != nil && !*config.ChangeOnFailure,
+		keeps:    config.ChangeOnFailure != nil && !*config.ChangeOnFailure, readOnly: config.ReadOnly,
 	}
 	if config.Secure {
 		c.secure = secure
@@ -93,8 +95,11 @@ func (c *Cookie) Balanced() bool { return c.balanced }
 func (c *Cookie) Keeps() bool { return c.keeps }
 
 // Set returns the value of the Set-Cookie field that keeps the client with the server of an ID, for the response to a
-// request.
+// request; empty for none, with the option readOnly.
 func (c *Cookie) Set(id string, r *http.Request) string {
+	if c.readOnly {
+		return ""
+	}
 	expires, secured, site := "", c.secure, c.sameSite
 	if c.expires != 0 {
 		expires = "; Expires=" + time.Now().Add(c.expires).UTC().Format(http.TimeFormat)

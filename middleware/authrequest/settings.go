@@ -13,7 +13,6 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/authorize"
 	"github.com/sluiceproxy/sluice/middleware/headerlist"
-	"github.com/sluiceproxy/sluice/middleware/variables"
 	"github.com/sluiceproxy/sluice/nginx/variable"
 )
 
@@ -90,8 +89,8 @@ func (s *settings) setURL(config *dynamic.AuthRequest) error {
 		return errors.New(option + " has credentials; send them in authRequest.headers")
 	}
 	s.server = server
-	if s.target, err = variables.Parse(option, target); err != nil {
-		return err
+	if s.target, err = variable.ParseLive(target); err != nil {
+		return fmt.Errorf("%s: %w", option, err)
 	}
 	if text, constant := s.target.Constant(); constant {
 		if s.fixed, err = url.Parse(server.String() + text); err != nil {
@@ -157,9 +156,9 @@ func (s *settings) setHeaders(config *dynamic.AuthRequest) error {
 
 // setHeader sets a header in place of an earlier one.
 func (s *settings) setHeader(name, value string) error {
-	template, err := variables.Parse("authRequest.headers: "+name, value)
+	template, err := variable.ParseLive(value)
 	if err != nil {
-		return err
+		return fmt.Errorf("authRequest.headers: %s: %w", name, err)
 	}
 	if name == "Host" {
 		s.host = template
@@ -204,9 +203,11 @@ func (s *settings) setSignIn(config *dynamic.AuthRequest) error {
 		}
 		text += separator + parameter + "=$pass_access_scheme://$http_host$escaped_request_uri"
 	}
-	s.signIn, err = variables.Parse(option, text)
-	s.signsIn = err == nil
-	return err
+	if s.signIn, err = variable.ParseLive(text); err != nil {
+		return fmt.Errorf("%s: %w", option, err)
+	}
+	s.signsIn = true
+	return nil
 }
 
 func (s *settings) setCache(config *dynamic.AuthRequest) error {
@@ -215,6 +216,8 @@ func (s *settings) setCache(config *dynamic.AuthRequest) error {
 		return err
 	}
 	s.keeps = true
-	s.key, err = variables.Parse("authRequest.cacheKey", config.CacheKey)
-	return err
+	if s.key, err = variable.ParseLive(config.CacheKey); err != nil {
+		return fmt.Errorf("authRequest.cacheKey: %w", err)
+	}
+	return nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/middleware/authorize"
-	"github.com/sluiceproxy/sluice/middleware/variables"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -53,7 +52,7 @@ func (s *step) decide(r *http.Request) (*outcome, error) {
 		o, _, err := s.ask(r)
 		return o, err
 	}
-	key := sha256.Sum256(s.settings.key.Append(nil, variables.Request{Request: r}))
+	key := sha256.Sum256(s.settings.key.Append(nil, valuesOf(r)))
 	if o := s.answers.get(key); o != nil {
 		s.counts.remembered.Add(1)
 		return o, nil
@@ -113,7 +112,7 @@ func (s *step) refuse(w http.ResponseWriter, r *http.Request, o *outcome) {
 		s.counts.refused.Add(1)
 		answer.StandsFor(w, http.StatusUnauthorized)
 		answer.Note(r, s.name, reason)
-		location := s.settings.signIn.Append(nil, variables.Request{Request: r})
+		location := s.settings.signIn.Append(nil, valuesOf(r))
 		w.Header()["Location"] = []string{string(location)}
 		w.WriteHeader(http.StatusFound)
 	case o.status == http.StatusUnauthorized || o.status == http.StatusForbidden:

@@ -44,7 +44,7 @@ type counts struct{ challenged, refused, verified, remembered, busy atomic.Uint6
 // SHA-256 and SHA-512 of crypt ("$5$", "$6$", with at most 1,000,000 rounds), salted SHA-1 ("{SSHA}"), or a plain
 // password ("{PLAIN}"). The error lists every invalid line by its number.
 func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, error) {
-	_, realm, err := users.Realm("basicAuth.realm", config.Realm)
+	_, realm, err := users.Realm("basicAuth.realm", config.Realm, config.ExactRealm)
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +61,17 @@ func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, er
 	if err != nil {
 		return nil, err
 	}
+	challenge := "Basic realm=" + realm
+	if !config.ExactRealm {
+		challenge += `, charset="UTF-8"`
+	}
 	semaphore := options.Semaphore
 	if semaphore == nil {
 		semaphore = NewHashSemaphore()
 	}
 	store := newUserStore(entries, semaphore)
 	return &BasicAuth{
-		name: name, challenge: "Basic realm=" + realm + `, charset="UTF-8"`, identity: identity, warnings: warnings,
+		name: name, challenge: challenge, identity: identity, warnings: warnings,
 		store: store, scratch: &sync.Pool{New: func() any { return newScratch(store.key) }}, counts: new(counts),
 	}, nil
 }

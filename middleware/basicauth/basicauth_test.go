@@ -338,3 +338,18 @@ func FuzzHash(f *testing.F) {
 		}
 	})
 }
+
+// TestExactRealm has the challenge of nginx, also without a realm.
+func TestExactRealm(t *testing.T) {
+	for realm, want := range map[string]string{"": `Basic realm=""`, "members": `Basic realm="members"`} {
+		step, err := New("basic@file", dynamic.BasicAuth{
+			Users: []string{"ann:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="}, Realm: realm, ExactRealm: true,
+		}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := serve(t.Context(), t, step).head.Get("Www-Authenticate"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

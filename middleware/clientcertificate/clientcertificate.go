@@ -17,7 +17,8 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/middleware/guard"
-	"github.com/sluiceproxy/sluice/middleware/variables"
+	"github.com/sluiceproxy/sluice/nginx/variable"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // The headers to the service, in net/http's canonical spelling.
@@ -111,7 +112,8 @@ func (c *ClientCertificate) refuse(w http.ResponseWriter, r *http.Request, reaso
 		return
 	}
 	answer.Note(r, c.name, reason)
-	location := c.settings.errorPage.Append(nil, variables.Request{Request: r})
+	location := c.settings.errorPage.Append(nil,
+		&variable.Live{Request: r, Client: telemetry.RecordFrom(r.Context()).Client})
 	w.Header()["Location"] = []string{string(location)}
 	w.WriteHeader(http.StatusFound)
 }

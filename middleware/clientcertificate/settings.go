@@ -13,7 +13,6 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/variables"
 	"github.com/sluiceproxy/sluice/nginx/pcre"
 	"github.com/sluiceproxy/sluice/nginx/variable"
 )
@@ -93,9 +92,11 @@ func (s *settings) setPatterns(config *dynamic.ClientCertificate) error {
 		text = "$scheme://$host" + text
 	}
 	var err error
-	s.errorPage, err = variables.Parse("clientCertificate.errorPage", text)
-	s.redirects = err == nil
-	return err
+	if s.errorPage, err = variable.ParseLive(text); err != nil {
+		return fmt.Errorf("clientCertificate.errorPage: %w", err)
+	}
+	s.redirects = true
+	return nil
 }
 
 // setAuthorities reads the authorities and their CRLs.

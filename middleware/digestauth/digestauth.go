@@ -41,7 +41,7 @@ type counts struct{ challenged, refused, verified, stale, replayed atomic.Uint64
 // and password by MD5 or SHA-256. All must have a hash by the same algorithm; the algorithms that all have are offered
 // to clients. The error lists every invalid line by its number.
 func New(name string, config dynamic.DigestAuth, options Options) (*DigestAuth, error) {
-	realm, quoted, err := users.Realm("digestAuth.realm", config.Realm)
+	realm, quoted, err := users.Realm("digestAuth.realm", config.Realm, config.ExactRealm)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/environment"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/middleware/source"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -41,8 +42,7 @@ func newTrust(config *dynamic.EnvironmentTrust, readFile func(string) ([]byte, e
 		if len(config.SourceRange) == 0 {
 			return trust{}, errors.New("environment.trust.ipStrategy is set without environment.trust.sourceRange")
 		}
-		if t.client, err = forwarded.NewClientStrategy(strategy.Depth, strategy.ExcludedIPs,
-			strategy.IPv6Subnet); err != nil {
+		if t.client, err = source.Client(strategy); err != nil {
 			return trust{}, fmt.Errorf("environment.trust.ipStrategy.%w", err)
 		}
 	}

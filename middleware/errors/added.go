@@ -59,9 +59,7 @@ func nextPart(value string) (part addedPart, rest string, more bool, err error) 
 			end, part.placeholder, more = at, one, true
 		}
 	}
-	if part.text, err = variable.Parse(value[:end]); err == nil {
-		err = variable.CheckLive(part.text, false)
-	}
+	part.text, err = variable.ParseLive(value[:end])
 	return part, value[end+len(part.placeholder):], more, err
 }
 

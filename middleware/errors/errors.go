@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -28,6 +29,14 @@ type ErrorPages struct {
 	added    []addedHeader
 	// pageStatus says that the client gets the status of the page.
 	pageStatus bool
+	// original says that the request for a page is the original one. Its body is sent with at most maxBody bytes.
+	original bool
+	maxBody  int64
+	memory   replay.Memory
+	// own says that answers of endpoints pass.
+	own bool
+	// kept are the names of headers of the replaced answer that the client gets.
+	kept []string
 	// trackers recycles trackers to which no reference is left.
 	trackers         sync.Pool
 	replaced, failed atomic.Uint64
@@ -37,7 +46,8 @@ type ErrorPages struct {
 // the keys of statusRewrites are codes, ranges and classes from 100 to 599, values of statusRewrites are codes
 // from 200 to 599, query must be a path with an optional query and only known placeholders,
 // errorRequestHeaders lists header names, and requestHeaders has texts with known variables and placeholders.
-// pageStatus excludes statusRewrites. name is the middleware's, for the records of requests.
+// pageStatus excludes statusRewrites. errorResponseHeaders lists header names that do not frame the response, and
+// maxRequestBodyBytes needs originalRequest. name is the middleware's, for the records of requests.
 func New(name string, config dynamic.ErrorPage, service http.Handler) (*ErrorPages, error) {
 	if config.Service == "" || service == nil {
 		return nil, errors.New("errors.service is missing")
@@ -62,7 +72,28 @@ func New(name string, config dynamic.ErrorPage, service http.Handler) (*ErrorPag
 	if e.pageStatus = config.PageStatus; e.pageStatus && len(e.rewrites) > 0 {
 		return nil, errors.New("errors.pageStatus and errors.statusRewrites exclude one another")
 	}
-	return e, nil
+	if e.kept, err = parseKept(config.ErrorResponseHeaders); err != nil {
+		return nil, err
+	}
+	e.own = config.OwnErrors
+	return e, e.setOriginal(&config)
+}
+
+// maxBody is how much of a body is kept by default.
+const maxBody = 1 << 20
+
+// setOriginal reads the options originalRequest and maxRequestBodyBytes.
+func (e *ErrorPages) setOriginal(config *dynamic.ErrorPage) error {
+	e.original, e.maxBody = config.OriginalRequest, config.MaxRequestBodyBytes
+	switch {
+	case e.maxBody < 0:
+		return fmt.Errorf("errors.maxRequestBodyBytes %d is negative", e.maxBody)
+	case e.maxBody > 0 && !e.original:
+		return errors.New("errors.maxRequestBodyBytes needs originalRequest, without which no body is sent")
+	case e.maxBody == 0:
+		e.maxBody = maxBody
+	}
+	return nil
 }
 
 // NoRetain says that no part of a request is kept after the handler's return, if the error page service keeps
@@ -97,16 +128,21 @@ type step struct {
 func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	tracker, recycled := s.pages.trackers.Get().(*tracker)
 	if !recycled {
-		tracker = newTracker(&s.pages.codes)
+		tracker = newTracker(s.pages)
 	}
-	tracker.reset(w, received{host: r.Host, path: r.URL.Path, rawPath: r.URL.RawPath, query: r.URL.RawQuery})
+	record := telemetry.RecordFrom(r.Context())
+	tracker.reset(w, record, received{
+		method: r.Method, host: r.Host, path: r.URL.Path, rawPath: r.URL.RawPath, query: r.URL.RawQuery,
+	})
+	body := s.pages.keep(r)
+	defer body.release()
 	tracker.Serve(s.next, tracker, r)
 	if tracker.replaces(r) {
-		s.pages.replace(w, r, tracker)
+		s.pages.replace(w, r, tracker, body)
 		return
 	}
-	if s.recyclable && telemetry.RecordFrom(r.Context()).Released {
-		tracker.reset(nil, received{})
+	if s.recyclable && record.Released {
+		tracker.reset(nil, nil, received{})
 		s.pages.trackers.Put(tracker)
 	}
 }

@@ -15,6 +15,8 @@ type page struct {
 	status int
 	// own says that the page keeps its status.
 	own bool
+	// kept are headers of the answer that is replaced, for a page without them.
+	kept http.Header
 	// headOnly says that the client's method is HEAD.
 	headOnly bool
 	record   *telemetry.Record
@@ -29,13 +31,20 @@ func newPage(w http.ResponseWriter, status int, headOnly bool, record *telemetry
 // Decide passes the page on under the status, or under its own. A record with a reason means that it is no page but an
 // error of the proxy.
 func (p *page) Decide(status int) (int, intercept.Decision) {
-	switch {
-	case p.record.Reason != "":
+	if p.record.Reason != "" {
 		return 0, intercept.Discard
+	}
+	header := p.ResponseWriter.Header()
+	for name, values := range p.kept {
+		if _, given := header[name]; !given {
+			header[name] = values
+		}
+	}
+	switch {
 	case p.own:
 		return status, intercept.Pass
 	case withoutBody(p.status):
-		delete(p.ResponseWriter.Header(), "Content-Length")
+		delete(header, "Content-Length")
 		return p.status, intercept.PassHead
 	}
 	return p.status, intercept.Pass

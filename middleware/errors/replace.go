@@ -10,7 +10,7 @@ import (
 
 // replace writes an error page in place of a discarded response. The record keeps the failed service and
 // endpoint.
-func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tracker) {
+func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tracker, body *keptBody) {
 	tracker.Restore()
 	record := telemetry.RecordFrom(r.Context())
 	if left(r) {
@@ -19,13 +19,13 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tr
 		return
 	}
 	status := e.rewrites.of(tracker.Status)
-	request, err := e.request(r, &tracker.received, tracker.Status, status)
+	request, err := e.request(r, &tracker.received, body, tracker.Status, status)
 	if err != nil {
 		e.note(record, err.Error())
 		e.without(w, status)
 		return
 	}
-	if e.servePage(w, request, status, r.Method == http.MethodHead, record) {
+	if e.servePage(w, request, status, tracker, record) {
 		e.replaced.Add(1)
 		return
 	}
@@ -37,7 +37,7 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tr
 }
 
 // servePage runs the error page service, and reports whether there was a page.
-func (e *ErrorPages) servePage(w http.ResponseWriter, r *http.Request, status int, headOnly bool,
+func (e *ErrorPages) servePage(w http.ResponseWriter, r *http.Request, status int, tracker *tracker,
 	record *telemetry.Record,
 ) bool {
 	failed := *record
@@ -54,8 +54,8 @@ func (e *ErrorPages) servePage(w http.ResponseWriter, r *http.Request, status in
 			e.note(record, reason)
 		}
 	}()
-	p := newPage(w, status, headOnly, record)
-	p.own = e.pageStatus
+	p := newPage(w, status, tracker.received.method == http.MethodHead, record)
+	p.own, p.kept = e.pageStatus, tracker.kept
 	p.Serve(e.service, p, r)
 	if !gone(r) {
 		p.Begin()

@@ -13,8 +13,8 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// received is the URL of a request as the middleware received it. Later handlers may change the path.
-type received struct{ host, path, rawPath, query string }
+// received is the method and the URL of a request as the middleware received it. Later handlers may change the path.
+type received struct{ method, host, path, rawPath, query string }
 
 // escaped returns the URL of the request, escaped for use in a query.
 func (u *received) escaped(r *http.Request) string {
@@ -37,8 +37,11 @@ func scheme(r *http.Request) string {
 	return "http"
 }
 
-// request returns the request for a page: a GET without a body, from the same client and under its context.
-func (e *ErrorPages) request(r *http.Request, from *received, original, status int) (*http.Request, error) {
+// request returns the request for a page, from the same client and under its context: a GET without a body, or with the
+// option originalRequest the original one with another path.
+func (e *ErrorPages) request(
+	r *http.Request, from *received, body *keptBody, original, status int,
+) (*http.Request, error) {
 	at := e.target.fill(status, original, from.escaped(r))
 	path, err := canonical.Literal(at.path)
 	if err != nil {
@@ -50,7 +53,14 @@ func (e *ErrorPages) request(r *http.Request, from *received, original, status i
 	request.Body, request.GetBody, request.ContentLength = http.NoBody, nil, 0
 	request.TransferEncoding, request.Trailer = nil, nil
 	request.Form, request.PostForm, request.MultipartForm, request.Pattern = nil, nil, nil, ""
-	request.Header = e.headers.of(r.Header)
+	sent := body.send(request)
+	request.Header = e.headers.of(r.Header, e.original, sent)
+	if e.original {
+		request.Method = from.method
+		if at.query == "" {
+			request.URL.RawQuery = from.query
+		}
+	}
 	addHeaders(request, r, e.added, status, original)
 	if err := canonical.SetPath(request, path); err != nil {
 		return nil, fmt.Errorf("the path of its request: %w", err)
@@ -80,9 +90,9 @@ func parseSelection(names []string) (selection, error) {
 	return s, nil
 }
 
-// of returns the headers for the error page service, without those about the original body, connection or
-// conditions.
-func (s *selection) of(header http.Header) http.Header {
+// of returns the headers for the error page service: without those about the original connection, and without those
+// about the conditions and the body of the original request unless the service gets that.
+func (s *selection) of(header http.Header, original, body bool) http.Header {
 	chosen := make(http.Header, len(header))
 	for name, values := range header {
 		if !s.listed || slices.Contains(s.names, name) {
@@ -91,7 +101,7 @@ func (s *selection) of(header http.Header) http.Header {
 	}
 	forwarded.RemoveHopByHop(chosen, nil)
 	for name := range chosen {
-		if former(name) {
+		if former(name, original, body) {
 			delete(chosen, name)
 		}
 	}
@@ -102,17 +112,34 @@ func (s *selection) of(header http.Header) http.Header {
 	return chosen
 }
 
-// former reports whether a header is about the original request: its body (RFC 9110 section 8), its conditions
-// and ranges (sections 13 and 14), its expectations (section 10.1.1), or an upgrade.
-func former(name string) bool {
-	switch name {
-	case "Expect", "Range", "Connection", "Upgrade", "Te", "Trailer", "Digest":
+// former reports whether a header is about the original request alone: its expectations (RFC 9110, section 10.1.1), or
+// an upgrade; unless the original request is sent, its conditions and ranges (sections 13 and 14); and unless its body
+// is sent, that (section 8).
+func former(name string, original, body bool) bool {
+	switch {
+	case name == "Expect" || name == "Connection" || name == "Upgrade" || name == "Te" || name == "Content-Length" ||
+		strings.HasPrefix(name, "Sec-Websocket-"):
 		return true
-	}
-	for _, prefix := range []string{"Content-", "If-", "Sec-Websocket-"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
+	case name == "Range" || strings.HasPrefix(name, "If-"):
+		return !original
+	case name == "Trailer" || name == "Digest" || strings.HasPrefix(name, "Content-"):
+		return !body
 	}
 	return false
+}
+
+// parseKept reads the option errorResponseHeaders.
+func parseKept(names []string) ([]string, error) {
+	var kept []string
+	for _, name := range names {
+		canonical := http.CanonicalHeaderKey(name)
+		switch {
+		case !httpguts.ValidHeaderFieldName(name):
+			return nil, fmt.Errorf("errors.errorResponseHeaders: %q is no name of a header", name)
+		case forwarded.FramesAs(canonical) || strings.HasPrefix(canonical, "Content-"):
+			return nil, fmt.Errorf("errors.errorResponseHeaders: %s is about the body of the answer that is replaced", name)
+		}
+		kept = append(kept, canonical)
+	}
+	return kept, nil
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -291,19 +292,33 @@ func TestBigMessages(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	for _, upstream := range []string{"h2", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
-			s := &service{here: make(chan struct{}), gone: make(chan error, 1)}
-			url, client, _ := stage(t, "h1", upstream, s)
-			response := call(t, client, url, "Unary", "wait", false, "Grpc-Timeout", "20m")
-			body, err := io.ReadAll(response.Body)
-			if err != nil {
-				t.Fatal(err)
+			for deadline := 20 * time.Millisecond; !observes(t, upstream, deadline); deadline *= 2 {
+				t.Logf("the call did not reach the service within %v", deadline)
 			}
-			says := response.Header.Get("Grpc-Status") == "4" || strings.Contains(string(body), "grpc-status: 4\r\n")
-			if !says && (upstream == "h2" || response.Header.Get("Grpc-Status") != "14") {
-				t.Errorf("%v, %q", response, body)
-			}
-			equal(t, "ended", <-s.gone != nil, true)
 		})
+	}
+}
+
+// observes makes a call with a deadline. It reports false if the call did not reach the service in time.
+func observes(t *testing.T, upstream string, deadline time.Duration) bool {
+	t.Helper()
+	s := &service{here: make(chan struct{}), gone: make(chan error, 1)}
+	url, client, _ := stage(t, "h1", upstream, s)
+	response := call(t, client, url, "Unary", "wait", false, "Grpc-Timeout", fmt.Sprintf("%dm", deadline.Milliseconds()))
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := response.Header.Get("Grpc-Status") == "4" || strings.Contains(string(body), "grpc-status: 4\r\n")
+	if !says && (upstream == "h2" || response.Header.Get("Grpc-Status") != "14") {
+		t.Errorf("%v, %q", response, body)
+	}
+	select {
+	case <-s.here:
+		equal(t, "ended", <-s.gone != nil, true)
+		return true
+	case <-time.After(deadline):
+		return false
 	}
 }
 

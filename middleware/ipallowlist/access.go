@@ -17,7 +17,7 @@ func access(what string, sources []string, strategy *dynamic.IPStrategy) guard.A
 	if listed, err := forwarded.NewTrust(sources); err == nil && listed.CoversMost() {
 		return guard.Except(guard.Always, what+" lists half of the Internet or more")
 	}
-	if strategy != nil && (strategy.Depth > 0 || len(strategy.ExcludedIPs) > 0) {
+	if strategy != nil && (strategy.Depth > 0 || len(strategy.ExcludedIPs)+len(strategy.TrustedIPs) > 0) {
 		return guard.Except(guard.AnyForwarded|guard.AnyProxy,
 			what+" reads X-Forwarded-For, which any client can set on that entrypoint")
 	}

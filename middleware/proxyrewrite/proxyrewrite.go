@@ -72,10 +72,7 @@ func (l *List) parse(one dynamic.ProxyRewrite) (rewrite, error) {
 		if l.kind == Domain {
 			one.From, one.To = strings.TrimPrefix(one.From, "."), strings.TrimPrefix(one.To, ".")
 		}
-		if made.from, err = variable.Parse(one.From); err == nil {
-			err = variable.CheckLive(made.from, false)
-		}
-		if err != nil {
+		if made.from, err = variable.ParseLive(one.From); err != nil {
 			return made, fmt.Errorf("from: %w", err)
 		}
 	}

@@ -68,10 +68,7 @@ func (m *ProxySetHeader) add(one dynamic.HeaderValue) error {
 		return fmt.Errorf("%s concerns one connection and can't be set", one.Name)
 	}
 	var err error
-	if h.text, err = variable.Parse(one.Value); err == nil {
-		err = variable.CheckLive(h.text, false)
-	}
-	if err != nil {
+	if h.text, err = variable.ParseLive(one.Value); err != nil {
 		return fmt.Errorf("the value of %s: %w", one.Name, err)
 	}
 	h.constant, h.fixed = h.text.Constant()

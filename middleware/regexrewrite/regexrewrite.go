@@ -5,14 +5,12 @@ package regexrewrite
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/answer"
-	"github.com/sluiceproxy/sluice/middleware/location"
 	"github.com/sluiceproxy/sluice/nginx/pcre"
 	"github.com/sluiceproxy/sluice/nginx/uri"
 	"github.com/sluiceproxy/sluice/nginx/variable"
@@ -65,10 +63,8 @@ func New(name string, config dynamic.RegexRewrite) (*RegexRewrite, error) {
 	if err != nil {
 		return nil, fmt.Errorf("regexRewrite.replacement: %w", err)
 	}
-	for _, kind := range []variable.Kind{variable.Object, variable.Certificate} {
-		if template.Has(kind) {
-			return nil, errors.New("regexRewrite.replacement has a variable that has no value here")
-		}
+	if err := variable.CheckLive(template, true); err != nil {
+		return nil, fmt.Errorf("regexRewrite.replacement: %w", err)
 	}
 	rw.path, rw.query, rw.asks = template.Cut("?")
 	return rw, nil
@@ -100,7 +96,10 @@ func (rw *RegexRewrite) Wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		to := writer{values: valuesOf(r, path, captures), quoted: strings.ContainsAny(escaped, "%+")}
+		values := &variable.Live{
+			Request: r, Client: telemetry.RecordFrom(r.Context()).Client, Captures: captures,
+		}
+		to := writer{values: values, quoted: strings.ContainsAny(escaped, "%+")}
 		if rw.redirects {
 			rw.redirect(w, r, &to)
 			return
@@ -165,18 +164,4 @@ func (rw *RegexRewrite) redirect(w http.ResponseWriter, r *http.Request, to *wri
 	}
 	w.Header().Set("Location", valid(target))
 	http.Error(w, http.StatusText(http.StatusFound), http.StatusFound)
-}
-
-// valuesOf returns the values of variables for a request.
-func valuesOf(r *http.Request, path string, captures []string) *variable.Request {
-	host, _ := canonical.Host(r.Host)
-	values := &variable.Request{
-		RemoteAddr: telemetry.RecordFrom(r.Context()).Client,
-		Scheme:     location.Scheme(r), Host: host, HTTPHost: r.Host, Target: r.RequestURI, URI: path, Query: r.URL.RawQuery,
-		Method: r.Method, ID: r.Header.Get("X-Request-Id"), Header: r.Header, Captures: captures,
-	}
-	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-		_, values.ServerPort, _ = net.SplitHostPort(local.String()) // A Unix socket has none.
-	}
-	return values
 }

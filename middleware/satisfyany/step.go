@@ -31,6 +31,9 @@ func (s *step) Wrap(next http.Handler) http.Handler {
 			})
 		}
 		for _, one := range slices.Backward(member.Steps) {
+			if signs, ok := one.(signer); ok && h.signsIn == nil {
+				h.signsIn = signs
+			}
 			chain = one.Wrap(chain)
 		}
 		h.members = append(h.members, chain)
@@ -93,10 +96,30 @@ type handler struct {
 	any     *SatisfyAny
 	members []http.Handler
 	next    http.Handler
+	signsIn signer
+}
+
+// signer is a step with a URL where clients are sent in place of 401.
+type signer interface {
+	// SignIn returns the URL; empty for none.
+	SignIn(r *http.Request) string
 }
 
 // NoRetain implements httpio.NoRetainer.
 func (*handler) NoRetain() {}
+
+// signIn makes a refusal with 401 a redirect, if a member has a URL for it. The challenges are kept, as in nginx.
+func (h *handler) signIn(refused *refusal, r *http.Request) {
+	if h.signsIn == nil {
+		return
+	}
+	if location := h.signsIn.SignIn(r); location != "" {
+		refused.status = http.StatusFound
+		refused.header = http.Header{
+			"Location": {location}, "Www-Authenticate": refused.header["Www-Authenticate"],
+		}
+	}
+}
 
 // ServeHTTP has the members decide, one after the other.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -131,5 +154,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.any.refused.Add(1)
 	record.Reason = why
+	if refused.status == http.StatusUnauthorized {
+		h.signIn(&refused, r)
+	}
 	refused.send(w)
 }

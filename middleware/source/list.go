@@ -31,8 +31,7 @@ func NewList(kind string, sources []string, strategy *dynamic.IPStrategy) (*List
 	if strategy == nil {
 		return list, nil
 	}
-	if list.client, err = forwarded.NewClientStrategy(strategy.Depth, strategy.ExcludedIPs,
-		strategy.IPv6Subnet); err != nil {
+	if list.client, err = Client(strategy); err != nil {
 		return nil, fmt.Errorf("%s.ipStrategy.%w", kind, err)
 	}
 	return list, nil
@@ -102,7 +101,9 @@ func NewExcluded(kind string, sources []string, criterion *dynamic.SourceCriteri
 		return Excluded{}, fmt.Errorf("%s.excludedSourceRange: %w", kind, err)
 	}
 	if criterion != nil && criterion.IPStrategy != nil {
-		e.client, err = forwarded.NewClientStrategy(criterion.IPStrategy.Depth, criterion.IPStrategy.ExcludedIPs, nil)
+		whole := *criterion.IPStrategy
+		whole.IPv6Subnet = nil
+		e.client, err = Client(&whole)
 		if err != nil {
 			return Excluded{}, fmt.Errorf("%s.sourceCriterion.ipStrategy.%w", kind, err)
 		}

@@ -44,8 +44,7 @@ func New(option string, config *dynamic.SourceCriterion, fallback Criterion) (*S
 	}
 	switch {
 	case config.IPStrategy != nil:
-		strategy, err := forwarded.NewClientStrategy(config.IPStrategy.Depth, config.IPStrategy.ExcludedIPs,
-			config.IPStrategy.IPv6Subnet)
+		strategy, err := Client(config.IPStrategy)
 		if err != nil {
 			return nil, fmt.Errorf("%s.ipStrategy.%w", option, err)
 		}
@@ -59,6 +58,19 @@ func New(option string, config *dynamic.SourceCriterion, fallback Criterion) (*S
 		return &Source{criterion: RequestHeader, header: http.CanonicalHeaderKey(config.RequestHeaderName)}, nil
 	}
 	return &Source{criterion: fallback}, nil
+}
+
+// Client returns the strategy of an ipStrategy, in which depth, excludedIPs and trustedIPs are three ways to find the
+// client. The error begins with the name of the option that is wrong.
+func Client(config *dynamic.IPStrategy) (forwarded.ClientStrategy, error) {
+	if len(config.TrustedIPs) == 0 {
+		return forwarded.NewClientStrategy(config.Depth, config.ExcludedIPs, config.IPv6Subnet)
+	}
+	if config.Depth != 0 || len(config.ExcludedIPs) > 0 {
+		return forwarded.ClientStrategy{}, errors.New("trustedIPs is set beside depth or excludedIPs, of which one is " +
+			"possible")
+	}
+	return forwarded.NewTrustingStrategy(config.TrustedIPs, config.IPv6Subnet)
 }
 
 func kindsOf(config *dynamic.SourceCriterion) []string {

@@ -107,6 +107,8 @@ func TestNewRefuses(t *testing.T) {
 		`m.sourceCriterion.requestHeaderName "X:" is not`:                         {RequestHeaderName: "X:"},
 		`m.sourceCriterion.ipStrategy.depth -1 is negative`:                       {IPStrategy: &dynamic.IPStrategy{Depth: -1}},
 		`m.sourceCriterion.ipStrategy.ipv6Subnet 129 is not`:                      {IPStrategy: &dynamic.IPStrategy{IPv6Subnet: &subnet}},
+		`m.sourceCriterion.ipStrategy.trustedIPs: "local" is neither`:             {IPStrategy: &dynamic.IPStrategy{TrustedIPs: []string{"local"}}},
+		"m.sourceCriterion.ipStrategy.trustedIPs is set beside depth":             {IPStrategy: &dynamic.IPStrategy{Depth: 1, TrustedIPs: []string{"10.0.0.1"}}},
 		`m.sourceCriterion.ipStrategy.excludedIPs: "local" is neither`:            {IPStrategy: &dynamic.IPStrategy{ExcludedIPs: []string{"local"}}},
 	} {
 		if _, err := New("m.sourceCriterion", &config, ClientAddress); err == nil || !strings.HasPrefix(err.Error(), want) {

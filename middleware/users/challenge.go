@@ -11,10 +11,10 @@ import (
 // defaultRealm is Traefik's default.
 const defaultRealm = "traefik"
 
-// Realm returns the value of an option realm, by default "traefik", and its form as a quoted-string (RFC 9110 section
-// 5.6.4). A control character is an error, which begins with the option.
-func Realm(option, value string) (realm, quoted string, err error) {
-	if value == "" {
+// Realm returns the value of an option realm, by default "traefik" unless it is exact, and its form as a quoted-string
+// (RFC 9110 section 5.6.4). A control character is an error, which begins with the option.
+func Realm(option, value string, exact bool) (realm, quoted string, err error) {
+	if value == "" && !exact {
 		value = defaultRealm
 	}
 	if HasControl(value) {

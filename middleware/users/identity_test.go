@@ -123,12 +123,12 @@ func TestTellNothing(t *testing.T) {
 
 func TestRealm(t *testing.T) {
 	for value, want := range map[string]string{"": `"traefik"`, "a": `"a"`, `a"b\c`: `"a\"b\\c"`, "é": `"é"`} {
-		if _, quoted, err := Realm("m.realm", value); quoted != want || err != nil {
+		if _, quoted, err := Realm("m.realm", value, false); quoted != want || err != nil {
 			t.Errorf("%q is %s, %v, want %s", value, quoted, err, want)
 		}
 	}
 	for _, value := range []string{"a\r\nX: y", "\x00", "a\x7f"} {
-		if _, _, err := Realm("m.realm", value); err == nil || err.Error() != "m.realm has a control character" {
+		if _, _, err := Realm("m.realm", value, false); err == nil || err.Error() != "m.realm has a control character" {
 			t.Errorf("%q: %v", value, err)
 		}
 	}

@@ -54,7 +54,6 @@ func (q *request) builtin(step answer.Step) answer.Answer {
 
 // errorPage sends a request for the page of an error to the default backend.
 func (q *request) errorPage(status int, step answer.Step) answer.Answer {
-	q.out.Header.Del("Location")
 	to := q.model.fallback
 	if stand := q.place.standIn; stand != nil {
 		to = stand
@@ -62,8 +61,12 @@ func (q *request) errorPage(status int, step answer.Step) answer.Answer {
 	if to == nil {
 		return q.builtin(step)
 	}
+	target := "/"
+	if q.query != "" {
+		target += "?" + q.query
+	}
 	sent := &answer.Upstream{
-		Service: to.name(), Method: q.Method, Target: "/", Host: q.authority, Header: q.Header.Clone(),
+		Service: to.name(), Method: q.Method, Target: target, Host: q.authority, Header: q.Header.Clone(),
 	}
 	if sent.Header == nil {
 		sent.Header = http.Header{}

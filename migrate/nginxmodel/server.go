@@ -127,7 +127,7 @@ func (b *builder) servers() {
 func (b *builder) plain() *annotation.Options {
 	options, _ := b.reader.Read("", nil)
 	options.Rewrite.SSLRedirect, options.Rewrite.ForceSSLRedirect = false, false
-	options.GlobalAuth, options.Denied = false, ""
+	options.GlobalAuth = false
 	return options
 }
 

@@ -34,17 +34,19 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	}
 	config := options.Provider
 	config.HTTPEntryPoint, config.HTTPSEntryPoint = plainEntryPoint, secureEntryPoint
+	own := p.options(options.EntryPoint)
+	settings := own()
 	config.Publish = false
 	var once *pipeline.Pipeline
 	clusters, err := kubernetes.New(kubernetes.Options{
-		IngressNGINX: &config, Manifests: manifest.NewServer(objects), Metrics: uncounted{}, Logger: options.Logger,
+		IngressNGINX: &config,
+		EntryPoints:  map[string]*static.EntryPoint{plainEntryPoint: settings, secureEntryPoint: settings},
+		Manifests:    manifest.NewServer(objects), Metrics: uncounted{}, Logger: options.Logger,
 		State: func() provider.State { return once.State().State },
 	})
 	if err != nil {
 		return err
 	}
-	own := p.options(options.EntryPoint)
-	settings := own()
 	inherited := func(name string, port int) router.EntryPoint {
 		return router.EntryPoint{
 			Name: name, Port: port, Default: true, Policy: entrypoint.Policy(&settings.HTTP), Loopback: true,

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"strings"
 )
 
 // page of HTML.
@@ -18,10 +19,15 @@ func (r *Report) HTML(w io.Writer) error {
 		"class": func(v Verdict) string {
 			return map[Verdict]string{Same: "good", Stated: "fair", Lost: "poor", Closed: "bad", Rejected: "bad"}[v]
 		},
-		"difference": difference,
-		"shown":      shown,
-		"on":         on,
-		"clean":      printable,
+		"shown":   shown,
+		"on":      on,
+		"join":    func(all []string) string { return strings.Join(all, ", ") },
+		"number":  number,
+		"none":    noDifference,
+		"numbers": numbers,
+		"effects": func(r *Report) []Effect { all, _ := r.Shown(); return all },
+		"more":    func(r *Report) int { _, more := r.Shown(); return more },
+		"clean":   printable,
 	}).Parse(source)
 	if err != nil {
 		return err

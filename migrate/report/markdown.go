@@ -23,8 +23,15 @@ func (r *Report) Markdown(w io.Writer) error {
 	m.row("Ingresses", fmt.Sprintf("%d (%s)", r.Summary.Ingresses, r.Summary.VerdictText()))
 	m.row("Hosts", fmt.Sprint(r.Summary.Hosts))
 	m.row("Probes", r.Summary.ProbeText())
-	m.ingresses(r.Ingresses)
-	m.hosts(r.Hosts)
+	for _, note := range r.Notes {
+		m.put("\n" + cell(note) + "\n")
+	}
+	m.list("Not read", r.Faults)
+	m.causes(r)
+	m.hosts(r)
+	m.ingresses(r)
+	m.effects(r)
+	m.proposals(r.Proposals)
 	m.others(r)
 	_, err := io.WriteString(w, m.out.String())
 	return err
@@ -55,46 +62,112 @@ func (m *markdown) table(names ...string) {
 
 func (m *markdown) title(text string) { m.put("\n## " + text + "\n\n") }
 
-func (m *markdown) ingresses(all []Ingress) {
-	m.title("Ingresses")
-	m.table("Ingress", "Verdict", "Hosts", "Differing probes", "Annotations")
-	for i := range all {
-		one := &all[i]
-		var notes []string
-		if one.Denied != "" {
-			notes = append(notes, "503 in ingress-nginx: "+one.Denied)
-		}
-		for _, note := range one.Annotations {
-			if note.Reason != "" {
-				notes = append(notes, note.text())
-			}
-		}
-		m.row(one.title(), string(one.Verdict), some(one.Hosts), fmt.Sprint(one.Differing),
-			strings.Join(notes, "; "))
+func (m *markdown) list(title string, all []string) {
+	if len(all) == 0 {
+		return
+	}
+	m.title(title)
+	for _, one := range all {
+		m.put("- " + cell(one) + "\n")
 	}
 }
 
-func (m *markdown) hosts(all []Host) {
+func (m *markdown) causes(r *Report) {
 	m.title("Differences in answers")
-	m.table("Host", "Ingress", "Request", "Difference", "Like it")
-	for i := range all {
-		for j := range all[i].Groups {
-			group := &all[i].Groups[j]
-			for k, example := range group.Examples {
-				texts := make([]string, len(example.Differences))
-				for n, one := range example.Differences {
-					texts[n] = difference(one)
+	if len(r.Causes) == 0 {
+		m.put(noDifference(r) + "\n")
+	}
+	for i := range r.Causes {
+		one := &r.Causes[i]
+		m.put(fmt.Sprintf("### %d. %s\n\n", one.Number, cell(one.Title())))
+		m.put(one.Count() + "\n\n")
+		m.item("by design", one.Stated)
+		m.item("decided by", one.Steps())
+		m.item("about", one.About())
+		m.item("Ingresses", some(one.Ingresses))
+		m.item("hosts", some(one.Hosts))
+		m.put("\n")
+		m.table("Request", "Field", "ingress-nginx", "Sluice")
+		for _, example := range one.Examples {
+			for n, difference := range example.Differences {
+				request := example.Title()
+				if n > 0 {
+					request = ""
 				}
-				like := ""
-				if k == 0 {
-					like = group.count()
-				}
-				m.row(all[i].Name, group.Owner(), example.Probe.String()+" ("+string(example.Probe.Reason)+")",
-					strings.Join(texts, "; "), like)
+				m.row(request, string(difference.Field), shown(difference.Want), shown(difference.Got))
 			}
 		}
-		for _, failure := range all[i].Failures {
-			m.row(all[i].Name, failure.Probe.Ingress, failure.Probe.String(), "no answer: "+failure.Reason, "")
+		m.put("\n")
+	}
+}
+
+func (m *markdown) item(name, text string) {
+	if text != "" {
+		m.put("- " + name + ": " + cell(text) + "\n")
+	}
+}
+
+func (m *markdown) hosts(r *Report) {
+	m.title("Hosts")
+	m.table("Verdict", "Differences", "Hosts")
+	for _, group := range r.LikeHosts() {
+		m.row(string(group.Verdict), numbers(group.Causes), strings.Join(group.Names, ", "))
+	}
+	var failures []string
+	for i := range r.Hosts {
+		for _, failure := range r.Hosts[i].Failures {
+			failures = append(failures, failure.Probe.String()+": "+failure.Reason)
+		}
+	}
+	m.list("Probes without an answer", failures)
+}
+
+func (m *markdown) ingresses(r *Report) {
+	m.title("Ingresses")
+	m.table("Verdict", "Differences", "Annotations", "Ingresses")
+	for _, group := range r.Alike() {
+		notes := strings.Join(group.Notes, ", ")
+		if group.Denied != "" {
+			notes = "503 in ingress-nginx: " + group.Denied + "; " + notes
+		}
+		m.row(string(group.Verdict), group.Numbers(), strings.TrimSuffix(notes, "; "), strings.Join(group.Titles(), ", "))
+	}
+}
+
+func (m *markdown) effects(r *Report) {
+	shown, more := r.Shown()
+	if len(shown) == 0 {
+		return
+	}
+	m.title("Annotations without the same effect")
+	m.table("Annotation", "Outcome", "Reason", "Number", "Ingresses")
+	for i := range shown {
+		one := &shown[i]
+		m.row(one.Annotation, one.Outcome(), one.Reason, fmt.Sprint(len(one.Ingresses)), some(one.Ingresses))
+	}
+	if more > 0 {
+		m.put("\n" + number(more, "more reason") + " of these annotations; --format json has all.\n")
+	}
+}
+
+func (m *markdown) proposals(all []Proposal) {
+	if len(all) == 0 {
+		return
+	}
+	m.title("In place of snippets")
+	for i := range all {
+		one := &all[i]
+		m.item(fmt.Sprintf("%s, %s (%s)", one.Annotation, number(len(one.Ingresses), "Ingress", "es"),
+			cell(some(one.Ingresses))), one.Directive)
+		if one.Text != "" {
+			m.put("\n  " + cell(one.Text) + "\n")
+		}
+		if one.YAML != "" {
+			m.put("\n  ```yaml\n")
+			for line := range strings.Lines(one.YAML) {
+				m.put("  " + printable(strings.TrimRight(line, "\n")) + "\n")
+			}
+			m.put("  ```\n\n")
 		}
 	}
 }
@@ -104,8 +177,14 @@ func (m *markdown) others(r *Report) {
 	if len(r.Interactions)+len(r.Problems) > 0 {
 		m.title("Ingresses that change others")
 		m.table("Ingress", "Host", "Effect", "Affected")
-		for _, one := range r.Interactions {
-			m.row(one.Cause, one.Host, one.Effect, some(one.Affected))
+		for _, group := range r.LikeInteractions() {
+			for i, one := range group.All {
+				if i == mostNames {
+					m.row(fmt.Sprintf("and %d more", len(group.All)-i), "", "", "")
+					break
+				}
+				m.row(one.Cause, one.Host, one.Effect, some(one.Affected))
+			}
 		}
 		for _, one := range r.Problems {
 			m.row(one.Ingress, one.Host, one.Reason, "")
@@ -126,10 +205,5 @@ func (m *markdown) others(r *Report) {
 			m.row(one.Name, fmt.Sprint(one.Ingresses), one.Text())
 		}
 	}
-	if len(r.Faults) > 0 {
-		m.title("Not read")
-		for _, one := range r.Faults {
-			m.put("- " + cell(one) + "\n")
-		}
-	}
+	m.list("Fields that do not exist", r.Ignored)
 }

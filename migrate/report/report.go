@@ -42,8 +42,18 @@ const (
 
 // Report is the whole result. Its JSON is for programs.
 type Report struct {
-	Summary   Summary   `json:"summary"`
+	Summary Summary `json:"summary"`
+	// Notes are what the result depends on, such as what has been read.
+	Notes []string `json:"notes,omitempty"`
+	// Causes are the differences in answers, those of one cause together: those that are not by design first, the most
+	// frequent first.
+	Causes []Cause `json:"causes,omitempty"`
+	// Ingresses are ordered by verdict, the worst first.
 	Ingresses []Ingress `json:"ingresses"`
+	// Effects are what annotations lose or change, those of one reason together.
+	Effects []Effect `json:"effects,omitempty"`
+	// Proposals are objects in place of snippets.
+	Proposals []Proposal `json:"proposals,omitempty"`
 	// Settings are the verdicts on the keys of the ConfigMap.
 	Settings []Annotation `json:"settings,omitempty"`
 	// Counts are the annotations by the number of Ingresses that have them, the most frequent first.
@@ -51,8 +61,9 @@ type Report struct {
 	Interactions []nginxmodel.Interaction `json:"interactions,omitempty"`
 	Problems     []nginxmodel.Problem     `json:"problems,omitempty"`
 	Hosts        []Host                   `json:"hosts"`
-	// Faults are what could not be read, with file and line.
-	Faults []string `json:"faults,omitempty"`
+	// Faults are what could not be read, with file and line, Ignored the fields of objects that do not exist.
+	Faults  []string `json:"faults,omitempty"`
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // Summary are numbers.
@@ -61,9 +72,10 @@ type Summary struct {
 	Hosts     int `json:"hosts"`
 	// Verdicts are the numbers of Ingresses.
 	Verdicts map[Verdict]int `json:"verdicts"`
-	// Probes were answered by both, Differing of them with a difference. Failed were not answered.
+	// Probes were sent, Differing of them had different answers, Stated of these by design. Failed were not answered.
 	Probes    int `json:"probes"`
 	Differing int `json:"differing"`
+	Stated    int `json:"stated"`
 	Failed    int `json:"failed"`
 	// Skipped were not to be sent, Omitted are more than the limit per host.
 	Skipped int `json:"skipped"`
@@ -81,8 +93,10 @@ type Ingress struct {
 	// Denied is why its locations answer 503 in ingress-nginx.
 	Denied      string       `json:"denied,omitempty"`
 	Annotations []Annotation `json:"annotations,omitempty"`
-	// Differing is the number of probes with differences that the Ingress causes.
-	Differing int `json:"differing"`
+	// Differing is the number of probes with different answers that the Ingress decides, Causes the numbers of their
+	// causes in Report.Causes.
+	Differing int   `json:"differing"`
+	Causes    []int `json:"causes,omitempty"`
 }
 
 // Annotation is the verdict on one annotation, or one key of the ConfigMap.
@@ -92,6 +106,8 @@ type Annotation struct {
 	Reason  string `json:"reason,omitempty"`
 	// Protects says that something would be open without it.
 	Protects bool `json:"protects,omitempty"`
+	// Closes says that the locations answer 503 for it.
+	Closes bool `json:"closes,omitempty"`
 }
 
 // Count is how often an annotation is used.
@@ -102,22 +118,45 @@ type Count struct {
 	Verdicts map[string]int `json:"verdicts"`
 }
 
+// Proposal is what takes the place of directives of snippets.
+type Proposal struct {
+	// Annotation is without its prefix.
+	Annotation string `json:"annotation"`
+	// Directive is what is replaced, Text what must be known.
+	Directive string `json:"directive"`
+	Text      string `json:"text,omitempty"`
+	// YAML is the object, for the first Ingress; empty when there is none.
+	YAML      string   `json:"yaml,omitempty"`
+	Ingresses []string `json:"ingresses"`
+}
+
+// Context is what a report says beside the model and the probes.
+type Context struct {
+	Notes     []string
+	Proposals []Proposal // in place of snippets
+	// Faults and Ignored are as in Report.
+	Faults, Ignored []string
+}
+
 // New returns the report of a model and what its probes have shown.
-func New(model *nginxmodel.Model, probed []Probed, faults []string) *Report {
+func New(model *nginxmodel.Model, probed []Probed, context Context) *Report {
 	r := &Report{
-		Summary: Summary{Verdicts: map[Verdict]int{}}, Interactions: model.Interactions(), Problems: model.Problems(),
-		Faults: faults,
+		Summary: Summary{Verdicts: map[Verdict]int{}}, Notes: context.Notes, Proposals: context.Proposals,
+		Interactions: model.Interactions(), Problems: model.Problems(), Faults: context.Faults,
+		Ignored: context.Ignored,
 	}
 	_, findings := model.Settings()
 	r.Settings = annotations(findings, "")
-	caused := map[string]int{}
 	for i := range probed {
-		r.host(&probed[i], caused)
+		r.host(&probed[i])
 	}
+	r.collect()
+	probes, causes := r.caused()
 	for _, one := range model.Ingresses() {
 		shown := Ingress{
 			Name: one.Key, File: one.File, Line: one.Line, Hosts: names(one.Hosts), Denied: one.Denied,
-			Annotations: annotations(one.Findings, annotation.Prefix), Verdict: verdict(&one), Differing: caused[one.Key],
+			Annotations: annotations(one.Findings, annotation.Prefix), Verdict: verdict(&one), Differing: probes[one.Key],
+			Causes: ordered(causes[one.Key]),
 		}
 		r.Ingresses = append(r.Ingresses, shown)
 		r.Summary.Verdicts[shown.Verdict]++
@@ -125,9 +164,37 @@ func New(model *nginxmodel.Model, probed []Probed, faults []string) *Report {
 	slices.SortStableFunc(r.Ingresses, func(a, b Ingress) int {
 		return cmp.Or(rank(b.Verdict)-rank(a.Verdict), cmp.Compare(b.Differing, a.Differing), cmp.Compare(a.Name, b.Name))
 	})
+	r.judgeHosts()
 	r.Summary.Ingresses, r.Summary.Hosts = len(r.Ingresses), len(r.Hosts)
 	r.Counts = r.count()
+	r.Effects = r.effects()
 	return r
+}
+
+// judgeHosts gives each host the worst verdict of its Ingresses.
+func (r *Report) judgeHosts() {
+	at := map[string]int{}
+	for i := range r.Hosts {
+		at[r.Hosts[i].Name] = i
+	}
+	for i := range r.Ingresses {
+		one := &r.Ingresses[i]
+		hosts := one.Hosts
+		if len(hosts) == 0 {
+			hosts = []string{"*"}
+		}
+		for _, name := range hosts {
+			n, known := at[name]
+			if !known {
+				continue
+			}
+			host := &r.Hosts[n]
+			host.Ingresses = append(host.Ingresses, one.Name)
+			if rank(one.Verdict) > rank(host.Verdict) {
+				host.Verdict = one.Verdict
+			}
+		}
+	}
 }
 
 // names returns hosts for display.
@@ -171,7 +238,9 @@ func verdict(one *nginxmodel.Ingress) Verdict {
 func annotations(findings []annotation.Finding, prefix string) []Annotation {
 	var out []Annotation
 	for _, one := range findings {
-		out = append(out, Annotation{strings.TrimPrefix(one.Key, prefix), one.Verdict.String(), one.Reason, one.Protects})
+		out = append(out, Annotation{
+			strings.TrimPrefix(one.Key, prefix), one.Verdict.String(), one.Reason, one.Protects, one.Closes(),
+		})
 	}
 	return out
 }
@@ -198,7 +267,7 @@ func (r *Report) count() []Count {
 
 // Exit returns the exit status of a command that has made the report: ExitSame or ExitDifferent.
 func (r *Report) Exit() int {
-	if r.Summary.Differing+r.Summary.Failed > 0 || len(r.Faults) > 0 {
+	if r.Summary.Differing > r.Summary.Stated || r.Summary.Failed > 0 || len(r.Faults) > 0 {
 		return ExitDifferent
 	}
 	for i := range r.Ingresses {

@@ -27,12 +27,16 @@ func (r *Report) Text(w io.Writer, width int) error {
 	}
 	p := &page{width: max(width, narrowest)}
 	p.summary(r)
-	p.ingresses(r.Ingresses)
-	p.hosts(r.Hosts)
+	p.list("Not read", r.Faults)
+	p.causes(r)
+	p.hosts(r)
+	p.ingresses(r)
+	p.effects(r)
+	p.proposals(r.Proposals)
 	p.interactions(r)
 	p.annotations("ConfigMap", r.Settings)
 	p.counts(r.Counts)
-	p.list("Not read", r.Faults)
+	p.list("Fields that do not exist", r.Ignored)
 	_, err := io.WriteString(w, p.out.String())
 	return err
 }
@@ -87,6 +91,9 @@ func (p *page) summary(r *Report) {
 	p.line(0, fmt.Sprintf("Ingresses: %d (%s)", s.Ingresses, s.VerdictText()))
 	p.line(0, fmt.Sprintf("Hosts:     %d", s.Hosts))
 	p.line(0, "Probes:    "+s.ProbeText())
+	for _, note := range r.Notes {
+		p.line(0, note)
+	}
 }
 
 // VerdictText returns the numbers of Ingresses by verdict, for display.
@@ -106,6 +113,9 @@ func (s *Summary) VerdictText() string {
 // ProbeText returns the numbers of probes, for display.
 func (s *Summary) ProbeText() string {
 	text := fmt.Sprintf("%d answered, %d with differences", s.Probes-s.Failed, s.Differing)
+	if s.Stated > 0 {
+		text += fmt.Sprintf(", %d of these by design", s.Stated)
+	}
 	for _, one := range []struct {
 		number int
 		text   string
@@ -115,36 +125,6 @@ func (s *Summary) ProbeText() string {
 		}
 	}
 	return text
-}
-
-func (p *page) ingresses(all []Ingress) {
-	p.title("Ingresses")
-	same := 0
-	for i := range all {
-		one := &all[i]
-		if one.Verdict == Same && one.Differing == 0 {
-			same++
-			continue
-		}
-		p.line(0, fmt.Sprintf("%s: %s%s", one.title(), one.Verdict, one.differing()))
-		if len(one.Hosts) > 0 {
-			p.line(4, "hosts: "+some(one.Hosts))
-		}
-		if one.Denied != "" {
-			p.line(4, "503 in ingress-nginx: "+one.Denied)
-		}
-		for _, note := range one.Annotations {
-			if note.Reason != "" {
-				p.line(4, note.text())
-			}
-		}
-	}
-	if same > 0 {
-		p.line(0, number(same, "more Ingress", "es")+" without any difference.")
-	}
-	if len(all) == 0 {
-		p.line(0, "None is of the class.")
-	}
 }
 
 // Place returns where the Ingress is declared, as FILE:LINE; empty when that is not known.
@@ -163,63 +143,7 @@ func (i *Ingress) title() string {
 	return i.Name
 }
 
-func (i *Ingress) differing() string {
-	if i.Differing == 0 {
-		return ""
-	}
-	return ", " + number(i.Differing, "differing probe")
-}
-
 func (a *Annotation) text() string { return a.Name + ": " + a.Verdict + ": " + a.Reason }
-
-func (p *page) hosts(all []Host) {
-	p.title("Differences in answers")
-	same := 0
-	for i := range all {
-		host := &all[i]
-		if host.Differing+host.Failed == 0 {
-			same++
-			continue
-		}
-		p.line(0, fmt.Sprintf("%s: %d of %s differ", host.Name, host.Differing, number(host.Probes, "probe")))
-		for j := range host.Groups {
-			p.group(&host.Groups[j])
-		}
-		for _, failure := range host.Failures {
-			p.line(4, "no answer to "+failure.Probe.String()+": "+failure.Reason)
-		}
-		if more := host.Failed - len(host.Failures); more > 0 {
-			p.line(4, fmt.Sprintf("and %d more", more))
-		}
-	}
-	if same > 0 {
-		p.line(0, number(same, "more host")+" without any difference.")
-	}
-}
-
-func (p *page) group(group *Group) {
-	p.line(4, fmt.Sprintf("%s: %s (%s)", group.Owner(), group.Names(), group.count()))
-	p.line(6, "about: "+group.About())
-	for _, example := range group.Examples {
-		p.line(6, example.Probe.String())
-		for _, one := range example.Differences {
-			p.line(8, difference(one))
-		}
-	}
-	if more := group.Probes - len(group.Examples); more > 0 {
-		p.line(6, fmt.Sprintf("and %d more", more))
-	}
-}
-
-// Owner returns the Ingress, for display.
-func (g *Group) Owner() string {
-	if g.Ingress == "" {
-		return "no Ingress"
-	}
-	return g.Ingress
-}
-
-func (g *Group) count() string { return number(g.Probes, "probe") }
 
 // number returns a number with a noun, to which the ending is added unless the number is 1; "s" by default.
 func number(n int, noun string, ending ...string) string {
@@ -249,9 +173,15 @@ func (p *page) interactions(r *Report) {
 		return
 	}
 	p.title("Ingresses that change others")
-	for _, one := range r.Interactions {
-		p.line(0, fmt.Sprintf("%s%s: %s", one.Cause, on(one.Host), one.Effect))
-		p.line(4, "affected: "+some(one.Affected))
+	for _, group := range r.LikeInteractions() {
+		p.line(0, number(len(group.All), "Ingress", "es")+": "+group.Effect)
+		for i, one := range group.All {
+			if i == mostNames {
+				p.line(4, fmt.Sprintf("and %d more; --format json has all", len(group.All)-i))
+				break
+			}
+			p.line(4, one.Cause+on(one.Host)+" affects "+some(one.Affected))
+		}
 	}
 	for _, one := range r.Problems {
 		p.line(0, fmt.Sprintf("%s%s: %s", shown(one.Ingress), on(one.Host), one.Reason))

@@ -48,6 +48,15 @@ func (l *Live) Value(of Variable) string {
 	}
 }
 
+// ParseLive reads a text with variables for which [Live] has values without a pattern.
+func ParseLive(text string) (Template, error) {
+	template, err := Parse(text)
+	if err == nil {
+		err = CheckLive(template, false)
+	}
+	return template, err
+}
+
 // CheckLive returns an error that names the first variable of a text for which [Live] has no value: fields of the
 // client's certificate, names of objects and, unless captures is set, groups of a pattern.
 func CheckLive(text Template, captures bool) error {
@@ -84,6 +93,10 @@ func ValueOf(r *http.Request, client string, of Variable) string {
 	case URI:
 		path, _ := uri.Normalize(r.URL.EscapedPath())
 		return path
+	case RemoteUser:
+		return UserOf(r.Header["Authorization"])
+	case EscapedRequestURI:
+		return EscapeArgument(targetOf(r))
 	default:
 		return lineOf(r, of.Kind)
 	}
@@ -99,10 +112,7 @@ func lineOf(r *http.Request, kind Kind) string {
 	case HTTPHost:
 		return r.Host
 	case RequestURI:
-		if strings.HasPrefix(r.RequestURI, "/") {
-			return r.RequestURI
-		}
-		return r.URL.RequestURI()
+		return targetOf(r)
 	case Args:
 		return r.URL.RawQuery
 	case IsArgs:
@@ -117,11 +127,22 @@ func lineOf(r *http.Request, kind Kind) string {
 	}
 }
 
-// schemeOf returns the client's scheme: that of X-Forwarded-Proto, which the entrypoint sets or takes from trusted
-// peers, or that of the connection.
+// targetOf returns path and query as they are now. That is the target as received while handlers have not changed it.
+func targetOf(r *http.Request) string {
+	if rest, same := strings.CutPrefix(r.RequestURI, r.URL.EscapedPath()); same && rest != "" {
+		if query, asks := strings.CutPrefix(rest, "?"); asks && query == r.URL.RawQuery {
+			return r.RequestURI
+		}
+	}
+	return r.URL.RequestURI()
+}
+
+// schemeOf returns the client's scheme: the first one of X-Forwarded-Proto, which the entrypoint sets or takes from
+// trusted peers, or that of the connection.
 func schemeOf(r *http.Request) string {
 	if forwarded := r.Header["X-Forwarded-Proto"]; len(forwarded) > 0 {
-		switch forwarded[0] {
+		first, _, _ := strings.Cut(forwarded[0], ",")
+		switch strings.ToLower(strings.TrimSpace(first)) {
 		case "http", "ws":
 			return "http"
 		case "https", "wss":

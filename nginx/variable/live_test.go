@@ -34,7 +34,7 @@ func value(t *testing.T, text string, values variable.Values) string {
 }
 
 func TestLive(t *testing.T) {
-	r := live(t, "/a%20b//c?q=1&N=x%20y", "X-Two", "one", "X-Two", "two", "Cookie", "a=1; B=2", "X-Request-Id", "7f")
+	r := live(t, "/a%20b//c?q=1&N=x%20y", "Authorization", "Basic YW5uOng=", "X-Two", "one", "X-Two", "two", "Cookie", "a=1; B=2", "X-Request-Id", "7f")
 	r.Host = "A.Example:8443"
 	for text, want := range map[string]string{
 		"$scheme://$host$request_uri":                  "http://a.example/a%20b//c?q=1&N=x%20y",
@@ -44,6 +44,7 @@ func TestLive(t *testing.T) {
 		"$remote_addr $server_port":                    "2001:db8::1 8443",
 		"$req_id ${req_id}":                            "7f 7f",
 		"$http_none$cookie_none$arg_none$cookie_a end": "1 end",
+		"$remote_user $escaped_request_uri":            "ann %2Fa%2520b%2F%2Fc%3Fq%3D1%26N%3Dx%2520y",
 	} {
 		if got := value(t, text, &variable.Live{Request: r}); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
@@ -53,9 +54,15 @@ func TestLive(t *testing.T) {
 	if got := value(t, "$scheme $remote_addr", &variable.Live{Request: r, Client: "192.0.2.1"}); got != "https 192.0.2.1" {
 		t.Errorf("%q", got)
 	}
-	r.Header["X-Forwarded-Proto"] = []string{"ws"}
-	if got := value(t, "$scheme", &variable.Live{Request: r}); got != "http" {
-		t.Errorf("%q with X-Forwarded-Proto", got)
+	for forwarded, want := range map[string]string{"ws": "http", "HTTP, https": "http", "x": "https"} {
+		r.Header["X-Forwarded-Proto"] = []string{forwarded}
+		if got := value(t, "$scheme", &variable.Live{Request: r}); got != want {
+			t.Errorf("%q with X-Forwarded-Proto: %s", got, forwarded)
+		}
+	}
+	r.URL.RawQuery = "q=2"
+	if got := value(t, "$request_uri", &variable.Live{Request: r}); got != "/a%20b//c?q=2" {
+		t.Errorf("%q after the query has changed", got)
 	}
 	for host, want := range map[string]string{
 		"X.test.:80": "x.test",

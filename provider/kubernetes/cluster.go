@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -99,12 +98,12 @@ func (c *cluster) addReporter(options Options) (err error) {
 	return err
 }
 
-// excluded returns what reports whether the provider of ingress-nginx reads an Ingress; nil where there is none.
-func (c *cluster) excluded() func(*networkingv1.Ingress) bool {
+// exclusion returns what decides which Ingresses belong to the provider of ingress-nginx; nil where there is none.
+func (c *cluster) exclusion() ingress.Exclusion {
 	if c.nginx == nil {
 		return nil
 	}
-	return c.nginx.Selector().Excludes
+	return c.nginx.Selector()
 }
 
 // Object implements report.Objects.

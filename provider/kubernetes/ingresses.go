@@ -21,7 +21,8 @@ func (c *Clusters) addNGINX() error {
 	if err != nil {
 		return err
 	}
-	where.nginx, err = ingressnginx.New(where.Cluster, *config, where.environments, c.options.Metrics)
+	where.nginx, err = ingressnginx.New(where.Cluster, *config, c.options.EntryPoints, where.environments,
+		c.options.Metrics)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (c *Clusters) addIngress() error {
 	if err != nil {
 		return err
 	}
-	where.ingresses, err = ingress.New(where.Cluster, *config, where.environments, c.options.Metrics, where.excluded())
+	where.ingresses, err = ingress.New(where.Cluster, *config, where.environments, c.options.Metrics, where.exclusion())
 	if err != nil {
 		return err
 	}

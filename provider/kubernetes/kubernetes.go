@@ -33,6 +33,8 @@ type Options struct {
 	Ingress *static.KubernetesIngress
 	// IngressNGINX is providers.kubernetesIngressNGINX; nil means that no Ingresses of ingress-nginx are read.
 	IngressNGINX *static.KubernetesNGINX
+	// EntryPoints are those of the static configuration, by name; IngressNGINX needs them.
+	EntryPoints map[string]*static.EntryPoint
 	// Gateway is providers.kubernetesGateway; nil means that the Gateway API is not read.
 	Gateway *static.KubernetesGateway
 	// Manifests answer in place of the cluster, if they are not nil.

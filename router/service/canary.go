@@ -102,7 +102,7 @@ func (c *Canary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		child, value = &c.options.Canary, c.canary
 	}
 	if c.options.Cookie.Name() != "" && !kept && (!canary || !c.options.Config.StickyService) {
-		w.Header().Add("Set-Cookie", c.options.Cookie.Set(value, r))
+		addCookie(w.Header(), c.options.Cookie.Set(value, r))
 	}
 	child.Handler.ServeHTTP(w, r)
 }

@@ -46,12 +46,7 @@ func NewDirect(name string, config *dynamic.DirectResponse) (*Direct, error) {
 		return nil, err
 	}
 	for _, edit := range edits {
-		value, err := variable.Parse(edit.Value)
-		for _, kind := range []variable.Kind{variable.Capture, variable.Object, variable.Certificate} {
-			if err == nil && value.Has(kind) {
-				err = fmt.Errorf("%q has a variable that has no value here", edit.Value)
-			}
-		}
+		value, err := variable.ParseLive(edit.Value)
 		if err != nil {
 			return nil, fmt.Errorf("directResponse.headers: %s: %w", edit.Name, err)
 		}
@@ -75,8 +70,9 @@ func (*Direct) NoRetain() {}
 func (d *Direct) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := telemetry.RecordFrom(r.Context())
 	record.Service = d.name
+	live := variable.Live{Request: r, Client: record.Client}
 	for i := range d.headers {
-		value := string(d.headers[i].value.Append(nil, directValues{r, record}))
+		value := string(d.headers[i].value.Append(nil, &live))
 		if d.trim && d.headers[i].name == "Location" {
 			value = strings.TrimSuffix(value, "/")
 		}

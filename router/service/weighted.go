@@ -97,9 +97,16 @@ func (w *Weighted) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
 		child = w.turns.Next()
 	}
 	if child >= 0 && !current {
-		writer.Header().Add("Set-Cookie", w.options.Cookie.Set(w.values[child], r))
+		addCookie(writer.Header(), w.options.Cookie.Set(w.values[child], r))
 	}
 	w.serve(writer, r, child)
+}
+
+// addCookie adds a cookie to a response, unless it is none.
+func addCookie(header http.Header, cookie string) {
+	if cookie != "" {
+		header.Add("Set-Cookie", cookie)
+	}
 }
 
 func (w *Weighted) serve(writer http.ResponseWriter, r *http.Request, child int) {

@@ -92,6 +92,8 @@ func stickyCookie(service string, config *dynamic.Cookie) (*routev3.RouteAction_
 	case config.SecureByScheme, config.ConditionalSameSiteNone, config.Expires != 0:
 		return nil, errors.New("its sticky cookie has attributes that depend on the response (secureByScheme, " +
 			"conditionalSameSiteNone or expires), and those of Envoy do not")
+	case config.ReadOnly:
+		return nil, errors.New("its sticky cookie is readOnly, and Envoy sets one that is missing")
 	case checked.Keeps():
 		return nil, errors.New("it sets changeOnFailure to false, and clients try another server")
 	}

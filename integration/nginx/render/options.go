@@ -61,7 +61,9 @@ func (r *renderer) read(ingress *networkingv1.Ingress) *options {
 			o.values[name] = value
 		}
 	}
-	o.target = o.text("rewrite-target", "")
+	if target := o.text("rewrite-target", ""); !strings.Contains(target, "?") { // Else the controller ignores it.
+		o.target = target
+	}
 	o.regex = o.on("use-regex", false)
 	o.secure = o.on("ssl-redirect", r.settings.on("ssl-redirect", true))
 	o.force = o.on("force-ssl-redirect", r.settings.on("force-ssl-redirect", false))

@@ -136,7 +136,7 @@ func (r *renderer) ignored(ingress *networkingv1.Ingress) bool {
 		if !ok {
 			continue
 		}
-		if r.risky(name) || slices.ContainsFunc(r.settings.list("annotation-value-word-blocklist"), func(word string) bool {
+		if r.risky(name) || refused(name, value) || slices.ContainsFunc(r.settings.list("annotation-value-word-blocklist"), func(word string) bool {
 			return strings.Contains(value, word)
 		}) {
 			return true
@@ -150,6 +150,20 @@ func (r *renderer) ignored(ingress *networkingv1.Ingress) bool {
 	return !slices.ContainsFunc(r.State.Objects.Namespaces, func(n *Namespace) bool {
 		return n.Name == ingress.Namespace && n.Labels[key] == value
 	})
+}
+
+// refused reports whether a value makes the controller refuse the Ingress.
+func refused(name, value string) bool {
+	switch name {
+	case "auth-type":
+		return value != "" && value != "basic" && value != "digest"
+	case "custom-http-errors":
+		return strings.Trim(value, "0123456789,") != "" ||
+			slices.ContainsFunc(split(value), func(status string) bool { return status < "400" || status >= "600" })
+	case "permanent-redirect", "temporal-redirect":
+		return strings.Contains(value, "$")
+	}
+	return false
 }
 
 // risky reports whether an annotation is above the level of risk, so that the Ingress is not taken. An earlier version
@@ -267,8 +281,12 @@ func add(s *server, ingress *networkingv1.Ingress, o *options, rule *networkingv
 	}
 }
 
-// complete splits plain prefixes in two locations, and sorts: the longest first, then by text.
+// complete sorts the paths as the Ingresses have them, the longest first, then by text, and splits plain prefixes in two
+// locations.
 func (s *server) complete() {
+	slices.SortStableFunc(s.locations, func(a, b *location) int {
+		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(b.path, a.path))
+	})
 	var all []*location
 	for _, l := range s.locations {
 		all = append(all, l)
@@ -285,9 +303,6 @@ func (s *server) complete() {
 			all = append(all, &twin)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *location) int {
-		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(b.path, a.path))
-	})
 	s.locations = all
 }
 

@@ -64,6 +64,9 @@ func locate(options Options) (*rest.Config, error) {
 	if options.Endpoint != "" {
 		return &rest.Config{Host: options.Endpoint}, nil
 	}
+	if options.Kubeconfig != "" {
+		return load(&clientcmd.ClientConfigLoadingRules{ExplicitPath: options.Kubeconfig}, options)
+	}
 	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv("KUBERNETES_SERVICE_PORT") != "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
@@ -77,11 +80,17 @@ func locate(options Options) (*rest.Config, error) {
 			clientcmd.RecommendedConfigPathEnvVar)
 	}
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: clientcmd.NewDefaultClientConfigLoadingRules().Precedence}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := load(rules, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w", clientcmd.RecommendedConfigPathEnvVar, path, err)
 	}
 	return config, nil
+}
+
+// load reads kubeconfig files.
+func load(rules *clientcmd.ClientConfigLoadingRules, options Options) (*rest.Config, error) {
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: options.Context}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 }
 
 // newScheme registers the types that can be read and written.

@@ -118,6 +118,7 @@ func stickyOf(spec *v1alpha1.Sticky) *dynamic.Sticky {
 	cookie.SecureByScheme, cookie.Partitioned = spec.Cookie.SecureByScheme, spec.Cookie.Partitioned
 	cookie.ConditionalSameSiteNone, cookie.Expires = spec.Cookie.ConditionalSameSiteNone, spec.Cookie.Expires
 	override(&cookie.ChangeOnFailure, spec.Cookie.ChangeOnFailure)
+	cookie.ReadOnly = spec.Cookie.ReadOnly
 	if spec.Cookie.Path != nil {
 		path := *spec.Cookie.Path
 		cookie.Path = &path

@@ -30,7 +30,8 @@ type selector struct {
 	class string
 	// lookup finds IngressClasses; nil when they are not to be read.
 	lookup classOf
-	// excludes reports whether another provider reads an Ingress, by its IngressClass; nil excludes none.
+	// excludes reports whether another provider reads an Ingress, by its IngressClass and its Namespace; nil excludes
+	// none.
 	excludes func(*networkingv1.Ingress) bool
 }
 

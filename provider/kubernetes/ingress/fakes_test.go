@@ -105,12 +105,15 @@ type fakeCluster struct {
 	services  *fakeWatch[*corev1.Service]
 	secrets   *fakeWatch[*corev1.Secret]
 	nodes     *fakeWatch[*corev1.Node]
+	// namespaces decide which Ingresses another provider reads.
+	namespaces *fakeWatch[*corev1.Namespace]
 }
 
 func newCluster() *fakeCluster {
 	return &fakeCluster{
 		ingresses: newWatch[*networkingv1.Ingress](), classes: newWatch[*networkingv1.IngressClass](),
 		services: newWatch[*corev1.Service](), secrets: newWatch[*corev1.Secret](), nodes: newWatch[*corev1.Node](),
+		namespaces: newWatch[*corev1.Namespace](),
 	}
 }
 

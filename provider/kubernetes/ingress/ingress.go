@@ -46,6 +46,17 @@ type watches struct {
 	nodes   watch[*corev1.Node]
 	// excluding are the IngressClasses that decide which Ingresses another provider reads; nil for no other provider.
 	excluding watch[*networkingv1.IngressClass]
+	// namespaces is nil unless the labels of Namespaces decide about that too.
+	namespaces watch[*corev1.Namespace]
+}
+
+// Exclusion says which Ingresses another provider reads; *ingressnginx.Selector is one. Its methods may be called from
+// any goroutine.
+type Exclusion interface {
+	// Excludes reports whether the other provider reads an Ingress, by the Ingress, its IngressClass and its Namespace.
+	Excludes(ingress *networkingv1.Ingress) bool
+	// ByNamespace reports whether the Namespace counts.
+	ByNamespace() bool
 }
 
 // Provider is the provider of Ingresses.
@@ -68,11 +79,10 @@ type Provider struct {
 
 // New returns the provider of the Ingresses of a cluster. Config is providers.kubernetesIngress; a labelSelector that
 // is none is an error. Environments says which Services are divided into environments; nil divides none. Counters may
-// be nil. Excludes reports whether another provider reads an Ingress, by nothing but the Ingress and its IngressClass;
-// nil excludes none. The watches are registered with the cluster, whose Run feeds them.
+// be nil. Exclusion may be nil, which excludes none. The watches are registered with the cluster, whose Run feeds them.
 func New(
 	cluster *client.Cluster, config static.KubernetesIngress, environments backend.EnvironmentWatch,
-	counters translation.Counters, excludes func(*networkingv1.Ingress) bool,
+	counters translation.Counters, exclusion Exclusion,
 ) (*Provider, error) {
 	if _, err := labels.Parse(config.LabelSelector); err != nil {
 		return nil, fmt.Errorf("labelSelector: %w", err)
@@ -90,11 +100,16 @@ func New(
 			all.classes = client.Watch(cluster, client.IngressClasses(), client.Scope{})
 		}
 	}
-	if excludes != nil {
+	if exclusion != nil {
 		all.excluding = client.Watch(cluster, client.IngressClasses(), client.Scope{})
+		if exclusion.ByNamespace() {
+			all.namespaces = client.Watch(cluster, client.Namespaces(), client.Scope{})
+		}
 	}
 	p := assemble(cluster.Source(), config, all, counters)
-	p.selector.excludes = excludes
+	if exclusion != nil {
+		p.selector.excludes = exclusion.Excludes
+	}
 	cluster.OnStatus(p.statusChanged)
 	if environments != nil {
 		p.environments = environments
@@ -123,6 +138,9 @@ func assemble(source string, config static.KubernetesIngress, all watches, count
 		touch(p, all.excluding, kindClass)
 		all.excluding.Notify(func(_, _ *networkingv1.IngressClass) { p.memory.Touch(theDefault()) })
 	}
+	if all.namespaces != nil {
+		all.namespaces.Notify(p.touchNamespace)
+	}
 	if all.nodes != nil {
 		all.nodes.Notify(p.touchNode)
 	}
@@ -131,6 +149,19 @@ func assemble(source string, config static.KubernetesIngress, all watches, count
 	touch(p, all.ingresses, kindIngress)
 	all.ingresses.Notify(p.touchDefault)
 	return p
+}
+
+// touchNamespace marks the Ingresses of a namespace as changed, and the default backend.
+func (p *Provider) touchNamespace(before, after *corev1.Namespace) {
+	if after == nil {
+		after = before
+	}
+	for ingress := range p.watches.ingresses.All() {
+		if ingress.Namespace == after.Name {
+			p.memory.Touch(translation.Source{Kind: kindIngress, Namespace: ingress.Namespace, Name: ingress.Name})
+		}
+	}
+	p.memory.Touch(theDefault())
 }
 
 // touch passes every change of a resource on to the memory.

@@ -100,6 +100,9 @@ func (p *Provider) state() (dynamic.ProviderState, string) {
 	if p.watches.excluding != nil {
 		required = append(required, p.watches.excluding.Status())
 	}
+	if p.watches.namespaces != nil {
+		required = append(required, p.watches.namespaces.Status())
+	}
 	others := []client.Status{p.watches.secrets.Status()}
 	if p.environments != nil {
 		others = append(others, p.environments.Status())

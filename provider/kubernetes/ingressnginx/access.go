@@ -20,7 +20,7 @@ type guard struct {
 func (d *locationDraft) access() {
 	lists, credentials := d.lists(), d.authentication()
 	if !d.options.Access.SatisfyAny || len(lists) == 0 && len(credentials) < 2 || len(credentials) == 0 {
-		for _, one := range append(lists, credentials...) {
+		for _, one := range append(lists, d.signingIn(credentials)...) {
 			d.add(phaseAccess, one.name, one.middleware)
 		}
 		return
@@ -39,6 +39,21 @@ func (d *locationDraft) access() {
 	d.use(phaseAccess, "satisfyany", &dynamic.Middleware{SatisfyAny: &dynamic.SatisfyAny{Middlewares: members}})
 }
 
+// signingIn returns passwords and subrequest as one guard if the page for signing in is also for wrong passwords, which
+// it is in nginx where both decide.
+func (d *locationDraft) signingIn(credentials []guard) []guard {
+	if len(credentials) < 2 || credentials[1].middleware.AuthRequest.SigninURL == "" {
+		return credentials
+	}
+	both := &dynamic.Middleware{Chain: &dynamic.Chain{}}
+	for _, one := range credentials {
+		both.Chain.Middlewares = append(both.Chain.Middlewares, d.putGuard(one))
+	}
+	chain := d.putGuard(guard{hashed("credentials", both), both})
+	redirecting := &dynamic.Middleware{SatisfyAny: &dynamic.SatisfyAny{Middlewares: []string{chain}}}
+	return []guard{{hashed("signin", redirecting), redirecting}}
+}
+
 // putGuard declares a guard that no router lists, and returns its name.
 func (d *locationDraft) putGuard(one guard) string {
 	d.result.Put(dynamic.Ref{Kind: dynamic.KindMiddleware, Name: one.name}, one.middleware)
@@ -55,33 +70,24 @@ func (d *locationDraft) lists() []guard {
 	if len(allow)+len(deny) == 0 {
 		deny = d.settings().BlockCIDRs
 	}
+	if len(allow)+len(deny) == 0 {
+		return nil
+	}
+	client, problem := d.clientAddress()
+	if problem != "" {
+		d.refuse(dynamic.CodeInvalidOption, "lists of addresses: "+problem, false)
+		return nil
+	}
 	var all []guard
 	if len(deny) > 0 {
-		list := &dynamic.Middleware{IPDenyList: &dynamic.IPDenyList{
-			SourceRange: deny, IPStrategy: d.clientAddress(),
-		}}
+		list := &dynamic.Middleware{IPDenyList: &dynamic.IPDenyList{SourceRange: deny, IPStrategy: client}}
 		all = append(all, guard{hashed("denylist", list), list})
 	}
 	if len(allow) > 0 {
-		list := &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{
-			SourceRange: allow, IPStrategy: d.clientAddress(),
-		}}
+		list := &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{SourceRange: allow, IPStrategy: client}}
 		all = append(all, guard{hashed("allowlist", list), list})
 	}
 	return all
-}
-
-// clientAddress says which address of a request is the client's, for lists and limits; nil for that of the connection.
-func (d *locationDraft) clientAddress() *dynamic.IPStrategy {
-	given := d.provider.config.IPAllowListStrategy
-	if given == nil {
-		return nil
-	}
-	strategy := &dynamic.IPStrategy{Depth: given.Depth, ExcludedIPs: given.ExcludedIPs}
-	if given.IPv6Subnet != 0 {
-		strategy.IPv6Subnet = &given.IPv6Subnet
-	}
-	return strategy
 }
 
 // phaseBlocked is the key of what a server refuses before everything else.

@@ -7,15 +7,29 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 )
 
-// affinity keeps clients at their endpoint. Of several Ingresses with one Service, the cookie is that of the last one,
-// and the paths of those with the annotation set it.
+// affinity keeps clients at their endpoint. Of several Ingresses with one Service, the cookie is that of the last one.
+// The paths of those with the annotation set it, and all others follow it.
 func (d *locationDraft) affinity() {
-	cookie := d.cookie()
-	if cookie == nil {
+	if d.reference.Balancer == nil {
 		return
 	}
-	persistent := d.planOfUpstream(d.key).Persistent
-	d.reference.Balancer.Sticky = &dynamic.Sticky{Cookie: d.stickyCookie(cookie, persistent)}
+	plan := d.planOfUpstream(d.key)
+	if plan.Cookie == nil {
+		return
+	}
+	var made *dynamic.Cookie
+	if d.cookie() != nil {
+		made = d.stickyCookie(plan.Cookie)
+	} else {
+		changes, none := plan.Cookie.ChangeOnFailure, ""
+		made = &dynamic.Cookie{
+			Name: plan.Cookie.Name, Path: &none, Mode: dynamic.CookieBalanced, ChangeOnFailure: &changes, ReadOnly: true,
+		}
+	}
+	if plan.Persistent {
+		made.Mode = dynamic.CookiePersistent
+	}
+	d.reference.Balancer.Sticky = &dynamic.Sticky{Cookie: made}
 }
 
 // cookie returns the cookie that the location sets; nil for none.
@@ -27,7 +41,7 @@ func (d *locationDraft) cookie() *annotation.Cookie {
 }
 
 // stickyCookie returns the cookie of the location.
-func (d *locationDraft) stickyCookie(cookie *annotation.Cookie, persistent bool) *dynamic.Cookie {
+func (d *locationDraft) stickyCookie(cookie *annotation.Cookie) *dynamic.Cookie {
 	path := cookie.Path
 	if path == "" {
 		path = d.location().Path
@@ -47,9 +61,6 @@ func (d *locationDraft) stickyCookie(cookie *annotation.Cookie, persistent bool)
 		SameSite: strings.ToLower(cookie.SameSite), Path: &path, Domain: domain,
 		ConditionalSameSiteNone: cookie.ConditionalSameSiteNone && cookie.SameSite == "None",
 		Mode:                    dynamic.CookieBalanced, ChangeOnFailure: &changes,
-	}
-	if persistent {
-		made.Mode = dynamic.CookiePersistent
 	}
 	// A lifetime of 0 seconds ends the cookie at once, which a negative number is for here.
 	if cookie.MaxAge != nil {

@@ -15,7 +15,7 @@ import (
 // authentication returns what demands passwords, and what sends a subrequest to an authentication service, in this
 // order. Paths of no-auth-locations have neither.
 func (d *locationDraft) authentication() []guard {
-	if d.exempt(d.settings().NoAuth) {
+	if d.location().exempt(d.settings().NoAuth) {
 		return nil
 	}
 	var all []guard
@@ -32,16 +32,6 @@ func (d *locationDraft) authentication() []guard {
 	return all
 }
 
-// exempt reports whether all of the locations begin with one of some paths.
-func (d *locationDraft) exempt(beginnings []string) bool {
-	for place := d.place; place < d.place+d.count; place++ {
-		if !d.server.Locations[place].exempt(beginnings) {
-			return false
-		}
-	}
-	return true
-}
-
 // passwords returns basic or digest authentication; nil when its Secret cannot be used.
 func (d *locationDraft) passwords(auth *annotation.Auth) *dynamic.Middleware {
 	users, problem := d.users(auth)
@@ -50,10 +40,12 @@ func (d *locationDraft) passwords(auth *annotation.Auth) *dynamic.Middleware {
 		return nil
 	}
 	if auth.Digest {
-		return &dynamic.Middleware{DigestAuth: &dynamic.DigestAuth{Users: users, Realm: auth.Realm, RemoveHeader: true}}
+		return &dynamic.Middleware{DigestAuth: &dynamic.DigestAuth{
+			Users: users, Realm: auth.Realm, ExactRealm: true, RemoveHeader: true,
+		}}
 	}
 	return &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{
-		Users: users, Realm: auth.Realm, RemoveHeader: true, AllHashes: true,
+		Users: users, Realm: auth.Realm, ExactRealm: true, RemoveHeader: true, AllHashes: true,
 	}}
 }
 
@@ -122,8 +114,8 @@ func (d *locationDraft) authService() *annotation.AuthRequest {
 		return d.options.AuthRequest
 	case d.ingress == nil || !d.options.GlobalAuth:
 		return nil
-	case settings.GlobalAuthDenied != "":
-		d.refuse(dynamic.CodeUnsupportedOption, settings.GlobalAuthDenied, false)
+	case settings.GlobalAuthClosed != "":
+		d.refuse(dynamic.CodeUnsupportedOption, settings.GlobalAuthClosed, false)
 		return nil
 	}
 	return settings.GlobalAuth
@@ -136,23 +128,25 @@ func (d *locationDraft) subrequest(request *annotation.AuthRequest) *dynamic.Mid
 		return nil
 	}
 	made := &dynamic.AuthRequest{
-		URL: request.URL, Method: request.Method, ResponseHeaders: request.ResponseHeaders,
-		AlwaysSetCookie: request.AlwaysSetCookie, Headers: []dynamic.HeaderValue{{Name: "Host", Value: request.Host}},
+		URL: d.replaced("auth-url", request.URL), Method: request.Method, ResponseHeaders: request.ResponseHeaders,
+		AlwaysSetCookie: request.AlwaysSetCookie,
+		Headers:         []dynamic.HeaderValue{{Name: "Host", Value: d.replaced("auth-url", request.Host)}},
 	}
 	if strings.HasPrefix(lower(request.URL), "https:") {
 		// nginx does not verify the certificate of a server unless proxy_ssl_verify is set.
 		made.TLS = &dynamic.ClientTLS{InsecureSkipVerify: true}
 	}
 	if request.Signin != "" {
-		made.SigninURL, made.SigninRedirectParam = request.Signin, request.SigninParam
+		made.SigninURL, made.SigninRedirectParam = d.replaced("auth-signin", request.Signin), request.SigninParam
 	}
 	if request.RequestRedirect != "" {
 		made.Headers = append(made.Headers, dynamic.HeaderValue{
-			Name: "X-Auth-Request-Redirect", Value: request.RequestRedirect,
+			Name: "X-Auth-Request-Redirect", Value: d.replaced("auth-request-redirect", request.RequestRedirect),
 		})
 	}
 	if request.CacheKey != "" {
-		made.CacheKey, made.CacheDuration = request.CacheKey, cacheDurations(request.CacheDurations)
+		made.CacheKey = d.replaced("auth-cache-key", request.CacheKey)
+		made.CacheDuration = cacheDurations(request.CacheDurations)
 	}
 	if of := request.ProxySetHeaders; of != nil {
 		d.need(backend.KindConfigMap, of.Namespace, of.Name)
@@ -163,10 +157,25 @@ func (d *locationDraft) subrequest(request *annotation.AuthRequest) *dynamic.Mid
 			return nil
 		}
 		for _, name := range slices.Sorted(maps.Keys(config.Data)) {
-			made.Headers = append(made.Headers, dynamic.HeaderValue{Name: name, Value: config.Data[name]})
+			value := d.replaced("auth-proxy-set-headers", config.Data[name])
+			made.Headers = append(made.Headers, dynamic.HeaderValue{Name: name, Value: value})
 		}
 	}
+	if d.settings().RealIP.Forwarded {
+		d.degrade(dynamic.CodeUnsupportedOption, "auth-url: X-Real-IP and X-Forwarded-For of the subrequest have the address "+
+			"of the connection, not that of the client behind a proxy", false)
+	}
 	return &dynamic.Middleware{AuthRequest: made}
+}
+
+// replaced returns the value of an annotation with the location's names in place of their variables. A variable without
+// a value closes the location.
+func (d *locationDraft) replaced(annotation, value string) string {
+	text, err := d.text(value, false)
+	if err != nil {
+		d.refuse(dynamic.CodeInvalidOption, annotation+": "+err.Error(), false)
+	}
+	return text
 }
 
 // cacheDurations returns durations as nginx writes them, in seconds.

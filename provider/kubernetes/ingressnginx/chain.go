@@ -16,7 +16,7 @@ const (
 	phaseCertificate phase = iota
 	// phaseResponse edits every response of the location, also those of later phases.
 	phaseResponse
-	// phaseErrors replaces responses by error pages, also those of later phases.
+	// phaseErrors replaces responses by error pages, also those of later phases, and sets headers that pages do not have.
 	phaseErrors
 	// phaseBody refuses bodies that are too large.
 	phaseBody
@@ -73,7 +73,7 @@ func chain() []stage {
 	return []stage{
 		{phaseCertificate, ofServer, []step{(*locationDraft).clientCertificate}},
 		{phaseResponse, ofSlash, []step{(*locationDraft).responseHeaders, (*locationDraft).compression}},
-		{phaseErrors, ofSlash, []step{(*locationDraft).errorPages}},
+		{phaseErrors, ofSlash, []step{(*locationDraft).errorPages, (*locationDraft).locationHeaders}},
 		{phaseBody, ofSlash, []step{(*locationDraft).bodySize}},
 		{phasePreflight, ofLocation, []step{(*locationDraft).crossOrigin}},
 		{phaseReturn, ofLocation, []step{(*locationDraft).redirect}},

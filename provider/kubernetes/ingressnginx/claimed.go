@@ -3,6 +3,7 @@ package ingressnginx
 import (
 	"iter"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
@@ -19,10 +20,13 @@ func (p *Provider) Claimed() iter.Seq[*networkingv1.Ingress] {
 	}
 }
 
-// OnClaimed has the function called when the result of Claimed may have changed: an Ingress or an IngressClass
-// appeared, changed or went, and once for each that is there already. It is called on goroutines of the watches and
+// OnClaimed has the function called when the result of Claimed may have changed: an Ingress, an IngressClass
+// or a Namespace that counts appeared, changed or went, and once for each that is there already. It is called on goroutines of the watches and
 // must return at once.
 func (p *Provider) OnClaimed(changed func()) {
 	p.watches.ingresses.Notify(func(_, _ *networkingv1.Ingress) { changed() })
 	p.watches.classes.Notify(func(_, _ *networkingv1.IngressClass) { changed() })
+	if p.watches.namespaces != nil {
+		p.watches.namespaces.Notify(func(_, _ *corev1.Namespace) { changed() })
+	}
 }

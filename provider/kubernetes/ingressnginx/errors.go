@@ -12,13 +12,9 @@ func (d *locationDraft) errorPages() {
 	if len(pages.Statuses) == 0 {
 		return
 	}
-	if pages.KeepUpstream {
-		d.degrade(dynamic.CodeUnsupportedOption, "disable-proxy-intercept-errors: what endpoints answer is left as it is, "+
-			"and so are the errors that nginx answers itself, which it would replace", false)
-		return
-	}
 	made := &dynamic.ErrorPage{
-		Service: d.pages(), Query: "/", PageStatus: true,
+		Service: d.pages(), Query: "/", PageStatus: true, OriginalRequest: true, OwnErrors: pages.KeepUpstream,
+		ErrorResponseHeaders: []string{"Location", "WWW-Authenticate"},
 		RequestHeaders: append(d.errorHeaders("{originalStatus}"),
 			dynamic.HeaderValue{Name: "X-Original-URI", Value: "$request_uri"}),
 	}
@@ -42,16 +38,20 @@ func (d *locationDraft) errorHeaders(code string) []dynamic.HeaderValue {
 	}
 }
 
-// pages returns the service that answers in place of errors: that of the annotation default-backend, that of all hosts,
-// or 404.
+// pages returns the service that answers in place of errors: that of the annotation default-backend while it has
+// endpoints, else that of all hosts, or 404.
 func (d *locationDraft) pages() string {
+	others := d.notFound
+	if key, given := d.fallback(); given {
+		others = func() string { return d.serviceOf(key, d.referenceTo(key)) }
+	}
 	key, given := d.standIn()
 	if !given {
-		if key, given = d.fallback(); !given {
-			return d.notFound()
-		}
+		return others()
 	}
-	return d.serviceOf(key, d.referenceTo(key))
+	return d.declare("failover", &dynamic.Service{Failover: &dynamic.Failover{
+		Service: d.serviceOf(key, d.referenceTo(key)), Fallback: others(),
+	}})
 }
 
 // standIn returns the first port of the Service of the annotation default-backend; false when there is none.

@@ -80,11 +80,12 @@ func (d *locationDraft) responseHeaders() {
 			set[http.CanonicalHeaderKey(name)] = value
 		}
 	}
-	d.customHeaders(set)
-	made := &dynamic.ResponseHeaderModifier{}
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		made.Set = append(made.Set, dynamic.HeaderValue{Name: name, Value: set[name]})
+	for name, value := range d.customHeaders() {
+		if set[name] = value; len(d.options.Errors.Statuses) > 0 {
+			delete(set, name)
+		}
 	}
+	made := &dynamic.ResponseHeaderModifier{Set: valuesOf(set)}
 	removed := map[string]bool{}
 	for _, name := range slices.Concat(hidden(), settings.HideHeaders) {
 		removed[http.CanonicalHeaderKey(name)] = validName(name) && !framing(name)
@@ -100,18 +101,40 @@ func (d *locationDraft) responseHeaders() {
 	d.use(phaseResponse, "headers", &dynamic.Middleware{ResponseHeaderModifier: made})
 }
 
-// customHeaders adds the headers of the annotation. A ConfigMap that ingress-nginx does not accept denies the location.
-func (d *locationDraft) customHeaders(set map[string]string) {
+// valuesOf returns headers in the order of their names.
+func valuesOf(set map[string]string) []dynamic.HeaderValue {
+	var values []dynamic.HeaderValue
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		values = append(values, dynamic.HeaderValue{Name: name, Value: set[name]})
+	}
+	return values
+}
+
+// locationHeaders sets the headers of the annotation where there are error pages, which come from another location and
+// do not have them.
+func (d *locationDraft) locationHeaders() {
+	custom := d.customHeaders()
+	if len(custom) > 0 && len(d.options.Errors.Statuses) > 0 {
+		d.use(phaseErrors, "headers", &dynamic.Middleware{
+			ResponseHeaderModifier: &dynamic.ResponseHeaderModifier{Set: valuesOf(custom)},
+		})
+	}
+}
+
+// customHeaders returns the headers of the annotation. A ConfigMap that ingress-nginx does not accept denies the
+// location.
+func (d *locationDraft) customHeaders() map[string]string {
+	set := map[string]string{}
 	from := d.options.Backend.CustomHeaders
 	if from == nil {
-		return
+		return set
 	}
 	d.need(backend.KindConfigMap, from.Namespace, from.Name)
 	given := d.provider.watches.ConfigMap(from.Namespace, from.Name)
 	if given == nil {
 		d.refuse(dynamic.CodeMissingReference, "custom-headers: ConfigMap "+from.Namespace+"/"+from.Name+" does not exist",
 			true)
-		return
+		return set
 	}
 	for _, name := range slices.Sorted(maps.Keys(given.Data)) {
 		value := given.Data[name]
@@ -128,6 +151,7 @@ func (d *locationDraft) customHeaders(set map[string]string) {
 			set[http.CanonicalHeaderKey(name)] = value
 		}
 	}
+	return set
 }
 
 // headersOf returns the headers that a ConfigMap has; none when it does not exist.

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -19,6 +21,8 @@ import (
 // Provider is the provider of the Ingresses of ingress-nginx. Its zero value is not usable, see New.
 type Provider struct {
 	config static.KubernetesNGINX
+	// entryPoints are those of the static configuration, by name.
+	entryPoints map[string]*static.EntryPoint
 	// source is the first part of endpoint keys.
 	source   string
 	watches  watches
@@ -54,12 +58,13 @@ type reading struct {
 	findings []annotation.Finding
 }
 
-// New returns the provider of the Ingresses of ingress-nginx in a cluster. Config is providers.kubernetesIngressNGINX.
+// New returns the provider of the Ingresses of ingress-nginx in a cluster. Config is providers.kubernetesIngressNGINX, and
+// entryPoints are all of the static configuration: which peers they trust decides where lists of addresses find clients.
 // Environments says which Services are divided into environments; nil divides none. Counters may be nil. The watches
 // are registered with the cluster, whose Run feeds them.
 func New(
-	cluster *client.Cluster, config static.KubernetesNGINX, environments backend.EnvironmentWatch,
-	counters translation.Counters,
+	cluster *client.Cluster, config static.KubernetesNGINX, entryPoints map[string]*static.EntryPoint,
+	environments backend.EnvironmentWatch, counters translation.Counters,
 ) (*Provider, error) {
 	for option, value := range map[string]string{
 		"configMap": config.ConfigMap, "defaultBackendService": config.DefaultBackendService,
@@ -69,7 +74,11 @@ func New(
 			return nil, fmt.Errorf("%s %q is not of the form NAMESPACE/NAME", option, value)
 		}
 	}
+	if _, err := labels.Parse(config.WatchNamespaceSelector); err != nil {
+		return nil, fmt.Errorf("watchNamespaceSelector: %w", err)
+	}
 	p := assemble(cluster.Source(), config, watchAll(cluster, config), counters)
+	p.entryPoints = entryPoints
 	cluster.OnStatus(p.wake)
 	if environments != nil {
 		p.environments = environments
@@ -126,7 +135,11 @@ func assemble(
 		upstreams: map[serviceKey]*upstreamPlan{},
 	}
 	p.selector = NewSelector(&p.config, p.class)
-	p.selector.DisableCatchAll = config.DisableCatchAll
+	if given := config.WatchNamespaceSelector; given != "" {
+		// New has checked it.
+		p.selector.Labels, _ = labels.Parse(given)
+		p.selector.Namespace = p.namespace
+	}
 	p.setSettings(annotation.DefaultSettings())
 	p.followAll()
 	return p
@@ -135,6 +148,11 @@ func assemble(
 func (p *Provider) class(name string) *networkingv1.IngressClass {
 	class, _ := p.watches.classes.Get("", name)
 	return class
+}
+
+func (p *Provider) namespace(name string) *corev1.Namespace {
+	namespace, _ := p.watches.namespaces.Get("", name)
+	return namespace
 }
 
 // wake notes that the status of a watch may have changed. It returns at once.

@@ -39,9 +39,16 @@ func (d *locationDraft) connections() {
 	}})
 }
 
-// byAddress groups requests by the address of the client.
+// byAddress groups requests by the address of the client. Where that cannot be found, all clients of a proxy are one,
+// unless a proxy might be without limit, which closes the location.
 func (d *locationDraft) byAddress() *dynamic.SourceCriterion {
-	strategy := d.clientAddress()
+	strategy, problem := d.clientAddress()
+	switch {
+	case problem != "" && len(d.options.Limit.Allow) > 0:
+		d.refuse(dynamic.CodeInvalidOption, "limit-allowlist: "+problem, false)
+	case problem != "":
+		d.degrade(dynamic.CodeInvalidOption, "all clients of a proxy have one limit together: "+problem, false)
+	}
 	if strategy == nil {
 		strategy = &dynamic.IPStrategy{}
 	}

@@ -29,6 +29,9 @@ type locationDraft struct {
 
 	// tls says for which requests the chain is made.
 	tls bool
+	// twin says that it is made for the host with or without "www.", which has neither certificates of clients nor TLS
+	// options in nginx.
+	twin bool
 	// key is the port of the Service that answers; zero for the default response 404. Reference is how it is reached.
 	key       serviceKey
 	reference backend.Reference
@@ -149,7 +152,10 @@ func (d *locationDraft) router(name string, match *dynamic.Match, precedence []i
 	entryPoint := config.HTTPEntryPoint
 	if d.tls {
 		name += ",tls"
-		entryPoint, router.TLS = config.HTTPSEntryPoint, &dynamic.RouterTLS{Options: d.tlsOptions()}
+		entryPoint, router.TLS = config.HTTPSEntryPoint, &dynamic.RouterTLS{}
+		if !d.twin {
+			router.TLS.Options = d.tlsOptions()
+		}
 	}
 	if entryPoint != "" {
 		router.EntryPoints = []string{entryPoint}

@@ -41,6 +41,8 @@ func (d *locationDraft) mirrorTarget() (service, problem string) {
 	parsed, err := url.Parse(scheme + "://" + authority)
 	host, hostErr := d.text(mirror.Host, false)
 	switch {
+	case strings.HasPrefix(path, "$") && !strings.HasPrefix(path, "$request_uri") && !strings.HasPrefix(path, "$uri"):
+		return "", "its host or port has variables, and one service cannot have many addresses"
 	case scheme != "http" && scheme != "https" || err != nil || parsed.Host == "" || parsed.User != nil:
 		return "", "it begins with no URL of http or https"
 	case hostErr != nil:
@@ -76,7 +78,13 @@ func (d *locationDraft) mirrorPath(path string) (rewrite *dynamic.RegexRewrite, 
 		return nil, ""
 	case "":
 		// The directive mirror has a location of its own, whose path the copy has then.
-		return &dynamic.RegexRewrite{Regex: every, Replacement: "/_mirror-" + string(d.ingress.UID)}, ""
+		plain := strings.Map(func(r rune) rune {
+			if isAlphanumeric(r) || r == '-' {
+				return r
+			}
+			return -1
+		}, string(d.ingress.UID))
+		return &dynamic.RegexRewrite{Regex: every, Replacement: "/_mirror-" + plain}, ""
 	}
 	text, err := d.text(path, false)
 	switch {

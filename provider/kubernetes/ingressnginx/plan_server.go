@@ -110,5 +110,5 @@ func (l *location) exempt(beginnings []string) bool {
 
 // denied reports why a location answers 503 whatever the request is; empty when it does not.
 func denied(plan *serverPlan, options *annotation.Options) string {
-	return cmp.Or(plan.Denied, options.Rejected, options.Denied)
+	return cmp.Or(plan.Denied, options.Rejected, options.Denied, options.Closed)
 }

@@ -44,16 +44,8 @@ func (d *locationDraft) redirect() {
 
 // checkTemplate returns an error for a text with variables that a response cannot have.
 func checkTemplate(text string) error {
-	template, err := variable.Parse(text)
-	if err != nil {
-		return err
-	}
-	for _, kind := range []variable.Kind{variable.Capture, variable.Object, variable.Certificate} {
-		if template.Has(kind) {
-			return errNoValue
-		}
-	}
-	return nil
+	_, err := variable.ParseLive(text)
+	return err
 }
 
 // secureRedirect redirects plain requests to https. That of the default backend of a server is left out.
@@ -133,7 +125,7 @@ func (d *serverDraft) appRoot() {
 	if d.plan.AppRoot == "" {
 		return
 	}
-	d.redirects("approot", d.plan.hosts(), matcher("NormalizedPath", "/"), func(scheme string) *dynamic.DirectResponse {
+	d.redirects(approot, d.plan.hosts(), matcher("NormalizedPath", "/"), func(scheme string) *dynamic.DirectResponse {
 		return &dynamic.DirectResponse{
 			Status:  http.StatusFound,
 			Headers: []dynamic.HeaderValue{{Name: locationHeader, Value: scheme + "://$http_host" + d.plan.AppRoot}},
@@ -150,7 +142,7 @@ func (d *serverDraft) twin() {
 		key: hostKind(d.plan.Twin) * lengthOfName, any: []dynamic.Match{matcher("Host", d.plan.Twin)},
 	}}
 	every := matcher("NormalizedPathPrefix", "/")
-	d.redirects("www", names, every, func(scheme string) *dynamic.DirectResponse {
+	d.redirects(www, names, every, func(scheme string) *dynamic.DirectResponse {
 		port := map[string]string{"http": "80", "https": "443"}[scheme]
 		return &dynamic.DirectResponse{
 			Status: d.provider.settings.RedirectCode, TrimTrailingSlash: true,
@@ -161,6 +153,12 @@ func (d *serverDraft) twin() {
 	})
 }
 
+// The kinds of redirects of the server itself.
+const (
+	approot = "approot"
+	www     = "www"
+)
+
 // redirects declares routers of the server itself.
 func (d *serverDraft) redirects(
 	kind string, names []hostNames, match dynamic.Match, response func(scheme string) *dynamic.DirectResponse,
@@ -168,9 +166,11 @@ func (d *serverDraft) redirects(
 	for _, tls := range []bool{false, true} {
 		draft := &locationDraft{
 			provider: d.provider, options: d.options, server: d.plan, result: d.result, tls: tls,
-			name: nameOfServer(d.plan.Host) + "," + kind,
+			name: nameOfServer(d.plan.Host) + "," + kind, twin: kind == www,
 		}
-		draft.run(ofServer)
+		if !draft.twin {
+			draft.run(ofServer)
+		}
 		made := response(draft.scheme())
 		if err := checkTemplate(made.Headers[0].Value); err != nil {
 			draft.refuse(dynamic.CodeInvalidOption, made.Headers[0].Value+": "+err.Error(), false)

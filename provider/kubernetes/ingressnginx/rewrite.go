@@ -1,13 +1,6 @@
 package ingressnginx
 
-import (
-	"errors"
-
-	"github.com/sluiceproxy/sluice/dynamic"
-)
-
-// errNoValue is why a template is refused.
-var errNoValue = errors.New("it has a variable that has no value here")
+import "github.com/sluiceproxy/sluice/dynamic"
 
 // rewrite replaces path and query by rewrite-target. The name of the location is looked for anywhere in the path of the
 // request.

@@ -168,10 +168,11 @@ func (d *ingressDraft) server(host string) {
 		d.result.Quarantine(d.whole(), excess.Code, excess.Reason, false)
 		return
 	}
+	d.passthrough(plan)
 	server := &serverDraft{provider: d.provider, plan: plan, result: d.result}
 	for place := 0; place < len(plan.Locations); {
 		one, count := &plan.Locations[place], 1
-		for place+count < len(plan.Locations) && one.sharesPath(&plan.Locations[place+count]) {
+		for place+count < len(plan.Locations) && d.provider.together(one, &plan.Locations[place+count]) {
 			count++
 		}
 		if one.Owner == nameOf(d.ingress) {
@@ -179,6 +180,12 @@ func (d *ingressDraft) server(host string) {
 		}
 		place += count
 	}
+}
+
+// together reports whether two locations are one router where the host has no regular expressions.
+func (p *Provider) together(one, other *location) bool {
+	return one.sharesPath(other) && one.exempt(p.settings.NoAuth) == other.exempt(p.settings.NoAuth) &&
+		one.exempt(p.settings.NoTLSRedirect) == other.exempt(p.settings.NoTLSRedirect)
 }
 
 // sharesPath reports whether two locations come from one path of an Ingress, and do the same with requests.

@@ -57,16 +57,20 @@ func (d *locationDraft) firstPort(namespace, name string) serviceKey {
 
 // referenceTo returns a reference to a port of a Service that is reached as without annotations.
 func (d *locationDraft) referenceTo(key serviceKey) backend.Reference {
-	port := intstr.FromString(key.Port)
-	if number, err := strconv.ParseInt(key.Port, 10, 32); err == nil {
-		port = intstr.FromInt32(int32(number))
-	}
 	balancer := &dynamic.ServersLoadBalancer{}
 	balancer.SetDefaults()
 	balancer.Retry, balancer.ServersTransport = retryOf(&d.provider.defaults.Proxy), d.plainTransport()
 	return backend.Reference{
-		Namespace: key.Namespace, Name: key.Service, Port: port, Scheme: "http", Balancer: balancer,
+		Namespace: key.Namespace, Name: key.Service, Port: portOf(key), Scheme: "http", Balancer: balancer,
 	}
+}
+
+// portOf returns the name or the number of a port.
+func portOf(key serviceKey) intstr.IntOrString {
+	if number, err := strconv.ParseInt(key.Port, 10, 32); err == nil {
+		return intstr.FromInt32(int32(number))
+	}
+	return intstr.FromString(key.Port)
 }
 
 // backend makes the service of the reference, or the default response.

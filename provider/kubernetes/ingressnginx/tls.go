@@ -159,6 +159,10 @@ func (d *locationDraft) tlsOptions() string {
 			"no name of a host chooses others", false)
 		return ""
 	}
+	if verifies && d.server.hasExpression() {
+		d.degrade(dynamic.CodeUnsupportedOption, "auth-tls-secret: connections to aliases that are expressions, or end in "+
+			"a wildcard, have no certificate of the client, since no name chooses their TLS options", false)
+	}
 	name := hashed("tls", options)
 	d.result.Put(dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name}, options)
 	return name

@@ -158,6 +158,7 @@ func (d *locationDraft) spread(key serviceKey, reference *backend.Reference) {
 			d.degrade(dynamic.CodeInvalidOption, "upstream-hash-by: "+err.Error()+"; endpoints get requests in turn", false)
 			return
 		}
+		d.hashedAfterEdits(expression)
 		unbounded := 0
 		balancer.Strategy = dynamic.StrategyHash
 		balancer.Hash = &dynamic.HashStrategy{
@@ -165,6 +166,18 @@ func (d *locationDraft) spread(key serviceKey, reference *backend.Reference) {
 		}
 	case plan.EWMA:
 		balancer.Strategy = dynamic.StrategyPeakEWMA
+	}
+}
+
+// hashedAfterEdits adds a verdict on a key with what is edited before an endpoint is chosen. nginx has the request of the
+// client.
+func (d *locationDraft) hashedAfterEdits(expression string) {
+	if one := d.location(); one.Rewrite && !one.Plain && strings.Contains(expression, "request_uri") {
+		d.degrade(dynamic.CodeUnsupportedOption, "upstream-hash-by: $request_uri has the path that rewrite-target makes", false)
+	}
+	if d.options.Backend.Host != "" && (strings.Contains(expression, "$host") || strings.Contains(expression, "${host}") ||
+		strings.Contains(expression, "http_host")) {
+		d.degrade(dynamic.CodeUnsupportedOption, "upstream-hash-by: the host is that of upstream-vhost", false)
 	}
 }
 

@@ -28,18 +28,24 @@ type watches struct {
 	services   watch[*corev1.Service]
 	secrets    watch[*corev1.Secret]
 	configMaps watch[*corev1.ConfigMap]
+	// namespaces is nil unless their labels decide about Ingresses.
+	namespaces watch[*corev1.Namespace]
 }
 
 // watchAll registers the watches of a cluster.
 func watchAll(cluster *client.Cluster, config static.KubernetesNGINX) watches {
 	scope := client.Scope{Namespaces: Namespaces(config)}
-	return watches{
+	all := watches{
 		ingresses:  client.Watch(cluster, client.Ingresses(), client.Scope{Namespaces: watchedNamespaces(config)}),
 		classes:    client.Watch(cluster, client.IngressClasses(), client.Scope{}),
 		services:   client.Watch(cluster, client.Services(), scope),
 		secrets:    client.Watch(cluster, client.WholeSecrets(), scope),
 		configMaps: client.Watch(cluster, client.WholeConfigMaps(), scope),
 	}
+	if config.WatchNamespaceSelector != "" {
+		all.namespaces = client.Watch(cluster, client.Namespaces(), client.Scope{})
+	}
+	return all
 }
 
 // Service implements backend.Services.
@@ -75,6 +81,9 @@ func (p *Provider) followAll() {
 	touch(p, p.watches.services, backend.KindService)
 	touch(p, p.watches.secrets, backend.KindSecret)
 	touch(p, p.watches.configMaps, backend.KindConfigMap)
+	if p.watches.namespaces != nil {
+		touch(p, p.watches.namespaces, kindNamespace)
+	}
 	p.watches.ingresses.Notify(p.followIngress)
 	p.memory.Touch(settingsSource())
 	p.memory.Touch(serverSource(anyHost))

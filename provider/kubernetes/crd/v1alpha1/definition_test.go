@@ -137,7 +137,7 @@ func withoutNative(t *testing.T, name string, findings []string, object any) []s
 	missing := map[string]bool{}
 	native := map[string]bool{"rise": true, "fall": true, "jitter": true}
 	for _, option := range []string{
-		"mode", "secureByScheme", "conditionalSameSiteNone", "partitioned", "expires", "changeOnFailure",
+		"mode", "secureByScheme", "conditionalSameSiteNone", "partitioned", "expires", "changeOnFailure", "readOnly",
 	} {
 		native[option] = true // of a sticky cookie
 	}
@@ -171,7 +171,8 @@ func withoutNativeKinds(t *testing.T, name string, findings []string, object any
 		native = []string{
 			"jwt", "bodyLimit", "timeout", "environment", "circuitBreaker.shared", "inFlightReq.shared", "rateLimit.shared",
 			"proxySetHeader", "proxyRedirect", "proxyCookie", "buffering.requestOnly", "errors.requestHeaders",
-			"errors.pageStatus",
+			"errors.pageStatus", "errors.originalRequest", "errors.maxRequestBodyBytes", "errors.ownErrors",
+			"errors.errorResponseHeaders",
 		}
 	case *v1alpha1.TraefikService:
 		native = []string{"environment", "canary"}

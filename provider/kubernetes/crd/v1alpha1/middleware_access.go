@@ -35,6 +35,10 @@ type IPStrategy struct {
 	// IPv6Subnet takes only this many bits of IPv6 addresses, so that a network counts as one client.
 	// +optional
 	IPv6Subnet *int `json:"ipv6Subnet,omitempty"`
+	// TrustedIPs are addresses and networks of proxies. If the peer is one of them, the client is the first address of
+	// X-Forwarded-For from the right that is none.
+	// +optional
+	TrustedIPs []string `json:"trustedIPs,omitempty"`
 }
 
 // BasicAuth demands a user and password (RFC 7617).
@@ -55,6 +59,9 @@ type BasicAuth struct {
 	// AllHashes also accepts SHA-256 and SHA-512 of crypt, salted SHA-1 and plain passwords, as nginx does.
 	// +optional
 	AllHashes bool `json:"allHashes,omitempty"`
+	// ExactRealm has challenges name the realm and nothing else, also an empty one.
+	// +optional
+	ExactRealm bool `json:"exactRealm,omitempty"`
 }
 
 // DigestAuth demands a user and password by digest (RFC 7616).
@@ -71,6 +78,9 @@ type DigestAuth struct {
 	// HeaderField is the request header that carries the user's name to the service.
 	// +optional
 	HeaderField string `json:"headerField,omitempty"`
+	// ExactRealm is for an empty realm.
+	// +optional
+	ExactRealm bool `json:"exactRealm,omitempty"`
 }
 
 // ForwardAuth delegates the authorization of requests to another server.

@@ -82,6 +82,18 @@ type ErrorPage struct {
 	// PageStatus has the client get the status of the page.
 	// +optional
 	PageStatus bool `json:"pageStatus,omitempty"`
+	// OriginalRequest sends the method, query, conditions and body of the original request.
+	// +optional
+	OriginalRequest bool `json:"originalRequest,omitempty"`
+	// MaxRequestBodyBytes is the length of the longest body that originalRequest sends. Default: 1 MiB.
+	// +optional
+	MaxRequestBodyBytes int64 `json:"maxRequestBodyBytes,omitempty"`
+	// OwnErrors replaces only answers that no endpoint has given.
+	// +optional
+	OwnErrors bool `json:"ownErrors,omitempty"`
+	// ErrorResponseHeaders lists headers of the replaced answer that the client gets unless the page has them.
+	// +optional
+	ErrorResponseHeaders []string `json:"errorResponseHeaders,omitempty"`
 }
 
 // GrpcWeb translates gRPC-Web.

@@ -60,6 +60,9 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"-jwt.jwksFile", "-jwt.publicKeyFile", "-jwt.signingSecret", "-jwt.signingSecretFile", "+jwt.secret",
 			"-jwt.tls.ca", "-jwt.tls.cert", "-jwt.tls.key", "-jwt.tls.caOptional", "+jwt.tls.caSecret", "+jwt.tls.certSecret",
 			"-environment.trust.signed.key", "-environment.trust.signed.keyFile", "+environment.trust.signed.secret",
+			"-authRequest.tls.ca", "-authRequest.tls.cert", "-authRequest.tls.key", "-authRequest.tls.caOptional",
+			"+authRequest.tls.caSecret", "+authRequest.tls.certSecret",
+			"-clientCertificate.caFiles", "-clientCertificate.crlFiles", "+clientCertificate.secretNames",
 		}},
 		"transport": {dynamic.ServersTransport{}, v1alpha1.ServersTransportSpec{}, []string{
 			"-rootCAs", "+rootCAs.secret", "+rootCAs.configMap", "+rootCAsSecrets",

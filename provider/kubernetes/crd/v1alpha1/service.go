@@ -125,6 +125,9 @@ type Cookie struct {
 	// true.
 	// +optional
 	ChangeOnFailure *bool `json:"changeOnFailure,omitempty"`
+	// ReadOnly follows the cookie of clients that have it, and sets none.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
 // ServerHealthCheck is the active check of a server.

@@ -25,8 +25,8 @@ func (r *reading) authRequest() {
 			"auth-request-redirect", "auth-proxy-set-headers", "auth-always-set-cookie", "auth-cache-key",
 			"auth-cache-duration", "auth-keepalive", "auth-keepalive-requests", "auth-keepalive-timeout",
 			"auth-keepalive-share-vars", "auth-snippet")
-		if r.options.GlobalAuth && r.settings.GlobalAuthDenied != "" && r.options.Denied == "" {
-			r.options.Denied = r.settings.GlobalAuthDenied
+		if r.options.GlobalAuth && r.settings.GlobalAuthClosed != "" && r.options.Closed == "" {
+			r.options.Closed = r.settings.GlobalAuthClosed
 		}
 		return
 	}
@@ -47,7 +47,7 @@ func (r *reading) authRequest() {
 	r.authCache(out)
 	out.AlwaysSetCookie, state = r.flag("auth-always-set-cookie")
 	if state == wrong {
-		r.deny("auth-always-set-cookie", "it must be true or false; ingress-nginx leaves the location open")
+		r.open("auth-always-set-cookie", "it must be true or false")
 	}
 	for _, name := range []string{"auth-keepalive", "auth-keepalive-requests", "auth-keepalive-timeout"} {
 		r.number(name)
@@ -108,12 +108,19 @@ func (r *reading) authHeaders(out *AuthRequest) {
 		}
 		out.ProxySetHeaders = reference
 	case wrong:
-		r.deny("auth-proxy-set-headers", "it is no name of a ConfigMap; ingress-nginx sends none of its headers then")
+		r.close("auth-proxy-set-headers", "it is no name of a ConfigMap; ingress-nginx sends none of its headers then")
 	}
 	out.RequestRedirect, state = r.text("auth-request-redirect", urlChars.spaced)
 	if state == wrong {
-		r.deny("auth-request-redirect", "it holds a character that a URL does not; ingress-nginx leaves the location open")
+		r.open("auth-request-redirect", "it holds a character that a URL does not")
 	}
+}
+
+// open closes the locations for a value with which ingress-nginx leaves them open: it drops all annotations of the
+// group.
+func (r *reading) open(name, reason string) {
+	r.close(name, reason+"; ingress-nginx leaves the location open")
+	r.options.AuthRequest = nil
 }
 
 // authCache reads how long answers are used again.
@@ -121,7 +128,7 @@ func (r *reading) authCache(out *AuthRequest) {
 	out.CacheKey, _ = r.text("auth-cache-key", variableChars.spaced)
 	text, state := r.text("auth-cache-duration", extendedChars.holds)
 	if state == wrong {
-		r.deny("auth-cache-duration", "it must be a list of statuses and a time; ingress-nginx leaves the location open")
+		r.open("auth-cache-duration", "it must be a list of statuses and a time")
 		return
 	}
 	durations, problem := cacheDurations(text)

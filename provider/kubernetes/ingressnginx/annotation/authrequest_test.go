@@ -130,8 +130,8 @@ func TestGlobalAuth(t *testing.T) {
 		"an old one": {one("auth-url", ""), true},
 	} {
 		options, _ := readWith(t, settings, row.annotations)
-		if got := options.Denied != ""; got != row.denied {
-			t.Errorf("%s: denied is %t: %q", name, got, options.Denied)
+		if got := options.Denied+options.Closed != ""; got != row.denied {
+			t.Errorf("%s: denied is %t: %q", name, got, options.Denied+options.Closed)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (r *reading) fastCGI() {
 		r.refuse("fastcgi-params-configmap")
 	}
 	if r.options.Backend.Protocol == "FCGI" {
-		r.deny("backend-protocol", "FastCGI is not spoken; use a web server beside the application")
+		r.close("backend-protocol", "FastCGI is not spoken; use a web server beside the application")
 		return
 	}
 	r.idle("backend-protocol: FCGI", "fastcgi-index", "fastcgi-params-configmap")

@@ -76,7 +76,6 @@ func settingKeys() []ConfigKey {
 		{Name: "ssl-ciphers"},
 		{Name: "ssl-protocols", Default: "TLSv1.2 TLSv1.3"},
 		{Name: "ssl-redirect", Default: "true"},
-		{Name: "ssl-reject-handshake", Default: "false"},
 		{Name: "use-gzip", Default: "false"},
 		{Name: "use-port-in-redirects", Default: "false"},
 		{Name: "whitelist-source-range"},

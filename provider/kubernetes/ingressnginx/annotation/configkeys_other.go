@@ -2,8 +2,11 @@ package annotation
 
 // staticKeys are the keys of which the effect is an option of the static configuration.
 func staticKeys() []ConfigKey {
-	const trusted = "forwardedHeaders.trustedIPs of the entrypoints, and ipAllowListStrategy of the provider, by which lists " +
-		"and limits find the client"
+	const trusted = "forwardedHeaders.trustedIPs of the entrypoints. Lists and limits take the client from X-Forwarded-For " +
+		"then, past the addresses that both trust; where an entrypoint trusts none, locations with lists answer 503, unless " +
+		"ipAllowListStrategy of the provider is set"
+	const proxy = "proxyProtocol.trustedIPs of the entrypoints; where an entrypoint has none, locations with lists answer " +
+		"503, unless ipAllowListStrategy of the provider is set"
 	return []ConfigKey{
 		{"access-log-path", "/var/log/nginx/access.log", Static, "accessLog.filePath"},
 		{"bind-address", "", Static, "address of the entrypoints"},
@@ -16,7 +19,7 @@ func staticKeys() []ConfigKey {
 		{"enable-real-ip", "false", Static, trusted},
 		{"error-log-level", "notice", Static, "log.level"},
 		{"error-log-path", "/var/log/nginx/error.log", Static, "log.filePath"},
-		{"forwarded-for-header", "X-Forwarded-For", Static, "nothing: X-Forwarded-For is read"},
+		{"forwarded-for-header", "X-Forwarded-For", Static, "nothing: X-Forwarded-For is read, and locations with lists answer 503 where it would be another header"},
 		{"forwarded-for-proxy-protocol-header", "X-Forwarded-For-Proxy-Protocol", Static, "X-Forwarded-For"},
 		{"forwarded-host-header", "X-Forwarded-Host", Static, "nothing: X-Forwarded-Host is read"},
 		{"http-access-log-path", "", Static, "accessLog.filePath"},
@@ -43,6 +46,8 @@ func staticKeys() []ConfigKey {
 		{"reuse-port", "true", Static, "reusePort of the entrypoints"},
 		{"skip-access-log-urls", "", Static, "accessLog.filters"},
 		{"ssl-ecdh-curve", "auto", Static, "curvePreferences of tls.options"},
+		{"ssl-reject-handshake", "false", Static, "sniStrict of the TLS options default, which also refuses hosts without a " +
+			"certificate of their own"},
 		{"ssl-session-ticket-key", "", Static, "tls.options"},
 		{"ssl-session-tickets", "false", Static, "tls.options"},
 		{"upstream-keepalive-connections", "320", Static, "serversTransport.maxIdleConnsPerHost"},
@@ -51,7 +56,7 @@ func staticKeys() []ConfigKey {
 		{"upstream-keepalive-timeout", "60", Static, "serversTransport.forwardingTimeouts.idleConnTimeout"},
 		{"use-forwarded-headers", "false", Static, trusted},
 		{"use-http2", "true", Static, "http2 of the entrypoints"},
-		{"use-proxy-protocol", "false", Static, "proxyProtocol.trustedIPs of the entrypoints"},
+		{"use-proxy-protocol", "false", Static, proxy},
 		{"worker-shutdown-timeout", "240s", Static, "transport.lifeCycle.graceTimeOut of the entrypoints"},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/snippet"
 )
 
 // Effect is what a key of the ConfigMap changes in Sluice.
@@ -107,10 +109,24 @@ func (c *configReading) take(key ConfigKey) {
 	default:
 		c.set(key.Name, Unused, key.Note)
 	}
-	if directive, found := ProtectingDirective(value); found && strings.HasSuffix(key.Name, "-snippet") {
-		c.set(key.Name, Unsupported, "the snippet has the directive "+quote(directive)+
-			", and directives of nginx are not executed")
-		c.findings[key.Name].Protects = true
+	c.snippet(key.Name, value)
+}
+
+// snippet judges a key with directives of nginx. Those of all locations deny them if they may protect something.
+func (c *configReading) snippet(name, value string) {
+	if !strings.HasSuffix(name, "-snippet") || name == "modsecurity-snippet" {
+		return
+	}
+	reason, protects := snippet.Protects(value)
+	if !protects {
+		return
+	}
+	reason += ", and directives of nginx are not executed"
+	c.set(name, Unsupported, reason)
+	c.findings[name].Protects = true
+	switch name {
+	case "http-snippet", "server-snippet", "location-snippet":
+		c.close(name, reason)
 	}
 }
 
@@ -136,12 +152,12 @@ func (c *configReading) set(key string, verdict Verdict, reason string) {
 	found.Verdict, found.Reason = verdict, cut(reason, mostReason)
 }
 
-// close notes that locations are denied because of a key: all of them, or those with external authentication.
+// close notes that locations answer 503 because of a key: all of them, or those with external authentication.
 func (c *configReading) close(key, reason string) {
 	c.set(key, Denied, reason)
-	into := &c.out.Denied
+	into := &c.out.Closed
 	if strings.HasPrefix(key, "global-auth-") {
-		into = &c.out.GlobalAuthDenied
+		into = &c.out.GlobalAuthClosed
 	}
 	if *into == "" {
 		*into = cut("ConfigMap key "+key+": "+reason, mostReason)

@@ -14,6 +14,7 @@ func (c *configReading) settings() {
 	c.limits()
 	c.globalAuth()
 	c.security()
+	c.realIP()
 	c.headers()
 	c.compression("gzip", &c.out.Gzip)
 	c.compression("brotli", &c.out.Brotli)
@@ -193,6 +194,27 @@ func (c *configReading) globalAuth() {
 	}
 }
 
+// realIP reads how clients are found behind proxies.
+func (c *configReading) realIP() {
+	out := &c.out.RealIP
+	enabled := false
+	c.flag("use-forwarded-headers", &out.Forwarded)
+	c.flag("use-proxy-protocol", &out.ProxyProtocol)
+	c.flag("enable-real-ip", &enabled)
+	out.Forwarded = out.Forwarded || enabled && !out.ProxyProtocol
+	if text, given := c.data["proxy-real-ip-cidr"]; given {
+		var ok bool
+		if out.Trusted, ok = networks(text); !ok || len(text) > MostValue {
+			out.Trusted = nil
+			out.Unsupported = "proxy-real-ip-cidr " + quote(text) + " is no list of addresses and networks"
+		}
+	}
+	const usual = "X-Forwarded-For"
+	if header, given := c.text("forwarded-for-header"); given && header != "" && !strings.EqualFold(header, usual) {
+		out.Unsupported = "forwarded-for-header is " + quote(header) + ", and Sluice reads X-Forwarded-For alone"
+	}
+}
+
 func (c *configReading) security() {
 	out := c.out
 	c.flag("allow-cross-namespace-resources", &out.AllowCrossNamespace)
@@ -253,5 +275,4 @@ func (c *configReading) tls() {
 	} else if given {
 		c.useless("ssl-ciphers", text)
 	}
-	c.flag("ssl-reject-handshake", &c.out.SSLRejectHandshake)
 }

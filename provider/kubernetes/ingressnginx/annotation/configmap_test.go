@@ -106,15 +106,15 @@ func TestConfigMapWrongValues(t *testing.T) {
 		"global-auth-cache-duration": {strings.Repeat("a", annotation.MostValue+1), denied, false},
 	} {
 		settings, findings := annotation.ReadConfigMap("nginx", map[string]string{key: row.value})
-		if findings[0].Verdict != row.verdict || findings[0].Reason == "" || (settings.Denied != "") != row.closed {
-			t.Errorf("%s: %+v, denied %q", key, findings[0], settings.Denied)
+		if findings[0].Verdict != row.verdict || findings[0].Reason == "" || (settings.Closed != "") != row.closed {
+			t.Errorf("%s: %+v, denied %q", key, findings[0], settings.Closed)
 		}
 	}
-	_, findings := annotation.ReadConfigMap(
+	settings, findings := annotation.ReadConfigMap(
 		"nginx", map[string]string{"location-snippet": "deny all;", "server-snippet": "gzip on;"},
 	)
-	if !findings[0].Closes() || findings[1].Closes() {
-		t.Errorf("%+v", findings)
+	if !findings[0].Closes() || findings[1].Closes() || settings.Denied == "" {
+		t.Errorf("%+v, denied %q", findings, settings.Denied)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestConfigMapGlobalAuth(t *testing.T) {
 	settings, _ = annotation.ReadConfigMap(
 		"nginx", map[string]string{"global-auth-url": "http://a/", "global-auth-snippet": "x;"},
 	)
-	if settings.GlobalAuthDenied == "" || !settings.GlobalAuth.Snippet {
+	if settings.GlobalAuthClosed == "" || !settings.GlobalAuth.Snippet {
 		t.Errorf("with a snippet: %+v", settings)
 	}
 }
@@ -164,7 +164,7 @@ func FuzzReadConfigMap(f *testing.F) {
 			if len(finding.Reason) > 1024 {
 				t.Errorf("%+v", finding)
 			}
-			if finding.Verdict == annotation.Denied && settings.Denied == "" && settings.GlobalAuthDenied == "" {
+			if finding.Verdict == annotation.Denied && settings.Closed == "" && settings.GlobalAuthClosed == "" {
 				t.Errorf("the locations stay open: %+v", finding)
 			}
 		}

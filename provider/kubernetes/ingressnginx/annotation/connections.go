@@ -31,7 +31,7 @@ func (r *reading) proxyTLS() {
 	verify, state := r.text("proxy-ssl-verify", onOff)
 	out.Verify = verify == "on"
 	if state == wrong || state == valid && !oneOf("on", "off")(verify) {
-		r.deny("proxy-ssl-verify", "it must be on or off; ingress-nginx does not verify then")
+		r.close("proxy-ssl-verify", "it must be on or off; ingress-nginx does not verify then")
 	} else {
 		r.agree("proxy-ssl-verify")
 	}

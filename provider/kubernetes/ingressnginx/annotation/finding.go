@@ -21,7 +21,7 @@ const (
 	Ignored
 	// Unsupported would have an effect in ingress-nginx and has none here.
 	Unsupported
-	// Denied makes the locations of the Ingress answer 503.
+	// Denied makes the locations of the Ingress answer 503, in ingress-nginx too or here alone.
 	Denied
 	// Rejected makes ingress-nginx refuse the Ingress, or its whole configuration: it serves what it has accepted last.
 	Rejected
@@ -40,8 +40,8 @@ type Finding struct {
 	Verdict Verdict
 	// Protects says that something would be open without the annotation.
 	Protects bool
-	// AboveRisk says that ingress-nginx does not accept the Ingress at its annotations-risk-level. The annotation is
-	// read all the same.
+	// AboveRisk says that ingress-nginx does not accept the Ingress at its annotations-risk-level. The annotation closes
+	// the locations if it protects something.
 	AboveRisk bool
 	// Reason is empty with Honoured. It has at most 1 KiB.
 	Reason string

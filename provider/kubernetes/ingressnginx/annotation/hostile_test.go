@@ -97,7 +97,7 @@ func TestHostileValues(t *testing.T) {
 	} {
 		options, _ := read(t, row.annotations)
 		if got := outcome(options) != ""; got != row.closed {
-			t.Errorf("%s: closed is %t: %s%s", name, got, options.Denied, options.Rejected)
+			t.Errorf("%s: closed is %t: %s%s", name, got, options.Denied+options.Closed, options.Rejected)
 		}
 		clean(t, name, options)
 	}
@@ -175,12 +175,12 @@ func FuzzRead(f *testing.F) {
 				(finding.Reason == "") != (finding.Verdict == annotation.Honoured) {
 				t.Errorf("%+v", finding)
 			}
-			if finding.Verdict == annotation.Denied && options.Denied == "" ||
+			if finding.Verdict == annotation.Denied && options.Denied+options.Closed == "" ||
 				finding.Verdict == annotation.Rejected && options.Rejected == "" {
 				t.Errorf("the locations stay open: %+v", finding)
 			}
 		}
-		if len(options.Denied) > 1024 || len(options.Rejected) > 1024 {
+		if max(len(options.Denied), len(options.Closed)) > 1024 || len(options.Rejected) > 1024 {
 			t.Errorf("%q, %q", options.Denied, options.Rejected)
 		}
 		clean(t, first+" "+second, options)

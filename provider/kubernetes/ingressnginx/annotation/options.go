@@ -30,8 +30,10 @@ type Options struct {
 	Firewall   Firewall
 	Snippets   Snippets
 
-	// Denied is why the locations of the Ingress answer 503; empty when they do not.
+	// Denied is why the locations of the Ingress answer 503 in ingress-nginx and here; empty when they do not.
 	Denied string
+	// Closed is why they answer 503 here alone; empty when they do not.
+	Closed string
 	// Rejected is why ingress-nginx does not accept the Ingress; empty when it does. It serves the last version that it
 	// has accepted, and none after a restart.
 	Rejected string

@@ -25,7 +25,7 @@ func (r *Reader) Read(namespace string, annotations map[string]string) (*Options
 	read := &reading{
 		index: r.index, settings: r.settings, namespace: namespace,
 		values: map[string]string{}, findings: map[string]*Finding{}, long: map[string]bool{},
-		options: &Options{Denied: r.settings.Denied},
+		options: &Options{Closed: r.settings.Closed},
 	}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if name, ours := strings.CutPrefix(key, Prefix); ours {
@@ -101,7 +101,7 @@ func (r *reading) take(name, value string) {
 		case !known:
 			r.set(name, Ignored, reason)
 		case spec.Protects || spec.Risk == Critical:
-			r.deny(name, reason)
+			r.close(name, reason)
 		default:
 			r.set(name, Unsupported, reason)
 		}
@@ -301,20 +301,29 @@ func (r *reading) weaken(name string, verdict Verdict, reason string) {
 	r.set(name, verdict, reason)
 }
 
-// deny notes that an annotation makes the locations answer 503.
+// deny notes that an annotation makes the locations answer 503, as in ingress-nginx.
 func (r *reading) deny(name, reason string) {
 	r.set(r.nameOf(name), Denied, reason)
-	if r.options.Denied == "" {
-		r.options.Denied = cut(Prefix+r.nameOf(name)+": "+reason, mostReason)
+	r.because(&r.options.Denied, name, reason)
+}
+
+// close notes that an annotation makes the locations answer 503, although ingress-nginx serves them.
+func (r *reading) close(name, reason string) {
+	r.set(r.nameOf(name), Denied, reason)
+	r.because(&r.options.Closed, name, reason)
+}
+
+// because notes a reason, unless there is one.
+func (r *reading) because(into *string, name, reason string) {
+	if *into == "" {
+		*into = cut(Prefix+r.nameOf(name)+": "+reason, mostReason)
 	}
 }
 
 // reject notes that ingress-nginx does not accept the Ingress.
 func (r *reading) reject(name, reason string) {
 	r.set(r.nameOf(name), Rejected, reason)
-	if r.options.Rejected == "" {
-		r.options.Rejected = cut(Prefix+r.nameOf(name)+": "+reason, mostReason)
-	}
+	r.because(&r.options.Rejected, name, reason)
 }
 
 // nameOf returns the name under which a known annotation is set.
@@ -358,11 +367,39 @@ func (r *reading) finish() []Finding {
 		}
 		r.set(name, Ignored, r.unknown(name))
 	}
+	r.risks()
 	findings := make([]Finding, 0, len(r.findings))
 	for _, name := range slices.Sorted(maps.Keys(r.findings)) {
 		findings = append(findings, *r.findings[name])
 	}
 	return findings
+}
+
+// risks judges annotations above annotations-risk-level, for which ingress-nginx does not accept the Ingress. What
+// protects closes the locations. What makes more reachable, or sends requests elsewhere, is left out, and anything else
+// has its effect.
+func (r *reading) risks() {
+	for _, name := range slices.Sorted(maps.Keys(r.findings)) {
+		found := r.findings[name]
+		if !found.AboveRisk || found.Verdict >= Unused { // It has no effect, or a verdict that is worse.
+			continue
+		}
+		spec, _ := r.spec(name)
+		reason := "its risk is " + spec.Risk.String() + ", above annotations-risk-level " + r.settings.Risk.String() +
+			", so that ingress-nginx does not accept the Ingress"
+		switch {
+		case spec.Protects:
+			r.deny(name, reason)
+		case spec.Name == "server-alias":
+			r.options.Aliases = nil
+			r.set(name, Unsupported, reason+"; the annotation is left out")
+		case spec.Name == "mirror-target":
+			r.options.Mirror = nil
+			r.set(name, Unsupported, reason+"; the annotation is left out")
+		default:
+			r.set(name, Different, reason+"; the annotation has its effect all the same")
+		}
+	}
 }
 
 // unknown says why a name that is no annotation has no effect.

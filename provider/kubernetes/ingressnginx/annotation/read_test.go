@@ -41,6 +41,8 @@ func outcome(options *annotation.Options) string {
 		return "rejected"
 	case options.Denied != "":
 		return "denied"
+	case options.Closed != "":
+		return "closed"
 	}
 	return ""
 }
@@ -62,7 +64,7 @@ func run(t *testing.T, rows []reads) {
 		t.Run(row.name, func(t *testing.T) {
 			options, findings := read(t, row.annotations)
 			if got := outcome(options); got != row.outcome {
-				t.Errorf("outcome %q, want %q: %s%s", got, row.outcome, options.Rejected, options.Denied)
+				t.Errorf("outcome %q, want %q: %s%s", got, row.outcome, options.Rejected, options.Denied+options.Closed)
 			}
 			verdicts := map[string]annotation.Verdict{}
 			for name, finding := range findings {
@@ -180,15 +182,35 @@ func TestAliases(t *testing.T) {
 	})
 }
 
-// TestRisk demands that an annotation above the level of the ConfigMap is marked, and read all the same.
+// TestRisk demands that an annotation above the level of the ConfigMap is marked: what protects closes the locations,
+// what opens something is left out, and anything else has its effect.
 func TestRisk(t *testing.T) {
 	settings := annotation.DefaultSettings()
 	settings.Risk = annotation.Medium
-	options, findings := readWith(t, settings, map[string]string{
-		"auth-url": "http://auth/", "auth-realm": "x", "configuration-snippet": "more_set_headers 'a: b';",
-	})
-	if !findings["auth-url"].AboveRisk || findings["auth-realm"].AboveRisk || options.AuthRequest == nil {
-		t.Errorf("%v, %v", findings, options.AuthRequest)
+	for name, test := range map[string]struct {
+		value   string
+		verdict annotation.Verdict
+		denied  bool
+	}{
+		"auth-url":              {"http://auth/", denied, true},
+		"auth-realm":            {"x", annotation.Unused, false},
+		"configuration-snippet": {"more_set_headers 'a: b';", annotation.Unsupported, false},
+		"server-alias":          {"b.example.com", annotation.Unsupported, false},
+		"mirror-target":         {"http://copies/", annotation.Unsupported, false},
+		"upstream-hash-by":      {"$request_uri", annotation.Different, false},
+	} {
+		options, findings := readWith(t, settings, one(name, test.value))
+		found := findings[name]
+		if found.Verdict != test.verdict || found.AboveRisk == (name == "auth-realm") || (options.Denied != "") != test.denied {
+			t.Errorf("%s: %v, denied: %q", name, found, options.Denied)
+		}
+		if len(options.Aliases) > 0 || options.Mirror != nil || name == "upstream-hash-by" && options.Backend.HashBy == "" {
+			t.Errorf("%s: %v", name, options)
+		}
+	}
+	_, findings := readWith(t, settings, map[string]string{"auth-url": "http://auth/"})
+	if !findings["auth-url"].Closes() {
+		t.Errorf("%v", findings)
 	}
 	_, findings = read(t, map[string]string{"auth-url": "http://auth/", "server-snippet": "x;"})
 	if findings["auth-url"].AboveRisk || !findings["server-snippet"].AboveRisk {
@@ -215,7 +237,7 @@ func TestLongValues(t *testing.T) {
 	for _, spec := range annotation.All() {
 		options, findings := read(t, one(spec.Name, long))
 		protects := spec.Protects || spec.Risk == annotation.Critical
-		if got := outcome(options) == "denied"; got != protects || !strings.Contains(findings[spec.Name].Reason, "bytes") {
+		if got := outcome(options) == "closed"; got != protects || !strings.Contains(findings[spec.Name].Reason, "bytes") {
 			t.Errorf("%s: denied is %t: %+v", spec.Name, got, findings[spec.Name])
 		}
 	}

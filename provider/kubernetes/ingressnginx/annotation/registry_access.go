@@ -10,8 +10,7 @@ func accessSpecs() []Spec {
 		{
 			Name: "auth-realm", Group: "access", Scope: Location, Risk: Medium, Support: Differs,
 			Means: "the realm of auth-type",
-			Note: "the value off switches authentication off in nginx; here it is the realm. Without it the realm is traefik, " +
-				"not empty",
+			Note:  "the value off switches authentication off in nginx; here it is the realm",
 		},
 		{
 			Name: "auth-secret", Group: "access", Scope: Location, Risk: Medium, Protects: true,

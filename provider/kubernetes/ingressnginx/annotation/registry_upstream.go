@@ -71,7 +71,8 @@ func proxySpecs() []Spec {
 	return []Spec{
 		{
 			Name: "client-body-buffer-size", Group: "proxy", Scope: Location, Risk: Low,
-			Means: "how much of a request's body is kept in memory while it is buffered",
+			Means: "how much of a request's body is kept in memory while it is buffered; by default 1 MiB here, and 8 KiB in " +
+				"ingress-nginx",
 		},
 		{
 			Name: "proxy-body-size", Group: "proxy", Scope: Location, Risk: Medium, Protects: true,
@@ -189,12 +190,12 @@ func errorSpecs() []Spec {
 		{
 			Name: "custom-http-errors", Group: "errors", Scope: Location, Risk: Low, Support: Differs,
 			Means: "the default backend answers in place of these statuses",
-			Note:  "it gets GET / without a body, in place of the method and the body of the request",
+			Note: "it gets no body of more than 1 MiB, nor one of unknown length of which the end has not been read, as in " +
+				"errors of Sluice itself",
 		},
 		{
-			Name: "disable-proxy-intercept-errors", Group: "errors", Scope: Location, Risk: Low, Support: Differs,
+			Name: "disable-proxy-intercept-errors", Group: "errors", Scope: Location, Risk: Low,
 			Means: "true: not in place of those that endpoints answer",
-			Note:  "no other errors are replaced either",
 		},
 	}
 }

@@ -28,6 +28,7 @@ type Settings struct {
 	BlockUserAgents, BlockReferers  []string
 	GlobalAuth                      *AuthRequest
 	Firewall                        bool
+	RealIP                          RealIP
 	AllowCrossNamespace             bool
 	Risk                            Risk
 	Blocklist                       []string
@@ -41,11 +42,21 @@ type Settings struct {
 	Gzip, Brotli                    Compression
 	SSLProtocols                    []string
 	SSLCiphers                      string
-	SSLRejectHandshake              bool
 
-	// Denied is why all locations answer 503; empty when they do not. GlobalAuthDenied is why those do to which the
+	// Closed is why all locations answer 503; empty when they do not. GlobalAuthClosed is why those do to which the
 	// external authentication of the ConfigMap would apply.
-	Denied, GlobalAuthDenied string
+	Closed, GlobalAuthClosed string
+}
+
+// RealIP is how the address of a client is found behind proxies. Both flags may be set: the walk through
+// X-Forwarded-For then begins at the address of the PROXY header.
+type RealIP struct {
+	// Forwarded says that X-Forwarded-For of trusted peers has it, and ProxyProtocol that the PROXY header has it.
+	Forwarded, ProxyProtocol bool
+	// Trusted are the addresses and networks of trusted peers.
+	Trusted []string
+	// Unsupported is why the client is not found as in nginx; empty when it is.
+	Unsupported string
 }
 
 // HSTS is the header Strict-Transport-Security of answers over https.
@@ -85,6 +96,7 @@ func DefaultSettings() *Settings {
 			NextUpstream: NextUpstream{Conditions: []string{"error", "timeout"}, Tries: 3},
 		},
 		RateStatus: 503, ConnectionStatus: 503,
+		RealIP:          RealIP{Trusted: []string{"0.0.0.0/0"}},
 		Risk:            High,
 		GenerateRequest: true,
 		AccessLog:       true,

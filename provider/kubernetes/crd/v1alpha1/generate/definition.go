@@ -105,14 +105,16 @@ func native() map[string][]string {
 		},
 		"highestRandomWeight": {"environment", "canary"},
 		"sameSite": {
-			"mode", "secureByScheme", "conditionalSameSiteNone", "partitioned", "expires", "changeOnFailure",
+			"mode", "secureByScheme", "conditionalSameSiteNone", "partitioned", "expires", "changeOnFailure", "readOnly",
 		},
 		"unhealthyInterval": {"rise", "fall", "jitter"},
 		"addPrefix": {
 			"jwt", "bodyLimit", "timeout", "environment", "proxySetHeader", "proxyRedirect", "proxyCookie",
 		},
 		"retryExpression":     {"requestOnly"},
-		"errorRequestHeaders": {"requestHeaders", "pageStatus"},
+		"errorRequestHeaders": {
+			"requestHeaders", "pageStatus", "originalRequest", "maxRequestBodyBytes", "ownErrors", "errorResponseHeaders",
+		},
 		"certificatesSecrets": {"disableSNI", "verifyDepth"},
 		"average":             {"shared"},
 		"amount":              {"shared"},

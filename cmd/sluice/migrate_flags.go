@@ -1,0 +1,195 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sluiceproxy/sluice/migrate/answer/live"
+	"github.com/sluiceproxy/sluice/migrate/nginxmodel"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// migrateFlags are the flags of sluice migrate ingress-nginx.
+type migrateFlags struct {
+	files, output, hosts, old, new *[]string
+	kubeconfig, context, format    *string
+	probes                         *int
+	rate                           *float64
+	controller                     controllerFlags
+}
+
+// The formats of reports.
+const (
+	reportText     = "text"
+	reportHTML     = "html"
+	reportMarkdown = "markdown"
+	reportJSON     = "json"
+)
+
+func reportFormats() []string { return []string{reportHTML, reportJSON, reportMarkdown, reportText} }
+
+// destination returns the format, and the file; empty for standard output.
+func (f *migrateFlags) destination() (format, file string, err error) {
+	format = *f.format
+	for _, one := range *f.output {
+		switch {
+		case slices.Contains(reportFormats(), one) && (format == "" || format == one):
+			format = one
+		case slices.Contains(reportFormats(), one):
+			return "", "", fmt.Errorf("the format is %s and %s", format, one)
+		case file != "":
+			return "", "", fmt.Errorf("--output names two files, %s and %s; the formats are %s", file, one,
+				strings.Join(reportFormats(), ", "))
+		default:
+			file = one
+		}
+	}
+	if format != "" && !slices.Contains(reportFormats(), format) {
+		return "", "", fmt.Errorf("--format %s: one of %s", format, strings.Join(reportFormats(), ", "))
+	}
+	return cmp.Or(format, formatOf(file)), file, nil
+}
+
+// formatOf returns the format of a file by its extension.
+func formatOf(file string) string {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".html", ".htm":
+		return reportHTML
+	case ".md", ".markdown":
+		return reportMarkdown
+	case ".json":
+		return reportJSON
+	}
+	return reportText
+}
+
+// controllerFlags are arguments of ingress-nginx that change answers, under their names there.
+type controllerFlags struct {
+	class, controllerClass, configMap, namespace, backend, certificate *string
+	byName, withoutClass, disableCatchAll                              *bool
+	set                                                                *pflag.FlagSet
+}
+
+// usualConfigMap is the ConfigMap of the chart of ingress-nginx with its default names.
+const usualConfigMap = "ingress-nginx/ingress-nginx-controller"
+
+func (c *controllerFlags) add(flags *pflag.FlagSet) {
+	c.set = flags
+	c.configMap = flags.String("configmap", "",
+		"`NAMESPACE/NAME` of the controller's ConfigMap (default "+usualConfigMap+" if it exists)")
+	c.class = flags.String("ingress-class", "nginx", "the `CLASS` of the controller")
+	c.controllerClass = flags.String("controller-class", "k8s.io/ingress-nginx",
+		"the `CONTROLLER` that IngressClasses of the controller name")
+	c.byName = flags.Bool("ingress-class-by-name", false, "IngressClasses with the name of --ingress-class count too")
+	c.withoutClass = flags.Bool("watch-ingress-without-class", false, "Ingresses without a class count too")
+	c.namespace = flags.String("watch-namespace", "", "the `NAMESPACE` whose Ingresses count, in place of all")
+	c.backend = flags.String("default-backend-service", "",
+		"`NAMESPACE/NAME` of the Service for what no Ingress declares (default: 404)")
+	c.certificate = flags.String("default-ssl-certificate", "",
+		"`NAMESPACE/NAME` of the Secret with the certificate of hosts that have none")
+	c.disableCatchAll = flags.Bool("disable-catch-all", false, "Ingresses without rules are not accepted")
+}
+
+// check reports names that are not of the form NAMESPACE/NAME.
+func (c *controllerFlags) check() error {
+	for _, one := range []struct{ name, value string }{
+		{"configmap", *c.configMap}, {"default-backend-service", *c.backend}, {"default-ssl-certificate", *c.certificate},
+	} {
+		namespace, name, _ := strings.Cut(one.value, "/")
+		if one.value != "" && (namespace == "" || name == "" || strings.Contains(name, "/")) {
+			return fmt.Errorf("--%s %s: it is NAMESPACE/NAME", one.name, one.value)
+		}
+	}
+	return nil
+}
+
+// apply writes the flags that are given into the options of the provider.
+func (c *controllerFlags) apply(to *static.KubernetesNGINX) {
+	text := func(name string, into, value *string) {
+		if c.set.Changed(name) {
+			*into = *value
+		}
+	}
+	text("configmap", &to.ConfigMap, c.configMap)
+	text("ingress-class", &to.IngressClass, c.class)
+	text("controller-class", &to.ControllerClass, c.controllerClass)
+	text("watch-namespace", &to.WatchNamespace, c.namespace)
+	text("default-backend-service", &to.DefaultBackendService, c.backend)
+	text("default-ssl-certificate", &to.DefaultSSLCertificate, c.certificate)
+	for name, one := range map[string]struct{ into, value *bool }{
+		"ingress-class-by-name":       {&to.IngressClassByName, c.byName},
+		"watch-ingress-without-class": {&to.WatchIngressWithoutClass, c.withoutClass},
+		"disable-catch-all":           {&to.DisableCatchAll, c.disableCatchAll},
+	} {
+		if c.set.Changed(name) {
+			*one.into = *one.value
+		}
+	}
+}
+
+// modelOf returns how the controller runs that the provider takes the place of.
+func modelOf(provider *static.KubernetesNGINX, settings map[string]string) nginxmodel.Config {
+	namespace, _, _ := strings.Cut(provider.ConfigMap, "/")
+	return nginxmodel.Config{
+		Class: provider.IngressClass, Controller: provider.ControllerClass, ClassByName: provider.IngressClassByName,
+		WithoutClass: provider.WatchIngressWithoutClass, DisableCatchAll: provider.DisableCatchAll,
+		DefaultBackend: provider.DefaultBackendService, Settings: settings, Namespace: namespace,
+	}
+}
+
+// errAddress is the error for addresses of another form.
+var errAddress = errors.New("it is HOST, http://HOST[:PORT] or https://HOST[:PORT]")
+
+// liveClient returns the client of a proxy in operation; nil without addresses.
+func liveClient(flag string, addresses []string, rate float64) (*live.Client, error) {
+	if len(addresses) == 0 {
+		return nil, nil //nolint:nilnil // Without addresses there is none.
+	}
+	made := &live.Client{Rate: rate}
+	for _, one := range addresses {
+		if err := addAddress(made, one); err != nil {
+			return nil, fmt.Errorf("--%s %s: %w", flag, one, err)
+		}
+	}
+	return made, nil
+}
+
+// addAddress adds the address of one scheme or, for a host alone, those of both.
+func addAddress(to *live.Client, address string) error {
+	if !strings.Contains(address, "://") {
+		host := strings.Trim(address, "[]")
+		if net.ParseIP(host) == nil && strings.ContainsAny(host, ":/ ") || host == "" {
+			return errAddress
+		}
+		return errors.Join(once(&to.HTTP, net.JoinHostPort(host, "80")), once(&to.HTTPS, net.JoinHostPort(host, "443")))
+	}
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Hostname() == "" || strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" ||
+		parsed.User != nil {
+		return errAddress
+	}
+	switch parsed.Scheme {
+	case "http":
+		return once(&to.HTTP, net.JoinHostPort(parsed.Hostname(), cmp.Or(parsed.Port(), "80")))
+	case "https":
+		return once(&to.HTTPS, net.JoinHostPort(parsed.Hostname(), cmp.Or(parsed.Port(), "443")))
+	}
+	return errAddress
+}
+
+// once sets an address that is not set yet.
+func once(to *string, address string) error {
+	if *to != "" {
+		return errors.New("the address of this scheme is given twice")
+	}
+	*to = address
+	return nil
+}

@@ -1,0 +1,108 @@
+package report
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/migrate/answer"
+	"github.com/sluiceproxy/sluice/migrate/probe"
+	"github.com/sluiceproxy/sluice/nginx/uri"
+)
+
+// stated returns why a difference is by design; empty for one that is not.
+func stated(one *Difference) string {
+	for _, row := range []struct {
+		text string
+		is   func(*Difference) bool
+	}{
+		{
+			"annotations that protect and are refused, or that have a wrong value, make the locations answer 503 (see the " +
+				"annotations without the same effect)",
+			func(one *Difference) bool { return one.Closed && one.Got.Status == 503 && one.Got.Upstream == nil },
+		},
+		{
+			"requests that nginx refuses as malformed by 400 are refused with another status",
+			func(one *Difference) bool {
+				return one.Step() == answer.Parse && one.Got.Status >= 400 && one.Got.Upstream == nil
+			},
+		},
+		{
+			"a path that leads above / is resolved to /, where nginx answers 400",
+			func(one *Difference) bool {
+				return one.Step() == answer.Parse && about(one, probe.DotSegment, probe.FinalDot)
+			},
+		},
+		{
+			"entrypoints refuse parameters of path segments (;a=b) by 400; with http.allowParameterSegments: true they do not",
+			func(one *Difference) bool {
+				return about(one, probe.MatrixSuffix) && one.Got.Status == 400 && one.Got.Upstream == nil
+			},
+		},
+		{
+			"entrypoints with sanitizePath resolve dot segments, merge adjacent slashes and decode letters before a request is " +
+				"sent on; with http.sanitizePath: false they do not",
+			sanitized,
+		},
+		{
+			"WWW-Authenticate has a charset, and without auth-realm the realm traefik",
+			func(one *Difference) bool {
+				return len(one.Fields) == 1 && one.Fields[0].Field == answer.Response+"Www-Authenticate" &&
+					one.Fields[0].Want != "" && one.Fields[0].Got != ""
+			},
+		},
+		{
+			"X-Forwarded-Port is the port in Host, where there is one; in nginx it is that of the listener",
+			func(one *Difference) bool {
+				return about(one, probe.HostPort) && len(one.Fields) == 1 &&
+					one.Fields[0].Field == answer.UpstreamHeader+"X-Forwarded-Port"
+			},
+		},
+	} {
+		if row.is(one) {
+			return row.text
+		}
+	}
+	return ""
+}
+
+func about(one *Difference, reasons ...probe.Reason) bool {
+	return slices.Contains(reasons, one.Probe.Reason)
+}
+
+// sanitized reports whether the endpoint, or the client in Location, receives the same path in another spelling, for a
+// target that entrypoints change.
+func sanitized(one *Difference) bool {
+	if !about(one, probe.DoubleSlash, probe.DotSegment, probe.FinalDot, probe.EncodedLetter) {
+		return false
+	}
+	for _, difference := range one.Fields {
+		if difference.Field != answer.Target && difference.Field != answer.Location ||
+			normal(difference.Want) != normal(difference.Got) {
+			return false
+		}
+	}
+	return true
+}
+
+// normal returns a target or a URL without encodings, and with its last path, also one in a parameter, in nginx's form
+// without a final slash.
+func normal(text string) string {
+	for range 2 { // A URL may be the parameter of another one.
+		if decoded, err := url.PathUnescape(text); err == nil {
+			text = decoded
+		}
+	}
+	begin := ""
+	if at := strings.LastIndex(text, "://"); at >= 0 {
+		begin, text = text[:at], text[at:]
+		host, path, _ := strings.Cut(text[len("://"):], "/")
+		begin, text = begin+"://"+host, "/"+path
+	}
+	path, query, _ := strings.Cut(text, "?")
+	normalised, ok := uri.Normalize(uri.Escape(path))
+	if !ok {
+		normalised = path
+	}
+	return begin + strings.TrimSuffix(normalised, "/") + "?" + query
+}

@@ -1,0 +1,127 @@
+package ingressnginx
+
+import (
+	"encoding"
+	"maps"
+	"slices"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// clientAddress says which address of a request is the client's, for lists and limits; nil for that of the connection.
+// Behind proxies it is the one that nginx's realip module finds, past the addresses that both the entrypoints and the
+// ConfigMap trust. A problem is why it cannot be found: the address of a proxy in its place would open lists.
+func (d *locationDraft) clientAddress() (strategy *dynamic.IPStrategy, problem string) {
+	if given := d.provider.config.IPAllowListStrategy; given != nil {
+		strategy = &dynamic.IPStrategy{Depth: given.Depth, ExcludedIPs: given.ExcludedIPs}
+		if given.IPv6Subnet != 0 {
+			strategy.IPv6Subnet = &given.IPv6Subnet
+		}
+		return strategy, ""
+	}
+	of := &d.settings().RealIP
+	if !of.Forwarded && !of.ProxyProtocol {
+		return nil, ""
+	}
+	if of.Unsupported != "" {
+		return nil, of.Unsupported
+	}
+	names := d.entryPoints()
+	if len(names) == 0 {
+		return nil, "no entrypoint serves the location"
+	}
+	demanded, err := forwarded.ParseRanges(of.Trusted...)
+	if err != nil {
+		return nil, "proxy-real-ip-cidr: " + err.Error()
+	}
+	var trusted []string
+	for _, name := range names {
+		entryPoint := d.provider.entryPoints[name]
+		if of.ProxyProtocol && !readsProxyHeaders(entryPoint) {
+			return nil, "use-proxy-protocol is set, and the entrypoint " + name + " has no proxyProtocol.trustedIPs"
+		}
+		if !of.Forwarded {
+			continue
+		}
+		common := forwarded.Common(trustedBy(entryPoint), demanded)
+		if len(common) == 0 {
+			return nil, "the client is in X-Forwarded-For, which the entrypoint " + name + " takes from no address of " +
+				"proxy-real-ip-cidr: set forwardedHeaders.trustedIPs"
+		}
+		for _, one := range common {
+			if text := textOf(one); !slices.Contains(trusted, text) {
+				trusted = append(trusted, text)
+			}
+		}
+	}
+	if !of.Forwarded {
+		return nil, "" // The PROXY header has replaced the address of the connection.
+	}
+	slices.Sort(trusted)
+	return &dynamic.IPStrategy{TrustedIPs: trusted}, ""
+}
+
+// textOf returns a range as options write it.
+func textOf(one encoding.TextMarshaler) string {
+	text, err := one.MarshalText()
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// entryPoints returns the names of those that the routers have.
+func (d *locationDraft) entryPoints() []string {
+	name := d.provider.config.HTTPEntryPoint
+	if d.tls {
+		name = d.provider.config.HTTPSEntryPoint
+	}
+	if name == "" {
+		return d.provider.defaultEntryPoints()
+	}
+	if d.provider.entryPoints[name] == nil {
+		return nil
+	}
+	return []string{name}
+}
+
+// defaultEntryPoints returns the names of the entrypoints of routers without any.
+func (p *Provider) defaultEntryPoints() []string {
+	var chosen, all []string
+	for _, name := range slices.Sorted(maps.Keys(p.entryPoints)) {
+		one := p.entryPoints[name]
+		if address, err := one.ListenAddress(); err != nil || address.Network != "tcp" {
+			continue
+		}
+		if one.AsDefault {
+			chosen = append(chosen, name)
+		}
+		if name != static.InternalEntryPoint {
+			all = append(all, name)
+		}
+	}
+	if len(chosen) > 0 {
+		return chosen
+	}
+	return all
+}
+
+// trustedBy returns the addresses from which an entrypoint takes forwarded headers.
+func trustedBy(entryPoint *static.EntryPoint) []forwarded.Range {
+	if !entryPoint.ForwardedHeaders.Insecure {
+		return entryPoint.ForwardedHeaders.TrustedIPs
+	}
+	everything, err := forwarded.ParseRanges("0.0.0.0/0", "::/0")
+	if err != nil {
+		return nil
+	}
+	return everything
+}
+
+// readsProxyHeaders reports whether an entrypoint takes addresses from PROXY headers.
+func readsProxyHeaders(entryPoint *static.EntryPoint) bool {
+	of := entryPoint.ProxyProtocol
+	return of != nil && (of.Insecure || len(of.TrustedIPs) > 0)
+}
