@@ -79,7 +79,10 @@ func TestAsNGINX(t *testing.T) {
 }
 
 // table answers requests as a table does, in which services answer with their names and what they were sent.
-type table struct{ http.Handler }
+type table struct {
+	http.Handler
+	active *router.ActiveTable
+}
 
 // serve makes a configuration active.
 func serve(t *testing.T, configuration *dynamic.Configuration) table {
@@ -130,7 +133,7 @@ func serve(t *testing.T, configuration *dynamic.Configuration) table {
 		}
 	}
 	compiled.Activate(1)
-	return table{active.Handler("web")}
+	return table{active.Handler("web"), active}
 }
 
 // answer returns STATUS LOCATION, SERVICE TARGET, default, or the text of another status.
