@@ -1,6 +1,7 @@
 package nginx_test
 
 import (
+	"crypto/tls"
 	"net/http"
 	"regexp"
 	"slices"
@@ -147,6 +148,8 @@ func optionsOf(t *testing.T, own *authority, state *cases.State) process.Options
 		Provider: providerOf(state), EntryPoint: entryPointOf(state.Settings),
 		Resolves: func(name string) bool { return name != "invalid.hostname" },
 	}
+	presented := own.issue(t, "upstream")
+	options.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &presented, nil }
 	options.Objects.ConfigMaps = append(options.Objects.ConfigMaps, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ingress-nginx", Name: "controller"}, Data: state.Settings,
 	})

@@ -8,6 +8,7 @@ package process
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -43,6 +44,9 @@ type Options struct {
 	// of an external authentication without Authorization and Cookie, which are answered 401. EndpointOf returns what was
 	// connected to.
 	Handler http.Handler
+	// Certificate returns that of the endpoints that are connected to with TLS; nil for one of the process's authority, for
+	// the name of the handshake.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Resolves reports whether a name of DNS has an address; nil for all names.
 	Resolves func(name string) bool
 	// Logger may be nil.
