@@ -2,8 +2,8 @@ package input
 
 import "github.com/sluiceproxy/sluice/dynamic"
 
-// nginxMiddlewares returns the middlewares that behave as directives of nginx, with a secret in every field that may hold
-// one.
+// nginxMiddlewares returns the middlewares that behave as directives of nginx, with a secret in every field that may
+// hold one.
 func nginxMiddlewares(answering, dead, value, certificate, revoked string, clients []string,
 	secured *dynamic.ClientTLS,
 ) map[string]*dynamic.Middleware {
