@@ -149,7 +149,8 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 		}}},
 		"plugin": {Plugin: map[string]map[string]any{"demo": {"token": value}}},
 	}
-	maps.Copy(middlewares, v.nginx(answering, dead, value, certificate, revoked, []string{clients.File}, secured))
+	maps.Copy(middlewares,
+		nginxMiddlewares(answering, dead, value, certificate, revoked, []string{clients.File}, secured))
 	server := func(address string) *dynamic.ServersLoadBalancer {
 		return &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://" + address + "/?token=" + value}}}
 	}
