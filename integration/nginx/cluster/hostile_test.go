@@ -41,14 +41,14 @@ func attacks() []hostile {
 			"configuration-snippet": directive + " set_by_lua_block $x { return os.execute('id') }",
 		}},
 		{name: "cve-2021-25745", path: "/;}location /injected{alias /etc/;autoindex on;", annotations: nil},
-		{name: "cve-2021-25745-lines", path: "/#\n;}location /injected{root /;}", refused: true},
+		{name: "cve-2021-25745-lines", path: "/#\n;}location /injected{root /;}"},
 		{name: "cve-2021-25746-realm", status: 503, annotations: notes{
 			"auth-type": "basic", "auth-secret": "none", "auth-realm": "x\";\n" + directive + "#",
 		}},
 		{name: "cve-2021-25746-range", status: 503, annotations: notes{
 			"whitelist-source-range": "10.0.0.0/8;" + directive,
 		}},
-		{name: "cve-2021-25748", status: 503, annotations: notes{"rewrite-target": "/$1\n;" + directive}},
+		{name: "cve-2021-25748", annotations: notes{"rewrite-target": "/$1\n;" + directive}},
 		{name: "cve-2022-4886", path: "/injected(.*)\\x3b\\x7d", annotations: notes{"use-regex": "true"}},
 		{name: "cve-2023-5043", status: 503, annotations: notes{
 			"configuration-snippet": "more_set_headers '" + injected + ": 1';\nreturn 403;",
@@ -59,7 +59,7 @@ func attacks() []hostile {
 		{name: "cve-2024-7646-cr", status: 503, annotations: notes{
 			"auth-tls-secret": home + "/none", "auth-tls-verify-client": "on;\r" + directive + "\r#",
 		}},
-		{name: "cve-2024-7646-header", status: 503, annotations: notes{
+		{name: "cve-2024-7646-header", annotations: notes{
 			"custom-headers": home + "/none\r\n" + injected + ": 1",
 		}},
 		{name: "cve-2025-1097", status: 503, annotations: notes{
@@ -211,7 +211,8 @@ func (g *gate) inert(h hostile) {
 		backend := answer.Header.Get(population.FieldBackend)
 		inert := answer.StatusCode == http.StatusOK && backend == "main" || answer.StatusCode == http.StatusNotFound &&
 			h.path != ""
-		denied := answer.StatusCode == http.StatusServiceUnavailable && backend == ""
+		denied := backend == "" && (answer.StatusCode == http.StatusServiceUnavailable ||
+			answer.StatusCode == http.StatusBadRequest) // A target may become too long.
 		if !inert && !denied || path == "/" && h.status != 0 && answer.StatusCode != h.status && h.path == "" {
 			g.t.Errorf("%s%s is answered by %d %q", h.name, path, answer.StatusCode, backend)
 		}
