@@ -255,7 +255,10 @@ func (m *migration) report(ctx context.Context, stderr io.Writer) (_ *reports.Re
 // address.
 func (m *migration) skips(one probe.Probe) bool {
 	for _, to := range []*live.Client{m.old, m.new} {
-		if to != nil && (!one.Harmless() || one.Scheme == "http" && to.HTTP == "" || one.Scheme == "https" && to.HTTPS == "") {
+		if to == nil {
+			continue
+		}
+		if !one.Harmless() || one.Scheme == "http" && to.HTTP == "" || one.Scheme == "https" && to.HTTPS == "" {
 			return true
 		}
 	}

@@ -20,7 +20,8 @@ import (
 // migrated runs the command in the folder of its test data.
 func migrated(t *testing.T, args ...string) harness.Result {
 	t.Helper()
-	return harness.Run(t, filepath.Join("testdata", "migrate"), nil, append([]string{"migrate", "ingress-nginx"}, args...)...)
+	args = append([]string{"migrate", "ingress-nginx"}, args...)
+	return harness.Run(t, filepath.Join("testdata", "migrate"), nil, args...)
 }
 
 func TestMigrateReports(t *testing.T) {
@@ -133,7 +134,7 @@ func TestMigrateArguments(t *testing.T) {
 		{[]string{"-f", "shop.yaml", "--live-old", "ftp://a"}, "--live-old ftp://a: it is HOST"},
 		{[]string{"-f", "shop.yaml", "--live-old", "a", "--live-old", "http://b"}, "given twice"},
 		{[]string{"-f", "shop.yaml", "--kubeconfig", "x"}, "exclude each other"},
-		{[]string{"-f", "shop.yaml", "--ingress-clas", "x"}, "did you mean --ingress-class?"},
+		{[]string{"-f", "shop.yaml", "--ingres-class", "x"}, "did you mean --ingress-class?"},
 		{[]string{"--kubeconfig", "no.kubeconfig"}, "no.kubeconfig: no such file"},
 		{nil, "no cluster"},
 	} {
@@ -165,7 +166,8 @@ func TestMigrateLive(t *testing.T) {
 	}))
 	defer old.Close()
 	address := old.Listener.Addr().(*net.TCPAddr).String()
-	result := migrated(t, "-f", "same.yaml", "--live-old", "http://"+address, "--rate", "1000", "--host", "shop.example.com")
+	result := migrated(t, "-f", "same.yaml", "--live-old", "http://"+address, "--rate", "1000", "--host",
+		"shop.example.com")
 	if result.Code != 1 || !strings.Contains(result.Stdout, "418 in ingress-nginx, ") ||
 		!strings.Contains(result.Stdout, "not sent") || !strings.Contains(result.Stderr, " at 1000 a second: about ") {
 		t.Errorf("exit code %d, %s%s", result.Code, result.Stdout, result.Stderr)
