@@ -134,10 +134,11 @@ func (s *Set) On(entryPoint string) *Set {
 	return s
 }
 
-// Get returns the certificate for a client: one that is assigned to the SNI, else one with the SNI as its name, else one with a matching wildcard for one
-// label (RFC 6125, section 6.4.3), else, unless strict is set, the default one. Of several for one name it prefers the
-// first that the client supports; the order is: valid ones, those that are not the default, those that end last. It
-// returns nil when strict is set and no certificate names the SNI. It does not allocate if there is one candidate.
+// Get returns the certificate for a client: one that is assigned to the SNI, else one with the SNI as its name, else
+// one with a matching wildcard for one label (RFC 6125, section 6.4.3), else, unless strict is set, the default one. Of
+// several for one name it prefers the first that the client supports; the order is: valid ones, those that are not the
+// default, those that end last. It returns nil when strict is set and no certificate names the SNI. It does not
+// allocate if there is one candidate.
 func (s *Set) Get(hello *tls.ClientHelloInfo, strict bool) *tls.Certificate {
 	if found := s.lookup(hello.ServerName); len(found) > 0 {
 		return supported(found, hello).present()

@@ -211,8 +211,8 @@ type Fraction struct {
 // SetDefaults sets the denominator 100.
 func (f *Fraction) SetDefaults() { f.Denominator = 100 }
 
-// DirectResponse answers requests with a status, headers and a text. Calls of gRPC get the status code of gRPC that belongs to
-// the status.
+// DirectResponse answers requests with a status, headers and a text. Calls of gRPC get the status code of gRPC that
+// belongs to the status.
 type DirectResponse struct {
 	// Status is the status code, 200 to 599, except for 204, 205 and 304 together with Body.
 	Status int `json:"status,omitempty"`

@@ -83,7 +83,9 @@ func DefaultTransport(config *static.ServersTransport) *dynamic.ServersTransport
 }
 
 // DialWith has connections made by dial instead of a [net.Dialer]. It comes before the first Connect.
-func (t *Transport) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) { t.dial = dial }
+func (t *Transport) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	t.dial = dial
+}
 
 // Name returns the transport's qualified name.
 func (t *Transport) Name() string { return t.name }

@@ -126,17 +126,21 @@ func TestTrustingStrategy(t *testing.T) {
 		lines   []string
 		want    string
 	}{
-		"an untrusted peer":           {[]string{"10.0.0.0/8"}, nil, []string{"203.0.113.7"}, "192.0.2.9"},
-		"a trusted peer":              {[]string{"192.0.2.0/24"}, nil, []string{"10.0.0.1, 203.0.113.7"}, "203.0.113.7"},
-		"no list":                     {[]string{"192.0.2.0/24"}, nil, nil, "192.0.2.9"},
-		"an empty list":               {[]string{"192.0.2.0/24"}, nil, []string{" , "}, "192.0.2.9"},
-		"behind two":                  {[]string{"192.0.2.9", "10.0.0.0/8"}, nil, []string{"1.2.3.4, 203.0.113.7", "10.0.0.1"}, "203.0.113.7"},
-		"all are trusted":             {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, 203.0.113.7"}, "1.2.3.4"},
-		"garbage ends it":             {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, unknown, 203.0.113.7"}, "203.0.113.7"},
-		"garbage at the end":          {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, unknown"}, "192.0.2.9"},
-		"garbage behind the client":   {[]string{"192.0.2.9"}, nil, []string{"unknown, 203.0.113.7"}, "203.0.113.7"},
-		"another family is untrusted": {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, 2001:db8::1, 203.0.113.7"}, "2001:db8::1"},
-		"subnet":                      {[]string{"192.0.2.9"}, subnet(64), []string{"2001:db8::1"}, "2001:db8::"},
+		"an untrusted peer": {[]string{"10.0.0.0/8"}, nil, []string{"203.0.113.7"}, "192.0.2.9"},
+		"a trusted peer":    {[]string{"192.0.2.0/24"}, nil, []string{"10.0.0.1, 203.0.113.7"}, "203.0.113.7"},
+		"no list":           {[]string{"192.0.2.0/24"}, nil, nil, "192.0.2.9"},
+		"an empty list":     {[]string{"192.0.2.0/24"}, nil, []string{" , "}, "192.0.2.9"},
+		"behind two": {
+			[]string{"192.0.2.9", "10.0.0.0/8"}, nil, []string{"1.2.3.4, 203.0.113.7", "10.0.0.1"}, "203.0.113.7",
+		},
+		"all are trusted":           {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, 203.0.113.7"}, "1.2.3.4"},
+		"garbage ends it":           {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, unknown, 203.0.113.7"}, "203.0.113.7"},
+		"garbage at the end":        {[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, unknown"}, "192.0.2.9"},
+		"garbage behind the client": {[]string{"192.0.2.9"}, nil, []string{"unknown, 203.0.113.7"}, "203.0.113.7"},
+		"another family is untrusted": {
+			[]string{"0.0.0.0/0"}, nil, []string{"1.2.3.4, 2001:db8::1, 203.0.113.7"}, "2001:db8::1",
+		},
+		"subnet": {[]string{"192.0.2.9"}, subnet(64), []string{"2001:db8::1"}, "2001:db8::"},
 	} {
 		strategy, err := forwarded.NewTrustingStrategy(test.trusted, test.subnet)
 		if err != nil {

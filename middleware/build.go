@@ -39,7 +39,8 @@ func NewBuilder(options Options) *Builder {
 		options.Logger = telemetry.Discard{}
 	}
 	b := &Builder{
-		kinds: map[string]Kind{}, logger: options.Logger, dial: options.Dial, files: NewFiles(), redis: redis.NewClients(options.Logger),
+		kinds: map[string]Kind{}, logger: options.Logger, dial: options.Dial, files: NewFiles(),
+		redis:  redis.NewClients(options.Logger),
 		hashes: basicauth.NewHashSemaphore(),
 	}
 	for _, kind := range Kinds() {

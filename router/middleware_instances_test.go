@@ -241,7 +241,8 @@ func TestStepsThatKeepNothingSaySoForEachOwner(t *testing.T) {
 		{InFlightReq: &dynamic.InFlightReq{Amount: 1}},
 		{CircuitBreaker: &dynamic.CircuitBreaker{Expression: "NetworkErrorRatio() > 0.5"}},
 	} {
-		step, err := middleware.NewBuilder(middleware.Options{}).Build("m@file", definition, middleware.References{}, &middleware.Reads{})
+		builder := middleware.NewBuilder(middleware.Options{})
+		step, err := builder.Build("m@file", definition, middleware.References{}, &middleware.Reads{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -115,6 +115,10 @@ func (m *migration) configure(p *process, options []string) error {
 		}
 	}
 	m.flags.controller.apply(&m.provider)
+	if m.provider.WatchNamespaceSelector != "" {
+		return errors.New("providers.kubernetesIngressNGINX.watchNamespaceSelector: namespaces are not read; name one with " +
+			"--watch-namespace")
+	}
 	return nil
 }
 

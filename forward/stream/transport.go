@@ -65,7 +65,7 @@ func newTransport(config *dynamic.TCPServersTransport, identity servertls.Identi
 	t := &Transport{
 		dial:    (&net.Dialer{KeepAlive: -1}).DialContext, // The relay begins the keep-alive.
 		timeout: time.Duration(config.DialTimeout),
-		tls: settings, proxy: newProxyHeader(config.ProxyProtocol),
+		tls:     settings, proxy: newProxyHeader(config.ProxyProtocol),
 		limits: relay.Options{
 			IdleTimeout: time.Duration(config.IdleTimeout), TerminationDelay: time.Duration(config.TerminationDelay),
 			KeepAlive: cmp.Or(time.Duration(config.DialKeepAlive), defaultKeepAlive),
@@ -78,7 +78,9 @@ func newTransport(config *dynamic.TCPServersTransport, identity servertls.Identi
 }
 
 // DialWith has connections made by dial instead of a [net.Dialer]. It comes before the first Connect.
-func (t *Transport) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) { t.dial = dial }
+func (t *Transport) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	t.dial = dial
+}
 
 // CheckProxyProtocol returns an error that names an invalid option of a PROXY header; nil is valid.
 func CheckProxyProtocol(config *dynamic.ProxyProtocol) error {

@@ -119,7 +119,7 @@ var libraries = []struct {
 		[]string{"provider/kubernetes", "telemetry/otlp", "inject/webhook"},
 		"the clients of clusters and of collectors log through it",
 	},
-	{"sigs.k8s.io", []string{"provider/kubernetes", "inject"}, "as for k8s.io"},
+	{"sigs.k8s.io", []string{"provider/kubernetes", "inject", "migrate"}, "as for k8s.io"},
 	{"github.com/vulcand/oxy", []string{"middleware"}, "a middleware is the only thing that it has to offer"},
 	{"github.com/klauspost/compress", []string{"middleware"}, "a middleware is the only one who compresses"},
 	{"github.com/andybalholm/brotli", []string{"middleware"}, "as for klauspost/compress"},

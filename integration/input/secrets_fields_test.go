@@ -161,7 +161,7 @@ func fieldsOfServices() map[string]string {
 		"loadBalancer.hash.expression": matched, "loadBalancer.retry.retryOn[]": chosen,
 		"failover.service":  named,
 		"failover.fallback": named, "failover.errors.status[]": chosen, "middlewares[]": named,
-		"directResponse.body": answered,
+		"directResponse.body": answered, "directResponse.headers[].name": named, "directResponse.headers[].value": secretive,
 	}
 }
 

@@ -2,8 +2,9 @@ package input
 
 import "github.com/sluiceproxy/sluice/dynamic"
 
-// nginx returns the middlewares that behave as directives of nginx, with a secret in every field that may hold one.
-func (v *vault) nginx(answering, dead, value, certificate, revoked string, clients []string,
+// nginxMiddlewares returns the middlewares that behave as directives of nginx, with a secret in every field that may
+// hold one.
+func nginxMiddlewares(answering, dead, value, certificate, revoked string, clients []string,
 	secured *dynamic.ClientTLS,
 ) map[string]*dynamic.Middleware {
 	optional := &dynamic.ClientCertificate{CAFiles: clients, ErrorPage: "https://errors.test/?" + value}

@@ -149,7 +149,8 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 		}}},
 		"plugin": {Plugin: map[string]map[string]any{"demo": {"token": value}}},
 	}
-	maps.Copy(middlewares, v.nginx(answering, dead, value, certificate, revoked, []string{clients.File}, secured))
+	maps.Copy(middlewares,
+		nginxMiddlewares(answering, dead, value, certificate, revoked, []string{clients.File}, secured))
 	server := func(address string) *dynamic.ServersLoadBalancer {
 		return &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://" + address + "/?token=" + value}}}
 	}
@@ -166,6 +167,9 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 			Services: immutable.Of(map[string]*dynamic.Service{
 				"alive": {LoadBalancer: alive}, "dead": {LoadBalancer: broken},
 				"failing": {LoadBalancer: failing},
+				"direct": {DirectResponse: &dynamic.DirectResponse{
+					Status: 200, Headers: []dynamic.HeaderValue{{Name: "Set-Cookie", Value: "operator=" + value}},
+				}},
 			}),
 			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{"secured": {
 				RootCAs:      []string{certificate},

@@ -31,6 +31,9 @@ func judge(e *cases.Exchange, answers []*response, followed *trace) []string {
 			least += count.Min
 		}
 	}
+	if len(complaints) > 0 {
+		least = 0 // What has not come before another answer than the expected one does not come any more.
+	}
 	all := followed.collect(least)
 	for _, u := range e.Upstreams {
 		complaints = append(complaints, judgeUpstream(u, all)...)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/integration/nginx/cases"
@@ -47,29 +48,51 @@ func steps() []step {
 	}
 }
 
-// TestPhases turns on two steps of a location at a time, and looks which of them answers. The request is sent until the
-// limit is reached where there is one.
+// TestPhases turns on two steps of a location at a time, and looks which of them answers, on nginx. The request is sent
+// until the limit is reached where there is one.
 func TestPhases(t *testing.T) {
-	var all []*cases.Case
+	all := pairs(t)
+	own := newAuthority(t, "authority")
+	bench := newBench(t, own, own)
+	bench.load(t, all)
+	for _, c := range all {
+		t.Run(c.Name, func(t *testing.T) { bench.first(t, c) })
+	}
+}
+
+// TestPhasesOfSluice is TestPhases on Sluice.
+func TestPhasesOfSluice(t *testing.T) {
+	own := newAuthority(t, "authority")
+	var starting sync.Mutex
+	for _, c := range pairs(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			newSluice(t, own, own, &starting, c).first(t, c)
+		})
+	}
+}
+
+// pairs returns a case for each pair of steps.
+func pairs(t *testing.T) (all []*cases.Case) {
+	t.Helper()
 	order := steps()
 	for i, first := range order {
 		for _, second := range order[i+1:] {
 			all = append(all, pair(t, first, second))
 		}
 	}
-	own := newAuthority(t, "authority")
-	bench := newBench(t, own, own)
-	bench.load(t, all)
-	for _, c := range all {
-		t.Run(c.Name, func(t *testing.T) {
-			stage := &c.Stages[0]
-			_, answers := bench.exchange(t, c.Name, stage, &stage.Exchanges[0], map[string]string{})
-			last := answers[len(answers)-1]
-			name, _, _ := strings.Cut(c.Name, " before ")
-			if first := order[slices.IndexFunc(order, func(s step) bool { return s.name == name })]; !first.is(last) {
-				t.Errorf("the answer is %d, %v", last.status, last.header)
-			}
-		})
+	return all
+}
+
+// first checks that the first step of a pair answers.
+func (b *bench) first(t *testing.T, c *cases.Case) {
+	t.Helper()
+	stage, order := &c.Stages[0], steps()
+	_, answers := b.exchange(t, c.Name, stage, &stage.Exchanges[0], map[string]string{})
+	last := answers[len(answers)-1]
+	name, _, _ := strings.Cut(c.Name, " before ")
+	if first := order[slices.IndexFunc(order, func(s step) bool { return s.name == name })]; !first.is(last) {
+		t.Errorf("the answer is %d, %v", last.status, last.header)
 	}
 }
 

@@ -1,7 +1,7 @@
 package nginx_test
 
 import (
-	"fmt"
+	"crypto/tls"
 	"net/http"
 	"regexp"
 	"slices"
@@ -148,6 +148,8 @@ func optionsOf(t *testing.T, own *authority, state *cases.State) process.Options
 		Provider: providerOf(state), EntryPoint: entryPointOf(state.Settings),
 		Resolves: func(name string) bool { return name != "invalid.hostname" },
 	}
+	presented := own.issue(t, "upstream")
+	options.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &presented, nil }
 	options.Objects.ConfigMaps = append(options.Objects.ConfigMaps, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ingress-nginx", Name: "controller"}, Data: state.Settings,
 	})
@@ -225,6 +227,3 @@ func entryPointOf(settings map[string]string) *static.EntryPoint {
 	made.ForwardedHeaders.Insecure = is("use-forwarded-headers")
 	return made
 }
-
-// String returns the pattern, for errors.
-func (e *expectation) String() string { return fmt.Sprint(e.pattern) }

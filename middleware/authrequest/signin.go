@@ -7,8 +7,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// SignIn returns the URL where the client of a request is sent in place of 401; empty without signinURL. In a satisfyAny
-// it is for the refusals of all members.
+// SignIn returns the URL where the client of a request is sent in place of 401; empty without signinURL. In a
+// satisfyAny it is for the refusals of all members.
 func (a *AuthRequest) SignIn(r *http.Request) string {
 	if !a.settings.signsIn {
 		return ""

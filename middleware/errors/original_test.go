@@ -99,7 +99,8 @@ func TestOwnErrors(t *testing.T) {
 func TestErrorResponseHeaders(t *testing.T) {
 	config := dynamic.ErrorPage{Status: []string{"401"}, ErrorResponseHeaders: []string{"www-authenticate", "X-Own"}}
 	pages := build(t, config, answers(200, "page", "X-Own", "page"))
-	next := answers(401, "no", "WWW-Authenticate", "Basic", "WWW-Authenticate", "Digest", "X-Own", "next", "X-Other", "next")
+	next := answers(401, "no", "WWW-Authenticate", "Basic", "WWW-Authenticate", "Digest", "X-Own", "next",
+		"X-Other", "next")
 	url, client, _ := rig.Serve(t, "h1", pages.Wrap(next))
 	response, _, err := do(t, client, request(t, http.MethodGet, url+"/", nil))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Head returns the request line and the header fields as HTTP/1.1 has them, without the empty line at the end. The error
-// is for a probe with characters that would make it another request.
+// Head returns the request line and the header fields as HTTP/1.1 has them, without the empty line at the end. The
+// error is for a probe with characters that would make it another request.
 func (p Probe) Head() ([]byte, error) {
 	var out bytes.Buffer
 	line := func(parts ...string) error {

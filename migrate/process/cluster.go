@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluiceproxy/sluice/migrate/source"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
@@ -84,7 +85,7 @@ func (c *cluster) add(kind schema.GroupVersionKind, object metav1.Object) error 
 	made := &unstructured.Unstructured{Object: content}
 	made.SetGroupVersionKind(kind)
 	if made.GetUID() == "" {
-		made.SetUID("0")
+		made.SetUID(types.UID(made.GetNamespace() + "-" + made.GetName()))
 	}
 	c.out = append(c.out, manifest.Object{Unstructured: made})
 	return nil

@@ -113,7 +113,11 @@ func listen(ctx context.Context, options *Options, authority *authority) (*netwo
 	n.server.Protocols.SetHTTP1(true)
 	n.server.Protocols.SetHTTP2(true)
 	n.server.Protocols.SetUnencryptedHTTP2(true)
-	n.running.Go(func() { n.accept(&tls.Config{GetCertificate: authority.certificate, MinVersion: tls.VersionTLS10}) })
+	secure := &tls.Config{GetCertificate: options.Certificate, MinVersion: tls.VersionTLS10}
+	if options.Certificate == nil {
+		secure.GetCertificate = authority.certificate
+	}
+	n.running.Go(func() { n.accept(secure) })
 	n.running.Go(func() { _ = n.server.Serve(n) }) // It ends when the server is closed.
 	return n, nil
 }

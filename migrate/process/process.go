@@ -8,6 +8,7 @@ package process
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -43,14 +44,18 @@ type Options struct {
 	// of an external authentication without Authorization and Cookie, which are answered 401. EndpointOf returns what was
 	// connected to.
 	Handler http.Handler
+	// Certificate returns that of the endpoints that are connected to with TLS; nil for one of the process's authority, for
+	// the name of the handshake.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Resolves reports whether a name of DNS has an address; nil for all names.
 	Resolves func(name string) bool
 	// Logger may be nil.
 	Logger telemetry.Logger
 }
 
-// firstState is how long the providers may take for their first state.
-const firstState = 30 * time.Second
+// firstState is how long the providers may take for their first state, also with thousands of Ingresses on a busy
+// machine. They read what is in the process.
+const firstState = 5 * time.Minute
 
 // Process is a Sluice that serves. Its methods may be called by several goroutines.
 type Process struct {

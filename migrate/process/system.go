@@ -61,7 +61,7 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	names := &names{network: p.network, changed: make(chan struct{}, 1)}
 	once = pipeline.New(pipeline.Options{
 		Source: provider.NewHub(append(clusters.Entries(), provider.Entry{Name: namesProvider, Provider: names}),
-			options.Logger),
+			options.Logger, provider.WithFirstStateTimeout(firstState)),
 		Compiler: router.NewCompiler(router.Options{
 			EntryPoints: entrypoints, Registry: registry, Mirrors: mirrors, Tickets: certificate.NewTickets(),
 			Middlewares: builder, Dial: p.network.dial,

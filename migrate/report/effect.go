@@ -157,3 +157,25 @@ func (r *Report) LikeInteractions() []LikeInteractions {
 	}
 	return all
 }
+
+// LikeProblems are problems with the same reason.
+type LikeProblems struct {
+	Reason string
+	// Ingresses have their hosts behind them, if the problem is one of a host.
+	Ingresses []string
+}
+
+// LikeProblems returns the problems in groups, for display.
+func (r *Report) LikeProblems() []LikeProblems {
+	at := map[string]int{}
+	var all []LikeProblems
+	for _, one := range r.Problems {
+		if _, known := at[one.Reason]; !known {
+			at[one.Reason] = len(all)
+			all = append(all, LikeProblems{Reason: one.Reason})
+		}
+		of := &all[at[one.Reason]]
+		of.Ingresses = append(of.Ingresses, shown(one.Ingress)+on(one.Host))
+	}
+	return all
+}

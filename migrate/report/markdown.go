@@ -186,8 +186,8 @@ func (m *markdown) others(r *Report) {
 				m.row(one.Cause, one.Host, one.Effect, some(one.Affected))
 			}
 		}
-		for _, one := range r.Problems {
-			m.row(one.Ingress, one.Host, one.Reason, "")
+		for _, one := range r.LikeProblems() {
+			m.row(some(one.Ingresses), "", one.Reason, "")
 		}
 	}
 	if len(r.Settings) > 0 {

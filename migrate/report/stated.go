@@ -45,6 +45,12 @@ func stated(one *Difference) string {
 			sanitized,
 		},
 		{
+			"with sanitizePath, a final dot segment leaves no final slash: /a/. becomes /a, in nginx /a/",
+			func(one *Difference) bool {
+				return about(one, probe.FinalDot) && (one.Got.Upstream == nil || one.Want.Upstream != nil)
+			},
+		},
+		{
 			"WWW-Authenticate has a charset, and without auth-realm the realm traefik",
 			func(one *Difference) bool {
 				return len(one.Fields) == 1 && one.Fields[0].Field == answer.Response+"Www-Authenticate" &&

@@ -183,8 +183,9 @@ func (p *page) interactions(r *Report) {
 			p.line(4, one.Cause+on(one.Host)+" affects "+some(one.Affected))
 		}
 	}
-	for _, one := range r.Problems {
-		p.line(0, fmt.Sprintf("%s%s: %s", shown(one.Ingress), on(one.Host), one.Reason))
+	for _, one := range r.LikeProblems() {
+		p.line(0, number(len(one.Ingresses), "Ingress", "es")+": "+one.Reason)
+		p.line(4, some(one.Ingresses))
 	}
 }
 

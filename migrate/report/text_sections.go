@@ -155,11 +155,14 @@ func (a *Alike) Text() string {
 	return text
 }
 
-// Titles returns the names of the Ingresses with their places.
+// Titles returns the names of the Ingresses, of a few with their places.
 func (a *Alike) Titles() []string {
 	out := make([]string, len(a.Ingresses))
 	for i, one := range a.Ingresses {
-		out[i] = one.title()
+		out[i] = one.Name
+		if len(a.Ingresses) <= mostNames {
+			out[i] = one.title()
+		}
 	}
 	return out
 }

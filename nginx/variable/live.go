@@ -96,7 +96,7 @@ func ValueOf(r *http.Request, client string, of Variable) string {
 	case RemoteUser:
 		return UserOf(r.Header["Authorization"])
 	case EscapedRequestURI:
-		return Escape(targetOf(r))
+		return EscapeArgument(targetOf(r))
 	default:
 		return lineOf(r, of.Kind)
 	}

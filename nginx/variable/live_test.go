@@ -34,7 +34,8 @@ func value(t *testing.T, text string, values variable.Values) string {
 }
 
 func TestLive(t *testing.T) {
-	r := live(t, "/a%20b//c?q=1&N=x%20y", "Authorization", "Basic YW5uOng=", "X-Two", "one", "X-Two", "two", "Cookie", "a=1; B=2", "X-Request-Id", "7f")
+	r := live(t, "/a%20b//c?q=1&N=x%20y", "Authorization", "Basic YW5uOng=", "X-Two", "one", "X-Two", "two",
+		"Cookie", "a=1; B=2", "X-Request-Id", "7f")
 	r.Host = "A.Example:8443"
 	for text, want := range map[string]string{
 		"$scheme://$host$request_uri":                  "http://a.example/a%20b//c?q=1&N=x%20y",

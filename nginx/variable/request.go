@@ -77,7 +77,7 @@ func (r *Request) plain(kind Kind) string {
 	case RemoteUser:
 		return UserOf(r.Header["Authorization"])
 	case EscapedRequestURI:
-		return Escape(r.Target)
+		return EscapeArgument(r.Target)
 	default:
 		return ""
 	}
@@ -116,12 +116,18 @@ func UserOf(authorization []string) string {
 }
 
 // Escape percent-encodes all bytes of a text but letters and digits of ASCII and "-._~".
-func Escape(text string) string {
+func Escape(text string) string { return escape(text, "-.~") }
+
+// EscapeArgument is Escape that leaves "!'()*" too, as ngx.escape_uri does.
+func EscapeArgument(text string) string { return escape(text, "-.~!'()*") }
+
+// escape percent-encodes all bytes but letters, digits, "_" and others that are left.
+func escape(text, left string) string {
 	const hex = "0123456789ABCDEF"
 	var escaped strings.Builder
 	for i := range len(text) {
 		c := text[i]
-		if isWord(rune(c)) || c == '-' || c == '.' || c == '~' {
+		if isWord(rune(c)) || strings.IndexByte(left, c) >= 0 {
 			_ = escaped.WriteByte(c)
 			continue
 		}

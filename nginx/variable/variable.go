@@ -2,6 +2,7 @@
 package variable
 
 import (
+	"errors"
 	"fmt"
 	"net/textproto"
 	"slices"
@@ -75,8 +76,16 @@ type UnknownError struct {
 	Name string
 }
 
-// Error implements error.
-func (e *UnknownError) Error() string { return fmt.Sprintf("the variable $%s is unknown", e.Name) }
+// Error implements error. A long name that does not look like one of nginx may be a part of a password or of its hash,
+// and is left out.
+func (e *UnknownError) Error() string {
+	const short, longest = 8, 32
+	odd := strings.Trim(e.Name, "abcdefghijklmnopqrstuvwxyz_") != ""
+	if len(e.Name) > longest || len(e.Name) > short && odd {
+		return "what follows a dollar sign is no variable"
+	}
+	return "the variable $" + e.Name + " is unknown"
+}
 
 // Values has the values of variables.
 type Values interface {
@@ -146,11 +155,11 @@ func nameOf(text string) (name, rest string, err error) {
 	if braced {
 		var closed bool
 		if rest, closed = strings.CutPrefix(rest, "}"); !closed {
-			return "", "", fmt.Errorf("the closing bracket of ${%s is missing", name)
+			return "", "", errors.New("the closing bracket behind ${ is missing")
 		}
 	}
 	if name == "" {
-		return "", "", fmt.Errorf("a dollar sign without the name of a variable")
+		return "", "", errors.New("a dollar sign without the name of a variable")
 	}
 	if braced && len(name) == 1 && name[0] >= '0' && name[0] <= '9' {
 		return "", "", &UnknownError{Name: "{" + name + "}"} // Braces are for names.

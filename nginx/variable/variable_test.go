@@ -116,6 +116,18 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// TestErrorsHoldNoSecrets parses texts in which a password or its hash follows a dollar sign.
+func TestErrorsHoldNoSecrets(t *testing.T) {
+	const secret = "N0tToBePrinted"
+	for _, text := range []string{
+		"admin:$2y$10$" + secret, "$" + secret + "{", "${" + secret, "${" + secret + "}", "$" + secret,
+	} {
+		if _, err := variable.Parse(text); err == nil || strings.Contains(err.Error(), secret[:7]) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestCut(t *testing.T) {
 	for text, want := range map[string][3]string{
 		"/$1?a=$2?b": {"/a", "a=?b", "?"},

@@ -28,8 +28,8 @@ type directHeader struct {
 	value variable.Template
 }
 
-// NewDirect returns the handler of a directResponse service: the status is from 200 to 599, a status without content has
-// no body, and headers that frame messages are left alone.
+// NewDirect returns the handler of a directResponse service: the status is from 200 to 599, a status without content
+// has no body, and headers that frame messages are left alone.
 func NewDirect(name string, config *dynamic.DirectResponse) (*Direct, error) {
 	switch status := config.Status; {
 	case status < 200 || status > 599:

@@ -67,7 +67,7 @@ func locate(options Options) (*rest.Config, error) {
 	if options.Kubeconfig != "" {
 		return load(&clientcmd.ClientConfigLoadingRules{ExplicitPath: options.Kubeconfig}, options)
 	}
-	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv("KUBERNETES_SERVICE_PORT") != "" {
+	if options.Context == "" && os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv("KUBERNETES_SERVICE_PORT") != "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
 			return nil, fmt.Errorf("in cluster: %w", err)

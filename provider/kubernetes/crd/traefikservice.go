@@ -39,6 +39,9 @@ func (t *translator) traefikService(
 	if spec.Canary != nil {
 		declared.Canary = t.canary(result, name, source.Namespace, spec.Canary)
 	}
+	if spec.DirectResponse != nil {
+		declared.DirectResponse = directResponse(spec.DirectResponse)
+	}
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
 	result.Put(ref, declared)
 	switch kinds := declared.Kinds(); {
@@ -46,8 +49,8 @@ func (t *translator) traefikService(
 		result.Quarantine(ref, dynamic.CodeInvalidSource, malformed(spec.Malformed), false)
 	case len(kinds) == 0:
 		result.Quarantine(ref, dynamic.CodeInvalidOption,
-			"has no kind, and exactly one of weighted, mirroring, highestRandomWeight, failover, environment and canary is needed",
-			false)
+			"has no kind, and exactly one of weighted, mirroring, highestRandomWeight, failover, environment, canary "+
+				"and directResponse is needed", false)
 	case len(kinds) > 1:
 		result.Quarantine(ref, dynamic.CodeInvalidOption,
 			"has "+strconv.Itoa(len(kinds))+" kinds, "+strings.Join(kinds, " and ")+"; exactly one is allowed", false)
@@ -161,6 +164,15 @@ func (t *translator) canary(
 		canary.WeightTotal = *spec.WeightTotal
 	}
 	return canary
+}
+
+// directResponse translates a service that answers by itself. Whether it is valid is found out where it is applied.
+func directResponse(spec *v1alpha1.DirectResponse) *dynamic.DirectResponse {
+	response := &dynamic.DirectResponse{Status: spec.Status, Body: spec.Body, TrimTrailingSlash: spec.TrimTrailingSlash}
+	for _, header := range spec.Headers {
+		response.Headers = append(response.Headers, dynamic.HeaderValue{Name: header.Name, Value: header.Value})
+	}
+	return response
 }
 
 // environment translates a service of environments. Whether the options are valid is found out where they are applied.

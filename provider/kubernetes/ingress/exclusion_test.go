@@ -50,8 +50,8 @@ func (c *fakeCluster) namespace(name string) *corev1.Namespace {
 	return found
 }
 
-// TestNoIngressIsReadByTwoProviders demands, of random classes, namespaces and options of both providers, that each Ingress is
-// read by the provider for ingress-nginx, or else by this one if it would be alone: never by both.
+// TestNoIngressIsReadByTwoProviders demands, of random classes, namespaces and options of both providers, that each
+// Ingress is read by the provider for ingress-nginx, or else by this one if it would be alone: never by both.
 func TestNoIngressIsReadByTwoProviders(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	one := func(of ...string) string { return of[random.IntN(len(of))] }

@@ -127,6 +127,10 @@ func (d *locationDraft) subrequest(request *annotation.AuthRequest) *dynamic.Mid
 		d.refuse(dynamic.CodeUnsupportedOption, "auth-snippet: directives of nginx are not executed", false)
 		return nil
 	}
+	_, rest, _ := strings.Cut(d.replaced("auth-url", request.URL), "://")
+	if end := strings.IndexAny(rest+"/", "/?"); strings.Contains(rest[:end], "$") {
+		d.refuse(dynamic.CodeInvalidOption, "auth-url: which service decides must not depend on a variable", false)
+	}
 	made := &dynamic.AuthRequest{
 		URL: d.replaced("auth-url", request.URL), Method: request.Method, ResponseHeaders: request.ResponseHeaders,
 		AlwaysSetCookie: request.AlwaysSetCookie,
@@ -164,6 +168,9 @@ func (d *locationDraft) subrequest(request *annotation.AuthRequest) *dynamic.Mid
 	if d.settings().RealIP.Forwarded {
 		d.degrade(dynamic.CodeUnsupportedOption, "auth-url: X-Real-IP and X-Forwarded-For of the subrequest have the address "+
 			"of the connection, not that of the client behind a proxy", false)
+	}
+	if d.refused != nil {
+		return nil
 	}
 	return &dynamic.Middleware{AuthRequest: made}
 }

@@ -20,9 +20,9 @@ func (p *Provider) Claimed() iter.Seq[*networkingv1.Ingress] {
 	}
 }
 
-// OnClaimed has the function called when the result of Claimed may have changed: an Ingress, an IngressClass
-// or a Namespace that counts appeared, changed or went, and once for each that is there already. It is called on goroutines of the watches and
-// must return at once.
+// OnClaimed has the function called when the result of Claimed may have changed: an Ingress, an IngressClass or a
+// Namespace that counts appeared, changed or went, and once for each that is there already. It is called on goroutines
+// of the watches and must return at once.
 func (p *Provider) OnClaimed(changed func()) {
 	p.watches.ingresses.Notify(func(_, _ *networkingv1.Ingress) { changed() })
 	p.watches.classes.Notify(func(_, _ *networkingv1.IngressClass) { changed() })

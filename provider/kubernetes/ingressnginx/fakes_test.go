@@ -98,13 +98,14 @@ type fakeCluster struct {
 	services   *fakeWatch[*corev1.Service]
 	secrets    *fakeWatch[*corev1.Secret]
 	configMaps *fakeWatch[*corev1.ConfigMap]
+	namespaces *fakeWatch[*corev1.Namespace]
 }
 
 func newCluster() *fakeCluster {
 	return &fakeCluster{
 		ingresses: newWatch[*networkingv1.Ingress](), classes: newWatch[*networkingv1.IngressClass](),
 		services: newWatch[*corev1.Service](), secrets: newWatch[*corev1.Secret](),
-		configMaps: newWatch[*corev1.ConfigMap](),
+		configMaps: newWatch[*corev1.ConfigMap](), namespaces: newWatch[*corev1.Namespace](),
 	}
 }
 
@@ -112,6 +113,9 @@ func newCluster() *fakeCluster {
 func (c *fakeCluster) provider(config static.KubernetesNGINX) *Provider {
 	all := watches{
 		ingresses: c.ingresses, classes: c.classes, services: c.services, secrets: c.secrets, configMaps: c.configMaps,
+	}
+	if config.WatchNamespaceSelector != "" {
+		all.namespaces = c.namespaces
 	}
 	return assemble("kubernetes", config, all, nil)
 }
@@ -131,6 +135,8 @@ func (c *fakeCluster) apply(t *testing.T, manifests []byte) {
 			c.classes.put(parsed[networkingv1.IngressClass](t, manifest))
 		case "Service":
 			c.services.put(parsed[corev1.Service](t, manifest))
+		case "Namespace":
+			c.namespaces.put(parsed[corev1.Namespace](t, manifest))
 		case "ConfigMap":
 			c.configMaps.put(parsed[corev1.ConfigMap](t, manifest))
 		case "Secret":

@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"flag"
 	"fmt"
+	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -111,6 +112,9 @@ func describe(t *testing.T, configuration *dynamic.Configuration) string {
 			}
 			out.WriteString("  tls options: " + router.TLS.Options + "\n")
 		}
+		if own := router.Observability; own != nil && own.AccessLogs != nil && !*own.AccessLogs {
+			out.WriteString("  access log: off\n")
+		}
 		out.WriteString("  service: " + router.Service + "\n")
 	}
 	for _, name := range slices.Sorted(configuration.HTTP.Middlewares.Keys()) {
@@ -132,6 +136,7 @@ func describe(t *testing.T, configuration *dynamic.Configuration) string {
 	for _, entry := range configuration.TLS.Certificates {
 		out.WriteString("certificate " + entry.Name + " for " + strings.Join(entry.Hosts, ", ") + "\n")
 	}
+	connections(t, &out, configuration)
 	for _, verdict := range configuration.Verdicts {
 		line := verdict.Status.String()
 		if verdict.Missing {
@@ -140,6 +145,30 @@ func describe(t *testing.T, configuration *dynamic.Configuration) string {
 		out.WriteString(line + ": " + verdict.String() + "\n")
 	}
 	return out.String()
+}
+
+// connections prints what is not about HTTP.
+func connections(t *testing.T, out *strings.Builder, configuration *dynamic.Configuration) {
+	t.Helper()
+	lines := map[string]string{}
+	for ref, object := range configuration.Objects() {
+		var text strings.Builder
+		switch made := object.(type) {
+		case *dynamic.TCPRouter:
+			section(t, &text, "tcp router", ref.Name, made)
+		case *dynamic.TCPService:
+			section(t, &text, "tcp service", ref.Name, made)
+			if made.LoadBalancer.EndpointSet != "" {
+				text.WriteString("  endpoints: " + made.LoadBalancer.EndpointSet + "\n")
+			}
+		case *dynamic.TLSStore:
+			text.WriteString("store " + ref.Name + "\n")
+		}
+		lines[ref.String()] = text.String()
+	}
+	for _, ref := range slices.Sorted(maps.Keys(lines)) {
+		out.WriteString(lines[ref])
+	}
 }
 
 func section(t *testing.T, out *strings.Builder, kind, name string, object any) {

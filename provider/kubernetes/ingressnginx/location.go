@@ -178,7 +178,8 @@ func (d *locationDraft) observability() *dynamic.RouterObservability {
 	}
 	own := &dynamic.RouterObservability{Tracing: d.options.Log.Tracing}
 	own.Metadata = &dynamic.ObservabilityMetadata{Ingress: made}
-	if !d.options.Log.Access {
+	settings := d.settings()
+	if !settings.AccessLog || !d.options.Log.Access || d.ingress == nil && !settings.DefaultBackendLog {
 		no := false
 		own.AccessLogs = &no
 	}

@@ -1,8 +1,10 @@
 package ingressnginx
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -103,11 +105,13 @@ func nameOfServer(host string) string { return "server," + hostName(host) }
 // nameOfService returns the name of a Service's port: NAMESPACE.SERVICE,PORT.
 func nameOfService(key serviceKey) string { return key.Namespace + "." + key.Service + "," + key.Port }
 
-// hashed appends the hash of an object to a name.
+// hashed appends the hash of an object to a name. Different objects of one name close the routers that refer to it, so
+// the hash is a cryptographic one: an Ingress cannot be written to clash with another one.
 func hashed(name string, object any) string {
-	sum, err := dynamic.Fingerprint(object)
-	if err != nil { // The model has nothing that cannot be hashed.
+	text, err := json.Marshal(object)
+	if err != nil { // The model has nothing that cannot be encoded.
 		return name
 	}
-	return name + "-" + strconv.FormatUint(sum, 16)
+	sum := sha256.Sum256(text)
+	return name + "-" + hex.EncodeToString(sum[:16])
 }

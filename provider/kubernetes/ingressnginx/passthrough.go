@@ -40,7 +40,7 @@ func (d *ingressDraft) passthrough(plan *serverPlan) {
 	d.result.Put(ref, router)
 	key, leads := d.provider.backendOf(&plan.Locations[at])
 	if plan.Locations[at].Rule < 0 || !leads {
-		d.result.Quarantine(ref, dynamic.CodeMissingService, passthroughKey+"no path / of "+plan.Host+
+		d.result.Quarantine(ref, dynamic.CodeMissingService, passthroughKey+"no path / of type Prefix of "+plan.Host+
 			" leads to a Service: connections with TLS are closed, as by ingress-nginx", false)
 		return
 	}

@@ -79,7 +79,10 @@ func TestAsNGINX(t *testing.T) {
 }
 
 // table answers requests as a table does, in which services answer with their names and what they were sent.
-type table struct{ http.Handler }
+type table struct {
+	http.Handler
+	active *router.ActiveTable
+}
 
 // serve makes a configuration active, with services that answer with their names in place of those with endpoints.
 func serve(t *testing.T, configuration *dynamic.Configuration) table {
@@ -157,7 +160,7 @@ func activate(
 		}
 	}
 	compiled.Activate(1)
-	return table{active.Handler("web")}, quarantined
+	return table{active.Handler("web"), active}, quarantined
 }
 
 // answer returns STATUS LOCATION, SERVICE TARGET, default, or the text of another status.

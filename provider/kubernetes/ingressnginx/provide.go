@@ -86,8 +86,8 @@ func (p *Provider) next() (next dynamic.Message, changed bool) {
 	return dynamic.Message{Provider: Name, Configuration: configuration, State: state, Reason: reason}, changed
 }
 
-// state returns the combined status of the watches. Ingresses, what selects them and Services are required; without others,
-// only what needs them is affected, and what they protect is closed.
+// state returns the combined status of the watches. Ingresses, what selects them and Services are required; without
+// others, only what needs them is affected, and what they protect is closed.
 func (p *Provider) state() (dynamic.ProviderState, string) {
 	w := &p.watches
 	required := []client.Status{w.ingresses.Status(), w.services.Status(), w.classes.Status()}

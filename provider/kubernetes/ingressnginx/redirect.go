@@ -106,16 +106,13 @@ func (p *serverPlan) redirects(place int, path string) bool {
 	return true
 }
 
-// slashed returns the template of the redirect to a name with a final slash.
+// slashed returns the template of the redirect to a name with a final slash. With use-port-in-redirects too, it has no
+// port: that of ingress-nginx is the default one of the scheme, which nginx leaves out.
 func (d *locationDraft) slashed(name string) string {
 	// A dollar sign cannot be written in a template.
 	target := strings.ReplaceAll(uri.Escape(name), "$", "%24") + "$is_args$args"
-	to := &d.options.Redirect
-	switch {
-	case to.Relative:
+	if d.options.Redirect.Relative {
 		return target
-	case to.UsePort:
-		return d.scheme() + "://$host:$server_port" + target
 	}
 	return d.scheme() + "://$host" + target
 }

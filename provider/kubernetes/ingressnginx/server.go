@@ -153,6 +153,9 @@ func (d *ingressDraft) report(findings []annotation.Finding) {
 		one := &findings[i]
 		if one.Verdict == annotation.Ignored || one.Verdict == annotation.Unsupported && !one.Protects {
 			d.result.Degrade(d.whole(), dynamic.CodeUnsupportedOption, one.Key+": "+one.Reason, false)
+		} else if one.AboveRisk && one.Verdict < annotation.Unsupported {
+			d.result.Degrade(d.whole(), dynamic.CodeUnsupportedOption, one.Key+": ingress-nginx accepts no Ingress with it at "+
+				"the ConfigMap's annotations-risk-level; it is honoured here", false)
 		}
 	}
 }

@@ -15,9 +15,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// translateSettings reads the ConfigMap of ingress-nginx, and declares nothing.
+// translateSettings reads the ConfigMap of ingress-nginx, and declares the default certificate.
 func (p *Provider) translateSettings() (result translation.Result, ok bool) {
-	data := settingsOf(&p.config)
 	name, _ := objectName(p.config.ConfigMap)
 	result.Origin = dynamic.Origin{Object: "providers.kubernetesIngressNGINX"}
 	if name.Name != "" {
@@ -26,23 +25,25 @@ func (p *Provider) translateSettings() (result translation.Result, ok bool) {
 	}
 	ref := dynamic.Ref{Kind: dynamic.KindSource, Name: result.Origin.Object}
 	given := p.watches.ConfigMap(name.Namespace, name.Name)
+	var data map[string]string
 	switch {
 	case given != nil:
 		result.Origin.Resource = &dynamic.Resource{
 			APIVersion: corev1.SchemeGroupVersion.String(), Kind: backend.KindConfigMap, Namespace: name.Namespace,
 			Name: name.Name, UID: string(given.UID), Generation: given.Generation,
 		}
-		maps.Copy(data, given.Data)
+		data = given.Data
 	case name.Name != "":
 		result.Degrade(ref, dynamic.CodeMissingReference, "ConfigMap "+name.String()+
-			" does not exist, so that the defaults of ingress-nginx apply, as they do there", true)
+			" does not exist, so that the options of the provider apply", true)
 	}
-	settings, findings := annotation.ReadConfigMap(name.Namespace, data)
+	settings, findings := readSettings(&p.config, name.Namespace, data)
 	for i := range findings {
 		if findings[i].Verdict >= annotation.Ignored {
 			result.Degrade(ref, dynamic.CodeUnsupportedOption, findings[i].Key+": "+findings[i].Reason, false)
 		}
 	}
+	p.defaultCertificate(&result, ref)
 	for _, from := range []*annotation.Reference{settings.AddHeaders, settings.ProxySetHeaders} {
 		if from == nil {
 			continue
@@ -68,39 +69,71 @@ func (p *Provider) setSettings(settings *annotation.Settings) {
 	clear(p.upstreams)
 }
 
-// settingsOf returns the options of the provider as keys of the ConfigMap, which may replace them.
-func settingsOf(config *static.KubernetesNGINX) map[string]string {
-	defaults := static.KubernetesNGINX{}
-	defaults.SetDefaults()
-	data := map[string]string{}
-	number := func(key string, value, otherwise int64) {
-		if value != otherwise {
-			data[key] = strconv.FormatInt(value, 10)
+// readSettings returns what holds for all Ingresses: of each key the value in the ConfigMap, or else the option of the
+// provider, which always has one. An option holds too where ingress-nginx does not accept the ConfigMap's value.
+func readSettings(
+	config *static.KubernetesNGINX, namespace string, given map[string]string,
+) (*annotation.Settings, []annotation.Finding) {
+	data, options := maps.Clone(given), settingsOf(config)
+	if data == nil {
+		data = map[string]string{}
+	}
+	_, findings := annotation.ReadConfigMap(namespace, given)
+	for i := range findings {
+		if findings[i].Verdict == annotation.Unused {
+			delete(data, findings[i].Key)
 		}
 	}
-	number("client-body-buffer-size", config.ClientBodyBufferSize, defaults.ClientBodyBufferSize)
-	number("proxy-body-size", config.ProxyBodySize, defaults.ProxyBodySize)
-	number("proxy-connect-timeout", int64(config.ProxyConnectTimeout), int64(defaults.ProxyConnectTimeout))
-	number("proxy-read-timeout", int64(config.ProxyReadTimeout), int64(defaults.ProxyReadTimeout))
-	number("proxy-send-timeout", int64(config.ProxySendTimeout), int64(defaults.ProxySendTimeout))
-	number("proxy-next-upstream-tries", int64(config.ProxyNextUpstreamTries), int64(defaults.ProxyNextUpstreamTries))
-	number("proxy-next-upstream-timeout", int64(config.ProxyNextUpstreamTimeout),
-		int64(defaults.ProxyNextUpstreamTimeout))
-	text := func(key, value, otherwise string) {
-		if value != otherwise {
-			data[key] = value
+	for i := range options {
+		if _, found := data[options[i].key]; !found {
+			data[options[i].key] = options[i].value
 		}
 	}
-	text("proxy-next-upstream", config.ProxyNextUpstream, defaults.ProxyNextUpstream)
-	text("global-auth-url", config.GlobalAuthURL, "")
-	text("global-allowed-response-headers", strings.Join(config.GlobalAllowedResponseHeaders, ","), "")
-	var statuses []string
-	for _, status := range config.CustomHTTPErrors {
-		statuses = append(statuses, strconv.Itoa(status))
+	settings, found := annotation.ReadConfigMap(namespace, data)
+	for i := range found {
+		if _, own := given[found[i].Key]; own {
+			continue
+		}
+		for j := range options {
+			if options[j].key == found[i].Key {
+				found[i].Key = options[j].name
+			}
+		}
 	}
-	text("custom-http-errors", strings.Join(statuses, ","), "")
-	if config.AllowCrossNamespaceResources {
-		data["allow-cross-namespace-resources"] = "true"
+	return settings, found
+}
+
+// setting is an option of the provider that a key of the ConfigMap replaces.
+type setting struct{ name, key, value string }
+
+// settingsOf returns the options of the provider as keys of the ConfigMap.
+func settingsOf(config *static.KubernetesNGINX) []setting {
+	number := func(value int) string { return strconv.Itoa(value) }
+	size := func(value int64) string { return strconv.FormatInt(value, 10) }
+	statuses := make([]string, len(config.CustomHTTPErrors))
+	for i, status := range config.CustomHTTPErrors {
+		statuses[i] = strconv.Itoa(status)
 	}
-	return data
+	buffering := "off"
+	if config.ProxyRequestBuffering {
+		buffering = "on"
+	}
+	return []setting{
+		{"allowCrossNamespaceResources", "allow-cross-namespace-resources",
+			strconv.FormatBool(config.AllowCrossNamespaceResources)},
+		{"clientBodyBufferSize", "client-body-buffer-size", size(config.ClientBodyBufferSize)},
+		{"customHTTPErrors", "custom-http-errors", strings.Join(statuses, ",")},
+		{"globalAllowedResponseHeaders", "global-allowed-response-headers",
+			strings.Join(config.GlobalAllowedResponseHeaders, ",")},
+		{"globalAuthURL", "global-auth-url", config.GlobalAuthURL},
+		{"proxyBodySize", "proxy-body-size", size(config.ProxyBodySize)},
+		{"proxyConnectTimeout", "proxy-connect-timeout", number(config.ProxyConnectTimeout)},
+		{"proxyNextUpstream", "proxy-next-upstream", config.ProxyNextUpstream},
+		{"proxyNextUpstreamTimeout", "proxy-next-upstream-timeout", number(config.ProxyNextUpstreamTimeout)},
+		{"proxyNextUpstreamTries", "proxy-next-upstream-tries", number(config.ProxyNextUpstreamTries)},
+		{"proxyReadTimeout", "proxy-read-timeout", number(config.ProxyReadTimeout)},
+		{"proxyRequestBuffering", "proxy-request-buffering", buffering},
+		{"proxySendTimeout", "proxy-send-timeout", number(config.ProxySendTimeout)},
+		{"upstreamKeepaliveTimeout", "upstream-keepalive-timeout", number(config.UpstreamKeepaliveTimeout)},
+	}
 }

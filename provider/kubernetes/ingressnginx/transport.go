@@ -2,6 +2,7 @@ package ingressnginx
 
 import (
 	"strings"
+	"time"
 
 	ptypes "github.com/traefik/paerser/types"
 	corev1 "k8s.io/api/core/v1"
@@ -57,6 +58,7 @@ func (d *locationDraft) transport(scheme string, secured bool) string {
 	made := &dynamic.ServersTransport{}
 	made.SetDefaults()
 	made.ForwardingTimeouts.DialTimeout = ptypes.Duration(d.options.Proxy.ConnectTimeout)
+	made.ForwardingTimeouts.IdleConnTimeout = d.idle()
 	if scheme == "https" {
 		made.InsecureSkipVerify, made.DisableSNI = true, true
 		made.DisableHTTP2 = d.options.Backend.Protocol != "GRPCS"
@@ -72,7 +74,13 @@ func (d *locationDraft) plainTransport() string {
 	made := &dynamic.ServersTransport{}
 	made.SetDefaults()
 	made.ForwardingTimeouts.DialTimeout = ptypes.Duration(d.provider.defaults.Proxy.ConnectTimeout)
+	made.ForwardingTimeouts.IdleConnTimeout = d.idle()
 	return d.putTransport(made)
+}
+
+// idle returns how long an unused connection is kept. 0 closes it at once in nginx, and sets no limit here.
+func (d *locationDraft) idle() ptypes.Duration {
+	return ptypes.Duration(max(d.settings().IdleTimeout, time.Millisecond))
 }
 
 func (d *locationDraft) putTransport(made *dynamic.ServersTransport) string {

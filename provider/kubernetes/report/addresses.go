@@ -83,9 +83,9 @@ func NewAddresses(
 	return a, nil
 }
 
-// NewPublished returns the addresses of providers.kubernetesIngressNGINX.publishService or publishStatusAddress, of which
-// exactly one is needed, for the status of Ingresses. The watch of the Service is registered with the cluster, whose Run
-// feeds it. A publishService that is not namespace/name is an error.
+// NewPublished returns the addresses of providers.kubernetesIngressNGINX.publishService or publishStatusAddress, of
+// which exactly one is needed, for the status of Ingresses. The watch of the Service is registered with the cluster,
+// whose Run feeds it. A publishService that is not namespace/name is an error.
 func NewPublished(cluster *client.Cluster, ingresses Ingresses, config static.KubernetesNGINX) (*Addresses, error) {
 	if (config.PublishService == "") == (len(config.PublishStatusAddress) == 0) {
 		return nil, errors.New("publish needs either publishService or publishStatusAddress")

@@ -175,7 +175,7 @@ func withoutNativeKinds(t *testing.T, name string, findings []string, object any
 			"errors.errorResponseHeaders",
 		}
 	case *v1alpha1.TraefikService:
-		native = []string{"environment", "canary"}
+		native = []string{"environment", "canary", "directResponse"}
 	case *v1alpha1.ServersTransport:
 		native = []string{"disableSNI", "verifyDepth"}
 	case *v1alpha1.MiddlewareTCP:

@@ -94,6 +94,7 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"+name", "+namespace", "+kind", "+port", "+scheme", "+weight", "+middlewares", "+nativeLB", "+nodePortLB",
 		}},
 		"canary":           {dynamic.Canary{}, v1alpha1.Canary{}, nil},
+		"directResponse":   {dynamic.DirectResponse{}, v1alpha1.DirectResponse{}, nil},
 		"failover":         {dynamic.FailoverErrors{}, v1alpha1.FailoverErrors{}, nil},
 		"environmentAlias": {dynamic.EnvironmentAlias{}, v1alpha1.EnvironmentAlias{}, nil},
 		"route":            {dynamic.RouterObservability{}, v1alpha1.Observability{}, nil},

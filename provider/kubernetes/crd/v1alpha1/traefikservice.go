@@ -55,6 +55,9 @@ type TraefikServiceSpec struct {
 	// Canary sends a part of the requests to a second service.
 	// +optional
 	Canary *Canary `json:"canary,omitempty"`
+	// DirectResponse answers by itself.
+	// +optional
+	DirectResponse *DirectResponse `json:"directResponse,omitempty"`
 }
 
 // WeightedRoundRobin splits requests over services by weight.
@@ -167,4 +170,21 @@ type Canary struct {
 	// StickyService, with Sticky, keeps only clients of Service.
 	// +optional
 	StickyService bool `json:"stickyService,omitempty"`
+}
+
+// DirectResponse answers requests with a status, headers and a text.
+type DirectResponse struct {
+	// Status is the status code, 200 to 599.
+	// +kubebuilder:validation:Minimum=200
+	// +kubebuilder:validation:Maximum=599
+	Status int `json:"status"`
+	// Body is the response body, which is plain text.
+	// +optional
+	Body string `json:"body,omitempty"`
+	// Headers are set on the response; values may have variables of nginx.
+	// +optional
+	Headers []HeaderValue `json:"headers,omitempty"`
+	// TrimTrailingSlash removes one slash from the end of the header Location.
+	// +optional
+	TrimTrailingSlash bool `json:"trimTrailingSlash,omitempty"`
 }

@@ -16,6 +16,7 @@ func staticKeys() []ConfigKey {
 		{"compute-full-forwarded-for", "false", Static, "forwardedHeaders of the entrypoints"},
 		{"disable-ipv6", "false", Static, "address of the entrypoints"},
 		{"enable-ocsp", "false", Static, "ocsp"},
+		{"enable-opentelemetry", "false", Static, "tracing"},
 		{"enable-real-ip", "false", Static, trusted},
 		{"error-log-level", "notice", Static, "log.level"},
 		{"error-log-path", "/var/log/nginx/error.log", Static, "log.filePath"},
@@ -53,7 +54,6 @@ func staticKeys() []ConfigKey {
 		{"upstream-keepalive-connections", "320", Static, "serversTransport.maxIdleConnsPerHost"},
 		{"upstream-keepalive-requests", "10000", Static, "nothing: a connection is not limited in requests"},
 		{"upstream-keepalive-time", "1h", Static, "nothing: a connection is not limited in time"},
-		{"upstream-keepalive-timeout", "60", Static, "serversTransport.forwardingTimeouts.idleConnTimeout"},
 		{"use-forwarded-headers", "false", Static, trusted},
 		{"use-http2", "true", Static, "http2 of the entrypoints"},
 		{"use-proxy-protocol", "false", Static, proxy},
@@ -65,6 +65,7 @@ func staticKeys() []ConfigKey {
 func unsupportedKeys() []ConfigKey {
 	const firewall = "Sluice has no web application firewall"
 	return []ConfigKey{
+		{"brotli-level", "4", Missing, "the level of compression is that of the middleware compress"},
 		{"default-type", "text/html", Missing, "a response without Content-Type stays without"},
 		{"disable-stream-access-log", "false", Missing, "the access log has requests alone"},
 		{"enable-owasp-modsecurity-crs", "false", Missing, firewall},
@@ -72,6 +73,7 @@ func unsupportedKeys() []ConfigKey {
 		{"enable-underscores-in-headers", "false", Missing, "such headers are passed on"},
 		{"geoip2-autoreload-in-minutes", "0", Missing, "Sluice has no GeoIP database"},
 		{"gzip-disable", "", Missing, "compression does not depend on the browser"},
+		{"gzip-level", "1", Missing, "the level of compression is that of the middleware compress"},
 		{"http-snippet", "", Missing, "directives of nginx are not executed"},
 		{"ignore-invalid-headers", "true", Missing, "requests with invalid headers are refused by 400"},
 		{"limit-conn-zone-variable", "$binary remote addr", Missing, "connections are counted by the address of the client"},

@@ -24,7 +24,6 @@ func (c *configReading) settings() {
 	c.flag("disable-http-access-log", &alsoDisabled)
 	c.out.AccessLog = !disabled && !alsoDisabled
 	c.flag("enable-access-log-for-default-backend", &c.out.DefaultBackendLog)
-	c.flag("enable-opentelemetry", &c.out.Tracing)
 }
 
 func (c *configReading) redirects() {
@@ -60,10 +59,14 @@ func (c *configReading) proxy() {
 	c.seconds("proxy-connect-timeout", &out.ConnectTimeout)
 	c.seconds("proxy-read-timeout", &out.ReadTimeout)
 	c.seconds("proxy-send-timeout", &out.SendTimeout)
+	c.seconds("upstream-keepalive-timeout", &c.out.IdleTimeout)
 	buffering, version := "on", "1.1"
 	c.word("proxy-request-buffering", &buffering, "on", "off")
 	c.word("proxy-http-version", &version, "1.0", "1.1")
 	out.RequestBuffering, out.HTTP10 = buffering == "on", version == "1.0"
+	if out.HTTP10 {
+		c.set("proxy-http-version", Unsupported, "endpoints are spoken to by HTTP/1.1")
+	}
 
 	next := &out.NextUpstream
 	c.flag("retry-non-idempotent", &next.NonIdempotent)
@@ -229,7 +232,7 @@ func (c *configReading) security() {
 	names, _ := c.text("global-allowed-response-headers")
 	for _, name := range list(names) {
 		if !header(name) {
-			c.useless("global-allowed-response-headers", name)
+			c.set("global-allowed-response-headers", Different, quote(name)+" is left out, as in ingress-nginx: no header")
 			continue
 		}
 		out.AllowedResponseHeaders = append(out.AllowedResponseHeaders, name)
@@ -253,7 +256,6 @@ func (c *configReading) compression(name string, into *Compression) {
 	} else {
 		c.flag("enable-"+name, &into.Enabled)
 	}
-	c.number(name+"-level", &into.Level)
 	c.number(name+"-min-length", &into.MinLength)
 	if text, given := c.text(name + "-types"); given {
 		into.Types = strings.Fields(text)

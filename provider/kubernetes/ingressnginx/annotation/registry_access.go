@@ -109,7 +109,7 @@ func authRequestSpecs() []Spec {
 		},
 		{
 			Name: "auth-signin", Group: "external authentication", Scope: Location, Risk: High,
-			Means: "302 to this URL in place of 401",
+			Means: "302 to this URL in place of 401, also in place of that of auth-type",
 		},
 		{
 			Name: "auth-signin-redirect-param", Group: "external authentication", Scope: Location, Risk: Medium,
@@ -123,7 +123,7 @@ func authRequestSpecs() []Spec {
 		{
 			Name: "auth-url", Group: "external authentication", Scope: Location, Risk: High, Protects: true,
 			Means: "the service that decides: 2xx lets the request pass, 401 and 403 are answered, else 500; 503 with variables " +
-				"in front of the path",
+				"of a request in front of the path. Behind a proxy the subrequest has the proxy's address",
 		},
 		{
 			Name: "enable-global-auth", Group: "external authentication", Scope: Location, Risk: Low, Protects: true,
@@ -155,7 +155,8 @@ func clientTLSSpecs() []Spec {
 			Name: "auth-tls-secret", Group: "client certificates", Scope: Host, Risk: Medium, Support: Differs,
 			Protects: true, Means: "400 for clients without a certificate of these authorities",
 			Note: open + ". A Secret that cannot be read makes the host answer 503, where nginx answers 403, and so does one " +
-				"without ca.crt, with which nginx verifies nothing",
+				"without ca.crt, with which nginx verifies nothing. Connections to an alias that is an expression, or ends in a " +
+				"wildcard, have no certificate",
 		},
 		{
 			Name: "auth-tls-verify-client", Group: "client certificates", Scope: Host, Risk: Medium, Protects: true,

@@ -67,7 +67,7 @@ func redirectSpecs() []Spec {
 		},
 		{
 			Name: "use-port-in-redirects", Group: "redirect", Scope: Location, Risk: Low,
-			Means: "the redirect to a final slash has the port in Location",
+			Means: "the redirect to https has the port in Location",
 		},
 	}
 }

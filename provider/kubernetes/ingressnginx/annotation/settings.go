@@ -14,7 +14,9 @@ type Settings struct {
 	HSTS                  HSTS
 
 	// Proxy are the defaults of Options.Proxy.
-	Proxy                       Proxy
+	Proxy Proxy
+	// IdleTimeout is how long an unused connection to an endpoint is kept.
+	IdleTimeout                 time.Duration
 	CustomHTTPErrors            []int
 	DisableProxyInterceptErrors bool
 	ServiceUpstream, EWMA       bool
@@ -38,7 +40,6 @@ type Settings struct {
 	AllowBackendServerHeader        bool
 	AddOriginalURI, GenerateRequest bool
 	AccessLog, DefaultBackendLog    bool
-	Tracing                         bool
 	Gzip, Brotli                    Compression
 	SSLProtocols                    []string
 	SSLCiphers                      string
@@ -70,7 +71,6 @@ type HSTS struct {
 // Compression is a way to compress responses.
 type Compression struct {
 	Enabled bool
-	Level   int
 	// MinLength is in bytes.
 	MinLength int
 	// Types are media types; text/html is always among them.
@@ -95,13 +95,14 @@ func DefaultSettings() *Settings {
 			ConnectTimeout: 5 * time.Second, ReadTimeout: time.Minute, SendTimeout: time.Minute,
 			NextUpstream: NextUpstream{Conditions: []string{"error", "timeout"}, Tries: 3},
 		},
-		RateStatus: 503, ConnectionStatus: 503,
+		IdleTimeout: time.Minute,
+		RateStatus:  503, ConnectionStatus: 503,
 		RealIP:          RealIP{Trusted: []string{"0.0.0.0/0"}},
 		Risk:            High,
 		GenerateRequest: true,
 		AccessLog:       true,
-		Gzip:            Compression{Level: 1, MinLength: 256, Types: types},
-		Brotli:          Compression{Level: 4, MinLength: 20, Types: append([]string{"application/xml+rss"}, types...)},
+		Gzip:            Compression{MinLength: 256, Types: types},
+		Brotli:          Compression{MinLength: 20, Types: append([]string{"application/xml+rss"}, types...)},
 		SSLProtocols:    []string{"TLSv1.2", "TLSv1.3"},
 	}
 }

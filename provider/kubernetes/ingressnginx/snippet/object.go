@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// YAML returns the spec of the Middleware object (traefik.io/v1alpha1) in YAML; empty without a middleware.
+// YAML returns the spec of the Middleware object in YAML; empty without a middleware.
 func (p *Proposal) YAML() string {
 	if p.Middleware == nil {
 		return ""
@@ -14,13 +14,14 @@ func (p *Proposal) YAML() string {
 	return encode(p.Middleware)
 }
 
-// Object returns the Middleware object (traefik.io/v1alpha1) in YAML; empty without a middleware.
+// Object returns the Middleware object in YAML; empty without a middleware. Its group is sluice.dev, since the
+// definition of traefik.io lacks some kinds.
 func (p *Proposal) Object(namespace, name string) string {
 	if p.Middleware == nil {
 		return ""
 	}
 	return encode(map[string]any{
-		"apiVersion": "traefik.io/v1alpha1", "kind": "Middleware",
+		"apiVersion": "sluice.dev/v1alpha1", "kind": "Middleware",
 		"metadata": map[string]string{"namespace": namespace, "name": name}, "spec": p.Middleware,
 	})
 }

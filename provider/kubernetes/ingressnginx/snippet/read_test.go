@@ -75,7 +75,7 @@ func TestRead(t *testing.T) {
 
 func TestObject(t *testing.T) {
 	proposals := snippet.Read("more_set_headers 'X-A: b';").Proposals
-	want := `apiVersion: traefik.io/v1alpha1
+	want := `apiVersion: sluice.dev/v1alpha1
 kind: Middleware
 metadata:
   name: headers

@@ -103,7 +103,7 @@ func native() map[string][]string {
 			"hash", "outlierDetection", "panicThreshold", "slowStart", "zoneAware", "drainTimeout",
 			"retry", "limits",
 		},
-		"highestRandomWeight": {"environment", "canary"},
+		"highestRandomWeight": {"environment", "canary", "directResponse"},
 		"sameSite": {
 			"mode", "secureByScheme", "conditionalSameSiteNone", "partitioned", "expires", "changeOnFailure", "readOnly",
 		},
