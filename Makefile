@@ -13,8 +13,7 @@ PROXIES     :=
 ROUNDS      := 3
 SECONDS     := 3
 OUT         :=
-# What is measured in a cluster follows the comparison, but for a part of that (yes, no or only). GATEWAY and INGRESS are full or small,
-# and alone.
+# What is measured in a cluster follows the comparison, but for a part of that (yes, no or only). GATEWAY, INGRESS: full or small, alone.
 KUBERNETES  := $(if $(ROWS)$(PROXIES)$(OUT)$(BASE),no,yes)
 SIZES       := 1000 5000 20000
 CHURN       := 10m

@@ -35,14 +35,18 @@ func (w *world) edits() []edit {
 		}
 	}
 	return []edit{
-		{"permanent-redirect", "redirect", annotate("permanent-redirect", redirected),
+		{
+			"permanent-redirect", "redirect", annotate("permanent-redirect", redirected),
 			func(answer *http.Response, _ population.Member, n int) bool {
 				return answer.Header.Get("Location") == redirected(n)
-			}},
-		{"upstream-vhost", "cors", annotate("upstream-vhost", vhost),
+			},
+		},
+		{
+			"upstream-vhost", "cors", annotate("upstream-vhost", vhost),
 			func(answer *http.Response, _ population.Member, n int) bool {
 				return answer.Header.Get(population.FieldHost) == vhost(n)
-			}},
+			},
+		},
 		{"the Service", "body", func(ctx context.Context, m population.Member, n int) error {
 			return population.Turn(ctx, w.Kubernetes, m, n)
 		}, func(answer *http.Response, m population.Member, n int) bool {

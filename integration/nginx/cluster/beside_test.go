@@ -198,8 +198,8 @@ func number(value any) int64 {
 	return n
 }
 
-// TestBesideKubernetesIngress reads Ingresses with both providers. Each Ingress is read by one, whichever way it names its
-// class, and it is never missing when it moves.
+// TestBesideKubernetesIngress reads Ingresses with both providers. Each Ingress is read by one, whichever way it names
+// its class, and it is never missing when it moves.
 func TestBesideKubernetesIngress(t *testing.T) {
 	w := prepare(t, "main")
 	w.Apply(class("traefik", "traefik.io/ingress-controller"))

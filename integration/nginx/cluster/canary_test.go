@@ -23,8 +23,8 @@ func TestCanaries(t *testing.T) {
 	t.Run("follows its Ingress", func(t *testing.T) { canaryFollows(w.on(t), g.on(t)) })
 }
 
-// pair creates an Ingress of a host and its canary, each with a Service of its own: ingress-nginx has one canary for all
-// Ingresses of a Service. Their endpoints are main and canary.
+// pair creates an Ingress of a host and its canary, each with a Service of its own: ingress-nginx has one canary for
+// all Ingresses of a Service. Their endpoints are main and canary.
 func (w *world) pair(number int, name string, main, canary notes) (host string) {
 	w.t.Helper()
 	for i, of := range []string{"main", "canary"} {
@@ -35,8 +35,8 @@ func (w *world) pair(number int, name string, main, canary notes) (host string) 
 	return host
 }
 
-// canaryByWeight sends as many requests as make a deviation by one percent of them improbable: the standard deviation is
-// less than a fourth of that.
+// canaryByWeight sends as many requests as make a deviation by one percent of them improbable: the standard deviation
+// is less than a fourth of that.
 func canaryByWeight(w *world, g *gate) {
 	for i, test := range []struct {
 		weight, total string

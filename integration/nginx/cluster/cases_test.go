@@ -114,7 +114,8 @@ func (w *world) ensure(namespace, name string) {
 	address := fmt.Sprintf("198.18.210.%d", len(there.Items))
 	w.backends.Name(address, namespace+"/"+name)
 	service, slice := population.WithEndpoints(namespace, name, address)
-	if _, err := w.Kubernetes.CoreV1().Services(namespace).Create(w.t.Context(), service, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Kubernetes.CoreV1().Services(namespace).Create(w.t.Context(), service,
+		metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	if _, err := w.Kubernetes.DiscoveryV1().EndpointSlices(namespace).Create(w.t.Context(), slice,

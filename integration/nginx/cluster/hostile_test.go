@@ -9,7 +9,6 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
 	"github.com/sluiceproxy/sluice/integration/nginx/population"
@@ -84,7 +83,8 @@ func attacks() []hostile {
 			"affinity": "cookie", "session-cookie-name": "a=1; Path=/\r\n" + injected + ": 1", "session-cookie-path": "/;\r\n",
 		}},
 		{name: "cors", annotations: notes{
-			"enable-cors": "true", "cors-allow-headers": "X\r\n" + injected + ": 1", "cors-allow-origin": "https://x\";" + directive,
+			"enable-cors": "true", "cors-allow-headers": "X\r\n" + injected + ": 1",
+			"cors-allow-origin": "https://x\";" + directive,
 		}},
 		{name: "signin", status: 503, annotations: notes{
 			"auth-url": "http://198.18.200.1:8080/", "auth-signin": "https://x/?a=$http_x\r\n" + injected + ": 1",
@@ -92,7 +92,9 @@ func attacks() []hostile {
 		}},
 		{name: "hash", annotations: notes{"upstream-hash-by": "$request_uri;\n" + directive}},
 		{name: "ciphers", annotations: notes{"ssl-ciphers": "ALL;\n" + directive}},
-		{name: "size", annotations: notes{"proxy-body-size": "1m;\n" + directive, "limit-rps": "-1", "proxy-read-timeout": "1e99"}},
+		{name: "size", annotations: notes{
+			"proxy-body-size": "1m;\n" + directive, "limit-rps": "-1", "proxy-read-timeout": "1e99",
+		}},
 	}
 }
 
@@ -122,9 +124,13 @@ func floods() []hostile {
 		{name: "flood-more", annotations: notes{"cors-allow-origin": strings.Repeat("x", 300<<10)}, refused: true},
 		{name: "flood-alias", annotations: notes{"server-alias": lines("a%d-%d.alias.test,")}},
 		{name: "flood-range", annotations: notes{"whitelist-source-range": lines("10.%d.%d.0/24,") + "10.0.0.0/8"}},
-		{name: "flood-origin", annotations: notes{"enable-cors": "true", "cors-allow-origin": lines("https://*.%d-%d.test,")}},
+		{name: "flood-origin", annotations: notes{
+			"enable-cors": "true", "cors-allow-origin": lines("https://*.%d-%d.test,"),
+		}},
 		{name: "flood-errors", annotations: notes{"custom-http-errors": lines("4%02[2]d,%[1]d,") + "404"}},
-		{name: "flood-realm", annotations: notes{"auth-type": "basic", "auth-secret": "none", "auth-realm": repeat("r")}, status: 503},
+		{name: "flood-realm", status: 503, annotations: notes{
+			"auth-type": "basic", "auth-secret": "none", "auth-realm": repeat("r"),
+		}},
 		{name: "flood-snippet", annotations: notes{"configuration-snippet": repeat("if ($a) { set $b \"{\"; } ")}},
 		{name: "flood-braces", annotations: notes{"server-snippet": repeat("{")}},
 		{name: "flood-cut", annotations: notes{"configuration-snippet": repeat("\\\"'#") + "deny all;"}},
@@ -284,8 +290,6 @@ func TestHostilePaths(t *testing.T) {
 		t.Errorf("%d of %d requests to another host failed: %s", tally.Failed, tally.All, tally.FirstWrong)
 	}
 	g.bounded(10, logged, used)
-	if err := w.Kubernetes.NetworkingV1().Ingresses(home).Delete(t.Context(), "paths", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.DeleteNow("Ingress.networking.k8s.io", home+"/paths")
 	g.becomes("paths.test/", "404")
 }

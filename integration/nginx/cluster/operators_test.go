@@ -25,7 +25,8 @@ func judged() map[string]struct {
 		"fine":        {notes{"proxy-body-size": "2m", "enable-cors": "true"}, "200 main", nil},
 		"modsecurity": {notes{"enable-modsecurity": "true"}, "503", []string{"enable-modsecurity: "}},
 		"snippet": {
-			notes{"configuration-snippet": "more_set_headers \"X-A: b\";"}, "200 main",
+			notes{"configuration-snippet": "more_set_headers \"X-A: b\";"},
+			"200 main",
 			[]string{prefix + "configuration-snippet"},
 		},
 		"deny":    {notes{"server-snippet": "deny all;"}, "503", []string{prefix + "server-snippet", "deny"}},
