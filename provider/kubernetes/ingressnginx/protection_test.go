@@ -89,8 +89,8 @@ func (p *protection) provider(t *testing.T, more map[string]string, canary bool)
 	return cluster.provider(config)
 }
 
-// get returns the status of a request to a.example.com.
-func (a table) get(t *testing.T, path string, secure bool) int {
+// statusOf returns the status of a request to a.example.com.
+func (a table) statusOf(t *testing.T, path string, secure bool) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), &telemetry.Record{}), http.MethodGet, path,
 		http.NoBody)
@@ -212,7 +212,7 @@ func TestProtectionCloses(t *testing.T) {
 				active := serve(t, translated(t, one.provider(t, with.more, with.canary)))
 				for _, secure := range []bool{false, true} {
 					for _, path := range []string{"/protected", "/protected/", "/protected/x", "/%70rotected/x", "//protected//x"} {
-						if got := active.get(t, path, secure); got != http.StatusServiceUnavailable {
+						if got := active.statusOf(t, path, secure); got != http.StatusServiceUnavailable {
 							t.Errorf("%s, TLS %v: %d", path, secure, got)
 						}
 					}
@@ -220,7 +220,7 @@ func TestProtectionCloses(t *testing.T) {
 					if secure {
 						want = max(http.StatusOK, one.hostTLS)
 					}
-					if got := active.get(t, "/other", secure); got != want {
+					if got := active.statusOf(t, "/other", secure); got != want {
 						t.Errorf("/other, TLS %v: %d, want %d", secure, got, want)
 					}
 				}

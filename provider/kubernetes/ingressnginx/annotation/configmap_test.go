@@ -114,8 +114,8 @@ func TestConfigMapWrongValues(t *testing.T) {
 	settings, findings := annotation.ReadConfigMap(
 		"nginx", map[string]string{"location-snippet": "deny all;", "server-snippet": "gzip on;"},
 	)
-	if !findings[0].Closes() || findings[1].Closes() || settings.Denied == "" {
-		t.Errorf("%+v, denied %q", findings, settings.Denied)
+	if !findings[0].Closes() || findings[1].Closes() || settings.Closed == "" {
+		t.Errorf("%+v, denied %q", findings, settings.Closed)
 	}
 }
 
