@@ -80,7 +80,7 @@ type UnknownError struct {
 // and is left out.
 func (e *UnknownError) Error() string {
 	const short, longest = 8, 32
-	odd := strings.Trim(e.Name, "abcdefghijklmnopqrstuvwxyz_") != ""
+	odd := strings.Trim(e.Name, "abcdefghijklmnopqrstuvwxyz_0123456789") != ""
 	if len(e.Name) > longest || len(e.Name) > short && odd {
 		return "what follows a dollar sign is no variable"
 	}
