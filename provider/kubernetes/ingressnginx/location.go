@@ -163,7 +163,7 @@ func (d *locationDraft) router(name string, match *dynamic.Match, precedence []i
 	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 	d.result.Put(ref, router)
 	if d.refused != nil {
-		d.result.Quarantine(ref, d.refused.Code, d.refused.Reason, d.refused.Missing)
+		d.result.Revoke(ref, d.refused.Code, d.refused.Reason, d.refused.Missing)
 	}
 }
 

@@ -80,7 +80,7 @@ func readSettings(
 	}
 	_, findings := annotation.ReadConfigMap(namespace, given)
 	for i := range findings {
-		if findings[i].Verdict == annotation.Unused {
+		if findings[i].Verdict == annotation.Ignored {
 			delete(data, findings[i].Key)
 		}
 	}

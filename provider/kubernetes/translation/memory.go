@@ -35,9 +35,10 @@ type Memory struct {
 	entries    map[Source]*entry
 	dependents map[Source][]*entry
 	// declared holds the declarations of each object, in order of their sources: the first source owns the object. dirty
-	// are the objects whose declarations this update has changed.
-	declared map[dynamic.Ref][]declaration
-	dirty    map[dynamic.Ref]struct{}
+	// are the objects whose declarations this update has changed, contested those with different declarations.
+	declared  map[dynamic.Ref][]declaration
+	dirty     map[dynamic.Ref]struct{}
+	contested map[dynamic.Ref]struct{}
 	// builder, certificates and origins hold the objects in force.
 	builder      *dynamic.Builder
 	certificates certificates
@@ -55,6 +56,7 @@ func New(provider string, kinds []string, counters Counters) *Memory {
 		wake: make(chan struct{}, 1), touched: map[Source]struct{}{},
 		entries: map[Source]*entry{}, dependents: map[Source][]*entry{},
 		declared: map[dynamic.Ref][]declaration{}, dirty: map[dynamic.Ref]struct{}{},
+		contested: map[dynamic.Ref]struct{}{},
 		builder: dynamic.NewBuilder(&dynamic.Configuration{
 			HTTP: &dynamic.HTTPConfiguration{}, TCP: &dynamic.TCPConfiguration{},
 			UDP: &dynamic.UDPConfiguration{}, TLS: &dynamic.TLSConfiguration{},

@@ -58,6 +58,12 @@ type reads struct {
 	want        any
 }
 
+// closes returns the row for an annotation that Sluice alone denies.
+func (r reads) closes() reads {
+	r.outcome = "closed"
+	return r
+}
+
 func run(t *testing.T, rows []reads) {
 	t.Helper()
 	for _, row := range rows {
