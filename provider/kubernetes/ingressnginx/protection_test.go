@@ -172,9 +172,8 @@ func protections() map[string]protection {
 		"certificate: damaged":      whole(with("auth-tls-secret", "shop/damaged")),
 		"limit: value":              with("limit-rps", "many"),
 		"limit: allow list":         with("limit-rps", "9", "limit-allowlist", "nonsense"),
-		"limit: proxies": on(
-			with("limit-rps", "9", "limit-allowlist", "10.0.0.1"), "use-forwarded-headers", "true",
-		),
+		"limit: proxies": on(with("limit-rps", "9", "limit-allowlist", "10.0.0.1"),
+			"use-forwarded-headers", "true"),
 		"connections: value":    with("limit-connections", "many"),
 		"firewall":              with("enable-modsecurity", "true"),
 		"firewall: value":       with("enable-modsecurity", "perhaps"),
