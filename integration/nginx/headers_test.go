@@ -2,6 +2,7 @@ package nginx_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -82,8 +83,12 @@ func serveHeaders(t *testing.T, p *nginx.Process) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		_ = server.Shutdown(context.Background())
-		<-served
+		if err := server.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 }
 
