@@ -317,7 +317,7 @@ func observes(t *testing.T, upstream string, deadline time.Duration) bool {
 	case <-s.here:
 		equal(t, "ended", <-s.gone != nil, true)
 		return true
-	case <-time.After(deadline):
+	default:
 		return false
 	}
 }
