@@ -49,7 +49,6 @@ type Provider struct {
 	upstreams map[serviceKey]*upstreamPlan
 	shared    shared
 	again     bool
-	trusted   bool
 }
 
 // reading is what the annotations of an Ingress say.
