@@ -102,8 +102,10 @@ func (l *loader) nginx() {
 		l.fail("excludes watchNamespace", at("watchNamespaceSelector")...)
 	}
 	for _, one := range [][2]string{
-		{"configMap", k.ConfigMap}, {"defaultBackendService", k.DefaultBackendService},
-		{"defaultSSLCertificate", k.DefaultSSLCertificate}, {"publishService", k.PublishService},
+		{"configMap", k.ConfigMap},
+		{"defaultBackendService", k.DefaultBackendService},
+		{"defaultSSLCertificate", k.DefaultSSLCertificate},
+		{"publishService", k.PublishService},
 	} {
 		namespace, name, _ := strings.Cut(one[1], "/")
 		if one[1] != "" && (namespace == "" || name == "" || strings.Contains(name, "/")) {

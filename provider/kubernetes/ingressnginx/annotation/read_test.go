@@ -207,7 +207,8 @@ func TestRisk(t *testing.T) {
 	} {
 		options, findings := readWith(t, settings, one(name, test.value))
 		found := findings[name]
-		if found.Verdict != test.verdict || found.AboveRisk == (name == "auth-realm") || (options.Denied != "") != test.denied {
+		if found.Verdict != test.verdict || found.AboveRisk == (name == "auth-realm") ||
+			(options.Denied != "") != test.denied {
 			t.Errorf("%s: %v, denied: %q", name, found, options.Denied)
 		}
 		if len(options.Aliases) > 0 || options.Mirror != nil || name == "upstream-hash-by" && options.Backend.HashBy == "" {
