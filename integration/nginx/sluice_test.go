@@ -224,6 +224,6 @@ func entryPointOf(settings map[string]string) *static.EntryPoint {
 	if is("enable-underscores-in-headers") {
 		made.HTTP.UnderscoreHeadersStrategy = static.UnderscoreKeep
 	}
-	made.ForwardedHeaders.Insecure = is("use-forwarded-headers")
+	made.ForwardedHeaders.Insecure = is("use-forwarded-headers") || is("enable-real-ip")
 	return made
 }
