@@ -52,7 +52,7 @@ func (s *step) decide(r *http.Request) (*outcome, error) {
 		o, _, err := s.ask(r)
 		return o, err
 	}
-	key := sha256.Sum256(s.settings.key.Append(nil, valuesOf(r)))
+	key := sha256.Sum256(s.settings.key.Append(nil, s.settings.valuesOf(r)))
 	if o := s.answers.get(key); o != nil {
 		s.counts.remembered.Add(1)
 		return o, nil
@@ -112,7 +112,7 @@ func (s *step) refuse(w http.ResponseWriter, r *http.Request, o *outcome) {
 		s.counts.refused.Add(1)
 		answer.StandsFor(w, http.StatusUnauthorized)
 		answer.Note(r, s.name, reason)
-		location := s.settings.signIn.Append(nil, valuesOf(r))
+		location := s.settings.signIn.Append(nil, s.settings.valuesOf(r))
 		w.Header()["Location"] = []string{string(location)}
 		w.WriteHeader(http.StatusFound)
 	case o.status == http.StatusUnauthorized || o.status == http.StatusForbidden:

@@ -175,10 +175,12 @@ func (d *locationDraft) subrequest(request *annotation.AuthRequest) *dynamic.Mid
 			made.Headers = append(made.Headers, dynamic.HeaderValue{Name: name, Value: value})
 		}
 	}
-	if d.settings().RealIP.Forwarded {
-		d.degrade(dynamic.CodeUnsupportedOption, "auth-url: X-Real-IP and X-Forwarded-For of the subrequest have the address "+
-			"of the connection, not that of the client behind a proxy", false)
+	client, problem := d.clientAddress()
+	if problem != "" {
+		// A service that trusts addresses would let in all clients of a proxy.
+		d.refuse(dynamic.CodeInvalidOption, "auth-url: the address of the client cannot be sent: "+problem, false)
 	}
+	made.IPStrategy = client
 	if d.refused != nil {
 		return nil
 	}

@@ -37,8 +37,12 @@ func (d *locationDraft) redirect() {
 		d.refuse(dynamic.CodeInvalidOption, "the redirect to "+to.URL+": "+err.Error(), false)
 		return
 	}
+	target := to.URL
+	if strings.HasPrefix(target, "/") && !to.Relative {
+		target = d.scheme() + "://$host" + target
+	}
 	d.answer(&dynamic.DirectResponse{
-		Status: to.Code, Headers: []dynamic.HeaderValue{{Name: locationHeader, Value: to.URL}},
+		Status: to.Code, Headers: []dynamic.HeaderValue{{Name: locationHeader, Value: target}},
 	})
 }
 

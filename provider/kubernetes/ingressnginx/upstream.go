@@ -159,6 +159,10 @@ func (d *locationDraft) spread(key serviceKey, reference *backend.Reference) {
 			return
 		}
 		d.hashedAfterEdits(expression)
+		if client, _ := d.clientAddress(); client != nil {
+			// It is the address of the connection where endpoints are chosen.
+			expression = strings.NewReplacer("${remote_addr}", realIP, "$remote_addr", realIP).Replace(expression)
+		}
 		unbounded := 0
 		balancer.Strategy = dynamic.StrategyHash
 		balancer.Hash = &dynamic.HashStrategy{
@@ -169,8 +173,11 @@ func (d *locationDraft) spread(key serviceKey, reference *backend.Reference) {
 	}
 }
 
-// hashedAfterEdits adds a verdict on a key with what is edited before an endpoint is chosen. nginx has the request of
-// the client.
+// realIP has the address of the client, see forwardedHeaders.
+const realIP = "${http_x_real_ip}"
+
+// hashedAfterEdits adds a verdict on a key with what is edited before an endpoint is chosen. nginx has the request of the
+// client.
 func (d *locationDraft) hashedAfterEdits(expression string) {
 	if one := d.location(); one.Rewrite && !one.Plain && strings.Contains(expression, "request_uri") {
 		d.degrade(dynamic.CodeUnsupportedOption, "upstream-hash-by: $request_uri has the path that rewrite-target makes", false)
