@@ -224,7 +224,7 @@ func (p *Provider) translateIngress(source translation.Source) (result translati
 		return result, false
 	}
 	ours, needs := p.selector.Claims(ingress)
-	result.Needs = append(needs, setSource())
+	result.Needs = append(needs, settingsInForceSource())
 	if !ours {
 		return result, true
 	}
