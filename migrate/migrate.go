@@ -4,9 +4,12 @@ package migrate
 import (
 	"cmp"
 	"context"
-	"slices"
+	"net/http"
+	"path"
+	"strings"
 	"sync"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/migrate/answer"
 	"github.com/sluiceproxy/sluice/migrate/nginxmodel"
 	"github.com/sluiceproxy/sluice/migrate/probe"
@@ -32,8 +35,11 @@ type Options struct {
 	Skip func(probe.Probe) bool
 	// Context is what the report says beside.
 	Context report.Context
-	// closed are the Ingresses whose locations answer 503 in Sluice.
-	closed map[string]bool
+	// Verdicts are those of Sluice on what it makes of the Ingresses; nil when they are not known.
+	Verdicts []dynamic.Verdict
+	// rejected is why ingress-nginx does not accept Ingresses, closed why Sluice answers 503 in their place, where it does
+	// not say that itself.
+	rejected, closed map[string]string
 }
 
 // Report probes all hosts and returns the report. The error is that of the context.
@@ -41,11 +47,16 @@ func Report(ctx context.Context, options Options) (*report.Report, error) {
 	if options.Reference == nil {
 		options.Reference = options.Model
 	}
-	options.closed = map[string]bool{}
+	options.rejected, options.closed = map[string]string{}, map[string]string{}
 	for _, one := range options.Model.Ingresses() {
-		options.closed[one.Key] = slices.ContainsFunc(one.Findings, annotation.Finding.Closes)
+		options.rejected[one.Key] = one.Rejected
+		for _, finding := range one.Findings {
+			if finding.Closes() && options.closed[one.Key] == "" {
+				options.closed[one.Key] = strings.TrimPrefix(finding.Key, annotation.Prefix) + ": " + finding.Reason
+			}
+		}
 	}
-	options.Context.Proposals = proposals(options.Model)
+	options.Context.Proposals, options.Context.Verdicts = proposals(options.Model), options.Verdicts
 	hosts := options.Model.Hosts()
 	results := make([]report.Probed, len(hosts))
 	slots := make(chan struct{}, max(options.Parallel, 1))
@@ -131,6 +142,29 @@ func (o *Options) attribute(
 		}
 	}
 	found.Ingress = cmp.Or(found.Ingress, one.Ingress)
-	found.Closed = o.closed[found.Ingress]
+	switch is503 := got.Status == http.StatusServiceUnavailable && got.Upstream == nil; {
+	case is503 && got.Reason != "":
+		found.Why = got.Reason
+	case is503 && want.Status != got.Status:
+		found.Why = o.closed[found.Ingress]
+	case o.rejected[one.Ingress] != "":
+		found.Why = "ingress-nginx does not accept the Ingress, and serves what it has accepted last, if anything: " +
+			o.rejected[one.Ingress]
+	}
+	if found.Step() == answer.Parse && got.Upstream != nil {
+		found.Resolved = o.resolves(ctx, one, got)
+	}
 	return found
+}
+
+// resolves reports whether an answer is that of ingress-nginx to the same request without dot segments in its path.
+func (o *Options) resolves(ctx context.Context, one probe.Probe, got answer.Answer) bool {
+	target, query, _ := strings.Cut(one.Target, "?")
+	target = strings.NewReplacer("%2e", ".", "%2E", ".").Replace(target)
+	one.Target = path.Clean("/" + target)
+	if query != "" {
+		one.Target += "?" + query
+	}
+	want, err := o.Model.Answer(ctx, one)
+	return err == nil && want.Upstream != nil && len(answer.Compare(want, got)) == 0
 }

@@ -49,7 +49,7 @@ func (p *proposer) read(ingress, annotation, text string) {
 		key := fmt.Sprint(annotation, "\n", one.Replaces, "\n", notes, "\n", one.YAML())
 		p.add(key, ingress, report.Proposal{
 			Annotation: annotation, Directive: one.Replaces, Text: strings.Join(notes, "; "),
-			YAML: one.Object(namespace, fmt.Sprintf("%s-snippet-%d", name, i+1)),
+			YAML: one.Object(namespace, fmt.Sprintf("%s-%s-%d", name, annotation, i+1)),
 		})
 	}
 	for _, one := range result.Rest {

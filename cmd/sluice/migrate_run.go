@@ -240,7 +240,7 @@ func (m *migration) report(ctx context.Context, stderr io.Writer) (_ *reports.Re
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, served.Close()) }()
-		options.Subject = served
+		options.Subject, options.Verdicts = served, served.Verdicts()
 	}
 	if options.Subject != nil {
 		m.note("Compared: %s with %s", old, subject)

@@ -29,6 +29,8 @@ type Answer struct {
 	Ingress string `json:"ingress,omitempty"`
 	// Step is where the answer is made.
 	Step Step `json:"step,omitempty"`
+	// Reason is why a location is closed; empty for one that is not, or when that is not known.
+	Reason string `json:"reason,omitempty"`
 	// Notes are what the answer depends on beside the request, such as limits.
 	Notes []string `json:"notes,omitempty"`
 }

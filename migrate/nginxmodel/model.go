@@ -265,6 +265,8 @@ type Ingress struct {
 	Findings []annotation.Finding
 	// Denied is why its locations answer 503; empty when they do not.
 	Denied string
+	// Rejected is why ingress-nginx does not accept it; empty when it does.
+	Rejected string
 }
 
 // Ingresses returns the Ingresses of the class, the oldest first.
@@ -273,6 +275,7 @@ func (m *Model) Ingresses() []Ingress {
 	for _, one := range m.ingresses {
 		shown := Ingress{
 			Key: one.Key(), File: one.File, Line: one.Line, Options: one.options, Findings: one.findings, Denied: one.denied,
+			Rejected: one.rejected,
 		}
 		for _, rule := range one.Spec.Rules {
 			if !slices.Contains(shown.Hosts, rule.Host) {

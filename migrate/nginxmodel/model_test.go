@@ -246,7 +246,7 @@ func TestBackends(t *testing.T) {
 		"/undeclared":                  "stand /undeclared",
 		"GET http://other.test/x":      "stand /x",
 		"GET http://b.example/down":    "stand /down",
-		"GET http://c.example/down?x":  "stand /",
+		"GET http://c.example/down?x":  "stand /?x",
 		"GET http://c.example/missing": "stand /",
 	})
 	got := ask(t, m, request("GET http://c.example/down?x")).Upstream

@@ -22,6 +22,7 @@ import (
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/migrate/source"
 	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -60,9 +61,12 @@ const firstState = 5 * time.Minute
 
 // Process is a Sluice that serves. Its methods may be called by several goroutines.
 type Process struct {
-	network     *network
-	sender      sender
-	state       *pipeline.State
+	network *network
+	sender  sender
+	target  *router.ActiveTable
+	state   *pipeline.State
+	// closed are the reasons of routers that are quarantined, by their names.
+	closed      map[string]string
 	entrypoints map[string]*entrypoint.Entrypoint // by scheme
 	stop        context.CancelFunc
 	serving     sync.WaitGroup

@@ -65,6 +65,9 @@ func (p *Process) Answer(ctx context.Context, one probe.Probe) (answer.Answer, e
 		if reused && err != nil && ctx.Err() == nil {
 			continue // The connection may have been closed in between.
 		}
+		if err == nil && got.Status == http.StatusServiceUnavailable && got.Upstream == nil {
+			p.explain(one, &got)
+		}
 		return got, err
 	}
 }

@@ -55,6 +55,7 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	}
 	entrypoints := []router.EntryPoint{inherited(plainEntryPoint, 80), inherited(secureEntryPoint, 443)}
 	target := router.NewActiveTable(entrypoints)
+	p.target = target
 	registry, mirrors := loadbalancer.NewRegistry(loadbalancer.Options{}), service.NewMirrors()
 	builder := middleware.NewBuilder(middleware.Options{Logger: options.Logger, Dial: p.network.authorize})
 	p.release = append(p.release, mirrors.Close, builder.Close)
@@ -70,6 +71,12 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	})
 	if p.state, err = settle(ctx, once, clusters); err != nil {
 		return err
+	}
+	p.closed = map[string]string{}
+	for _, verdict := range p.state.Verdicts {
+		if verdict.Ref.Kind == dynamic.KindRouter && verdict.Status == dynamic.Quarantined {
+			p.closed[verdict.Ref.Name] = verdict.Reason
+		}
 	}
 	for _, name := range []string{plainEntryPoint, secureEntryPoint} {
 		p.entrypoints[name], err = entrypoint.New(name, own(), target.Handler(name), target.TLS(name),

@@ -5,18 +5,21 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/sluiceproxy/sluice/migrate/answer"
 	"github.com/sluiceproxy/sluice/migrate/probe"
 )
 
-// Cause are differences of all hosts with one cause: by design for one reason, of one status in place of another, or in
-// the same fields; and decided in the same steps.
+// Cause are differences of all hosts with one cause: by design for one reason, of locations that are closed for reasons
+// of one kind, of one status in place of another, or in the same fields; and decided in the same steps.
 type Cause struct {
 	// Number counts from 1. Hosts and Ingresses refer to it.
 	Number int `json:"number"`
 	// Stated is why the difference is by design; empty for one that is not.
 	Stated string `json:"stated,omitempty"`
+	// Why are the reasons for which Sluice closes the locations, or ingress-nginx has not the Ingresses; ordered.
+	Why []string `json:"why,omitempty"`
 	// Want and Got are where the answers are made; empty where that is not known, and where it is in several steps.
 	Want   answer.Step    `json:"want,omitempty"`
 	Got    answer.Step    `json:"got,omitempty"`
@@ -68,6 +71,8 @@ func (r *Report) collect() {
 		one.Number = i + 1
 		slices.Sort(one.Ingresses)
 		one.Ingresses = slices.Compact(one.Ingresses)
+		slices.Sort(one.Why)
+		one.Why = slices.Compact(one.Why)
 		slices.SortStableFunc(one.Reasons, func(a, b ReasonCount) int { return cmp.Compare(b.Probes, a.Probes) })
 		r.Causes = append(r.Causes, *one)
 	}
@@ -92,15 +97,41 @@ func (g *Group) key() string {
 	switch {
 	case g.Stated != "":
 		return g.Stated
+	case g.Why != "":
+		return kindOf(g.Why)
 	case g.Status != "":
 		return strings.Join([]string{string(g.Want), string(g.Got), g.Status}, "\n")
 	}
 	return strings.Join([]string{string(g.Want), string(g.Got), g.Names()}, "\n")
 }
 
+// kindOf returns a reason without the words in it that differ between reasons of one kind: names, paths, numbers.
+func kindOf(reason string) string {
+	words := strings.Fields(reason)
+	for i, word := range words {
+		if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !strings.ContainsRune("-,:;.", r) }) {
+			words[i] = "_"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Because returns why the locations are closed, for display: of many reasons, the first ones.
+func (c *Cause) Because() string {
+	shown := c.Why[:min(len(c.Why), mostEffects)]
+	text := strings.Join(shown, "; ")
+	if more := len(c.Why) - len(shown); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
 // add adds the probes of a host.
 func (c *Cause) add(host string, group *Group) {
 	c.Probes += group.Probes
+	if group.Why != "" {
+		c.Why = append(c.Why, group.Why)
+	}
 	c.Fields = union(c.Fields, group.Fields)
 	if c.Status != group.Status {
 		c.Status = ""

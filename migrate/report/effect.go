@@ -90,6 +90,8 @@ func (e *Effect) Outcome() string {
 type Alike struct {
 	Verdict Verdict
 	Denied  string
+	// Rejected is why ingress-nginx does not accept them.
+	Rejected string
 	// Notes are the annotations with an outcome of their own, Causes the numbers of causes.
 	Notes     []string
 	Causes    []int
@@ -102,8 +104,8 @@ func (r *Report) Alike() []Alike {
 	var all []Alike
 	for i := range r.Ingresses {
 		one := &r.Ingresses[i]
-		group := Alike{Verdict: one.Verdict, Denied: one.Denied, Notes: one.notes(), Causes: one.Causes}
-		key := fmt.Sprint(group.Verdict, "\n", group.Denied, "\n", group.Notes, "\n", group.Causes)
+		group := Alike{Verdict: one.Verdict, Denied: one.Denied, Rejected: one.Rejected, Notes: one.notes(), Causes: one.Causes}
+		key := fmt.Sprint(group.Verdict, "\n", group.Denied, "\n", group.Rejected, "\n", group.Notes, "\n", group.Causes)
 		if _, known := at[key]; !known {
 			at[key] = len(all)
 			all = append(all, group)
@@ -127,7 +129,7 @@ func (i *Ingress) notes() []string {
 
 // Same reports whether nothing changes for the Ingresses.
 func (a *Alike) Same() bool {
-	return a.Verdict == Same && a.Denied == "" && len(a.Notes) == 0 && len(a.Causes) == 0
+	return a.Verdict == Same && a.Denied == "" && a.Rejected == "" && len(a.Notes) == 0 && len(a.Causes) == 0
 }
 
 // Numbers returns the numbers of causes, for display.

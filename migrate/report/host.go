@@ -55,6 +55,8 @@ type Group struct {
 	// Cause is the number of the cause, Stated as in [Cause].
 	Cause  int    `json:"cause"`
 	Stated string `json:"stated,omitempty"`
+	// Why is why Sluice closes the location, or ingress-nginx has not the Ingress; empty for neither.
+	Why string `json:"why,omitempty"`
 	// Ingress is the one that decides in ingress-nginx; empty for none.
 	Ingress string `json:"ingress,omitempty"`
 	// Want and Got are where the answers are made.
@@ -78,8 +80,10 @@ type Difference struct {
 	// Ingress is the one that decides in ingress-nginx; empty for none. Decided is where, if Want does not say it.
 	Ingress string
 	Decided answer.Step
-	// Closed says that the locations of the Ingress answer 503 in Sluice.
-	Closed bool
+	// Why is why Sluice closes the location, or ingress-nginx has not the Ingress; empty for neither.
+	Why string
+	// Resolved says that Sluice answers as ingress-nginx answers the path without its dot segments.
+	Resolved bool
 }
 
 // Step returns where ingress-nginx makes the answer; empty when that is not known.
@@ -87,14 +91,14 @@ func (d *Difference) Step() answer.Step { return cmp.Or(d.Want.Step, d.Decided) 
 
 // Add adds a probe whose answers differ.
 func (p *Probed) Add(one *Difference) {
-	of := Group{Ingress: one.Ingress, Want: one.Step(), Got: one.Got.Step, Stated: stated(one)}
+	of := Group{Ingress: one.Ingress, Want: one.Step(), Got: one.Got.Step, Stated: stated(one), Why: one.Why}
 	for _, difference := range one.Fields {
 		of.Fields = append(of.Fields, difference.Field)
 		if difference.Field == answer.Status {
 			of.Status = difference.Want + " to " + difference.Got
 		}
 	}
-	key := of.Ingress + "\n" + of.key()
+	key := of.Ingress + "\n" + of.Why + "\n" + of.key()
 	if p.groups == nil {
 		p.groups = map[string]*Group{}
 	}

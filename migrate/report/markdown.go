@@ -30,6 +30,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	m.causes(r)
 	m.hosts(r)
 	m.ingresses(r)
+	m.findings(r)
 	m.effects(r)
 	m.proposals(r.Proposals)
 	m.others(r)
@@ -82,6 +83,7 @@ func (m *markdown) causes(r *Report) {
 		m.put(fmt.Sprintf("### %d. %s\n\n", one.Number, cell(one.Title())))
 		m.put(one.Count() + "\n\n")
 		m.item("by design", one.Stated)
+		m.item("because", one.Because())
 		m.item("decided by", one.Steps())
 		m.item("about", one.About())
 		m.item("Ingresses", some(one.Ingresses))
@@ -130,7 +132,26 @@ func (m *markdown) ingresses(r *Report) {
 		if group.Denied != "" {
 			notes = "503 in ingress-nginx: " + group.Denied + "; " + notes
 		}
+		if group.Rejected != "" {
+			notes = "not accepted by ingress-nginx: " + group.Rejected + "; " + notes
+		}
 		m.row(string(group.Verdict), group.Numbers(), strings.TrimSuffix(notes, "; "), strings.Join(group.Titles(), ", "))
+	}
+}
+
+func (m *markdown) findings(r *Report) {
+	shown, more := r.shownFindings()
+	if len(shown) == 0 {
+		return
+	}
+	m.title(findingsTitle)
+	m.table("Outcome", "Reason", "Number", "Ingresses")
+	for i := range shown {
+		one := &shown[i]
+		m.row(one.Outcome(), one.Reason, fmt.Sprint(len(one.Ingresses)), some(one.Ingresses))
+	}
+	if more > 0 {
+		m.put("\n" + number(more, "more reason") + " of these kinds; --format json has all.\n")
 	}
 }
 

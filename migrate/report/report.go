@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/migrate/nginxmodel"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 )
@@ -34,7 +35,8 @@ const (
 	Stated Verdict = "stated differences"
 	// Lost has annotations without their effect.
 	Lost Verdict = "lost effects"
-	// Closed answers 503, in ingress-nginx too or since something that protects cannot be done.
+	// Closed has locations that answer 503: in ingress-nginx too, or since something cannot be done that protects or that
+	// decides which requests they get.
 	Closed Verdict = "503"
 	// Rejected is not accepted by ingress-nginx.
 	Rejected Verdict = "rejected"
@@ -52,6 +54,8 @@ type Report struct {
 	Ingresses []Ingress `json:"ingresses"`
 	// Effects are what annotations lose or change, those of one reason together.
 	Effects []Effect `json:"effects,omitempty"`
+	// Findings are what Sluice closes or degrades, beside what annotations say, those of one reason together.
+	Findings []Finding `json:"findings,omitempty"`
 	// Proposals are objects in place of snippets.
 	Proposals []Proposal `json:"proposals,omitempty"`
 	// Settings are the verdicts on the keys of the ConfigMap.
@@ -64,6 +68,8 @@ type Report struct {
 	// Faults are what could not be read, with file and line, Ignored the fields of objects that do not exist.
 	Faults  []string `json:"faults,omitempty"`
 	Ignored []string `json:"ignored,omitempty"`
+	// closes says that Sluice closes locations that ingress-nginx may serve.
+	closes bool
 }
 
 // Summary are numbers.
@@ -91,7 +97,9 @@ type Ingress struct {
 	Hosts   []string `json:"hosts,omitempty"`
 	Verdict Verdict  `json:"verdict"`
 	// Denied is why its locations answer 503 in ingress-nginx.
-	Denied      string       `json:"denied,omitempty"`
+	Denied string `json:"denied,omitempty"`
+	// Rejected is why ingress-nginx does not accept it.
+	Rejected    string       `json:"rejected,omitempty"`
 	Annotations []Annotation `json:"annotations,omitempty"`
 	// Differing is the number of probes with different answers that the Ingress decides, Causes the numbers of their
 	// causes in Report.Causes.
@@ -134,6 +142,8 @@ type Proposal struct {
 type Context struct {
 	Notes     []string
 	Proposals []Proposal // in place of snippets
+	// Verdicts are those of Sluice; nil when they are not known.
+	Verdicts []dynamic.Verdict
 	// Faults and Ignored are as in Report.
 	Faults, Ignored []string
 }
@@ -145,18 +155,22 @@ func New(model *nginxmodel.Model, probed []Probed, context Context) *Report {
 		Interactions: model.Interactions(), Problems: model.Problems(), Faults: context.Faults,
 		Ignored: context.Ignored,
 	}
-	_, findings := model.Settings()
-	r.Settings = annotations(findings, "")
+	_, settings := model.Settings()
+	r.Settings = annotations(settings, "")
 	for i := range probed {
 		r.host(&probed[i])
 	}
 	r.collect()
 	probes, causes := r.caused()
-	for _, one := range model.Ingresses() {
+	ingresses := model.Ingresses()
+	r.Findings = findings(context.Verdicts, ingresses)
+	var closed map[string]bool
+	closed, r.closes = closing(context.Verdicts)
+	for _, one := range ingresses {
 		shown := Ingress{
 			Name: one.Key, File: one.File, Line: one.Line, Hosts: names(one.Hosts), Denied: one.Denied,
-			Annotations: annotations(one.Findings, annotation.Prefix), Verdict: verdict(&one), Differing: probes[one.Key],
-			Causes: ordered(causes[one.Key]),
+			Rejected: one.Rejected, Annotations: annotations(one.Findings, annotation.Prefix),
+			Verdict: verdict(&one, closed[one.Key]), Differing: probes[one.Key], Causes: ordered(causes[one.Key]),
 		}
 		r.Ingresses = append(r.Ingresses, shown)
 		r.Summary.Verdicts[shown.Verdict]++
@@ -210,9 +224,12 @@ func names(hosts []string) []string {
 
 func rank(v Verdict) int { return slices.Index([]Verdict{Same, Stated, Lost, Closed, Rejected}, v) }
 
-// verdict judges an Ingress by its annotations.
-func verdict(one *nginxmodel.Ingress) Verdict {
+// verdict judges an Ingress by its annotations, and by whether Sluice closes a location of it.
+func verdict(one *nginxmodel.Ingress, closed bool) Verdict {
 	worst := Same
+	if one.Rejected != "" {
+		return Rejected
+	}
 	for _, finding := range one.Findings {
 		judged := Same
 		switch {
@@ -229,7 +246,7 @@ func verdict(one *nginxmodel.Ingress) Verdict {
 			worst = judged
 		}
 	}
-	if one.Denied != "" && rank(worst) < rank(Closed) {
+	if (closed || one.Denied != "") && rank(worst) < rank(Closed) {
 		return Closed
 	}
 	return worst
@@ -267,7 +284,7 @@ func (r *Report) count() []Count {
 
 // Exit returns the exit status of a command that has made the report: ExitSame or ExitDifferent.
 func (r *Report) Exit() int {
-	if r.Summary.Differing > r.Summary.Stated || r.Summary.Failed > 0 || len(r.Faults) > 0 {
+	if r.Summary.Differing > r.Summary.Stated || r.Summary.Failed > 0 || len(r.Faults) > 0 || r.closes {
 		return ExitDifferent
 	}
 	for i := range r.Ingresses {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -10,33 +11,30 @@ import (
 	"github.com/sluiceproxy/sluice/nginx/uri"
 )
 
-// stated returns why a difference is by design; empty for one that is not.
-func stated(one *Difference) string {
-	for _, row := range []struct {
-		text string
-		is   func(*Difference) bool
-	}{
-		{
-			"annotations that protect and are refused, or that have a wrong value, make the locations answer 503 (see the " +
-				"annotations without the same effect)",
-			func(one *Difference) bool { return one.Closed && one.Got.Status == 503 && one.Got.Upstream == nil },
-		},
+// design is a kind of difference by design.
+type design struct {
+	text string
+	is   func(*Difference) bool
+}
+
+// designs are the differences by design, which docs/migrate/ingress-nginx.md describes.
+func designs() []design {
+	return []design{
 		{
 			"requests that nginx refuses as malformed by 400 are refused with another status",
-			func(one *Difference) bool {
-				return one.Step() == answer.Parse && one.Got.Status >= 400 && one.Got.Upstream == nil
-			},
+			func(one *Difference) bool { return one.Step() == answer.Parse && refused(&one.Got) },
 		},
 		{
-			"a path that leads above / is resolved to /, where nginx answers 400",
+			"a path that leads above / is resolved to a path below it, where nginx answers 400: the request is answered as one " +
+				"for that path",
 			func(one *Difference) bool {
-				return one.Step() == answer.Parse && about(one, probe.DotSegment, probe.FinalDot)
+				return one.Step() == answer.Parse && about(one, probe.DotSegment, probe.FinalDot) && one.Resolved
 			},
 		},
 		{
 			"entrypoints refuse parameters of path segments (;a=b) by 400; with http.allowParameterSegments: true they do not",
 			func(one *Difference) bool {
-				return about(one, probe.MatrixSuffix) && one.Got.Status == 400 && one.Got.Upstream == nil
+				return about(one, probe.MatrixSuffix) && one.Got.Status == http.StatusBadRequest && one.Got.Upstream == nil
 			},
 		},
 		{
@@ -46,30 +44,44 @@ func stated(one *Difference) string {
 		},
 		{
 			"with sanitizePath, a final dot segment leaves no final slash: /a/. becomes /a, in nginx /a/",
-			func(one *Difference) bool {
-				return about(one, probe.FinalDot) && (one.Got.Upstream == nil || one.Want.Upstream != nil)
-			},
+			func(one *Difference) bool { return about(one, probe.FinalDot) && reachesNoOther(one) },
 		},
-		{
-			"WWW-Authenticate has a charset, and without auth-realm the realm traefik",
-			func(one *Difference) bool {
-				return len(one.Fields) == 1 && one.Fields[0].Field == answer.Response+"Www-Authenticate" &&
-					one.Fields[0].Want != "" && one.Fields[0].Got != ""
-			},
-		},
-		{
-			"X-Forwarded-Port is the port in Host, where there is one; in nginx it is that of the listener",
-			func(one *Difference) bool {
-				return about(one, probe.HostPort) && len(one.Fields) == 1 &&
-					one.Fields[0].Field == answer.UpstreamHeader+"X-Forwarded-Port"
-			},
-		},
-	} {
+	}
+}
+
+// Designs returns the texts of the differences by design.
+func Designs() []string {
+	var texts []string
+	for _, row := range designs() {
+		texts = append(texts, row.text)
+	}
+	return texts
+}
+
+// stated returns why a difference is by design; empty for one that is not. That of a closed location never is.
+func stated(one *Difference) string {
+	if one.Why != "" {
+		return ""
+	}
+	for _, row := range designs() {
 		if row.is(one) {
 			return row.text
 		}
 	}
 	return ""
+}
+
+// refused reports whether an answer refuses the request as a mistake of the client.
+func refused(got *answer.Answer) bool {
+	return got.Upstream == nil && got.Status >= 400 && got.Status < 500
+}
+
+// reachesNoOther reports whether the request reaches the same endpoint as in ingress-nginx, or none.
+func reachesNoOther(one *Difference) bool {
+	if one.Got.Upstream == nil || one.Want.Upstream == nil {
+		return one.Got.Upstream == nil
+	}
+	return !slices.ContainsFunc(one.Fields, func(field answer.Difference) bool { return field.Field == answer.Service })
 }
 
 func about(one *Difference, reasons ...probe.Reason) bool {

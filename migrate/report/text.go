@@ -31,6 +31,7 @@ func (r *Report) Text(w io.Writer, width int) error {
 	p.causes(r)
 	p.hosts(r)
 	p.ingresses(r)
+	p.findings(r)
 	p.effects(r)
 	p.proposals(r.Proposals)
 	p.interactions(r)

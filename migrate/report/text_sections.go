@@ -29,6 +29,9 @@ func (p *page) cause(one *Cause) {
 	if one.Stated != "" {
 		p.line(4, "by design: "+one.Stated)
 	}
+	if len(one.Why) > 0 {
+		p.line(4, "because: "+one.Because())
+	}
 	if steps := one.Steps(); steps != "" {
 		p.line(4, "decided by: "+steps)
 	}
@@ -133,6 +136,9 @@ func (p *page) ingresses(r *Report) {
 		if group.Denied != "" {
 			p.line(4, "503 in ingress-nginx: "+group.Denied)
 		}
+		if group.Rejected != "" {
+			p.line(4, "not accepted by ingress-nginx: "+group.Rejected)
+		}
 		if len(group.Notes) > 0 {
 			p.line(4, "annotations: "+strings.Join(group.Notes, ", "))
 		}
@@ -184,6 +190,27 @@ func (p *page) effects(r *Report) {
 		p.line(0, number(more, "more reason")+" of these annotations; --format json has all.")
 	}
 }
+
+// findings writes what Sluice closes or degrades beside.
+func (p *page) findings(r *Report) {
+	shown, more := r.shownFindings()
+	if len(shown) == 0 {
+		return
+	}
+	p.title(findingsTitle)
+	for i := range shown {
+		one := &shown[i]
+		p.line(0, fmt.Sprintf("%s (%s)", one.Outcome(), number(len(one.Ingresses), "Ingress", "es")))
+		p.line(4, one.Reason)
+		p.line(4, "Ingresses: "+some(one.Ingresses))
+	}
+	if more > 0 {
+		p.line(0, number(more, "more reason")+" of these kinds; --format json has all.")
+	}
+}
+
+// findingsTitle is the title of the findings.
+const findingsTitle = "What Sluice closes or degrades"
 
 // proposals writes objects in place of snippets.
 func (p *page) proposals(all []Proposal) {

@@ -49,7 +49,6 @@ type Provider struct {
 	upstreams map[serviceKey]*upstreamPlan
 	shared    shared
 	again     bool
-	trusted   bool
 }
 
 // reading is what the annotations of an Ingress say.
@@ -225,7 +224,7 @@ func (p *Provider) translateIngress(source translation.Source) (result translati
 		return result, false
 	}
 	ours, needs := p.selector.Claims(ingress)
-	result.Needs = append(needs, setSource())
+	result.Needs = append(needs, settingsInForceSource())
 	if !ours {
 		return result, true
 	}

@@ -70,9 +70,21 @@ func (d *locationDraft) translate() {
 		if reason := denied(d.server, d.options); reason != "" {
 			d.refused = &backend.Problem{Code: dynamic.CodeUnsupportedOption, Reason: reason}
 		}
+		if !d.planned() {
+			d.refuse(dynamic.CodeInvalidReference, "the Ingress has changed, and its paths are read again", true)
+		}
 		d.routers()
 		d.slash()
 	}
+}
+
+// planned reports whether the Ingress has the path that the plan of the host was made of.
+func (d *locationDraft) planned() bool {
+	if d.ingress == nil {
+		return true
+	}
+	_, planned := d.location().backend(d.ingress)
+	return planned
 }
 
 // routers declares the routers of the locations. On a server without regular expressions, the two of a path are one

@@ -243,15 +243,18 @@ func TestListsBehindProxies(t *testing.T) {
 		// denied is the status of a list that denies the client, and allowed that of one that allows 10.0.0.0/8.
 		denied, allowed int
 	}{
-		"no proxies":            {nil, trusted, nil, proxy, client, 200, 200},
-		"behind one":            {proxied(), trusted, nil, proxy, client, 403, 403},
-		"forged in front":       {proxied(), trusted, nil, proxy, inside + ", " + client, 403, 403},
-		"behind two":            {proxied(), trusted, nil, proxy, inside + ", " + client + ", 10.0.0.2", 403, 403},
-		"a client inside":       {proxied(), trusted, nil, proxy, inside, 200, 200},
-		"no header":             {proxied(), trusted, nil, proxy, "", 200, 200},
-		"a stranger forges":     {proxied(), trusted, nil, stranger, inside, 200, 403},
-		"the client itself":     {proxied(), trusted, nil, client, inside, 403, 403},
-		"a narrower CIDR":       {proxied("proxy-real-ip-cidr", "10.0.0.2"), trusted, nil, proxy, client, 200, 200},
+		"no proxies":        {nil, trusted, nil, proxy, client, 200, 200},
+		"behind one":        {proxied(), trusted, nil, proxy, client, 403, 403},
+		"forged in front":   {proxied(), trusted, nil, proxy, inside + ", " + client, 403, 403},
+		"behind two":        {proxied(), trusted, nil, proxy, inside + ", " + client + ", 10.0.0.2", 403, 403},
+		"a client inside":   {proxied(), trusted, nil, proxy, inside, 200, 200},
+		"no header":         {proxied(), trusted, nil, proxy, "", 200, 200},
+		"a stranger forges": {proxied(), trusted, nil, stranger, inside, 200, 403},
+		"the client itself": {proxied(), trusted, nil, client, inside, 403, 403},
+		"a narrower CIDR":   {proxied("proxy-real-ip-cidr", "10.0.0.2"), trusted, nil, proxy, client, 200, 200},
+		"a CIDR with others": {
+			proxied("proxy-real-ip-cidr", "192.0.2.0/24,10.0.0.0/24"), trusted, nil, proxy, client, 503, 503,
+		},
 		"a CIDR of others":      {proxied("proxy-real-ip-cidr", "192.0.2.0/24"), trusted, nil, proxy, client, 503, 503},
 		"a name for a CIDR":     {proxied("proxy-real-ip-cidr", "balancer.local"), trusted, nil, proxy, client, 503, 503},
 		"another header":        {proxied("forwarded-for-header", "X-Client"), trusted, nil, proxy, client, 503, 503},

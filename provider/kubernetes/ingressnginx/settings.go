@@ -56,7 +56,7 @@ func (p *Provider) translateSettings() (result translation.Result, ok bool) {
 	}
 	if !reflect.DeepEqual(settings, p.settings) {
 		p.setSettings(settings)
-		p.retouch(setSource())
+		p.retouch(settingsInForceSource())
 	}
 	return result, true
 }

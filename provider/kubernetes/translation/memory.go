@@ -99,8 +99,12 @@ func (m *Memory) Touched() <-chan struct{} { return m.wake }
 // was. The first call always reports a change.
 func (m *Memory) Update(translate func(Source) (Result, bool)) (configuration *dynamic.Configuration, changed bool) {
 	builds, pushes := map[string]int{}, map[string]int{}
-	for _, source := range m.due() {
+	due := m.due()
+	defer func() { m.restore(due) }() // What is left after a panic is translated by the next call.
+	for len(due) > 0 {
+		source := due[0]
 		result, ok := translate(source)
+		due = due[1:]
 		builds[source.Kind]++
 		if m.replace(source, result, ok) {
 			pushes[source.Kind]++
@@ -151,6 +155,18 @@ func (m *Memory) due() []Source {
 		}
 	}
 	return slices.SortedFunc(maps.Keys(due), Source.Compare)
+}
+
+// restore marks sources that were not translated.
+func (m *Memory) restore(sources []Source) {
+	if len(sources) == 0 {
+		return
+	}
+	m.mu.Lock()
+	for _, source := range sources {
+		m.touched[source] = struct{}{}
+	}
+	m.mu.Unlock()
 }
 
 // count records the results of one update.

@@ -54,7 +54,8 @@ func logSpecs() []Spec {
 // snippetSpecs are the annotations with directives of nginx.
 func snippetSpecs() []Spec {
 	const text = "directives of nginx are not executed. A snippet that denies, authenticates, limits or returns an error " +
-		"makes the locations answer 503"
+		"makes the locations answer 503, and so do conditions that decide more than headers, logs and variables, and " +
+		"directives that are not understood"
 	const objects = "Middleware objects, which sluice migrate proposes for common directives"
 	return []Spec{
 		{
