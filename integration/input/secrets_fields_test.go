@@ -55,7 +55,8 @@ func fields() map[string]string {
 		"http.middlewares{}.environment.": {
 			"header": named, "aliases[]": named, "default": matched, "untrusted": chosen, "stamp": chosen,
 			"sources.query": named, "sources.path": matched, "sources.host": addressed, "sources.hostSplitter": matched,
-			"sources.cookie": named, "trust.sourceRange[]": addressed, "trust.ipStrategy.excludedIPs[]": addressed,
+			"sources.cookie": named, "trust.sourceRange[]": addressed,
+			"trust.ipStrategy.excludedIPs[]": addressed, "trust.ipStrategy.trustedIPs[]": addressed,
 			"trust.signed.key": secretive, "trust.signed.keyFile": keyed,
 		},
 		"http.middlewares{}.basicAuth.":           fieldsOfUsers(),
@@ -65,9 +66,9 @@ func fields() map[string]string {
 		"http.middlewares{}.rateLimit.redis.tls.": fieldsOfKeys(),
 		"http.middlewares{}.rateLimit.redis.":     {"endpoints[]": located, "username": secretive, "password": secretive},
 		"http.middlewares{}.plugin":               {"{}{}": secretive},
-		"http.middlewares{}.ipWhiteList.":         {"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed},
-		"http.middlewares{}.ipAllowList.":         {"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed},
-		"http.middlewares{}.ipDenyList.":          {"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed},
+		"http.middlewares{}.ipWhiteList.":         fieldsOfLists(),
+		"http.middlewares{}.ipAllowList.":         fieldsOfLists(),
+		"http.middlewares{}.ipDenyList.":          fieldsOfLists(),
 		"http.middlewares{}.authRequest.tls.":     fieldsOfKeys(),
 		"http.middlewares{}.authRequest.": {
 			"url": secretive, "method": chosen, "headers[].name": named, "headers[].value": secretive,
@@ -82,13 +83,13 @@ func fields() map[string]string {
 		},
 		"http.middlewares{}.rateLimit.": {
 			"excludedSourceRange[]":                    addressed,
-			"sourceCriterion.ipStrategy.excludedIPs[]": addressed,
-			"sourceCriterion.requestHeaderName":        named,
+			"sourceCriterion.ipStrategy.excludedIPs[]": addressed, "sourceCriterion.ipStrategy.trustedIPs[]": addressed,
+			"sourceCriterion.requestHeaderName": named,
 		},
 		"http.middlewares{}.inFlightReq.": {
 			"excludedSourceRange[]":                    addressed,
-			"sourceCriterion.ipStrategy.excludedIPs[]": addressed,
-			"sourceCriterion.requestHeaderName":        named,
+			"sourceCriterion.ipStrategy.excludedIPs[]": addressed, "sourceCriterion.ipStrategy.trustedIPs[]": addressed,
+			"sourceCriterion.requestHeaderName": named,
 		},
 		"http.middlewares{}.forwardAuth.": fieldsOfQuestions(),
 		"http.serversTransports{}.":       fieldsOfTransports(),
@@ -165,6 +166,12 @@ func fieldsOfServices() map[string]string {
 	}
 }
 
+func fieldsOfLists() map[string]string {
+	return map[string]string{
+		"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed, "ipStrategy.trustedIPs[]": addressed,
+	}
+}
+
 func fieldsOfPaths() map[string]string {
 	return map[string]string{
 		"addPrefix.prefix": rewritten, "stripPrefix.prefixes[]": rewritten, "stripPrefixRegex.regex[]": rewritten,
@@ -175,7 +182,8 @@ func fieldsOfPaths() map[string]string {
 		"redirectRegex.regex":      answered, "redirectRegex.replacement": answered, "redirectScheme.scheme": answered,
 		"redirectScheme.port": answered,
 		"errors.status[]":     chosen, "errors.service": named, "errors.query": secretive,
-		"errors.errorRequestHeaders[]": named, "errors.requestHeaders[].name": named,
+		"errors.errorRequestHeaders[]": named, "errors.errorResponseHeaders[]": named,
+		"errors.requestHeaders[].name":  named,
 		"errors.requestHeaders[].value": secretive, "proxySetHeader.headers[].name": named,
 		"proxySetHeader.headers[].value": secretive, "proxyRedirect.rewrites[].from": answered,
 		"proxyRedirect.rewrites[].to": answered, "proxyCookie.domain[].from": answered, "proxyCookie.domain[].to": answered,
