@@ -109,7 +109,9 @@ func (g *Group) key() string {
 func kindOf(reason string) string {
 	words := strings.Fields(reason)
 	for i, word := range words {
-		if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !strings.ContainsRune("-,:;.", r) }) {
+		if strings.ContainsFunc(word, func(r rune) bool {
+			return !unicode.IsLetter(r) && !strings.ContainsRune("-,:;.", r)
+		}) {
 			words[i] = "_"
 		}
 	}

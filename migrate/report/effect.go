@@ -104,7 +104,9 @@ func (r *Report) Alike() []Alike {
 	var all []Alike
 	for i := range r.Ingresses {
 		one := &r.Ingresses[i]
-		group := Alike{Verdict: one.Verdict, Denied: one.Denied, Rejected: one.Rejected, Notes: one.notes(), Causes: one.Causes}
+		group := Alike{
+			Verdict: one.Verdict, Denied: one.Denied, Rejected: one.Rejected, Notes: one.notes(), Causes: one.Causes,
+		}
 		key := fmt.Sprint(group.Verdict, "\n", group.Denied, "\n", group.Rejected, "\n", group.Notes, "\n", group.Causes)
 		if _, known := at[key]; !known {
 			at[key] = len(all)

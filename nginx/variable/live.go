@@ -157,8 +157,8 @@ func schemeOf(r *http.Request) string {
 	return "http"
 }
 
-// bestHost returns the first host of X-Forwarded-Host, which the entrypoint sets or takes from trusted peers, or else the
-// Host header.
+// bestHost returns the first host of X-Forwarded-Host, which the entrypoint sets or takes from trusted peers, or else
+// the Host header.
 func bestHost(r *http.Request) string {
 	if forwarded := r.Header["X-Forwarded-Host"]; len(forwarded) > 0 {
 		first, _, _ := strings.Cut(forwarded[0], ",")

@@ -58,8 +58,8 @@ const (
 	RemoteUser
 	// EscapedRequestURI is $escaped_request_uri of ingress-nginx: path and query as sent, escaped as a part of a query.
 	EscapedRequestURI
-	// BestHTTPHost is $best_http_host of ingress-nginx: the first host of X-Forwarded-Host, which is that of a trusted peer
-	// or the Host header.
+	// BestHTTPHost is $best_http_host of ingress-nginx: the first host of X-Forwarded-Host, which is that of a trusted
+	// peer or the Host header.
 	BestHTTPHost
 )
 

@@ -80,9 +80,9 @@ func trustsAll(trusted []string) bool {
 	return slices.Equal(trusted, annotation.DefaultSettings().RealIP.Trusted)
 }
 
-// forwardedHeaders adds the headers by which endpoints get the request of the client, as far as those of the entrypoints
-// are others than those of nginx: an entrypoint takes all of a trusted peer, and the port of the Host header. It also
-// returns which address is $remote_addr.
+// forwardedHeaders adds the headers by which endpoints get the request of the client, as far as those of the
+// entrypoints are others than those of nginx: an entrypoint takes all of a trusted peer, and the port of the Host
+// header. It also returns which address is $remote_addr.
 func (d *locationDraft) forwardedHeaders(headers []dynamic.HeaderValue) ([]dynamic.HeaderValue, *dynamic.IPStrategy) {
 	of, port := &d.settings().RealIP, map[string]string{"http": "80", "https": "443"}[d.scheme()]
 	if of.ProxyProtocol {
