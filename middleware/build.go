@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/middleware/authrequest"
 	"github.com/sluiceproxy/sluice/middleware/basicauth"
+	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -34,6 +36,8 @@ type Builder struct {
 	hashes *basicauth.HashSemaphore
 	// answers are those that authRequests keep.
 	answers *authrequest.Cache
+	// pageBodies lends the memory of the bodies that error pages keep.
+	pageBodies *replay.Memory
 }
 
 // NewBuilder returns a builder of all [Kinds].
@@ -45,6 +49,7 @@ func NewBuilder(options Options) *Builder {
 		kinds: map[string]Kind{}, logger: options.Logger, dial: options.Dial, files: NewFiles(),
 		redis:  redis.NewClients(options.Logger),
 		hashes: basicauth.NewHashSemaphore(), answers: authrequest.NewCache(),
+		pageBodies: replay.NewMemory(errorpages.MemoryBytes),
 	}
 	for _, kind := range Kinds() {
 		b.kinds[kind.Name] = kind
@@ -90,7 +95,9 @@ type dependencies struct {
 	hashes *basicauth.HashSemaphore
 	// answers are those that authRequests keep.
 	answers *authrequest.Cache
-	named   References
+	// pageBodies lends the memory of the bodies that error pages keep.
+	pageBodies *replay.Memory
+	named      References
 	// readFile reads a file that the options name; the middleware is rebuilt when the file changes.
 	readFile func(path string) ([]byte, error)
 	// dial is that of [Options].
@@ -114,7 +121,7 @@ func (b *Builder) Build(name string, config *dynamic.Middleware, named Reference
 		return nil, &UnsupportedError{Option: set}
 	}
 	d := dependencies{
-		logger: b.logger, redis: b.redis, hashes: b.hashes, answers: b.answers, named: named,
+		logger: b.logger, redis: b.redis, hashes: b.hashes, answers: b.answers, pageBodies: b.pageBodies, named: named,
 		readFile: reads.ReadFile, dial: b.dial,
 	}
 	return kind.build(name, reflect.ValueOf(config).Elem().Field(kind.field).Interface(), d)

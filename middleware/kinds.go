@@ -130,7 +130,7 @@ func errorPages(name string, config dynamic.ErrorPage, d dependencies) (*errorpa
 			return nil, err
 		}
 	}
-	return errorpages.New(name, config, pages)
+	return errorpages.New(name, config, pages, d.pageBodies)
 }
 
 // externalAuth builds the middleware of that name, which needs a service.

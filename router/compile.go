@@ -16,6 +16,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 	"github.com/sluiceproxy/sluice/middleware"
+	"github.com/sluiceproxy/sluice/router/rule"
 	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
@@ -175,6 +176,7 @@ type Compiler struct {
 	transports  map[string]*transportNode
 	services    map[string]*serviceNode
 	routers     map[string]*routerNode
+	patterns    rule.Patterns
 	tcp         tcpObjects
 	udp         udpObjects
 	tls         *tlsObjects

@@ -60,7 +60,7 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 	}
 	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 	node := &routerNode{}
-	parsed, err := parseRule(definition, c.options.RuleSyntax)
+	parsed, err := parseRule(definition, c.options.RuleSyntax, &c.patterns)
 	if err != nil {
 		node.err = &coded{code: dynamic.CodeInvalidRule, error: err}
 		if refusal := c.source.refused(ref); refusal != nil && !errors.Is(refusal, errMissing) {

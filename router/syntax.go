@@ -18,7 +18,7 @@ const (
 
 // CheckRule returns why the rule of a router is invalid, nil if it is valid. Usual is Options.RuleSyntax.
 func CheckRule(definition *dynamic.Router, usual string) error {
-	_, err := parseRule(definition, usual)
+	_, err := parseRule(definition, usual, nil)
 	return err
 }
 
@@ -29,8 +29,8 @@ func CheckTCPRule(definition *dynamic.TCPRouter) error {
 }
 
 // parseRule returns the rule of a router. A text is in the syntax that the router names, or else in the usual one; a
-// tree is in v3.
-func parseRule(definition *dynamic.Router, usual string) (*rule.Rule, error) {
+// tree is in v3, and shares the patterns.
+func parseRule(definition *dynamic.Router, usual string, patterns *rule.Patterns) (*rule.Rule, error) {
 	if len(definition.ParentRefs) > 0 {
 		// Such a rule is meant for the requests of another router alone. Among all others it would shut out strangers.
 		return nil, errors.New("parentRefs is not supported yet")
@@ -47,7 +47,7 @@ func parseRule(definition *dynamic.Router, usual string) (*rule.Rule, error) {
 	case definition.Match != nil && definition.Rule != "":
 		return nil, errors.New("the rule is given twice, as text and as a tree")
 	case definition.Match != nil:
-		return parsed(rule.New(definition.Match))
+		return parsed(rule.NewShared(definition.Match, patterns))
 	case definition.Rule == "":
 		return nil, errors.New("the rule is missing")
 	case syntax == syntaxV2:

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/nginx/uri"
 	"github.com/sluiceproxy/sluice/nginx/variable"
 )
 
@@ -22,9 +23,9 @@ func (s *settings) request(r *http.Request) (*http.Request, error) {
 	values := s.valuesOf(r)
 	address := s.fixed
 	if address == nil {
-		target := s.target.Append(nil, values)
+		target := uri.AppendValid([]byte(s.server.String()), s.target.Append(nil, values), "#")
 		var err error
-		if address, err = url.Parse(s.server.String() + string(escapeTarget(target))); err != nil {
+		if address, err = url.Parse(string(target)); err != nil {
 			return nil, errTarget
 		}
 	}
@@ -36,27 +37,6 @@ func (s *settings) request(r *http.Request) (*http.Request, error) {
 		q.Host = host
 	}
 	return q, nil
-}
-
-// escapeTarget percent-encodes the bytes that a target cannot have, in place of those of a target without any.
-func escapeTarget(target []byte) []byte {
-	const hex = "0123456789ABCDEF"
-	clean := true
-	for _, c := range target {
-		clean = clean && c > ' ' && c < 0x7f && c != '#'
-	}
-	if clean {
-		return target
-	}
-	escaped := make([]byte, 0, len(target)+16)
-	for _, c := range target {
-		if c > ' ' && c < 0x7f && c != '#' {
-			escaped = append(escaped, c)
-		} else {
-			escaped = append(escaped, '%', hex[c>>4], hex[c&15])
-		}
-	}
-	return escaped
 }
 
 // sent returns the headers of the request to the server: the client's but those of one connection and of the body, with

@@ -1,8 +1,6 @@
 package authrequest
 
-import (
-	"net/http"
-)
+import "net/http"
 
 // SignIn returns the URL where the client of a request is sent in place of 401; empty without signinURL. In a
 // satisfyAny it is for the refusals of all members.

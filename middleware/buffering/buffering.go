@@ -40,8 +40,8 @@ type Buffering struct {
 }
 
 // New checks the definition: no size is negative, retryExpression is one, and requestOnly is set without options of
-// responses and retries. A memRequestBodyBytes or
-// memResponseBodyBytes of 0 is 1 MiB, a maxRequestBodyBytes or maxResponseBodyBytes of 0 is no limit.
+// responses and retries. A memRequestBodyBytes or memResponseBodyBytes of 0 is 1 MiB, a maxRequestBodyBytes or
+// maxResponseBodyBytes of 0 is no limit.
 func New(name string, config dynamic.Buffering) (*Buffering, error) {
 	b := &Buffering{
 		name: name, maxRequest: config.MaxRequestBodyBytes, memRequest: config.MemRequestBodyBytes,
@@ -90,11 +90,10 @@ func (b *Buffering) Counts() map[string]uint64 {
 }
 
 // Wrap returns a handler that calls next with a request whose body is whole, and sends its response when that is, or as
-// it comes with requestOnly. It
-// answers 413 to a body that is larger than maxRequestBodyBytes, without requesting it where its length is announced;
-// 400 or 408 to one that can't be read; 500 for a response larger than maxResponseBodyBytes, or where a file can't be
-// written; and 502 for a response that broke off. Where the expression says so, a response is discarded and next is
-// called again, with the original request.
+// it comes with requestOnly. It answers 413 to a body that is larger than maxRequestBodyBytes, without requesting it
+// where its length is announced; 400 or 408 to one that can't be read; 500 for a response larger than
+// maxResponseBodyBytes, or where a file can't be written; and 502 for a response that broke off. Where the expression
+// says so, a response is discarded and next is called again, with the original request.
 func (b *Buffering) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > b.maxRequest && b.maxRequest > 0 {

@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
-	"strings"
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -93,7 +92,7 @@ func (c *ClientCertificate) Wrap(next http.Handler) http.Handler {
 		case c.settings.subject != nil && !c.settings.subject.Match(judged.subject):
 			c.counts.refused.Add(1)
 			answer.Refuse(w, r, http.StatusForbidden, c.name, "the subject of the client certificate does not match matchCN")
-		case c.settings.passes && judged.escaped == "" && judged.certificate != nil:
+		case judged.tooLong:
 			c.counts.refused.Add(1)
 			answer.Refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, c.name,
 				"the certificate of the client is too long for a header")
@@ -118,7 +117,7 @@ func (c *ClientCertificate) refuse(w http.ResponseWriter, r *http.Request, reaso
 	w.WriteHeader(http.StatusFound)
 }
 
-// setHeaders tells the service what was found out. Empty values are not sent.
+// setHeaders sets the headers of the verdict. Empty values are not sent.
 func (c *ClientCertificate) setHeaders(header http.Header, judged *verdict) {
 	values := make([]string, 0, len(c.headers))
 	set := func(name, value string) {
@@ -130,21 +129,26 @@ func (c *ClientCertificate) setHeaders(header http.Header, judged *verdict) {
 	set(headerVerify, judged.verified)
 	set(headerSubject, judged.subject)
 	set(headerIssuer, judged.issuer)
-	if c.settings.passes {
-		set(headerCert, judged.escaped)
-	}
+	set(headerCert, judged.escaped)
 }
 
 // verdict is what is known of a certificate. It may be kept and shared, and is not changed.
 type verdict struct {
-	// certificate is the client's; nil without one.
-	certificate *x509.Certificate
-	// refusal is why the request is refused; empty when it is not.
+	// refusal is why the request is refused, of which nothing else is known then; empty when it is not.
 	refusal string
 	// verified is SUCCESS, NONE, or FAILED and the reason; empty without TLS.
 	verified string
-	// subject and issuer are the names in the certificate, and escaped its PEM; empty when it is too long.
-	subject, issuer, escaped string
+	// subject and issuer are the names in the certificate.
+	subject, issuer string
+	// escaped is the PEM of the certificate if it is passed on, tooLong is set if that has no room in a header.
+	escaped string
+	tooLong bool
+}
+
+// size is the memory of a verdict that is kept in bytes, roughly.
+func (v *verdict) size() int {
+	const base = 256
+	return base + len(v.refusal) + len(v.verified) + len(v.subject) + len(v.issuer) + len(v.escaped)
 }
 
 // judge returns what is known of the certificate of a connection.
@@ -168,24 +172,19 @@ func (c *ClientCertificate) judge(state *tls.ConnectionState) *verdict {
 	return judged
 }
 
-// describe returns the verdict on a certificate without its result.
-func describe(certificate *x509.Certificate) *verdict {
-	return &verdict{
-		certificate: certificate, subject: nameText(certificate.RawSubject), issuer: nameText(certificate.RawIssuer),
-		escaped: escapedPEM(certificate),
+// describe returns the verdict on a certificate that is not refused.
+func (s *settings) describe(certificate *x509.Certificate, verified string) *verdict {
+	judged := &verdict{
+		verified: verified, subject: nameText(certificate.RawSubject), issuer: nameText(certificate.RawIssuer),
 	}
+	if s.passes {
+		judged.escaped = escapedPEM(certificate)
+		judged.tooLong = judged.escaped == ""
+	}
+	return judged
 }
 
-// failed notes why a certificate is not valid. The mode optional_no_ca accepts one of an unknown authority.
-func (v *verdict) failed(reason string, refuses bool) *verdict {
-	v.verified = "FAILED:" + strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f {
-			return ' '
-		}
-		return r
-	}, reason)
-	if refuses {
-		v.refusal = "the certificate of the client is not valid: " + reason
-	}
-	return v
+// refused returns the verdict on a certificate that is not valid.
+func refused(reason string) *verdict {
+	return &verdict{refusal: "the certificate of the client is not valid: " + reason}
 }

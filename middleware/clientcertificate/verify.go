@@ -10,16 +10,19 @@ import (
 )
 
 const (
-	// validFor bounds how long a verdict is kept, and maxVerdicts how many are, in shards of which each has a lock.
-	validFor    = time.Minute
-	maxVerdicts = 4096
-	shards      = 32
+	// validFor bounds how long a verdict is kept.
+	validFor = time.Minute
+	// Verdicts are kept in shards, of which each has a lock. maxBytes bounds a shard, maxVerdict a verdict that is kept, in
+	// bytes: 4 MiB in all.
+	shards     = 32
+	maxBytes   = 128 << 10
+	maxVerdict = 16 << 10
 )
 
 // verify judges the certificates of a client, its own first. The verdict holds until a time.
 func (s *settings) verify(presented []*x509.Certificate) (judged *verdict, until time.Time) {
 	now := s.now()
-	judged, until = describe(presented[0]), now.Add(validFor)
+	until = now.Add(validFor)
 	intermediates := s.others.Clone()
 	for _, one := range presented[1:] {
 		intermediates.AddCert(one)
@@ -29,10 +32,14 @@ func (s *settings) verify(presented []*x509.Certificate) (judged *verdict, until
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	if err != nil {
-		if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
-			return judged.failed(unknownIssuer(presented), s.mode != optionalNoCA), until
+		if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); !unknown {
+			return refused(err.Error()), until
 		}
-		return judged.failed(err.Error(), true), until
+		reason := unknownIssuer(presented)
+		if s.mode != optionalNoCA {
+			return refused(reason), until
+		}
+		return s.describe(presented[0], "FAILED:"+reason), until
 	}
 	short := chains[:0]
 	for _, chain := range chains {
@@ -41,11 +48,11 @@ func (s *settings) verify(presented []*x509.Certificate) (judged *verdict, until
 		}
 	}
 	if len(short) == 0 {
-		return judged.failed("the chain has more intermediate certificates than depth", true), until
+		return refused("the chain has more intermediate certificates than depth"), until
 	}
 	if s.revocations != nil {
 		if err := s.revocations.Check(short, now); err != nil {
-			return judged.failed(err.Error(), true), until
+			return refused(err.Error()), until
 		}
 		until = earlier(until, s.revocations.Until())
 	}
@@ -54,8 +61,7 @@ func (s *settings) verify(presented []*x509.Certificate) (judged *verdict, until
 			until = earlier(until, one.NotAfter)
 		}
 	}
-	judged.verified = "SUCCESS"
-	return judged, until
+	return s.describe(presented[0], "SUCCESS"), until
 }
 
 // unknownIssuer says in OpenSSL's words that no authority is known that has signed. Services may compare them.
@@ -103,6 +109,7 @@ type cache struct {
 type shard struct {
 	mutex    sync.Mutex
 	verdicts map[key]kept
+	bytes    int
 }
 
 type kept struct {
@@ -124,13 +131,21 @@ func (c *cache) get(of key) *verdict {
 	return found.verdict
 }
 
-// put keeps a verdict until a time. A full shard is emptied.
+// put keeps a verdict until a time, unless it is too large. A full shard is emptied.
 func (c *cache) put(of key, judged *verdict, until time.Time) {
+	size := judged.size()
+	if size > maxVerdict {
+		return
+	}
 	s := &c.shards[of[0]%shards]
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if len(s.verdicts) >= maxVerdicts/shards || s.verdicts == nil {
-		s.verdicts = map[key]kept{}
+	if before, known := s.verdicts[of]; known {
+		s.bytes -= before.verdict.size()
+	}
+	if s.bytes+size > maxBytes || s.verdicts == nil {
+		s.verdicts, s.bytes = map[key]kept{}, 0
 	}
 	s.verdicts[of] = kept{judged, until}
+	s.bytes += size
 }

@@ -82,7 +82,7 @@ func TestRequestHeadersThatMakeNoSense(t *testing.T) {
 		},
 	} {
 		config.Service = "pages"
-		_, err := errorpages.New("x", config, answers(200, ""))
+		_, err := errorpages.New("x", config, answers(200, ""), nil)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -20,7 +20,7 @@ func (e *ErrorPages) keep(r *http.Request) *keptBody {
 		return nil
 	}
 	k := &keptBody{length: r.ContentLength, trailer: r.Trailer}
-	k.body.Init(r.Body, r.ContentLength, e.maxBody, &e.memory)
+	k.body.Init(r.Body, r.ContentLength, e.maxBody, e.memory)
 	k.body.Open(&k.first)
 	r.Body = &k.first
 	return k

@@ -32,7 +32,7 @@ type ErrorPages struct {
 	// original says that the request for a page is the original one. Its body is sent with at most maxBody bytes.
 	original bool
 	maxBody  int64
-	memory   replay.Memory
+	memory   *replay.Memory
 	// own says that answers of endpoints pass.
 	own bool
 	// kept are the names of headers of the replaced answer that the client gets.
@@ -47,12 +47,16 @@ type ErrorPages struct {
 // from 200 to 599, query must be a path with an optional query and only known placeholders,
 // errorRequestHeaders lists header names, and requestHeaders has texts with known variables and placeholders.
 // pageStatus excludes statusRewrites. errorResponseHeaders lists header names that do not frame the response, and
-// maxRequestBodyBytes needs originalRequest. name is the middleware's, for the records of requests.
-func New(name string, config dynamic.ErrorPage, service http.Handler) (*ErrorPages, error) {
+// maxRequestBodyBytes needs originalRequest. name is the middleware's, for the records of requests. memory lends what the
+// bodies of requests are kept in, and may be shared; nil makes one of [MemoryBytes].
+func New(name string, config dynamic.ErrorPage, service http.Handler, memory *replay.Memory) (*ErrorPages, error) {
 	if config.Service == "" || service == nil {
 		return nil, errors.New("errors.service is missing")
 	}
-	e := &ErrorPages{name: name, service: service}
+	e := &ErrorPages{name: name, service: service, memory: memory}
+	if memory == nil {
+		e.memory = replay.NewMemory(MemoryBytes)
+	}
 	var err error
 	if e.codes, err = dynamic.ParseStatusCodes(config.Status); err != nil {
 		return nil, fmt.Errorf("errors.%w", err)
@@ -79,8 +83,12 @@ func New(name string, config dynamic.ErrorPage, service http.Handler) (*ErrorPag
 	return e, e.setOriginal(&config)
 }
 
-// maxBody is how much of a body is kept by default.
-const maxBody = 1 << 20
+const (
+	// maxBody is how much of a body is kept by default.
+	maxBody = 1 << 20
+	// MemoryBytes is how much memory all error pages together keep bodies in.
+	MemoryBytes = 64 << 20
+)
 
 // setOriginal reads the options originalRequest and maxRequestBodyBytes.
 func (e *ErrorPages) setOriginal(config *dynamic.ErrorPage) error {

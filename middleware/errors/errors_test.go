@@ -33,7 +33,7 @@ func echoPage() http.Handler {
 
 func TestReadme(t *testing.T) {
 	definition := middlewaretest.Examples(t, "README.md")["pages"]
-	pages, err := errorpages.New("pages@file", *definition.Errors, echoPage())
+	pages, err := errorpages.New("pages@file", *definition.Errors, echoPage(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,12 +174,12 @@ func TestErrorsNameTheOption(t *testing.T) {
 		`errors.errorRequestHeaders: "a b" is no name of a header`:                                                  {Service: "s", ErrorRequestHeaders: []string{"Accept", "a b"}},
 		`errors.errorRequestHeaders: "" is no name of a header`:                                                     {Service: "s", ErrorRequestHeaders: []string{"Accept", ""}},
 	} {
-		pages, err := errorpages.New("p@file", config, answers(200, ""))
+		pages, err := errorpages.New("p@file", config, answers(200, ""), nil)
 		if err == nil || !strings.HasPrefix(err.Error(), want) || pages != nil {
 			t.Errorf("%s is wanted, the error is %v", want, err)
 		}
 	}
-	if _, err := errorpages.New("p@file", dynamic.ErrorPage{Service: "s"}, nil); err == nil {
+	if _, err := errorpages.New("p@file", dynamic.ErrorPage{Service: "s"}, nil, nil); err == nil {
 		t.Error("a service without a handler is accepted")
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 )
@@ -72,6 +74,42 @@ func TestOriginalRequest(t *testing.T) {
 	})
 }
 
+// TestBodiesShareMemory has a request come while all memory is lent to another one: its page is requested without body.
+func TestBodiesShareMemory(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		_, _ = fmt.Fprintf(w, "%d %q %v", r.ContentLength, body, err)
+	})
+	const bytes = 4 << 10 // The least that is lent.
+	memory := replay.NewMemory(bytes)
+	var wrapped [2]http.Handler
+	serve := func(i int) string {
+		w := httptest.NewRecorder()
+		wrapped[i].ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("abc")))
+		return w.Body.String()
+	}
+	for i := range wrapped {
+		pages, err := errorpages.New("pages@file", dynamic.ErrorPage{
+			Service: "pages", Status: []string{"404"}, OriginalRequest: true,
+		}, page, memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrapped[i] = pages.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if i == 0 {
+				equal(t, "while another one has the memory", serve(1), `0 "" <nil>`)
+			}
+			w.WriteHeader(http.StatusNotFound)
+		}))
+	}
+	for range 2 {
+		equal(t, "with memory", serve(0), `3 "abc" <nil>`)
+		equal(t, "again", serve(1), `3 "abc" <nil>`)
+		equal(t, "what is left", memory.Left(), int64(bytes))
+	}
+}
+
 // TestOwnErrors leaves what endpoints answer.
 func TestOwnErrors(t *testing.T) {
 	config := dynamic.ErrorPage{Status: []string{"403", "502", "503"}, OwnErrors: true}
@@ -121,7 +159,7 @@ func TestOriginalRequestRefusals(t *testing.T) {
 		"errorResponseHeaders: Connection is":      {ErrorResponseHeaders: []string{"Connection"}},
 	} {
 		config.Service = "pages"
-		if _, err := errorpages.New("pages@file", config, answers(200, "")); err == nil ||
+		if _, err := errorpages.New("pages@file", config, answers(200, ""), nil); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %s", err, want)
 		}

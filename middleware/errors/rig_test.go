@@ -35,7 +35,7 @@ func build(t testing.TB, config dynamic.ErrorPage, service http.Handler) *errorp
 	if config.Service == "" {
 		config.Service = "pages"
 	}
-	pages, err := errorpages.New("pages@file", config, service)
+	pages, err := errorpages.New("pages@file", config, service, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

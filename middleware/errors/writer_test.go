@@ -111,7 +111,7 @@ func FuzzQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query, uri string) {
 		var asked *http.Request
 		page := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r })
-		pages, err := errorpages.New("p@file", dynamic.ErrorPage{Service: "s", Status: []string{"404"}, Query: query}, page)
+		pages, err := errorpages.New("p@file", dynamic.ErrorPage{Service: "s", Status: []string{"404"}, Query: query}, page, nil)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "errors.query: ") {
 				t.Fatal(err)

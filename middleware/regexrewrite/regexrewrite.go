@@ -24,9 +24,9 @@ const maxTarget = 64 << 10
 type RegexRewrite struct {
 	name  string
 	regex *pcre.Regexp
-	// path and query are the parts of the replacement; asks is set when it has a question mark.
+	// path and query are the parts of the replacement; hasQuery is set when it has a question mark.
 	path, query variable.Template
-	asks        bool
+	hasQuery    bool
 	// redirects is set when the replacement is a URL, which is path and query.
 	redirects bool
 	// keeps is set when the query of the request is added.
@@ -66,7 +66,7 @@ func New(name string, config dynamic.RegexRewrite) (*RegexRewrite, error) {
 	if err := variable.CheckLive(template, true); err != nil {
 		return nil, fmt.Errorf("regexRewrite.replacement: %w", err)
 	}
-	rw.path, rw.query, rw.asks = template.Cut("?")
+	rw.path, rw.query, rw.hasQuery = template.Cut("?")
 	return rw, nil
 }
 
@@ -147,12 +147,12 @@ func merged(path string) string {
 // redirect answers with the replacement as URL.
 func (rw *RegexRewrite) redirect(w http.ResponseWriter, r *http.Request, to *writer) {
 	target := to.text(rw.path, true)
-	if rw.asks {
+	if rw.hasQuery {
 		target += "?" + to.text(rw.query, true)
 	}
 	target = unescaped(target)
 	if query := r.URL.RawQuery; rw.keeps && query != "" {
-		if rw.asks {
+		if rw.hasQuery {
 			target += "&" + query
 		} else {
 			target += "?" + query
@@ -162,6 +162,6 @@ func (rw *RegexRewrite) redirect(w http.ResponseWriter, r *http.Request, to *wri
 		answer.BadRequest(w, r, rw.name, errLong)
 		return
 	}
-	w.Header().Set("Location", valid(target))
+	w.Header().Set("Location", string(uri.AppendValid(nil, target, "")))
 	http.Error(w, http.StatusText(http.StatusFound), http.StatusFound)
 }

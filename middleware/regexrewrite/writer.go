@@ -32,13 +32,13 @@ func (w *writer) text(template variable.Template, escape bool) string {
 // query returns the new query.
 func (w *writer) query(rw *RegexRewrite, received string) string {
 	text := ""
-	if rw.asks {
-		text = valid(w.text(rw.query, true))
+	if rw.hasQuery {
+		text = string(uri.AppendValid(nil, w.text(rw.query, true), ""))
 	}
 	if !rw.keeps || received == "" {
 		return text
 	}
-	if rw.asks {
+	if rw.hasQuery {
 		return text + "&" + received
 	}
 	return received
@@ -83,26 +83,5 @@ func digit(text string, at int) int {
 	if at >= len(text) {
 		return -1
 	}
-	switch c := text[at]; {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	default:
-		return -1
-	}
-}
-
-// valid percent-encodes what cannot be in a query or a header.
-func valid(text string) string {
-	const hex = "0123456789ABCDEF"
-	var encoded []byte
-	for i := range len(text) {
-		if c := text[i]; c <= ' ' || c >= 0x7f {
-			encoded = append(encoded, '%', hex[c>>4], hex[c&15])
-		} else {
-			encoded = append(encoded, c)
-		}
-	}
-	return string(encoded)
+	return uri.Digit(text[at])
 }

@@ -75,14 +75,15 @@ func decode(digits string) (byte, bool) {
 	if len(digits) < 2 {
 		return 0, false
 	}
-	high, low := digit(digits[0]), digit(digits[1])
+	high, low := Digit(digits[0]), Digit(digits[1])
 	if high < 0 || low < 0 || high+low == 0 {
 		return 0, false
 	}
 	return byte(high<<4 | low), true
 }
 
-func digit(c byte) int {
+// Digit returns the value of a hexadecimal digit; -1 for anything else.
+func Digit(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':
 		return int(c - '0')

@@ -83,7 +83,7 @@ func ValueOf(r *http.Request, client string, of Variable) string {
 	case Cookie:
 		return CookieOf(r.Header["Cookie"], of.Name)
 	case Arg:
-		return ArgOf(r.URL.RawQuery, of.Name)
+		return argOf(r.URL.RawQuery, of.Name)
 	case RequestID:
 		return requestID(r)
 	case RemoteAddr:
@@ -94,7 +94,7 @@ func ValueOf(r *http.Request, client string, of Variable) string {
 		path, _ := uri.Normalize(r.URL.EscapedPath())
 		return path
 	case RemoteUser:
-		return UserOf(r.Header["Authorization"])
+		return userOf(r.Header["Authorization"])
 	case EscapedRequestURI:
 		return EscapeArgument(targetOf(r))
 	default:
@@ -132,7 +132,7 @@ func lineOf(r *http.Request, kind Kind) string {
 // targetOf returns path and query as they are now. That is the target as received while handlers have not changed it.
 func targetOf(r *http.Request) string {
 	if rest, same := strings.CutPrefix(r.RequestURI, r.URL.EscapedPath()); same && rest != "" {
-		if query, asks := strings.CutPrefix(rest, "?"); asks && query == r.URL.RawQuery {
+		if query, hasQuery := strings.CutPrefix(rest, "?"); hasQuery && query == r.URL.RawQuery {
 			return r.RequestURI
 		}
 	}

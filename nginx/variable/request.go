@@ -29,7 +29,7 @@ func (r *Request) Value(of Variable) string {
 	case Cookie:
 		return CookieOf(r.Header["Cookie"], of.Name)
 	case Arg:
-		return ArgOf(r.Query, of.Name)
+		return argOf(r.Query, of.Name)
 	case Object:
 		return r.Objects[of.Name]
 	case Capture:
@@ -75,7 +75,7 @@ func (r *Request) plain(kind Kind) string {
 	case RequestID:
 		return r.ID
 	case RemoteUser:
-		return UserOf(r.Header["Authorization"])
+		return userOf(r.Header["Authorization"])
 	case EscapedRequestURI:
 		return EscapeArgument(r.Target)
 	default:
@@ -95,8 +95,8 @@ func (r *Request) header(name string) string {
 	}
 }
 
-// UserOf returns the user of basic authentication (RFC 7617) in the first Authorization header; empty without one.
-func UserOf(authorization []string) string {
+// userOf returns the user of basic authentication (RFC 7617) in the first Authorization header; empty without one.
+func userOf(authorization []string) string {
 	if len(authorization) == 0 {
 		return ""
 	}
@@ -136,8 +136,8 @@ func escape(text, left string) string {
 	return escaped.String()
 }
 
-// ArgOf returns the first value of a parameter of a query, as it is; the case of the name does not matter.
-func ArgOf(query, name string) string {
+// argOf returns the first value of a parameter of a query, as it is; the case of the name does not matter.
+func argOf(query, name string) string {
 	for pair := range strings.SplitSeq(query, "&") {
 		if key, value, found := strings.Cut(pair, "="); found && equalFold(key, name) {
 			return value

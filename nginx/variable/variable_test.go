@@ -78,16 +78,17 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-func TestUserOf(t *testing.T) {
+func TestRemoteUser(t *testing.T) {
 	for authorization, want := range map[string]string{
 		"Basic YW5uOng=": "ann", "BASIC YW5uOg==": "ann", "Basic OnNlY3JldA==": "", "Basic YW5u": "", "Basic ?": "",
 		"Bearer YW5uOng=": "", "Basic": "", "": "",
 	} {
-		if got := variable.UserOf([]string{authorization}); got != want {
+		r := &variable.Request{Header: http.Header{"Authorization": {authorization}}}
+		if got := r.Value(variable.Variable{Kind: variable.RemoteUser}); got != want {
 			t.Errorf("%s: %q, want %q", authorization, got, want)
 		}
 	}
-	if got := variable.UserOf(nil); got != "" {
+	if got := new(variable.Request).Value(variable.Variable{Kind: variable.RemoteUser}); got != "" {
 		t.Error(got)
 	}
 }

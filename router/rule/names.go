@@ -13,6 +13,9 @@ type (
 // Error is an error of a rule with its position.
 type Error = expression.Error
 
+// Patterns are the regular expressions of the rules in use, see [NewShared].
+type Patterns = expression.Patterns
+
 // Step is one matcher's share in the outcome of a rule.
 type Step = expression.Step
 

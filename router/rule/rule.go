@@ -26,8 +26,11 @@ func Parse(text string) (*Rule, error) {
 
 // New makes a rule of a tree, by the same matchers and within the same limits as [Parse]; the text of the rule is the
 // tree's. A tree may be at most 100 levels deep.
-func New(tree *dynamic.Match) (*Rule, error) {
-	root, text, err := v3().FromTree(tree)
+func New(tree *dynamic.Match) (*Rule, error) { return NewShared(tree, nil) }
+
+// NewShared is [New] for a rule that shares regular expressions with others of the same patterns.
+func NewShared(tree *dynamic.Match, patterns *Patterns) (*Rule, error) {
+	root, text, err := v3().FromTree(tree, patterns)
 	if err != nil {
 		return nil, err
 	}

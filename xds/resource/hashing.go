@@ -50,7 +50,7 @@ func hashingOfStrategy(strategy picker.Strategy) (hashPolicies, error) {
 		return nil, nil
 	}
 	if strategy.Hash.SubsetSize > 0 {
-		return nil, errors.New("its hash has subsets, which clients do not know")
+		return nil, errors.New("its hash has subsets, which have no counterpart in xDS")
 	}
 	switch strategy.Hash.Source {
 	case dynamic.HashHeader:

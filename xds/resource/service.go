@@ -53,7 +53,7 @@ func (t *translator) target(name string, service *dynamic.Service) (*target, err
 	case service.Environment != nil:
 		to, err = t.environment(name, service.Environment)
 	case service.Canary != nil:
-		err = errors.New("it is a canary service, whose rules clients do not know")
+		err = errors.New("it is a canary service, whose rules have no counterpart in xDS")
 	case service.DirectResponse != nil:
 		err = errors.New("it is a directResponse, which has no endpoints")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/nginx/pcre"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 )
 
 // guard is a middleware that decides whether a request may pass, with its name.
@@ -93,6 +94,32 @@ func (d *locationDraft) lists() []guard {
 // phaseBlocked is the key of what a server refuses before everything else.
 const phaseBlocked = phaseServer + 1
 
+// blockedClients are the user agents and referers that a ConfigMap blocks.
+type blockedClients struct {
+	of *annotation.Settings
+	// match matches them; with an error it matches everything.
+	match dynamic.Match
+	err   error
+}
+
+// blockedBy returns what the settings in force block. It is read once for all hosts.
+func (p *Provider) blockedBy() *blockedClients {
+	known := &p.blocked
+	if known.of == p.settings {
+		return known
+	}
+	agents, err := headerMatches("User-Agent", p.settings.BlockUserAgents)
+	referers, wrong := headerMatches("Referer", p.settings.BlockReferers)
+	if err == nil {
+		err = wrong
+	}
+	*known = blockedClients{of: p.settings, match: dynamic.Match{Any: append(agents, referers...)}, err: err}
+	if err != nil {
+		known.match = matcher("NormalizedPathPrefix", "/")
+	}
+	return known
+}
+
 // blocked declares the routers that refuse user agents and referers which the ConfigMap blocks. An expression that
 // cannot be compiled closes the server.
 func (d *serverDraft) blocked() {
@@ -100,15 +127,7 @@ func (d *serverDraft) blocked() {
 	if len(settings.BlockUserAgents)+len(settings.BlockReferers) == 0 {
 		return
 	}
-	agents, err := headerMatches("User-Agent", settings.BlockUserAgents)
-	referers, wrong := headerMatches("Referer", settings.BlockReferers)
-	if err == nil {
-		err = wrong
-	}
-	match := dynamic.Match{Any: append(agents, referers...)}
-	if err != nil {
-		match = matcher("NormalizedPathPrefix", "/")
-	}
+	clients := d.provider.blockedBy()
 	names := d.plan.hosts()
 	if twin := d.plan.Twin; twin != "" {
 		names = append(names, hostNames{
@@ -121,12 +140,13 @@ func (d *serverDraft) blocked() {
 			name: nameOfServer(d.plan.Host) + ",blocked",
 		}
 		draft.run(ofServer)
-		if err != nil {
-			draft.refuse(dynamic.CodeInvalidOption, "block-user-agents and block-referers of the ConfigMap: "+err.Error(), false)
+		if clients.err != nil {
+			draft.refuse(dynamic.CodeInvalidOption, "block-user-agents and block-referers of the ConfigMap: "+
+				clients.err.Error(), false)
 		}
 		draft.service = draft.directResponse(&dynamic.DirectResponse{Status: http.StatusForbidden})
 		for _, one := range names {
-			draft.router(draft.name+one.suffix, one.with(match), []int64{one.key, phaseBlocked})
+			draft.router(draft.name+one.suffix, one.with(clients.match), []int64{one.key, phaseBlocked})
 		}
 	}
 }

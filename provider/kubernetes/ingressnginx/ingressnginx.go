@@ -48,6 +48,7 @@ type Provider struct {
 	// upstreams are the plans of ports of Services.
 	upstreams map[serviceKey]*upstreamPlan
 	shared    shared
+	blocked   blockedClients
 	again     bool
 }
 

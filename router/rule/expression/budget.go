@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"weak"
 )
 
 const (
@@ -16,8 +17,56 @@ const (
 	classShare = 8
 )
 
+// Patterns are the regular expressions of the rules in use, of which equal ones are compiled once. The zero value is
+// usable; it belongs to one goroutine.
+type Patterns struct {
+	compiled map[string]pattern
+	// sweep is the number of expressions at which those without a rule are removed.
+	sweep int
+}
+
+type pattern struct {
+	// compiled ends with the last rule that has it.
+	compiled weak.Pointer[regexp.Regexp]
+	weight   int
+}
+
+// leastPatterns is the number of expressions below which none is removed.
+const leastPatterns = 1024
+
+// get returns an expression and its weight; nil if it is not in use. A nil Patterns has none.
+func (p *Patterns) get(text string) (compiled *regexp.Regexp, weight int) {
+	if p == nil {
+		return nil, 0
+	}
+	known := p.compiled[text]
+	return known.compiled.Value(), known.weight
+}
+
+func (p *Patterns) put(text string, compiled *regexp.Regexp, weight int) {
+	if p == nil {
+		return
+	}
+	if len(p.compiled) >= p.sweep {
+		for text, known := range p.compiled {
+			if known.compiled.Value() == nil {
+				delete(p.compiled, text)
+			}
+		}
+		p.sweep = max(leastPatterns, 2*len(p.compiled))
+	}
+	if p.compiled == nil {
+		p.compiled = map[string]pattern{}
+	}
+	p.compiled[text] = pattern{weak.Make(compiled), weight}
+}
+
 // Budget adds up what the regular expressions of one rule cost in memory.
-type Budget struct{ program int }
+type Budget struct {
+	program int
+	// patterns are those of other rules; nil for none.
+	patterns *Patterns
+}
 
 // Compile compiles argument number arg as a regular expression, within the budget.
 func (b *Budget) Compile(arg int, pattern string) (*regexp.Regexp, *Fault) {
@@ -25,17 +74,25 @@ func (b *Budget) Compile(arg int, pattern string) (*regexp.Regexp, *Fault) {
 		return nil, Faultf(arg, "the regular expression has %d bytes, more than the %d that are allowed",
 			len(pattern), MaxPattern)
 	}
+	if known, cost := b.patterns.get(pattern); known != nil {
+		if wrong := b.Spend(arg, cost); wrong != nil {
+			return nil, wrong
+		}
+		return known, nil
+	}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return nil, InvalidPattern(arg, pattern, err)
 	}
-	if wrong := b.Spend(arg, weight(tree, maxProgram)); wrong != nil {
+	cost := weight(tree, maxProgram)
+	if wrong := b.Spend(arg, cost); wrong != nil {
 		return nil, wrong
 	}
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, InvalidPattern(arg, pattern, err)
 	}
+	b.patterns.put(pattern, compiled, cost)
 	return compiled, nil
 }
 

@@ -8,9 +8,10 @@ import (
 )
 
 // FromTree makes a rule of a tree, by the same matchers and within the same limits as [Language.Parse], and returns the
-// text of the tree as well. A tree may be at most [MaxDepth] levels deep.
-func (l Language[V]) FromTree(tree *dynamic.Match) (root Node[V], text string, err error) {
-	b := builder[V]{language: l, room: MaxLength}
+// text of the tree as well. A tree may be at most [MaxDepth] levels deep. The rule shares regular expressions with
+// others of the same patterns, which may be nil.
+func (l Language[V]) FromTree(tree *dynamic.Match, patterns *Patterns) (root Node[V], text string, err error) {
+	b := builder[V]{language: l, room: MaxLength, budget: Budget{patterns: patterns}}
 	root, err = b.node(tree, 0)
 	if err != nil {
 		return nil, "", err
