@@ -127,8 +127,9 @@ type planner struct {
 	options map[types.NamespacedName]*annotation.Options
 	// places has the places of locations that are declared.
 	places map[pathKey]int
-	// www says that a location has from-to-www-redirect.
-	www bool
+	// www says that a location has from-to-www-redirect, and snippet that an Ingress has a server-snippet, of which there
+	// is one.
+	www, snippet bool
 }
 
 // pathKey is a path with its type, which one location has.

@@ -32,6 +32,10 @@ func (p *planner) firstWins(member member) {
 	if len(p.plan.Aliases) == 0 {
 		p.plan.Aliases = options.Aliases
 	}
+	if snippets := &options.Snippets; !p.snippet && (snippets.Server != "" || snippets.Denied != "") {
+		p.snippet = true
+		p.plan.Denied = cmp.Or(p.plan.Denied, snippets.Denied)
+	}
 	p.plan.Passthrough = p.plan.Passthrough || options.TLS.Passthrough
 	p.plan.Ciphers = cmp.Or(p.plan.Ciphers, options.TLS.Ciphers)
 	if p.plan.TLS == nil && p.plan.Host != anyHost && len(member.ingress.Spec.TLS) > 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -177,6 +178,8 @@ func protections() map[string]protection {
 		"firewall":                  with("enable-modsecurity", "true"),
 		"firewall: value":           with("enable-modsecurity", "perhaps"),
 		"snippet with a rule":       with("configuration-snippet", "deny 10.0.0.1;"),
+		"snippet of the server":     whole(with("server-snippet", "location /admin { deny all; }")),
+		"snippet too long":          whole(with("server-snippet", "# "+strings.Repeat("x", annotation.MostValue))),
 		"upstream TLS: missing":     with("proxy-ssl-secret", "shop/absent"),
 		"upstream TLS: foreign":     with("proxy-ssl-secret", "other/users"),
 		"upstream TLS: verify":      with("proxy-ssl-secret", "shop/authority", "proxy-ssl-verify", "perhaps"),
