@@ -129,6 +129,7 @@ func protections() map[string]protection {
 	}
 	basic := func(secret string) protection { return with("auth-type", "basic", "auth-secret", secret) }
 	const url, level = "http://auth.example.com/", "annotations-risk-level"
+	long := "CN=" + strings.Repeat("x", annotation.MostValue)
 	all := map[string]protection{
 		"allow list: value":         with("allowlist-source-range", "nonsense"),
 		"allow list: empty":         with("allowlist-source-range", ""),
@@ -167,6 +168,9 @@ func protections() map[string]protection {
 		"subrequest: risk":          on(with("auth-url", url), level, "Medium"),
 		"subrequest: of the whole":  whole(on(with(), "global-auth-url", "nonsense")),
 		"certificate: value":        whole(with("auth-tls-secret", "authority")),
+		"certificate: characters":   whole(with("auth-tls-secret", "shop/a{}")),
+		"certificate: subject":      whole(with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", "nonsense")),
+		"certificate: long subject": whole(with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", long)),
 		"certificate: missing":      whole(with("auth-tls-secret", "shop/absent")),
 		"certificate: foreign":      whole(with("auth-tls-secret", "other/authority")),
 		"certificate: no authority": whole(with("auth-tls-secret", "shop/empty")),
@@ -179,17 +183,14 @@ func protections() map[string]protection {
 		"firewall: value":           with("enable-modsecurity", "perhaps"),
 		"snippet with a rule":       with("configuration-snippet", "deny 10.0.0.1;"),
 		"snippet of the server":     whole(with("server-snippet", "location /admin { deny all; }")),
-		"snippet too long":          whole(with("server-snippet", "# "+strings.Repeat("x", annotation.MostValue))),
+		"snippet too long":          whole(with("server-snippet", "# "+long)),
 		"upstream TLS: missing":     with("proxy-ssl-secret", "shop/absent"),
 		"upstream TLS: foreign":     with("proxy-ssl-secret", "other/users"),
 		"upstream TLS: verify":      with("proxy-ssl-secret", "shop/authority", "proxy-ssl-verify", "perhaps"),
 		"forbidden word":            on(with("app-root", "/load_module"), "annotation-value-word-blocklist", "load_module"),
 	}
-	judged := with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", "nonsense")
-	judged.hostTLS = http.StatusBadRequest // The certificate is demanded on the whole host.
-	all["certificate: subject"] = judged
 	risky := on(with("auth-tls-secret", "shop/authority"), level, "Low")
-	risky.hostTLS = http.StatusBadRequest
+	risky.hostTLS = http.StatusBadRequest // The certificate is demanded on the whole host.
 	all["certificate: risk"] = risky
 	return all
 }
