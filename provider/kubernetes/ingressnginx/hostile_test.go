@@ -115,7 +115,7 @@ func TestInjections(t *testing.T) {
 			map[string]string{"configuration-snippet": "location /x { " + lua + " }"}, nil, 503, "os.execute",
 		},
 		"CVE-2021-25742 file": {
-			map[string]string{"server-snippet": "location /x { alias /var/run/secrets/; }"}, nil, 200, "secrets",
+			map[string]string{"server-snippet": "location /x { alias /var/run/secrets/; }"}, nil, 503, "secrets",
 		},
 		"CVE-2021-25745 path": {nil, func(i *networkingv1.Ingress) {
 			i.Spec.Rules[0].HTTP.Paths[0].Path = "/x{alias /var/run/secrets/;}location ~* ^/y"

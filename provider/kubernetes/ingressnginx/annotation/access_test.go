@@ -1,6 +1,7 @@
 package annotation_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
