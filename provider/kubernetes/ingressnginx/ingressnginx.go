@@ -256,5 +256,9 @@ func (p *Provider) Exists(resource *dynamic.Resource) bool {
 		return false
 	}
 	ingress := p.watches.Ingress(resource.Namespace, resource.Name)
-	return ingress != nil && string(ingress.UID) == resource.UID && p.selector.Excludes(ingress)
+	if ingress == nil || string(ingress.UID) != resource.UID {
+		return false
+	}
+	ours, _ := p.selector.Claims(ingress)
+	return ours
 }
