@@ -48,8 +48,10 @@ type Provider struct {
 	// upstreams are the plans of ports of Services.
 	upstreams map[serviceKey]*upstreamPlan
 	shared    shared
-	again     bool
-	trusted   bool
+	// unreadable says that the settings were made without permission to read ConfigMaps.
+	unreadable bool
+	again      bool
+	trusted    bool
 }
 
 // reading is what the annotations of an Ingress say.

@@ -72,6 +72,9 @@ func (p *Provider) settled(ctx context.Context, messages chan<- dynamic.Message)
 
 // next translates what has changed and returns the state to send.
 func (p *Provider) next() (next dynamic.Message, changed bool) {
+	if p.unreadableConfig() != p.unreadable {
+		p.memory.Touch(settingsSource())
+	}
 	configuration, changed := p.update()
 	state, reason := p.state()
 	switch {
