@@ -212,7 +212,24 @@ func TestLocations(t *testing.T) {
 		"a prefix with and without slash": {
 			"a",
 			[]object{{name: "x", rules: []string{"a=P:/foo"}}, {name: "y", age: 1, rules: []string{"a=P:/foo/"}}},
-			[]string{"y /foo/", "y =/foo/", "x =/foo", "x !/"},
+			[]string{"x /foo/", "x =/foo", "x !/"},
+		},
+		"a prefix with and without slash, the longer one first": {
+			"a",
+			[]object{{name: "x", age: 1, rules: []string{"a=P:/foo"}}, {name: "y", rules: []string{"a=P:/foo/"}}},
+			[]string{"y /foo/", "y =/foo/", "x =/foo", "y !/"},
+		},
+		"a prefix with and without slash of one Ingress": {
+			"a", []object{{name: "x", rules: []string{"a=P:/foo,P:/foo/"}}},
+			[]string{"x /foo/", "x =/foo/", "x =/foo", "x !/"},
+		},
+		"a prefix with and without slash among expressions": {
+			"a",
+			[]object{
+				{name: "x", rules: []string{"a=P:/foo"}, annotations: map[string]string{"use-regex": "true"}},
+				{name: "y", age: 1, rules: []string{"a=P:/foo/"}},
+			},
+			[]string{"y ~/foo/", "x ~/foo", "x ~!/"},
 		},
 		"two rules for a host": {
 			"a",

@@ -191,8 +191,12 @@ func (p *Provider) together(one, other *location) bool {
 		one.exempt(p.settings.NoTLSRedirect) == other.exempt(p.settings.NoTLSRedirect)
 }
 
+// samePath reports whether two locations come from one path of an Ingress.
+func (l *location) samePath(other *location) bool {
+	return l.Owner == other.Owner && l.Rule == other.Rule && l.Index == other.Index && l.Rule >= 0
+}
+
 // sharesPath reports whether two locations come from one path of an Ingress, and do the same with requests.
 func (l *location) sharesPath(other *location) bool {
-	return l.Owner == other.Owner && l.Rule == other.Rule && l.Index == other.Index && l.Rule >= 0 &&
-		l.Rewrite == other.Rewrite
+	return l.samePath(other) && l.Rewrite == other.Rewrite
 }
