@@ -26,8 +26,11 @@ type serverPlan struct {
 	// them on a server without regular expressions: /a and /a/ as prefixes are both "/a/". That of the earlier Ingress is
 	// kept, or the path that is written longer. Among regular expressions the longer path is tried first.
 	Duplicates []location
-	// Aliases are more names, ordered; no other Ingress has one of them as its host.
-	Aliases []string
+	// Aliases are more names, ordered; no other Ingress has one of them as its host. AliasOwner is the Ingress that
+	// declares them, and AliasFaults say which ones are left out.
+	Aliases     []string
+	AliasOwner  types.NamespacedName
+	AliasFaults []string
 	// Twin is the host with or without "www." that is redirected to this one; empty for none.
 	Twin string
 	// AppRoot is the path to which "/" is redirected; empty for none.

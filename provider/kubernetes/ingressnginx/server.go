@@ -167,9 +167,10 @@ func (d *ingressDraft) server(host string) {
 	if plan == nil {
 		return
 	}
-	if excess := backend.Excess(len(plan.Locations), len(plan.Aliases)); excess != nil {
-		d.result.Quarantine(d.whole(), excess.Code, excess.Reason, false)
-		return
+	if plan.AliasOwner == nameOf(d.ingress) {
+		for _, reason := range plan.AliasFaults {
+			d.result.Degrade(d.whole(), dynamic.CodeUnsupportedOption, "server-alias of "+host+": "+reason, false)
+		}
 	}
 	d.passthrough(plan)
 	server := &serverDraft{provider: d.provider, plan: plan, result: d.result}
