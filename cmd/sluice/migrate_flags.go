@@ -95,7 +95,7 @@ func (c *controllerFlags) add(flags *pflag.FlagSet) {
 		"`NAMESPACE/NAME` of the Service for what no Ingress declares (default: 404)")
 	c.certificate = flags.String("default-ssl-certificate", "",
 		"`NAMESPACE/NAME` of the Secret with the certificate of hosts that have none")
-	c.disableCatchAll = flags.Bool("disable-catch-all", false, "Ingresses without rules are not accepted")
+	c.disableCatchAll = flags.Bool("disable-catch-all", false, "Ingresses with a default backend are not accepted")
 }
 
 // check reports names that are not of the form NAMESPACE/NAME.

@@ -141,8 +141,8 @@ func (b *builder) rejected(of *ingress) string {
 			return finding.Key + " is above annotations-risk-level"
 		}
 	}
-	if b.config.DisableCatchAll && len(of.Spec.Rules) == 0 {
-		return "it has no rules, which --disable-catch-all forbids"
+	if b.config.DisableCatchAll && of.Spec.DefaultBackend != nil {
+		return "it has a default backend, which --disable-catch-all forbids"
 	}
 	return ""
 }

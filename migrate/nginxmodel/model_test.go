@@ -281,3 +281,13 @@ func tryBuild(t *testing.T, text string) *nginxmodel.Model {
 	}
 	return nginxmodel.Build(objects, nginxmodel.Config{})
 }
+
+// TestDisableCatchAll demands that a default backend counts, with rules beside it or not.
+func TestDisableCatchAll(t *testing.T) {
+	backend := strings.Replace(ingress("one", "a.example", nil, "/ Prefix a"), "spec:\n",
+		"spec:\n  defaultBackend: {service: {name: all, port: {number: 80}}}\n", 1)
+	for disabled, want := range map[bool]string{false: "a /", true: "Not Found"} {
+		m := build(t, nginxmodel.Config{DisableCatchAll: disabled}, backend, ingress("two", "b.example", nil, "/ Prefix b"))
+		expect(t, m, map[string]string{"/": want, "GET http://b.example/": "b /"})
+	}
+}

@@ -109,7 +109,10 @@ func (w *writer) settle(one *route, owners map[string]*route) bool {
 	parts := strings.SplitN(one.name, ",", 3)
 	host := anyHost
 	if len(parts) > 1 && parts[0] == "server" {
-		host = strings.ReplaceAll(parts[1], "wildcard", "*")
+		host = parts[1]
+		if rest, wildcard := strings.CutPrefix(host, "_."); wildcard {
+			host = "*." + rest
+		}
 	}
 	owner := owners[host]
 	if owner == nil {

@@ -73,3 +73,17 @@ func TestRoutesAreWritten(t *testing.T) {
 		t.Error("a format that is not known is accepted")
 	}
 }
+
+// TestRoutesOfServers demands that what belongs to a host with a wildcard is written in its namespace.
+func TestRoutesOfServers(t *testing.T) {
+	of := configuration(&dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{"ann:hash"}}})
+	of.HTTP.Routers = immutable.Of(map[string]*dynamic.Router{
+		"shop.web,000,000@kubernetesingressnginx":             {Rule: "Host(`*.example.com`)", Service: "shop.web,80"},
+		"server,_.example.com,approot@kubernetesingressnginx": {Rule: "Path(`/`)", Service: "shop.web,80"},
+	})
+	var out bytes.Buffer
+	left, err := write.Write(&out, of, write.IngressRoute)
+	if err != nil || len(left) != 0 || !strings.Contains(out.String(), "Path(`/`)") {
+		t.Error(left, err, out.String())
+	}
+}

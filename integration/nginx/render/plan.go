@@ -118,7 +118,7 @@ func (r *renderer) claims(ingress *networkingv1.Ingress) bool {
 
 // ignored reports whether an Ingress is refused as a whole, or has words that the settings forbid.
 func (r *renderer) ignored(ingress *networkingv1.Ingress) bool {
-	if r.settings.given("--disable-catch-all") && len(ingress.Spec.Rules) == 0 {
+	if r.settings.given("--disable-catch-all") && ingress.Spec.DefaultBackend != nil {
 		return true
 	}
 	for _, rule := range ingress.Spec.Rules {

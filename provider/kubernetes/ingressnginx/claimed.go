@@ -13,7 +13,7 @@ import (
 func (p *Provider) Claimed() iter.Seq[*networkingv1.Ingress] {
 	return func(yield func(*networkingv1.Ingress) bool) {
 		for ingress := range p.watches.ingresses.All() {
-			if p.selector.Excludes(ingress) && !yield(ingress) {
+			if ours, _ := p.selector.Claims(ingress); ours && !yield(ingress) {
 				return
 			}
 		}

@@ -78,9 +78,14 @@ func (s *Selector) watches(namespace string) (watched bool, needs []translation.
 		[]translation.Source{{Kind: kindNamespace, Name: namespace}}
 }
 
-// Excludes is Claims for other providers of Ingresses.
+// Excludes reports whether other providers of Ingresses must not read an Ingress: it is of the class, also where
+// DisableCatchAll leaves it out. They would serve it without what its annotations protect.
 func (s *Selector) Excludes(ingress *networkingv1.Ingress) bool {
-	ours, _ := s.Claims(ingress)
+	watched, _ := s.watches(ingress.Namespace)
+	if !watched {
+		return false
+	}
+	ours, _ := s.selects(ingress)
 	return ours
 }
 

@@ -104,5 +104,8 @@ func TestCatchAll(t *testing.T) {
 		if got, _ := selector.Claims(ingress); got == disabled {
 			t.Errorf("disabled %t: %t", disabled, got)
 		}
+		if !selector.Excludes(ingress) {
+			t.Errorf("disabled %t: other providers read it", disabled)
+		}
 	}
 }

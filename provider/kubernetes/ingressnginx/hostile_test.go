@@ -115,7 +115,7 @@ func TestInjections(t *testing.T) {
 			map[string]string{"configuration-snippet": "location /x { " + lua + " }"}, nil, 503, "os.execute",
 		},
 		"CVE-2021-25742 file": {
-			map[string]string{"server-snippet": "location /x { alias /var/run/secrets/; }"}, nil, 200, "secrets",
+			map[string]string{"server-snippet": "location /x { alias /var/run/secrets/; }"}, nil, 503, "secrets",
 		},
 		"CVE-2021-25745 path": {nil, func(i *networkingv1.Ingress) {
 			i.Spec.Rules[0].HTTP.Paths[0].Path = "/x{alias /var/run/secrets/;}location ~* ^/y"
@@ -243,4 +243,32 @@ func FuzzTranslate(f *testing.F) {
 			t.Errorf("neighbour.test: %d, %s", got, fmt.Sprint(annotations))
 		}
 	})
+}
+
+// TestLongExpression demands that the place of a path is kept that cannot be compiled, however long it is.
+func TestLongExpression(t *testing.T) {
+	for _, path := range []string{
+		"/secret/" + strings.Repeat("a", 4085), "/secret/" + strings.Repeat("a", 100_000), "/secret/" + strings.Repeat("é", 4000),
+		"/secret/" + strings.Repeat("a", mostLiteral-len("/secret/")) + "*" + strings.Repeat("b", 100), "/secret/(?!x)",
+	} {
+		victim := placed{"victim", "victim.test", path, "web", map[string]string{"use-regex": "true"}}
+		cluster := hostile(victim.object())
+		other := placed{"other", "victim.test", "/", "web", nil}
+		cluster.ingresses.put(other.object())
+		served, _ := activate(translated(t, cluster.provider(defaultConfig())), named)
+		asked := strings.ReplaceAll(path, "*", "")
+		for path, want := range map[string]int{asked: http.StatusServiceUnavailable, "/public": http.StatusOK} {
+			e := exchange{host: "victim.test", path: strings.ReplaceAll(path, "(?!x)", "")}
+			if got := served.status(t, http.MethodGet, &e); got != want {
+				t.Errorf("%.20s of %d bytes: %d, want %d", path, len(path), got, want)
+			}
+		}
+	}
+}
+
+// TestNamesOfWildcards demands that the objects of a wildcard host and of a host have different names.
+func TestNamesOfWildcards(t *testing.T) {
+	if one, other := hostName("*.a.com"), hostName("wildcard.a.com"); one == other {
+		t.Error(one)
+	}
 }

@@ -49,7 +49,9 @@ type Provider struct {
 	upstreams map[serviceKey]*upstreamPlan
 	shared    shared
 	blocked   blockedClients
-	again     bool
+	// unreadable says that the settings were made without permission to read ConfigMaps.
+	unreadable bool
+	again      bool
 }
 
 // reading is what the annotations of an Ingress say.
@@ -188,6 +190,9 @@ const mostRounds = 8
 // update translates what has changed and returns the whole.
 func (p *Provider) update() (configuration *dynamic.Configuration, changed bool) {
 	defer p.pairs.Forget()
+	if p.unreadableConfig() != p.unreadable {
+		p.memory.Touch(settingsSource())
+	}
 	for range mostRounds {
 		p.again = false
 		next, differs := p.memory.Update(p.translate)
@@ -256,5 +261,9 @@ func (p *Provider) Exists(resource *dynamic.Resource) bool {
 		return false
 	}
 	ingress := p.watches.Ingress(resource.Namespace, resource.Name)
-	return ingress != nil && string(ingress.UID) == resource.UID && p.selector.Excludes(ingress)
+	if ingress == nil || string(ingress.UID) != resource.UID {
+		return false
+	}
+	ours, _ := p.selector.Claims(ingress)
+	return ours
 }

@@ -125,10 +125,17 @@ func (d *locationDraft) path(place int) dynamic.Match {
 	return matcher("NormalizedPathPrefix", one.Name)
 }
 
+// mostLiteral bounds what is left of an expression that cannot be compiled, in bytes. Longer ones may not be compiled
+// either.
+const mostLiteral = 4000
+
 // literal returns an expression that matches where another one does, which cannot be compiled: what it begins with.
 func literal(pattern string) string {
 	if strings.ContainsRune(pattern, '|') {
 		return ""
+	}
+	if len(pattern) > mostLiteral {
+		pattern = strings.ToValidUTF8(pattern[:mostLiteral-1], "") // A quantifier may follow the last character.
 	}
 	end := strings.IndexAny(pattern, `\.^$*+?()[]{}`)
 	if end < 0 {

@@ -30,8 +30,10 @@ type block struct {
 	name, service string
 	target        string
 	exact         bool
-	owner         *site
-	rewriting     *regexrewrite.RegexRewrite
+	// beside says that it is the exact location beside a prefix.
+	beside    bool
+	owner     *site
+	rewriting *regexrewrite.RegexRewrite
 }
 
 // site is a generated Ingress of one host.
@@ -71,7 +73,7 @@ func modelOf(t *testing.T, host string, sites []*site) *server {
 	slices.SortStableFunc(declared, func(a, b *block) int {
 		return cmp.Or(cmp.Compare(len(b.name), len(a.name)), cmp.Compare(b.name, a.name))
 	})
-	s.arrange(t, declared, func(path string) bool { return seen[key{"E", path}] })
+	s.arrange(t, declared, sites, func(path string) bool { return seen[key{"E", path}] })
 	return s
 }
 
@@ -83,7 +85,7 @@ func made(owner *site, path sitePath) *block {
 }
 
 // arrange makes the locations of the declared paths.
-func (s *server) arrange(t *testing.T, declared []*block, exact func(path string) bool) {
+func (s *server) arrange(t *testing.T, declared []*block, sites []*site, exact func(path string) bool) {
 	t.Helper()
 	var all []*block
 	for _, one := range declared {
@@ -96,13 +98,16 @@ func (s *server) arrange(t *testing.T, declared []*block, exact func(path string
 		below.name = strings.TrimSuffix(one.name, "/") + "/"
 		all = append(all, &below)
 		if !exact(one.name) {
-			one.exact = true
+			one.exact, one.beside = true, true
 			all = append(all, one)
 		}
 	}
 	regular := slices.ContainsFunc(all, func(b *block) bool {
 		return b.owner.regex || b.target != "" && b.target != b.name
 	})
+	if !regular {
+		all = withoutTwins(all, sites)
+	}
 	blocks := map[*[]engine.Location][]*block{}
 	for _, one := range all {
 		added := engine.Location{Name: one.name, Redirects: true}
@@ -128,6 +133,25 @@ func (s *server) arrange(t *testing.T, declared []*block, exact func(path string
 			s.of[&(*of)[i]] = one
 		}
 	}
+}
+
+// withoutTwins leaves out prefixes that differ from one of an earlier site in a final slash alone, for which nginx
+// refuses its configuration.
+func withoutTwins(all []*block, sites []*site) []*block {
+	kept := map[string]*block{}
+	for _, one := range all {
+		before := kept[one.name]
+		if !one.exact && (before == nil || slices.Index(sites, one.owner) < slices.Index(sites, before.owner)) {
+			kept[one.name] = one
+		}
+	}
+	return slices.DeleteFunc(all, func(one *block) bool {
+		prefix := kept[one.name]
+		if one.exact {
+			return one.beside && prefix != nil && prefix.service != one.service
+		}
+		return prefix != one
+	})
 }
 
 // prepare makes what rewrites the requests of a block.

@@ -80,9 +80,9 @@ func originOf(ingress *networkingv1.Ingress) dynamic.Origin {
 	}
 }
 
-// hostName returns a host as a part of a name.
+// hostName returns a host as a part of a name. No host of an Ingress has a label "_", as that of a wildcard has.
 func hostName(host string) string {
-	return strings.NewReplacer("*", "wildcard", "@", "-", "/", "-").Replace(host)
+	return strings.NewReplacer("*", "_", "@", "-", "/", "-").Replace(host)
 }
 
 // nameOfPath returns the name of a path of an Ingress, in the order of rules and paths: NAMESPACE.INGRESS,RULE,PATH.

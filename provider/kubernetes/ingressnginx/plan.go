@@ -23,11 +23,14 @@ type serverPlan struct {
 	// Locations are in the order in which nginx tries regular expressions. There is always one for "/".
 	Locations []location
 	// Duplicates are locations that another one of the same name hides. nginx refuses its whole configuration for one of
-	// them on a server without regular expressions: /a and /a/ as prefixes are both "/a/". The path that is written
-	// longer is kept.
+	// them on a server without regular expressions: /a and /a/ as prefixes are both "/a/". That of the earlier Ingress is
+	// kept, or the path that is written longer. Among regular expressions the longer path is tried first.
 	Duplicates []location
-	// Aliases are more names, ordered; no other Ingress has one of them as its host.
-	Aliases []string
+	// Aliases are more names, ordered; no other Ingress has one of them as its host. AliasOwner is the Ingress that
+	// declares them, and AliasFaults say which ones are left out.
+	Aliases     []string
+	AliasOwner  types.NamespacedName
+	AliasFaults []string
 	// Twin is the host with or without "www." that is redirected to this one; empty for none.
 	Twin string
 	// AppRoot is the path to which "/" is redirected; empty for none.
@@ -127,8 +130,9 @@ type planner struct {
 	options map[types.NamespacedName]*annotation.Options
 	// places has the places of locations that are declared.
 	places map[pathKey]int
-	// www says that a location has from-to-www-redirect.
-	www bool
+	// www says that a location has from-to-www-redirect, and snippet that an Ingress has a server-snippet, of which there
+	// is one.
+	www, snippet bool
 }
 
 // pathKey is a path with its type, which one location has.
@@ -228,20 +232,49 @@ func (p *planner) arrange() {
 		p.plan.AppRoot = cmp.Or(p.plan.AppRoot, rewrite.AppRoot)
 	}
 	p.plan.Locations = nil
-	type key struct {
-		name  string
-		exact bool
-	}
-	seen := map[key]bool{}
-	for _, location := range arranged {
-		key := key{location.Name, location.Exact && !p.plan.Regex}
-		if seen[key] {
-			p.plan.Duplicates = append(p.plan.Duplicates, location)
+	kept := p.keep(arranged)
+	for i := range arranged {
+		one := &arranged[i]
+		hidden := kept[p.keyOf(one)] != one
+		if !p.plan.Regex && one.Exact && one.Declared == networkingv1.PathTypePrefix {
+			// It belongs to the prefix of the same name.
+			below := kept[locationKey{one.Name, false}]
+			hidden = hidden || below != nil && !below.samePath(one)
+		}
+		if hidden {
+			p.plan.Duplicates = append(p.plan.Duplicates, *one)
 			continue
 		}
-		seen[key] = true
-		p.plan.Locations = append(p.plan.Locations, location)
+		p.plan.Locations = append(p.plan.Locations, *one)
 	}
+}
+
+// locationKey is what no two locations of a server have in common.
+type locationKey struct {
+	name  string
+	exact bool
+}
+
+func (p *planner) keyOf(one *location) locationKey {
+	return locationKey{one.Name, one.Exact && !p.plan.Regex}
+}
+
+// keep returns the locations that are kept: of several with one key the first one, which without regular expressions is
+// that of the earliest Ingress.
+func (p *planner) keep(arranged []location) map[locationKey]*location {
+	order := map[types.NamespacedName]int{}
+	for i, member := range p.members {
+		order[nameOf(member.ingress)] = i
+	}
+	kept := map[locationKey]*location{}
+	for i := range arranged {
+		one := &arranged[i]
+		key := p.keyOf(one)
+		if before := kept[key]; before == nil || !p.plan.Regex && order[one.Owner] < order[before.Owner] {
+			kept[key] = one
+		}
+	}
+	return kept
 }
 
 // rewriteOf returns the annotations about rewriting that a location has.

@@ -29,8 +29,12 @@ func (p *planner) firstWins(member member) {
 	if options.Canary.Enabled || !p.hasRule(member.ingress, false) {
 		return
 	}
-	if len(p.plan.Aliases) == 0 {
-		p.plan.Aliases = options.Aliases
+	if len(p.plan.Aliases) == 0 && len(options.Aliases) > 0 {
+		p.plan.Aliases, p.plan.AliasOwner = options.Aliases, name
+	}
+	if snippets := &options.Snippets; !p.snippet && (snippets.Server != "" || snippets.Denied != "") {
+		p.snippet = true
+		p.plan.Denied = cmp.Or(p.plan.Denied, snippets.Denied)
 	}
 	p.plan.Passthrough = p.plan.Passthrough || options.TLS.Passthrough
 	p.plan.Ciphers = cmp.Or(p.plan.Ciphers, options.TLS.Ciphers)
@@ -77,8 +81,12 @@ func lower(text string) string {
 // names works out the other names of the server: aliases that are no host of an Ingress, and the twin.
 func (p *planner) names() {
 	p.plan.Aliases = slices.DeleteFunc(slices.Clone(p.plan.Aliases), func(alias string) bool {
+		if aliasKind(alias) != expressionName { // As requests are compared with names.
+			alias = strings.TrimSuffix(lower(alias), ".")
+		}
 		return alias == p.plan.Host || p.others.exists(alias)
 	})
+	p.fitAliases()
 	if len(p.plan.Aliases) == 0 {
 		p.plan.Aliases = nil
 	}

@@ -212,7 +212,25 @@ func TestLocations(t *testing.T) {
 		"a prefix with and without slash": {
 			"a",
 			[]object{{name: "x", rules: []string{"a=P:/foo"}}, {name: "y", age: 1, rules: []string{"a=P:/foo/"}}},
-			[]string{"y /foo/", "y =/foo/", "x =/foo", "x !/"},
+			[]string{"x /foo/", "x =/foo", "x !/"},
+		},
+		"a prefix with and without slash, the longer one first": {
+			"a",
+			[]object{{name: "x", age: 1, rules: []string{"a=P:/foo"}}, {name: "y", rules: []string{"a=P:/foo/"}}},
+			[]string{"y /foo/", "y =/foo/", "x =/foo", "y !/"},
+		},
+		"a prefix with and without slash of one Ingress": {
+			"a",
+			[]object{{name: "x", rules: []string{"a=P:/foo,P:/foo/"}}},
+			[]string{"x /foo/", "x =/foo/", "x =/foo", "x !/"},
+		},
+		"a prefix with and without slash among expressions": {
+			"a",
+			[]object{
+				{name: "x", rules: []string{"a=P:/foo"}, annotations: map[string]string{"use-regex": "true"}},
+				{name: "y", age: 1, rules: []string{"a=P:/foo/"}},
+			},
+			[]string{"y ~/foo/", "x ~/foo", "x ~!/"},
 		},
 		"two rules for a host": {
 			"a",
@@ -370,6 +388,34 @@ func TestPlansOfAnyOrder(t *testing.T) {
 			if !names[fmt.Sprint(false, "/")] {
 				t.Fatalf("round %d: no root in %q", round, shown(plan))
 			}
+		}
+	}
+}
+
+// TestServerSnippet demands that the first server-snippet of a host decides, as it is the only one in nginx.
+func TestServerSnippet(t *testing.T) {
+	with := func(name string, age int, snippet string) object {
+		return object{
+			name: name, age: age, rules: []string{"a=P:/" + name}, annotations: map[string]string{"server-snippet": snippet},
+		}
+	}
+	const harmless, protects = "gzip on;", "location /admin { deny all; }"
+	for name, row := range map[string]struct {
+		objects []object
+		denied  bool
+	}{
+		"none":              {[]object{{name: "x", rules: []string{"a=P:/"}}}, false},
+		"harmless":          {[]object{with("x", 0, harmless)}, false},
+		"protects":          {[]object{{name: "w", rules: []string{"a=P:/"}}, with("x", 1, protects)}, true},
+		"the second of two": {[]object{with("x", 0, harmless), with("y", 1, protects)}, false},
+		"behind an empty":   {[]object{with("x", 0, ""), with("y", 1, protects)}, true},
+		"of another host": {[]object{{name: "w", rules: []string{"a=P:/"}}, {
+			name: "x", rules: []string{"b=P:/"}, annotations: map[string]string{"server-snippet": protects},
+		}}, false},
+		"not understood": {[]object{with("x", 0, "add_header a b")}, true},
+	} {
+		if plan := planOf("a", nil, row.objects...); (plan.Denied != "") != row.denied {
+			t.Errorf("%s: %q", name, plan.Denied)
 		}
 	}
 }

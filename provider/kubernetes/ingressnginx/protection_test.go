@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -128,6 +129,7 @@ func protections() map[string]protection {
 	}
 	basic := func(secret string) protection { return with("auth-type", "basic", "auth-secret", secret) }
 	const url, level = "http://auth.example.com/", "annotations-risk-level"
+	long := "CN=" + strings.Repeat("x", annotation.MostValue)
 	all := map[string]protection{
 		"allow list: value":         with("allowlist-source-range", "nonsense"),
 		"allow list: empty":         with("allowlist-source-range", ""),
@@ -139,6 +141,8 @@ func protections() map[string]protection {
 		"deny list: proxies":        on(with("denylist-source-range", "10.0.0.1"), "enable-real-ip", "true"),
 		"deny list: PROXY":          on(with("denylist-source-range", "10.0.0.1"), "use-proxy-protocol", "true"),
 		"block list: proxies":       whole(protection{settings: map[string]string{"block-cidrs": "10.0.0.1", "use-forwarded-headers": "true"}}),
+		"allow list: snippet":       on(with("allowlist-source-range", "0.0.0.0/0"), "http-snippet", "set_real_ip_from 10.0.0.0/8;"),
+		"deny list: snippet":        on(with("denylist-source-range", "10.0.0.1"), "server-snippet", "real_ip_header X-Client;"),
 		"block list: value":         whole(on(with(), "block-cidrs", "nonsense")),
 		"basic: value":              with("auth-type", "ntlm", "auth-secret", "users"),
 		"basic: no Secret":          with("auth-type", "basic"),
@@ -166,28 +170,31 @@ func protections() map[string]protection {
 		"subrequest: risk":          on(with("auth-url", url), level, "Medium"),
 		"subrequest: of the whole":  whole(on(with(), "global-auth-url", "nonsense")),
 		"certificate: value":        whole(with("auth-tls-secret", "authority")),
+		"certificate: characters":   whole(with("auth-tls-secret", "shop/a{}")),
+		"certificate: subject":      whole(with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", "nonsense")),
+		"certificate: long subject": whole(with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", long)),
 		"certificate: missing":      whole(with("auth-tls-secret", "shop/absent")),
 		"certificate: foreign":      whole(with("auth-tls-secret", "other/authority")),
 		"certificate: no authority": whole(with("auth-tls-secret", "shop/empty")),
 		"certificate: damaged":      whole(with("auth-tls-secret", "shop/damaged")),
 		"limit: value":              with("limit-rps", "many"),
 		"limit: allow list":         with("limit-rps", "9", "limit-allowlist", "nonsense"),
-		"limit: proxies": on(with("limit-rps", "9", "limit-allowlist", "10.0.0.1"),
-			"use-forwarded-headers", "true"),
-		"connections: value":    with("limit-connections", "many"),
-		"firewall":              with("enable-modsecurity", "true"),
-		"firewall: value":       with("enable-modsecurity", "perhaps"),
-		"snippet with a rule":   with("configuration-snippet", "deny 10.0.0.1;"),
-		"upstream TLS: missing": with("proxy-ssl-secret", "shop/absent"),
-		"upstream TLS: foreign": with("proxy-ssl-secret", "other/users"),
-		"upstream TLS: verify":  with("proxy-ssl-secret", "shop/authority", "proxy-ssl-verify", "perhaps"),
-		"forbidden word":        on(with("app-root", "/load_module"), "annotation-value-word-blocklist", "load_module"),
+		"limit: proxies":            on(with("limit-rps", "9", "limit-allowlist", "10.0.0.1"), "use-forwarded-headers", "true"),
+		"connections: value":        with("limit-connections", "many"),
+		"firewall":                  with("enable-modsecurity", "true"),
+		"firewall: value":           with("enable-modsecurity", "perhaps"),
+		"snippet with a rule":       with("configuration-snippet", "deny 10.0.0.1;"),
+		"snippet of the server":     whole(with("server-snippet", "location /admin { deny all; }")),
+		"snippet with addresses":    with("configuration-snippet", "set_real_ip_from 10.0.0.0/8;"),
+		"snippet with an identity":  with("configuration-snippet", "proxy_set_header X-Remote-User $remote_user;"),
+		"snippet too long":          whole(with("server-snippet", "# "+long)),
+		"upstream TLS: missing":     with("proxy-ssl-secret", "shop/absent"),
+		"upstream TLS: foreign":     with("proxy-ssl-secret", "other/users"),
+		"upstream TLS: verify":      with("proxy-ssl-secret", "shop/authority", "proxy-ssl-verify", "perhaps"),
+		"forbidden word":            on(with("app-root", "/load_module"), "annotation-value-word-blocklist", "load_module"),
 	}
-	judged := with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", "nonsense")
-	judged.hostTLS = http.StatusBadRequest // The certificate is demanded on the whole host.
-	all["certificate: subject"] = judged
 	risky := on(with("auth-tls-secret", "shop/authority"), level, "Low")
-	risky.hostTLS = http.StatusBadRequest
+	risky.hostTLS = http.StatusBadRequest // The certificate is demanded on the whole host.
 	all["certificate: risk"] = risky
 	return all
 }

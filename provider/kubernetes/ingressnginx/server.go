@@ -167,9 +167,10 @@ func (d *ingressDraft) server(host string) {
 	if plan == nil {
 		return
 	}
-	if excess := backend.Excess(len(plan.Locations), len(plan.Aliases)); excess != nil {
-		d.result.Quarantine(d.whole(), excess.Code, excess.Reason, false)
-		return
+	if plan.AliasOwner == nameOf(d.ingress) {
+		for _, reason := range plan.AliasFaults {
+			d.result.Degrade(d.whole(), dynamic.CodeUnsupportedOption, "server-alias of "+host+": "+reason, false)
+		}
 	}
 	d.passthrough(plan)
 	server := &serverDraft{provider: d.provider, plan: plan, result: d.result}
@@ -191,8 +192,12 @@ func (p *Provider) together(one, other *location) bool {
 		one.exempt(p.settings.NoTLSRedirect) == other.exempt(p.settings.NoTLSRedirect)
 }
 
+// samePath reports whether two locations come from one path of an Ingress.
+func (l *location) samePath(other *location) bool {
+	return l.Owner == other.Owner && l.Rule == other.Rule && l.Index == other.Index && l.Rule >= 0
+}
+
 // sharesPath reports whether two locations come from one path of an Ingress, and do the same with requests.
 func (l *location) sharesPath(other *location) bool {
-	return l.Owner == other.Owner && l.Rule == other.Rule && l.Index == other.Index && l.Rule >= 0 &&
-		l.Rewrite == other.Rewrite
+	return l.samePath(other) && l.Rewrite == other.Rewrite
 }

@@ -33,11 +33,15 @@ func (p *Provider) translateSettings() (result translation.Result, ok bool) {
 			Name: name.Name, UID: string(given.UID), Generation: given.Generation,
 		}
 		data = given.Data
-	case name.Name != "":
+	case name.Name != "" && !p.unreadableConfig():
 		result.Degrade(ref, dynamic.CodeMissingReference, "ConfigMap "+name.String()+
 			" does not exist, so that the options of the provider apply", true)
 	}
 	settings, findings := readSettings(&p.config, name.Namespace, data)
+	if p.unreadable = p.unreadableConfig(); p.unreadable && given == nil {
+		settings.Closed = "ConfigMap " + name.String() + " cannot be read, so that what it protects is unknown"
+		result.Degrade(ref, dynamic.CodeMissingReference, settings.Closed+": all locations answer 503", false)
+	}
 	for i := range findings {
 		if findings[i].Verdict >= annotation.Ignored {
 			result.Degrade(ref, dynamic.CodeUnsupportedOption, findings[i].Key+": "+findings[i].Reason, false)
@@ -59,6 +63,21 @@ func (p *Provider) translateSettings() (result translation.Result, ok bool) {
 		p.retouch(settingsInForceSource())
 	}
 	return result, true
+}
+
+// unreadableConfig reports whether the configuration names a ConfigMap, and ConfigMaps cannot be read. A watch that
+// starts again changes nothing.
+func (p *Provider) unreadableConfig() bool {
+	if p.config.ConfigMap == "" {
+		return false
+	}
+	switch p.watches.configMaps.Status().State {
+	case dynamic.StatePending:
+		return p.unreadable
+	case dynamic.StateForbidden, dynamic.StateTimedOut, dynamic.StateAbsent:
+		return true
+	}
+	return false
 }
 
 // setSettings makes settings those of all Ingresses.

@@ -91,6 +91,7 @@ func (r *reading) clientTLS() {
 		return
 	case state == wrong:
 		r.refuse("auth-tls-secret")
+		r.options.ClientTLS = &ClientTLS{Denied: r.why("auth-tls-secret")}
 		return
 	case state != valid:
 		r.idle("auth-tls-secret", others...)
@@ -118,7 +119,11 @@ func (r *reading) clientTLS() {
 		r.refuse("auth-tls-pass-certificate-to-upstream")
 	}
 	out.MatchCN, state = r.text("auth-tls-match-cn", commonName)
-	if state == wrong {
+	switch {
+	case r.long["auth-tls-match-cn"]:
+		*out = ClientTLS{Denied: "auth-tls-match-cn is too long"}
+	case state == wrong: // Without it, any certificate of the authority would open the host's other Ingresses.
 		r.refuse("auth-tls-match-cn")
+		*out = ClientTLS{Denied: r.why("auth-tls-match-cn")}
 	}
 }

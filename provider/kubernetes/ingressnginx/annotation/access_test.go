@@ -1,6 +1,7 @@
 package annotation_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
@@ -199,9 +200,14 @@ func TestClientTLS(t *testing.T) {
 		row("auth-tls-match-cn", "shop", rejected, nil),
 		row("auth-tls-match-cn", "CN=(", rejected, nil),
 	})
-	for _, name := range []string{"ca", "bank/ca", "/ca", "shop/", "a/b/c"} {
+	for _, name := range []string{"ca", "bank/ca", "/ca", "shop/", "a/b/c", "shop/ca;"} {
 		if options, _ := read(t, one("auth-tls-secret", name)); options.ClientTLS == nil || options.ClientTLS.Denied == "" {
 			t.Errorf("%s: the host is not denied", name)
+		}
+	}
+	for _, subject := range []string{"shop", "CN=(", "CN=" + strings.Repeat("x", annotation.MostValue)} {
+		if options, _ := read(t, with("auth-tls-match-cn", subject)); options.ClientTLS.Denied == "" {
+			t.Errorf("%.20s: the host is not denied", subject)
 		}
 	}
 }

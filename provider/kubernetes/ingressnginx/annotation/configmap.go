@@ -117,7 +117,7 @@ func (c *configReading) snippet(name, value string) {
 	if !strings.HasSuffix(name, "-snippet") || name == "modsecurity-snippet" {
 		return
 	}
-	reason, protects := snippet.Protects(value)
+	reason, protects := snippet.GlobalProtects(value)
 	if !protects {
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/snippet"
 )
 
 // settings reads the keys that have an effect.
@@ -217,6 +219,17 @@ func (c *configReading) realIP() {
 	const usual = "X-Forwarded-For"
 	if header, given := c.text("forwarded-for-header"); given && header != "" && !strings.EqualFold(header, usual) {
 		out.Unsupported = "forwarded-for-header is " + quote(header) + ", and Sluice reads X-Forwarded-For alone"
+	}
+	for _, key := range []string{"http-snippet", "server-snippet", "location-snippet"} {
+		text, _ := c.text(key)
+		name := snippet.ClientAddress(text)
+		if name == "" {
+			continue
+		}
+		reason := "directives of nginx are not executed: the address of the client is not found as " + quote(name) + " says"
+		c.set(key, Unsupported, reason+", and locations with lists of addresses answer 503")
+		// The address of the connection may be that of a proxy.
+		out.Forwarded, out.Unsupported = true, key+": "+reason
 	}
 }
 

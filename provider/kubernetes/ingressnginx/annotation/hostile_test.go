@@ -27,7 +27,7 @@ func TestHostileValues(t *testing.T) {
 			),
 			true,
 		},
-		"CVE-2021-25742, a location for files":           {one("server-snippet", "location /x { alias /; }"), false},
+		"CVE-2021-25742, a location for files":           {one("server-snippet", "location /x { alias /; }"), true},
 		"CVE-2021-25746, a value of a simple annotation": {one("proxy-body-size", "1m;}\nlocation /x { alias /;"), false},
 		"CVE-2021-25746, an alias": {
 			one("server-alias", "a.example.com;}location /x{alias /;"), true,

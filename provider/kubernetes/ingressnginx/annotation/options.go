@@ -318,4 +318,6 @@ type Firewall struct {
 // Snippets are directives of nginx. They are never executed.
 type Snippets struct {
 	Configuration, Server, Stream string
+	// Denied is why Server, which is for the whole host, closes it; empty when it does not.
+	Denied string
 }

@@ -320,6 +320,12 @@ func (r *reading) because(into *string, name, reason string) {
 	}
 }
 
+// why returns the reason of the verdict on an annotation.
+func (r *reading) why(name string) string {
+	key := r.nameOf(name)
+	return cut(Prefix+key+": "+r.findings[key].Reason, mostReason)
+}
+
 // reject notes that ingress-nginx does not accept the Ingress.
 func (r *reading) reject(name, reason string) {
 	r.set(r.nameOf(name), Rejected, reason)

@@ -29,6 +29,9 @@ func TestSnippets(t *testing.T) {
 		{
 			name: "access of the server", annotations: one("server-snippet", "if ($a) { return 403; }"),
 			verdicts: verdicts{"server-snippet": denied}, outcome: "closed",
+			got: func(options *annotation.Options) any { return options.Snippets.Denied },
+			want: annotation.Prefix + "server-snippet: the snippet has the directive \"return\", and directives of nginx are not " +
+				"executed",
 		},
 		{
 			name: "no syntax of nginx", annotations: one("configuration-snippet", "add_header a b"),
