@@ -192,7 +192,9 @@ func secretsOf(t *testing.T, own *authority, state *cases.State) []*corev1.Secre
 		content := contents[one.Namespace+"/"+one.Name]
 		secret := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}, Type: corev1.SecretTypeTLS,
-			Data: map[string][]byte{corev1.TLSCertKey: []byte(content.Certificate), corev1.TLSPrivateKeyKey: []byte(content.Certificate)},
+			Data: map[string][]byte{
+				corev1.TLSCertKey: []byte(content.Certificate), corev1.TLSPrivateKeyKey: []byte(content.Certificate),
+			},
 		}
 		if content.Authority != "" {
 			secret.Data["ca.crt"] = []byte(content.Authority)
@@ -237,8 +239,8 @@ func providerOf(state *cases.State) (config static.KubernetesNGINX) {
 	return config
 }
 
-// entryPointOf returns the options of the entrypoints that have the effect of keys of the ConfigMap which are no options
-// of the provider, and that leave paths as nginx does.
+// entryPointOf returns the options of the entrypoints that have the effect of keys of the ConfigMap which are no
+// options of the provider, and that leave paths as nginx does.
 func entryPointOf(settings map[string]string) *static.EntryPoint {
 	made := new(static.EntryPoint)
 	made.SetDefaults()

@@ -82,9 +82,12 @@ type UnknownError struct {
 // Error implements error. A long name that does not look like one of nginx may be a part of a password or of its hash,
 // and is left out.
 func (e *UnknownError) Error() string {
-	const short, longest = 8, 32
-	odd := strings.Trim(e.Name, "abcdefghijklmnopqrstuvwxyz_") != ""
-	if len(e.Name) > longest || len(e.Name) > short && odd {
+	const short, longest, lower = 8, 32, "abcdefghijklmnopqrstuvwxyz_"
+	letters := lower
+	if e.Name != "" && e.Name[0] >= 'a' && e.Name[0] <= 'z' && strings.Contains(e.Name, "_") {
+		letters = lower + "0123456789" // As in $geoip2_city_country_code.
+	}
+	if len(e.Name) > longest || len(e.Name) > short && strings.Trim(e.Name, letters) != "" {
 		return "what follows a dollar sign is no variable"
 	}
 	return "the variable $" + e.Name + " is unknown"

@@ -121,13 +121,12 @@ func (d *locationDraft) use(phase phase, kind string, middleware *dynamic.Middle
 	d.add(phase, name, middleware)
 }
 
-// useOwn adds a middleware with state, of which an Ingress has one for all of its locations.
+// useOwn adds a middleware with state, of which an Ingress has one for all of its locations that are alike.
 func (d *locationDraft) useOwn(phase phase, kind string, middleware *dynamic.Middleware) {
-	d.add(phase, d.ownName(kind), middleware)
+	d.add(phase, hashed(d.ownName(kind), middleware), middleware)
 }
 
-// ownName returns the name of an object of which an Ingress has one for all of its locations. It says nothing about
-// what the object holds.
+// ownName returns what the names of an Ingress's objects of a kind begin with.
 func (d *locationDraft) ownName(kind string) string {
 	owner := nameOfServer(d.server.Host)
 	if d.ingress != nil {

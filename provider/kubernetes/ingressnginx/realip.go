@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -46,9 +47,9 @@ func (d *locationDraft) clientAddress() (strategy *dynamic.IPStrategy, problem s
 			continue
 		}
 		common := forwarded.Common(trustedBy(entryPoint), demanded)
-		if len(common) == 0 {
-			return nil, "the client is in X-Forwarded-For, which the entrypoint " + name + " takes from no address of " +
-				"proxy-real-ip-cidr: set forwardedHeaders.trustedIPs"
+		if missing := untrusted(entryPoint, demanded); len(common) == 0 || missing != "" && !trustsAll(of.Trusted) {
+			return nil, "the client is in X-Forwarded-For, which the entrypoint " + name + " does not take from " + missing +
+				" of proxy-real-ip-cidr: set forwardedHeaders.trustedIPs"
 		}
 		for _, one := range common {
 			if text := textOf(one); !slices.Contains(trusted, text) {
@@ -101,6 +102,22 @@ func (d *locationDraft) trusting() bool {
 		entryPoint := d.provider.entryPoints[name]
 		return entryPoint != nil && len(trustedBy(entryPoint)) > 0
 	})
+}
+
+// untrusted returns the first range that an entrypoint does not trust; empty for none.
+func untrusted(entryPoint *static.EntryPoint, demanded []forwarded.Range) string {
+	trusted := forwarded.TrustOf(trustedBy(entryPoint))
+	for _, one := range demanded {
+		if !trusted.Covers(one) {
+			return textOf(one)
+		}
+	}
+	return ""
+}
+
+// trustsAll reports whether proxy-real-ip-cidr has its default, which demands no proxy in particular.
+func trustsAll(trusted []string) bool {
+	return slices.Equal(trusted, annotation.DefaultSettings().RealIP.Trusted)
 }
 
 // textOf returns a range as options write it.

@@ -176,8 +176,8 @@ func (d *locationDraft) spread(key serviceKey, reference *backend.Reference) {
 // realIP has the address of the client, see forwardedHeaders.
 const realIP = "${http_x_real_ip}"
 
-// hashedAfterEdits adds a verdict on a key with what is edited before an endpoint is chosen. nginx has the request of the
-// client.
+// hashedAfterEdits adds a verdict on a key with what is edited before an endpoint is chosen. nginx has the request of
+// the client.
 func (d *locationDraft) hashedAfterEdits(expression string) {
 	if one := d.location(); one.Rewrite && !one.Plain && strings.Contains(expression, "request_uri") {
 		d.degrade(dynamic.CodeUnsupportedOption, "upstream-hash-by: $request_uri has the path that rewrite-target makes", false)
