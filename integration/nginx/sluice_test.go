@@ -105,6 +105,7 @@ func newSluice(t *testing.T, own, others *authority, starting *sync.Mutex, c *ca
 	}
 	processes := map[*cases.State]*process.Process{}
 	var last *cases.State
+	taken := 0
 	for i := range c.Stages {
 		state := &c.Stages[i].State
 		if last != nil && same(last, state) {
@@ -113,6 +114,10 @@ func newSluice(t *testing.T, own, others *authority, starting *sync.Mutex, c *ca
 		}
 		options := optionsOf(t, own, state)
 		options.Handler = b.backends.of(state)
+		if last != nil && empty(last) {
+			taken += 64 // What comes back has other addresses.
+		}
+		options.Taken = taken
 		starting.Lock()
 		p, err := process.Start(t.Context(), options)
 		starting.Unlock()
@@ -130,6 +135,16 @@ func newSluice(t *testing.T, own, others *authority, starting *sync.Mutex, c *ca
 		return processes[state].Address(map[string]string{"http": "http", "h2c": "http", "https": "https"}[kind]).String()
 	}
 	return b
+}
+
+// empty reports whether a Service of a state has no endpoint.
+func empty(state *cases.State) bool {
+	for _, server := range state.Servers {
+		if server.Endpoints == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // of returns what answers for the servers of a state, as it does behind nginx.

@@ -184,6 +184,18 @@ func TestRequest(t *testing.T) {
 		header       http.Header
 	}{
 		"usual": {dynamic.AuthRequest{URL: address}, "GET", "/", host, usual(nil)},
+		"client behind proxies": {
+			dynamic.AuthRequest{
+				URL: address, IPStrategy: &dynamic.IPStrategy{TrustedIPs: []string{"192.0.2.0/24", "10.0.0.0/8"}},
+			},
+			"GET", "/", host, usual(func(h http.Header) {
+				h["X-Real-Ip"], h["X-Forwarded-For"] = []string{"198.51.100.7"}, []string{"198.51.100.7"}
+			}),
+		},
+		"untrusted peer": {
+			dynamic.AuthRequest{URL: address, IPStrategy: &dynamic.IPStrategy{TrustedIPs: []string{"10.0.0.0/8"}}},
+			"GET", "/", host, usual(nil),
+		},
 		"method": {
 			dynamic.AuthRequest{URL: address + "/check", Method: "PUT"},
 			"PUT", "/check", host,
@@ -221,7 +233,7 @@ func TestRequest(t *testing.T) {
 			r := middlewaretest.Request(t, "POST /a%20b?c=d", "Host: Example.com:81", "Cookie: session=s1", "Content-Length: 3",
 				"Authorization: Basic YW5uOnNlY3JldA==", "X-Forwarded-Proto: http", "X-Request-Id: 7f", "Connection: X-Hop",
 				"X-Hop: 1", "Te: trailers", "X_Original_Url: forged", "X-Original-Url: forged", "X-Sent-From: forged",
-				"If-None-Match: \"x\"", "Expect: 100-continue", "Accept-Encoding: br", "User-Agent: curl")
+				"X-Forwarded-For: 10.0.0.9, 198.51.100.7, 10.0.0.1", "If-None-Match: \"x\"", "Expect: 100-continue", "Accept-Encoding: br", "User-Agent: curl")
 			r.Body = io.NopCloser(strings.NewReader("abc"))
 			before := r.Header.Clone()
 			if got := send(t, build(t, test.config), 204, r); got.Status != http.StatusNoContent {
@@ -295,6 +307,7 @@ func TestRefusesDefinitions(t *testing.T) {
 		`authRequest.cacheDuration "abc 5m": "abc"`:                     {URL: url, CacheDuration: []string{"abc 5m"}},
 		`authRequest.cacheDuration: " " is empty`:                       {URL: url, CacheDuration: []string{" "}},
 		`authRequest.cacheDuration "600 5m": "600" is no status code,`:  {URL: url, CacheDuration: []string{"600 5m"}},
+		"authRequest.ipStrategy.trustedIPs":                             {URL: url, IPStrategy: &dynamic.IPStrategy{TrustedIPs: []string{"x"}}},
 		"authRequest.tls":                                               {URL: "https://auth.test", TLS: &dynamic.ClientTLS{CA: "-----BEGIN X-----"}},
 	} {
 		step, err := authrequest.New("m@file", config, authrequest.Options{})

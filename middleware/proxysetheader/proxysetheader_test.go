@@ -61,6 +61,29 @@ func TestValuesAreThoseOfTheRequest(t *testing.T) {
 	}
 }
 
+// TestClient has $remote_addr of a request from a trusted proxy, and of another peer.
+func TestClient(t *testing.T) {
+	for trusted, want := range map[string]string{"192.0.2.0/24": "198.51.100.7", "10.0.0.0/8": "192.0.2.1"} {
+		step, err := proxysetheader.New("set@file", dynamic.ProxySetHeader{
+			Headers:    []dynamic.HeaderValue{{Name: "X-Forwarded-For", Value: "$remote_addr"}},
+			IPStrategy: &dynamic.IPStrategy{TrustedIPs: []string{trusted}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _ := pass(t, step, "GET /", "X-Forwarded-For: 203.0.113.1, 198.51.100.7")
+		if got := r.Header["X-Forwarded-For"]; len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, want %s", trusted, got, want)
+		}
+	}
+	_, err := proxysetheader.New("set@file", dynamic.ProxySetHeader{
+		Headers: []dynamic.HeaderValue{{Name: "A", Value: "b"}}, IPStrategy: &dynamic.IPStrategy{TrustedIPs: []string{"x"}},
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "proxySetHeader.ipStrategy.trustedIPs") {
+		t.Error(err)
+	}
+}
+
 func TestHostThatIsNone(t *testing.T) {
 	step := build(t, dynamic.HeaderValue{Name: "Host", Value: "$http_x_host"})
 	for value, want := range map[string]int{"a.example:8080": 0, "a b": 400, "": 400, "a/b": 400} {

@@ -100,6 +100,9 @@ func listen(ctx context.Context, options *Options, authority *authority) (*netwo
 		resolves: options.Resolves, last: netip.AddrFrom4([4]byte{198, 18, 0, 0}), hosts: map[netip.Addr]*host{},
 		assigned: map[string]netip.Addr{}, dialed: map[string]*Endpoint{}, undecided: map[net.Conn]struct{}{},
 	}
+	for range options.Taken {
+		n.last = n.last.Next()
+	}
 	if n.handler == nil {
 		n.handler = http.HandlerFunc(presumed)
 	}

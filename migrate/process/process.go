@@ -51,6 +51,8 @@ type Options struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Resolves reports whether a name of DNS has an address; nil for all names.
 	Resolves func(name string) bool
+	// Taken is how many addresses of endpoints are passed over, for one that has other addresses than an earlier one.
+	Taken int
 	// Logger may be nil.
 	Logger telemetry.Logger
 }

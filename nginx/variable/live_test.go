@@ -61,6 +61,12 @@ func TestLive(t *testing.T) {
 			t.Errorf("%q with X-Forwarded-Proto: %s", got, forwarded)
 		}
 	}
+	for forwarded, want := range map[string]string{"": r.Host, " , x": r.Host, "a.test:8080 , b.test": "a.test:8080"} {
+		r.Header["X-Forwarded-Host"] = []string{forwarded}
+		if got := value(t, "$best_http_host", &variable.Live{Request: r}); got != want {
+			t.Errorf("%q with X-Forwarded-Host: %s", got, forwarded)
+		}
+	}
 	r.URL.RawQuery = "q=2"
 	if got := value(t, "$request_uri", &variable.Live{Request: r}); got != "/a%20b//c?q=2" {
 		t.Errorf("%q after the query has changed", got)

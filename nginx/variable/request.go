@@ -53,7 +53,7 @@ func (r *Request) plain(kind Kind) string {
 		return r.Scheme
 	case Host:
 		return r.Host
-	case HTTPHost:
+	case HTTPHost, BestHTTPHost:
 		return r.HTTPHost
 	case RequestURI:
 		return r.Target

@@ -159,7 +159,7 @@ func (d *locationDraft) spread(key serviceKey, reference *backend.Reference) {
 			return
 		}
 		d.hashedAfterEdits(expression)
-		if client, _ := d.clientAddress(); client != nil {
+		if client, _ := d.clientAddress(); client != nil && d.settings().RealIP.Forwarded {
 			// It is the address of the connection where endpoints are chosen.
 			expression = strings.NewReplacer("${remote_addr}", realIP, "$remote_addr", realIP).Replace(expression)
 		}

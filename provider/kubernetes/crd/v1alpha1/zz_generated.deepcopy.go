@@ -38,6 +38,11 @@ func (in *AuthRequest) DeepCopyInto(out *AuthRequest) {
 		*out = make([]HeaderValue, len(*in))
 		copy(*out, *in)
 	}
+	if in.IPStrategy != nil {
+		in, out := &in.IPStrategy, &out.IPStrategy
+		*out = new(IPStrategy)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.ResponseHeaders != nil {
 		in, out := &in.ResponseHeaders, &out.ResponseHeaders
 		*out = make([]string, len(*in))
@@ -2604,6 +2609,11 @@ func (in *ProxySetHeader) DeepCopyInto(out *ProxySetHeader) {
 		in, out := &in.Headers, &out.Headers
 		*out = make([]HeaderValue, len(*in))
 		copy(*out, *in)
+	}
+	if in.IPStrategy != nil {
+		in, out := &in.IPStrategy, &out.IPStrategy
+		*out = new(IPStrategy)
+		(*in).DeepCopyInto(*out)
 	}
 }
 

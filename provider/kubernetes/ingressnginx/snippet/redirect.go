@@ -32,7 +32,7 @@ func replacementOf(to string) (replacement, reason string) {
 			out.WriteString("${1}")
 		case variable.Host:
 			out.WriteString("${2}")
-		case variable.HTTPHost:
+		case variable.HTTPHost, variable.BestHTTPHost:
 			out.WriteString("${2}${3}")
 		case variable.RequestURI:
 			out.WriteString("${4}${5}")
