@@ -29,6 +29,8 @@ type AuthRequest struct {
 	// Headers are sent to the server in place of others with their names; values may have variables of nginx. A header
 	// with an empty value is not sent.
 	Headers []HeaderValue `json:"headers,omitempty"`
+	// IPStrategy says which address is $remote_addr. Default: that of the connection.
+	IPStrategy *IPStrategy `json:"ipStrategy,omitempty" label:"allowEmpty"`
 	// ResponseHeaders are the names of the headers of the answer that a request goes on with, and that are never taken
 	// from the client.
 	ResponseHeaders []string `json:"responseHeaders,omitempty"`

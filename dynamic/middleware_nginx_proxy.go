@@ -7,6 +7,8 @@ type ProxySetHeader struct {
 	// comes out empty is removed. Host is the Host header that the service gets. X-Forwarded-For is sent as it is set, and
 	// the client's address is not appended.
 	Headers []HeaderValue `json:"headers,omitempty"`
+	// IPStrategy says which address is $remote_addr. Default: that of the connection.
+	IPStrategy *IPStrategy `json:"ipStrategy,omitempty" label:"allowEmpty"`
 }
 
 // ProxyRedirect changes URLs in the headers Location and Refresh of responses, as proxy_redirect of nginx. Ours.

@@ -63,9 +63,6 @@ type TLSOptions struct {
 	// EntryPoints are the names of the entrypoints that use these options as their default ones, in place of those named
 	// default.
 	EntryPoints []string `json:"entryPoints,omitempty"`
-	// Hosts are names, also with a wildcard, for which the certificate is presented in preference to those that have the
-	// name themselves, whatever its own names are. Providers alone set it.
-	Hosts []string `json:"-" label:"-"`
 
 	// FilesRevision identifies the contents of the files that are named here, so that the object changes when one
 	// of them does. Providers that watch the files set it; it is no key of files or labels.

@@ -86,6 +86,9 @@ type Verdict struct {
 	// Missing is set if a reference cannot be resolved, which may be temporary: until the settle window is over, routers
 	// keep their last state.
 	Missing bool
+	// Revokes is set by a provider if the last valid definition of the object must not stay in use, since the one that it
+	// refuses protects more.
+	Revokes bool
 	// Cause is the object to which the fault belongs that a reference leads to, or the object that does not exist; for a
 	// missing certificate, a router that needs it. It is the zero value for a fault of the object itself.
 	Cause Ref

@@ -1,19 +1,12 @@
 package forward
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
-
-// DialWith makes the transport connect with dial.
-func (t *Transport) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
-	t.dial = dial
-}
 
 // DialTimeout returns how long a dial may take.
 func (t *Transport) DialTimeout() time.Duration { return time.Duration(t.timeouts.DialTimeout) }

@@ -127,6 +127,14 @@ func TrustOf(of []Range) Trust {
 	return Trust{ranges: mergeRanges(ranges)}
 }
 
+// Covers reports whether all addresses of a range are in the set.
+func (t Trust) Covers(of Range) bool {
+	first, last := of.prefix.Addr(), lastAddr(of.prefix)
+	return slices.ContainsFunc(t.ranges, func(one addrRange) bool {
+		return one.first.Compare(first) <= 0 && last.Compare(one.last) <= 0
+	})
+}
+
 // Contains reports whether addr, as [ClientAddr] returns it, is in the set. It does not allocate.
 func (t Trust) Contains(addr netip.Addr) bool {
 	if len(t.ranges) == 0 || !addr.IsValid() {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/authrequest"
 	"github.com/sluiceproxy/sluice/middleware/basicauth"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -31,6 +32,8 @@ type Builder struct {
 	files  *Files
 	redis  *redis.Clients
 	hashes *basicauth.HashSemaphore
+	// answers are those that authRequests keep.
+	answers *authrequest.Cache
 }
 
 // NewBuilder returns a builder of all [Kinds].
@@ -41,7 +44,7 @@ func NewBuilder(options Options) *Builder {
 	b := &Builder{
 		kinds: map[string]Kind{}, logger: options.Logger, dial: options.Dial, files: NewFiles(),
 		redis:  redis.NewClients(options.Logger),
-		hashes: basicauth.NewHashSemaphore(),
+		hashes: basicauth.NewHashSemaphore(), answers: authrequest.NewCache(),
 	}
 	for _, kind := range Kinds() {
 		b.kinds[kind.Name] = kind
@@ -85,7 +88,9 @@ type dependencies struct {
 	logger telemetry.Logger
 	redis  *redis.Clients
 	hashes *basicauth.HashSemaphore
-	named  References
+	// answers are those that authRequests keep.
+	answers *authrequest.Cache
+	named   References
 	// readFile reads a file that the options name; the middleware is rebuilt when the file changes.
 	readFile func(path string) ([]byte, error)
 	// dial is that of [Options].
@@ -109,7 +114,8 @@ func (b *Builder) Build(name string, config *dynamic.Middleware, named Reference
 		return nil, &UnsupportedError{Option: set}
 	}
 	d := dependencies{
-		logger: b.logger, redis: b.redis, hashes: b.hashes, named: named, readFile: reads.ReadFile, dial: b.dial,
+		logger: b.logger, redis: b.redis, hashes: b.hashes, answers: b.answers, named: named,
+		readFile: reads.ReadFile, dial: b.dial,
 	}
 	return kind.build(name, reflect.ValueOf(config).Elem().Field(kind.field).Interface(), d)
 }

@@ -58,7 +58,9 @@ func Kinds() []Kind {
 	return []Kind{
 		plain(addprefix.New),
 		kind(func(name string, config dynamic.AuthRequest, d dependencies) (*authrequest.AuthRequest, error) {
-			return authrequest.New(name, config, authrequest.Options{ReadFile: d.readFile, Dial: d.dial})
+			return authrequest.New(name, config, authrequest.Options{
+				ReadFile: d.readFile, Dial: d.dial, Cache: d.answers,
+			})
 		}),
 		plain(bandwidthlimit.New),
 		kind(func(name string, config dynamic.BasicAuth, d dependencies) (*basicauth.BasicAuth, error) {

@@ -33,7 +33,7 @@ type retention struct {
 // refusals are the reasons for which a provider refuses an object.
 type refusals struct {
 	// invalid is set where the definition itself is refused, other where something else is: a reference to what does not
-	// exist, is invalid or not permitted, or a name that another definition claims.
+	// exist, is invalid or not permitted, a name that another definition claims, or a protection that cannot be done.
 	invalid, other bool
 }
 
@@ -50,7 +50,8 @@ func refusalsOf(verdicts []dynamic.Verdict) map[dynamic.Ref]refusals {
 			dynamic.CodeMissingEntryPoint:
 			known.other = true
 		default:
-			known.other, known.invalid = known.other || verdict.Missing, known.invalid || !verdict.Missing
+			other := verdict.Missing || verdict.Revokes
+			known.other, known.invalid = known.other || other, known.invalid || !other
 		}
 		found[verdict.Ref] = known
 	}

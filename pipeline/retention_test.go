@@ -107,6 +107,37 @@ func TestWhatIsNotRetained(t *testing.T) {
 	}
 }
 
+// TestARevokedDefinitionIsNotRetained wants 503 where a provider refuses what protects, and the last valid definition
+// where it refuses something else.
+func TestARevokedDefinitionIsNotRetained(t *testing.T) {
+	for revokes, want := range map[bool]int{false: http.StatusOK, true: http.StatusServiceUnavailable} {
+		t.Run(fmt.Sprint(revokes), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStack(t)
+				s.send(none)
+				pass(5 * time.Second)
+				s.messages <- dynamic.Message{Configuration: &dynamic.Configuration{
+					HTTP: &dynamic.HTTPConfiguration{
+						Routers: immutable.Of(map[string]*dynamic.Router{"r": {Rule: "Host(`r.test`)", Service: "a@internal"}}),
+						Middlewares: immutable.Of(map[string]*dynamic.Middleware{
+							"m": {AddPrefix: &dynamic.AddPrefix{Prefix: "/m"}},
+						}),
+					},
+					Verdicts: []dynamic.Verdict{{
+						Ref: dynamic.Ref{Kind: dynamic.KindRouter, Name: "r"}, Status: dynamic.Quarantined,
+						Code: dynamic.CodeUnsupportedOption, Reason: "there is no firewall", Revokes: revokes,
+					}},
+				}}
+				synctest.Wait()
+				pass(5 * time.Second)
+				if code := s.get(t, "http://r.test/"); code != want {
+					t.Errorf("%d with %v, want %d", code, s.State().Verdicts, want)
+				}
+			})
+		})
+	}
+}
+
 // TestAMisspeltEntrypointIsNotRetained wants a router that is moved away from an entrypoint to leave it.
 func TestAMisspeltEntrypointIsNotRetained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -118,10 +118,13 @@ func tokenGuardians() []guardian {
 		},
 		{
 			"addresses that are refused",
-			dynamic.Middleware{IPDenyList: &dynamic.IPDenyList{SourceRange: []string{"192.0.2.0/24"}}}, 0, "",
+			dynamic.Middleware{IPDenyList: &dynamic.IPDenyList{SourceRange: []string{"192.0.2.0/24"}}},
+			0, "",
 		},
 		{
-			"no certificate is demanded", dynamic.Middleware{ClientCertificate: &dynamic.ClientCertificate{Mode: "off"}}, 0,
+			"no certificate is demanded",
+			dynamic.Middleware{ClientCertificate: &dynamic.ClientCertificate{Mode: "off"}},
+			0,
 			"clientCertificate m@file lets clients without a certificate pass",
 		},
 		{"a certificate passed on", dynamic.Middleware{PassTLSClientCert: &dynamic.PassTLSClientCert{PEM: true}}, 0, ""},

@@ -202,6 +202,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"providers.kubernetesIngressNGINX.defaultSSLCertificate",
 		"providers.kubernetesIngressNGINX.disableCatchAll",
 		"providers.kubernetesIngressNGINX.enableSSLPassthrough",
+		"providers.kubernetesIngressNGINX.modSecurity",
 		"providers.kubernetesIngressNGINX.publish",
 		"providers.xds.address",
 		"providers.xds.allowInsecure",

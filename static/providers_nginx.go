@@ -51,6 +51,7 @@ type KubernetesNGINX struct {
 	ConfigMap                    string               `json:"configMap" description:"ConfigMap of ingress-nginx (namespace/name), whose keys win over these options."`
 	DefaultSSLCertificate        string               `json:"defaultSSLCertificate" description:"Secret (namespace/name) with the certificate for connections to hosts without one; empty or missing means the default certificate of the TLS store."`
 	EnableSSLPassthrough         bool                 `json:"enableSSLPassthrough" description:"Let the annotation ssl-passthrough pass connections with TLS on to endpoints as they are."`
+	ModSecurity                  NGINXModSecurity     `json:"modSecurity" description:"What becomes of locations that ModSecurity inspects in ingress-nginx: refuse answers 503, since there is no firewall here, ignore serves them without one, with a warning." enum:"refuse,ignore"`
 	DisableCatchAll              bool                 `json:"disableCatchAll" description:"Leave out Ingresses with a default backend."`
 }
 
@@ -71,7 +72,17 @@ func (k *KubernetesNGINX) SetDefaults() {
 	k.ProxyNextUpstream = "error timeout"
 	k.ProxyNextUpstreamTries = 3
 	k.UpstreamKeepaliveTimeout = minute
+	k.ModSecurity = RefuseModSecurity
 }
+
+// NGINXModSecurity says what becomes of locations that ModSecurity inspects in ingress-nginx.
+type NGINXModSecurity string
+
+// The values of KubernetesNGINX.ModSecurity.
+const (
+	RefuseModSecurity NGINXModSecurity = "refuse"
+	IgnoreModSecurity NGINXModSecurity = "ignore"
+)
 
 // IPAllowListStrategy says which address of a request is compared with an allow list.
 type IPAllowListStrategy struct {
@@ -91,8 +102,10 @@ func (l *loader) nginx() {
 		l.fail("excludes watchNamespace", at("watchNamespaceSelector")...)
 	}
 	for _, one := range [][2]string{
-		{"configMap", k.ConfigMap}, {"defaultBackendService", k.DefaultBackendService},
-		{"defaultSSLCertificate", k.DefaultSSLCertificate}, {"publishService", k.PublishService},
+		{"configMap", k.ConfigMap},
+		{"defaultBackendService", k.DefaultBackendService},
+		{"defaultSSLCertificate", k.DefaultSSLCertificate},
+		{"publishService", k.PublishService},
 	} {
 		namespace, name, _ := strings.Cut(one[1], "/")
 		if one[1] != "" && (namespace == "" || name == "" || strings.Contains(name, "/")) {

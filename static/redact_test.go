@@ -47,17 +47,17 @@ func fillText(value reflect.Value, path, text, tag string, suspicious *regexp.Re
 // openOptions are the options whose names sound like a secret and that hold none.
 func openOptions() map[string]bool {
 	return map[string]bool{
-		"entryPoints.address":                        true, // Clients see the address.
-		"xds.address":                                true, // Likewise.
-		"injector.address":                           true,
-		"inspector.address":                          true,
-		"injector.statusAddress":                     true,
-		"injector.secret":                            true, // The name of a Secret.
-		"providers.xds.address":                      true,
-		"certificatesResolvers.acme.keyType":         true,
-		"tracing.capturedRequestHeaders":             true,
-		"tracing.capturedResponseHeaders":            true,
-		"entryPoints.http.underscoreHeadersStrategy": true,
+		"entryPoints.address":                                           true, // Clients see the address.
+		"xds.address":                                                   true, // Likewise.
+		"injector.address":                                              true,
+		"inspector.address":                                             true,
+		"injector.statusAddress":                                        true,
+		"injector.secret":                                               true, // The name of a Secret.
+		"providers.xds.address":                                         true,
+		"certificatesResolvers.acme.keyType":                            true,
+		"tracing.capturedRequestHeaders":                                true,
+		"tracing.capturedResponseHeaders":                               true,
+		"entryPoints.http.underscoreHeadersStrategy":                    true,
 		"providers.kubernetesIngressNGINX.defaultSSLCertificate":        true, // the name of a Secret
 		"providers.kubernetesIngressNGINX.globalAllowedResponseHeaders": true,
 		"providers.kubernetesIngressNGINX.publishStatusAddress":         true,

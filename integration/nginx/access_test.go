@@ -148,7 +148,8 @@ func TestAccess(t *testing.T) {
 	for path, location := range locations {
 		handler := accessHandler(t, location.members, location.any)
 		for _, headers := range accessRequests() {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://a.test"+path+"?b=c", strings.NewReader("body"))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://a.test"+path+"?b=c",
+				strings.NewReader("body"))
 			r.RemoteAddr = "192.0.2.1:1234"
 			for name, value := range headers {
 				r.Header.Set(name, value)
@@ -183,7 +184,8 @@ func accessRequests() []map[string]string {
 
 func accessOfNginx(t *testing.T, client *http.Client, path string, headers map[string]string) accessed {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://a.test"+path+"?b=c", strings.NewReader("body"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://a.test"+path+"?b=c",
+		strings.NewReader("body"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -283,7 +283,7 @@ func outside() map[string]string {
 		external = "external authentication is presumed to look for credentials alone"
 		earlier  = "the answer depends on earlier requests"
 		pattern  = "the pattern is not of linear time"
-		executed = "FastCGI, snippets and firewalls are not in the model"
+		executed = "snippets and firewalls are not in the model"
 		flag     = "the flag is not in the model"
 		endpoint = "endpoints are presumed to answer"
 	)
@@ -296,9 +296,7 @@ func outside() map[string]string {
 		"access/blocked by a web application firewall":                      executed,
 		"access/blocked by a web application firewall of the settings":      executed,
 		"access/blocked countries":                                          executed,
-		"options/fastcgi-index and fastcgi-params-configmap":                executed,
 		"options/modsecurity-transaction-id and enable-owasp-core-rules":    executed,
-		"services/backend-protocol FCGI":                                    executed,
 		"authrequest/a variable in auth-url":                                external,
 		"authrequest/answers of the authentication":                         external,
 		"authrequest/auth-always-set-cookie":                                external,

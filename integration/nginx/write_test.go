@@ -137,7 +137,7 @@ func ofIngresses(t *testing.T, manifests []byte) *dynamic.Configuration {
 		}
 	}
 	return configurationOf(t, manifests, func(cluster *kubernetes.Cluster) (provided, error) {
-		return ingressnginx.New(cluster, config, nil, nil)
+		return ingressnginx.New(cluster, config, nil, nil, nil)
 	})
 }
 

@@ -30,6 +30,7 @@ type AuthRequest struct {
 	// What may hold a secret is behind pointers, so that nothing of it is printed with the AuthRequest.
 	settings *settings
 	client   *authorize.Client
+	answers  *Cache
 	counts   *counts
 	warnings []string
 }
@@ -40,6 +41,8 @@ type Options struct {
 	ReadFile func(path string) ([]byte, error)
 	// Dial connects to the server; nil is a [net.Dialer] with a timeout of 10 s.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Cache keeps answers. It may be shared; nil makes a new one.
+	Cache *Cache
 }
 
 // counts are what has become of requests since the object was made.
@@ -63,7 +66,10 @@ func New(name string, config dynamic.AuthRequest, options Options) (*AuthRequest
 	if checked.fixed != nil {
 		checked.fixed.Host = checked.server.Host // NewClient has written it in ASCII.
 	}
-	a := &AuthRequest{name: name, settings: checked, client: client, counts: new(counts)}
+	a := &AuthRequest{name: name, settings: checked, client: client, answers: options.Cache, counts: new(counts)}
+	if a.answers == nil {
+		a.answers = NewCache()
+	}
 	if config.TLS != nil && checked.server.Scheme == "http" {
 		a.warnings = append(a.warnings, "authRequest.tls has no effect, since authRequest.url begins with http://")
 	}
@@ -100,15 +106,11 @@ func (a *AuthRequest) Replaces() []string { return a.settings.granted }
 // Close ends the idle connections to the server, and those that requests still use once these have come to their end.
 func (a *AuthRequest) Close() { a.client.Close() }
 
-// For returns the step with the answers that are kept for an owner: other routers may need other answers.
+// For returns the step that is given only answers that were kept for it: other routers may need other answers.
 func (a *AuthRequest) For(string) interface {
 	Wrap(next http.Handler) http.Handler
 } {
-	s := &step{AuthRequest: a}
-	if a.settings.keeps {
-		s.answers = newCache()
-	}
-	return s
+	return &step{AuthRequest: a, owner: a.answers.owner()}
 }
 
 // Wrap is For without an owner.

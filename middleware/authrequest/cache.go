@@ -2,27 +2,30 @@ package authrequest
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
 	// shards is a power of two, of which each has a lock.
 	shards = 64
-	// maxEntries and maxBytes bound a shard, maxOutcome an outcome that is kept, in bytes: 16 MiB in all.
-	maxEntries = 1024
-	maxBytes   = 256 << 10
+	// maxBytes bounds a shard, maxOutcome an outcome that is kept, in bytes: 32 MiB in all.
+	maxBytes   = 512 << 10
 	maxOutcome = 8 << 10
 	// glance is how many entries are compared for the one to evict.
 	glance = 16
 )
 
-// key is the hash of the text of cacheKey, which may hold a secret.
+// key is the hash of an owner and the text of cacheKey, which may hold a secret.
 type key = [sha256.Size]byte
 
-// cache keeps outcomes for a time, in bounded memory. Requests of different keys mostly use different locks.
-type cache struct {
+// Cache keeps the answers of authRequests for a time, in at most 32 MiB. It is safe for concurrent use. Requests of
+// different keys mostly use different locks.
+type Cache struct {
 	start  time.Time
+	owners atomic.Uint64
 	shards [shards]shard
 }
 
@@ -38,10 +41,14 @@ type entry struct {
 	until   time.Duration
 }
 
-func newCache() *cache { return &cache{start: time.Now()} }
+// NewCache returns an empty cache.
+func NewCache() *Cache { return &Cache{start: time.Now()} }
+
+// owner returns what the keys of a new owner begin with.
+func (c *Cache) owner() []byte { return binary.BigEndian.AppendUint64(nil, c.owners.Add(1)) }
 
 // get returns the outcome of a key; nil without one that is valid.
-func (c *cache) get(of key) *outcome {
+func (c *Cache) get(of key) *outcome {
 	now := time.Since(c.start)
 	s := &c.shards[of[0]%shards]
 	s.mutex.Lock()
@@ -58,25 +65,25 @@ func (c *cache) get(of key) *outcome {
 }
 
 // put keeps a copy of an outcome for a time; not at all for none.
-func (c *cache) put(of key, o *outcome, valid time.Duration) {
+func (c *Cache) put(of key, o *outcome, valid time.Duration) {
 	size := o.size()
 	if valid <= 0 || size > maxOutcome {
 		return
 	}
-	now := time.Since(c.start)
+	now, kept := time.Since(c.start), o.clone()
 	s := &c.shards[of[0]%shards]
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if before, known := s.entries[of]; known {
 		s.remove(of, before)
 	}
-	for len(s.entries) >= maxEntries || s.bytes+size > maxBytes {
+	for s.bytes+size > maxBytes {
 		s.evict(now)
 	}
 	if s.entries == nil {
 		s.entries = map[key]entry{}
 	}
-	s.entries[of] = entry{outcome: o.clone(), until: now + valid}
+	s.entries[of] = entry{outcome: kept, until: now + valid}
 	s.bytes += size
 }
 

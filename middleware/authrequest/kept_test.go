@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -125,7 +126,7 @@ func TestExpires(t *testing.T) {
 		var asked atomic.Int64
 		step, err := authrequest.New("auth@file", dynamic.AuthRequest{
 			URL: "http://auth.test", CacheKey: "x", CacheDuration: []string{"any 1m30s"},
-		}, authrequest.Options{Dial: pipes(&asked)})
+		}, authrequest.Options{Dial: pipes(&asked, "HTTP/1.1 204 No Content\r\n\r\n")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,8 +142,8 @@ func TestExpires(t *testing.T) {
 	})
 }
 
-// pipes returns a dialer to a server in memory that lets everything pass.
-func pipes(asked *atomic.Int64) func(context.Context, string, string) (net.Conn, error) {
+// pipes returns a dialer to a server in memory that has one answer.
+func pipes(asked *atomic.Int64, answer string) func(context.Context, string, string) (net.Conn, error) {
 	return func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() {
@@ -152,7 +153,7 @@ func pipes(asked *atomic.Int64) func(context.Context, string, string) (net.Conn,
 					return
 				}
 				asked.Add(1)
-				if _, err := io.WriteString(far, "HTTP/1.1 204 No Content\r\n\r\n"); err != nil {
+				if _, err := io.WriteString(far, answer); err != nil {
 					return
 				}
 			}
@@ -185,6 +186,66 @@ func TestKeepsFew(t *testing.T) {
 	all.Wait()
 	if asked.Load() != 4000 {
 		t.Errorf("asked %d times", asked.Load())
+	}
+}
+
+// TestKeepsFewForAll has many owners keep answers that are long.
+func TestKeepsFewForAll(t *testing.T) {
+	const owners, keys, length = 60, 100, 8<<10 - 300
+	answer := "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Long: " + strings.Repeat("x", length) + "\r\n\r\n"
+	var sent atomic.Int64
+	step, err := authrequest.New("auth@file", dynamic.AuthRequest{
+		URL: "http://auth.test", CacheKey: "$http_x_token", ResponseHeaders: []string{"X-Long"},
+	}, authrequest.Options{Dial: pipes(&sent, answer)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer step.Close()
+	before := heap()
+	var kept []http.Handler
+	for owner := range owners {
+		handler := step.For(fmt.Sprint("router ", owner)).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		kept = append(kept, handler)
+		for i := range keys {
+			handler.ServeHTTP(httptest.NewRecorder(), middlewaretest.Request(t, "GET /", fmt.Sprint("X-Token: ", i)))
+		}
+	}
+	if grown := heap() - before; sent.Load() != owners*keys || grown > 40<<20 {
+		t.Errorf("%d requests, %d bytes are kept", sent.Load(), grown)
+	}
+	runtime.KeepAlive(kept)
+}
+
+// heap returns how many bytes are in use.
+func heap() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// TestSharedCache has authRequests of other servers share a cache, of which each is given its own answers.
+func TestSharedCache(t *testing.T) {
+	cache := authrequest.NewCache()
+	for i := range 3 {
+		var sent atomic.Int64
+		step, err := authrequest.New("auth@file", dynamic.AuthRequest{
+			URL: "http://auth.test", CacheKey: "x", ResponseHeaders: []string{"X-User"},
+		}, authrequest.Options{Dial: pipes(&sent, fmt.Sprintf("HTTP/1.1 200 OK\r\nX-User: %d\r\nContent-Length: 0\r\n\r\n", i)), Cache: cache})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(step.Close)
+		handler := step.For("router").Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = fmt.Fprint(w, r.Header["X-User"])
+		}))
+		for range 2 {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, middlewaretest.Request(t, "GET /"))
+			if want := fmt.Sprintf("[%d]", i); w.Body.String() != want || sent.Load() != 1 {
+				t.Errorf("%s after %d requests, want %s", w.Body, sent.Load(), want)
+			}
+		}
 	}
 }
 

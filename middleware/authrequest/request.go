@@ -7,20 +7,19 @@ import (
 
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/nginx/variable"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 var errTarget = errors.New("the variables of authRequest.url have no valid URL for this request")
 
 // valuesOf returns the values of variables for a request.
-func valuesOf(r *http.Request) *variable.Live {
-	return &variable.Live{Request: r, Client: telemetry.RecordFrom(r.Context()).Client}
+func (s *settings) valuesOf(r *http.Request) *variable.Live {
+	return &variable.Live{Request: r, Client: s.client.Of(r)}
 }
 
 // request returns the request to the server about r. It has no context yet. It shares the values of headers with r,
 // which must not change until the exchange has ended.
 func (s *settings) request(r *http.Request) (*http.Request, error) {
-	values := valuesOf(r)
+	values := s.valuesOf(r)
 	address := s.fixed
 	if address == nil {
 		target := s.target.Append(nil, values)

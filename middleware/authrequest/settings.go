@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/authorize"
 	"github.com/sluiceproxy/sluice/middleware/headerlist"
+	"github.com/sluiceproxy/sluice/middleware/source"
 	"github.com/sluiceproxy/sluice/nginx/variable"
 )
 
@@ -37,6 +38,7 @@ type settings struct {
 	keeps     bool
 	key       variable.Template
 	durations durations
+	client    source.Address
 }
 
 // header is sent to the server; an empty value removes it.
@@ -56,6 +58,9 @@ func newSettings(config *dynamic.AuthRequest) (*settings, error) {
 		}
 	}
 	var err error
+	if s.client, err = source.NewAddress("authRequest.ipStrategy", config.IPStrategy); err != nil {
+		return nil, err
+	}
 	s.granted, err = authorize.SettableNames("authRequest.responseHeaders", config.ResponseHeaders)
 	return s, err
 }

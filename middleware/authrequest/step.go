@@ -17,10 +17,11 @@ import (
 // maxAnswer bounds how much of the body of an answer is read, in bytes, so that its connection can be used again.
 const maxAnswer = 64 << 10
 
-// step is an authRequest with the answers that are kept for one owner.
+// step is an authRequest for one owner.
 type step struct {
 	*AuthRequest
-	answers *cache // nil where none are kept
+	// owner is what the keys of answers that are kept begin with.
+	owner []byte
 }
 
 // Wrap returns a handler that calls next when the server lets the request pass. It answers 401 or 403 as the server
@@ -48,11 +49,11 @@ func (s *step) Wrap(next http.Handler) http.Handler {
 
 // decide returns the outcome for a request, kept or new.
 func (s *step) decide(r *http.Request) (*outcome, error) {
-	if s.answers == nil {
+	if !s.settings.keeps {
 		o, _, err := s.ask(r)
 		return o, err
 	}
-	key := sha256.Sum256(s.settings.key.Append(nil, valuesOf(r)))
+	key := sha256.Sum256(s.settings.key.Append(slices.Clip(s.owner), s.settings.valuesOf(r)))
 	if o := s.answers.get(key); o != nil {
 		s.counts.remembered.Add(1)
 		return o, nil
@@ -112,7 +113,7 @@ func (s *step) refuse(w http.ResponseWriter, r *http.Request, o *outcome) {
 		s.counts.refused.Add(1)
 		answer.StandsFor(w, http.StatusUnauthorized)
 		answer.Note(r, s.name, reason)
-		location := s.settings.signIn.Append(nil, valuesOf(r))
+		location := s.settings.signIn.Append(nil, s.settings.valuesOf(r))
 		w.Header()["Location"] = []string{string(location)}
 		w.WriteHeader(http.StatusFound)
 	case o.status == http.StatusUnauthorized || o.status == http.StatusForbidden:

@@ -17,7 +17,7 @@ const (
 var errAnyHash = errors.New("the hash of the password is of no kind that is known: MD5 ($apr1$, $1$), SHA-256 ($5$) and " +
 	"SHA-512 ($6$) of crypt, SHA-1 ({SHA}, {SSHA}), bcrypt ($2y$, $2a$, $2b$, $2x$), or a plain password ({PLAIN})")
 
-// parseAnyUser parses a line user:hash or user:hash:comment, with every hash that nginx knows but those of DES.
+// parseAnyUser parses a line user:hash or user:hash:comment, with every hash that nginx accepts but those of DES.
 func parseAnyUser(line string) (name string, hash stored, err error) {
 	if name, rest, found := strings.Cut(line, ":"); found {
 		text, _, _ := strings.Cut(rest, ":")
@@ -60,7 +60,7 @@ func parseSalted(text, encoded string) (stored, error) {
 	}, nil
 }
 
-// matchesAny is stored.matches for what nginx knows beside other kinds.
+// matchesAny is stored.matches for what nginx accepts beside other kinds.
 func (s stored) matchesAny(password []byte) bool {
 	switch s.kind.scheme {
 	case sha256Crypt, sha512Crypt:
@@ -77,7 +77,7 @@ func (s stored) matchesAny(password []byte) bool {
 	}
 }
 
-// dummyOfAny is dummy for what nginx knows beside other kinds. random has 64 characters of crypt's alphabet.
+// dummyOfAny is dummy for what nginx accepts beside other kinds. random has 64 characters of crypt's alphabet.
 func dummyOfAny(k kind, random string) stored {
 	hash := stored{kind: k, salt: strings.Repeat(random, k.cost/len(random)+1)[:k.cost]}
 	switch k.scheme {

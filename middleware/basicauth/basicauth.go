@@ -5,6 +5,7 @@
 package basicauth
 
 import (
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -42,7 +43,8 @@ type counts struct{ challenged, refused, verified, remembered, busy atomic.Uint6
 // New checks the definition and reads the users: at least one, each with a hash of its password by MD5 ("$apr1$",
 // "$1$"), SHA-1 ("{SHA}") or bcrypt ("$2y$", "$2a$", "$2b$", "$2x$", with a cost of at most 17); with allHashes also by
 // SHA-256 and SHA-512 of crypt ("$5$", "$6$", with at most 1,000,000 rounds), salted SHA-1 ("{SSHA}"), or a plain
-// password ("{PLAIN}"). The error lists every invalid line by its number.
+// password ("{PLAIN}"), where the hashes are of at most 8 kinds by scheme, cost and length of the salt. The error lists
+// every invalid line by its number.
 func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, error) {
 	_, realm, err := users.Realm("basicAuth.realm", config.Realm, config.ExactRealm)
 	if err != nil {
@@ -70,6 +72,10 @@ func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, er
 		semaphore = NewHashSemaphore()
 	}
 	store := newUserStore(entries, semaphore)
+	if kinds := len(store.dummies); config.AllHashes && kinds > maxKinds {
+		return nil, fmt.Errorf("basicAuth: the hashes of the users are of %d kinds by scheme, cost and length of the salt, "+
+			"and each refusal computes one of each; at most %d are accepted", kinds, maxKinds)
+	}
 	return &BasicAuth{
 		name: name, challenge: challenge, identity: identity, warnings: warnings,
 		store: store, scratch: &sync.Pool{New: func() any { return newScratch(store.key) }}, counts: new(counts),

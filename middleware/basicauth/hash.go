@@ -24,7 +24,7 @@ const (
 	sha scheme = iota // "{SHA}": SHA-1, without salt
 	md5Crypt
 	bcrypted
-	// What nginx knows beside them (allHashes).
+	// What nginx accepts beside them (allHashes).
 	saltedSHA // "{SSHA}": SHA-1 of password and salt
 	plain     // "{PLAIN}"
 	sha256Crypt
@@ -40,6 +40,9 @@ type kind struct {
 	cost   int // of bcrypt, or the length of the salt that others have, which every round hashes
 	rounds int // of crypt by SHA-256 and SHA-512
 }
+
+// sharesDummy reports whether two kinds differ in rounds at most.
+func (k kind) sharesDummy(other kind) bool { return k.scheme == other.scheme && k.cost == other.cost }
 
 type stored struct {
 	kind kind

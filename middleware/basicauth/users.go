@@ -45,8 +45,8 @@ type proof struct {
 // userStore holds the users, and verifies passwords against their hashes.
 type userStore struct {
 	users map[string]*user
-	// dummies are one hash of each kind in use.
-	dummies []stored
+	// dummies are one hash for all kinds in use that differ in rounds alone.
+	dummies []filler
 	// slow is set if one of the kinds is expensive.
 	slow      bool
 	semaphore *HashSemaphore
@@ -63,21 +63,41 @@ func newUserStore(entries []users.Entry[stored], semaphore *HashSemaphore) *user
 	}
 	_, _ = rand.Read(d.key) // ends the process if the system has no randomness
 	for _, entry := range entries {
-		hash := entry.Value
-		d.users[entry.Key] = &user{name: entry.Key, hash: hash}
-		if !slices.ContainsFunc(d.dummies, func(known stored) bool { return known.kind == hash.kind }) {
-			d.dummies = append(d.dummies, dummy(hash.kind))
-			d.slow = d.slow || hash.kind.scheme.slow()
-		}
+		d.users[entry.Key] = &user{name: entry.Key, hash: entry.Value}
+		d.cover(entry.Value.kind)
+		d.slow = d.slow || entry.Value.kind.scheme.slow()
 	}
 	return d
+}
+
+// maxKinds bounds the dummies of a userStore with allHashes, and so the time of a refusal. Without allHashes there are
+// 24 at most, which take about twice the time of the most expensive one.
+const maxKinds = 8
+
+// filler is a hash that no password has. It has the most rounds of the kinds for which it stands.
+type filler struct {
+	stored
+	// splits is set when these kinds have different rounds.
+	splits bool
+}
+
+// cover adds a dummy for a kind, or has one stand for it.
+func (d *userStore) cover(k kind) {
+	at := slices.IndexFunc(d.dummies, func(known filler) bool { return known.kind.sharesDummy(k) })
+	if at < 0 {
+		d.dummies = append(d.dummies, filler{stored: dummy(k)})
+		return
+	}
+	known := &d.dummies[at]
+	known.splits = known.splits || known.kind.rounds != k.rounds
+	known.kind.rounds = max(known.kind.rounds, k.rounds)
 }
 
 // verify returns the user with these credentials, or nil.
 func (d *userStore) verify(ctx context.Context, sent *scratch) (*user, result) {
 	user := d.users[string(sent.user)]
 	if !d.slow {
-		return d.compute(user, sent.password)
+		return d.compute(ctx, user, sent.password)
 	}
 	text := d.dummies[0].text
 	if user != nil {
@@ -95,7 +115,7 @@ func (d *userStore) verify(ctx context.Context, sent *scratch) (*user, result) {
 	if user.hasCached(digest, d.now()) {
 		return user, remembered
 	}
-	found, outcome := d.compute(user, sent.password)
+	found, outcome := d.compute(ctx, user, sent.password)
 	if found != nil {
 		found.proof.Store(&proof{digest: [sha256.Size]byte(digest), until: d.now() + cacheTime})
 	}
@@ -103,14 +123,28 @@ func (d *userStore) verify(ctx context.Context, sent *scratch) (*user, result) {
 }
 
 // compute compares a password with the user's hash. A refusal computes one hash of each kind, whether the user exists
-// or not, so that the time reveals nothing about users.
-func (d *userStore) compute(user *user, password []byte) (*user, result) {
+// or not, so that the time reveals nothing about users. Kinds that differ in rounds alone together cost the most rounds
+// of them, as two hashes: that of the user and the rounds that it lacks.
+func (d *userStore) compute(ctx context.Context, user *user, password []byte) (*user, result) {
+	if ctx.Err() != nil {
+		return nil, canceled
+	}
 	if user != nil && d.matches(user.hash, password) {
 		return user, verified
 	}
-	for _, dummy := range d.dummies {
-		if user == nil || dummy.kind != user.hash.kind {
-			d.matches(dummy, password)
+	for i := range d.dummies {
+		if ctx.Err() != nil {
+			return nil, canceled
+		}
+		rest := d.dummies[i]
+		if user != nil && rest.kind.sharesDummy(user.hash.kind) {
+			rest.kind.rounds -= user.hash.kind.rounds
+		} else {
+			d.matches(rest.stored, password)
+			rest.kind.rounds = 0
+		}
+		if rest.splits {
+			d.matches(rest.stored, password)
 		}
 	}
 	return nil, wrong

@@ -321,3 +321,61 @@ func TestManyUsers(t *testing.T) {
 		t.Errorf("%d users, %d dummies", len(store.users), len(store.dummies))
 	}
 }
+
+// TestManyRounds has a thousand users whose hashes have rounds of their own. A refusal costs the most rounds and two
+// hashes, for every name.
+func TestManyRounds(t *testing.T) {
+	sum := strings.Repeat("a", 86)
+	list := make([]string, 0, 1000)
+	for i := range cap(list) {
+		list = append(list, fmt.Sprintf("user%d:$6$rounds=%d$salt$%s", i, maxRounds-i, sum))
+	}
+	step := build(t, dynamic.BasicAuth{Users: list, AllHashes: true})
+	for _, name := range []string{"user0", "user1", "user500", "user999", "nobody", ""} {
+		hashes, rounds := 0, 0
+		step.store.matches = func(hash stored, _ []byte) bool {
+			hashes, rounds = hashes+1, rounds+hash.kind.rounds
+			return false
+		}
+		if got := serve(t.Context(), t, step, basic(name, "wrong")); got.status != http.StatusUnauthorized {
+			t.Errorf("%q: status %d", name, got.status)
+		}
+		if hashes != 2 || rounds != maxRounds {
+			t.Errorf("%q costs %d hashes of %d rounds", name, hashes, rounds)
+		}
+	}
+}
+
+// TestManyKinds refuses users whose refusals would cost many hashes.
+func TestManyKinds(t *testing.T) {
+	var list []string
+	for i := range maxKinds {
+		list = append(list, fmt.Sprintf("user%d:$6$rounds=1000$%s$%s", i, strings.Repeat("s", i+1), strings.Repeat("a", 86)))
+	}
+	step := build(t, dynamic.BasicAuth{Users: list, AllHashes: true})
+	computed := counting(step)
+	if got := serve(t.Context(), t, step, basic("nobody", "wrong")); got.status != 401 || len(*computed) != maxKinds {
+		t.Errorf("status %d with %d hashes", got.status, len(*computed))
+	}
+	_, err := New("auth@file", dynamic.BasicAuth{Users: append(list, "sha2:{PLAIN}secret"), AllHashes: true}, Options{})
+	if err == nil || !strings.Contains(err.Error(), "are of 9 kinds") || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+}
+
+// TestEndsBetweenHashes has the client leave while the first of several hashes is computed.
+func TestEndsBetweenHashes(t *testing.T) {
+	step := build(t, dynamic.BasicAuth{Users: []string{bcryptUser(t, "four", 4), bcryptUser(t, "five", 5), apr1User}})
+	for _, name := range []string{"four", "nobody"} {
+		ctx, leave := context.WithCancel(t.Context())
+		hashes := 0
+		step.store.matches = func(stored, []byte) bool {
+			hashes++
+			leave()
+			return false
+		}
+		if got := serve(ctx, t, step, basic(name, "wrong")); got.status != 0 || hashes != 1 {
+			t.Errorf("%q: status %d after %d hashes", name, got.status, hashes)
+		}
+	}
+}

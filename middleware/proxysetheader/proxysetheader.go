@@ -13,8 +13,8 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/middleware/headerlist"
+	"github.com/sluiceproxy/sluice/middleware/source"
 	"github.com/sluiceproxy/sluice/nginx/variable"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // ProxySetHeader is one configured proxySetHeader.
@@ -25,6 +25,7 @@ type ProxySetHeader struct {
 	names []string
 	// forwardedFor is set if one of them is X-Forwarded-For.
 	forwardedFor bool
+	client       source.Address
 }
 
 // header is a header and its value.
@@ -49,6 +50,10 @@ func New(name string, config dynamic.ProxySetHeader) (*ProxySetHeader, error) {
 		return nil, errors.New("proxySetHeader.headers is empty")
 	}
 	m := &ProxySetHeader{name: name}
+	var err error
+	if m.client, err = source.NewAddress("proxySetHeader.ipStrategy", config.IPStrategy); err != nil {
+		return nil, err
+	}
 	for i, one := range config.Headers {
 		if err := m.add(one); err != nil {
 			return nil, fmt.Errorf("proxySetHeader.headers[%d]: %w", i, err)
@@ -122,7 +127,7 @@ func (m *ProxySetHeader) Wrap(next http.Handler) http.Handler {
 
 // evaluate returns the values of the headers in their order.
 func (m *ProxySetHeader) evaluate(r *http.Request) []string {
-	live := variable.Live{Request: r, Client: telemetry.RecordFrom(r.Context()).Client}
+	live := variable.Live{Request: r, Client: m.client.Of(r)}
 	values := make([]string, len(m.headers))
 	var text []byte
 	for i := range m.headers {

@@ -39,14 +39,15 @@ type Options struct {
 	Namespaces []*corev1.Namespace
 	// Provider is providers.kubernetesIngressNGINX.
 	Provider static.KubernetesNGINX
-	// EntryPoint has the options of the entrypoints; nil for the defaults. Address and PROXY protocol are the process's own.
+	// EntryPoint has the options of the entrypoints; nil for the defaults. Address and PROXY protocol are the process's
+	// own.
 	EntryPoint *static.EntryPoint
 	// Handler answers in place of all endpoints and other servers; nil answers 200 to every request, except for requests
 	// of an external authentication without Authorization and Cookie, which are answered 401. EndpointOf returns what was
 	// connected to.
 	Handler http.Handler
-	// Certificate returns that of the endpoints that are connected to with TLS; nil for one of the process's authority, for
-	// the name of the handshake.
+	// Certificate returns that of the endpoints that are connected to with TLS; nil for one of the process's authority,
+	// for the name of the handshake.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Resolves reports whether a name of DNS has an address; nil for all names.
 	Resolves func(name string) bool

@@ -32,7 +32,9 @@ spec:
   tls: [{hosts: [shop.example.com], secretName: shop}]
   rules:
   - host: shop.example.com
-    http: {paths: [{path: /cart/(.*), pathType: ImplementationSpecific, backend: {service: {name: cart, port: {name: web}}}}]}
+    http:
+      paths:
+      - {path: /cart/(.*), pathType: ImplementationSpecific, backend: {service: {name: cart, port: {name: web}}}}
 ---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -199,7 +201,8 @@ ports: [{name: web, port: 8080}]
 	})
 	for _, host := range []string{"two", "two", "two", "two", "none", "away", "missing"} {
 		got, err := p.Answer(t.Context(), get("http", host+".example.com", "/"))
-		if want := map[string]int{"two": 200, "away": 200}[host]; err != nil || got.Status != max(want, 503) && got.Status != want {
+		want := map[string]int{"two": 200, "away": 200}[host]
+		if err != nil || got.Status != max(want, 503) && got.Status != want {
 			t.Errorf("%s: %d, %v", host, got.Status, err)
 		}
 	}

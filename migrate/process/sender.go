@@ -93,7 +93,8 @@ func (s *sender) connect(ctx context.Context, key connectionKey) (_ *clientConn,
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	port := map[string]int{plainEntryPoint: 80, secureEntryPoint: 443}[key.scheme]
-	if _, err := fmt.Fprintf(conn, "PROXY %s %s %s 40000 %d\r\n", family(key.client), key.client, local(key.client), port); err != nil {
+	_, err = fmt.Fprintf(conn, "PROXY %s %s %s 40000 %d\r\n", family(key.client), key.client, local(key.client), port)
+	if err != nil {
 		return nil, false, errors.Join(err, conn.Close())
 	}
 	if key.scheme == secureEntryPoint {

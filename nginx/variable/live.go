@@ -111,6 +111,8 @@ func lineOf(r *http.Request, kind Kind) string {
 		return hostOf(r.Host)
 	case HTTPHost:
 		return r.Host
+	case BestHTTPHost:
+		return bestHost(r)
 	case RequestURI:
 		return targetOf(r)
 	case Args:
@@ -153,6 +155,18 @@ func schemeOf(r *http.Request) string {
 		return "https"
 	}
 	return "http"
+}
+
+// bestHost returns the first host of X-Forwarded-Host, which the entrypoint sets or takes from trusted peers, or else the
+// Host header.
+func bestHost(r *http.Request) string {
+	if forwarded := r.Header["X-Forwarded-Host"]; len(forwarded) > 0 {
+		first, _, _ := strings.Cut(forwarded[0], ",")
+		if first = strings.TrimSpace(first); first != "" {
+			return first
+		}
+	}
+	return r.Host
 }
 
 // hostOf returns a host in lower case without port and final dot.

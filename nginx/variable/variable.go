@@ -23,7 +23,7 @@ const (
 	Scheme Kind = iota + 1
 	// Host is $host: the requested host in lower case without port.
 	Host
-	// HTTPHost is $http_host and $best_http_host: the Host header as sent.
+	// HTTPHost is $http_host: the Host header as sent.
 	HTTPHost
 	// RequestURI is $request_uri: path and query as sent.
 	RequestURI
@@ -58,6 +58,9 @@ const (
 	RemoteUser
 	// EscapedRequestURI is $escaped_request_uri of ingress-nginx: path and query as sent, escaped as a part of a query.
 	EscapedRequestURI
+	// BestHTTPHost is $best_http_host of ingress-nginx: the first host of X-Forwarded-Host, which is that of a trusted peer
+	// or the Host header.
+	BestHTTPHost
 )
 
 // Variable is a variable of a text.
@@ -79,9 +82,12 @@ type UnknownError struct {
 // Error implements error. A long name that does not look like one of nginx may be a part of a password or of its hash,
 // and is left out.
 func (e *UnknownError) Error() string {
-	const short, longest = 8, 32
-	odd := strings.Trim(e.Name, "abcdefghijklmnopqrstuvwxyz_") != ""
-	if len(e.Name) > longest || len(e.Name) > short && odd {
+	const short, longest, lower = 8, 32, "abcdefghijklmnopqrstuvwxyz_"
+	letters := lower
+	if e.Name != "" && e.Name[0] >= 'a' && e.Name[0] <= 'z' && strings.Contains(e.Name, "_") {
+		letters = lower + "0123456789" // As in $geoip2_city_country_code.
+	}
+	if len(e.Name) > longest || len(e.Name) > short && strings.Trim(e.Name, letters) != "" {
 		return "what follows a dollar sign is no variable"
 	}
 	return "the variable $" + e.Name + " is unknown"
@@ -194,7 +200,7 @@ func known(name string, pattern *pcre.Regexp) (Variable, bool) {
 // plain returns the kind of a variable that is no family.
 func plain(name string) (Kind, bool) {
 	kind, is := map[string]Kind{
-		"scheme": Scheme, "pass_access_scheme": Scheme, "host": Host, "http_host": HTTPHost, "best_http_host": HTTPHost,
+		"scheme": Scheme, "pass_access_scheme": Scheme, "host": Host, "http_host": HTTPHost, "best_http_host": BestHTTPHost,
 		"remote_user": RemoteUser, "escaped_request_uri": EscapedRequestURI, "request_uri": RequestURI,
 		"uri": URI, "document_uri": URI,
 		"args": Args, "query_string": Args, "is_args": IsArgs, "remote_addr": RemoteAddr, "request_method": RequestMethod,

@@ -101,6 +101,8 @@ func TestParseRefuses(t *testing.T) {
 		"$ssl_client_nope": "ssl_client_nope",
 		"$request_body":    "request_body",
 		"$First":           "First",
+
+		"$geoip2_city_country_code": "geoip2_city_country_code",
 	} {
 		_, err := variable.Parse(text)
 		if unknown, is := errors.AsType[*variable.UnknownError](err); !is || unknown.Name != name ||
@@ -118,12 +120,13 @@ func TestParseRefuses(t *testing.T) {
 
 // TestErrorsHoldNoSecrets parses texts in which a password or its hash follows a dollar sign.
 func TestErrorsHoldNoSecrets(t *testing.T) {
-	const secret = "N0tToBePrinted"
-	for _, text := range []string{
-		"admin:$2y$10$" + secret, "$" + secret + "{", "${" + secret, "${" + secret + "}", "$" + secret,
-	} {
-		if _, err := variable.Parse(text); err == nil || strings.Contains(err.Error(), secret[:7]) {
-			t.Errorf("%q: %v", text, err)
+	for _, secret := range []string{"N0tToBePrinted", "n0ttobeprinted", "0not_to_be_printed", "n0t_To_be_printed"} {
+		for _, text := range []string{
+			"admin:$2y$10$" + secret, "$" + secret + "{", "${" + secret, "${" + secret + "}", "$" + secret,
+		} {
+			if _, err := variable.Parse(text); err == nil || strings.Contains(err.Error(), secret[:7]) {
+				t.Errorf("%q: %v", text, err)
+			}
 		}
 	}
 }

@@ -80,8 +80,12 @@ func TestDirectResponseHeaders(t *testing.T) {
 		}
 	}
 	for _, headers := range [][]dynamic.HeaderValue{
-		{{Name: "a b", Value: "x"}}, {{Name: "Content-Length", Value: "1"}}, {{Name: "A", Value: "$nothing"}},
-		{{Name: "A", Value: "$1"}}, {{Name: "A", Value: "$namespace"}}, {{Name: "A"}, {Name: "a"}},
+		{{Name: "a b", Value: "x"}},
+		{{Name: "Content-Length", Value: "1"}},
+		{{Name: "A", Value: "$nothing"}},
+		{{Name: "A", Value: "$1"}},
+		{{Name: "A", Value: "$namespace"}},
+		{{Name: "A"}, {Name: "a"}},
 	} {
 		if _, err := service.NewDirect("stub@file", &dynamic.DirectResponse{Status: 308, Headers: headers}); err == nil {
 			t.Errorf("%+v is accepted", headers)

@@ -136,9 +136,9 @@ func (r *renderer) ignored(ingress *networkingv1.Ingress) bool {
 		if !ok {
 			continue
 		}
-		if r.risky(name) || refused(name, value) || slices.ContainsFunc(r.settings.list("annotation-value-word-blocklist"), func(word string) bool {
-			return strings.Contains(value, word)
-		}) {
+		blocked := func(word string) bool { return strings.Contains(value, word) }
+		if r.risky(name) || refused(name, value) ||
+			slices.ContainsFunc(r.settings.list("annotation-value-word-blocklist"), blocked) {
 			return true
 		}
 	}
@@ -281,8 +281,8 @@ func add(s *server, ingress *networkingv1.Ingress, o *options, rule *networkingv
 	}
 }
 
-// complete sorts the paths as the Ingresses have them, the longest first, then by text, and splits plain prefixes in two
-// locations.
+// complete sorts the paths as the Ingresses have them, the longest first, then by text, and splits plain prefixes in
+// two locations.
 func (s *server) complete() {
 	slices.SortStableFunc(s.locations, func(a, b *location) int {
 		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(b.path, a.path))

@@ -33,8 +33,8 @@ type Options struct {
 	// CertAuthFilePath is a file of PEM certificates that sign the API server's one. Empty means the roots of the system
 	// beside an Endpoint, and what was found elsewhere.
 	CertAuthFilePath string
-	// Kubeconfig is a file that names the cluster, in place of those of the KUBECONFIG environment variable. Context is the
-	// context in it, or the current one when it is empty. With one of them, it is not the cluster that Sluice runs in.
+	// Kubeconfig is a file that names the cluster, in place of those of the KUBECONFIG environment variable. Context is
+	// the context in it, or the current one when it is empty. With one of them, it is not the cluster that Sluice runs in.
 	Kubeconfig, Context string
 	// Transport answers the requests in place of an API server, if it is not nil; the other options are then ignored.
 	Transport http.RoundTripper

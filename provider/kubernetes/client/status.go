@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -214,4 +215,30 @@ func (i *informer) failed(err error) {
 func unreachable(err error) bool {
 	_, ok := errors.AsType[*url.Error](err)
 	return ok
+}
+
+// Combined returns the status of several watches: pending while one of them is, then that of the first required one
+// which is not synced. Otherwise it is synced, with what is missing of the others as the reason.
+func Combined(required, others []Status) (state dynamic.ProviderState, reason string) {
+	pending, waiting := false, ""
+	for _, status := range append(required[:len(required):len(required)], others...) {
+		if status.State == dynamic.StatePending {
+			pending, waiting = true, cmp.Or(waiting, status.Reason)
+		}
+	}
+	if pending {
+		return dynamic.StatePending, waiting
+	}
+	for _, status := range required {
+		if status.State != dynamic.StateSynced {
+			return status.State, status.Reason
+		}
+	}
+	var reasons []string
+	for _, status := range others {
+		if status.State != dynamic.StateSynced && status.Reason != "" {
+			reasons = append(reasons, status.Reason)
+		}
+	}
+	return dynamic.StateSynced, strings.Join(reasons, "; ")
 }

@@ -70,8 +70,6 @@ type Provider struct {
 	memory       *translation.Memory
 	// status holds a value when the status of a watch may have changed.
 	status chan struct{}
-	// trusted is set if everything has been read, and nothing of it dropped since; it is used by Provide.
-	trusted bool
 	// election and pairs belong to Provide, and are cleared between rounds.
 	election election
 	pairs    backend.Pairs

@@ -196,7 +196,7 @@ func TestProvideSendsAtOnceAndThenNoMoreThanItsInterval(t *testing.T) {
 	for _, test := range []struct {
 		throttle static.Duration
 		interval time.Duration
-	}{{0, leastInterval}, {static.Duration(time.Second), time.Second}} {
+	}{{0, 10 * time.Millisecond}, {static.Duration(time.Second), time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
 			cluster := newCluster()
 			cluster.apply(t, []byte(twoIngresses))

@@ -21,12 +21,12 @@ func (d *locationDraft) authentication() []guard {
 	var all []guard
 	if auth := d.options.Auth; auth != nil && auth.Secret.Name != "" {
 		if middleware := d.passwords(auth); middleware != nil {
-			all = append(all, guard{d.ownName("passwords"), middleware})
+			all = append(all, guard{d.nameOfPasswords(auth), middleware})
 		}
 	}
 	if request := d.authService(); request != nil {
 		if middleware := d.subrequest(request); middleware != nil {
-			all = append(all, guard{d.ownName("authrequest"), middleware})
+			all = append(all, guard{hashed(d.ownName("authrequest"), middleware), middleware})
 		}
 	}
 	return all
@@ -47,6 +47,16 @@ func (d *locationDraft) passwords(auth *annotation.Auth) *dynamic.Middleware {
 	return &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{
 		Users: users, Realm: auth.Realm, ExactRealm: true, RemoveHeader: true, AllHashes: true,
 	}}
+}
+
+// nameOfPasswords returns a name that differs with each version of the Secret, so that no earlier one stays in use. It
+// says nothing about the users.
+func (d *locationDraft) nameOfPasswords(auth *annotation.Auth) string {
+	version := []any{auth.Digest, auth.Realm, auth.Secret}
+	if secret := d.provider.watches.Secret(auth.Secret.Namespace, auth.Secret.Name); secret != nil {
+		version = append(version, secret.UID, secret.ResourceVersion)
+	}
+	return hashed(d.ownName("passwords"), version)
 }
 
 // keyOfUsers is the key of a Secret with lines of htpasswd.
@@ -156,7 +166,7 @@ func (d *locationDraft) subrequest(request *annotation.AuthRequest) *dynamic.Mid
 		d.need(backend.KindConfigMap, of.Namespace, of.Name)
 		config := d.provider.watches.ConfigMap(of.Namespace, of.Name)
 		if config == nil {
-			d.refuse(dynamic.CodeMissingSecret,
+			d.refuse(dynamic.CodeMissingReference,
 				"auth-proxy-set-headers: ConfigMap "+of.Namespace+"/"+of.Name+" does not exist", true)
 			return nil
 		}
@@ -165,10 +175,12 @@ func (d *locationDraft) subrequest(request *annotation.AuthRequest) *dynamic.Mid
 			made.Headers = append(made.Headers, dynamic.HeaderValue{Name: name, Value: value})
 		}
 	}
-	if d.settings().RealIP.Forwarded {
-		d.degrade(dynamic.CodeUnsupportedOption, "auth-url: X-Real-IP and X-Forwarded-For of the subrequest have the address "+
-			"of the connection, not that of the client behind a proxy", false)
+	client, problem := d.clientAddress()
+	if problem != "" {
+		// A service that trusts addresses would let in all clients of a proxy.
+		d.refuse(dynamic.CodeInvalidOption, "auth-url: the address of the client cannot be sent: "+problem, false)
 	}
+	made.IPStrategy = client
 	if d.refused != nil {
 		return nil
 	}

@@ -66,21 +66,11 @@ func (p *Provider) policyOf(key serviceKey, result *translation.Result) annotati
 // backendOf returns the port of the Service that the owner of a location has for it; false for none.
 func (p *Provider) backendOf(of *location) (serviceKey, bool) {
 	ingress := p.watches.Ingress(of.Owner.Namespace, of.Owner.Name)
-	switch {
-	case of.Owner == (types.NamespacedName{}) || ingress == nil:
-		return serviceKey{}, false
-	case of.Rule < 0:
-		return serviceOf(ingress.Namespace, ingress.Spec.DefaultBackend)
-	}
-	// The plan may be that of an older version.
-	if of.Rule >= len(ingress.Spec.Rules) || ingress.Spec.Rules[of.Rule].HTTP == nil {
+	if of.Owner == (types.NamespacedName{}) || ingress == nil {
 		return serviceKey{}, false
 	}
-	paths := ingress.Spec.Rules[of.Rule].HTTP.Paths
-	if of.Index >= len(paths) {
-		return serviceKey{}, false
-	}
-	return serviceOf(ingress.Namespace, &paths[of.Index].Backend)
+	to, _ := of.backend(ingress)
+	return serviceOf(ingress.Namespace, to)
 }
 
 // canaryOf returns the first canary of a location, and the port to which it leads; nil for none.

@@ -87,8 +87,8 @@ func (d *ingressDraft) secretOf(plan *serverPlan) string {
 	return ""
 }
 
-// certifies reports whether a certificate is for a host by its names. Loose takes the common name where it has none, and
-// names that are no host's.
+// certifies reports whether a certificate is for a host by its names. Loose takes the common name where it has none,
+// and names that are no host's.
 func certifies(text, host string, loose bool) bool {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {

@@ -58,7 +58,7 @@ const (
 )
 
 // step translates one topic of a location: it reads the options, the settings and the plan of the host, and calls use,
-// answer, refuse and degrade. It knows no other step.
+// answer, refuse and degrade. Steps are independent of each other.
 type step func(d *locationDraft)
 
 // stage is a phase with its steps, whose middlewares have their order.
@@ -117,17 +117,15 @@ func (d *locationDraft) run(least scope) {
 // use adds a middleware of a kind to a phase. Equal ones are one object, also of different Ingresses: it is for those
 // without state.
 func (d *locationDraft) use(phase phase, kind string, middleware *dynamic.Middleware) {
-	name, middleware := share(&d.provider.shared, kind, middleware)
-	d.add(phase, name, middleware)
+	d.middlewares[phase] = append(d.middlewares[phase], d.define(kind, middleware))
 }
 
-// useOwn adds a middleware with state, of which an Ingress has one for all of its locations.
+// useOwn adds a middleware with state, of which an Ingress has one for all of its locations that are alike.
 func (d *locationDraft) useOwn(phase phase, kind string, middleware *dynamic.Middleware) {
-	d.add(phase, d.ownName(kind), middleware)
+	d.add(phase, hashed(d.ownName(kind), middleware), middleware)
 }
 
-// ownName returns the name of an object of which an Ingress has one for all of its locations. It says nothing about
-// what the object holds.
+// ownName returns what the names of an Ingress's objects of a kind begin with.
 func (d *locationDraft) ownName(kind string) string {
 	owner := nameOfServer(d.server.Host)
 	if d.ingress != nil {
@@ -149,8 +147,19 @@ func (d *locationDraft) answer(response *dynamic.DirectResponse) { d.response = 
 
 // directResponse declares the service of a response and returns its name.
 func (d *locationDraft) directResponse(response *dynamic.DirectResponse) string {
-	service := &dynamic.Service{DirectResponse: response}
-	name, service := share(&d.provider.shared, "response", service)
+	return d.declare("response", &dynamic.Service{DirectResponse: response})
+}
+
+// define declares a middleware without state and returns its name.
+func (d *locationDraft) define(kind string, middleware *dynamic.Middleware) string {
+	name, middleware := share(&d.provider.shared, kind, middleware)
+	d.result.Put(dynamic.Ref{Kind: dynamic.KindMiddleware, Name: name}, middleware)
+	return name
+}
+
+// declare declares a service without endpoints of its own and returns its name.
+func (d *locationDraft) declare(kind string, service *dynamic.Service) string {
+	name, service := share(&d.provider.shared, kind, service)
 	d.result.Put(dynamic.Ref{Kind: dynamic.KindService, Name: name}, service)
 	return name
 }

@@ -26,7 +26,9 @@ spec:
   - host: tls.example.com
     http: {paths: [{pathType: Prefix, path: /, backend: {service: {name: web, port: {number: 80}}}}]}
   - host: a.example.com
-    http: {paths: [{pathType: Prefix, path: /.well-known/acme-challenge/x, backend: {service: {name: web, port: {number: 80}}}}]}
+    http:
+      paths:
+      - {pathType: Prefix, path: /.well-known/acme-challenge/x, backend: {service: {name: web, port: {number: 80}}}}
 ---
 apiVersion: networking.k8s.io/v1
 kind: Ingress

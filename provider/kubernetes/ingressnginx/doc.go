@@ -1,7 +1,7 @@
 // Package ingressnginx reads Ingresses as ingress-nginx 1.15.1 does, with its annotations and its ConfigMap, and
 // declares routers, middlewares and services that answer as its nginx does.
 //
-// The data flows in this order. A [Selector] decides by class and namespace which Ingresses are read. Package
+// The data flows in this order. A [Selector] decides which Ingresses are read. Package
 // annotation turns the texts of an Ingress into options and findings. The plan of a host says what its Ingresses are
 // together in ingress-nginx: one server with its locations, names and certificates (plan.go); the plan of a port of a
 // Service has its canary and its affinity (upstream.go). With these plans each Ingress is translated by itself: a

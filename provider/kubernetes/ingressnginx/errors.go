@@ -90,20 +90,6 @@ func (d *locationDraft) defaultBackend() {
 	}})
 }
 
-// define declares a middleware without state and returns its name.
-func (d *locationDraft) define(kind string, middleware *dynamic.Middleware) string {
-	name, middleware := share(&d.provider.shared, kind, middleware)
-	d.result.Put(dynamic.Ref{Kind: dynamic.KindMiddleware, Name: name}, middleware)
-	return name
-}
-
-// declare declares a service of services and returns its name.
-func (d *locationDraft) declare(kind string, service *dynamic.Service) string {
-	name, service := share(&d.provider.shared, kind, service)
-	d.result.Put(dynamic.Ref{Kind: dynamic.KindService, Name: name}, service)
-	return name
-}
-
 // wrapped returns a service behind middlewares.
 func (d *locationDraft) wrapped(service string, middlewares ...string) string {
 	if len(middlewares) == 0 {

@@ -270,8 +270,7 @@ func (d *locationDraft) compression() {
 	}
 }
 
-// requestHeaders sets the headers of requests to endpoints. X-Forwarded-For, -Host, -Port and -Proto, and X-Real-IP are
-// those of the entrypoint.
+// requestHeaders sets the headers of requests to endpoints.
 func (d *locationDraft) requestHeaders() {
 	settings := d.settings()
 	id := "$http_x_request_id"
@@ -289,6 +288,7 @@ func (d *locationDraft) requestHeaders() {
 	if settings.AddOriginalURI {
 		headers = append(headers, dynamic.HeaderValue{Name: "X-Original-URI", Value: "$request_uri"})
 	}
+	headers, client := d.forwardedHeaders(headers)
 	headers = d.setHeader(headers, "upstream-vhost", "Host", d.options.Backend.Host)
 	if one := d.location(); one.Rewrite && !one.Plain {
 		headers = d.setHeader(headers, "x-forwarded-prefix", "X-Forwarded-Prefix", d.options.Backend.ForwardedPrefix)
@@ -306,7 +306,9 @@ func (d *locationDraft) requestHeaders() {
 		}
 		headers = replaced(headers, name, text)
 	}
-	d.use(phaseRequest, "proxyheaders", &dynamic.Middleware{ProxySetHeader: &dynamic.ProxySetHeader{Headers: headers}})
+	d.use(phaseRequest, "proxyheaders", &dynamic.Middleware{ProxySetHeader: &dynamic.ProxySetHeader{
+		Headers: headers, IPStrategy: client,
+	}})
 }
 
 // degradeAll adds a verdict on what is the same for all Ingresses, where the location belongs to none.

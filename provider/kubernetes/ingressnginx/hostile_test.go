@@ -127,7 +127,8 @@ func TestInjections(t *testing.T) {
 			map[string]string{"proxy-read-timeout": "1;" + lua}, nil, 200, "os.execute",
 		},
 		"CVE-2023-5043": {
-			map[string]string{"configuration-snippet": "return 200 \"$ssl_client_s_dn\";}\n" + lua + "{"}, nil, 503, "os.execute",
+			map[string]string{"configuration-snippet": "return 200 \"$ssl_client_s_dn\";}\n" + lua + "{"},
+			nil, 503, "os.execute",
 		},
 		"CVE-2023-5044": {
 			map[string]string{"permanent-redirect": "https://a.test;}location ~* \"^/x\" {" + lua + "}"}, nil, 503, "os.execute",
@@ -167,7 +168,8 @@ func TestInjections(t *testing.T) {
 			map[string]string{"auth-url": "http://a.test/#;}\nssl_engine ../../proc/1/fd/3;\n#"}, nil, 503, "ssl_engine",
 		},
 		"CVE-2025-24514 signin": {
-			map[string]string{"auth-url": "http://127.0.0.1:1/", "auth-signin": "http://a.test/#;}\nssl_engine x;"}, nil, 500,
+			map[string]string{"auth-url": "http://127.0.0.1:1/", "auth-signin": "http://a.test/#;}\nssl_engine x;"},
+			nil, 500,
 			"ssl_engine",
 		},
 	} {
@@ -197,9 +199,11 @@ func FuzzTranslate(f *testing.F) {
 		number[all[i].Name] = i
 	}
 	for _, seed := range [][4]string{
-		{"rewrite-target", "/$1", "use-regex", "true"}, {"affinity", "cookie", "session-cookie-path", "/;\r\nx"},
+		{"rewrite-target", "/$1", "use-regex", "true"},
+		{"affinity", "cookie", "session-cookie-path", "/;\r\nx"},
 		{"permanent-redirect", "http://a.test/\r\nX: y", "permanent-redirect-code", "999"},
-		{"canary", "true", "canary-by-header-pattern", "(a*)*b"}, {"custom-http-errors", "404,,5xx", "default-backend", "web"},
+		{"canary", "true", "canary-by-header-pattern", "(a*)*b"},
+		{"custom-http-errors", "404,,5xx", "default-backend", "web"},
 		{"auth-url", "http://a.test/$request_uri\r\n", "auth-signin", "/x y"},
 		{"upstream-hash-by", "$http_a${arg_b}$", "upstream-hash-by-subset", "true"},
 		{"mirror-target", "http://$host:$server_port/", "mirror-host", "a b"},
@@ -207,7 +211,8 @@ func FuzzTranslate(f *testing.F) {
 		{"proxy-cookie-path", "~^/(.+)$ /$1; HttpOnly", "proxy-cookie-domain", "a \r\nb"},
 		{"server-alias", "~^(a*)*$,b c,*.x", "from-to-www-redirect", "true"},
 		{"limit-rps", "99999999999999999999", "limit-burst-multiplier", "-1"},
-		{"auth-type", "basic", "auth-secret", "users"}, {"x-forwarded-prefix", "/$1\x00", "rewrite-target", "/\x7f"},
+		{"auth-type", "basic", "auth-secret", "users"},
+		{"x-forwarded-prefix", "/$1\x00", "rewrite-target", "/\x7f"},
 		{"configuration-snippet", strings.Repeat("{", 1000), "server-snippet", "\\"},
 	} {
 		f.Add(number[seed[0]], seed[1], number[seed[2]], seed[3], "/a(b|c)*", "uid\n$x")

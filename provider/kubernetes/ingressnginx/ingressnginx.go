@@ -49,7 +49,6 @@ type Provider struct {
 	upstreams map[serviceKey]*upstreamPlan
 	shared    shared
 	again     bool
-	trusted   bool
 }
 
 // reading is what the annotations of an Ingress say.
@@ -59,10 +58,10 @@ type reading struct {
 	findings []annotation.Finding
 }
 
-// New returns the provider of the Ingresses of ingress-nginx in a cluster. Config is providers.kubernetesIngressNGINX, and
-// entryPoints are all of the static configuration: which peers they trust decides where lists of addresses find clients.
-// Environments says which Services are divided into environments; nil divides none. Counters may be nil. The watches
-// are registered with the cluster, whose Run feeds them.
+// New returns the provider of the Ingresses of ingress-nginx in a cluster. Config is providers.kubernetesIngressNGINX,
+// and entryPoints are all of the static configuration: which peers they trust decides where lists of addresses find
+// clients. Environments says which Services are divided into environments; nil divides none. Counters may be nil. The
+// watches are registered with the cluster, whose Run feeds them.
 func New(
 	cluster *client.Cluster, config static.KubernetesNGINX, entryPoints map[string]*static.EntryPoint,
 	environments backend.EnvironmentWatch, counters translation.Counters,
@@ -225,7 +224,7 @@ func (p *Provider) translateIngress(source translation.Source) (result translati
 		return result, false
 	}
 	ours, needs := p.selector.Claims(ingress)
-	result.Needs = append(needs, setSource())
+	result.Needs = append(needs, settingsInForceSource())
 	if !ours {
 		return result, true
 	}

@@ -70,9 +70,21 @@ func (d *locationDraft) translate() {
 		if reason := denied(d.server, d.options); reason != "" {
 			d.refused = &backend.Problem{Code: dynamic.CodeUnsupportedOption, Reason: reason}
 		}
+		if !d.planned() {
+			d.refuse(dynamic.CodeInvalidReference, "the Ingress has changed, and its paths are read again", true)
+		}
 		d.routers()
 		d.slash()
 	}
+}
+
+// planned reports whether the Ingress has the path that the plan of the host was made of.
+func (d *locationDraft) planned() bool {
+	if d.ingress == nil {
+		return true
+	}
+	_, planned := d.location().backend(d.ingress)
+	return planned
 }
 
 // routers declares the routers of the locations. On a server without regular expressions, the two of a path are one
@@ -163,7 +175,7 @@ func (d *locationDraft) router(name string, match *dynamic.Match, precedence []i
 	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 	d.result.Put(ref, router)
 	if d.refused != nil {
-		d.result.Quarantine(ref, d.refused.Code, d.refused.Reason, d.refused.Missing)
+		d.result.Revoke(ref, d.refused.Code, d.refused.Reason, d.refused.Missing)
 	}
 }
 

@@ -79,7 +79,7 @@ func (d *locationDraft) mirrorPath(path string) (rewrite *dynamic.RegexRewrite, 
 	case "":
 		// The directive mirror has a location of its own, whose path the copy has then.
 		plain := strings.Map(func(r rune) rune {
-			if isAlphanumeric(r) || r == '-' {
+			if isAlphanumeric(r) || r == '-' || r == '.' {
 				return r
 			}
 			return -1

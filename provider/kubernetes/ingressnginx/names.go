@@ -32,10 +32,10 @@ const (
 const (
 	// kindPlan is the plan of a host.
 	kindPlan = "NGINXServerPlan"
-	// kindSet are the settings of all Ingresses.
-	kindSet = "NGINXSettingsInForce"
-	// kindChosen is how the endpoints of a port of a Service are chosen.
-	kindChosen = "NGINXUpstreamPlan"
+	// kindSettingsInForce are the settings of all Ingresses.
+	kindSettingsInForce = "NGINXSettingsInForce"
+	// kindUpstreamPlan is how the endpoints of a port of a Service are chosen.
+	kindUpstreamPlan = "NGINXUpstreamPlan"
 )
 
 // ingressSource returns the source of an Ingress.
@@ -58,16 +58,16 @@ func (k serviceKey) source() translation.Source {
 	return translation.Source{Kind: kindUpstream, Namespace: k.Namespace, Name: k.Service + ":" + k.Port}
 }
 
-// chosenSource returns the source that is touched when the plan of a port of a Service is another one.
-func chosenSource(k serviceKey) translation.Source {
-	return translation.Source{Kind: kindChosen, Namespace: k.Namespace, Name: k.Service + ":" + k.Port}
+// upstreamPlanSource returns the source that is touched when the plan of a port of a Service is another one.
+func upstreamPlanSource(k serviceKey) translation.Source {
+	return translation.Source{Kind: kindUpstreamPlan, Namespace: k.Namespace, Name: k.Service + ":" + k.Port}
 }
 
 // settingsSource returns the source of the settings.
 func settingsSource() translation.Source { return translation.Source{Kind: kindSettings} }
 
-// setSource returns the source that is touched when the settings are others.
-func setSource() translation.Source { return translation.Source{Kind: kindSet} }
+// settingsInForceSource returns the source that is touched when the settings are others.
+func settingsInForceSource() translation.Source { return translation.Source{Kind: kindSettingsInForce} }
 
 func originOf(ingress *networkingv1.Ingress) dynamic.Origin {
 	return dynamic.Origin{

@@ -172,15 +172,16 @@ func protections() map[string]protection {
 		"certificate: damaged":      whole(with("auth-tls-secret", "shop/damaged")),
 		"limit: value":              with("limit-rps", "many"),
 		"limit: allow list":         with("limit-rps", "9", "limit-allowlist", "nonsense"),
-		"limit: proxies":            on(with("limit-rps", "9", "limit-allowlist", "10.0.0.1"), "use-forwarded-headers", "true"),
-		"connections: value":        with("limit-connections", "many"),
-		"firewall":                  with("enable-modsecurity", "true"),
-		"firewall: value":           with("enable-modsecurity", "perhaps"),
-		"snippet with a rule":       with("configuration-snippet", "deny 10.0.0.1;"),
-		"upstream TLS: missing":     with("proxy-ssl-secret", "shop/absent"),
-		"upstream TLS: foreign":     with("proxy-ssl-secret", "other/users"),
-		"upstream TLS: verify":      with("proxy-ssl-secret", "shop/authority", "proxy-ssl-verify", "perhaps"),
-		"forbidden word":            on(with("app-root", "/load_module"), "annotation-value-word-blocklist", "load_module"),
+		"limit: proxies": on(with("limit-rps", "9", "limit-allowlist", "10.0.0.1"),
+			"use-forwarded-headers", "true"),
+		"connections: value":    with("limit-connections", "many"),
+		"firewall":              with("enable-modsecurity", "true"),
+		"firewall: value":       with("enable-modsecurity", "perhaps"),
+		"snippet with a rule":   with("configuration-snippet", "deny 10.0.0.1;"),
+		"upstream TLS: missing": with("proxy-ssl-secret", "shop/absent"),
+		"upstream TLS: foreign": with("proxy-ssl-secret", "other/users"),
+		"upstream TLS: verify":  with("proxy-ssl-secret", "shop/authority", "proxy-ssl-verify", "perhaps"),
+		"forbidden word":        on(with("app-root", "/load_module"), "annotation-value-word-blocklist", "load_module"),
 	}
 	judged := with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", "nonsense")
 	judged.hostTLS = http.StatusBadRequest // The certificate is demanded on the whole host.
@@ -232,6 +233,7 @@ func TestProtectionCloses(t *testing.T) {
 // TestListsBehindProxies sends requests through load balancers to entrypoints that trust some of them.
 func TestListsBehindProxies(t *testing.T) {
 	const proxy, stranger, client, inside = "10.0.0.1", "198.51.100.9", "203.0.113.7", "10.9.9.9"
+	trusted := []string{"10.0.0.0/24"}
 	for name, test := range map[string]struct {
 		settings map[string]string
 		trusted  []string
@@ -241,21 +243,24 @@ func TestListsBehindProxies(t *testing.T) {
 		// denied is the status of a list that denies the client, and allowed that of one that allows 10.0.0.0/8.
 		denied, allowed int
 	}{
-		"no proxies":            {nil, []string{"10.0.0.0/24"}, nil, proxy, client, 200, 200},
-		"behind one":            {proxied(), []string{"10.0.0.0/24"}, nil, proxy, client, 403, 403},
-		"forged in front":       {proxied(), []string{"10.0.0.0/24"}, nil, proxy, inside + ", " + client, 403, 403},
-		"behind two":            {proxied(), []string{"10.0.0.0/24"}, nil, proxy, inside + ", " + client + ", 10.0.0.2", 403, 403},
-		"a client inside":       {proxied(), []string{"10.0.0.0/24"}, nil, proxy, inside, 200, 200},
-		"no header":             {proxied(), []string{"10.0.0.0/24"}, nil, proxy, "", 200, 200},
-		"a stranger forges":     {proxied(), []string{"10.0.0.0/24"}, nil, stranger, inside, 200, 403},
-		"the client itself":     {proxied(), []string{"10.0.0.0/24"}, nil, client, inside, 403, 403},
-		"a narrower CIDR":       {proxied("proxy-real-ip-cidr", "10.0.0.2"), []string{"10.0.0.0/24"}, nil, proxy, client, 200, 200},
-		"a CIDR of others":      {proxied("proxy-real-ip-cidr", "192.0.2.0/24"), []string{"10.0.0.0/24"}, nil, proxy, client, 503, 503},
-		"a name for a CIDR":     {proxied("proxy-real-ip-cidr", "balancer.local"), []string{"10.0.0.0/24"}, nil, proxy, client, 503, 503},
-		"another header":        {proxied("forwarded-for-header", "X-Client"), []string{"10.0.0.0/24"}, nil, proxy, client, 503, 503},
+		"no proxies":        {nil, trusted, nil, proxy, client, 200, 200},
+		"behind one":        {proxied(), trusted, nil, proxy, client, 403, 403},
+		"forged in front":   {proxied(), trusted, nil, proxy, inside + ", " + client, 403, 403},
+		"behind two":        {proxied(), trusted, nil, proxy, inside + ", " + client + ", 10.0.0.2", 403, 403},
+		"a client inside":   {proxied(), trusted, nil, proxy, inside, 200, 200},
+		"no header":         {proxied(), trusted, nil, proxy, "", 200, 200},
+		"a stranger forges": {proxied(), trusted, nil, stranger, inside, 200, 403},
+		"the client itself": {proxied(), trusted, nil, client, inside, 403, 403},
+		"a narrower CIDR":   {proxied("proxy-real-ip-cidr", "10.0.0.2"), trusted, nil, proxy, client, 200, 200},
+		"a CIDR with others": {
+			proxied("proxy-real-ip-cidr", "192.0.2.0/24,10.0.0.0/24"), trusted, nil, proxy, client, 503, 503,
+		},
+		"a CIDR of others":      {proxied("proxy-real-ip-cidr", "192.0.2.0/24"), trusted, nil, proxy, client, 503, 503},
+		"a name for a CIDR":     {proxied("proxy-real-ip-cidr", "balancer.local"), trusted, nil, proxy, client, 503, 503},
+		"another header":        {proxied("forwarded-for-header", "X-Client"), trusted, nil, proxy, client, 503, 503},
 		"nothing is trusted":    {proxied(), nil, nil, proxy, client, 503, 503},
-		"by depth, trusted":     {proxied(), []string{"10.0.0.0/24"}, &static.IPAllowListStrategy{Depth: 1}, proxy, client, 403, 403},
-		"both protocols, one":   {proxied("use-proxy-protocol", "true"), []string{"10.0.0.0/24"}, nil, proxy, client, 503, 503},
+		"by depth, trusted":     {proxied(), trusted, &static.IPAllowListStrategy{Depth: 1}, proxy, client, 403, 403},
+		"both protocols, one":   {proxied("use-proxy-protocol", "true"), trusted, nil, proxy, client, 503, 503},
 		"by connection, wanted": {proxied(), nil, &static.IPAllowListStrategy{}, proxy, client, 200, 200},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -46,9 +47,9 @@ func (d *locationDraft) clientAddress() (strategy *dynamic.IPStrategy, problem s
 			continue
 		}
 		common := forwarded.Common(trustedBy(entryPoint), demanded)
-		if len(common) == 0 {
-			return nil, "the client is in X-Forwarded-For, which the entrypoint " + name + " takes from no address of " +
-				"proxy-real-ip-cidr: set forwardedHeaders.trustedIPs"
+		if missing := untrusted(entryPoint, demanded); len(common) == 0 || missing != "" && !trustsAll(of.Trusted) {
+			return nil, "the client is in X-Forwarded-For, which the entrypoint " + name + " does not take from " + missing +
+				" of proxy-real-ip-cidr: set forwardedHeaders.trustedIPs"
 		}
 		for _, one := range common {
 			if text := textOf(one); !slices.Contains(trusted, text) {
@@ -61,6 +62,62 @@ func (d *locationDraft) clientAddress() (strategy *dynamic.IPStrategy, problem s
 	}
 	slices.Sort(trusted)
 	return &dynamic.IPStrategy{TrustedIPs: trusted}, ""
+}
+
+// untrusted returns the first range that an entrypoint does not trust; empty for none.
+func untrusted(entryPoint *static.EntryPoint, demanded []forwarded.Range) string {
+	trusted := forwarded.TrustOf(trustedBy(entryPoint))
+	for _, one := range demanded {
+		if !trusted.Covers(one) {
+			return textOf(one)
+		}
+	}
+	return ""
+}
+
+// trustsAll reports whether proxy-real-ip-cidr has its default, which demands no proxy in particular.
+func trustsAll(trusted []string) bool {
+	return slices.Equal(trusted, annotation.DefaultSettings().RealIP.Trusted)
+}
+
+// forwardedHeaders adds the headers by which endpoints get the request of the client, as far as those of the entrypoints
+// are others than those of nginx: an entrypoint takes all of a trusted peer, and the port of the Host header. It also
+// returns which address is $remote_addr.
+func (d *locationDraft) forwardedHeaders(headers []dynamic.HeaderValue) ([]dynamic.HeaderValue, *dynamic.IPStrategy) {
+	of, port := &d.settings().RealIP, map[string]string{"http": "80", "https": "443"}[d.scheme()]
+	if of.ProxyProtocol {
+		port = "$server_port"
+	}
+	set := map[string]string{}
+	if !d.trusting() || of.Forwarded && !of.Headers {
+		set["X-Forwarded-Port"], set["X-Forwarded-Proto"] = port, d.scheme()
+	}
+	client, _ := d.clientAddress() // A problem leaves the address of the connection.
+	if of.Forwarded {
+		if client != nil && !of.FullForwardedFor {
+			set[forwarded.XForwardedFor] = "$remote_addr"
+		}
+		if client != nil {
+			set["X-Real-Ip"] = "$remote_addr"
+		}
+		if host := "$best_http_host"; of.Headers {
+			set["Host"], set["X-Forwarded-Host"] = host, host
+		} else {
+			set["X-Forwarded-Host"], set["X-Forwarded-Scheme"], set["X-Scheme"] = "$http_host", d.scheme(), d.scheme()
+		}
+	}
+	for _, one := range valuesOf(set) {
+		headers = replaced(headers, one.Name, one.Value)
+	}
+	return headers, client
+}
+
+// trusting reports whether an entrypoint of the location takes forwarded headers of any peer.
+func (d *locationDraft) trusting() bool {
+	return slices.ContainsFunc(d.entryPoints(), func(name string) bool {
+		entryPoint := d.provider.entryPoints[name]
+		return entryPoint != nil && len(trustedBy(entryPoint)) > 0
+	})
 }
 
 // textOf returns a range as options write it.

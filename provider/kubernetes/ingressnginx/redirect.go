@@ -33,19 +33,17 @@ func (d *locationDraft) redirect() {
 	if to.URL == "" || d.location().Plain {
 		return
 	}
-	if err := checkTemplate(to.URL); err != nil {
+	if _, err := variable.ParseLive(to.URL); err != nil {
 		d.refuse(dynamic.CodeInvalidOption, "the redirect to "+to.URL+": "+err.Error(), false)
 		return
 	}
+	target := to.URL
+	if strings.HasPrefix(target, "/") && !to.Relative {
+		target = d.scheme() + "://$host" + target
+	}
 	d.answer(&dynamic.DirectResponse{
-		Status: to.Code, Headers: []dynamic.HeaderValue{{Name: locationHeader, Value: to.URL}},
+		Status: to.Code, Headers: []dynamic.HeaderValue{{Name: locationHeader, Value: target}},
 	})
-}
-
-// checkTemplate returns an error for a text with variables that a response cannot have.
-func checkTemplate(text string) error {
-	_, err := variable.ParseLive(text)
-	return err
 }
 
 // secureRedirect redirects plain requests to https. That of the default backend of a server is left out.
@@ -169,7 +167,7 @@ func (d *serverDraft) redirects(
 			draft.run(ofServer)
 		}
 		made := response(draft.scheme())
-		if err := checkTemplate(made.Headers[0].Value); err != nil {
+		if _, err := variable.ParseLive(made.Headers[0].Value); err != nil {
 			draft.refuse(dynamic.CodeInvalidOption, made.Headers[0].Value+": "+err.Error(), false)
 		}
 		draft.service = draft.directResponse(made)

@@ -44,7 +44,7 @@ func (p *Provider) see(host string, next *serverPlan) {
 func (p *Provider) makePlan(host string, result *translation.Result) (*serverPlan, []*networkingv1.Ingress) {
 	p.making[host] = true
 	defer delete(p.making, host)
-	result.Needs = append(result.Needs, setSource())
+	result.Needs = append(result.Needs, settingsInForceSource())
 	ingresses := p.claimed(p.index.ofHost(host), result)
 	if len(ingresses) == 0 && host != anyHost {
 		return nil, nil

@@ -1,6 +1,7 @@
 package ingressnginx
 
 import (
+	"cmp"
 	"strconv"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -29,11 +30,24 @@ func (d *locationDraft) declared() (namespace string, to *networkingv1.IngressBa
 	if d.ingress == nil {
 		return "", nil
 	}
-	one := d.location()
-	if one.Rule < 0 {
-		return d.ingress.Namespace, d.ingress.Spec.DefaultBackend
+	to, _ = d.location().backend(d.ingress)
+	return d.ingress.Namespace, to
+}
+
+// backend returns the backend that the owner has for a location; nil for none. It is false where the owner is another
+// version of what the plan was made of, which does not have the path any more.
+func (l *location) backend(owner *networkingv1.Ingress) (to *networkingv1.IngressBackend, planned bool) {
+	if l.Rule < 0 {
+		return owner.Spec.DefaultBackend, true
 	}
-	return d.ingress.Namespace, &d.ingress.Spec.Rules[one.Rule].HTTP.Paths[one.Index].Backend
+	if l.Rule >= len(owner.Spec.Rules) || owner.Spec.Rules[l.Rule].HTTP == nil {
+		return nil, false
+	}
+	paths := owner.Spec.Rules[l.Rule].HTTP.Paths
+	if l.Index >= len(paths) || cmp.Or(paths[l.Index].Path, "/") != l.Path {
+		return nil, false
+	}
+	return &paths[l.Index].Backend, true
 }
 
 // fallback returns the first port of the default backend of all hosts; false when there is none.

@@ -117,7 +117,9 @@ func TestErrorPagesServe(t *testing.T) {
 	}
 	served := f.serve(
 		placed{"all", "a.test", "/", "main", pages("404,413", "proxy-body-size", "8")},
-		placed{"own", "b.test", "/", "main", pages("404,413", "proxy-body-size", "8", "disable-proxy-intercept-errors", "true")},
+		placed{"own", "b.test", "/", "main", pages(
+			"404,413", "proxy-body-size", "8", "disable-proxy-intercept-errors", "true",
+		)},
 		placed{"list", "c.test", "/", "main", pages("403", "allowlist-source-range", "10.0.0.0/8")},
 		placed{"none", "d.test", "/", "none", pages("503", "default-backend", "")},
 		placed{"denied", "e.test", "/", "main", pages("503", "auth-url", "nonsense")},

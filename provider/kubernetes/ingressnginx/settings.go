@@ -56,7 +56,7 @@ func (p *Provider) translateSettings() (result translation.Result, ok bool) {
 	}
 	if !reflect.DeepEqual(settings, p.settings) {
 		p.setSettings(settings)
-		p.retouch(setSource())
+		p.retouch(settingsInForceSource())
 	}
 	return result, true
 }
@@ -80,7 +80,7 @@ func readSettings(
 	}
 	_, findings := annotation.ReadConfigMap(namespace, given)
 	for i := range findings {
-		if findings[i].Verdict == annotation.Unused {
+		if findings[i].Verdict == annotation.Ignored {
 			delete(data, findings[i].Key)
 		}
 	}
@@ -119,12 +119,16 @@ func settingsOf(config *static.KubernetesNGINX) []setting {
 		buffering = "on"
 	}
 	return []setting{
-		{"allowCrossNamespaceResources", "allow-cross-namespace-resources",
-			strconv.FormatBool(config.AllowCrossNamespaceResources)},
+		{
+			"allowCrossNamespaceResources", "allow-cross-namespace-resources",
+			strconv.FormatBool(config.AllowCrossNamespaceResources),
+		},
 		{"clientBodyBufferSize", "client-body-buffer-size", size(config.ClientBodyBufferSize)},
 		{"customHTTPErrors", "custom-http-errors", strings.Join(statuses, ",")},
-		{"globalAllowedResponseHeaders", "global-allowed-response-headers",
-			strings.Join(config.GlobalAllowedResponseHeaders, ",")},
+		{
+			"globalAllowedResponseHeaders", "global-allowed-response-headers",
+			strings.Join(config.GlobalAllowedResponseHeaders, ","),
+		},
 		{"globalAuthURL", "global-auth-url", config.GlobalAuthURL},
 		{"proxyBodySize", "proxy-body-size", size(config.ProxyBodySize)},
 		{"proxyConnectTimeout", "proxy-connect-timeout", number(config.ProxyConnectTimeout)},

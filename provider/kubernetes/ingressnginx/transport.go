@@ -32,9 +32,9 @@ func (*Provider) defaultBodyBuffer() int64 { return annotation.DefaultSettings()
 // timeouts bounds the times of an exchange with an endpoint.
 func (d *locationDraft) timeouts() {
 	proxy := &d.options.Proxy
-	made := &dynamic.Timeout{
-		Idle:           ptypes.Duration(max(proxy.ReadTimeout, proxy.SendTimeout)),
-		ResponseHeader: ptypes.Duration(longestWait(retryOf(proxy))),
+	made := &dynamic.Timeout{Idle: ptypes.Duration(max(proxy.ReadTimeout, proxy.SendTimeout))}
+	if made.ResponseHeader = ptypes.Duration(longestWait(retryOf(proxy))); made.ResponseHeader == 0 {
+		made.ResponseHeader = ptypes.Duration(proxy.ReadTimeout) // No other attempt follows one that takes too long.
 	}
 	if made.Idle > 0 || made.ResponseHeader > 0 {
 		d.use(phaseBuffer, "timeout", &dynamic.Middleware{Timeout: made})

@@ -35,7 +35,7 @@ type upstreamPlan struct {
 	LegacyCanary bool
 }
 
-// upstreamOf returns the plan of a port of a Service. A source that calls it needs chosenSource(key).
+// upstreamOf returns the plan of a port of a Service. A source that calls it needs upstreamPlanSource(key).
 func (p *Provider) upstreamOf(key serviceKey) *upstreamPlan {
 	if known := p.upstreams[key]; known != nil {
 		return known
@@ -53,9 +53,9 @@ func (p *Provider) translateUpstream(source translation.Source) (result translat
 	plan := p.makeUpstream(key, &result)
 	before := p.upstreams[key]
 	if before != nil && !reflect.DeepEqual(before, plan) {
-		p.retouch(chosenSource(key))
+		p.retouch(upstreamPlanSource(key))
 	}
-	if len(p.index.ofService(key)) == 0 && !p.memory.Needed(chosenSource(key)) {
+	if len(p.index.ofService(key)) == 0 && !p.memory.Needed(upstreamPlanSource(key)) {
 		delete(p.upstreams, key)
 		return result, false
 	}
@@ -66,7 +66,7 @@ func (p *Provider) translateUpstream(source translation.Source) (result translat
 // makeUpstream returns the plan of a port of a Service, and adds what it depends on to a result. The first Ingress that
 // leads there decides, or the last one whose default backend it is.
 func (p *Provider) makeUpstream(key serviceKey, result *translation.Result) *upstreamPlan {
-	result.Needs = append(result.Needs, setSource())
+	result.Needs = append(result.Needs, settingsInForceSource())
 	ingresses := p.claimed(p.index.ofService(key), result)
 	var decides *annotation.Options
 	for _, ingress := range ingresses {
@@ -120,7 +120,7 @@ func hasPath(ingress *networkingv1.Ingress, key serviceKey) bool {
 
 // planOfUpstream returns the plan of a port of a Service for the location.
 func (d *locationDraft) planOfUpstream(key serviceKey) *upstreamPlan {
-	d.result.Needs = append(d.result.Needs, chosenSource(key))
+	d.result.Needs = append(d.result.Needs, upstreamPlanSource(key))
 	return d.provider.upstreamOf(key)
 }
 
@@ -159,6 +159,10 @@ func (d *locationDraft) spread(key serviceKey, reference *backend.Reference) {
 			return
 		}
 		d.hashedAfterEdits(expression)
+		if client, _ := d.clientAddress(); client != nil {
+			// It is the address of the connection where endpoints are chosen.
+			expression = strings.NewReplacer("${remote_addr}", realIP, "$remote_addr", realIP).Replace(expression)
+		}
 		unbounded := 0
 		balancer.Strategy = dynamic.StrategyHash
 		balancer.Hash = &dynamic.HashStrategy{
@@ -168,6 +172,9 @@ func (d *locationDraft) spread(key serviceKey, reference *backend.Reference) {
 		balancer.Strategy = dynamic.StrategyPeakEWMA
 	}
 }
+
+// realIP has the address of the client, see forwardedHeaders.
+const realIP = "${http_x_real_ip}"
 
 // hashedAfterEdits adds a verdict on a key with what is edited before an endpoint is chosen. nginx has the request of the
 // client.

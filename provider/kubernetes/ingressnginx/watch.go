@@ -2,6 +2,7 @@ package ingressnginx
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,31 +113,20 @@ func (p *Provider) followIngress(before, after *networkingv1.Ingress) {
 	if one == nil {
 		one = before
 	}
-	p.memory.Touch(ingressSource(nameOf(one)))
+	// Plans come first, since the translation of an Ingress needs them.
 	for _, host := range hosts {
 		p.memory.Touch(serverSource(host))
 	}
 	for _, key := range services {
 		p.memory.Touch(key.source())
 	}
+	p.memory.Touch(ingressSource(nameOf(one)))
 }
 
 // sameIngress reports whether two versions of an Ingress differ in status alone.
 func sameIngress(before, after *networkingv1.Ingress) bool {
 	return after.Generation != 0 && before.Generation == after.Generation && before.UID == after.UID &&
-		sameAnnotations(before.Annotations, after.Annotations)
-}
-
-func sameAnnotations(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for key, value := range a {
-		if other, found := b[key]; !found || other != value {
-			return false
-		}
-	}
-	return true
+		maps.Equal(before.Annotations, after.Annotations)
 }
 
 // claimed returns the Ingresses of this provider among some, and adds what that depends on to a result.

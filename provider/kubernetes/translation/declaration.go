@@ -67,6 +67,7 @@ func (m *Memory) settle() (changed, certificates bool) {
 		if len(all) == 0 {
 			objects.Delete(ref)
 			m.origins.Delete(edit, ref)
+			delete(m.contested, ref)
 			continue
 		}
 		if differs {
@@ -85,10 +86,17 @@ func (m *Memory) settle() (changed, certificates bool) {
 				contested = true
 			}
 		}
+		_, before := m.contested[ref]
 		for i, one := range all {
-			if contested && (i == 0 || one.object != current) || len(one.by.found)+len(one.by.verdicts) > 0 {
+			switch conflicts := contested && (i == 0 || one.object != current) || before && len(one.by.verdicts) > 0; {
+			case conflicts, one.by.finds(ref):
 				m.judged[one.by] = struct{}{}
 			}
+		}
+		if contested {
+			m.contested[ref] = struct{}{}
+		} else if before {
+			delete(m.contested, ref)
 		}
 	}
 	if len(m.dirty) > 0 {

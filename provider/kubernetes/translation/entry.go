@@ -19,6 +19,11 @@ type entry struct {
 	found, verdicts []dynamic.Verdict
 }
 
+// finds reports whether a verdict of the translation is about an object.
+func (e *entry) finds(ref dynamic.Ref) bool {
+	return slices.ContainsFunc(e.found, func(verdict dynamic.Verdict) bool { return verdict.Ref == ref })
+}
+
 func compareRefs(a, b dynamic.Ref) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }

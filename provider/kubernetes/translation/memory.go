@@ -35,9 +35,10 @@ type Memory struct {
 	entries    map[Source]*entry
 	dependents map[Source][]*entry
 	// declared holds the declarations of each object, in order of their sources: the first source owns the object. dirty
-	// are the objects whose declarations this update has changed.
-	declared map[dynamic.Ref][]declaration
-	dirty    map[dynamic.Ref]struct{}
+	// are the objects whose declarations this update has changed, contested those with different declarations.
+	declared  map[dynamic.Ref][]declaration
+	dirty     map[dynamic.Ref]struct{}
+	contested map[dynamic.Ref]struct{}
 	// builder, certificates and origins hold the objects in force.
 	builder      *dynamic.Builder
 	certificates certificates
@@ -55,6 +56,7 @@ func New(provider string, kinds []string, counters Counters) *Memory {
 		wake: make(chan struct{}, 1), touched: map[Source]struct{}{},
 		entries: map[Source]*entry{}, dependents: map[Source][]*entry{},
 		declared: map[dynamic.Ref][]declaration{}, dirty: map[dynamic.Ref]struct{}{},
+		contested: map[dynamic.Ref]struct{}{},
 		builder: dynamic.NewBuilder(&dynamic.Configuration{
 			HTTP: &dynamic.HTTPConfiguration{}, TCP: &dynamic.TCPConfiguration{},
 			UDP: &dynamic.UDPConfiguration{}, TLS: &dynamic.TLSConfiguration{},
@@ -97,8 +99,12 @@ func (m *Memory) Touched() <-chan struct{} { return m.wake }
 // was. The first call always reports a change.
 func (m *Memory) Update(translate func(Source) (Result, bool)) (configuration *dynamic.Configuration, changed bool) {
 	builds, pushes := map[string]int{}, map[string]int{}
-	for _, source := range m.due() {
+	due := m.due()
+	defer func() { m.restore(due) }() // What is left after a panic is translated by the next call.
+	for len(due) > 0 {
+		source := due[0]
 		result, ok := translate(source)
+		due = due[1:]
 		builds[source.Kind]++
 		if m.replace(source, result, ok) {
 			pushes[source.Kind]++
@@ -149,6 +155,18 @@ func (m *Memory) due() []Source {
 		}
 	}
 	return slices.SortedFunc(maps.Keys(due), Source.Compare)
+}
+
+// restore marks sources that were not translated.
+func (m *Memory) restore(sources []Source) {
+	if len(sources) == 0 {
+		return
+	}
+	m.mu.Lock()
+	for _, source := range sources {
+		m.touched[source] = struct{}{}
+	}
+	m.mu.Unlock()
 }
 
 // count records the results of one update.

@@ -434,3 +434,29 @@ func TestTouchWhileUpdating(t *testing.T) {
 		}
 	}
 }
+
+// TestAPanicLosesNothing has a translation panic, and wants the rest translated by the next call.
+func TestAPanicLosesNothing(t *testing.T) {
+	memory := New("test", []string{"Route"}, nil)
+	for _, name := range []string{"a", "b", "c"} {
+		memory.Touch(Source{Kind: "Route", Namespace: "shop", Name: name})
+	}
+	translated := map[string]int{}
+	translate := func(source Source) (Result, bool) {
+		translated[source.Name]++
+		if source.Name == "b" && translated["b"] == 1 {
+			panic("a defect")
+		}
+		var result Result
+		result.Put(dynamic.Ref{Kind: dynamic.KindRouter, Name: source.Name}, &dynamic.Router{Rule: "Host(`" + source.Name + "`)"})
+		return result, true
+	}
+	func() {
+		defer func() { _ = recover() }()
+		memory.Update(translate)
+	}()
+	configuration, changed := memory.Update(translate)
+	if !changed || configuration.HTTP.Routers.Len() != 3 || translated["a"] != 1 || translated["c"] != 1 {
+		t.Errorf("%d routers, changed %t, translated %v", configuration.HTTP.Routers.Len(), changed, translated)
+	}
+}

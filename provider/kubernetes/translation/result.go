@@ -92,6 +92,12 @@ func (r *Result) Quarantine(ref dynamic.Ref, code dynamic.Code, reason string, m
 	r.add(ref, dynamic.Quarantined, code, reason, missing)
 }
 
+// Revoke is as Quarantine, and no earlier definition of the object stays in use either.
+func (r *Result) Revoke(ref dynamic.Ref, code dynamic.Code, reason string, missing bool) {
+	r.Quarantine(ref, code, reason, missing)
+	r.Verdicts[len(r.Verdicts)-1].Revokes = true
+}
+
 // Degrade adds a verdict on an object that works, with something that has no effect or does not exist (yet).
 func (r *Result) Degrade(ref dynamic.Ref, code dynamic.Code, reason string, missing bool) {
 	r.add(ref, dynamic.Degraded, code, reason, missing)

@@ -31,6 +31,9 @@ type AuthRequest struct {
 	// Headers lists headers that are sent to the server; values may have variables of nginx.
 	// +optional
 	Headers []HeaderValue `json:"headers,omitempty"`
+	// IPStrategy says which address is $remote_addr; by default that of the connection.
+	// +optional
+	IPStrategy *IPStrategy `json:"ipStrategy,omitempty"`
 	// ResponseHeaders lists headers of the answer that the request goes on with.
 	// +optional
 	ResponseHeaders []string `json:"responseHeaders,omitempty"`

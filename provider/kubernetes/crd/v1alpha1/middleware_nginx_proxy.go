@@ -5,6 +5,9 @@ type ProxySetHeader struct {
 	// Headers lists the headers; values are texts with variables of nginx, and a header with an empty value is removed.
 	// +optional
 	Headers []HeaderValue `json:"headers,omitempty"`
+	// IPStrategy says which address is $remote_addr; by default that of the connection.
+	// +optional
+	IPStrategy *IPStrategy `json:"ipStrategy,omitempty"`
 }
 
 // ProxyRedirect changes URLs in the headers Location and Refresh of responses, as proxy_redirect of nginx.

@@ -73,18 +73,18 @@ func TestAuthRequest(t *testing.T) {
 			"auth-request-redirect", "https://a/b", annotation.Different,
 			func(a *annotation.AuthRequest) { a.RequestRedirect = "https://a/b" },
 		),
-		row("auth-request-redirect", "$host", denied, nil),
+		row("auth-request-redirect", "$host", denied, nil).closes(),
 		row("auth-proxy-set-headers", "shop/headers", annotation.Honoured, func(a *annotation.AuthRequest) {
 			a.ProxySetHeaders = &annotation.Reference{Namespace: "shop", Name: "headers"}
 		}),
 		row("auth-proxy-set-headers", "headers", denied, nil),
 		row("auth-proxy-set-headers", "bank/headers", denied, nil),
-		row("auth-proxy-set-headers", "$x", denied, nil),
+		row("auth-proxy-set-headers", "$x", denied, nil).closes(),
 		row(
 			"auth-always-set-cookie", "true", annotation.Honoured,
 			func(a *annotation.AuthRequest) { a.AlwaysSetCookie = true },
 		),
-		row("auth-always-set-cookie", "on", denied, nil),
+		row("auth-always-set-cookie", "on", denied, nil).closes(),
 		row("auth-keepalive", "5", unused, same),
 		row("auth-keepalive-share-vars", "x", ignored, same),
 		row("auth-snippet", "proxy_set_header a b;", unsupported, func(a *annotation.AuthRequest) { a.Snippet = true }),
@@ -105,7 +105,7 @@ func TestAuthRequest(t *testing.T) {
 		row("auth-cache-duration", "200", denied, nil),
 		row("auth-cache-duration", "1h 30m", rejected, nil),
 		row("auth-cache-duration", "2000 1h", rejected, nil),
-		row("auth-cache-duration", "200 1h;", denied, nil),
+		row("auth-cache-duration", "200 1h;", denied, nil).closes(),
 	})
 	options, findings := read(t, map[string]string{
 		"auth-url": url, "auth-signin": "https://a/", "auth-signin-redirect-param": "next", "auth-cache-key": "$host",

@@ -201,10 +201,12 @@ func (c *configReading) globalAuth() {
 func (c *configReading) realIP() {
 	out := &c.out.RealIP
 	enabled := false
-	c.flag("use-forwarded-headers", &out.Forwarded)
+	c.flag("use-forwarded-headers", &out.Headers)
 	c.flag("use-proxy-protocol", &out.ProxyProtocol)
 	c.flag("enable-real-ip", &enabled)
-	out.Forwarded = out.Forwarded || enabled && !out.ProxyProtocol
+	c.flag("compute-full-forwarded-for", &out.FullForwardedFor)
+	out.FullForwardedFor = out.FullForwardedFor && out.Headers
+	out.Forwarded = out.Headers || enabled && !out.ProxyProtocol
 	if text, given := c.data["proxy-real-ip-cidr"]; given {
 		var ok bool
 		if out.Trusted, ok = networks(text); !ok || len(text) > MostValue {

@@ -45,7 +45,8 @@ func TestConfigMapSettings(t *testing.T) {
 		"denylist-source-range": "10.0.0.1", "block-cidrs": "192.0.2.0/24", "annotations-risk-level": "Critical",
 		"proxy-set-headers": "nginx/a", "add-headers": "nginx/b", "ssl-protocols": "TLSv1.3", "ssl-ciphers": "HIGH",
 		"global-auth-url": "http://auth.example.com/", "gzip-types": "text/css", "brotli-types": "text/css",
-		"upstream-keepalive-timeout": "7", "hsts": "false", "hsts-include-subdomains": "false", "ssl-redirect": "false", "generate-request-id": "false",
+		"upstream-keepalive-timeout": "7", "hsts": "false", "hsts-include-subdomains": "false", "ssl-redirect": "false",
+		"generate-request-id":       "false",
 		"no-tls-redirect-locations": "/a, /b", "no-auth-locations": "/a", "block-referers": "a", "block-user-agents": "b",
 	}
 	for _, key := range annotation.AllConfigKeys() {

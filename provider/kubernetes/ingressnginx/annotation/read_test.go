@@ -58,6 +58,12 @@ type reads struct {
 	want        any
 }
 
+// closes returns the row for an annotation that Sluice alone denies.
+func (r reads) closes() reads {
+	r.outcome = "closed"
+	return r
+}
+
 func run(t *testing.T, rows []reads) {
 	t.Helper()
 	for _, row := range rows {
@@ -201,7 +207,8 @@ func TestRisk(t *testing.T) {
 	} {
 		options, findings := readWith(t, settings, one(name, test.value))
 		found := findings[name]
-		if found.Verdict != test.verdict || found.AboveRisk == (name == "auth-realm") || (options.Denied != "") != test.denied {
+		if found.Verdict != test.verdict || found.AboveRisk == (name == "auth-realm") ||
+			(options.Denied != "") != test.denied {
 			t.Errorf("%s: %v, denied: %q", name, found, options.Denied)
 		}
 		if len(options.Aliases) > 0 || options.Mirror != nil || name == "upstream-hash-by" && options.Backend.HashBy == "" {

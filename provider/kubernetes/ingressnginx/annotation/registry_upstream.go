@@ -71,8 +71,7 @@ func proxySpecs() []Spec {
 	return []Spec{
 		{
 			Name: "client-body-buffer-size", Group: "proxy", Scope: Location, Risk: Low,
-			Means: "how much of a request's body is kept in memory while it is buffered; by default 1 MiB here, and 8 KiB in " +
-				"ingress-nginx",
+			Means: "how much of a request's body is kept in memory while it is buffered; by default 1 MiB here, and 8 KiB in ingress-nginx",
 		},
 		{
 			Name: "proxy-body-size", Group: "proxy", Scope: Location, Risk: Medium, Protects: true,

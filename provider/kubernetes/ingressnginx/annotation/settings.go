@@ -54,6 +54,10 @@ type Settings struct {
 type RealIP struct {
 	// Forwarded says that X-Forwarded-For of trusted peers has it, and ProxyProtocol that the PROXY header has it.
 	Forwarded, ProxyProtocol bool
+	// Headers says that a trusted peer also has the scheme, the host and the port of the client's request
+	// (use-forwarded-headers), and FullForwardedFor that endpoints get X-Forwarded-For with the peer appended, in place of
+	// the address of the client.
+	Headers, FullForwardedFor bool
 	// Trusted are the addresses and networks of trusted peers.
 	Trusted []string
 	// Unsupported is why the client is not found as in nginx; empty when it is.

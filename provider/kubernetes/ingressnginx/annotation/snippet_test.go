@@ -32,7 +32,7 @@ func TestSnippets(t *testing.T) {
 		},
 		{
 			name: "no syntax of nginx", annotations: one("configuration-snippet", "add_header a b"),
-			verdicts: verdicts{"configuration-snippet": denied}, outcome: "denied",
+			verdicts: verdicts{"configuration-snippet": denied}, outcome: "closed",
 		},
 		{
 			name: "empty", annotations: one("server-snippet", "\n "), verdicts: verdicts{"server-snippet": unused},

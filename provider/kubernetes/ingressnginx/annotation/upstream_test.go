@@ -30,7 +30,7 @@ func TestBackend(t *testing.T) {
 		row("backend-protocol", "grpcs", different, annotation.Backend{Protocol: "GRPCS"}),
 		row("backend-protocol", " Auto_HTTP ", different, annotation.Backend{Protocol: "AUTO_HTTP"}),
 		row("backend-protocol", "AJP", ignored, none),
-		row("backend-protocol", "FCGI", denied, none),
+		row("backend-protocol", "FCGI", denied, none).closes(),
 		row("fastcgi-index", "index.php", unused, none),
 		row("fastcgi-index", "a b", unused, none),
 		row("fastcgi-index", "../x", rejected, none),
@@ -151,7 +151,7 @@ func TestErrors(t *testing.T) {
 		{
 			name:        "list",
 			annotations: map[string]string{"custom-http-errors": "503, 404,404", "disable-proxy-intercept-errors": "true"},
-			verdicts:    verdicts{"custom-http-errors": different, "disable-proxy-intercept-errors": different},
+			verdicts:    verdicts{"custom-http-errors": different},
 			got:         errors, want: annotation.Errors{Statuses: []int{404, 503}, Own: true, KeepUpstream: true},
 		},
 		{

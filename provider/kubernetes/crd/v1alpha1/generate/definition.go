@@ -111,7 +111,7 @@ func native() map[string][]string {
 		"addPrefix": {
 			"jwt", "bodyLimit", "timeout", "environment", "proxySetHeader", "proxyRedirect", "proxyCookie",
 		},
-		"retryExpression":     {"requestOnly"},
+		"retryExpression": {"requestOnly"},
 		"errorRequestHeaders": {
 			"requestHeaders", "pageStatus", "originalRequest", "maxRequestBodyBytes", "ownErrors", "errorResponseHeaders",
 		},
