@@ -54,12 +54,17 @@ func (p *process) migrateNGINXCommand() *cobra.Command {
 			"are presumed to be as the Ingresses need them.\n\n" +
 			"--live-old and --live-new take the answers of a controller or of a Sluice in operation instead. Only GET, HEAD\n" +
 			"and OPTIONS without a body are sent there, at a limited rate, with Host and SNI of the Ingresses.\n\n" +
+			"--write prints objects that take the place of the Ingresses instead: IngressRoutes, or HTTPRoutes of the Gateway\n" +
+			"API for the hosts that they can express. What cannot be written as it is, such as values of Secrets, is listed on\n" +
+			"standard error and in comments; a route that lacks it answers 503. -o names the file.\n\n" +
 			"The flags of the controller that change answers have the same names here. Options of the static configuration\n" +
 			"are those of the Sluice that is compared: its entrypoints and providers.kubernetesIngressNGINX.\n\n" +
 			"Exit codes: 0 when nothing differs but what annotations and options state, 1 when answers differ, annotations\n" +
-			"lose their effect or something could not be read, 2 for wrong arguments, or input that cannot be read at all.",
+			"lose their effect or something could not be read, with --write when something could not be written as it is, 2 for\n" +
+			"wrong arguments, or input that cannot be read at all.",
 		Example: "  kubectl get ingress,service,configmap,ingressclass,endpointslice -A -o yaml | sluice migrate ingress-nginx -f -\n" +
 			"  sluice migrate ingress-nginx -f manifests/ -o report.html\n" +
+			"  sluice migrate ingress-nginx -f manifests/ --write ingressroute -o routes.yaml\n" +
 			"  sluice migrate ingress-nginx --live-old 192.0.2.10 --host shop.example.com",
 		ValidArgsFunction: completeReport(completeOptions(completeFiles)),
 	}
@@ -72,6 +77,8 @@ func (p *process) migrateNGINXCommand() *cobra.Command {
 			"the `FORMAT` ("+strings.Join(reportFormats(), ", ")+"), or the file to write, by whose extension the format is chosen;"+
 				" may repeat"),
 		format: flags.String("format", "", "the same as --output `FORMAT`"),
+		write: flags.String("write", "", "print objects that take the place of the Ingresses instead of a report, as YAML: `FORMAT` "+
+			strings.Join(writtenFormats(), ", ")),
 		probes: flags.Int("probes", probe.DefaultPerHost, "most `REQUESTS` for each host; 0 for none"),
 		hosts:  flags.StringArray("host", nil, "the `HOST` of an Ingress that is probed, in place of all; may repeat"),
 		old: flags.StringArray("live-old", nil,
@@ -97,6 +104,8 @@ func completeReport(others completer) completer {
 		switch name {
 		case "--format":
 			return reportFormats(), cobra.ShellCompDirectiveNoFileComp
+		case "--write":
+			return writtenFormats(), cobra.ShellCompDirectiveNoFileComp
 		case "--output", "-o":
 			return reportFormats(), cobra.ShellCompDirectiveDefault
 		case "--kubeconfig", "--filename", "-f":

@@ -21,6 +21,7 @@ import (
 type migrateFlags struct {
 	files, output, hosts, old, new *[]string
 	kubeconfig, context, format    *string
+	write                          *string
 	probes                         *int
 	rate                           *float64
 	controller                     controllerFlags

@@ -32,6 +32,9 @@ func (p *process) migrateNGINX(f *migrateFlags, files, options []string) int {
 		return exitBroken
 	}
 	format, file, err := f.destination()
+	if err == nil {
+		err = f.checkWrite()
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -43,6 +46,16 @@ func (p *process) migrateNGINX(f *migrateFlags, files, options []string) int {
 	defer stop()
 	if err := run.read(ctx, f, files); err != nil {
 		return fail(err)
+	}
+	if *f.write != "" {
+		left, err := run.write(ctx, p.stdout, p.stderr, file)
+		switch {
+		case err != nil:
+			return fail(err)
+		case left:
+			return exitNone
+		}
+		return exitFine
 	}
 	result, err := run.report(ctx, p.stderr)
 	if err != nil {

@@ -121,6 +121,14 @@ func (p *Process) Address(scheme string) net.Addr { return p.entrypoints[scheme]
 // Verdicts are those on objects that are not accepted as declared.
 func (p *Process) Verdicts() []dynamic.Verdict { return p.state.Verdicts }
 
+// Configuration returns what Sluice makes of the objects, with the verdicts. Its entrypoints are http and https, and
+// values of Secrets that were not given are made up.
+func (p *Process) Configuration() *dynamic.Configuration {
+	made := *p.state.Configuration
+	made.Verdicts = p.state.Verdicts
+	return &made
+}
+
 func (p *Process) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

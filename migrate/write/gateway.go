@@ -70,7 +70,7 @@ func (w *writer) httpRoutes(host string, routes, wide []*route) (reason string) 
 		case len(one.middlewares) > mostFilters:
 			return "an HTTPRoute has at most 16 filters"
 		case one.namespace != routes[0].namespace || len(routes) > 2:
-			return "several Ingresses have it"
+			return "it has several paths or Ingresses"
 		}
 		if one.router.TLS != nil {
 			if secrets[i] = w.certificate(one.namespace, one.rule); secrets[i] == "" {

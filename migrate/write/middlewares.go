@@ -2,6 +2,8 @@ package write
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/document"
@@ -140,9 +142,24 @@ func (w *writer) clientAuthorities(namespace, name string, into any, authorities
 
 // secret writes a Secret.
 func (w *writer) secret(namespace, name string, data map[string]string, about string) {
+	if !w.secrets {
+		keys := strings.Join(slices.Sorted(maps.Keys(data)), " and ")
+		w.leave("the Secret %s/%s with the key %s is not written, since values of Secrets are not read: %s", namespace, name,
+			keys, from(keys))
+		return
+	}
 	made := w.put("Secret", namespace, name, nil)
 	made.apiVersion, made.data = "v1", data
 	if about != "" {
 		made.comments = []string{about}
 	}
+}
+
+// from says where the values of keys come from.
+func from(keys string) string {
+	if keys == "users" {
+		return "it has the users of the Secret that auth-secret names, a line each; routes that need it answer 503 until it exists"
+	}
+	return "it has the certificates of the Secret that auth-tls-secret or proxy-ssl-secret names; routes that need it answer " +
+		"503 until it exists"
 }

@@ -44,11 +44,21 @@ const (
 // 503 in place of its service: without it another route would get its requests. Users and authorities of certificates
 // are written as Secrets; private keys never are.
 func Write(out io.Writer, configuration *dynamic.Configuration, format Format) (left []string, err error) {
+	return write(out, configuration, format, true)
+}
+
+// WriteWithoutSecrets writes the objects without Secrets, for a configuration in which their values are made up. Left
+// names them; routes that need one answer 503 until it exists.
+func WriteWithoutSecrets(out io.Writer, configuration *dynamic.Configuration, format Format) (left []string, err error) {
+	return write(out, configuration, format, false)
+}
+
+func write(out io.Writer, configuration *dynamic.Configuration, format Format, secrets bool) (left []string, err error) {
 	if !slices.Contains(Formats(), format) {
 		return nil, fmt.Errorf("the format %q is not known", format)
 	}
 	w := &writer{
-		configuration: configuration, format: format, objects: map[key]*object{},
+		configuration: configuration, format: format, secrets: secrets, objects: map[key]*object{},
 		middlewares: map[key]string{}, services: map[key]written{}, children: map[portOf]children{},
 	}
 	w.verdicts()
@@ -79,8 +89,10 @@ type written struct {
 type writer struct {
 	configuration *dynamic.Configuration
 	format        Format
-	objects       map[key]*object
-	left          []string
+	// secrets says that Secrets are written.
+	secrets bool
+	objects map[key]*object
+	left    []string
 	// quarantined says why an object of the configuration is not applied.
 	quarantined map[dynamic.Ref]string
 	// middlewares and services are what is written already: why it cannot be, and references.
