@@ -25,8 +25,8 @@ func TestUnreadableConfigMap(t *testing.T) {
 		p := cluster.provider(config)
 		demand := func(step string, want int) {
 			t.Helper()
-			message, _ := p.next()
-			served, _ := activate(message.Configuration, named)
+			configuration, _ := p.update()
+			served, _ := activate(configuration, named)
 			for _, host := range []string{"a.example.com", "neighbour.test"} {
 				if got := served.status(t, http.MethodGet, &exchange{host: host}); got != want {
 					t.Errorf("%v, %s: %s: %d, want %d", state, step, host, got, want)
