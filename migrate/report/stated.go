@@ -58,7 +58,8 @@ func stated(one *Difference) string {
 			},
 		},
 		{
-			"X-Forwarded-Port is the port in Host, where there is one; in nginx it is that of the listener",
+			"where entrypoints take forwarded headers, X-Forwarded-Port is the port in Host, where there is one; in nginx it is " +
+				"that of the listener",
 			func(one *Difference) bool {
 				return about(one, probe.HostPort) && len(one.Fields) == 1 &&
 					one.Fields[0].Field == answer.UpstreamHeader+"X-Forwarded-Port"
