@@ -46,6 +46,14 @@ func designs() []design {
 			"with sanitizePath, a final dot segment leaves no final slash: /a/. becomes /a, in nginx /a/",
 			func(one *Difference) bool { return about(one, probe.FinalDot) && reachesNoOther(one) },
 		},
+		{
+			"where entrypoints take forwarded headers, X-Forwarded-Port is the port in Host, where there is one; in nginx it is " +
+				"that of the listener",
+			func(one *Difference) bool {
+				return about(one, probe.HostPort) && len(one.Fields) == 1 &&
+					one.Fields[0].Field == answer.UpstreamHeader+"X-Forwarded-Port"
+			},
+		},
 	}
 }
 
