@@ -73,8 +73,9 @@ func fields() map[string]string {
 		"http.middlewares{}.authRequest.": {
 			"url": secretive, "method": chosen, "headers[].name": named, "headers[].value": secretive,
 			"responseHeaders[]": named, "signinURL": secretive, "signinRedirectParam": named, "cacheKey": secretive,
-			"cacheDuration[]": chosen,
+			"cacheDuration[]": chosen, "ipStrategy.excludedIPs[]": addressed, "ipStrategy.trustedIPs[]": addressed,
 		},
+		"http.middlewares{}.proxySetHeader.ipStrategy.": {"excludedIPs[]": addressed, "trustedIPs[]": addressed},
 		"http.middlewares{}.clientCertificate.": {
 			"mode": chosen, "caFiles[]": keyed, "crlFiles[]": keyed, "matchCN": matched, "errorPage": secretive,
 		},
