@@ -183,19 +183,33 @@ func protections() map[string]protection {
 		"connections: value":        with("limit-connections", "many"),
 		"firewall":                  with("enable-modsecurity", "true"),
 		"firewall: value":           with("enable-modsecurity", "perhaps"),
-		"snippet with a rule":       with("configuration-snippet", "deny 10.0.0.1;"),
-		"snippet of the server":     whole(with("server-snippet", "location /admin { deny all; }")),
-		"snippet with addresses":    with("configuration-snippet", "set_real_ip_from 10.0.0.0/8;"),
-		"snippet with an identity":  with("configuration-snippet", "proxy_set_header X-Remote-User $remote_user;"),
-		"snippet too long":          whole(with("server-snippet", "# "+long)),
 		"upstream TLS: missing":     with("proxy-ssl-secret", "shop/absent"),
 		"upstream TLS: foreign":     with("proxy-ssl-secret", "other/users"),
 		"upstream TLS: verify":      with("proxy-ssl-secret", "shop/authority", "proxy-ssl-verify", "perhaps"),
 		"forbidden word":            on(with("app-root", "/load_module"), "annotation-value-word-blocklist", "load_module"),
 	}
+	maps.Copy(all, snippets(long))
 	risky := on(with("auth-tls-secret", "shop/authority"), level, "Low")
 	risky.hostTLS = http.StatusBadRequest // The certificate is demanded on the whole host.
 	all["certificate: risk"] = risky
+	return all
+}
+
+// snippets are snippets that protect.
+func snippets(long string) map[string]protection {
+	all := map[string]protection{}
+	for name, text := range map[string]string{
+		"rule": "deny 10.0.0.1;", "address": "set_real_ip_from 10.0.0.0/8;",
+		"identity": "proxy_set_header X-Remote-User $remote_user;",
+	} {
+		all["snippet: "+name] = protection{annotations: map[string]string{"configuration-snippet": text}}
+	}
+	for name, text := range map[string]string{"rule": "location /admin { deny all; }", "length": "# " + long} {
+		all["snippet of the server: "+name] = protection{
+			annotations: map[string]string{"server-snippet": text},
+			host:        http.StatusServiceUnavailable, hostTLS: http.StatusServiceUnavailable,
+		}
+	}
 	return all
 }
 
