@@ -141,8 +141,6 @@ func protections() map[string]protection {
 		"deny list: proxies":        on(with("denylist-source-range", "10.0.0.1"), "enable-real-ip", "true"),
 		"deny list: PROXY":          on(with("denylist-source-range", "10.0.0.1"), "use-proxy-protocol", "true"),
 		"block list: proxies":       whole(protection{settings: map[string]string{"block-cidrs": "10.0.0.1", "use-forwarded-headers": "true"}}),
-		"allow list: snippet":       on(with("allowlist-source-range", "0.0.0.0/0"), "http-snippet", "set_real_ip_from 10.0.0.0/8;"),
-		"deny list: snippet":        on(with("denylist-source-range", "10.0.0.1"), "server-snippet", "real_ip_header X-Client;"),
 		"block list: value":         whole(on(with(), "block-cidrs", "nonsense")),
 		"basic: value":              with("auth-type", "ntlm", "auth-secret", "users"),
 		"basic: no Secret":          with("auth-type", "basic"),
@@ -172,7 +170,6 @@ func protections() map[string]protection {
 		"certificate: value":        whole(with("auth-tls-secret", "authority")),
 		"certificate: characters":   whole(with("auth-tls-secret", "shop/a{}")),
 		"certificate: subject":      whole(with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", "nonsense")),
-		"certificate: long subject": whole(with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", long)),
 		"certificate: missing":      whole(with("auth-tls-secret", "shop/absent")),
 		"certificate: foreign":      whole(with("auth-tls-secret", "other/authority")),
 		"certificate: no authority": whole(with("auth-tls-secret", "shop/empty")),
@@ -208,6 +205,13 @@ func snippets(long string) map[string]protection {
 		all["snippet of the server: "+name] = protection{
 			annotations: map[string]string{"server-snippet": text},
 			host:        http.StatusServiceUnavailable, hostTLS: http.StatusServiceUnavailable,
+		}
+	}
+	for list, text := range map[string]string{
+		"allowlist-source-range": "set_real_ip_from 10.0.0.0/8;", "denylist-source-range": "real_ip_header X-Client;",
+	} {
+		all["snippet of the ConfigMap: "+list] = protection{
+			annotations: map[string]string{list: "10.0.0.1"}, settings: map[string]string{"http-snippet": text},
 		}
 	}
 	return all
