@@ -141,8 +141,6 @@ func protections() map[string]protection {
 		"deny list: proxies":        on(with("denylist-source-range", "10.0.0.1"), "enable-real-ip", "true"),
 		"deny list: PROXY":          on(with("denylist-source-range", "10.0.0.1"), "use-proxy-protocol", "true"),
 		"block list: proxies":       whole(protection{settings: map[string]string{"block-cidrs": "10.0.0.1", "use-forwarded-headers": "true"}}),
-		"allow list: snippet":       on(with("allowlist-source-range", "0.0.0.0/0"), "http-snippet", "set_real_ip_from 10.0.0.0/8;"),
-		"deny list: snippet":        on(with("denylist-source-range", "10.0.0.1"), "server-snippet", "real_ip_header X-Client;"),
 		"block list: value":         whole(on(with(), "block-cidrs", "nonsense")),
 		"basic: value":              with("auth-type", "ntlm", "auth-secret", "users"),
 		"basic: no Secret":          with("auth-type", "basic"),
@@ -172,7 +170,6 @@ func protections() map[string]protection {
 		"certificate: value":        whole(with("auth-tls-secret", "authority")),
 		"certificate: characters":   whole(with("auth-tls-secret", "shop/a{}")),
 		"certificate: subject":      whole(with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", "nonsense")),
-		"certificate: long subject": whole(with("auth-tls-secret", "shop/authority", "auth-tls-match-cn", long)),
 		"certificate: missing":      whole(with("auth-tls-secret", "shop/absent")),
 		"certificate: foreign":      whole(with("auth-tls-secret", "other/authority")),
 		"certificate: no authority": whole(with("auth-tls-secret", "shop/empty")),
@@ -183,19 +180,40 @@ func protections() map[string]protection {
 		"connections: value":        with("limit-connections", "many"),
 		"firewall":                  with("enable-modsecurity", "true"),
 		"firewall: value":           with("enable-modsecurity", "perhaps"),
-		"snippet with a rule":       with("configuration-snippet", "deny 10.0.0.1;"),
-		"snippet of the server":     whole(with("server-snippet", "location /admin { deny all; }")),
-		"snippet with addresses":    with("configuration-snippet", "set_real_ip_from 10.0.0.0/8;"),
-		"snippet with an identity":  with("configuration-snippet", "proxy_set_header X-Remote-User $remote_user;"),
-		"snippet too long":          whole(with("server-snippet", "# "+long)),
 		"upstream TLS: missing":     with("proxy-ssl-secret", "shop/absent"),
 		"upstream TLS: foreign":     with("proxy-ssl-secret", "other/users"),
 		"upstream TLS: verify":      with("proxy-ssl-secret", "shop/authority", "proxy-ssl-verify", "perhaps"),
 		"forbidden word":            on(with("app-root", "/load_module"), "annotation-value-word-blocklist", "load_module"),
 	}
+	maps.Copy(all, snippets(long))
 	risky := on(with("auth-tls-secret", "shop/authority"), level, "Low")
 	risky.hostTLS = http.StatusBadRequest // The certificate is demanded on the whole host.
 	all["certificate: risk"] = risky
+	return all
+}
+
+// snippets are snippets that protect.
+func snippets(long string) map[string]protection {
+	all := map[string]protection{}
+	for name, text := range map[string]string{
+		"rule": "deny 10.0.0.1;", "address": "set_real_ip_from 10.0.0.0/8;",
+		"identity": "proxy_set_header X-Remote-User $remote_user;",
+	} {
+		all["snippet: "+name] = protection{annotations: map[string]string{"configuration-snippet": text}}
+	}
+	for name, text := range map[string]string{"rule": "location /admin { deny all; }", "length": "# " + long} {
+		all["snippet of the server: "+name] = protection{
+			annotations: map[string]string{"server-snippet": text},
+			host:        http.StatusServiceUnavailable, hostTLS: http.StatusServiceUnavailable,
+		}
+	}
+	for list, text := range map[string]string{
+		"allowlist-source-range": "set_real_ip_from 10.0.0.0/8;", "denylist-source-range": "real_ip_header X-Client;",
+	} {
+		all["snippet of the ConfigMap: "+list] = protection{
+			annotations: map[string]string{list: "10.0.0.1"}, settings: map[string]string{"http-snippet": text},
+		}
+	}
 	return all
 }
 

@@ -156,9 +156,11 @@ func harmless() []string {
 		"default_type", "early_hints", "etag", "geo", "if_modified_since", "ignore_invalid_headers", "index",
 		"large_client_header_buffers", "listen", "map", "max_ranges", "merge_slashes", "override_charset",
 		"port_in_redirect", "postpone_output", "read_ahead", "recursive_error_pages", "request_pool_size",
-		"reset_timedout_connection", "resolver", "resolver_timeout", "rewrite", "rewrite_log", "root", "send_lowat", "send_timeout", "server", "server_name", "server_name_in_redirect", "server_tokens", "set", "slice",
-		"source_charset", "split_clients", "stub_status", "subrequest_output_buffer_size", "tcp_nodelay", "tcp_nopush",
-		"types", "underscores_in_headers", "uninitialized_variable_warn", "upstream",
+		"reset_timedout_connection", "resolver", "resolver_timeout", "rewrite", "rewrite_log", "root",
+		"send_lowat", "send_timeout", "server", "server_name", "server_name_in_redirect", "server_tokens", "set",
+		"slice", "source_charset", "split_clients", "stub_status", "subrequest_output_buffer_size",
+		"tcp_nodelay", "tcp_nopush", "types", "underscores_in_headers", "uninitialized_variable_warn",
+		"upstream",
 	}
 }
 
