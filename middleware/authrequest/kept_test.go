@@ -226,12 +226,13 @@ func heap() int64 {
 
 // TestSharedCache has authRequests of other servers share a cache, of which each is given its own answers.
 func TestSharedCache(t *testing.T) {
+	const answer = "HTTP/1.1 200 OK\r\nX-User: %d\r\nContent-Length: 0\r\n\r\n"
 	cache := authrequest.NewCache()
 	for i := range 3 {
 		var sent atomic.Int64
 		step, err := authrequest.New("auth@file", dynamic.AuthRequest{
 			URL: "http://auth.test", CacheKey: "x", ResponseHeaders: []string{"X-User"},
-		}, authrequest.Options{Dial: pipes(&sent, fmt.Sprintf("HTTP/1.1 200 OK\r\nX-User: %d\r\nContent-Length: 0\r\n\r\n", i)), Cache: cache})
+		}, authrequest.Options{Dial: pipes(&sent, fmt.Sprintf(answer, i)), Cache: cache})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,8 +47,8 @@ type ErrorPages struct {
 // from 200 to 599, query must be a path with an optional query and only known placeholders,
 // errorRequestHeaders lists header names, and requestHeaders has texts with known variables and placeholders.
 // pageStatus excludes statusRewrites. errorResponseHeaders lists header names that do not frame the response, and
-// maxRequestBodyBytes needs originalRequest. name is the middleware's, for the records of requests. memory lends what the
-// bodies of requests are kept in, and may be shared; nil makes one of [MemoryBytes].
+// maxRequestBodyBytes needs originalRequest. name is the middleware's, for the records of requests. memory lends what
+// the bodies of requests are kept in, and may be shared; nil makes one of [MemoryBytes].
 func New(name string, config dynamic.ErrorPage, service http.Handler, memory *replay.Memory) (*ErrorPages, error) {
 	if config.Service == "" || service == nil {
 		return nil, errors.New("errors.service is missing")
