@@ -73,6 +73,13 @@ func serviceOf(name string) (portOf, bool) {
 	if !divided || !dotted || namespace == "" || service == "" {
 		return portOf{}, false
 	}
-	port = regexp.MustCompile(`-[0-9a-f]{13,16}$`).ReplaceAllString(port, "")
+	if at := len(port) - lengthOfHash - 1; at > 0 && port[at] == '-' && isHex(port[at+1:]) {
+		port = port[:at]
+	}
 	return portOf{namespace, service, port}, port != ""
 }
+
+// lengthOfHash is that of the hashes in names of the provider.
+const lengthOfHash = 32
+
+func isHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" }

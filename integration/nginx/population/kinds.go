@@ -50,7 +50,7 @@ func kinds() []kind {
 			"auth-tls-secret": "NAMESPACE/certificate", "auth-tls-verify-client": "on",
 		}},
 		{name: "snippet", weight: 40, annotations: map[string]string{
-			"configuration-snippet": "more_set_headers \"X-Frame-Options: DENY\";\nproxy_set_header X-Team shop;\n",
+			"configuration-snippet": "more_set_headers \"X-Frame-Options: DENY\";\nproxy_set_header Accept-Encoding \"\";\n",
 		}},
 		{name: "snippet-deny", weight: 16, status: http.StatusServiceUnavailable, annotations: map[string]string{
 			"configuration-snippet": "if ($http_user_agent ~* bot) { return 403; }\ndeny 192.0.2.0/24;\n",
