@@ -123,7 +123,7 @@ func check(address string, offline bool, given arguments, environ []string) (*re
 // placed returns the verdicts with the lines of options, and with the files of the objects that come from the inputs.
 func placed(verdicts []dynamic.Verdict, in *inputs) []dynamic.Verdict {
 	verdicts = slices.Clone(verdicts)
-	lines := positions{roots: map[string]*document.Node{}}
+	lines := positions{fields: map[string]map[int][]*document.Field{}}
 	for i := range verdicts {
 		verdicts[i].Origin.Line = lines.line(verdicts[i])
 		verdicts[i].Origin = in.locate(verdicts[i])

@@ -59,7 +59,7 @@ func (m *migration) write(ctx context.Context, stdout, stderr io.Writer, file st
 	}
 	defer func() { err = errors.Join(err, served.Close()) }()
 	var out bytes.Buffer
-	lines, err := written.WriteWithoutSecrets(&out, m.named(served.Configuration()), written.Format(*m.flags.write))
+	lines, err := written.WithoutSecrets(&out, m.named(served.Configuration()), written.Format(*m.flags.write))
 	if err != nil {
 		return false, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,10 @@ import (
 
 // positions finds the lines of options in files with dynamic configurations. Verdicts on references and rules have the
 // line of their object, since they are made of its definition alone.
-type positions struct{ roots map[string]*document.Node }
+type positions struct {
+	// fields are the entries of each file by line, outer ones first.
+	fields map[string]map[int][]*document.Field
+}
 
 // line returns the line of the option that a verdict is about, or else that of its origin.
 func (p positions) line(verdict dynamic.Verdict) int {
@@ -21,11 +25,12 @@ func (p positions) line(verdict dynamic.Verdict) int {
 		return origin.Line
 	}
 	name, _, _ := strings.Cut(verdict.Ref.Name, "@")
-	object := declaredAt(p.root(origin.File), origin.Line, name)
-	if object == nil {
+	entries := p.file(origin.File)[origin.Line]
+	at := slices.IndexFunc(entries, func(one *document.Field) bool { return strings.EqualFold(one.Key, name) })
+	if at < 0 {
 		return origin.Line
 	}
-	line, node := origin.Line, object.Value
+	line, node := origin.Line, entries[at].Value
 	for part := range strings.SplitSeq(path, ".") {
 		key, index, _ := strings.Cut(strings.TrimSuffix(part, "]"), "[")
 		field := node.Get(key)
@@ -46,33 +51,32 @@ func (p positions) line(verdict dynamic.Verdict) int {
 	return line
 }
 
-// root returns a file as it is now, or nil.
-func (p positions) root(file string) *document.Node {
-	if root, known := p.roots[file]; known {
-		return root
+// file returns the entries of a file as it is now.
+func (p positions) file(name string) map[int][]*document.Field {
+	if fields, known := p.fields[name]; known {
+		return fields
 	}
-	data, err := os.ReadFile(file)
-	if err == nil {
-		p.roots[file], _ = document.ParseWithDuplicates(file, data)
+	fields := map[int][]*document.Field{}
+	p.fields[name] = fields
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return fields
 	}
-	return p.roots[file]
+	root, _ := document.ParseWithDuplicates(name, data)
+	index(root, fields)
+	return fields
 }
 
-// declaredAt returns the entry with a name on a line, or nil.
-func declaredAt(node *document.Node, line int, name string) *document.Field {
+// index adds the entries below a node.
+func index(node *document.Node, fields map[int][]*document.Field) {
 	if node == nil {
-		return nil
+		return
 	}
 	for i := range node.Fields {
 		field := &node.Fields[i]
-		if field.Line == line && strings.EqualFold(field.Key, name) {
-			return field
-		}
-		if found := declaredAt(field.Value, line, name); found != nil {
-			return found
-		}
+		fields[field.Line] = append(fields[field.Line], field)
+		index(field.Value, fields)
 	}
-	return nil
 }
 
 // optionOf returns the path of the option below the object that a verdict is about, and the name of the object to which

@@ -111,7 +111,8 @@ func FuzzQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query, uri string) {
 		var asked *http.Request
 		page := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r })
-		pages, err := errorpages.New("p@file", dynamic.ErrorPage{Service: "s", Status: []string{"404"}, Query: query}, page, nil)
+		page404 := dynamic.ErrorPage{Service: "s", Status: []string{"404"}, Query: query}
+		pages, err := errorpages.New("p@file", page404, page, nil)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "errors.query: ") {
 				t.Fatal(err)

@@ -47,13 +47,15 @@ func Write(out io.Writer, configuration *dynamic.Configuration, format Format) (
 	return write(out, configuration, format, true)
 }
 
-// WriteWithoutSecrets writes the objects without Secrets, for a configuration in which their values are made up. Left
+// WithoutSecrets writes the objects without Secrets, for a configuration in which their values are made up. Left
 // names them; routes that need one answer 503 until it exists.
-func WriteWithoutSecrets(out io.Writer, configuration *dynamic.Configuration, format Format) (left []string, err error) {
+func WithoutSecrets(out io.Writer, configuration *dynamic.Configuration, format Format) (left []string, err error) {
 	return write(out, configuration, format, false)
 }
 
-func write(out io.Writer, configuration *dynamic.Configuration, format Format, secrets bool) (left []string, err error) {
+func write(
+	out io.Writer, configuration *dynamic.Configuration, format Format, secrets bool,
+) (left []string, err error) {
 	if !slices.Contains(Formats(), format) {
 		return nil, fmt.Errorf("the format %q is not known", format)
 	}

@@ -67,7 +67,9 @@ func TestAliasesFit(t *testing.T) {
 		"a host, in capitals": {"B.test,b.test.,c.test", func(count int) bool { return count == 1 }, 0},
 	} {
 		plan := planOf("a.example.com", neighbours{"b.test": false},
-			object{name: "x", rules: []string{"a.example.com=P:/x"}, annotations: map[string]string{"server-alias": row.aliases}},
+			object{
+				name: "x", rules: []string{"a.example.com=P:/x"}, annotations: map[string]string{"server-alias": row.aliases},
+			},
 			object{name: "y", age: 1, rules: []string{paths}})
 		if !row.kept(len(plan.Aliases)) || len(plan.AliasFaults) != row.faults {
 			t.Errorf("%s: %d aliases, %q", name, len(plan.Aliases), plan.AliasFaults)

@@ -248,7 +248,8 @@ func FuzzTranslate(f *testing.F) {
 // TestLongExpression demands that the place of a path is kept that cannot be compiled, however long it is.
 func TestLongExpression(t *testing.T) {
 	for _, path := range []string{
-		"/secret/" + strings.Repeat("a", 4085), "/secret/" + strings.Repeat("a", 100_000), "/secret/" + strings.Repeat("é", 4000),
+		"/secret/" + strings.Repeat("a", 4085), "/secret/" + strings.Repeat("a", 100_000),
+		"/secret/" + strings.Repeat("é", 4000),
 		"/secret/" + strings.Repeat("a", mostLiteral-len("/secret/")) + "*" + strings.Repeat("b", 100), "/secret/(?!x)",
 	} {
 		victim := placed{"victim", "victim.test", path, "web", map[string]string{"use-regex": "true"}}

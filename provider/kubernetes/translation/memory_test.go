@@ -448,7 +448,8 @@ func TestAPanicLosesNothing(t *testing.T) {
 			panic("a defect")
 		}
 		var result Result
-		result.Put(dynamic.Ref{Kind: dynamic.KindRouter, Name: source.Name}, &dynamic.Router{Rule: "Host(`" + source.Name + "`)"})
+		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: source.Name}
+		result.Put(ref, &dynamic.Router{Rule: "Host(`" + source.Name + "`)"})
 		return result, true
 	}
 	func() {

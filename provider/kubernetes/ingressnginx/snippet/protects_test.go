@@ -87,7 +87,8 @@ func TestProtectsIdentity(t *testing.T) {
 		"PROXY_SET_HEADER X-A b;", "proxy_set_header X-Forwarded-User $remote_user;", "proxy_set_header;",
 		"grpc_set_header X-A b;", "more_set_input_headers \"X-Remote-User: $remote_user\";", "more_set_input_headers;",
 		"more_set_input_headers \"Host: a\" \"X-A: b\";", "more_set_input_headers -r \"X-A: b\";",
-		"more_clear_input_headers X-Remote-User;", "more_clear_input_headers X-Remote-*;", "more_clear_input_headers Host X-A;",
+		"more_clear_input_headers X-Remote-User;", "more_clear_input_headers X-Remote-*;",
+		"more_clear_input_headers Host X-A;",
 		"if ($a) { proxy_set_header X-Remote-User b; }", "if ($a) { more_clear_input_headers X-Remote-User; }",
 		"proxy_pass_request_headers off;", "proxy_pass_request_headers;",
 	} {
