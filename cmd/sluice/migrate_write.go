@@ -79,8 +79,8 @@ func (m *migration) write(ctx context.Context, stdout, stderr io.Writer, file st
 }
 
 // named returns a configuration whose routers have the entrypoints of the provider in place of those of the process;
-// none, for all, where the provider names none. Routers that answer 404 for all other hosts are left out: Sluice does so
-// without one.
+// none, for all, where the provider names none. Routers that answer 404 for all other hosts are left out: Sluice does
+// so without one.
 func (m *migration) named(configuration *dynamic.Configuration) *dynamic.Configuration {
 	names := map[string]string{"http": m.provider.HTTPEntryPoint, "https": m.provider.HTTPSEntryPoint}
 	routers := map[string]*dynamic.Router{}

@@ -12,7 +12,7 @@ import (
 const (
 	// validFor bounds how long a verdict is kept.
 	validFor = time.Minute
-	// Verdicts are kept in shards, each of which has a lock. maxBytes bounds a shard, maxVerdict a verdict that is kept, in
+	// Verdicts are kept in shards, each with a lock. maxBytes bounds a shard, maxVerdict a verdict that is kept, in
 	// bytes: 4 MiB in all.
 	shards     = 32
 	maxBytes   = 128 << 10
