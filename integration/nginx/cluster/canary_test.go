@@ -154,6 +154,8 @@ func split(fields string) []string {
 func canarySticky(w *world, g *gate) {
 	w.pair(30, "sticky", notes{"affinity": "cookie", "session-cookie-name": "route"},
 		notes{"canary": "true", "canary-weight": "50"})
+	// A cookie from before the canary says nothing about it.
+	g.until(func() bool { return g.ask("sticky.test/") == "200 canary" }, func() string { return "no canary answers" })
 	for _, want := range []string{"main", "canary"} {
 		var cookies []string
 		g.until(func() bool {
