@@ -34,7 +34,7 @@ func completions() map[string][]string {
 func shell(t *testing.T, name string) (folder, script string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
-		t.Skipf("%s is not installed", name)
+		t.Skipf("missing tool: %s is not installed", name)
 	}
 	folder = t.TempDir()
 	if err := os.Symlink(harness.Binary(t), filepath.Join(folder, "sluice")); err != nil {
@@ -148,7 +148,7 @@ func TestManPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := exec.LookPath("man"); err != nil {
-		t.Skip("man is not installed")
+		t.Skip("missing tool: man is not installed")
 	}
 	for _, page := range pages {
 		command := exec.CommandContext(t.Context(), "man", "--warnings", "-E", "UTF-8", "-l", page)

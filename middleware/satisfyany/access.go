@@ -30,15 +30,21 @@ func accessOf(name string, members []Member) guard.Access {
 	return all
 }
 
+// guarding is a step that can restrict access.
+type guarding interface {
+	// Guards returns when it does.
+	Guards() guard.Access
+}
+
 // accessOfSteps returns when a chain restricts access: where one of its steps does.
 func accessOfSteps(steps []Step) guard.Access {
 	all := guard.Access{}
 	for _, step := range steps {
-		guarding, ok := step.(interface{ Guards() guard.Access })
+		restricting, ok := step.(guarding)
 		if !ok {
 			continue
 		}
-		one := guarding.Guards()
+		one := restricting.Guards()
 		all.Guards |= one.Guards
 		all.Gaps = append(all.Gaps, one.Gaps...)
 		if one.Server != "" {

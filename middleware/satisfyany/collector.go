@@ -18,13 +18,18 @@ type collector struct {
 	status, stands int
 }
 
+// unwrapper is a wrapper of a response writer, as [http.ResponseController] defines it.
+type unwrapper interface {
+	Unwrap() http.ResponseWriter
+}
+
 // collectorOf returns the collector below a writer.
 func collectorOf(w http.ResponseWriter) *collector {
 	for {
 		if found, ok := w.(*collector); ok {
 			return found
 		}
-		w = w.(interface{ Unwrap() http.ResponseWriter }).Unwrap() // Every wrapper of a writer has it.
+		w = w.(unwrapper).Unwrap() // Every wrapper of a writer has it.
 	}
 }
 

@@ -132,13 +132,16 @@ func TestDecides(t *testing.T) {
 	}
 }
 
-// ask sends a request that forges the users of all members, and describes what came of it.
+// replacer is a step that never takes some headers from the client.
+type replacer interface{ Replaces() []string }
+
+// ask sends a request that forges the users of all members, and describes the response.
 func ask(t testing.TB, step *satisfyany.SatisfyAny, members []satisfyany.Member, header string) string {
 	t.Helper()
 	var headers []string
 	for _, member := range members {
 		for _, one := range member.Steps {
-			if replacing, ok := one.(interface{ Replaces() []string }); ok {
+			if replacing, ok := one.(replacer); ok {
 				for _, name := range slices.DeleteFunc(slices.Clone(replacing.Replaces()), isAuthorization) {
 					headers = append(headers, name+": forged", strings.ReplaceAll(name, "-", "_")+": forged")
 				}

@@ -115,7 +115,7 @@ func TestGuardsAreBuilt(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				if closing, ok := step.(interface{ Close() }); ok {
+				if closing, ok := step.(middleware.Closer); ok {
 					t.Cleanup(closing.Close)
 				}
 				steps = append(steps, step)
