@@ -25,7 +25,8 @@ type Canary struct {
 	// Cookie is the name of a cookie that decides: always for the canary, never for the other service.
 	Cookie string `json:"cookie,omitempty"`
 	// Sticky keeps a client on the service that answered its first request. Its cookie is another one than that of the
-	// services below. Default: each request is decided by itself.
+	// services below. A client with a sticky cookie of Service alone stays on Service. Default: each request is decided by
+	// itself.
 	Sticky *Sticky `json:"sticky,omitempty"`
 	// StickyService, with Sticky, keeps only clients of Service; those of the canary are decided by each request.
 	StickyService bool `json:"stickyService,omitempty"`

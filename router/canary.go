@@ -25,6 +25,9 @@ func (c *Compiler) canary(node *serviceNode, config *dynamic.Canary) error {
 	if options.Cookie.Name() != "" {
 		node.stick("canary", keyOf(&options.Cookie, config.Sticky.Cookie))
 	}
+	for _, key := range node.children[0].node.cookies {
+		options.MainCookies = append(options.MainCookies, key.name)
+	}
 	options.Main, options.Canary = node.children[0].child(), node.children[1].child()
 	handler, err := service.NewCanary(options)
 	if err != nil {

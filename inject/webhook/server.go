@@ -50,7 +50,8 @@ type Server struct {
 // NewServer returns a server.
 func NewServer(options ServerOptions) *Server { return &Server{options: options} }
 
-// Drain makes /ready answer 503, while reviews are still answered.
+// Drain makes /ready answer 503, while reviews are still answered. Each answer ends its connection, so that few
+// connections are left to be closed under a request when the server stops.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // Health returns the pages /healthz, which answers 200 as long as the process runs, and /ready, which answers 200 when
@@ -75,11 +76,23 @@ func (s *Server) Health() *http.ServeMux {
 // Serve serves the listener until ctx ends, and closes it.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	mux := s.Health()
-	mux.Handle(path, s.options.Handler)
-	mux.Handle(path+"/", s.options.Handler)
+	reviews := s.closing(s.options.Handler)
+	mux.Handle(path, reviews)
+	mux.Handle(path+"/", reviews)
 	server := newHTTPServer(mux, s.options.Logger)
 	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.options.Certificate}
 	return serve(ctx, server, func() error { return server.ServeTLS(listener, "", "") })
+}
+
+// closing returns the handler, with Connection: close in its answers while the server drains. API servers do not repeat
+// a review whose connection was closed.
+func (s *Server) closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // ServePlain serves a handler without TLS until ctx ends, and closes the listener. It is for pages about the server.

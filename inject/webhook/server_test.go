@@ -67,8 +67,11 @@ func TestOverloadIsRefusedQuickly(t *testing.T) {
 	})
 }
 
-// TestServer serves reviews and pages over TLS until it is stopped, and drains.
-func TestServer(t *testing.T) {
+// serve serves a handler over TLS until the test ends, and returns the server, its address and how clients connect.
+func serve(
+	t *testing.T, h *webhook.Handler, ready func() error,
+) (server *webhook.Server, address string, trust *tls.Config) {
+	t.Helper()
 	signer, err := authority.New(time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -77,29 +80,38 @@ func TestServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, _ := handler(fixed, nil)
-	ready := errors.New("not yet")
-	server := webhook.NewServer(webhook.ServerOptions{
+	server = webhook.NewServer(webhook.ServerOptions{
 		Handler:     h,
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return leaf, nil },
-		Ready:       func() error { return ready },
-		Logger:      telemetry.Discard{},
+		Ready:       ready, Logger: telemetry.Discard{},
 	})
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener) }()
-	transport := &http.Transport{
-		ForceAttemptHTTP2: true,
-		TLSClientConfig:   &tls.Config{RootCAs: poolOf(signer), MinVersion: tls.VersionTLS12},
-	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return server, listener.Addr().String(), &tls.Config{RootCAs: poolOf(signer), MinVersion: tls.VersionTLS12}
+}
+
+// TestServer serves reviews and pages over TLS until it is stopped, and drains.
+func TestServer(t *testing.T) {
+	ready := errors.New("not yet")
+	h, _ := handler(fixed, nil)
+	server, address, trust := serve(t, h, func() error { return ready })
+	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: trust}
+	t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport}
 	page := func(method, path, body string) (int, string) {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), method, "https://"+listener.Addr().String()+path,
+		request, err := http.NewRequestWithContext(t.Context(), method, "https://"+address+path,
 			strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -137,15 +149,47 @@ func TestServer(t *testing.T) {
 		t.Errorf("a review while it drains: %d", status)
 	}
 	old := &tls.Dialer{Config: &tls.Config{
-		RootCAs: poolOf(signer), MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10, //nolint:gosec // It is refused.
+		RootCAs: trust.RootCAs, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10, //nolint:gosec // It is refused.
 	}}
-	if connection, err := old.DialContext(t.Context(), "tcp", listener.Addr().String()); err == nil {
+	if connection, err := old.DialContext(t.Context(), "tcp", address); err == nil {
 		_ = connection.Close()
 		t.Error("TLS 1.1 is accepted")
 	}
-	transport.CloseIdleConnections()
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
+}
+
+// TestDrainEndsConnections has reviews over HTTP/1.1, as API servers send them: while the server drains, each answer
+// ends its connection.
+func TestDrainEndsConnections(t *testing.T) {
+	h, _ := handler(fixed, nil)
+	server, address, trust := serve(t, h, func() error { return nil })
+	transport := &http.Transport{TLSClientConfig: trust}
+	t.Cleanup(transport.CloseIdleConnections)
+	client := &http.Client{Transport: transport}
+	closes := func() bool {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+address+"/inject",
+			strings.NewReader(review()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close() //nolint:errcheck // It is read.
+		if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
+			t.Errorf("a review: %d, %v", response.StatusCode, err)
+		}
+		return response.Close
+	}
+	if closes() {
+		t.Error("a connection ends before the server drains")
+	}
+	server.Drain()
+	for range 2 {
+		if !closes() {
+			t.Error("a connection stays while the server drains")
+		}
 	}
 }

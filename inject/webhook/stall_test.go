@@ -2,51 +2,12 @@ package webhook_test
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/sluiceproxy/sluice/inject/authority"
-	"github.com/sluiceproxy/sluice/inject/webhook"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
-
-// serve serves a handler over TLS until the test ends, and returns its address and how clients connect.
-func serve(t *testing.T, h *webhook.Handler) (address string, trust *tls.Config) {
-	t.Helper()
-	signer, err := authority.New(time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := authority.NewLeaf(signer, []string{"127.0.0.1"}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := webhook.NewServer(webhook.ServerOptions{
-		Handler:     h,
-		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return leaf, nil },
-		Ready:       func() error { return nil }, Logger: telemetry.Discard{},
-	})
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, listener) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return listener.Addr().String(), &tls.Config{RootCAs: poolOf(signer), MinVersion: tls.VersionTLS12}
-}
 
 // stalled sends the header of a large review, and returns what receives the answer once the body is expected.
 func stalled(t *testing.T, address string, trust *tls.Config) *bufio.Reader {
@@ -74,7 +35,7 @@ func stalled(t *testing.T, address string, trust *tls.Config) *bufio.Reader {
 // ones, and the others get 408.
 func TestStalledSendersHoldNothing(t *testing.T) {
 	h, _ := handler(fixed, nil)
-	address, trust := serve(t, h)
+	_, address, trust := serve(t, h, func() error { return nil })
 	var senders []*bufio.Reader
 	for range 20 {
 		senders = append(senders, stalled(t, address, trust))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -22,6 +23,9 @@ type CanaryOptions struct {
 	Config *dynamic.Canary
 	// Cookie makes the service sticky; without a name it is not.
 	Cookie sticky.Cookie
+	// MainCookies are the names of the sticky cookies of Main and the services below it. Where the service is sticky, a
+	// client that has one of them and no Cookie stays with Main: it was there before there was a canary.
+	MainCookies []string
 }
 
 // Canary hands a part of the requests to a second service, by the rules of ingress-nginx: a sticky client goes where
@@ -107,9 +111,14 @@ func (c *Canary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	child.Handler.ServeHTTP(w, r)
 }
 
-// keeper returns whether the client's sticky cookie is that of the canary, and whether it has one.
+// keeper returns whether the client's sticky cookie is that of the canary, and whether a cookie keeps the client.
 func (c *Canary) keeper(r *http.Request) (canary, kept bool) {
+	if c.options.Cookie.Name() == "" {
+		return false, false
+	}
+	placed := false
 	for value := range c.options.Cookie.Values(r) {
+		placed = true
 		switch {
 		case value == c.main:
 			return false, true
@@ -117,7 +126,9 @@ func (c *Canary) keeper(r *http.Request) (canary, kept bool) {
 			return true, true
 		}
 	}
-	return false, false
+	return false, !placed && slices.ContainsFunc(c.options.MainCookies, func(name string) bool {
+		return variable.CookieOf(r.Header["Cookie"], name) != ""
+	})
 }
 
 // decide reports whether the canary gets a request by the rules.

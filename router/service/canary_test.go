@@ -21,7 +21,9 @@ type released struct {
 func newCanary(t *testing.T, config dynamic.Canary) *released {
 	t.Helper()
 	c := &released{main: &named{name: "main"}, canary: &named{name: "canary"}}
-	options := service.CanaryOptions{Main: c.main.child(0), Canary: c.canary.child(0), Config: &config}
+	options := service.CanaryOptions{
+		Main: c.main.child(0), Canary: c.canary.child(0), Config: &config, MainCookies: []string{"endpoint"},
+	}
 	var err error
 	if config.Sticky != nil {
 		if options.Cookie, err = sticky.New("shop@file", config.Sticky.Cookie); err != nil {
@@ -138,6 +140,10 @@ func TestCanaryIsSticky(t *testing.T) {
 	goes("a client of main, whatever its cookie", "main", false, "Cookie", onMain+"; c=always")
 	goes("a client of the canary, whatever its header", "canary", false, "Cookie", onCanary, "X-C", "never")
 	goes("a client of another service", "main", true, "Cookie", "lb=0123456789abcdef")
+	goes("a client of an endpoint of main", "main", false, "Cookie", "endpoint=0a", "X-C", "always")
+	goes("a client of an endpoint and the canary", "canary", false, "Cookie", "endpoint=0a; "+onCanary)
+	goes("a client of an endpoint and another service", "canary", true,
+		"Cookie", "endpoint=0a; lb=0123456789abcdef", "X-C", "always")
 	goes("two cookies", "canary", false, "Cookie", "lb=0123456789abcdef; "+onCanary)
 	c.canary.down.Store(true)
 	goes("a client of the canary that is down", "main", false, "Cookie", onCanary)
@@ -150,6 +156,11 @@ func TestCanaryIsSticky(t *testing.T) {
 	goes("legacy: a client of main", "main", false, "Cookie", onMain, "X-C", "always")
 	goes("legacy: a cookie of the canary is none", "main", true, "Cookie", onCanary)
 	goes("legacy: the canary gives no cookie", "canary", false, "X-C", "always")
+	goes("legacy: a client of an endpoint of main", "main", false, "Cookie", "endpoint=0a", "X-C", "always")
+
+	config.Sticky, config.StickyService = nil, false
+	c = newCanary(t, config)
+	goes("a canary that is not sticky", "canary", false, "Cookie", "endpoint=0a", "X-C", "always")
 }
 
 // TestCanaryDown has only one of the two services up.

@@ -150,24 +150,22 @@ func split(fields string) []string {
 	return strings.Split(fields, "|")
 }
 
-// canarySticky keeps a client at the Service that its first request went to.
+// canarySticky keeps a client at the Service that its first request went to, also one from before the canary.
 func canarySticky(w *world, g *gate) {
-	w.pair(30, "sticky", notes{"affinity": "cookie", "session-cookie-name": "route"},
-		notes{"canary": "true", "canary-weight": "50"})
-	// A cookie from before the canary says nothing about it.
+	for i, of := range []string{"main", "canary"} {
+		w.serviceOf("sticky-"+of, fmt.Sprintf("198.18.%d.31", 201+i), of)
+	}
+	w.put(ingress("sticky", "sticky.test", "sticky-main", notes{"affinity": "cookie", "session-cookie-name": "route"}))
+	early := g.placed("sticky.test/", "main")
+	w.put(ingress("sticky-canary", "sticky.test", "sticky-canary", notes{"canary": "true", "canary-weight": "50"}))
 	g.until(func() bool { return g.ask("sticky.test/") == "200 canary" }, func() string { return "no canary answers" })
+	for range 50 {
+		g.expect("sticky.test/", "200 main", early)
+	}
 	for _, want := range []string{"main", "canary"} {
-		var cookies []string
-		g.until(func() bool {
-			answer := g.get("sticky.test/")
-			cookies = nil
-			for _, cookie := range answer.Cookies() {
-				cookies = append(cookies, cookie.Name+"="+cookie.Value)
-			}
-			return answer.Header.Get(population.FieldBackend) == want && len(cookies) > 0
-		}, func() string { return "no first request goes to " + want + " and has a cookie" })
+		cookies := g.placed("sticky.test/", want)
 		for range 50 {
-			g.expect("sticky.test/", "200 "+want, "Cookie: "+strings.Join(cookies, "; "))
+			g.expect("sticky.test/", "200 "+want, cookies)
 		}
 	}
 	// A client that the canary keeps comes back to the main Service when the canary goes.
@@ -180,6 +178,21 @@ func canarySticky(w *world, g *gate) {
 		}
 		return true
 	}, func() string { return "the canary still answers" })
+}
+
+// placed has first requests made until one goes to a Service, and returns the field with the cookies that it got.
+func (g *gate) placed(target, service string) (field string) {
+	g.t.Helper()
+	var cookies []string
+	g.until(func() bool {
+		answer := g.get(target)
+		cookies = nil
+		for _, cookie := range answer.Cookies() {
+			cookies = append(cookies, cookie.Name+"="+cookie.Value)
+		}
+		return answer.Header.Get(population.FieldBackend) == service && len(cookies) > 0
+	}, func() string { return "no first request goes to " + service + " and has a cookie" })
+	return "Cookie: " + strings.Join(cookies, "; ")
 }
 
 // canaryFollows changes and removes the Ingresses of a canary in both orders.
