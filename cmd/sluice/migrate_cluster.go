@@ -22,6 +22,11 @@ func (m *migration) readCluster(ctx context.Context, f *migrateFlags) error {
 		return err
 	}
 	m.objects = read
+	if m.provider.WatchNamespaceSelector != "" {
+		if read.Namespaces, err = objects.ListNamespaces(ctx, cluster); err != nil {
+			return err
+		}
+	}
 	m.note("Read: the cluster%s", prefixed(" of the context ", *f.context))
 	for _, one := range missing {
 		m.note("Not read, and presumed to be as the Ingresses need it: %s", one)

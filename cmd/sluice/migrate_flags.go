@@ -74,9 +74,9 @@ func formatOf(file string) string {
 
 // controllerFlags are arguments of ingress-nginx that change answers, under their names there.
 type controllerFlags struct {
-	class, controllerClass, configMap, namespace, backend, certificate *string
-	byName, withoutClass, disableCatchAll                              *bool
-	set                                                                *pflag.FlagSet
+	class, controllerClass, configMap, namespace, selector, backend, certificate *string
+	byName, withoutClass, disableCatchAll                                        *bool
+	set                                                                          *pflag.FlagSet
 }
 
 // usualConfigMap is the ConfigMap of the chart of ingress-nginx with its default names.
@@ -92,6 +92,8 @@ func (c *controllerFlags) add(flags *pflag.FlagSet) {
 	c.byName = flags.Bool("ingress-class-by-name", false, "IngressClasses with the name of --ingress-class count too")
 	c.withoutClass = flags.Bool("watch-ingress-without-class", false, "Ingresses without a class count too")
 	c.namespace = flags.String("watch-namespace", "", "the `NAMESPACE` whose Ingresses count, in place of all")
+	c.selector = flags.String("watch-namespace-selector", "",
+		"the `LABELS` of the namespaces whose Ingresses count, as a selector")
 	c.backend = flags.String("default-backend-service", "",
 		"`NAMESPACE/NAME` of the Service for what no Ingress declares (default: 404)")
 	c.certificate = flags.String("default-ssl-certificate", "",
@@ -123,6 +125,7 @@ func (c *controllerFlags) apply(to *static.KubernetesNGINX) {
 	text("ingress-class", &to.IngressClass, c.class)
 	text("controller-class", &to.ControllerClass, c.controllerClass)
 	text("watch-namespace", &to.WatchNamespace, c.namespace)
+	text("watch-namespace-selector", &to.WatchNamespaceSelector, c.selector)
 	text("default-backend-service", &to.DefaultBackendService, c.backend)
 	text("default-ssl-certificate", &to.DefaultSSLCertificate, c.certificate)
 	for name, one := range map[string]struct{ into, value *bool }{

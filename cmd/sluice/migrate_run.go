@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/sluiceproxy/sluice/migrate"
 	"github.com/sluiceproxy/sluice/migrate/answer"
 	"github.com/sluiceproxy/sluice/migrate/answer/live"
@@ -128,9 +130,8 @@ func (m *migration) configure(p *process, options []string) error {
 		}
 	}
 	m.flags.controller.apply(&m.provider)
-	if m.provider.WatchNamespaceSelector != "" {
-		return errors.New("providers.kubernetesIngressNGINX.watchNamespaceSelector: namespaces are not read; name one with " +
-			"--watch-namespace")
+	if m.provider.WatchNamespace != "" && m.provider.WatchNamespaceSelector != "" {
+		return errors.New("--watch-namespace and --watch-namespace-selector exclude each other")
 	}
 	return nil
 }
@@ -150,10 +151,8 @@ func (m *migration) read(ctx context.Context, f *migrateFlags, files []string) (
 			return err
 		}
 	}
-	if namespace := m.provider.WatchNamespace; namespace != "" {
-		m.objects.Ingresses = slices.DeleteFunc(m.objects.Ingresses, func(one objects.Ingress) bool {
-			return one.Namespace != namespace
-		})
+	if err := m.selectNamespaces(); err != nil {
+		return err
 	}
 	settings, err := m.settings()
 	if err != nil {
@@ -164,6 +163,33 @@ func (m *migration) read(ctx context.Context, f *migrateFlags, files []string) (
 		return m.noIngress(files)
 	}
 	return m.known()
+}
+
+// selectNamespaces leaves out Ingresses of namespaces that the controller does not watch.
+func (m *migration) selectNamespaces() error {
+	watched := func(string) bool { return true }
+	if namespace := m.provider.WatchNamespace; namespace != "" {
+		watched = func(name string) bool { return name == namespace }
+	}
+	if given := m.provider.WatchNamespaceSelector; given != "" {
+		selector, err := labels.Parse(given)
+		if err != nil {
+			return fmt.Errorf("--watch-namespace-selector %s: %w", given, err)
+		}
+		if len(m.objects.Namespaces) == 0 {
+			return errors.New("--watch-namespace-selector: there are no Namespaces among the objects")
+		}
+		selected := map[string]bool{}
+		for _, one := range m.objects.Namespaces {
+			selected[one.Name] = selector.Matches(labels.Set(one.Labels))
+		}
+		watched = func(name string) bool { return selected[name] }
+		m.provider.WatchNamespaceSelector = "" // It has been applied.
+	}
+	m.objects.Ingresses = slices.DeleteFunc(m.objects.Ingresses, func(one objects.Ingress) bool {
+		return !watched(one.Namespace)
+	})
+	return nil
 }
 
 func (m *migration) note(format string, arguments ...any) {

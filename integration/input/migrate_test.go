@@ -80,6 +80,36 @@ func TestMigrateWithoutDifferences(t *testing.T) {
 	}
 }
 
+// TestMigrateSelectsNamespaces has the Ingresses of one of two namespaces count, by its labels.
+func TestMigrateSelectsNamespaces(t *testing.T) {
+	t.Parallel()
+	var manifests strings.Builder
+	for _, name := range []string{"one", "two"} {
+		fmt.Fprintf(&manifests, `---
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s, labels: {tenant: %[1]s}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: shop, namespace: %[1]s, annotations: {kubernetes.io/ingress.class: nginx}}
+spec:
+  rules:
+    - host: %[1]s.example.com
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: shop, port: {number: 80}}}}]}
+`, name)
+	}
+	file := filepath.Join(t.TempDir(), "all.yaml")
+	if err := os.WriteFile(file, []byte(manifests.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	result := migrated(t, "-f", file, "--watch-namespace-selector", "tenant in (two)")
+	if result.Code == 2 || !strings.Contains(result.Stdout, "two.example.com") ||
+		strings.Contains(result.Stdout, "one.example.com") {
+		t.Errorf("exit code %d, %s%s", result.Code, result.Stdout, result.Stderr)
+	}
+}
+
 func TestMigrateReadsStandardInput(t *testing.T) {
 	t.Parallel()
 	input, err := os.Open(filepath.Join("testdata", "migrate", "same.yaml"))
@@ -126,6 +156,9 @@ func TestMigrateArguments(t *testing.T) {
 		{[]string{"-f", "shop.yaml", "--output", "html", "--format", "json"}, "the format is json and html"},
 		{[]string{"-f", "shop.yaml", "--format", "pdf"}, "--format pdf: one of html, json, markdown, text"},
 		{[]string{"-f", "shop.yaml", "-o", "a", "-o", "b"}, "--output names two files"},
+		{[]string{"-f", "shop.yaml", "--watch-namespace-selector", "a=b"}, "there are no Namespaces among the objects"},
+		{[]string{"-f", "shop.yaml", "--watch-namespace-selector", "a=="}, "--watch-namespace-selector a==: "},
+		{[]string{"-f", "shop.yaml", "--watch-namespace", "a", "--watch-namespace-selector", "a"}, "exclude each other"},
 		{[]string{"-f", "shop.yaml", "--configmap", "name"}, "--configmap name: it is NAMESPACE/NAME"},
 		{[]string{"-f", "shop.yaml", "--configmap", "a/b"}, "the ConfigMap a/b is not among the objects"},
 		{[]string{"-f", "shop.yaml", "--host", "no.example.com"}, "--host no.example.com: no Ingress"},

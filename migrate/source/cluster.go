@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ func List(ctx context.Context, cluster *client.Cluster, namespace string) (*Obje
 	l := &lister{ctx: ctx, cluster: cluster}
 	ingresses := list(l, client.Ingresses(), namespace)
 	if len(l.missing) > 0 {
-		return nil, nil, fmt.Errorf("%s", l.missing[0])
+		return nil, nil, errors.New(l.missing[0])
 	}
 	for _, one := range ingresses {
 		out.Ingresses = append(out.Ingresses, Ingress{Ingress: one})
@@ -40,6 +41,16 @@ func List(ctx context.Context, cluster *client.Cluster, namespace string) (*Obje
 		out.Secrets = append(out.Secrets, named(one))
 	}
 	return out, l.missing, l.err
+}
+
+// ListNamespaces reads the Namespaces of a cluster, with their labels.
+func ListNamespaces(ctx context.Context, cluster *client.Cluster) ([]*corev1.Namespace, error) {
+	l := &lister{ctx: ctx, cluster: cluster}
+	read := list(l, client.Namespaces(), "")
+	if len(l.missing) > 0 {
+		return nil, errors.New(l.missing[0])
+	}
+	return read, l.err
 }
 
 // named returns a Secret without its values.

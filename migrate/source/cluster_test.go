@@ -14,7 +14,11 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-const stored = `apiVersion: networking.k8s.io/v1
+const stored = `apiVersion: v1
+kind: Namespace
+metadata: {name: web, labels: {tenant: one}}
+---
+apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: shop, namespace: web}
 spec: {ingressClassName: nginx}
@@ -55,7 +59,8 @@ func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(request)
 }
 
-func listed(t *testing.T, refused string) (*source.Objects, []string, error) {
+// connect returns a cluster with the objects of stored.
+func connect(t *testing.T, refused string) (*client.Cluster, *server) {
 	t.Helper()
 	objects, faults := manifest.Read("stored.yaml", []byte(stored))
 	if len(faults) > 0 {
@@ -66,6 +71,12 @@ func listed(t *testing.T, refused string) (*source.Objects, []string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return cluster, answers
+}
+
+func listed(t *testing.T, refused string) (*source.Objects, []string, error) {
+	t.Helper()
+	cluster, answers := connect(t, refused)
 	read, missing, err := source.List(t.Context(), cluster, "")
 	if answers.writes > 0 {
 		t.Errorf("%d requests do not read", answers.writes)
@@ -89,6 +100,18 @@ func TestListReadsAsFilesAreRead(t *testing.T) {
 	if !reflect.DeepEqual(got.Secrets, want.Secrets) || len(got.Ingresses) != 1 || got.Ingresses[0].Key() != "web/shop" ||
 		len(got.Services) != 1 || got.ConfigMap("ingress-nginx", "settings").Data["ssl-redirect"] != "false" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestListNamespaces(t *testing.T) {
+	cluster, _ := connect(t, "")
+	read, err := source.ListNamespaces(t.Context(), cluster)
+	if err != nil || len(read) != 1 || read[0].Name != "web" || read[0].Labels["tenant"] != "one" {
+		t.Errorf("%v, %v", read, err)
+	}
+	cluster, _ = connect(t, "namespaces")
+	if _, err := source.ListNamespaces(t.Context(), cluster); err == nil {
+		t.Error("Namespaces that may not be listed are no error")
 	}
 }
 

@@ -28,6 +28,8 @@ func (r *reader) add(object manifest.Object) {
 		}
 	case "networking.k8s.io/v1 IngressClass":
 		store = func() error { return into(object, &r.out.Classes) }
+	case "v1 Namespace":
+		store = func() error { return into(object, &r.out.Namespaces) }
 	case "v1 Service":
 		store = func() error { return into(object, &r.out.Services) }
 	case "v1 ConfigMap":

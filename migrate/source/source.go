@@ -56,8 +56,10 @@ type Secret struct {
 
 // Objects are what has been read. Kinds that ingress-nginx does not read are left out.
 type Objects struct {
-	Ingresses      []Ingress
-	Classes        []*networkingv1.IngressClass
+	Ingresses []Ingress
+	Classes   []*networkingv1.IngressClass
+	// Namespaces are read from files; those of a cluster are read with ListNamespaces.
+	Namespaces     []*corev1.Namespace
 	Services       []*corev1.Service
 	ConfigMaps     []*corev1.ConfigMap
 	EndpointSlices []*discoveryv1.EndpointSlice
