@@ -23,7 +23,7 @@ BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s
 # The modules that are linted: this one, the libraries for applications, and the conformance tests.
 MODULES     := . $(dir $(wildcard sdk/*/go.mod sdk/*/*/go.mod)) integration/conformance
 # With the profile of cmd/sluice, the linters would compile all packages below it twice.
-UNPROFILED  := $(strip $(shell $(GO) env GOFLAGS) -pgo=off)
+UNPROFILED  := $(strip $(shell $(GO) env GOFLAGS) -trimpath -pgo=off)
 SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && TEST_SLUICE=$(CURDIR)/dist/sluice exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
@@ -55,7 +55,7 @@ conformance: build ## Run the Gateway API's conformance tests (CHANNEL: experime
 
 lint: ## Run the linters and check that go.mod is tidy
 	@.ci/tools lint
-	@for module in $(MODULES); do (cd $$module; GOFLAGS="$(UNPROFILED)" $(CURDIR)/.cache/bin/golangci-lint run ./...; $(GO) mod tidy -diff); done
+	@for module in $(MODULES); do (cd $$module; CGO_ENABLED=0 GOFLAGS="$(UNPROFILED)" $(CURDIR)/.cache/bin/golangci-lint run ./...; $(GO) mod tidy -diff); done
 
 fmt: ## Format the Go files as the linters want them
 	@.ci/tools lint

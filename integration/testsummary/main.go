@@ -70,6 +70,7 @@ func execute(ctx context.Context, phase phase, tally *tally, stderr io.Writer) e
 	args := append([]string{"test", "-json"}, phase.flags...)
 	command := exec.CommandContext(ctx, "go", append(args, phase.packages...)...)
 	command.Dir = phase.dir
+	command.Env = append(os.Environ(), phase.env...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.Stderr = stderr
 	events, err := command.StdoutPipe()

@@ -14,6 +14,7 @@ type phase struct {
 	name     string
 	dir      string // that of the module; empty is the current one
 	flags    []string
+	env      []string // beside that of the process
 	packages []string
 	lacks    string // the tool without which the phase runs in a weaker way, as a skip's reason
 }
@@ -22,14 +23,17 @@ type phase struct {
 // tests. The integration tests are not cached and run one package at a time: they start the built binary, and some of
 // them measure. The unit tests of each module below sdk are a phase of their own. With the profile of cmd/sluice, all
 // packages below it would be compiled twice under the race detector; go vet would analyse all dependencies in each
-// phase, and is one of the linters.
+// phase, and is one of the linters. The integration tests share builds with the linters and the tools.
 func plan(ctx context.Context, only string, compiler bool) ([]phase, error) {
 	packages, err := list(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	unit := phase{name: "unit tests", flags: []string{"-pgo=off", "-vet=off", "-timeout", "10m"}}
-	whole := phase{name: "integration tests", flags: []string{"-vet=off", "-count=1", "-p=1", "-timeout", "20m"}}
+	whole := phase{
+		name:  "integration tests",
+		flags: []string{"-trimpath", "-vet=off", "-count=1", "-p=1", "-timeout", "20m"}, env: []string{"CGO_ENABLED=0"},
+	}
 	if compiler {
 		unit.flags = append(unit.flags, "-race")
 	} else {

@@ -7,11 +7,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 )
 
 // Where things are, from the root of the repository.
@@ -65,17 +65,17 @@ func files(ctx context.Context, root string) (map[string][]byte, error) {
 	return made, nil
 }
 
-// moduleDir returns where the go command keeps the source of lego.
+// moduleDir returns where the go command keeps the source of lego, which it downloads if it must.
 func moduleDir(ctx context.Context, root string) (string, error) {
-	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", lego)
+	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", lego)
 	command.Dir = root
 	out, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("go list %s: %w", lego, err)
+		return "", fmt.Errorf("go mod download %s: %w", lego, err)
 	}
-	dir := strings.TrimSpace(string(out))
-	if dir == "" {
-		return "", fmt.Errorf("the source of %s is not in the module cache", lego)
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return "", fmt.Errorf("go mod download %s: %w", lego, err)
 	}
-	return dir, nil
+	return module.Dir, nil
 }
