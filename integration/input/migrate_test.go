@@ -157,7 +157,7 @@ func TestMigrateArguments(t *testing.T) {
 		{[]string{"-f", "shop.yaml", "--format", "pdf"}, "--format pdf: one of html, json, markdown, text"},
 		{[]string{"-f", "shop.yaml", "-o", "a", "-o", "b"}, "--output names two files"},
 		{[]string{"-f", "shop.yaml", "--watch-namespace-selector", "a=b"}, "there are no Namespaces among the objects"},
-		{[]string{"-f", "shop.yaml", "--watch-namespace-selector", "a=="}, "--watch-namespace-selector a==: "},
+		{[]string{"-f", "shop.yaml", "--watch-namespace-selector", "=b"}, "--watch-namespace-selector =b: "},
 		{[]string{"-f", "shop.yaml", "--watch-namespace", "a", "--watch-namespace-selector", "a"}, "exclude each other"},
 		{[]string{"-f", "shop.yaml", "--configmap", "name"}, "--configmap name: it is NAMESPACE/NAME"},
 		{[]string{"-f", "shop.yaml", "--configmap", "a/b"}, "the ConfigMap a/b is not among the objects"},
