@@ -22,8 +22,6 @@ VCS         := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo f
 BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
 # The modules that are linted: this one, the libraries for applications, and the conformance tests.
 MODULES     := . $(dir $(wildcard sdk/*/go.mod sdk/*/*/go.mod)) integration/conformance
-# With the profile of cmd/sluice, the linters would compile all packages below it twice.
-UNPROFILED  := $(strip $(shell $(GO) env GOFLAGS) -trimpath -pgo=off)
 SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && TEST_SLUICE=$(CURDIR)/dist/sluice exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
@@ -55,7 +53,7 @@ conformance: build ## Run the Gateway API's conformance tests (CHANNEL: experime
 
 lint: ## Run the linters and check that go.mod is tidy
 	@.ci/tools lint
-	@for module in $(MODULES); do (cd $$module; CGO_ENABLED=0 GOFLAGS="$(UNPROFILED)" $(CURDIR)/.cache/bin/golangci-lint run ./...; $(GO) mod tidy -diff); done
+	@for module in $(MODULES); do (cd $$module; CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath -pgo=off" $(CURDIR)/.cache/bin/golangci-lint run ./...; $(GO) mod tidy -diff); done
 
 fmt: ## Format the Go files as the linters want them
 	@.ci/tools lint
