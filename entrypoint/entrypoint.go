@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/entrypoint/h3"
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -92,6 +93,8 @@ type Dependencies struct {
 	HTTP2 HTTP2Failures
 	// Refusals counts connections that are refused because of a limit; it may be nil.
 	Refusals Refusals
+	// Descriptors has connections over TCP refused that would take a descriptor in reserve; nil keeps none.
+	Descriptors *descriptors.Limit
 	// Listen replaces the listener of the operating system.
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }

@@ -59,6 +59,8 @@ func (r *rate) allowsClient(client netip.Addr, now time.Time) bool {
 // header is waited for. A client beyond its own rate takes no token of the others.
 func (e *Entrypoint) enter(c *connection, known bool) refusal {
 	switch {
+	case !e.deps.Descriptors.Admits(c):
+		return reservedDescriptors
 	case known && !e.connectionRate.allowsClient(c.client, c.accepted):
 		return connectionRatePerClient
 	case !e.connectionRate.allows(c.accepted):

@@ -1,11 +1,15 @@
 package entrypoint
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
+)
 
 // Refusals counts connections that are refused because of a limit. Its method must not block.
 type Refusals interface {
-	// Refused counts one by the reason: max_connections, max_connections_per_client, connection_rate or
-	// connection_rate_per_client.
+	// Refused counts one by the reason: max_connections, max_connections_per_client, connection_rate,
+	// connection_rate_per_client or descriptors.
 	Refused(reason string)
 }
 
@@ -19,6 +23,7 @@ const (
 	maxConnectionsPerClient
 	connectionRate
 	connectionRatePerClient
+	reservedDescriptors
 	refusals
 )
 
@@ -26,6 +31,7 @@ const (
 func (r refusal) reason() string {
 	return [refusals]string{
 		"", "max_connections", "max_connections_per_client", "connection_rate", "connection_rate_per_client",
+		"descriptors",
 	}[r]
 }
 
@@ -34,6 +40,7 @@ func (r refusal) Error() string {
 	return [refusals]string{
 		"", "transport.limits.maxConnections is reached", "transport.limits.maxConnectionsPerClient is reached",
 		"transport.limits.maxConnectionRate is exceeded", "transport.limits.maxConnectionRatePerClient is exceeded",
+		descriptors.ErrReserved.Error(),
 	}[r]
 }
 

@@ -1,5 +1,13 @@
 package static
 
+// Descriptors says how the file descriptors of the process are used.
+type Descriptors struct {
+	Reserve int `json:"reserve" description:"Number of file descriptors that new connections of clients and to endpoints leave free, for the entrypoints of ping, metrics and the API, for health checks and for files; at most a quarter of what the process may open. 0 reserves none." range:"0.."`
+}
+
+// SetDefaults keeps 64 descriptors in reserve.
+func (d *Descriptors) SetDefaults() { d.Reserve = 64 }
+
 // limits warns of limits of a TCP entrypoint that have no effect, or another one than their names say.
 func (l *loader) limits(name string, e *EntryPoint) {
 	limits := &e.Transport.Limits

@@ -149,6 +149,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"certificatesResolvers.<name>.acme.onDemand.patterns",
 		"certificatesResolvers.<name>.acme.onDemand.timeout",
 		"certificatesResolvers.<name>.acme.stagingCAServer",
+		"descriptors.reserve",
 		"entryPoints.<name>.forwardProxy.defaultHeaders.<name>",
 		"entryPoints.<name>.forwardProxy.shutdownQuiet",
 		"entryPoints.<name>.forwardProxy.shutdownTimeout",
