@@ -55,13 +55,16 @@ func (l *Limit) Admits(conn syscall.Conn) bool {
 	return l.Control("", "", raw) == nil
 }
 
+// Reserved reports whether a new descriptor is one of the reserve.
+func (l *Limit) Reserved(fd int) bool { return l != nil && fd >= l.first }
+
 // Control is for [net.Dialer.Control]: it returns [ErrReserved] for a descriptor of the reserve.
 func (l *Limit) Control(_, _ string, conn syscall.RawConn) error {
 	if l == nil {
 		return nil
 	}
 	reserved := false
-	if err := conn.Control(func(fd uintptr) { reserved = fd >= uintptr(l.first) }); err != nil {
+	if err := conn.Control(func(fd uintptr) { reserved = l.Reserved(int(fd)) }); err != nil {
 		return err
 	}
 	if reserved {
