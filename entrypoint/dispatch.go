@@ -52,7 +52,7 @@ func (e *Entrypoint) dispatch(ctx, base context.Context, c *connection, servers 
 	defer e.survive(c)
 	ready, server, err := e.prepare(ctx, c, servers)
 	if err != nil {
-		if why, ok := errors.AsType[refusal](err); ok {
+		if why, ok := errors.AsType[refusalReason](err); ok {
 			e.refuseConnection(why, c.text)
 		} else {
 			e.deps.Logger.Debug("connection refused", "entrypoint", e.name, "client", c.text, "error", err)

@@ -57,7 +57,7 @@ func (r *rate) allowsClient(client netip.Addr, now time.Time) bool {
 
 // enter counts a new connection, or returns why it is refused. known says that its client is known, so that no PROXY
 // header is waited for. A client beyond its own rate takes no token of the others.
-func (e *Entrypoint) enter(c *connection, known bool) refusal {
+func (e *Entrypoint) enter(c *connection, known bool) refusalReason {
 	switch {
 	case !e.deps.Descriptors.Admits(c):
 		return reservedDescriptors

@@ -13,12 +13,12 @@ type Refusals interface {
 	Refused(reason string)
 }
 
-// refusal is why a connection is refused. As an error it names the option.
-type refusal uint8
+// refusalReason is why a connection is refused. As an error it names the option.
+type refusalReason uint8
 
 const (
 	// admitted connections are not refused.
-	admitted refusal = iota
+	admitted refusalReason = iota
 	maxConnections
 	maxConnectionsPerClient
 	connectionRate
@@ -28,7 +28,7 @@ const (
 )
 
 // reason returns the value of the label reason.
-func (r refusal) reason() string {
+func (r refusalReason) reason() string {
 	return [refusals]string{
 		"", "max_connections", "max_connections_per_client", "connection_rate", "connection_rate_per_client",
 		"descriptors",
@@ -36,7 +36,7 @@ func (r refusal) reason() string {
 }
 
 // Error names the option whose limit is reached.
-func (r refusal) Error() string {
+func (r refusalReason) Error() string {
 	return [refusals]string{
 		"", "transport.limits.maxConnections is reached", "transport.limits.maxConnectionsPerClient is reached",
 		"transport.limits.maxConnectionRate is exceeded", "transport.limits.maxConnectionRatePerClient is exceeded",
@@ -45,7 +45,7 @@ func (r refusal) Error() string {
 }
 
 // refuseConnection counts and reports a connection that is refused.
-func (e *Entrypoint) refuseConnection(why refusal, client string) {
+func (e *Entrypoint) refuseConnection(why refusalReason, client string) {
 	if e.deps.Refusals != nil {
 		e.deps.Refusals.Refused(why.reason())
 	}
@@ -75,7 +75,7 @@ func newRefusalLog(e *Entrypoint) *refusalLog {
 }
 
 // note takes one refusal. More may have been counted, because reports are dropped when too many come.
-func (l *refusalLog) note(why refusal, client string) {
+func (l *refusalLog) note(why refusalReason, client string) {
 	l.client[why] = client
 	l.write(false)
 }

@@ -28,7 +28,7 @@ type report struct {
 	panic   any
 	stack   string
 	// refusal says why a connection was refused; only client is set beside it.
-	refusal refusal
+	refusal refusalReason
 }
 
 // report hands a report to the log without waiting.
