@@ -9,7 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/httpio/descriptors/descriptorstest"
 )
 
-// TestReservedDescriptors opens no session with a descriptor in reserve: it takes that of another session, or drops the
+// TestReservedDescriptors opens no session with a descriptor in reserve: one that is idle makes room, or Sluice drops the
 // datagram where there is none.
 func TestReservedDescriptors(t *testing.T) {
 	descriptorstest.InChild(t, 128, func(t *testing.T) {
