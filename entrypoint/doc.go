@@ -17,10 +17,10 @@
 //
 // # Limits
 //
-// transport.limits bounds the number of open connections and the rate of new ones, in total and for each client, over TCP
-// and QUIC together. A client is an IPv4 address or a /64 of IPv6. What is over a limit is closed: before a byte is read,
-// or behind the PROXY header that names the client. Over QUIC a client has to prove its address first where a rate is
-// limited. A request over the rate of requests is answered 429 before anything else is looked at.
+// transport.limits bounds the number of open connections and the rate of new ones, in total and for each client, over
+// TCP and QUIC together. A client is an IPv4 address or a /64 of IPv6. What is over a limit is closed: before a byte is
+// read, or behind the PROXY header that names the client. Over QUIC a client has to prove its address first where a
+// rate is limited. A request over the rate of requests is answered 429 before anything else is looked at.
 //
 // # Time-outs
 //

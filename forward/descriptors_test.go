@@ -14,8 +14,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// TestReservedDescriptors has no connection be made because descriptors are in reserve: that is held against no endpoint,
-// and another one would not help.
+// TestReservedDescriptors has no connection be made because descriptors are in reserve: that is held against no
+// endpoint, and another one would not help.
 func TestReservedDescriptors(t *testing.T) {
 	for _, scheme := range []string{"http", "https", "h2c"} {
 		t.Run(scheme, func(t *testing.T) {

@@ -91,8 +91,8 @@ func (t *Transport) DialWith(dial func(ctx context.Context, network, address str
 	t.dial = dial
 }
 
-// Reserve has connections for requests fail with [descriptors.ErrReserved] that would take a descriptor in reserve, unless
-// DialWith makes them. Those of active checks may take it. It comes before the first Connect.
+// Reserve has connections for requests fail with [descriptors.ErrReserved] that would take a descriptor in reserve,
+// unless DialWith makes them. Those of active checks may take it. It comes before the first Connect.
 func (t *Transport) Reserve(limit *descriptors.Limit) { t.reserve = limit }
 
 // dialer returns what makes connections to an upstream.

@@ -41,8 +41,8 @@ func (r *RespondingTimeouts) SetDefaults() {
 	r.IdleTimeout = Duration(180 * time.Second)
 }
 
-// Limits bounds the number of connections that an entrypoint holds open, and how many of them and of requests begin in a
-// second.
+// Limits bounds the number of connections that an entrypoint holds open, and how many of them and of requests begin in
+// a second.
 type Limits struct {
 	MaxConnections             int `json:"maxConnections" description:"Largest number of open connections; 0 is no limit." range:"0.."`
 	MaxConnectionsPerClient    int `json:"maxConnectionsPerClient" description:"Largest number of open connections of one client address; 0 is no limit." range:"0.."`

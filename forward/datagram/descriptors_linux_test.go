@@ -9,8 +9,8 @@ import (
 	"github.com/sluiceproxy/sluice/httpio/descriptors/descriptorstest"
 )
 
-// TestReservedDescriptors opens no session with a descriptor in reserve: one that is idle makes room, or Sluice drops the
-// datagram where there is none.
+// TestReservedDescriptors opens no session with a descriptor in reserve: one that is idle makes room, or Sluice drops
+// the datagram where there is none.
 func TestReservedDescriptors(t *testing.T) {
 	descriptorstest.InChild(t, 128, func(t *testing.T) {
 		e := newEndpoint(t, "a", loopback)

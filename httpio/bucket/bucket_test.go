@@ -46,7 +46,8 @@ func TestBucketGivesWhatItHolds(t *testing.T) {
 	}
 }
 
-// TestBucketWithAClockThatGoesBack takes tokens with a clock that goes back: none is given twice, and the wait is never negative.
+// TestBucketWithAClockThatGoesBack takes tokens with a clock that goes back: none is given twice, and the wait is never
+// negative.
 func TestBucketWithAClockThatGoesBack(t *testing.T) {
 	one := bucket.NewBucket(bucket.NewRate(1, time.Second, 1))
 	if v := one.Take(int64(time.Minute)); !v.Allowed {

@@ -66,8 +66,8 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	t.Fatalf("waited in vain for %s", what)
 }
 
-// TestRates refuses connections and answers requests with 429 beyond the rates of an entrypoint, counts both, and goes on
-// with the next token. The other entrypoint has limits of its own.
+// TestRates refuses connections and answers requests with 429 beyond the rates of an entrypoint, counts both, and goes
+// on with the next token. The other entrypoint has limits of its own.
 func TestRates(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

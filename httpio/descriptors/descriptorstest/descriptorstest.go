@@ -16,8 +16,8 @@ import (
 // child is the variable that names the test that a process runs with fewer descriptors.
 const child = "TEST_DESCRIPTORS_CHILD"
 
-// InChild runs a test in a process of its own that may have so many descriptors, with the binary of the calling test. It
-// must be all that the calling test does.
+// InChild runs a test in a process of its own that may have so many descriptors, with the binary of the calling test.
+// It must be all that the calling test does.
 func InChild(t *testing.T, limit uint64, test func(*testing.T)) {
 	t.Helper()
 	if os.Getenv(child) == t.Name() {
@@ -35,8 +35,8 @@ func InChild(t *testing.T, limit uint64, test func(*testing.T)) {
 	}
 }
 
-// Fill opens files until the process has no descriptor left, and returns a function that closes so many of those with the
-// highest numbers. The rest is closed when the test ends.
+// Fill opens files until the process has no descriptor left, and returns a function that closes so many of those with
+// the highest numbers. The rest is closed when the test ends.
 func Fill(t *testing.T) (free func(count int)) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
