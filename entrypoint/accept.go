@@ -92,9 +92,9 @@ func (e *Entrypoint) admit(conn net.Conn, pool *workers.Pool[*connection]) {
 	c := &connection{Conn: conn, owner: &e.open, local: conn.LocalAddr(), remote: conn.RemoteAddr(), accepted: time.Now()}
 	c.counter = e.deps.Connections
 	c.identify()
-	if !e.open.add(c) {
+	if why := e.enter(c, !e.settings.readsProxy(c)); why != admitted {
 		_ = conn.Close()
-		e.report(report{level: warning, text: "connection refused: transport.limits.maxConnections is reached"})
+		e.refuseConnection(why, c.text)
 		return
 	}
 	pool.Start(c)

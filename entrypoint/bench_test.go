@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/httpio/serving"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 // discarding is a response writer that costs nothing.
@@ -25,8 +26,17 @@ func (d *discarding) CloseAfter()                        {}
 func (d *discarding) Seen() (bool, bool)                 { return true, true }
 
 // BenchmarkChain measures what the entrypoint adds to a request with the headers of a browser.
-func BenchmarkChain(b *testing.B) {
-	e, err := entrypoint.New("web", newConfig(), http.HandlerFunc(hello), nil, entrypoint.Dependencies{})
+func BenchmarkChain(b *testing.B) { benchmarkChain(b, newConfig()) }
+
+// BenchmarkChainWithRates is BenchmarkChain with limits that are never reached.
+func BenchmarkChainWithRates(b *testing.B) {
+	config := newConfig()
+	config.Transport.Limits.MaxRequestRate, config.Transport.Limits.MaxRequestRatePerClient = 1e9, 1e9
+	benchmarkChain(b, config)
+}
+
+func benchmarkChain(b *testing.B, config *static.EntryPoint) {
+	e, err := entrypoint.New("web", config, http.HandlerFunc(hello), nil, entrypoint.Dependencies{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -30,6 +30,9 @@ type responseWriter interface {
 // admit applies the rules of the entrypoint to a request, and hands it on with the writer of its response.
 func (c *chain) admit(v *requestState, w responseWriter, r *http.Request) {
 	s := &c.entrypoint.settings
+	if c.entrypoint.requestRate != nil && c.limited(v, w, r) {
+		return
+	}
 	if e := c.entrypoint; e.alternate.known() && r.TLS != nil && r.ProtoMajor < 3 {
 		e.advertise(v.connection, w.Header(), r)
 	}

@@ -52,7 +52,11 @@ func (e *Entrypoint) dispatch(ctx, base context.Context, c *connection, servers 
 	defer e.survive(c)
 	ready, server, err := e.prepare(ctx, c, servers)
 	if err != nil {
-		e.deps.Logger.Debug("connection refused", "entrypoint", e.name, "client", c.text, "error", err)
+		if why, ok := errors.AsType[refusalReason](err); ok {
+			e.refuseConnection(why, c.text)
+		} else {
+			e.deps.Logger.Debug("connection refused", "entrypoint", e.name, "client", c.text, "error", err)
+		}
 		_ = c.Close()
 		return
 	}
@@ -78,13 +82,16 @@ func (e *Entrypoint) survive(c *connection) {
 // prepare reads what comes before the first request, and returns the server for the client.
 func (e *Entrypoint) prepare(ctx context.Context, c *connection, servers servers) (net.Conn, connServer, error) {
 	// A PROXY header of other peers is not read: as the first bytes of a request it is answered with 400.
-	if s := &e.settings; s.proxyEnabled && (s.proxyAll || s.proxyTrusted.Contains(c.client)) {
+	if e.settings.readsProxy(c) {
 		if err := e.readProxy(c); err != nil {
 			return nil, nil, err
 		}
+		if !e.connectionRate.allowsClient(c.client, c.accepted) {
+			return nil, nil, connectionRatePerClient
+		}
 	}
 	if !e.open.claim(c) {
-		return nil, nil, errors.New("transport.limits.maxConnectionsPerClient is reached")
+		return nil, nil, maxConnectionsPerClient
 	}
 	needs := e.streamNeeds()
 	if needs&tcp.NeedsUnread != 0 {

@@ -15,6 +15,13 @@
 // A [PacketEntrypoint] listens on an address of UDP, and hands its sockets to a [PacketServer]: on Linux there is one
 // for each processor that Go uses, among which the kernel divides the clients (SO_REUSEPORT).
 //
+// # Limits
+//
+// transport.limits bounds the number of open connections and the rate of new ones, in total and for each client, over
+// TCP and QUIC together. A client is an IPv4 address or a /64 of IPv6. What is over a limit is closed: before a byte is
+// read, or behind the PROXY header that names the client. Over QUIC a client has to prove its address first where a
+// rate is limited. A request over the rate of requests is answered 429 before anything else is looked at.
+//
 // # Time-outs
 //
 // respondingTimeouts.readTimeout bounds the head of a request of HTTP/1.1 as a whole, and each pause between two reads

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/entrypoint/h3"
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -90,6 +91,10 @@ type Dependencies struct {
 	QUIC QUICConnections
 	// HTTP2 counts connections of HTTP/2 that ended by a fault of their clients; it may be nil.
 	HTTP2 HTTP2Failures
+	// Refusals counts connections that are refused because of a limit; it may be nil.
+	Refusals Refusals
+	// Descriptors has connections over TCP refused that would take a descriptor in reserve; nil keeps none.
+	Descriptors *descriptors.Limit
 	// Listen replaces the listener of the operating system.
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
@@ -105,6 +110,9 @@ type Entrypoint struct {
 	tls      *tls.Config
 	listener net.Listener
 	open     registry
+	// connectionRate and requestRate are nil without limits.
+	connectionRate, requestRate *rate
+	refusedFor                  [refusals]atomic.Uint64
 	// http3 and packets are its server and its socket; nil without HTTP/3.
 	http3     *h3.Server
 	packets   net.PacketConn
@@ -134,7 +142,10 @@ func New(
 		reports: make(chan report, reportQueue),
 	}
 	e.chain = chain{entrypoint: e, next: handler}
-	e.open.init(settings.maxConnections, settings.maxPerClient)
+	limits := &settings.limits
+	e.open.init(limits.MaxConnections, limits.MaxConnectionsPerClient)
+	e.connectionRate = newRate(limits.MaxConnectionRate, limits.MaxConnectionRatePerClient, limits.ConnectionBurst)
+	e.requestRate = newRate(limits.MaxRequestRate, limits.MaxRequestRatePerClient, limits.RequestBurst)
 	if http3 := settings.http3; http3 != nil && selector != nil && !http3.Withdrawn {
 		e.http3 = e.newHTTP3()
 	}

@@ -58,12 +58,13 @@ func (e *Entrypoint) admitQUIC(ctx context.Context, conn *h3.Conn) (context.Cont
 	}
 	c.identify()
 	c.phase.Store(int32(opening))
-	if !e.open.add(c) {
-		e.report(report{level: warning, text: "connection refused: transport.limits.maxConnections is reached"})
+	if why := e.enter(c, true); why != admitted {
+		e.refuseConnection(why, c.text)
 		return nil, nil, false
 	}
 	if !e.open.claim(c) {
 		e.open.remove(c)
+		e.refuseConnection(maxConnectionsPerClient, c.text)
 		return nil, nil, false
 	}
 	ctx = context.WithValue(ctx, connectionKey{}, c)
@@ -71,10 +72,11 @@ func (e *Entrypoint) admitQUIC(ctx context.Context, conn *h3.Conn) (context.Cont
 }
 
 // crowded reports whether half of what connections may be at a time, in total or from a client, is in use: by addresses
-// that are not proven, a client could use up the other half at most, also in the name of another.
+// that are not proven, a client could use up the other half at most, also in the name of another. Tokens of a rate are
+// given to proven addresses alone.
 func (e *Entrypoint) crowded(client net.Addr) bool {
 	addr, _ := forwarded.ClientAddr(client.String())
-	return e.open.crowded(addr)
+	return e.connectionRate != nil || e.open.crowded(addr)
 }
 
 // configForQUIC selects the options for the ClientHello of a connection of HTTP/3.

@@ -27,6 +27,8 @@ type report struct {
 	client  string
 	panic   any
 	stack   string
+	// refusal says why a connection was refused; only client is set beside it.
+	refusal refusalReason
 }
 
 // report hands a report to the log without waiting.
@@ -38,12 +40,18 @@ func (e *Entrypoint) report(r report) {
 }
 
 // writeReports logs reports until ctx ends. A text that repeats is logged once a second, so that a flood of connections
-// does not become a flood of lines.
+// does not become a flood of lines; refused connections are logged once a minute.
 func (e *Entrypoint) writeReports(ctx context.Context) {
 	last := map[string]time.Time{}
+	refused := newRefusalLog(e)
+	defer refused.timer.Stop()
 	for {
 		select {
 		case r := <-e.reports:
+			if r.refusal != admitted {
+				refused.note(r.refusal, r.client)
+				continue
+			}
 			now := time.Now()
 			if r.level == warning && now.Sub(last[r.text]) < time.Second {
 				continue
@@ -52,7 +60,10 @@ func (e *Entrypoint) writeReports(ctx context.Context) {
 				last[r.text] = now
 			}
 			e.writeReport(r)
+		case <-refused.timer.C:
+			refused.write(false)
 		case <-ctx.Done():
+			refused.write(true)
 			return
 		}
 	}

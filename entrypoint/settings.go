@@ -26,7 +26,7 @@ type settings struct {
 	proxyAll     bool
 	proxyTrusted forwarded.Trust
 
-	maxConnections, maxPerClient   int
+	limits                         static.Limits
 	maxHeaderBytes, maxHeaderCount int
 	keepAliveRequests              int
 	keepAliveTime                  time.Duration
@@ -42,8 +42,7 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 	s := settings{
 		policy:            Policy(&c.HTTP),
 		keepForwardedFor:  c.ForwardedHeaders.NotAppendXForwardedFor || c.ForwardProxy != nil,
-		maxConnections:    c.Transport.Limits.MaxConnections,
-		maxPerClient:      c.Transport.Limits.MaxConnectionsPerClient,
+		limits:            c.Transport.Limits,
 		maxHeaderBytes:    c.HTTP.MaxHeaderBytes,
 		maxHeaderCount:    c.HTTP.MaxHeaderCount,
 		keepAliveRequests: c.Transport.KeepAliveMaxRequests,
@@ -72,6 +71,11 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 		return settings{}, fmt.Errorf("http.%w", err)
 	}
 	return s, nil
+}
+
+// readsProxy reports whether a connection from the peer may begin with a PROXY header.
+func (s *settings) readsProxy(c *connection) bool {
+	return s.proxyEnabled && (s.proxyAll || s.proxyTrusted.Contains(c.client))
 }
 
 func (s *settings) setTrust(c *static.EntryPoint) error {

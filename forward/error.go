@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/wire"
 	http2 "github.com/sluiceproxy/sluice/http2/client"
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
@@ -134,7 +135,7 @@ func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error)
 		}
 		return outcome, &Error{Phase: phase, Status: http.StatusGatewayTimeout, Err: errRequestTime}
 	}
-	if _, ok := errors.AsType[*servertls.IdentityError](err); ok {
+	if _, ok := errors.AsType[*servertls.IdentityError](err); ok || errors.Is(err, descriptors.ErrReserved) {
 		// No connection was tried, so that the endpoint is not to blame.
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusServiceUnavailable, Err: err}
 	}

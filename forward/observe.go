@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -87,6 +88,8 @@ func code(failed *Error, t *attemptState) telemetry.Code {
 		return telemetry.CodeTimeout
 	case t.result.Outcome == loadbalancer.Unreachable:
 		return telemetry.CodeUnreachable
+	case errors.Is(failed, descriptors.ErrReserved):
+		return telemetry.CodeSaturated
 	case failed.Phase == ResponseBegun || failed.Status == http.StatusBadGateway:
 		return telemetry.CodeBroken
 	}

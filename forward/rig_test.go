@@ -53,6 +53,8 @@ type setup struct {
 	// more are further servers of the pool, policies what it does with them.
 	more     []dynamic.Server
 	policies loadbalancer.Policies
+	// dial makes the connections to endpoints in place of a net.Dialer.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// dead is how many servers are added that refuse connections.
 	dead int
 	// state gets the states of the connections to the endpoint.
@@ -99,6 +101,9 @@ func newProxy(t *testing.T, s setup) *rig {
 	transport, err := forward.NewTransport("test@file", s.transport, s.identity)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.dial != nil {
+		transport.DialWith(s.dial)
 	}
 	pool := loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport, Policies: s.policies}
 	for _, server := range append([]dynamic.Server{s.server}, s.more...) {

@@ -11,6 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/http1/client"
 	http2 "github.com/sluiceproxy/sluice/http2/client"
 	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -26,13 +27,17 @@ const (
 	maxResponseHeaderBytes = 1 << 20
 )
 
+// dialFunc is [net.Dialer.DialContext].
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // Transport makes connections to endpoints as one serversTransport says. Upstreams share its settings, and never a
 // connection or a TLS session.
 type Transport struct {
 	name     string
 	tls      *servertls.Settings
 	identity Identity // nil without the option spiffe
-	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	dial     dialFunc // nil for a [net.Dialer]
+	reserve  *descriptors.Limit
 	timeouts dynamic.ForwardingTimeouts
 	maxIdle  int
 	noHTTP2  bool
@@ -60,7 +65,6 @@ func NewTransport(name string, config *dynamic.ServersTransport, identity Identi
 	} else {
 		t.timeouts = *config.ForwardingTimeouts
 	}
-	t.dial = (&net.Dialer{KeepAlive: -1}).DialContext
 	return t, nil
 }
 
@@ -87,6 +91,22 @@ func (t *Transport) DialWith(dial func(ctx context.Context, network, address str
 	t.dial = dial
 }
 
+// Reserve has connections for requests fail with [descriptors.ErrReserved] that would take a descriptor in reserve,
+// unless DialWith makes them. Those of active checks may take it. It comes before the first Connect.
+func (t *Transport) Reserve(limit *descriptors.Limit) { t.reserve = limit }
+
+// dialer returns what makes connections to an upstream.
+func (t *Transport) dialer(key *loadbalancer.UpstreamKey) dialFunc {
+	if t.dial != nil {
+		return t.dial
+	}
+	dialer := &net.Dialer{KeepAlive: -1}
+	if !key.Checks() {
+		dialer.Control = t.reserve.Control
+	}
+	return dialer.DialContext
+}
+
 // Name returns the transport's qualified name.
 func (t *Transport) Name() string { return t.name }
 
@@ -95,8 +115,9 @@ func (t *Transport) Name() string { return t.name }
 func (t *Transport) Connect(key loadbalancer.UpstreamKey) loadbalancer.Connections {
 	address := key.Endpoint.Address.String()
 	limit := time.Duration(t.timeouts.DialTimeout)
+	connect := t.dialer(&key)
 	dial := func(ctx context.Context) (net.Conn, error) {
-		return t.dial(httpio.WithLimit(ctx, limit), "tcp", address)
+		return connect(httpio.WithLimit(ctx, limit), "tcp", address)
 	}
 	if key.Scheme != "http" {
 		dial = keptAlive(dial)

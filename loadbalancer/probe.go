@@ -76,6 +76,9 @@ func (r *Registry) unwatch(m *Member, old *probe) {
 	}
 }
 
+// checkSource is the source of the endpoints to which active checks connect.
+const checkSource = "health"
+
 // connector opens connections for checks as the transport does for requests, but never shares them.
 type connector struct{ dialer Dialer }
 
@@ -95,7 +98,7 @@ func (c connector) Dial(ctx context.Context, scheme string, address netip.AddrPo
 }
 
 func (c connector) connections(scheme string, address netip.AddrPort, host string) Connections {
-	key := UpstreamKey{Endpoint: EndpointKey{Source: "health", Address: address}, Scheme: scheme, Dialer: c.dialer}
+	key := UpstreamKey{Endpoint: EndpointKey{Source: checkSource, Address: address}, Scheme: scheme, Dialer: c.dialer}
 	if secure(scheme) {
 		key.Host = host
 	}

@@ -23,6 +23,9 @@ type UpstreamKey struct {
 	Dialer Dialer
 }
 
+// Checks reports whether the connections are those of active checks, which requests never share.
+func (k UpstreamKey) Checks() bool { return k.Endpoint.Source == checkSource }
+
 // Dialer is a transport: it makes the connections of each upstream. It is compared by identity, so it must be a
 // pointer, and an unchanged transport must stay the same pointer for its connections to survive.
 type Dialer interface {

@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
@@ -70,6 +71,8 @@ type Options struct {
 	// Dial connects to endpoints of HTTP and TCP services in place of a [net.Dialer]; nil is one. It is for tests, and for
 	// commands that must not reach the endpoints.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Descriptors are those that connections to endpoints leave in reserve, but for active checks; nil keeps none.
+	Descriptors *descriptors.Limit
 	// Middlewares makes the middlewares; nil means that the compiler makes its own builder, which logs nothing.
 	Middlewares *middleware.Builder
 }

@@ -176,8 +176,11 @@ func (c *Compiler) tcpTransport(ref dynamic.Ref) *tcpTransportNode {
 		node.transport, node.err = stream.NewTransport(ref.Name, definition, c.options.Identity)
 		node.err = cmp.Or(errors.Unwrap(node.err), node.err) // The verdict names the object.
 	}
-	if node.err == nil && c.options.Dial != nil {
-		node.transport.DialWith(c.options.Dial)
+	if node.err == nil {
+		node.transport.Reserve(c.options.Descriptors)
+		if c.options.Dial != nil {
+			node.transport.DialWith(c.options.Dial)
+		}
 	}
 	if tls := definition.TLS; tls != nil && tls.Spiffe != nil && len(tls.Spiffe.IDs) > 0 && tls.Spiffe.TrustDomain != "" {
 		node.warnings = append(node.warnings, "tls.spiffe.trustDomain has no effect beside tls.spiffe.ids")

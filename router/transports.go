@@ -62,6 +62,7 @@ func (c *Compiler) buildTransport(ref dynamic.Ref) *transportNode {
 	if c.options.Dial != nil {
 		transport.DialWith(c.options.Dial)
 	}
+	transport.Reserve(c.options.Descriptors)
 	node := &transportNode{dialer: transport}
 	if accepted := definition.Spiffe; accepted != nil && len(accepted.IDs) > 0 && accepted.TrustDomain != "" {
 		node.warnings = append(node.warnings, "spiffe.trustDomain has no effect beside spiffe.ids")

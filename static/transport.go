@@ -8,7 +8,7 @@ type Transport struct {
 	RespondingTimeouts   RespondingTimeouts `json:"respondingTimeouts" description:"Limits in time of a request."`
 	KeepAliveMaxTime     Duration           `json:"keepAliveMaxTime" description:"Age at which a connection is closed after its current request; 0 is no limit." range:"0.."`
 	KeepAliveMaxRequests int                `json:"keepAliveMaxRequests" description:"Number of requests after which a connection is closed; 0 is no limit." range:"0.."`
-	Limits               Limits             `json:"limits" description:"Limits of the number of connections."`
+	Limits               Limits             `json:"limits" description:"Limits of the number of connections, and of their rate and that of requests."`
 }
 
 // SetDefaults sets Traefik's time-outs and no limit of the number of connections.
@@ -41,10 +41,17 @@ func (r *RespondingTimeouts) SetDefaults() {
 	r.IdleTimeout = Duration(180 * time.Second)
 }
 
-// Limits bounds the number of connections that an entrypoint holds open.
+// Limits bounds the number of connections that an entrypoint holds open, and how many of them and of requests begin in
+// a second.
 type Limits struct {
-	MaxConnections          int `json:"maxConnections" description:"Largest number of open connections; 0 is no limit." range:"0.."`
-	MaxConnectionsPerClient int `json:"maxConnectionsPerClient" description:"Largest number of open connections of one client address; 0 is no limit." range:"0.."`
+	MaxConnections             int `json:"maxConnections" description:"Largest number of open connections; 0 is no limit." range:"0.."`
+	MaxConnectionsPerClient    int `json:"maxConnectionsPerClient" description:"Largest number of open connections of one client address; 0 is no limit." range:"0.."`
+	MaxConnectionRate          int `json:"maxConnectionRate" description:"Largest number of new connections a second; 0 is no limit. Those beyond it are closed." range:"0.."`
+	MaxConnectionRatePerClient int `json:"maxConnectionRatePerClient" description:"Largest number of new connections a second of one client: an IPv4 address, or a /64 of IPv6; 0 is no limit. Those beyond it are closed." range:"0.."`
+	ConnectionBurst            int `json:"connectionBurst" description:"Number of new connections that may come at once, in total and of one client; 0 is as many as the rate allows in a second." range:"0.."`
+	MaxRequestRate             int `json:"maxRequestRate" description:"Largest number of requests a second; 0 is no limit. Those beyond it are answered with 429 before a router is chosen." range:"0.."`
+	MaxRequestRatePerClient    int `json:"maxRequestRatePerClient" description:"Largest number of requests a second of one client: the IPv4 address of a connection, or its /64 of IPv6; 0 is no limit. Those beyond it are answered with 429 before a router is chosen." range:"0.."`
+	RequestBurst               int `json:"requestBurst" description:"Number of requests that may come at once, in total and of one client; 0 is as many as the rate allows in a second." range:"0.."`
 }
 
 // ServersTransport says how endpoints are reached.

@@ -81,6 +81,9 @@ func (l *loader) entryPoint(name string, e *EntryPoint) {
 				"entryPoints", name, "proxyProtocol")
 		}
 	}
+	if address.Network == "tcp" {
+		l.limits(name, e)
+	}
 	if e.ForwardProxy != nil && err == nil && !Loopback(address.Host) {
 		l.fail("a forward proxy listens on a loopback address only, since it reaches everything that this process reaches",
 			"entryPoints", name, "forwardProxy")
@@ -111,13 +114,15 @@ func (l *loader) http3(name string, e *EntryPoint) {
 func (l *loader) network(name, network string) {
 	kind, options := "UDP", []string{
 		"allowACMEByPass", "proxyProtocol", "forwardedHeaders", "http", "http2", "http3", "forwardProxy", "tcp",
+		"transport.limits",
 	}
 	if network == "tcp" {
 		kind, options = "TCP", []string{"udp"}
 	}
 	for _, option := range options {
-		if _, written := l.find([]string{"entryPoints", name, option}); written {
-			l.warn("has no effect on a "+kind+" entrypoint", "entryPoints", name, option)
+		path := append([]string{"entryPoints", name}, strings.Split(option, ".")...)
+		if _, written := l.find(path); written {
+			l.warn("has no effect on a "+kind+" entrypoint", path...)
 		}
 	}
 }

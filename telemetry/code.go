@@ -35,7 +35,8 @@ const (
 	CodeNoEndpoint Code = "no_endpoint"
 	// CodeNoEnvironment means that an environment service has no subset for the tag of the request (503).
 	CodeNoEnvironment Code = "no_environment"
-	// CodeSaturated means that the limits of the service are reached (503).
+	// CodeSaturated means that the limits of the service are reached, or that no descriptor is left but those in reserve
+	// (503).
 	CodeSaturated Code = "saturated"
 	// CodeUnreachable means that no connection to the endpoint could be made (502).
 	CodeUnreachable Code = "endpoint_unreachable"

@@ -33,6 +33,7 @@ func (s *system) datagramsOf(name string, router *datagram.Router, config *stati
 		Timeout:              time.Duration(config.UDP.Timeout),
 		MaxSessions:          config.UDP.MaxSessions,
 		MaxSessionsPerClient: config.UDP.MaxSessionsPerClient,
+		Descriptors:          s.descriptors,
 		Observer:             sessions{sinks: deps.Sinks, observe: deps.Observe},
 	})
 }

@@ -25,10 +25,6 @@ import (
 // routerEntryPoints returns what routers inherit from the TCP entrypoints, in the order of their names. Without
 // asDefault anywhere, all of them but the internal one take routers that name no entrypoint.
 func routerEntryPoints(config *static.Configuration) ([]router.EntryPoint, error) {
-	explicit := false
-	for _, declared := range config.EntryPoints {
-		explicit = explicit || declared.AsDefault
-	}
 	var found []router.EntryPoint
 	for _, name := range slices.Sorted(maps.Keys(config.EntryPoints)) {
 		declared := config.EntryPoints[name]
@@ -41,10 +37,20 @@ func routerEntryPoints(config *static.Configuration) ([]router.EntryPoint, error
 		}
 		one := inherited(name, declared)
 		one.Port, one.Loopback = int(address.Port), static.Loopback(address.Host)
-		one.Default = declared.AsDefault || (!explicit && name != static.InternalEntryPoint)
+		one.Default = isDefault(config, name)
 		found = append(found, one)
 	}
 	return found, nil
+}
+
+// isDefault reports whether an entrypoint takes routers that name none.
+func isDefault(config *static.Configuration, entrypoint string) bool {
+	for _, declared := range config.EntryPoints {
+		if declared.AsDefault {
+			return config.EntryPoints[entrypoint].AsDefault
+		}
+	}
+	return entrypoint != static.InternalEntryPoint
 }
 
 // inherited returns what routers inherit from the options of an entrypoint, whatever its address is.
@@ -157,10 +163,27 @@ func (s *system) streams(name string, config *static.EntryPoint) (*entrypoint.En
 		deps.Streams = s.target.Streams(name)
 	}
 	deps.HTTP3 = s.http3
+	if !s.internal(name) {
+		deps.Descriptors = s.descriptors
+	}
 	if s.certificates != nil && !config.AllowACMEByPass {
 		deps.Challenges = s.certificates
 	}
 	return entrypoint.New(name, config, s.handler(name, config), s.target.TLS(name), deps)
+}
+
+// internal reports whether an entrypoint serves nothing but what Sluice serves about itself: the one named traefik, and
+// those of ping and of metrics to which routers are not attached by default.
+func (s *system) internal(name string) bool {
+	if strings.EqualFold(name, static.InternalEntryPoint) {
+		return true
+	}
+	ping := s.config.Ping != nil && !s.config.Ping.ManualRouting && strings.EqualFold(s.config.Ping.EntryPoint, name)
+	metrics := false
+	if config := s.config.Metrics; config != nil && config.Prometheus != nil && !config.Prometheus.ManualRouting {
+		metrics = strings.EqualFold(config.Prometheus.EntryPoint, name)
+	}
+	return (ping || metrics) && !isDefault(s.config, name)
 }
 
 // handler returns the handler of an entrypoint.

@@ -69,3 +69,30 @@ func TestEntrypointsThatTrustAllPeers(t *testing.T) {
 		}
 	}
 }
+
+// Which entrypoints are internal decides where connections may take the descriptors in reserve.
+func TestInternalEntrypoints(t *testing.T) {
+	ping, scraped := &static.Ping{EntryPoint: "Own"}, &static.Metrics{Prometheus: &static.Prometheus{EntryPoint: "own"}}
+	manual := &static.Ping{EntryPoint: "own", ManualRouting: true}
+	for name, test := range map[string]struct {
+		config     static.Configuration
+		entrypoint string
+		// asDefault has routers attached to web alone.
+		asDefault, want bool
+	}{
+		"traefik":                        {static.Configuration{}, "traefik", false, true},
+		"another":                        {static.Configuration{Ping: ping, Metrics: scraped}, "web", true, false},
+		"ping":                           {static.Configuration{Ping: ping}, "own", true, true},
+		"metrics":                        {static.Configuration{Metrics: scraped}, "own", true, true},
+		"ping beside routers by default": {static.Configuration{Ping: ping}, "own", false, false},
+		"ping with manual routing":       {static.Configuration{Ping: manual}, "own", true, false},
+	} {
+		test.config.EntryPoints = map[string]*static.EntryPoint{
+			"traefik": {}, "web": {AsDefault: test.asDefault}, "own": {},
+		}
+		s := &system{config: &test.config}
+		if got := s.internal(test.entrypoint); got != test.want {
+			t.Errorf("%s: internal is %v", name, got)
+		}
+	}
+}

@@ -82,7 +82,7 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 	}
 	hosts := s.system.target.VirtualHosts(socket.Address)
 	deps := s.system.observability.dependencies(socket.HostPort, config)
-	deps.Streams = hosts
+	deps.Streams, deps.Descriptors = hosts, s.system.descriptors
 	if s.system.certificates != nil && !config.AllowACMEByPass {
 		deps.Challenges = s.system.certificates
 	}

@@ -128,6 +128,7 @@ func (o *observability) dependencies(name string, config *static.EntryPoint) ent
 		Handshakes:  requests,
 		QUIC:        requests.QUIC(),
 		HTTP2:       requests,
+		Refusals:    requests,
 		Observe:     observed(&config.Observability) & watched(o.config),
 		Watched:     watched(o.config),
 		Sinks:       []entrypoint.Sink{telemetry.Requests{Entrypoint: requests}, o.failures},

@@ -24,6 +24,7 @@ import (
 	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forward/stream"
 	"github.com/sluiceproxy/sluice/forwardproxy"
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/pipeline"
@@ -62,6 +63,7 @@ type system struct {
 	stapler           *ocsp.Stapler        // nil without the option ocsp
 	identity          *identity            // nil without the option spiffe.workloadAPIAddr
 	listeners         *listeners.SocketSet // nil unless it serves
+	descriptors       *descriptors.Limit   // nil without a reserve, and unless it serves
 }
 
 // loggers are the loggers of the subsystems; log.Log is.
@@ -127,8 +129,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		PacketEntryPoints: packetEntryPoints(config),
 	}
 	if serves {
-		s.listeners = s.newListeners()
-		compiled.Sockets = s.listeners
+		s.serveSockets(&compiled)
 	}
 	s.serveCertificates(&compiled)
 	s.compiler = router.NewCompiler(compiled, s.target)
@@ -157,6 +158,15 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	s.management = newManagement(s, internal)
 	s.countStatus()
 	return s, nil
+}
+
+// serveSockets opens the sockets of listeners, and keeps descriptors in reserve.
+func (s *system) serveSockets(options *router.Options) {
+	s.listeners = s.newListeners()
+	options.Sockets = s.listeners
+	s.descriptors = descriptors.New(s.config.Descriptors.Reserve)
+	options.Descriptors = s.descriptors
+	s.logger.Debug("file descriptors in reserve", "count", s.descriptors.Reserve())
 }
 
 // newExports wires what other programs are configured with: the publication over xDS, and the injector.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 )
 
 // Options configure a [Server].
@@ -21,6 +23,8 @@ type Options struct {
 	// MaxSessionsPerClient is how many sessions an IPv4 address or an IPv6 network of 64 bits may have
 	// (udp.maxSessionsPerClient). Datagrams of further sessions are dropped. 0 is no limit.
 	MaxSessionsPerClient int
+	// Descriptors are those that sessions leave in reserve; nil keeps none.
+	Descriptors *descriptors.Limit
 	// Observer may be nil.
 	Observer Observer
 }

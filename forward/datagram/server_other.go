@@ -133,11 +133,12 @@ func (r *relay) elsewhere(s *session) {
 
 // connect makes the socket of a session, and reads from it.
 func (r *relay) connect(s *session) error {
-	endpoint := net.UDPAddrFromAddrPort(s.target.Member.Endpoint().Key().Address)
-	conn, err := net.DialUDP("udp", nil, endpoint)
+	dialer := net.Dialer{Control: r.server.options.Descriptors.Control}
+	dialed, err := dialer.Dial("udp", s.target.Member.Endpoint().Key().Address.String())
 	if err != nil {
 		return err
 	}
+	conn := dialed.(*net.UDPConn)
 	s.socket.conn = conn
 	r.readers.Go(func() { r.fromEndpoint(s, conn) })
 	return nil

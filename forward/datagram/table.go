@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -120,7 +121,7 @@ func (t *table) reach(s *session, service Service) (Cause, bool) {
 func exhausted(err error) bool {
 	for _, one := range []error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ENOSPC,
-		syscall.EAGAIN, syscall.EADDRNOTAVAIL,
+		syscall.EAGAIN, syscall.EADDRNOTAVAIL, descriptors.ErrReserved,
 	} {
 		if errors.Is(err, one) {
 			return true

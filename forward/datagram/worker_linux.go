@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 )
 
 const (
@@ -234,6 +236,10 @@ func (w *worker) connect(s *session) error {
 	fd, err := dial(s.target.Member.Endpoint().Key().Address, w.listener.joins)
 	if err != nil {
 		return err
+	}
+	if w.server.options.Descriptors.Reserved(fd) {
+		_ = unix.Close(fd)
+		return descriptors.ErrReserved
 	}
 	slot := int32(len(w.slots)) //nolint:gosec // as many as descriptors
 	if last := len(w.free) - 1; last >= 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/forward/relay"
 	"github.com/sluiceproxy/sluice/forward/servertls"
 	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -156,7 +157,7 @@ func outcomeOf(ctx context.Context, failure error) loadbalancer.Outcome {
 	case ctx.Err() != nil || errors.Is(failure, errClosed):
 		return loadbalancer.Abandoned
 	}
-	if _, ok := errors.AsType[*servertls.IdentityError](failure); ok {
+	if _, ok := errors.AsType[*servertls.IdentityError](failure); ok || errors.Is(failure, descriptors.ErrReserved) {
 		return loadbalancer.Abandoned // No connection was tried, so that the endpoint is not to blame.
 	}
 	if _, ok := errors.AsType[*answerError](failure); ok {
@@ -193,6 +194,8 @@ func (b *Balancer) failed(ctx context.Context, result *Result, failure error, ba
 	switch {
 	case broken:
 		result.Code = telemetry.CodeBroken
+	case errors.Is(failure, descriptors.ErrReserved):
+		result.Code = telemetry.CodeSaturated
 	case ok && late.Timeout():
 		result.Code = telemetry.CodeTimeout
 	}

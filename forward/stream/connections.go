@@ -21,6 +21,7 @@ import (
 // connections are the connections to one upstream, each of which belongs to one client.
 type connections struct {
 	transport *Transport
+	connect   dialFunc
 	address   string
 	tls       *tls.Config // nil without TLS
 
@@ -83,7 +84,7 @@ func (c *connections) dial(ctx context.Context, header []byte, preamble *Preambl
 	}
 	limited := httpio.WithLimit(ctx, t.timeout)
 	// DialTCP would bind the socket first, which leaves one port to all servers instead of one to each.
-	conn, err := t.dial(limited, "tcp", c.address)
+	conn, err := c.connect(limited, "tcp", c.address)
 	if err != nil {
 		return nil, c.late(ctx, "connect", err)
 	}

@@ -99,6 +99,8 @@ type setup struct {
 	policies  loadbalancer.Policies
 	options   stream.Options
 	registry  loadbalancer.Options
+	// dial makes the connections to servers in place of a net.Dialer.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// wrap returns the client's side of a connection; by default it is the connection itself.
 	wrap func(conn *net.TCPConn) *stream.Client
 	// quiet drops the results.
@@ -126,6 +128,9 @@ func newRig(t testing.TB, s setup) *rig {
 	transport, err := stream.NewTransport("tcp@file", s.transport, s.identity)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.dial != nil {
+		transport.DialWith(s.dial)
 	}
 	g := &rig{transport: transport, registry: loadbalancer.NewRegistry(s.registry), results: make(chan stream.Result, 100)}
 	g.pool = g.registry.NewPool("db@file")

@@ -11,6 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward/relay"
 	"github.com/sluiceproxy/sluice/forward/servertls"
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -18,10 +19,14 @@ import (
 // defaultKeepAlive is what dialKeepAlive 0 means.
 const defaultKeepAlive = 15 * time.Second
 
+// dialFunc is [net.Dialer.DialContext].
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // Transport makes connections to endpoints as one serversTransport of TCP says. Each client gets one of its own.
 type Transport struct {
 	name     string
-	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	dial     dialFunc // nil for a [net.Dialer]
+	reserve  *descriptors.Limit
 	timeout  time.Duration
 	tls      *servertls.Settings
 	identity servertls.Identity // nil without the option spiffe
@@ -63,7 +68,6 @@ func newTransport(config *dynamic.TCPServersTransport, identity servertls.Identi
 		return nil, fmt.Errorf("tls.%w", err)
 	}
 	t := &Transport{
-		dial:    (&net.Dialer{KeepAlive: -1}).DialContext, // The relay begins the keep-alive.
 		timeout: time.Duration(config.DialTimeout),
 		tls:     settings, proxy: newProxyHeader(config.ProxyProtocol),
 		limits: relay.Options{
@@ -80,6 +84,22 @@ func newTransport(config *dynamic.TCPServersTransport, identity servertls.Identi
 // DialWith has connections made by dial instead of a [net.Dialer]. It comes before the first Connect.
 func (t *Transport) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	t.dial = dial
+}
+
+// Reserve has connections for clients fail with [descriptors.ErrReserved] that would take a descriptor in reserve,
+// unless DialWith makes them. Those of active checks may take it. It comes before the first Connect.
+func (t *Transport) Reserve(limit *descriptors.Limit) { t.reserve = limit }
+
+// dialer returns what makes connections to an upstream.
+func (t *Transport) dialer(key *loadbalancer.UpstreamKey) dialFunc {
+	if t.dial != nil {
+		return t.dial
+	}
+	dialer := &net.Dialer{KeepAlive: -1} // The relay begins the keep-alive.
+	if !key.Checks() {
+		dialer.Control = t.reserve.Control
+	}
+	return dialer.DialContext
 }
 
 // CheckProxyProtocol returns an error that names an invalid option of a PROXY header; nil is valid.
@@ -120,7 +140,7 @@ func (t *Transport) Name() string { return t.name }
 
 // Connect returns the connections to one upstream: with TLS for the scheme tls, and plain TCP otherwise.
 func (t *Transport) Connect(key loadbalancer.UpstreamKey) loadbalancer.Connections {
-	c := &connections{transport: t, address: key.Endpoint.Address.String()}
+	c := &connections{transport: t, connect: t.dialer(&key), address: key.Endpoint.Address.String()}
 	if key.Scheme == "tls" {
 		c.tls = t.tls.ForUpstream(&key, t.identity == nil)
 	}

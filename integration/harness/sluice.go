@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,8 @@ type Setup struct {
 	// Args follow --configFile on the command line; Env, NAME=VALUE, is added to the environment.
 	Args []string
 	Env  []string
+	// Descriptors is how many file descriptors the process may have (RLIMIT_NOFILE); 0 leaves that as it is.
+	Descriptors int
 	// NotReady makes Start return as soon as the process has started.
 	NotReady bool
 	// Stdout receives the standard output instead of Log.
@@ -102,7 +105,12 @@ func replacer(dir, dynamic string, vars map[string]string) *strings.Replacer {
 
 func (s *Sluice) launch(args []string, setup Setup) {
 	s.t.Helper()
-	s.command = exec.Command(Binary(s.t), args...) //nolint:noctx // ends by a signal, not by being killed
+	name := Binary(s.t)
+	if setup.Descriptors > 0 {
+		limited := `ulimit -n "$0" && exec "$@"`
+		name, args = "sh", append([]string{"-c", limited, strconv.Itoa(setup.Descriptors), name}, args...)
+	}
+	s.command = exec.Command(name, args...) //nolint:noctx // ends by a signal, not by being killed
 	s.command.Stdout, s.command.Stderr = s.Log, s.Log
 	if setup.Stdout != nil {
 		s.command.Stdout = setup.Stdout

@@ -65,7 +65,7 @@ var islands = map[string][]string{
 	"http2":    {"http2/wire", "http2/flood", "http2/buffer"},
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
-		"middleware/pattern", "middleware/users", "middleware/cookies", "middleware/bucket",
+		"middleware/pattern", "middleware/users", "middleware/cookies",
 		"middleware/headerlist", "middleware/location", "middleware/pathmodifier", "middleware/authorize",
 		"middleware/proxyrewrite",
 	},

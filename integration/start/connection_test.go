@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,76 @@ func TestConnectionLimits(t *testing.T) {
 				<-ticker.C
 			}
 			t.Error("a place that became free is not given away")
+		})
+	}
+}
+
+// eventually calls a function until it returns true.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for range 1000 {
+		if condition() {
+			return
+		}
+		<-ticker.C
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+// TestRates refuses connections and answers requests with 429 beyond the rates of an entrypoint, counts both, and goes
+// on with the next token. The other entrypoint has limits of its own.
+func TestRates(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		option, counter string
+		refused         int
+	}{
+		{"maxConnectionRate", `sluice_connections_refused_total{entrypoint="web",reason="connection_rate"}`, 0},
+		{
+			"maxConnectionRatePerClient",
+			`sluice_connections_refused_total{entrypoint="web",reason="connection_rate_per_client"}`, 0,
+		},
+		{
+			"maxRequestRate", `traefik_entrypoint_requests_total{code="429",entrypoint="web",method="GET",protocol="http"}`,
+			http.StatusTooManyRequests,
+		},
+		{
+			"maxRequestRatePerClient",
+			`traefik_entrypoint_requests_total{code="429",entrypoint="web",method="GET",protocol="http"}`,
+			http.StatusTooManyRequests,
+		},
+	} {
+		t.Run(test.option, func(t *testing.T) {
+			t.Parallel()
+			backend := harness.StartBackend(t, "one", nil)
+			s := startWith(t, backend, ", transport: {limits: {"+test.option+": 1}}", "",
+				harness.Setup{Args: []string{"--metrics.prometheus=true"}})
+			attempt := func() int {
+				raw := harness.Dial(t, s.Addr("web"))
+				defer func() { _ = raw.Close() }()
+				got, err := raw.RoundTrip(get)
+				if err != nil {
+					return 0
+				}
+				return got.StatusCode
+			}
+			if status := attempt(); status != http.StatusOK {
+				t.Errorf("the first: status %d", status)
+			}
+			eventually(t, "a refusal", func() bool {
+				status := attempt()
+				if status != http.StatusOK && status != test.refused {
+					t.Fatalf("beyond the limit: status %d", status)
+				}
+				return status == test.refused
+			})
+			page := harness.NewClient(t, harness.H1, s.Addr("traefik"), "internal.test", nil).Get("/metrics").Text
+			if !strings.Contains(page, test.counter+" ") {
+				t.Errorf("the metrics lack %s", test.counter)
+			}
+			eventually(t, "the next token", func() bool { return attempt() == http.StatusOK })
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/bucket"
+	"github.com/sluiceproxy/sluice/httpio/bucket"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis"
 )
 

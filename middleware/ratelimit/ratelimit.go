@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/bucket"
 	"github.com/sluiceproxy/sluice/middleware/answer"
-	"github.com/sluiceproxy/sluice/middleware/bucket"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis"
 	"github.com/sluiceproxy/sluice/middleware/source"
 	"github.com/sluiceproxy/sluice/telemetry"

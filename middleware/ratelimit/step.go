@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluiceproxy/sluice/httpio/bucket"
 	"github.com/sluiceproxy/sluice/middleware/answer"
-	"github.com/sluiceproxy/sluice/middleware/bucket"
 )
 
 // lazy is a table that is made for the first request, so that owners without traffic cost nothing.

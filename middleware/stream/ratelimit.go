@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/bucket"
+	"github.com/sluiceproxy/sluice/httpio/bucket"
 )
 
 // subnet is the prefix by which IPv6 clients count: a customer has at least that many addresses (RFC 6177).

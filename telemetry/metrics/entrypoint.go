@@ -38,6 +38,7 @@ type Entrypoint struct {
 	handshakes handshakes
 	quic       QUIC
 	http2      [http2Causes]atomic.Uint64
+	refused    [refusedReasons]atomic.Uint64
 }
 
 const (

@@ -48,7 +48,7 @@ func New(options Options) *Metrics {
 	m.Register(m.collectors()...)
 	m.Register(
 		m.openConnections(), newHandshakeCollector(set), newQUICCollector(set), newHTTP2Collector(set),
-		newStreamCollector(set.streams),
+		newRefusedCollector(set), newStreamCollector(set.streams),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_log_failures_dropped_total",
