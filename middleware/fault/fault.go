@@ -58,7 +58,7 @@ const noGRPCStatus = -1
 
 // New checks the definition: the duration of a delay is more than 0, a status is from 200 to 599 and one of gRPC from 0
 // to 16, a percentage is from 0 to 100 in steps of 0.0001, maxActive is not negative, and headers have valid names. An
-// error begins with the option and does not contain values of headers.
+// error begins with the option and contains no key or value of headers.
 func New(name string, config dynamic.Fault, options Options) (*Fault, error) {
 	f := &Fault{name: name, random: options.Random, maxActive: int64(config.MaxActive), grpcStatus: noGRPCStatus}
 	if f.random == nil {
@@ -66,7 +66,7 @@ func New(name string, config dynamic.Fault, options Options) (*Fault, error) {
 	}
 	for _, field := range slices.Sorted(maps.Keys(config.Headers)) {
 		if !httpguts.ValidHeaderFieldName(field) {
-			return nil, fmt.Errorf("fault.headers: %q is not the name of a header", field)
+			return nil, errors.New("fault.headers has a key that is not the name of a header") // It may be a secret.
 		}
 		f.headers = append(f.headers, header{http.CanonicalHeaderKey(field), config.Headers[field]})
 	}
