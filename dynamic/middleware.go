@@ -30,6 +30,7 @@ type Middleware struct {
 	JWT               *JWT                   `json:"jwt,omitempty"`
 	BodyLimit         *BodyLimit             `json:"bodyLimit,omitempty"`
 	Timeout           *Timeout               `json:"timeout,omitempty"`
+	Fault             *Fault                 `json:"fault,omitempty" label:"allowEmpty"`
 	Environment       *EnvironmentMiddleware `json:"environment,omitempty" label:"allowEmpty"`
 	// RequestHeaderModifier, ResponseHeaderModifier, RequestRedirect, URLRewrite and CORS are the filters of the
 	// Gateway API with these names.

@@ -19,6 +19,59 @@ type Timeout struct {
 	Idle ptypes.Duration `json:"idle,omitempty"`
 }
 
+// Fault injects faults into a part of the requests, to test what clients make of them: a delay, a reset and an answer
+// in place of the service's, in this order. Each is drawn by itself. Ours.
+type Fault struct {
+	// Headers are the headers that a request has, all of them with these values, if faults are injected into it. An empty
+	// value stands for any value. Default: faults are injected into all requests.
+	Headers map[string]string `json:"headers,omitempty" secret:"true"`
+	// Delay holds requests back.
+	Delay *FaultDelay `json:"delay,omitempty"`
+	// Abort answers requests in place of the service.
+	Abort *FaultAbort `json:"abort,omitempty" label:"allowEmpty"`
+	// Reset ends requests without a response, or within one.
+	Reset *FaultReset `json:"reset,omitempty" label:"allowEmpty"`
+	// MaxActive is the largest number of requests that are held back at a time; others are not delayed. Default: 0, any
+	// number.
+	MaxActive int `json:"maxActive,omitempty"`
+}
+
+// FaultDelay is the delay of a [Fault].
+type FaultDelay struct {
+	// Duration is how long a request is held back, more than 0. Required.
+	Duration ptypes.Duration `json:"duration,omitempty"`
+	// Percentage is the part of the requests, 0 to 100 in steps of 0.0001.
+	Percentage float64 `json:"percentage"`
+}
+
+// SetDefaults sets 100 %.
+func (d *FaultDelay) SetDefaults() { d.Percentage = 100 }
+
+// FaultAbort is the answer of a [Fault].
+type FaultAbort struct {
+	// Status is the status code of the answer, 200 to 599.
+	Status int `json:"status,omitempty"`
+	// GRPCStatus is the status code of gRPC, 0 to 16, that calls of gRPC get in place of Status. Default: none, calls get
+	// Status.
+	GRPCStatus *int `json:"grpcStatus,omitempty"`
+	// Percentage is the part of the requests, 0 to 100 in steps of 0.0001.
+	Percentage float64 `json:"percentage"`
+}
+
+// SetDefaults sets 503 and 100 %.
+func (a *FaultAbort) SetDefaults() { a.Status, a.Percentage = 503, 100 }
+
+// FaultReset is the reset of a [Fault].
+type FaultReset struct {
+	// Percentage is the part of the requests, 0 to 100 in steps of 0.0001.
+	Percentage float64 `json:"percentage"`
+	// AfterHead sends the head of a response with status 200 before.
+	AfterHead bool `json:"afterHead,omitempty"`
+}
+
+// SetDefaults sets 100 %.
+func (r *FaultReset) SetDefaults() { r.Percentage = 100 }
+
 // Buffering reads bodies whole before they travel on.
 type Buffering struct {
 	MaxRequestBodyBytes  int64  `json:"maxRequestBodyBytes,omitempty"`

@@ -17,7 +17,7 @@
 //   - has ReadFrom (see [ReadFrom]) if it passes bodies on unchanged, and then [Splicer] as well: a wrapper with
 //     ReadFrom that hides Splicer makes streams wait;
 //   - has [Discarder] if it may drop the body that a handler writes. [Discards] looks through Unwrap, so others need
-//     not forward it.
+//     not forward it, nor [ConnResetter].
 //
 // # Bodies
 //

@@ -73,13 +73,20 @@ func Error(w http.ResponseWriter, r *http.Request, status int, text string) int 
 		_, _ = io.WriteString(w, text) // the server notices a client that left
 		return status
 	}
+	GRPCError(w, GRPCStatus(status), strings.TrimRight(text, "\r\n"))
+	return http.StatusOK
+}
+
+// GRPCError answers a call of gRPC with status 200, a status code of gRPC (0 to 16) and a text, which may be empty, as
+// a response without messages has them. Headers that are set already are sent too.
+func GRPCError(w http.ResponseWriter, code int, text string) {
+	header := w.Header()
 	header.Set("Content-Type", "application/grpc")
-	header.Set("Grpc-Status", strconv.Itoa(GRPCStatus(status)))
-	if text = strings.TrimRight(text, "\r\n"); text != "" {
+	header.Set("Grpc-Status", strconv.Itoa(code))
+	if text != "" {
 		header.Set("Grpc-Message", grpcMessage(text))
 	}
 	w.WriteHeader(http.StatusOK)
-	return http.StatusOK
 }
 
 // grpcMessage encodes a text for Grpc-Message: bytes other than printable ASCII, and the percent sign.

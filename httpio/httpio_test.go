@@ -21,6 +21,7 @@ func (w wrapper) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // able is a response writer with every capability of this package.
 type able struct{ http.ResponseWriter }
 
+func (able) ResetConn()     { panic("reset") }
 func (able) Splices() bool  { return true }
 func (able) Discards() bool { return true }
 
@@ -38,6 +39,17 @@ func TestWritersAreUnwrappedForDiscards(t *testing.T) {
 	if httpio.Splices(wrapper{able{plain}}) {
 		t.Error("a wrapper that may change the body splices")
 	}
+}
+
+func TestWritersAreUnwrappedForResetConn(t *testing.T) {
+	plain := httptest.NewRecorder()
+	httpio.ResetConn(wrapper{plain})
+	defer func() {
+		if cause := recover(); cause != "reset" {
+			t.Errorf("a writer with a connection is not found below two wrappers: %v", cause)
+		}
+	}()
+	httpio.ResetConn(wrapper{wrapper{able{plain}}})
 }
 
 // source is a reader whose WriteTo must not be called.

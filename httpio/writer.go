@@ -46,6 +46,28 @@ func Discards(w http.ResponseWriter) bool {
 	}
 }
 
+// ConnResetter is a response writer that has a connection of its own, as one of HTTP/1.1.
+type ConnResetter interface {
+	// ResetConn has the connection be reset (RST) if the handler panics with [http.ErrAbortHandler].
+	ResetConn()
+}
+
+// ResetConn calls ResetConn of the writer, or of one that it wraps, if there is a [ConnResetter]. Others need none: the
+// panic resets their stream.
+func ResetConn(w http.ResponseWriter) {
+	for {
+		if resetter, ok := w.(ConnResetter); ok {
+			resetter.ResetConn()
+			return
+		}
+		outer, ok := w.(unwrapper)
+		if !ok {
+			return
+		}
+		w = outer.Unwrap()
+	}
+}
+
 // ReadFrom copies the source to the writer, by the writer's own ReadFrom if it has one. [io.Copy] prefers the source's
 // WriteTo, which hides the source from the writer.
 func ReadFrom(w io.Writer, source io.Reader) (int64, error) {

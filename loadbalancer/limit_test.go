@@ -233,12 +233,10 @@ func TestTwoPlacesAtOnce(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		pool.pending.mutex.Lock() // Blocks a woken request here.
 		one.member.active.Add(-1)
 		two.member.active.Add(-1)
 		pool.state.InFlight.Add(-2)
-		pool.pending.tickets[0].wake <- struct{}{}
-		pool.pending.mutex.Unlock()
+		pool.pending.Wake()
 		began := time.Now()
 		for range 2 {
 			if err := <-served; err != nil || time.Since(began) > 0 {

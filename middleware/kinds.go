@@ -23,6 +23,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/environment"
 	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
 	"github.com/sluiceproxy/sluice/middleware/externalauth"
+	"github.com/sluiceproxy/sluice/middleware/fault"
 	"github.com/sluiceproxy/sluice/middleware/forwardauth"
 	"github.com/sluiceproxy/sluice/middleware/grpcweb"
 	"github.com/sluiceproxy/sluice/middleware/headers"
@@ -84,6 +85,9 @@ func Kinds() []Kind {
 		}),
 		kind(errorPages),
 		kind(externalAuth),
+		kind(func(name string, config dynamic.Fault, _ dependencies) (*fault.Fault, error) {
+			return fault.New(name, config, fault.Options{})
+		}),
 		kind(func(name string, config dynamic.ForwardAuth, d dependencies) (*forwardauth.ForwardAuth, error) {
 			return forwardauth.New(name, config, forwardauth.Options{ReadFile: d.readFile, Dial: d.dial})
 		}),

@@ -62,7 +62,9 @@ func named() References {
 func TestEveryKindHasOneAnswer(t *testing.T) {
 	unbuilt := []string{"plugin"}
 	// with their defaults
-	content := []string{"buffering", "contentType", "encodedCharacters", "grpcWeb", "passTLSClientCert", "rateLimit"}
+	content := []string{
+		"buffering", "contentType", "encodedCharacters", "fault", "grpcWeb", "passTLSClientCert", "rateLimit",
+	}
 	kind := reflect.TypeFor[dynamic.Middleware]()
 	for i := range kind.NumField() {
 		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")

@@ -24,6 +24,10 @@ const (
 // StatusClientClosedRequest is recorded when the client left before a response began; it is never sent.
 const StatusClientClosedRequest = 499
 
+// StatusNoResponse is recorded when the exchange was reset on purpose before a response began, as nginx records it; it
+// is never sent.
+const StatusNoResponse = 444
+
 // Failures logs requests that failed in Sluice or at an endpoint (refused or broken connections, time-outs, clients
 // that left), and likewise connections of TCP routers and sessions of UDP routers, outside the request's goroutine. The
 // first failure of a kind is one line at once; those that follow are counted, and every ten seconds one line has their

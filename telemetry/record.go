@@ -55,7 +55,8 @@ type Record struct {
 	// Username is the user name of the credentials that the client sent; verified where the request was not
 	// refused. At most 255 bytes, and empty without an authentication middleware.
 	Username string
-	// Status is the status code sent to the client; 499 when the client left before the response began.
+	// Status is the status code sent to the client; 499 when the client left before the response began, 444 when the
+	// exchange was reset on purpose before that.
 	Status int
 	// BytesSent counts the response body's bytes, BytesReceived those of the request's body; of connections and sessions
 	// all that was sent to the client and received from it.

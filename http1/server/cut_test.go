@@ -1,13 +1,17 @@
 package server_test
 
 import (
+	"bufio"
+	"errors"
 	"io"
 	"net/http"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/http1/server"
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // TestServerPartOfUntilClose breaks off responses that end with the connection, as responses of HTTP/1.0
@@ -49,5 +53,42 @@ func TestServerPartOfUntilClose(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestServerResetConn has handlers reset the connection, or think better of it.
+func TestServerResetConn(t *testing.T) {
+	t.Parallel()
+	for name, layer := range layers(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, dial := layer(&server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/cut" {
+					httpio.ResetConn(w)
+				}
+				if r.URL.Path != "/answer" {
+					panic(http.ErrAbortHandler)
+				}
+			})})
+			const plain = " HTTP/1.1\r\nHost: a\r\n\r\n"
+			for sent, reset := range map[string]bool{
+				"GET /" + plain: true, "HEAD /" + plain: true, "GET / HTTP/1.0\r\n\r\n": true,
+				"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n":                        true,
+				"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n": true,
+				"GET /cut" + plain: false,
+			} {
+				conn := dial()
+				reader := bufio.NewReader(conn)
+				say(t, conn, "GET /answer"+plain)
+				if response, _ := answer(t, reader); response.StatusCode != http.StatusOK {
+					t.Errorf("got %d", response.StatusCode)
+				}
+				say(t, conn, sent)
+				if got, err := io.ReadAll(reader); errors.Is(err, syscall.ECONNRESET) != reset || len(got) > 0 {
+					t.Errorf("%q: got %q, %v", sent, got, err)
+				}
+			}
+			g.UntilClosed()
+		})
 	}
 }

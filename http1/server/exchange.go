@@ -66,7 +66,9 @@ type exchange struct {
 	// hopByHop and extended say what kinds of fields the request has.
 	hopByHop, extended bool
 	// head says that the method is HEAD, whatever the handler makes of the request.
-	head     bool
+	head bool
+	// reset has cut reset the connection.
+	reset    bool
 	encoding [1]string
 	values   [inlineValues]string
 }
@@ -184,10 +186,10 @@ func (x *exchange) failed(cause any) outcome {
 
 // cut ends the connection such that a response which ends with it is seen to be incomplete: with a reset, and without
 // TLS saying that this was all. Only HTTP/1.0 has such responses; how this one is framed may not be known yet to a call
-// that has not returned.
+// that has not returned. ResetConn demands the reset in any case.
 func (x *exchange) cut() {
 	below := httpio.Bottom(x.conn.rwc)
-	if x.minor == 0 {
+	if x.minor == 0 || x.reset {
 		_ = httpio.SetLinger(below, 0) // a connection that can't is closed as it is
 	}
 	_ = below.Close()
@@ -299,6 +301,14 @@ type continueLock struct {
 	mutex sync.Mutex
 	// over says that a final response has begun.
 	over bool
+}
+
+// ResetConn implements [httpio.ConnResetter].
+func (x *exchange) ResetConn() {
+	if x.guard.Write() {
+		x.reset = true
+		x.guard.EndWrite()
+	}
 }
 
 // hijackBytes is the size of the buffers of a hijacked connection.

@@ -59,6 +59,7 @@ func fields() map[string]string {
 			"trust.ipStrategy.excludedIPs[]": addressed, "trust.ipStrategy.trustedIPs[]": addressed,
 			"trust.signed.key": secretive, "trust.signed.keyFile": keyed,
 		},
+		"http.middlewares{}.fault.":               {"headers{}": secretive},
 		"http.middlewares{}.basicAuth.":           fieldsOfUsers(),
 		"http.middlewares{}.digestAuth.":          fieldsOfUsers(),
 		"http.middlewares{}.forwardAuth.tls.":     fieldsOfKeys(),

@@ -128,6 +128,9 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 			CustomResponseHeaders: map[string]string{"X-Empty": ""},
 			SSLProxyHeaders:       map[string]string{"X-From-Proxy": value},
 		}},
+		"faults": {Fault: &dynamic.Fault{
+			Headers: map[string]string{"X-Test-Fault": value}, Abort: &dynamic.FaultAbort{Status: 503, Percentage: 100},
+		}},
 		"modify-request": {RequestHeaderModifier: &dynamic.RequestHeaderModifier{
 			Set: []dynamic.HeaderValue{{Name: "Authorization", Value: value}},
 			Add: []dynamic.HeaderValue{{Name: "X-Token", Value: value}},

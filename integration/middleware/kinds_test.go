@@ -68,6 +68,7 @@ func generalKinds() []kind {
 		{"buffering", `{"maxRequestBodyBytes": 2}`, []string{"POST /x"}, "", "413 Request Entity Too Large"},
 		{"bodyLimit", `{"maxRequestBodyBytes": 2}`, []string{"POST /x"}, "", "413 Request Entity Too Large"},
 		{"timeout", `{"responseHeader": "50ms"}`, []string{"GET /hang"}, "", "504 Gateway Timeout"},
+		{"fault", `{"abort": {"status": 502}}`, []string{"GET /x"}, "", "502 Bad Gateway"},
 		{"retry", `{"attempts": 3, "status": ["500"]}`, []string{"GET /once?ID"}, "", "200 GET /once?ID"},
 		{
 			"circuitBreaker", `{"expression": "ResponseCodeRatio(500, 600, 0, 600) > 0.5"}`,

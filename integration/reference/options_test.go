@@ -89,6 +89,8 @@ func kindOf(of reflect.Type) string {
 		return "section"
 	case of.Kind() == reflect.Int64:
 		return "int"
+	case of.Kind() == reflect.Float64:
+		return "number"
 	}
 	return of.Kind().String()
 }

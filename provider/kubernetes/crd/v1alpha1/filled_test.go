@@ -81,6 +81,8 @@ func fillIn(t *testing.T, value reflect.Value) {
 		value.SetBool(true)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		value.SetInt(7)
+	case reflect.Float64:
+		value.SetFloat(7.5)
 	default:
 		t.Fatalf("nothing is known to fill a %s with", value.Type())
 	}

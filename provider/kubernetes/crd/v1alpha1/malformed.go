@@ -51,6 +51,8 @@ func kind(of reflect.Type) string {
 		return "a string"
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return "a whole number"
+	case reflect.Float64:
+		return "a number"
 	case reflect.Slice:
 		return "a list"
 	default:

@@ -124,6 +124,9 @@ type MiddlewareSpec struct {
 	// Timeout bounds how long requests may take.
 	// +optional
 	Timeout *Timeout `json:"timeout,omitempty"`
+	// Fault injects delays, resets and answers into a part of the requests.
+	// +optional
+	Fault *Fault `json:"fault,omitempty"`
 	// Environment sets the header with the tag of the environment and decides who may choose it.
 	// +optional
 	Environment *EnvironmentMiddleware `json:"environment,omitempty"`

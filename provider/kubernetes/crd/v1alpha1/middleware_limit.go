@@ -194,3 +194,69 @@ type Retry struct {
 	// +optional
 	RetryNonIdempotentMethod bool `json:"retryNonIdempotentMethod,omitempty"`
 }
+
+// Fault injects faults into a part of the requests, in the order of delay, reset and abort; each is drawn by itself.
+type Fault struct {
+	// Headers are the headers that a request has if faults are injected into it; an empty value stands for any. Default:
+	// all requests.
+	// +optional
+	Headers map[string]string `json:"headers,omitempty"`
+	// Delay holds requests back.
+	// +optional
+	Delay *FaultDelay `json:"delay,omitempty"`
+	// Abort answers requests in place of the service.
+	// +optional
+	Abort *FaultAbort `json:"abort,omitempty"`
+	// Reset ends requests without a response, or within one.
+	// +optional
+	Reset *FaultReset `json:"reset,omitempty"`
+	// MaxActive is the largest number of requests that are held back at a time; default 0, any number.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxActive int `json:"maxActive,omitempty"`
+}
+
+// FaultDelay holds requests back.
+type FaultDelay struct {
+	// Duration is how long a request is held back, as a duration or in seconds; required.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	Duration *intstr.IntOrString `json:"duration,omitempty"`
+	// Percentage is the part of the requests, in steps of 0.0001; default 100.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Percentage *float64 `json:"percentage,omitempty"`
+}
+
+// FaultAbort answers requests in place of the service.
+type FaultAbort struct {
+	// Status is the status code of the answer; default 503.
+	// +optional
+	// +kubebuilder:validation:Minimum=200
+	// +kubebuilder:validation:Maximum=599
+	Status *int `json:"status,omitempty"`
+	// GRPCStatus is the status code of gRPC that calls of gRPC get in place of Status; default none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16
+	GRPCStatus *int `json:"grpcStatus,omitempty"`
+	// Percentage is the part of the requests, in steps of 0.0001; default 100.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Percentage *float64 `json:"percentage,omitempty"`
+}
+
+// FaultReset ends requests without a response, or within one.
+type FaultReset struct {
+	// Percentage is the part of the requests, in steps of 0.0001; default 100.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Percentage *float64 `json:"percentage,omitempty"`
+	// AfterHead sends the head of a response with status 200 before.
+	// +optional
+	AfterHead bool `json:"afterHead,omitempty"`
+}

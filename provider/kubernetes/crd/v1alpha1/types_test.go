@@ -106,6 +106,8 @@ func scramble(value reflect.Value) {
 		value.SetBool(!value.Bool())
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		value.SetInt(value.Int() + 1)
+	case reflect.Float64:
+		value.SetFloat(value.Float() + 1)
 	case reflect.Uint8:
 		value.SetUint('2')
 	default:

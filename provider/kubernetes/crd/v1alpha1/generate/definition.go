@@ -109,7 +109,7 @@ func native() map[string][]string {
 		},
 		"unhealthyInterval": {"rise", "fall", "jitter"},
 		"addPrefix": {
-			"jwt", "bodyLimit", "timeout", "environment", "proxySetHeader", "proxyRedirect", "proxyCookie",
+			"jwt", "bodyLimit", "timeout", "fault", "environment", "proxySetHeader", "proxyRedirect", "proxyCookie",
 		},
 		"retryExpression": {"requestOnly"},
 		"errorRequestHeaders": {

@@ -62,7 +62,7 @@ func files(ctx context.Context, tool, root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, tool, "object", "crd", "paths=./"+types,
+	command := exec.CommandContext(ctx, tool, "object", "crd:allowDangerousTypes=true", "paths=./"+types,
 		"output:object:dir="+folder, "output:crd:dir="+folder)
 	command.Dir = root
 	if output, err := command.CombinedOutput(); err != nil {
