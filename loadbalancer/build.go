@@ -77,7 +77,7 @@ func (p *Pool) publish(now time.Duration, zone string) {
 	}
 	s.simple = s.cookies == nil && s.local == nil && !s.warming && !s.counting
 	p.snapshot.Store(s)
-	p.pending.Wake()
+	p.pending.call()
 }
 
 // choose returns a function that selects the members that serve, and whether any healthy member has weight. Healthy

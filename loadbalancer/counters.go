@@ -13,9 +13,8 @@ type Counters struct {
 	ChecksFailed, ChecksPassed atomic.Uint64
 	// Panics counts the times when the pool entered panic mode.
 	Panics atomic.Uint64
-	// Saturated counts requests that were refused at a limit, Waited those that waited for it, and Dropped those of both
-	// that an overloaded queue has dropped in favour of newer ones.
-	Saturated, Waited, Dropped atomic.Uint64
+	// Saturated counts requests that were refused at a limit, Waited those that waited for it.
+	Saturated, Waited atomic.Uint64
 	// Spilled counts requests that left the zone because its endpoints were busier than others.
 	Spilled atomic.Uint64
 	// Moved counts clients whose sticky endpoint could not serve any more.

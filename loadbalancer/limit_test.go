@@ -233,10 +233,12 @@ func TestTwoPlacesAtOnce(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
+		pool.pending.mutex.Lock() // Blocks a woken request here.
 		one.member.active.Add(-1)
 		two.member.active.Add(-1)
 		pool.state.InFlight.Add(-2)
-		pool.pending.Wake()
+		pool.pending.tickets[0].wake <- struct{}{}
+		pool.pending.mutex.Unlock()
 		began := time.Now()
 		for range 2 {
 			if err := <-served; err != nil || time.Since(began) > 0 {

@@ -1,12 +1,68 @@
 package loadbalancer
 
 import (
-	"errors"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
-
-	"github.com/sluiceproxy/sluice/httpio/codel"
+	"time"
 )
+
+// pendingQueue holds the requests that wait for a limit of their pool, first come first served.
+type pendingQueue struct {
+	length  atomic.Int64
+	mutex   sync.Mutex
+	tickets []*ticket
+}
+
+// ticket is one waiting request. wake receives a value when another attempt to acquire is worthwhile.
+type ticket struct{ wake chan struct{} }
+
+// join appends a ticket, unless limit tickets are queued already.
+func (q *pendingQueue) join(limit int) (*ticket, bool) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if len(q.tickets) >= limit {
+		return nil, false
+	}
+	t := &ticket{wake: make(chan struct{}, 1)}
+	q.tickets = append(q.tickets, t)
+	q.length.Store(int64(len(q.tickets)))
+	return t, true
+}
+
+// quit removes a ticket and wakes the new head of the queue, which may be able to proceed as well.
+func (q *pendingQueue) quit(t *ticket) {
+	q.mutex.Lock()
+	if at := slices.Index(q.tickets, t); at >= 0 {
+		q.tickets = slices.Delete(q.tickets, at, at+1)
+	}
+	q.length.Store(int64(len(q.tickets)))
+	q.mutex.Unlock()
+	q.call()
+}
+
+// first reports whether the ticket is the head of the queue.
+func (q *pendingQueue) first(t *ticket) bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return len(q.tickets) > 0 && q.tickets[0] == t
+}
+
+// call wakes the head of the queue.
+func (q *pendingQueue) call() {
+	if q.length.Load() == 0 {
+		return
+	}
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if len(q.tickets) > 0 {
+		select {
+		case q.tickets[0].wake <- struct{}{}:
+		default: // A wake-up is pending already.
+		}
+	}
+}
 
 // enter counts a request in, unless a limit is reached.
 func (p *Pool) enter(s *Snapshot, m *Member, r *Request) bool {
@@ -32,7 +88,7 @@ func (p *Pool) count(limits *Limits, m *Member) bool {
 		return true
 	}
 	m.active.Add(-1)
-	p.pending.Wake() // The head of the queue may have found the member at its limit meanwhile.
+	p.pending.call() // The head of the queue may have found the member at its limit meanwhile.
 	return false
 }
 
@@ -55,14 +111,14 @@ func raise(counter *atomic.Int64, limit int) bool {
 func (p *Pool) leave(m *Member) {
 	p.state.InFlight.Add(-1)
 	m.active.Add(-1)
-	p.pending.Wake()
+	p.pending.call()
 }
 
 // acquireLimited acquires from a pool with limits. Only retries may overtake waiting requests, because the
-// previous attempt may hold the slot that the queue waits for.
+// previous attempt may hold the slot that the head of the queue waits for.
 func (p *Pool) acquireLimited(r *Request) (*Member, error) {
 	s := p.snapshot.Load()
-	if len(r.Tried) > 0 || p.pending.Len() == 0 || s.policies.Limits.Pending == 0 {
+	if len(r.Tried) > 0 || p.pending.length.Load() == 0 || s.policies.Limits.Pending == 0 {
 		if member := s.choose(p, r); member != nil {
 			return member, nil
 		}
@@ -78,43 +134,38 @@ func (p *Pool) acquireLimited(r *Request) (*Member, error) {
 	return p.wait(r, &s.policies.Limits)
 }
 
-// wait queues the request and acquires when it is its turn.
+// wait queues the request and acquires when it is the head of the queue.
 func (p *Pool) wait(r *Request, limits *Limits) (*Member, error) {
+	ticket, ok := p.pending.join(limits.Pending)
+	if !ok {
+		p.counters.Saturated.Add(1)
+		return nil, &Refusal{Reason: strconv.Itoa(limits.Pending) + " requests wait for an endpoint already", Saturated: true}
+	}
+	defer p.pending.quit(ticket)
+	p.counters.Waited.Add(1)
 	ctx := r.Context
 	if r.HTTP != nil {
 		ctx = r.HTTP.Context()
 	}
-	var member *Member
-	var refusal *Refusal
-	err := p.pending.Wait(ctx, codel.Options{Limit: limits.Pending, Longest: limits.PendingTime}, func() bool {
-		s := p.snapshot.Load()
-		if member = s.choose(p, r); member != nil {
-			return true
+	timer := time.NewTimer(limits.PendingTime)
+	defer timer.Stop()
+	for {
+		if p.pending.first(ticket) {
+			s := p.snapshot.Load()
+			if member := s.choose(p, r); member != nil {
+				return member, nil
+			}
+			if refusal := s.refuse(r); !refusal.Saturated {
+				return nil, refusal
+			}
 		}
-		refusal = s.refuse(r)
-		return !refusal.Saturated
-	})
-	if !errors.Is(err, codel.ErrFull) {
-		p.counters.Waited.Add(1)
-	}
-	switch {
-	case member != nil:
-		return member, nil
-	case err == nil:
-		return nil, refusal
-	case errors.Is(err, codel.ErrFull):
-		refusal = &Refusal{Reason: strconv.Itoa(limits.Pending) + " requests wait for an endpoint already"}
-	case errors.Is(err, codel.ErrTimeout):
-		refusal = &Refusal{Reason: "no endpoint became free within " + limits.PendingTime.String()}
-	case errors.Is(err, codel.ErrDropped):
-		p.counters.Dropped.Add(1)
-		refusal = &Refusal{
-			Reason: "the queue has been standing for " + limits.PendingTime.String() + ", and newer requests go first",
+		select {
+		case <-ticket.wake:
+		case <-timer.C:
+			p.counters.Saturated.Add(1)
+			return nil, &Refusal{Reason: "no endpoint became free within " + limits.PendingTime.String(), Saturated: true}
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
-	default:
-		return nil, err
 	}
-	p.counters.Saturated.Add(1)
-	refusal.Saturated = true
-	return nil, refusal
 }

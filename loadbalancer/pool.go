@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluiceproxy/sluice/httpio/codel"
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
@@ -21,7 +20,7 @@ type Pool struct {
 	// nearState is the state of the picker for this instance's zone.
 	nearState picker.State
 	budget    atomic.Pointer[retry.Budget]
-	pending   codel.Queue
+	pending   pendingQueue
 	counters  Counters
 
 	// What follows belongs to the single writer.

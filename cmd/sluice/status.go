@@ -99,8 +99,8 @@ func balanceCounts(pool *loadbalancer.Pool) metrics.BalanceCounts {
 		"retries": c.Retries.Load(), "retries_exhausted": c.Exhausted.Load(),
 		"ejections": c.Ejections.Load(), "returns": c.Returns.Load(), "ejections_spared": c.EjectionsOverflow.Load(),
 		"checks_failed": c.ChecksFailed.Load(), "checks_passed": c.ChecksPassed.Load(), "panics": c.Panics.Load(),
-		"saturated": c.Saturated.Load(), "waited": c.Waited.Load(), "dropped": c.Dropped.Load(),
-		"spilled": c.Spilled.Load(), "moved": c.Moved.Load(), "cut": c.Cut.Load(),
+		"saturated": c.Saturated.Load(), "waited": c.Waited.Load(), "spilled": c.Spilled.Load(),
+		"moved": c.Moved.Load(), "cut": c.Cut.Load(),
 	}}
 }
 

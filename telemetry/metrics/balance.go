@@ -49,10 +49,6 @@ func balanceMetrics() map[string]prometheus.CounterOpts {
 			Name: "sluice_service_waited_total",
 			Help: "Requests that waited because a limit was reached.",
 		},
-		"dropped": {
-			Name: "sluice_service_dropped_total",
-			Help: "Waiting requests that were refused because newer ones go first in a queue that stands.",
-		},
 		"spilled": {
 			Name: "sluice_service_spilled_total",
 			Help: "Requests that left the zone because its endpoints were busier than others.",
