@@ -37,6 +37,8 @@ const (
 	CodeNoEnvironment Code = "no_environment"
 	// CodeSaturated means that the limits of the service are reached (503).
 	CodeSaturated Code = "saturated"
+	// CodeOverloaded means that Sluice is overloaded and refuses requests of the router's priority class (503).
+	CodeOverloaded Code = "overloaded"
 	// CodeUnreachable means that no connection to the endpoint could be made (502).
 	CodeUnreachable Code = "endpoint_unreachable"
 	// CodeBroken means that the endpoint closed the connection early or sent an invalid response (502, or an

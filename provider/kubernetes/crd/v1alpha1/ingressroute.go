@@ -65,6 +65,11 @@ type Route struct {
 	// Priority orders routes whose rules both match, the higher first; 0 means the length of the rule in bytes.
 	// +optional
 	Priority int `json:"priority,omitempty"`
+	// PriorityClass says which requests are refused first while Sluice is overloaded: those of low routes first, those of
+	// critical ones never.
+	// +optional
+	// +kubebuilder:validation:Enum=low;default;high;critical
+	PriorityClass string `json:"priorityClass,omitempty"`
 	// Syntax is v3, default or empty, which all mean the same; v2 is refused with the spelling of v3.
 	// +optional
 	Syntax string `json:"syntax,omitempty"`

@@ -125,6 +125,8 @@ func native() map[string][]string {
 		},
 		"responses":    {"strategy", "responses", "outlierDetection", "zoneAware", "drainTimeout"},
 		"inFlightConn": {"rateLimit"},
+		// Of a route of an IngressRoute.
+		"observability": {"priorityClass"},
 		"version":      {"tlvs"},
 	}
 }
