@@ -30,6 +30,7 @@ type Configuration struct {
 	Injector              *Injector                       `json:"injector" description:"The admission webhook that injects into pods."`
 	Inspector             *Inspector                      `json:"inspector" description:"The interface for the inspector of KT-env."`
 	Zone                  string                          `json:"zone" description:"Zone that Sluice runs in, whose endpoints are preferred; without it, and with access to a cluster, that of the node NODE_NAME."`
+	Overload              Overload                        `json:"overload" description:"What Sluice does while memory, CPU or connections are short."`
 	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP responses are obtained in the background and stapled to the certificates that name a responder; {} switches it on."`
 }
 
@@ -42,6 +43,7 @@ func (c *Configuration) SetDefaults() {
 	c.ServersTransport.SetDefaults()
 	c.Providers.SetDefaults()
 	c.Log.SetDefaults()
+	c.Overload.SetDefaults()
 }
 
 // Global holds the options that apply everywhere.

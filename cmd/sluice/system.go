@@ -26,6 +26,7 @@ import (
 	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/middleware"
+	"github.com/sluiceproxy/sluice/overload"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/router"
@@ -62,6 +63,7 @@ type system struct {
 	stapler           *ocsp.Stapler        // nil without the option ocsp
 	identity          *identity            // nil without the option spiffe.workloadAPIAddr
 	listeners         *listeners.SocketSet // nil unless it serves
+	overload          *overload.Manager    // nil unless it serves
 }
 
 // loggers are the loggers of the subsystems; log.Log is.
