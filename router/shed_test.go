@@ -23,7 +23,9 @@ type level struct {
 	retryAfter time.Duration
 }
 
-func (l level) Shed(class dynamic.PriorityClass) (time.Duration, bool) { return l.retryAfter, class <= l.most }
+func (l level) Shed(class dynamic.PriorityClass) (time.Duration, bool) {
+	return l.retryAfter, class <= l.most
+}
 
 // none refuses no request.
 const none = dynamic.PriorityLow - 1

@@ -127,7 +127,7 @@ func native() map[string][]string {
 		"inFlightConn": {"rateLimit"},
 		// Of a route of an IngressRoute.
 		"observability": {"priorityClass"},
-		"version":      {"tlvs"},
+		"version":       {"tlvs"},
 	}
 }
 
