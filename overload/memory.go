@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// gcWindow is the time over which the share of the collector is averaged: one collection of a large heap is no thrashing.
+// gcWindow is the time over which the share of the collector is averaged: one collection of a large heap is no
+// thrashing.
 const gcWindow = 5 * time.Second
 
 // atOption is the pressure where a measured value reaches its option.

@@ -15,8 +15,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
-// newOverload makes the overload manager, and has the router and the metrics use it. It is called after the memory limit
-// of the process is set, and before requests come.
+// newOverload makes the overload manager, and has the router and the metrics use it. It is called after the memory
+// limit of the process is set, and before requests come.
 func (s *system) newOverload() {
 	s.overload = overload.New(s.config.Overload, overload.Options{
 		Monitors: overloadMonitors(&s.config.Overload, foundMemoryLimit(), s.observability.metrics.OpenConnections),
