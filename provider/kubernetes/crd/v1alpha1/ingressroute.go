@@ -65,8 +65,7 @@ type Route struct {
 	// Priority orders routes whose rules both match, the higher first; 0 means the length of the rule in bytes.
 	// +optional
 	Priority int `json:"priority,omitempty"`
-	// PriorityClass says which requests are refused first while Sluice is overloaded: those of low routes first, those of
-	// critical ones never.
+	// PriorityClass says which requests are refused first during overload.
 	// +optional
 	// +kubebuilder:validation:Enum=low;default;high;critical
 	PriorityClass string `json:"priorityClass,omitempty"`
