@@ -52,7 +52,7 @@ type lines struct {
 func (l *lines) write(level, message string, fields []any) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.all = append(l.all, strings.TrimSpace(level+" "+message+" "+strings.Trim(fmt.Sprint(fields...), "[]")))
+	l.all = append(l.all, strings.TrimSpace(level+" "+message+" "+fmt.Sprintln(fields...)))
 }
 
 func (l *lines) Debug(message string, fields ...any) { l.write("debug", message, fields) }
@@ -262,7 +262,7 @@ func TestMonitorsLeadToTheirActions(t *testing.T) {
 		}
 		connections.set(0)
 		cpu.set(0.86)
-		samples(60)
+		samples(250)
 		if got := active(m); got != "shedLow" {
 			t.Errorf("active are %q", got)
 		}
