@@ -37,7 +37,7 @@ func (o *OverloadMemory) SetDefaults() { o.GCShare = 40 }
 
 // OverloadCPU says when the CPU is short.
 type OverloadCPU struct {
-	SchedulerLatency Duration `json:"schedulerLatency" description:"99th percentile of the time for which runnable goroutines wait for a CPU at which the pressure is 90 percent, such as 10ms; 0 does not measure it." range:"0.."`
+	SchedulerLatency Duration `json:"schedulerLatency" description:"The 99th percentile of the time for which runnable goroutines wait for a CPU at which the pressure is 90 percent, such as 10ms; 0 does not measure it." range:"0.."`
 }
 
 // OverloadConnections says when there are many connections.
@@ -49,8 +49,8 @@ type OverloadConnections struct {
 type OverloadActions struct {
 	EndKeepAlive int `json:"endKeepAlive" description:"Connections of clients end with the response to their next request, under pressure on memory or by connections." range:"0..100"`
 	ShedLow      int `json:"shedLow" description:"Requests of routers with the priorityClass low are refused, a share that grows to all of them at shedDefault." range:"0..100"`
-	ShedDefault  int `json:"shedDefault" description:"Those of the class default are refused, a share that grows to all of them at shedHigh." range:"0..100"`
-	ShedHigh     int `json:"shedHigh" description:"Those of the class high are refused, a share that grows to all of them at 100 percent." range:"0..100"`
+	ShedDefault  int `json:"shedDefault" description:"Requests of routers with the priorityClass default are refused, a share that grows to all of them at shedHigh." range:"0..100"`
+	ShedHigh     int `json:"shedHigh" description:"Requests of routers with the priorityClass high are refused, a share that grows to all of them at 100 percent." range:"0..100"`
 }
 
 // SetDefaults sets the order in which the actions begin.
