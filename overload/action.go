@@ -52,8 +52,8 @@ func shedding(class dynamic.PriorityClass) Action {
 // from 0 to 1; begins is 0 for never.
 type step struct{ begins, refusesAll float64 }
 
-// ladder returns the steps of all actions.
-func ladder(config static.OverloadActions) [actionCount]step {
+// stepsOf returns the steps of all actions.
+func stepsOf(config static.OverloadActions) [actionCount]step {
 	percent := [actionCount]int{config.EndKeepAlive, config.ShedLow, config.ShedDefault, config.ShedHigh}
 	var steps [actionCount]step
 	next := 1.0

@@ -6,7 +6,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Status is what a Manager measures and does.
+// Status is what a Ladder measures and does.
 type Status struct {
 	// Pressures are those of the monitors, in their order.
 	Pressures []Pressure
@@ -41,7 +41,7 @@ type ShedStatus struct {
 }
 
 // Status returns the state after the last sample.
-func (m *Manager) Status() Status {
+func (m *Ladder) Status() Status {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	var status Status

@@ -98,7 +98,7 @@ type lastResponse interface{ CloseAfter() }
 
 // endingKeepAlive ends connections with the response while the action for that is under way.
 type endingKeepAlive struct {
-	manager *overload.Manager
+	manager *overload.Ladder
 	next    http.Handler
 }
 

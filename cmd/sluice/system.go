@@ -63,7 +63,7 @@ type system struct {
 	stapler           *ocsp.Stapler        // nil without the option ocsp
 	identity          *identity            // nil without the option spiffe.workloadAPIAddr
 	listeners         *listeners.SocketSet // nil unless it serves
-	overload          *overload.Manager    // nil unless it serves
+	overload          *overload.Ladder     // nil unless it serves
 }
 
 // loggers are the loggers of the subsystems; log.Log is.

@@ -44,7 +44,7 @@ type Monitored struct {
 	Actions []Action
 }
 
-// Options are what a Manager needs beside its configuration.
+// Options are what a Ladder needs beside its configuration.
 type Options struct {
 	// Monitors are sampled in this order.
 	Monitors []Monitored
@@ -54,8 +54,8 @@ type Options struct {
 	Ready <-chan struct{}
 }
 
-// Manager runs the actions. All methods but Run may be called from any goroutine, and before Run.
-type Manager struct {
+// Ladder runs the actions. All methods but Run may be called from any goroutine, and before Run.
+type Ladder struct {
 	interval, retryAfter time.Duration
 	hysteresis           float64
 	steps                [actionCount]step
@@ -91,10 +91,10 @@ type running struct {
 }
 
 // New returns a manager with the thresholds of the configuration, in which nothing is active.
-func New(config static.Overload, options Options) *Manager {
-	m := &Manager{
+func New(config static.Overload, options Options) *Ladder {
+	m := &Ladder{
 		interval: time.Duration(config.Interval), retryAfter: time.Duration(config.RetryAfter),
-		hysteresis: float64(config.Hysteresis) / 100, steps: ladder(config.Actions), logger: options.Logger,
+		hysteresis: float64(config.Hysteresis) / 100, steps: stepsOf(config.Actions), logger: options.Logger,
 		ready: options.Ready,
 	}
 	for _, one := range options.Monitors {
@@ -104,7 +104,7 @@ func New(config static.Overload, options Options) *Manager {
 }
 
 // Run samples the monitors until ctx ends. Actions stay as they are then. Without a monitor it returns at once.
-func (m *Manager) Run(ctx context.Context) {
+func (m *Ladder) Run(ctx context.Context) {
 	if len(m.monitors) == 0 {
 		return
 	}
@@ -138,7 +138,7 @@ func (m *Manager) Run(ctx context.Context) {
 }
 
 // sample measures all pressures and sets the actions.
-func (m *Manager) sample(now time.Time, since time.Duration) {
+func (m *Ladder) sample(now time.Time, since time.Duration) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for i := range m.monitors {
@@ -173,7 +173,7 @@ func (m *monitored) take(sample float64, since time.Duration) {
 }
 
 // highest returns the monitor with the highest pressure of those that lead to the action, nil when none does.
-func (m *Manager) highest(action Action) (highest *monitored) {
+func (m *Ladder) highest(action Action) (highest *monitored) {
 	for i := range m.monitors {
 		one := &m.monitors[i]
 		for _, leads := range one.Actions {
@@ -186,7 +186,7 @@ func (m *Manager) highest(action Action) (highest *monitored) {
 }
 
 // step begins or ends an action.
-func (m *Manager) step(action Action, highest *monitored, pressure float64, now time.Time) {
+func (m *Ladder) step(action Action, highest *monitored, pressure float64, now time.Time) {
 	threshold, state := m.steps[action].begins, &m.actions[action]
 	switch {
 	case highest == nil || threshold == 0:
@@ -214,11 +214,11 @@ func (m *Manager) step(action Action, highest *monitored, pressure float64, now 
 }
 
 // Active reports whether an action is under way.
-func (m *Manager) Active(action Action) bool { return m.state.Load()&bit(action) != 0 }
+func (m *Ladder) Active(action Action) bool { return m.state.Load()&bit(action) != 0 }
 
 // Shed reports whether a request of a router of the class is refused, and after which time the client may try again.
 // It counts those that are. The class critical is never refused.
-func (m *Manager) Shed(class dynamic.PriorityClass) (retryAfter time.Duration, shed bool) {
+func (m *Ladder) Shed(class dynamic.PriorityClass) (retryAfter time.Duration, shed bool) {
 	state := m.state.Load()
 	if state == 0 || class < dynamic.PriorityLow || class > dynamic.PriorityHigh {
 		return 0, false

@@ -83,7 +83,7 @@ const interval = 100 * time.Millisecond
 func everything() []overload.Action { return append(overload.Shedding(), overload.EndKeepAlive) }
 
 // started runs a manager with one monitor until the test ends.
-func started(t *testing.T, config static.Overload, actions []overload.Action) (*overload.Manager, *gauge, *lines) {
+func started(t *testing.T, config static.Overload, actions []overload.Action) (*overload.Ladder, *gauge, *lines) {
 	t.Helper()
 	monitor, logger := &gauge{}, &lines{}
 	m := overload.New(config, overload.Options{
@@ -95,7 +95,7 @@ func started(t *testing.T, config static.Overload, actions []overload.Action) (*
 }
 
 // run runs a manager until the test ends.
-func run(t *testing.T, m *overload.Manager) {
+func run(t *testing.T, m *overload.Ladder) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -116,7 +116,7 @@ func samples(count int) {
 }
 
 // active returns the names of the active actions.
-func active(m *overload.Manager) string {
+func active(m *overload.Ladder) string {
 	var names []string
 	for _, action := range []overload.Action{
 		overload.EndKeepAlive, overload.ShedLow, overload.ShedDefault, overload.ShedHigh,
@@ -129,7 +129,7 @@ func active(m *overload.Manager) string {
 }
 
 // refused returns the part of the requests of a class that are refused.
-func refused(m *overload.Manager, class dynamic.PriorityClass) float64 {
+func refused(m *overload.Ladder, class dynamic.PriorityClass) float64 {
 	const draws = 20000
 	count := 0
 	for range draws {
