@@ -23,6 +23,10 @@ type Router struct {
 	// Priority decides between routers whose rules match the same request: the higher one gets it. The default, 0, means
 	// the length of the rule in bytes.
 	Priority int `json:"priority,omitempty"`
+	// PriorityClass says which requests are refused first while Sluice is overloaded (overload in the static options):
+	// low, default, high or critical. Those of low routers are refused first, those of critical ones never, as those of
+	// Sluice's own services. Default: default.
+	PriorityClass string `json:"priorityClass,omitempty"`
 	// Precedence orders routers of equal priority: the first key that differs decides, larger first, and a missing key
 	// counts as 0. Providers alone set it.
 	Precedence []int64 `json:"-" label:"-"`

@@ -20,6 +20,7 @@ import (
 type ActiveTable struct {
 	serving atomic.Pointer[serving]
 	tracer  Tracer
+	shedder Shedder
 	// discovery is nil where all hosts are known; discovering are the entrypoints that it is for.
 	discovery   Discovery
 	discovering map[string]bool
@@ -184,6 +185,9 @@ func (h routingHandler) answer(
 		record.Code = telemetry.CodeMisdirected
 		record.Reason = "the connection was accepted under other TLS options than those of the router"
 		misdirected(w)
+		return
+	}
+	if h.target.shed(w, r, record, route) {
 		return
 	}
 	route.handler.ServeHTTP(w, r)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
 )
@@ -46,6 +47,8 @@ type Explanation struct {
 	ForwardedPath string `json:"forwardedPath,omitempty"`
 	// Router is the one that answers.
 	Router *Candidate `json:"router,omitempty"`
+	// PriorityClass is that of the router that answers: low, high or critical; empty is default.
+	PriorityClass string `json:"priorityClass,omitempty"`
 	// Middlewares are applied in this order.
 	Middlewares []string       `json:"middlewares,omitempty"`
 	Service     *ServiceStatus `json:"service,omitempty"`
@@ -193,6 +196,9 @@ func (r *Route) explain(answer *Explanation, request *http.Request) {
 	if r.service == nil {
 		answer.Status, answer.Reason = http.StatusServiceUnavailable, "the router is disabled: "+r.fault
 		return
+	}
+	if r.class != dynamic.PriorityDefault {
+		answer.PriorityClass = r.class.String()
 	}
 	answer.Middlewares = r.steps
 	if request = r.rewriteTarget(answer, request); answer.Status != 0 {

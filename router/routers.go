@@ -162,6 +162,7 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 	parsed *rule.Rule, service *serviceNode, own *ownerInstances,
 ) {
 	route := &Route{Name: ref.Name, Rule: parsed.String(), EntryPoint: entrypoint.Name}
+	route.class = c.classOf(definition, service, node)
 	c.observe(route, definition, entrypoint, service, node)
 	secure := entrypoint.secured(definition.TLS)
 	if secure != nil {
@@ -264,7 +265,9 @@ type Route struct {
 	// traceApart says that no middleware or service before the attempt reads the header of a request.
 	traceApart bool
 	service    *serviceNode
-	steps      []string
+	// class decides which requests are refused while Sluice is overloaded.
+	class dynamic.PriorityClass
+	steps []string
 	// rewriters are those of its middlewares that redirect requests or change their path.
 	rewriters []targetRewriter
 	// fault is why the route is disabled, reason the same for the record of a request, and code its stable name.

@@ -31,6 +31,7 @@ type Configuration struct {
 	Inspector             *Inspector                      `json:"inspector" description:"The interface for the inspector of KT-env."`
 	Zone                  string                          `json:"zone" description:"Zone that Sluice runs in, whose endpoints are preferred; without it, and with access to a cluster, that of the node NODE_NAME."`
 	Descriptors           Descriptors                     `json:"descriptors" description:"File descriptors of the process."`
+	Overload              Overload                        `json:"overload" description:"What Sluice does while memory, CPU or connections are short."`
 	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP responses are obtained in the background and stapled to the certificates that name a responder; {} switches it on."`
 }
 
@@ -44,6 +45,7 @@ func (c *Configuration) SetDefaults() {
 	c.Providers.SetDefaults()
 	c.Log.SetDefaults()
 	c.Descriptors.SetDefaults()
+	c.Overload.SetDefaults()
 }
 
 // Global holds the options that apply everywhere.

@@ -33,6 +33,7 @@ func (l *loader) validate() {
 	l.sessionTickets()
 	l.ocsp()
 	l.spiffe()
+	l.overload()
 }
 
 // core checks the syntax of rules.

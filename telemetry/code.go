@@ -38,6 +38,8 @@ const (
 	// CodeSaturated means that the limits of the service are reached, or that no descriptor is left but those in reserve
 	// (503).
 	CodeSaturated Code = "saturated"
+	// CodeOverloaded means that Sluice is overloaded and refuses requests of the router's priority class (503).
+	CodeOverloaded Code = "overloaded"
 	// CodeUnreachable means that no connection to the endpoint could be made (502).
 	CodeUnreachable Code = "endpoint_unreachable"
 	// CodeBroken means that the endpoint closed the connection early or sent an invalid response (502, or an

@@ -144,7 +144,7 @@ func severityOf(record *Record) failureSeverity {
 		return severityOfCode(record.Code)
 	case record.Code == CodePanic:
 		return failureOwn
-	case record.Status == StatusClientClosedRequest, record.Code == CodeClientLeft:
+	case record.Status == StatusClientClosedRequest, record.Code == CodeClientLeft, record.Code == CodeOverloaded:
 		return failureNotable
 	case record.Status >= http.StatusInternalServerError, record.Broken, record.Code == CodeBroken,
 		record.Code == CodeTimeout,

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -189,7 +188,11 @@ func (s *system) internal(name string) bool {
 // handler returns the handler of an entrypoint.
 func (s *system) handler(name string, config *static.EntryPoint) http.Handler {
 	if config.ForwardProxy == nil {
-		return s.target.Handler(name)
+		handler := s.target.Handler(name)
+		if !s.isOwn(name) {
+			handler = endingKeepAlive{manager: s.overload, next: handler}
+		}
+		return handler
 	}
 	direct := forwardproxy.NewDirect(stdlog.New(libraryLog{s.logs.For(log.SubsystemLibrary)}, "", 0))
 	proxy := forwardproxy.New(config.ForwardProxy, s.target.HandlerOr(name, direct))
@@ -221,8 +224,7 @@ const firstProxied = time.Second
 // awaitReady waits until Sluice is ready for the first time, at most ten seconds: earlier connections wait in the queue
 // of the socket and are not answered 404. The entrypoints of Sluice's own services serve at once.
 func (s *system) awaitReady(ctx context.Context, entrypoint string) {
-	if strings.EqualFold(entrypoint, static.InternalEntryPoint) ||
-		s.config.Ping != nil && s.config.Ping.EntryPoint == entrypoint {
+	if s.isOwn(entrypoint) {
 		return
 	}
 	longest := firstRoutes

@@ -87,7 +87,8 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 		deps.Challenges = s.system.certificates
 	}
 	s.system.countByListener(deps.Sinks)
-	server, err := entrypoint.New(socket.HostPort, config, hosts, hosts, deps)
+	handler := endingKeepAlive{manager: s.system.overload, next: hosts}
+	server, err := entrypoint.New(socket.HostPort, config, handler, hosts, deps)
 	if err != nil {
 		return nil, err
 	}

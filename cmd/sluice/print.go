@@ -64,6 +64,9 @@ func printExplanation(out io.Writer, answer router.Explanation) {
 		say(out, "  rule      %s\n", answer.Router.Rule)
 		printWhy(out, "  because   ", answer.Router.Why)
 	}
+	if answer.PriorityClass != "" {
+		say(out, "class       %s\n", answer.PriorityClass)
+	}
 	for i, name := range answer.Middlewares {
 		say(out, "middleware  %d. %s\n", i+1, name)
 	}

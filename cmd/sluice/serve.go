@@ -81,6 +81,7 @@ func start(ctx context.Context, loaded static.Loaded, logs *log.Log) error {
 	if s.observability.tracer != nil {
 		s.target.Trace(s.observability.tracer)
 	}
+	s.newOverload()
 	return s.run(ctx, logs.Reopen, logs.SetLevel)
 }
 
@@ -147,6 +148,7 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 		s.observability.failures.Run, s.observability.metrics.Run, s.observability.unmatched.Run, s.sources.clusters.Run,
 		s.balancing.run,
 		s.middlewares.Files().Run, s.settleMemory, s.setZone, s.logServing,
+		s.overload.Run,
 	} {
 		behind.Go(func() { task(background) })
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/middleware"
+	"github.com/sluiceproxy/sluice/overload"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/router"
@@ -64,6 +65,7 @@ type system struct {
 	identity          *identity            // nil without the option spiffe.workloadAPIAddr
 	listeners         *listeners.SocketSet // nil unless it serves
 	descriptors       *descriptors.Limit   // nil without a reserve, and unless it serves
+	overload          *overload.Ladder     // nil unless it serves
 }
 
 // loggers are the loggers of the subsystems; log.Log is.

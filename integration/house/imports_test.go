@@ -18,6 +18,7 @@ var layers = map[string][]string{
 	"entrypoint":   {"router", "certificate", "http1/server", "http1/wire", "http2/server"},
 	"router":       {"middleware", "forward", "loadbalancer", "certificate"},
 	"middleware":   {},
+	"overload":     {},
 	"forward":      {"loadbalancer", "http1/client", "http1/wire", "http2/client"},
 	"forwardproxy": {},
 	"loadbalancer": {"http1/client", "http2/client"},

@@ -38,7 +38,7 @@ func fields() map[string]string {
 	for prefix, group := range map[string]map[string]string{
 		"http.routers{}.": {
 			"entryPoints[]": named, "middlewares[]": named, "service": named, "rule": matched, "parentRefs[]": named,
-			"ruleSyntax":  chosen,
+			"ruleSyntax": chosen, "priorityClass": chosen,
 			"tls.options": named, "tls.certResolver": named, "tls.domains[].main": addressed, "tls.domains[].sans[]": addressed,
 			"observability.traceVerbosity": chosen,
 		},

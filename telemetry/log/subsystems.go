@@ -20,6 +20,8 @@ const (
 	SubsystemEntrypoint = "entrypoint"
 	// SubsystemRequests is for failed requests, summarized.
 	SubsystemRequests = "requests"
+	// SubsystemOverload is for actions against overload.
+	SubsystemOverload = "overload"
 	// SubsystemMiddleware is for middlewares.
 	SubsystemMiddleware = "middleware"
 	// SubsystemLoadBalancer is for endpoints, their health and ejections.
@@ -55,7 +57,7 @@ const (
 // Subsystems returns the names of all subsystems.
 func Subsystems() []string {
 	return []string{
-		SubsystemMain, SubsystemEntrypoint, SubsystemRequests, SubsystemMiddleware,
+		SubsystemMain, SubsystemEntrypoint, SubsystemRequests, SubsystemOverload, SubsystemMiddleware,
 		SubsystemLoadBalancer, SubsystemPipeline, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemKubernetes,
 		SubsystemDNS, SubsystemXDSProvider, SubsystemXDS, SubsystemInjector, SubsystemCertificates, SubsystemAPI,
 		SubsystemTelemetry, SubsystemLibrary,

@@ -103,6 +103,7 @@ func (t *translator) route(
 	router := &dynamic.Router{
 		EntryPoints: common.entryPoints, ParentRefs: common.parents, TLS: common.tls,
 		Rule: route.Match, RuleSyntax: syntaxOf(route.Syntax), Priority: route.Priority,
+		PriorityClass: route.PriorityClass,
 	}
 	problems := []*backend.Problem{wrongKind(route)}
 	var problem *backend.Problem

@@ -22,6 +22,11 @@ type routerOptions struct {
 	Observability *dynamic.RouterObservability `json:"observability"`
 }
 
+// nativeRouterOptions are our annotations of an Ingress. Traefik's group has none of them.
+type nativeRouterOptions struct {
+	PriorityClass string `json:"priorityClass"`
+}
+
 // v2 reports whether paths are written in the language of Traefik v2.
 func (o *routerOptions) v2() bool { return strings.EqualFold(o.RuleSyntax, "v2") }
 
@@ -97,13 +102,13 @@ func (f *findings) problem(where, crossing string) *backend.Problem {
 	return problem
 }
 
-// routerOptionsOf reads the annotations of an Ingress, which has none of ours.
-func routerOptionsOf(annotations map[string]string) (*routerOptions, findings) {
-	options := &routerOptions{}
+// routerOptionsOf reads the annotations of an Ingress.
+func routerOptionsOf(annotations map[string]string) (*routerOptions, *nativeRouterOptions, findings) {
+	options, native := &routerOptions{}, &nativeRouterOptions{}
 	var found findings
 	found.read(place{prefix, sectionRouter}, annotations, "Services", sectionService, options)
-	found.read(place{nativePrefix, sectionRouter}, annotations, "Services", sectionService, &struct{}{})
-	return options, found
+	found.read(place{nativePrefix, sectionRouter}, annotations, "Services", sectionService, native)
+	return options, native, found
 }
 
 // serviceOptionsOf reads the annotations of a Service.

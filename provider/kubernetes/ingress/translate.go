@@ -20,6 +20,7 @@ type draft struct {
 	provider *Provider
 	ingress  *networkingv1.Ingress
 	options  *routerOptions
+	native   *nativeRouterOptions
 	// refused is why no router of the Ingress may serve; nil when they may.
 	refused *backend.Problem
 	routes  []route
@@ -108,8 +109,8 @@ func (d *draft) whole() dynamic.Ref {
 
 // readAnnotations reads the options of the routers, and returns those that have no effect.
 func (d *draft) readAnnotations() (ignored []string) {
-	options, found := routerOptionsOf(d.ingress.Annotations)
-	d.options = options
+	options, native, found := routerOptionsOf(d.ingress.Annotations)
+	d.options, d.native = options, native
 	references := options.Middlewares
 	if options.TLS != nil {
 		references = append(references[:len(references):len(references)], options.TLS.Options)
@@ -207,6 +208,7 @@ func (d *draft) priority(host string, path *networkingv1.HTTPIngressPath) int {
 func (d *draft) router() *dynamic.Router {
 	return &dynamic.Router{
 		EntryPoints: d.options.EntryPoints, Middlewares: d.options.Middlewares, TLS: d.options.TLS, RuleSyntax: "v3",
+		PriorityClass: d.native.PriorityClass,
 	}
 }
 

@@ -175,6 +175,8 @@ func withoutNativeKinds(t *testing.T, name string, findings []string, object any
 			"errors.pageStatus", "errors.originalRequest", "errors.maxRequestBodyBytes", "errors.ownErrors",
 			"errors.errorResponseHeaders",
 		}
+	case *v1alpha1.IngressRoute:
+		native = []string{"routes[0].priorityClass", "routes[1].priorityClass"}
 	case *v1alpha1.TraefikService:
 		native = []string{"environment", "canary", "directResponse"}
 	case *v1alpha1.ServersTransport:

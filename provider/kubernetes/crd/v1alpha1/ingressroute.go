@@ -65,6 +65,10 @@ type Route struct {
 	// Priority orders routes whose rules both match, the higher first; 0 means the length of the rule in bytes.
 	// +optional
 	Priority int `json:"priority,omitempty"`
+	// PriorityClass says which requests are refused first during overload.
+	// +optional
+	// +kubebuilder:validation:Enum=low;default;high;critical
+	PriorityClass string `json:"priorityClass,omitempty"`
 	// Syntax is v3, default or empty, which all mean the same; v2 is refused with the spelling of v3.
 	// +optional
 	Syntax string `json:"syntax,omitempty"`

@@ -125,7 +125,9 @@ func native() map[string][]string {
 		},
 		"responses":    {"strategy", "responses", "outlierDetection", "zoneAware", "drainTimeout"},
 		"inFlightConn": {"rateLimit"},
-		"version":      {"tlvs"},
+		// Of a route of an IngressRoute.
+		"observability": {"priorityClass"},
+		"version":       {"tlvs"},
 	}
 }
 

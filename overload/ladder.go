@@ -1,0 +1,239 @@
+package overload
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+const (
+	// settling is how long nothing is measured after Ready: the first table has just been built.
+	settling = 10 * time.Second
+	// falling is how much the pressure that counts falls in a second at most.
+	falling = 0.05
+	// repeated is the time between two lines of the log about one action.
+	repeated = time.Minute
+	// shareBits is the resolution of a refused share.
+	shareBits = 16
+	shareMax  = 1<<shareBits - 1
+)
+
+// Monitor measures the pressure on one resource.
+type Monitor interface {
+	// Pressure returns it: 0 is none, 1 the limit, and it may be above. The manager calls it at every sample, with the
+	// time, from one goroutine.
+	Pressure(now time.Time) float64
+}
+
+// Monitored is a monitor with what it leads to.
+type Monitored struct {
+	// Name is that in metrics and in the log.
+	Name string
+	// Option is the static option that sets its limit, for the log.
+	Option string
+	// Monitor measures the pressure.
+	Monitor Monitor
+	// Actions are those that the pressure can begin.
+	Actions []Action
+}
+
+// Options are what a Ladder needs beside its configuration.
+type Options struct {
+	// Monitors are sampled in this order.
+	Monitors []Monitored
+	// Logger takes the beginnings and ends of actions, each of them once a minute at most.
+	Logger telemetry.Logger
+	// Ready is closed when the first configuration serves; the first sample is taken ten seconds later. Nil is ready.
+	Ready <-chan struct{}
+}
+
+// Ladder runs the actions. All methods but Run may be called from any goroutine, and before Run.
+type Ladder struct {
+	interval, retryAfter time.Duration
+	hysteresis           float64
+	steps                [actionCount]step
+	logger               telemetry.Logger
+	ready                <-chan struct{}
+
+	// state has the refused shares of the classes from the lowest bits on, and then one bit for each active action.
+	state atomic.Uint64
+	shed  [classCount]atomic.Uint64
+
+	// monitors and actions are written by Run, under the mutex.
+	mutex    sync.Mutex
+	monitors []monitored
+	actions  [actionCount]running
+}
+
+// monitored is a monitor with its last samples.
+type monitored struct {
+	Monitored
+
+	// last is the last sample, and counts the pressure that counts. Both are 0 to 1.
+	last, counts float64
+}
+
+// running is the state of an action.
+type running struct {
+	active bool
+	begun  uint64
+	since  time.Time
+	// logged is when the last line was written, and announced says that there is one about this beginning.
+	logged    time.Time
+	announced bool
+}
+
+// New returns a manager with the thresholds of the configuration, in which nothing is active.
+func New(config static.Overload, options Options) *Ladder {
+	m := &Ladder{
+		interval: time.Duration(config.Interval), retryAfter: time.Duration(config.RetryAfter),
+		hysteresis: float64(config.Hysteresis) / 100, steps: stepsOf(config.Actions), logger: options.Logger,
+		ready: options.Ready,
+	}
+	for _, one := range options.Monitors {
+		m.monitors = append(m.monitors, monitored{Monitored: one})
+	}
+	return m
+}
+
+// Run samples the monitors until ctx ends. Actions stay as they are then. Without a monitor it returns at once.
+func (m *Ladder) Run(ctx context.Context) {
+	if len(m.monitors) == 0 {
+		return
+	}
+	if m.ready != nil {
+		select {
+		case <-m.ready:
+		case <-ctx.Done():
+			return
+		}
+		settled := time.NewTimer(settling)
+		defer settled.Stop()
+		select {
+		case <-settled.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+	ticker := time.NewTicker(m.interval)
+	defer ticker.Stop()
+	before := time.Now()
+	for {
+		select {
+		case <-ticker.C:
+			now := time.Now() // The tick may have waited.
+			m.sample(now, now.Sub(before))
+			before = now
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sample measures all pressures and sets the actions.
+func (m *Ladder) sample(now time.Time, since time.Duration) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for i := range m.monitors {
+		one := &m.monitors[i]
+		one.take(min(max(one.Monitor.Pressure(now), 0), 1), since)
+	}
+	var state uint64
+	for i := range m.actions {
+		action := Action(i)
+		highest := m.highest(action)
+		pressure := 0.0
+		if highest != nil {
+			pressure = highest.counts
+		}
+		m.step(action, highest, pressure, now)
+		if !m.actions[i].active {
+			continue
+		}
+		state |= bit(action)
+		if action >= ShedLow {
+			state |= uint64(math.Round(shareMax*m.steps[i].share(pressure))) << shift(action)
+		}
+	}
+	m.state.Store(state)
+}
+
+// take adds a sample. The pressure that counts is at least the lower one of the last two samples, so that one alone
+// changes nothing, and falls slowly.
+func (m *monitored) take(sample float64, since time.Duration) {
+	m.counts = max(min(m.last, sample), m.counts-falling*since.Seconds(), 0)
+	m.last = sample
+}
+
+// highest returns the monitor with the highest pressure of those that lead to the action, nil when none does.
+func (m *Ladder) highest(action Action) (highest *monitored) {
+	for i := range m.monitors {
+		one := &m.monitors[i]
+		for _, leads := range one.Actions {
+			if leads == action && (highest == nil || one.counts > highest.counts) {
+				highest = one
+			}
+		}
+	}
+	return highest
+}
+
+// step begins or ends an action.
+func (m *Ladder) step(action Action, highest *monitored, pressure float64, now time.Time) {
+	threshold, state := m.steps[action].begins, &m.actions[action]
+	switch {
+	case highest == nil || threshold == 0:
+		return
+	case !state.active && pressure >= threshold:
+		state.active, state.since, state.announced = true, now, false
+		state.begun++
+	case state.active && pressure < threshold-m.hysteresis:
+		state.active = false
+		if state.announced {
+			m.logger.Info("overload: "+action.String()+" ends", "after", now.Sub(state.since).Round(time.Millisecond).String())
+		}
+		return
+	}
+	if !state.active || !state.logged.IsZero() && now.Sub(state.logged) < repeated {
+		return
+	}
+	verb := " begins"
+	if state.announced {
+		verb = " goes on"
+	}
+	state.logged, state.announced = now, true
+	m.logger.Warn("overload: "+action.String()+verb, "monitor", highest.Name, "option", highest.Option,
+		"pressure", math.Round(100*highest.counts)/100)
+}
+
+// Active reports whether an action is under way.
+func (m *Ladder) Active(action Action) bool { return m.state.Load()&bit(action) != 0 }
+
+// Shed reports whether a request of a router of the class is refused, and after which time the client may try again.
+// It counts those that are. The class critical is never refused.
+func (m *Ladder) Shed(class dynamic.PriorityClass) (retryAfter time.Duration, shed bool) {
+	state := m.state.Load()
+	if state == 0 || class < dynamic.PriorityLow || class > dynamic.PriorityHigh {
+		return 0, false
+	}
+	action := shedding(class)
+	share := uint32(state >> shift(action) & shareMax)
+	if share == 0 || share < shareMax && rand.Uint32N(shareMax) >= share { //nolint:gosec // Load is divided by it.
+		return 0, false
+	}
+	m.shed[action-ShedLow].Add(1)
+	return m.retryAfter, true
+}
+
+// shift returns the place of the refused share of an action that refuses requests.
+func shift(action Action) uint { return shareBits * uint(action-ShedLow) }
+
+// bit returns the bit of an active action.
+func bit(action Action) uint64 { return 1 << (shareBits*uint(classCount) + uint(action)) }

@@ -1,0 +1,101 @@
+package overload
+
+import (
+	"math"
+	"runtime/metrics"
+	"time"
+)
+
+// gcWindow is the time over which the share of the collector is averaged: one collection of a large heap is no
+// thrashing.
+const gcWindow = 5 * time.Second
+
+// atOption is the pressure where a measured value reaches its option.
+const atOption = 0.9
+
+// Usage is the use of memory of the process, and of CPU time for it.
+type Usage struct {
+	// Bytes is the memory that cannot be freed: what the last collection found alive, and what is no heap.
+	Bytes uint64
+	// GCSeconds is the CPU time that garbage collection has taken since the process began, without what was idle anyway,
+	// and CPUSeconds all that there was.
+	GCSeconds, CPUSeconds float64
+}
+
+// memory is the monitor of Memory.
+type memory struct {
+	limit   int64
+	gcShare float64
+	read    func() Usage
+
+	// before is the last usage, at the time sampled, and collecting the average share of the collector.
+	before     Usage
+	sampled    time.Time
+	collecting float64
+}
+
+// Memory returns a monitor of the memory of the process. Its pressure is the higher one of two: the used part of the
+// limit, which is in bytes and above 0, and the average share of the CPU time that garbage collection takes in five
+// seconds, where gcShare percent are a pressure of 0.9; 0 leaves that out. A nil read is RuntimeUsage.
+func Memory(limit int64, gcShare int, read func() Usage) Monitor {
+	if read == nil {
+		read = RuntimeUsage()
+	}
+	return &memory{limit: limit, gcShare: float64(gcShare) / 100, read: read}
+}
+
+// Pressure implements Monitor.
+func (m *memory) Pressure(now time.Time) float64 {
+	usage := m.read()
+	used := float64(usage.Bytes) / float64(m.limit)
+	if m.gcShare == 0 {
+		return used
+	}
+	if spent := usage.CPUSeconds - m.before.CPUSeconds; !m.sampled.IsZero() && spent > 0 {
+		share := min(max((usage.GCSeconds-m.before.GCSeconds)/spent, 0), 1)
+		weight := 1 - math.Exp(-now.Sub(m.sampled).Seconds()/gcWindow.Seconds())
+		m.collecting += (share - m.collecting) * min(max(weight, 0), 1)
+	}
+	m.before, m.sampled = usage, now
+	return max(used, m.collecting/m.gcShare*atOption)
+}
+
+// RuntimeUsage returns a function that reads the usage of this process; what the runtime does not measure is 0. The
+// function is not for concurrent use.
+func RuntimeUsage() func() Usage {
+	names := [...]string{
+		"/memory/classes/total:bytes",
+		// What can be used again or belongs to the system.
+		"/memory/classes/heap/released:bytes", "/memory/classes/heap/free:bytes", "/memory/classes/heap/unused:bytes",
+		"/memory/classes/heap/objects:bytes",
+		"/gc/heap/live:bytes",
+		"/cpu/classes/gc/total:cpu-seconds", "/cpu/classes/gc/mark/idle:cpu-seconds", "/cpu/classes/total:cpu-seconds",
+	}
+	samples := make([]metrics.Sample, len(names))
+	for i, name := range names {
+		samples[i].Name = name
+	}
+	return func() Usage {
+		metrics.Read(samples)
+		bytes := number(samples[0].Value)
+		for _, freed := range samples[1:5] {
+			bytes -= number(freed.Value)
+		}
+		return Usage{
+			Bytes:      uint64(max(bytes+number(samples[5].Value), 0)),
+			GCSeconds:  number(samples[6].Value) - number(samples[7].Value),
+			CPUSeconds: number(samples[8].Value),
+		}
+	}
+}
+
+// number returns the value of a metric, 0 if the runtime does not have it.
+func number(value metrics.Value) float64 {
+	switch value.Kind() {
+	case metrics.KindUint64:
+		return float64(value.Uint64())
+	case metrics.KindFloat64:
+		return value.Float64()
+	}
+	return 0
+}

@@ -1,0 +1,77 @@
+package overload_test
+
+import (
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/overload"
+)
+
+func TestUsedPartOfTheLimit(t *testing.T) {
+	usage := overload.Usage{}
+	monitor := overload.Memory(1000, 0, func() overload.Usage { return usage })
+	now := time.Now()
+	for bytes, want := range map[uint64]float64{0: 0, 250: 0.25, 1000: 1, 2000: 2} {
+		usage = overload.Usage{Bytes: bytes, GCSeconds: float64(bytes), CPUSeconds: float64(bytes)}
+		if got := monitor.Pressure(now); got != want {
+			t.Errorf("%d bytes are a pressure of %v, want %v", bytes, got, want)
+		}
+	}
+}
+
+// TestShareOfTheCollector has a collector that takes a share of the time without a break.
+func TestShareOfTheCollector(t *testing.T) {
+	usage := overload.Usage{Bytes: 100}
+	monitor := overload.Memory(1000, 40, func() overload.Usage { return usage })
+	now := time.Now()
+	spend := func(share float64, seconds int) (pressure float64) {
+		for range seconds * 10 {
+			now = now.Add(interval)
+			usage.GCSeconds += share * 0.4
+			usage.CPUSeconds += 0.4
+			pressure = monitor.Pressure(now)
+		}
+		return pressure
+	}
+	monitor.Pressure(now)
+	if got := spend(1, 1); got > 0.5 {
+		t.Errorf("a second of collection is a pressure of %v", got)
+	}
+	if got := spend(0.4, 60); math.Abs(got-0.9) > 0.01 {
+		t.Errorf("40 percent are a pressure of %v, want 0.9", got)
+	}
+	if got := spend(0.2, 60); math.Abs(got-0.45) > 0.01 {
+		t.Errorf("20 percent are a pressure of %v, want 0.45", got)
+	}
+	if got := spend(0, 60); got != 0.1 {
+		t.Errorf("without collections the pressure is %v, want that of the memory", got)
+	}
+	usage.CPUSeconds, usage.GCSeconds = 0, 0
+	if got := monitor.Pressure(now.Add(interval)); got != 0.1 {
+		t.Errorf("counters that went back are a pressure of %v", got)
+	}
+}
+
+// TestGarbageIsNoPressure reads the usage of this process.
+func TestGarbageIsNoPressure(t *testing.T) {
+	read := overload.RuntimeUsage()
+	runtime.GC()
+	before := read()
+	held := make([]byte, 64<<20)
+	runtime.GC()
+	during := read()
+	runtime.KeepAlive(held)
+	runtime.GC()
+	after := read()
+	if before.Bytes == 0 || during.Bytes < before.Bytes+60<<20 {
+		t.Errorf("%d bytes, and %d with 64 MiB more", before.Bytes, during.Bytes)
+	}
+	if after.Bytes > during.Bytes-60<<20 {
+		t.Errorf("%d bytes with 64 MiB alive, and %d without", during.Bytes, after.Bytes)
+	}
+	if after.GCSeconds <= 0 || after.CPUSeconds < after.GCSeconds {
+		t.Errorf("%v of %v CPU seconds", after.GCSeconds, after.CPUSeconds)
+	}
+}
