@@ -86,8 +86,8 @@ func (e *Entrypoint) prepare(ctx context.Context, c *connection, servers servers
 		if err := e.readProxy(c); err != nil {
 			return nil, nil, err
 		}
-		if !e.connectionRate.allowsClient(c.client, c.accepted) {
-			return nil, nil, connectionRatePerClient
+		if why := e.pace(c); why != admitted {
+			return nil, nil, why
 		}
 	}
 	if !e.open.claim(c) {

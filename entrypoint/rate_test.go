@@ -211,7 +211,6 @@ func TestConnectionRatePerClient(t *testing.T) {
 	t.Run("PROXY header", func(t *testing.T) {
 		visit(t, func(c *static.EntryPoint) {
 			limit(c)
-			c.Transport.Limits.MaxConnectionRate = 0
 			c.ProxyProtocol = &static.ProxyProtocol{TrustedIPs: ranges(t, "192.0.2.1")}
 		}, func(t *testing.T, v *visited) {
 			for _, step := range steps {

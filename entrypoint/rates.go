@@ -56,17 +56,30 @@ func (r *rate) allowsClient(client netip.Addr, now time.Time) bool {
 }
 
 // enter counts a new connection, or returns why it is refused. known says that its client is known, so that no PROXY
-// header is waited for. A client beyond its own rate takes no token of the others.
+// header is waited for; otherwise pace follows the header.
 func (e *Entrypoint) enter(c *connection, known bool) refusalReason {
-	switch {
-	case !e.deps.Descriptors.Admits(c):
+	if !e.deps.Descriptors.Admits(c) {
 		return reservedDescriptors
-	case known && !e.connectionRate.allowsClient(c.client, c.accepted):
+	}
+	if known {
+		if why := e.pace(c); why != admitted {
+			return why
+		}
+	}
+	if !e.open.add(c) {
+		return maxConnections
+	}
+	return admitted
+}
+
+// pace takes the tokens of a new connection, or returns which rate refuses it. A client beyond its own rate takes no
+// token of the others.
+func (e *Entrypoint) pace(c *connection) refusalReason {
+	switch {
+	case !e.connectionRate.allowsClient(c.client, c.accepted):
 		return connectionRatePerClient
 	case !e.connectionRate.allows(c.accepted):
 		return connectionRate
-	case !e.open.add(c):
-		return maxConnections
 	}
 	return admitted
 }

@@ -2,6 +2,7 @@ package overload
 
 import (
 	"math"
+	"runtime"
 	"runtime/metrics"
 	"time"
 )
@@ -10,6 +11,12 @@ import (
 // thrashing.
 const gcWindow = 5 * time.Second
 
+// staleFrom is the used part of the limit above which garbage is collected where the last collection was staleAfter ago.
+const (
+	staleFrom  = 0.5
+	staleAfter = 2 * time.Second
+)
+
 // atOption is the pressure where a measured value reaches its option.
 const atOption = 0.9
 
@@ -17,6 +24,8 @@ const atOption = 0.9
 type Usage struct {
 	// Bytes is the memory that cannot be freed: what the last collection found alive, and what is no heap.
 	Bytes uint64
+	// Collections is the number of garbage collections since the process began.
+	Collections uint64
 	// GCSeconds is the CPU time that garbage collection has taken since the process began, without what was idle anyway,
 	// and CPUSeconds all that there was.
 	GCSeconds, CPUSeconds float64
@@ -27,7 +36,10 @@ type memory struct {
 	limit   int64
 	gcShare float64
 	read    func() Usage
+	collect func()
 
+	// collected is when the last collection was seen.
+	collected time.Time
 	// before is the last usage, at the time sampled, and collecting the average share of the collector.
 	before     Usage
 	sampled    time.Time
@@ -37,17 +49,32 @@ type memory struct {
 // Memory returns a monitor of the memory of the process. Its pressure is the higher one of two: the used part of the
 // limit, which is in bytes and above 0, and the average share of the CPU time that garbage collection takes in five
 // seconds, where gcShare percent are a pressure of 0.9; 0 leaves that out. A nil read is RuntimeUsage.
-func Memory(limit int64, gcShare int, read func() Usage) Monitor {
+//
+// While more than half of the limit is used, the monitor has garbage collected two seconds after the last collection:
+// under a process that refuses requests little is allocated, and the runtime would find what has become free minutes
+// later. A nil collect is [runtime.GC].
+func Memory(limit int64, gcShare int, read func() Usage, collect func()) Monitor {
 	if read == nil {
 		read = RuntimeUsage()
 	}
-	return &memory{limit: limit, gcShare: float64(gcShare) / 100, read: read}
+	if collect == nil {
+		collect = runtime.GC
+	}
+	return &memory{limit: limit, gcShare: float64(gcShare) / 100, read: read, collect: collect}
 }
 
 // Pressure implements Monitor.
 func (m *memory) Pressure(now time.Time) float64 {
 	usage := m.read()
 	used := float64(usage.Bytes) / float64(m.limit)
+	if m.collected.IsZero() || usage.Collections != m.before.Collections {
+		m.collected = now
+	}
+	m.before.Collections = usage.Collections
+	if used > staleFrom && now.Sub(m.collected) >= staleAfter {
+		m.collect()
+		m.collected = now
+	}
 	if m.gcShare == 0 {
 		return used
 	}
@@ -70,6 +97,7 @@ func RuntimeUsage() func() Usage {
 		"/memory/classes/heap/objects:bytes",
 		"/gc/heap/live:bytes",
 		"/cpu/classes/gc/total:cpu-seconds", "/cpu/classes/gc/mark/idle:cpu-seconds", "/cpu/classes/total:cpu-seconds",
+		"/gc/cycles/total:gc-cycles",
 	}
 	samples := make([]metrics.Sample, len(names))
 	for i, name := range names {
@@ -84,7 +112,7 @@ func RuntimeUsage() func() Usage {
 		return Usage{
 			Bytes:      uint64(max(bytes+number(samples[5].Value), 0)),
 			GCSeconds:  number(samples[6].Value) - number(samples[7].Value),
-			CPUSeconds: number(samples[8].Value),
+			CPUSeconds: number(samples[8].Value), Collections: uint64(number(samples[9].Value)),
 		}
 	}
 }

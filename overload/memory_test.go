@@ -11,7 +11,7 @@ import (
 
 func TestUsedPartOfTheLimit(t *testing.T) {
 	usage := overload.Usage{}
-	monitor := overload.Memory(1000, 0, func() overload.Usage { return usage })
+	monitor := overload.Memory(1000, 0, func() overload.Usage { return usage }, func() {})
 	now := time.Now()
 	for bytes, want := range map[uint64]float64{0: 0, 250: 0.25, 1000: 1, 2000: 2} {
 		usage = overload.Usage{Bytes: bytes, GCSeconds: float64(bytes), CPUSeconds: float64(bytes)}
@@ -24,7 +24,7 @@ func TestUsedPartOfTheLimit(t *testing.T) {
 // TestShareOfTheCollector has a collector that takes a share of the time without a break.
 func TestShareOfTheCollector(t *testing.T) {
 	usage := overload.Usage{Bytes: 100}
-	monitor := overload.Memory(1000, 40, func() overload.Usage { return usage })
+	monitor := overload.Memory(1000, 40, func() overload.Usage { return usage }, func() {})
 	now := time.Now()
 	spend := func(share float64, seconds int) (pressure float64) {
 		for range seconds * 10 {
@@ -51,6 +51,33 @@ func TestShareOfTheCollector(t *testing.T) {
 	usage.CPUSeconds, usage.GCSeconds = 0, 0
 	if got := monitor.Pressure(now.Add(interval)); got != 0.1 {
 		t.Errorf("counters that went back are a pressure of %v", got)
+	}
+}
+
+// TestFreedMemoryEndsThePressure has memory become free that no collection of the runtime would find.
+func TestFreedMemoryEndsThePressure(t *testing.T) {
+	usage := overload.Usage{Bytes: 970}
+	collections := 0
+	monitor := overload.Memory(1000, 0, func() overload.Usage { return usage }, func() {
+		collections++
+		usage.Bytes, usage.Collections = 400, usage.Collections+1
+	})
+	now := time.Now()
+	for range 20 {
+		if got := monitor.Pressure(now); got != 0.97 {
+			t.Fatalf("before a collection the pressure is %v", got)
+		}
+		now = now.Add(interval)
+	}
+	monitor.Pressure(now)
+	for range 100 {
+		now = now.Add(interval)
+		if got := monitor.Pressure(now); got != 0.4 {
+			t.Fatalf("after a collection the pressure is %v", got)
+		}
+	}
+	if collections != 1 {
+		t.Errorf("%d collections", collections)
 	}
 }
 

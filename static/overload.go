@@ -17,7 +17,7 @@ type Overload struct {
 	Hysteresis  int                 `json:"hysteresis" description:"How far the pressure has to fall below the value of an action for it to end, in points of a percent." range:"0..50"`
 }
 
-// SetDefaults measures memory alone, where it has a limit.
+// SetDefaults measures nothing.
 func (o *Overload) SetDefaults() {
 	o.Memory.SetDefaults()
 	o.Interval = Duration(100 * time.Millisecond)
@@ -28,12 +28,12 @@ func (o *Overload) SetDefaults() {
 
 // OverloadMemory says when memory is short.
 type OverloadMemory struct {
-	Limit   int64 `json:"limit" description:"Memory in bytes at which the pressure is 100 percent; 0 is GOMEMLIMIT, which by default is 90 percent of the limit of the container, and without either memory is not measured. A negative number does not measure it."`
+	Limit   int64 `json:"limit" description:"Memory in bytes at which the pressure is 100 percent; 0 is GOMEMLIMIT, which by default is 90 percent of the limit of the container, and without either memory is not measured. A negative number, the default, does not measure it."`
 	GCShare int   `json:"gcShare" description:"Share of the CPU time spent on garbage collection at which the pressure is 90 percent, in percent; 0 does not measure it. It needs a limit." range:"0..100"`
 }
 
-// SetDefaults sets the share of the collector.
-func (o *OverloadMemory) SetDefaults() { o.GCShare = 40 }
+// SetDefaults does not measure memory, and sets the share of the collector.
+func (o *OverloadMemory) SetDefaults() { o.Limit, o.GCShare = -1, 40 }
 
 // OverloadCPU says when the CPU is short.
 type OverloadCPU struct {

@@ -189,7 +189,7 @@ func (s *system) internal(name string) bool {
 func (s *system) handler(name string, config *static.EntryPoint) http.Handler {
 	if config.ForwardProxy == nil {
 		handler := s.target.Handler(name)
-		if !s.isOwn(name) {
+		if !s.internal(name) {
 			handler = endingKeepAlive{manager: s.overload, next: handler}
 		}
 		return handler

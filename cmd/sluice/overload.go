@@ -37,7 +37,7 @@ func overloadMonitors(config *static.Overload, found int64, connections func() i
 	}
 	if limit > 0 {
 		monitors = append(monitors, overload.Monitored{
-			Name: "memory", Option: "overload.memory", Monitor: overload.Memory(limit, config.Memory.GCShare, nil),
+			Name: "memory", Option: "overload.memory", Monitor: overload.Memory(limit, config.Memory.GCShare, nil, nil),
 			Actions: append(overload.Shedding(), overload.EndKeepAlive),
 		})
 	}
@@ -87,7 +87,7 @@ func (s *system) overloadState() metrics.Overload {
 	return state
 }
 
-// isOwn reports whether an entrypoint is that of Sluice's own services, which actions against overload leave alone.
+// isOwn reports whether an entrypoint is that of Sluice's own services, which serves before there are routes.
 func (s *system) isOwn(entrypoint string) bool {
 	return strings.EqualFold(entrypoint, static.InternalEntryPoint) ||
 		s.config.Ping != nil && s.config.Ping.EntryPoint == entrypoint

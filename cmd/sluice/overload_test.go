@@ -24,13 +24,14 @@ func TestMonitorsAreThoseOfTheConfiguration(t *testing.T) {
 		found  int64
 		want   map[string]int
 	}{
-		{"defaults without a limit", func(*static.Overload) {}, 0, map[string]int{}},
-		{"defaults with a limit", func(*static.Overload) {}, 1 << 30, map[string]int{"memory": 4}},
+		{"defaults", func(*static.Overload) {}, 1 << 30, map[string]int{}},
+		{"no limit", func(o *static.Overload) { o.Memory.Limit = 0 }, 0, map[string]int{}},
+		{"the found limit", func(o *static.Overload) { o.Memory.Limit = 0 }, 1 << 30, map[string]int{"memory": 4}},
 		{"own limit", func(o *static.Overload) { o.Memory.Limit = 1 << 20 }, 0, map[string]int{"memory": 4}},
-		{"no memory", func(o *static.Overload) { o.Memory.Limit = -1 }, 1 << 30, map[string]int{}},
 		{
 			"everything",
 			func(o *static.Overload) {
+				o.Memory.Limit = 0
 				o.CPU.SchedulerLatency, o.Connections.Limit = static.Duration(time.Millisecond), 10
 			},
 			1 << 30,
