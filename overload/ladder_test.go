@@ -111,7 +111,7 @@ func run(t *testing.T, m *overload.Ladder) {
 
 // samples lets a number of samples be taken.
 func samples(count int) {
-	time.Sleep(time.Duration(count) * interval)
+	pass(time.Duration(count) * interval)
 	synctest.Wait()
 }
 
@@ -282,9 +282,9 @@ func TestNothingIsMeasuredBeforeTheFirstConfiguration(t *testing.T) {
 			Logger:   &lines{}, Ready: ready,
 		})
 		run(t, m)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		close(ready)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if taken := monitor.taken(); taken != 0 {
 			t.Errorf("%d samples", taken)
 		}
@@ -324,10 +324,10 @@ func TestLogHasALineAMinute(t *testing.T) {
 		if diff := cmp.Diff(want, logger.take()); diff != "" {
 			t.Error(diff)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		monitor.set(1)
 		samples(2)
-		time.Sleep(90 * time.Second)
+		pass(90 * time.Second)
 		synctest.Wait()
 		want = []string{
 			"warn overload: shedDefault begins monitor memory option overload.memory pressure 1",
@@ -356,7 +356,8 @@ func TestRefusedRequestsAreCountedAndComeBackLater(t *testing.T) {
 		}
 		m.Shed(dynamic.PriorityLow)
 		want := []overload.ShedStatus{
-			{Class: dynamic.PriorityLow, Requests: 1}, {Class: dynamic.PriorityDefault},
+			{Class: dynamic.PriorityLow, Requests: 1},
+			{Class: dynamic.PriorityDefault},
 			{Class: dynamic.PriorityHigh, Requests: 3},
 		}
 		if diff := cmp.Diff(want, m.Status().Shed); diff != "" {
@@ -377,4 +378,10 @@ func BenchmarkShed(b *testing.B) {
 	for b.Loop() {
 		m.Shed(dynamic.PriorityDefault)
 	}
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	timer := time.NewTimer(d)
+	<-timer.C
 }

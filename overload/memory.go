@@ -11,7 +11,7 @@ import (
 // thrashing.
 const gcWindow = 5 * time.Second
 
-// staleFrom is the used part of the limit above which garbage is collected where the last collection was staleAfter ago.
+// staleFrom is the used part of the limit above which garbage is collected once the last collection is staleAfter old.
 const (
 	staleFrom  = 0.5
 	staleAfter = 2 * time.Second

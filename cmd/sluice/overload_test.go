@@ -111,7 +111,8 @@ func TestConnectionsEndWhileTheActionIsActive(t *testing.T) {
 			t.Error("the connection ends without pressure")
 		}
 		go manager.Run(t.Context())
-		time.Sleep(time.Second)
+		settled := time.NewTimer(time.Second)
+		<-settled.C
 		synctest.Wait()
 		if handler.ServeHTTP(w, request); !w.last {
 			t.Error("the connection does not end")
