@@ -1,5 +1,5 @@
 // Package handover passes listening sockets and state from a running process to its successor, so that clients are not
-// refused during an upgrade. It knows nothing of what the sockets and the state are for.
+// refused during an upgrade. What the sockets and the state are for is decided by its users.
 //
 // The running process has a [Server] on a Unix socket, its successor a [Client]. Both are of the same user, which
 // SO_PEERCRED proves on both sides, and the directory of the socket must belong to this user and be writable for no

@@ -47,7 +47,7 @@ type Child interface {
 	Kill()
 }
 
-// Offer is what a Server hands over, and to whom it reports. Source and Service are required.
+// Offer is what a Server hands over, and what its events go to. Source and Service are required.
 type Offer struct {
 	Source  Source
 	Service Service

@@ -465,3 +465,14 @@ func TestLocate(t *testing.T) {
 		}
 	}
 }
+
+// joined returns the findings of a severity in one line.
+func joined(findings []Finding, severity Severity) string {
+	var texts []string
+	for _, finding := range findings {
+		if finding.Severity == severity {
+			texts = append(texts, finding.String())
+		}
+	}
+	return strings.Join(texts, "; ")
+}

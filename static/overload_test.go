@@ -28,13 +28,7 @@ func TestLessImportantRequestsAreRefusedFirst(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, findings := load(t, "entryPoints: {web: {address: ':1'}}\noverload: {"+test.options+"}\n", nil, nil)
-			var errs []string
-			for _, finding := range findings {
-				if finding.Severity == Error {
-					errs = append(errs, finding.String())
-				}
-			}
-			if got := strings.Join(errs, "; "); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			if got := joined(findings, Error); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
