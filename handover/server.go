@@ -1,0 +1,248 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Source is what a process hands over. Its methods must be safe for concurrent use.
+type Source interface {
+	// Sockets returns all sockets that are bound now.
+	Sockets() []Socket
+	// States calls yield with each state until it returns false.
+	States(yield func(State) bool)
+}
+
+// Service is the process that hands over. Its methods are called one at a time.
+type Service interface {
+	// Yield stops accepting clients and reading datagrams, and returns when nothing is accepted or read any more. All
+	// sockets stay open. It returns the error of ctx when that ends before; Resume follows each error.
+	Yield(ctx context.Context, successor Process) error
+	// Resume goes on where Yield has stopped: the successor does not serve.
+	Resume()
+	// Leave is called when the successor serves. It has the process drain, and must not wait for the end of that.
+	Leave(successor Process)
+}
+
+// Upgrader starts successors.
+type Upgrader interface {
+	// Start starts the program again, in its present version.
+	Start() (Child, error)
+}
+
+// Child is a process that was started as successor.
+type Child interface {
+	// PID returns its number.
+	PID() int
+	// Ended returns a channel with room for one value, which gets why the process has ended when it has; never nil.
+	Ended() <-chan error
+	// Kill ends the process at once.
+	Kill()
+}
+
+// Offer is what a Server hands over, and to whom it reports. Source and Service are required.
+type Offer struct {
+	Source  Source
+	Service Service
+	// Upgrader starts a successor at the request of Upgrade; nil refuses such requests.
+	Upgrader Upgrader
+	// Release is the version of the program, for the log of the successor.
+	Release string
+	// Failed gets the reason of each hand-over that was refused or has failed; it may be nil. It must be safe for
+	// concurrent use.
+	Failed func(err error)
+}
+
+// Server hands over the sockets of a process. It must be made by [Listen].
+type Server struct {
+	path, temporary string
+	listener        *net.UnixListener
+	// file is the socket in the file system, under both names.
+	file     os.FileInfo
+	timeouts timeouts
+
+	// left is closed when a successor serves.
+	left chan struct{}
+
+	mutex sync.Mutex
+	// giving is whether a hand-over is under way, and upgrading whether Upgrade has started a successor that does not
+	// serve yet.
+	giving, upgrading bool
+}
+
+// Listen binds a socket that belongs to a path, but is not visible there before Publish. The directory must exist,
+// belong to the user of the process, and be writable for no other. The error names the path.
+func Listen(path string) (*Server, error) {
+	s := &Server{
+		path: path, temporary: path + "." + strconv.Itoa(os.Getpid()), timeouts: defaultTimeouts(),
+		left: make(chan struct{}),
+	}
+	if err := s.bind(); err != nil {
+		return nil, fmt.Errorf("socket for hand-over %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// bind binds the temporary name.
+func (s *Server) bind() error {
+	if err := checkPlace(s.path); err != nil {
+		return err
+	}
+	address := &net.UnixAddr{Name: s.temporary, Net: network}
+	listener, err := net.ListenUnix(network, address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		// A process that has ended had the same PID.
+		unix, _, failed := dial(context.Background(), s.temporary, s.timeouts.answer)
+		if failed == nil {
+			_ = unix.Close()
+		}
+		if !errors.Is(failed, ErrNoPredecessor) {
+			return err
+		}
+		if err := os.Remove(s.temporary); err != nil {
+			return err
+		}
+		listener, err = net.ListenUnix(network, address)
+	}
+	if err != nil {
+		return err
+	}
+	listener.SetUnlinkOnClose(false) // The file may be that of a successor then.
+	if err = os.Chmod(s.temporary, 0o600); err == nil {
+		s.file, err = os.Lstat(s.temporary)
+	}
+	if err != nil {
+		return errors.Join(err, listener.Close(), os.Remove(s.temporary))
+	}
+	s.listener = listener
+	return nil
+}
+
+// Publish makes the socket visible at the path, in the place of that of a predecessor. The error names both.
+func (s *Server) Publish() error {
+	if err := checkPlace(s.path); err != nil {
+		return fmt.Errorf("socket for hand-over %s: %w", s.path, err)
+	}
+	return os.Rename(s.temporary, s.path)
+}
+
+// Close closes the socket, and removes its file unless a successor has replaced it. Serve should have returned.
+func (s *Server) Close() error {
+	for _, name := range []string{s.temporary, s.path} {
+		if file, err := os.Lstat(name); err == nil && os.SameFile(file, s.file) {
+			_ = os.Remove(name)
+		}
+	}
+	return s.listener.Close()
+}
+
+// Serve hands over to one successor, and returns nil when that serves or when ctx has ended. When ctx ends, a successor
+// that is still loading is left alone, as after the end of the process; one that has taken over is waited for. The
+// error is that of a listener that was closed. Serve is called once.
+func (s *Server) Serve(ctx context.Context, offer Offer) error {
+	if offer.Failed == nil {
+		offer.Failed = func(error) {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	work.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-s.left:
+		}
+		_ = s.listener.SetDeadline(time.Unix(1, 0))
+	})
+	for {
+		unix, err := s.listener.AcceptUnix()
+		switch {
+		case err == nil:
+			work.Go(func() { s.answer(ctx, newPacketConn(unix, s.timeouts.answer), &offer) })
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		default: // Such as no free descriptors.
+			offer.Failed(fmt.Errorf("accepting a connection for a hand-over: %w", err))
+			s.pause(ctx)
+		}
+	}
+}
+
+// pause lets a moment pass.
+func (s *Server) pause(ctx context.Context) {
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-s.left:
+	}
+}
+
+// answer serves a connection.
+func (s *Server) answer(ctx context.Context, conn *packetConn, offer *Offer) {
+	defer func() { _ = conn.unix.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.unix.Close() })
+	defer stop()
+	of, err := credentialsOf(conn.unix)
+	if err == nil && of.uid != 0 { // root may have a successor started, but is none itself.
+		err = admit(of.uid)
+	}
+	var first *message
+	if err == nil {
+		first, _, err = conn.receive(s.timeouts.answer)
+	}
+	if errors.Is(err, errEnded) {
+		return // Holder does no more, or ctx has ended.
+	}
+	if err == nil {
+		switch first.Type {
+		case typeHello:
+			if err = admit(of.uid); err == nil {
+				g := &giving{server: s, conn: conn, offer: offer, successor: Process{PID: of.pid, Release: first.Release}}
+				err = g.run(ctx, first, stop)
+			}
+		case typeUpgrade:
+			stop()
+			err = s.upgrade(ctx, conn, offer)
+		default:
+			err = fmt.Errorf("a connection begins with a message of type %s", first.Type)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		_ = conn.send(&message{Type: typeRefuse, Reason: err.Error()})
+		offer.Failed(fmt.Errorf("hand-over to process %d: %w", of.pid, err))
+	}
+}
+
+// claim begins a hand-over, if there is no other.
+func (s *Server) claim() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	select {
+	case <-s.left:
+		return errors.New("another process has taken over")
+	default:
+	}
+	if s.giving {
+		return errors.New("busy: another hand-over is under way")
+	}
+	s.giving = true
+	return nil
+}
+
+// release ends a hand-over.
+func (s *Server) release() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.giving = false
+}
