@@ -111,6 +111,7 @@ type Entrypoint struct {
 	alternate alternate
 	reports   chan report
 	draining  atomic.Bool
+	parking   parking
 }
 
 // New checks the configuration of a TCP entrypoint; it does not listen yet. Requests go to handler. selector may be
@@ -131,7 +132,7 @@ func New(
 	}
 	e := &Entrypoint{
 		name: name, address: address, deps: deps, selector: selector, settings: settings,
-		reports: make(chan report, reportQueue),
+		reports: make(chan report, reportQueue), parking: newParking(),
 	}
 	e.chain = chain{entrypoint: e, next: handler}
 	e.open.init(settings.maxConnections, settings.maxPerClient)

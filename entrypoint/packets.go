@@ -82,7 +82,8 @@ func (e *PacketEntrypoint) Cut() {
 }
 
 // Serve has the server serve the sockets until ctx ends, drains as the package comment says, and returns nil when
-// nothing is left. The error is that of a server that cannot begin. Listen comes first, and Serve is called once.
+// nothing is left; with the cause ErrHandedOver it does not drain. The error is that of a server that cannot begin.
+// Listen comes first, and Serve is called once.
 func (e *PacketEntrypoint) Serve(ctx context.Context) error {
 	if len(e.sockets) == 0 {
 		return fmt.Errorf("entrypoint %q: %w", e.name, errors.New("not listening"))
@@ -99,6 +100,10 @@ func (e *PacketEntrypoint) Serve(ctx context.Context) error {
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)
 		}
 		return nil
+	}
+	if _, ok := handedOver(ctx); ok {
+		stop()
+		return <-ended
 	}
 	wait(serving, acceptGrace(ctx, e.acceptGrace))
 	limited, cancel := context.WithTimeout(base, e.grace)
