@@ -20,6 +20,8 @@ var layers = map[string][]string{
 	"middleware":   {},
 	"forward":      {"loadbalancer", "http1/client", "http1/wire", "http2/client"},
 	"forwardproxy": {},
+	// It passes sockets on without knowing what for.
+	"handover":     {},
 	"loadbalancer": {"http1/client", "http2/client"},
 	"certificate":  {},
 	"http1":        {},
@@ -234,7 +236,7 @@ var libraries = []struct {
 	},
 	{"github.com/letsencrypt", []string{"certificate/acme/acmetest"}, "the certificate authority of tests"},
 	{"golang.org/x/sync/semaphore", []string{"inject/webhook"}, "reviews share a budget of memory"},
-	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1", "httpio/epoll"}, "sockets"},
+	{"golang.org/x/sys", []string{"entrypoint", "forward", "handover", "http1", "httpio/epoll"}, "sockets"},
 }
 
 // testLibraries may be imported by every test, beside all of the above.
