@@ -11,9 +11,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
-
+	"github.com/sluiceproxy/sluice/servicemanager"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
@@ -133,12 +133,13 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 	if err != nil {
 		return err
 	}
+	manager := servicemanager.New(s.logger)
 	hangups := notify(syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	rotations := notify(syscall.SIGUSR1)
 	defer signal.Stop(rotations)
 	// From here on connections are accepted, or wait in the sockets' queues, and a reload does not end the process.
-	s.reportState(daemon.SdNotifyReady)
+	manager.Ready()
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	serving, abort := context.WithCancelCause(s.awaitQuiet(ctx))
 	defer abort(nil)
@@ -163,7 +164,8 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 			abort(fmt.Errorf("pipeline: %w", err))
 		}
 	})
-	behind.Go(func() { each(background, hangups, func() { s.sources.reload(s.logger) }) })
+	behind.Go(func() { manager.Watch(background, s.pipeline.Responds) })
+	behind.Go(func() { each(background, hangups, func() { s.reload(background, manager) }) })
 	behind.Go(func() {
 		each(background, rotations, func() {
 			if err := reopen(); err != nil {
@@ -191,7 +193,7 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 	})
 	front.Go(func() {
 		<-serving.Done()
-		s.reportState(daemon.SdNotifyStopping)
+		manager.Stopping()
 		s.management.drain()
 		s.logger.Info("stopping: entrypoints drain")
 	})
@@ -206,6 +208,23 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 		return cause
 	}
 	return nil
+}
+
+// reloadLimit is how long the service manager is told that files are read, at most: templates may take longer.
+const reloadLimit = 5 * time.Second
+
+// reload reads the files again, and notifies the service manager when it begins and when the files have been read.
+func (s *system) reload(ctx context.Context, manager *servicemanager.Notifier) {
+	manager.Reloading()
+	timer := time.NewTimer(reloadLimit)
+	defer timer.Stop()
+	select {
+	case <-s.sources.reload(s.logger):
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	manager.Ready()
 }
 
 // notify returns a channel that receives a signal; signal.Stop ends that.
