@@ -128,7 +128,7 @@ func (s *system) listen(ctx context.Context) ([]listener, error) {
 		case err != nil:
 			err = fmt.Errorf("entrypoint %q: address: %w", name, err)
 		case address.Network == "udp":
-			opened, err = entrypoint.NewPackets(name, &config, s.datagrams(name, &config))
+			opened, err = entrypoint.NewPackets(name, &config, s.datagrams(name, &config), s.inherited)
 		default:
 			opened, err = s.streams(name, &config)
 		}
@@ -156,7 +156,7 @@ func (s *system) streams(name string, config *static.EntryPoint) (*entrypoint.En
 	if config.ForwardProxy == nil {
 		deps.Streams = s.target.Streams(name)
 	}
-	deps.HTTP3 = s.http3
+	deps.HTTP3, deps.Inherited = s.http3, s.inherited
 	if s.certificates != nil && !config.AllowACMEByPass {
 		deps.Challenges = s.certificates
 	}

@@ -21,8 +21,11 @@ type opened struct {
 	injected             func(context.Context) error
 }
 
-// open listens on all addresses.
+// open listens on all addresses, with the sockets of the service manager where it has passed some.
 func (s *system) open(ctx context.Context, setLevel func(string) error) (*opened, error) {
+	passed := servicemanager.Passed(s.logger)
+	defer passed.CloseUnused() // Also before an error: it may explain why an address is in use.
+	s.inherited = passed
 	entrypoints, err := s.listen(ctx)
 	if err != nil {
 		return nil, err
