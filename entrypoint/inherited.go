@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"syscall"
 )
 
 // Inherited has sockets that another process has bound, such as the service manager. What it returns belongs to the
@@ -41,4 +42,24 @@ func (e *Entrypoint) bindPackets(ctx context.Context, tcp net.Addr) (net.PacketC
 		return nil, fmt.Errorf("http3 has one UDP socket, and %d are inherited", len(sockets))
 	}
 	return sockets[0], nil
+}
+
+// Sockets yields the bound sockets with their networks, tcp or udp, between Listen and Serve. Replacements of the
+// operating system's are left out.
+func (e *Entrypoint) Sockets(yield func(network string, socket syscall.Conn) bool) {
+	if socket, ok := e.listener.(syscall.Conn); ok && !yield("tcp", socket) {
+		return
+	}
+	if socket, ok := e.packets.(syscall.Conn); ok {
+		yield("udp", socket)
+	}
+}
+
+// Sockets yields the bound sockets as Entrypoint.Sockets does.
+func (e *PacketEntrypoint) Sockets(yield func(network string, socket syscall.Conn) bool) {
+	for _, socket := range e.sockets {
+		if conn, ok := socket.(syscall.Conn); ok && !yield("udp", conn) {
+			return
+		}
+	}
 }

@@ -12,14 +12,14 @@ import (
 )
 
 var (
-	errNoSocket   = errors.New("it is no listening TCP socket and no UDP socket")
-	errNotWaiting = errors.New("it is a connection; the socket unit must not have Accept=yes")
+	errNoSocket  = errors.New("it is no listening TCP socket and no UDP socket")
+	errConnected = errors.New("it is a connection; the socket unit must not have Accept=yes")
 )
 
 // Passed returns the sockets in the variables LISTEN_FDS and LISTEN_FDNAMES if they are for this process (LISTEN_PID),
 // and removes the variables from the environment. Other file descriptors are closed and logged. It may be called once.
 func Passed(logger telemetry.Logger) *Sockets {
-	s := &Sockets{logger: logger}
+	s := &Sockets{logger: logger, taken: map[string]bool{}}
 	for _, file := range activation.Files(true) {
 		one, err := socketOf(file)
 		_ = file.Close() // The socket has a descriptor of its own.
@@ -27,33 +27,40 @@ func Passed(logger telemetry.Logger) *Sockets {
 			logger.Warn("a file descriptor of the service manager is not used", "name", file.Name(), "error", err)
 			continue
 		}
-		s.unused = append(s.unused, one)
+		s.waiting = append(s.waiting, one)
 	}
 	return s
 }
 
 // socketOf returns the socket of a file.
 func socketOf(file *os.File) (socket, error) {
-	one := socket{name: file.Name()}
 	kind, listens, err := kindOf(file)
-	switch {
-	case err != nil:
-	case kind == unix.SOCK_STREAM && !listens:
-		err = errNotWaiting
-	case kind == unix.SOCK_STREAM:
-		one.listener, err = net.FileListener(file)
-		if _, isTCP := one.listener.(*net.TCPListener); err == nil && !isTCP {
-			err = errors.Join(errNoSocket, one.listener.Close())
-		}
-	case kind == unix.SOCK_DGRAM:
-		one.packets, err = net.FilePacketConn(file)
-		if _, isUDP := one.packets.(*net.UDPConn); err == nil && !isUDP {
-			err = errors.Join(errNoSocket, one.packets.Close())
-		}
-	default:
-		err = errNoSocket
+	if err != nil {
+		return socket{}, err
 	}
-	return one, err
+	switch {
+	case kind == unix.SOCK_STREAM && !listens:
+		return socket{}, errConnected
+	case kind == unix.SOCK_STREAM:
+		listener, err := net.FileListener(file)
+		if err != nil {
+			return socket{}, err
+		}
+		if _, isTCP := listener.(*net.TCPListener); isTCP {
+			return newSocket(file.Name(), listener, nil), nil
+		}
+		return socket{}, errors.Join(errNoSocket, listener.Close())
+	case kind == unix.SOCK_DGRAM:
+		packets, err := net.FilePacketConn(file)
+		if err != nil {
+			return socket{}, err
+		}
+		if _, isUDP := packets.(*net.UDPConn); isUDP {
+			return newSocket(file.Name(), nil, packets), nil
+		}
+		return socket{}, errors.Join(errNoSocket, packets.Close())
+	}
+	return socket{}, errNoSocket
 }
 
 // kindOf returns the type of a socket, and whether it listens.

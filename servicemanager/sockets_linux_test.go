@@ -34,10 +34,19 @@ func child(question string) {
 	if os.Getenv("LISTEN_FDS") != "" {
 		fmt.Println("LISTEN_FDS is left in the environment")
 	}
-	for word := range strings.FieldsSeq(question) {
+	words := strings.Fields(question)
+	forget := sockets.Select(func(name, network string, _ bool) (string, bool) {
+		for _, word := range words {
+			if parts := strings.Split(word, ","); parts[0] == network && parts[1] == name {
+				return parts[2], true
+			}
+		}
+		return "", false
+	})
+	servicemanager.New(printer{}).Forget(forget...)
+	for _, word := range words {
 		fmt.Println(answer(sockets, word))
 	}
-	sockets.CloseUnused()
 }
 
 // answer returns what the sockets have for NETWORK,NAME,ADDRESS.
@@ -144,7 +153,7 @@ func TestPassed(t *testing.T) {
 	all, allPort := listenTCP(t, ":0")
 	http3, http3Port := listenUDP(t, "127.0.0.1:0")
 	second, secondPort := listenUDP(t, "127.0.0.1:0")
-	files := []passed{{"web", web}, {"all", all}, {"web", http3}, {"dns", second}, {"dns", second}}
+	files := []passed{{"web", web}, {"all", all}, {"web", http3}, {"dns", second}, {"dns/udp", second}, {"web/tcp", web}}
 	const accepts, none, end = "*net.TCPListener accepts", "none", "end"
 	for _, test := range []struct{ name, question, want string }{
 		{"configured address", "tcp,web,127.0.0.1:" + webPort, accepts},
@@ -200,8 +209,8 @@ func TestUnused(t *testing.T) {
 		{"web", web}, {"dns", packets}, {"local", fileOf(t, local)}, {"connection", connection}, {"null", null},
 	}, "tcp,other,127.0.0.1:0")
 	for _, want := range []string{
-		"warning: a socket of the service manager is not used name web network tcp address 127.0.0.1:",
-		"warning: a socket of the service manager is not used name dns network udp address 127.0.0.1:",
+		"warning: a socket of the service manager is not used entrypoint web network tcp address 127.0.0.1:",
+		"warning: a socket of the service manager is not used entrypoint dns network udp address 127.0.0.1:",
 		"warning: a file descriptor of the service manager is not used name local error it is no listening TCP socket",
 		"warning: a file descriptor of the service manager is not used name connection error it is a connection",
 		"warning: a file descriptor of the service manager is not used name null error it is no listening TCP socket",

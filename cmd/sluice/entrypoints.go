@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -106,6 +107,7 @@ func routerTLS(config *static.TLS) *dynamic.RouterTLS {
 type listener interface {
 	Name() string
 	Serve(ctx context.Context) error
+	Sockets(yield func(network string, socket syscall.Conn) bool)
 	bindable
 }
 
@@ -133,7 +135,7 @@ func (s *system) listen(ctx context.Context) ([]listener, error) {
 			opened, err = s.streams(name, &config)
 		}
 		if err == nil {
-			err = opened.Listen(ctx)
+			err = s.bind(ctx, opened)
 		}
 		if err != nil {
 			for _, other := range bound {

@@ -22,14 +22,18 @@ type opened struct {
 }
 
 // open listens on all addresses, with the sockets of the service manager where it has passed some.
-func (s *system) open(ctx context.Context, setLevel func(string) error) (*opened, error) {
+func (s *system) open(
+	ctx context.Context, manager *servicemanager.Notifier, setLevel func(string) error,
+) (*opened, error) {
 	passed := servicemanager.Passed(s.logger)
-	defer passed.CloseUnused() // Also before an error: it may explain why an address is in use.
-	s.inherited = passed
+	forget := passed.Select(s.takesSocket)
+	manager.Forget(forget...)
+	s.inherited, s.forgotten = passed, len(forget) > 0
 	entrypoints, err := s.listen(ctx)
 	if err != nil {
 		return nil, err
 	}
+	s.store(manager, passed, entrypoints)
 	o := &opened{entrypoints: entrypoints}
 	if o.published, err = s.publish(ctx); err != nil {
 		return nil, err
@@ -46,11 +50,11 @@ func (s *system) open(ctx context.Context, setLevel func(string) error) (*opened
 // run listens, and runs everything until ctx ends and the entrypoints have drained. The pipeline goes on while they do.
 // reopen opens the log file anew, and setLevel sets its level.
 func (s *system) run(ctx context.Context, reopen func() error, setLevel func(string) error) error {
-	o, err := s.open(ctx, setLevel)
+	manager := servicemanager.New(s.logger)
+	o, err := s.open(ctx, manager, setLevel)
 	if err != nil {
 		return err
 	}
-	manager := servicemanager.New(s.logger)
 	hangups := notify(syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	rotations := notify(syscall.SIGUSR1)

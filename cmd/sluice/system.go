@@ -64,6 +64,8 @@ type system struct {
 	identity          *identity            // nil without the option spiffe.workloadAPIAddr
 	listeners         *listeners.SocketSet // nil unless it serves
 	inherited         entrypoint.Inherited // nil unless it serves
+	// forgotten is whether the service manager is about to close sockets, whose addresses may be needed.
+	forgotten bool
 }
 
 // loggers are the loggers of the subsystems; log.Log is.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -115,6 +117,104 @@ udp:
 		expectEcho(t, dns)
 		s.WaitLog("a socket of the service manager is not used", "dns") // The one with another port.
 		s.Stop()
+	}
+}
+
+// stored returns the sockets that Sluice has the service manager keep, of which there are so many.
+func (m *serviceManager) stored(number int) []harness.Socket {
+	m.t.Helper()
+	var sockets []harness.Socket
+	for range number {
+		message, control := make([]byte, 256), make([]byte, 64)
+		n, controls, _, _, err := m.socket.ReadMsgUnix(message, control)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		name, isStore := strings.CutPrefix(string(message[:n]), "FDSTORE=1\nFDNAME=")
+		messages, err := syscall.ParseSocketControlMessage(control[:controls])
+		if err != nil || !isStore || len(messages) != 1 {
+			m.t.Fatalf("got %q with %d control messages, want a socket", message[:n], len(messages))
+		}
+		descriptors, err := syscall.ParseUnixRights(&messages[0])
+		if err != nil || len(descriptors) != 1 {
+			m.t.Fatalf("descriptors %v: %v", descriptors, err)
+		}
+		name, _, _ = strings.Cut(name, "\n")
+		file := os.NewFile(uintptr(descriptors[0]), name)
+		m.t.Cleanup(func() { _ = file.Close() })
+		sockets = append(sockets, harness.Socket{Name: name, File: file})
+	}
+	return sockets
+}
+
+// TestTheServiceManagerKeepsSockets kills Sluice. A client that connects before the next process runs is answered by that,
+// which has the ports of the first one.
+func TestTheServiceManagerKeepsSockets(t *testing.T) {
+	t.Parallel()
+	manager := newServiceManager(t)
+	setup := harness.Setup{
+		Static: `
+entryPoints:
+  shared: {address: "127.0.0.1:0", reusePort: true}
+  traefik: {address: "127.0.0.1:0"}
+  web: {address: "127.0.0.1:0", http3: {}, http: {tls: {}}}
+ping: {}
+`,
+		Env: []string{manager.environment(), "FDSTORE=9"},
+	}
+	first := harness.Start(t, setup)
+	setup.Sockets = manager.stored(3)
+	manager.expect("READY=1")
+	var names []string
+	for _, socket := range setup.Sockets {
+		names = append(names, socket.Name)
+	}
+	if got := strings.Join(names, " "); got != "traefik/tcp web/tcp web/udp" {
+		t.Errorf("kept sockets: %s", got)
+	}
+	web := first.Addr("web")
+	first.Signal(syscall.SIGKILL)
+	_ = first.Wait()
+	settings := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // The certificate is generated.
+	early, err := new(net.Dialer).DialContext(t.Context(), "tcp", web)
+	if err != nil {
+		t.Fatalf("while no process runs: %v", err)
+	}
+	defer func() { _ = early.Close() }()
+	second := harness.Start(t, setup)
+	manager.expect("READY=1") // The sockets are kept already.
+	if now := second.Addr("web"); now != web {
+		t.Errorf("the second process listens on %s, the first on %s", now, web)
+	}
+	_ = early.SetDeadline(time.Now().Add(time.Minute))
+	if err := tls.Client(early, settings).HandshakeContext(t.Context()); err != nil {
+		t.Errorf("a client of before: %v", err)
+	}
+	for _, protocol := range []harness.Protocol{harness.H1TLS, harness.H3} {
+		got := harness.NewClient(t, protocol, web, "any.test", settings).Get("/")
+		if got.StatusCode != http.StatusNotFound {
+			t.Errorf("%v: status %d", protocol, got.StatusCode)
+		}
+	}
+}
+
+// TestTheServiceManagerForgetsSockets has a kept socket closed that the entrypoint must not use any more, since it has
+// reusePort now, and listens as soon as the address is free.
+func TestTheServiceManagerForgetsSockets(t *testing.T) {
+	t.Parallel()
+	manager, address := newServiceManager(t), harness.FreeAddress(t)
+	kept := bindTCP(t, address)
+	s := harness.Start(t, harness.Setup{
+		Static: `entryPoints: {web: {address: "` + address + `", reusePort: true}}`, NotReady: true,
+		Env: []string{manager.environment()}, Sockets: []harness.Socket{{Name: "web/tcp", File: kept}},
+	})
+	manager.expect("FDSTOREREMOVE=1")
+	if err := kept.Close(); err != nil {
+		t.Error(err)
+	}
+	manager.expect("READY=1")
+	if now := s.Addr("web"); now != address {
+		t.Errorf("it listens on %s", now)
 	}
 }
 
