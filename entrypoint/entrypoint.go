@@ -90,6 +90,8 @@ type Dependencies struct {
 	QUIC QUICConnections
 	// HTTP2 counts connections of HTTP/2 that ended by a fault of their clients; it may be nil.
 	HTTP2 HTTP2Failures
+	// Inherited has sockets that take the place of new ones; nil has none.
+	Inherited Inherited
 	// Listen replaces the listener of the operating system.
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
@@ -161,14 +163,15 @@ func (e *Entrypoint) Addr() net.Addr {
 // Draining reports whether the context of Serve has ended, so that ping can answer with its terminating status.
 func (e *Entrypoint) Draining() bool { return e.draining.Load() }
 
-// Listen binds the address. The error is one line that names the entrypoint, the address and the cause.
+// Listen binds the address, unless its socket is inherited. The error is one line that names the entrypoint, the address
+// and the cause.
 func (e *Entrypoint) Listen(ctx context.Context) error {
-	listener, err := e.deps.Listen(ctx, "tcp", e.address.HostPort())
+	listener, err := e.bind(ctx)
 	if err != nil {
 		return listenError(e.name, err)
 	}
 	if e.http3 != nil {
-		if e.packets, err = e.listenPackets(ctx, listener.Addr()); err != nil {
+		if e.packets, err = e.bindPackets(ctx, listener.Addr()); err != nil {
 			_ = listener.Close()
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)
 		}

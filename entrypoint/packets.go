@@ -15,6 +15,7 @@ type PacketEntrypoint struct {
 	name      string
 	address   static.Address
 	server    PacketServer
+	inherited Inherited
 	reusePort bool
 	// acceptGrace and grace are those of lifeCycle.
 	acceptGrace, grace time.Duration
@@ -23,9 +24,11 @@ type PacketEntrypoint struct {
 	cut chan struct{}
 }
 
-// NewPackets checks the configuration of a UDP entrypoint; it does not listen yet. Datagrams go to server. The error
-// names the entrypoint and the option.
-func NewPackets(name string, config *static.EntryPoint, server PacketServer) (*PacketEntrypoint, error) {
+// NewPackets checks the configuration of a UDP entrypoint; it does not listen yet. Datagrams go to server. Sockets of
+// inherited, which may be nil, take the place of new ones. The error names the entrypoint and the option.
+func NewPackets(
+	name string, config *static.EntryPoint, server PacketServer, inherited Inherited,
+) (*PacketEntrypoint, error) {
 	address, err := config.ListenAddress()
 	if err != nil {
 		return nil, fmt.Errorf("entrypoint %q: address: %w", name, err)
@@ -34,7 +37,7 @@ func NewPackets(name string, config *static.EntryPoint, server PacketServer) (*P
 		return nil, fmt.Errorf("entrypoint %q: address %s: it is no address of udp", name, address)
 	}
 	return &PacketEntrypoint{
-		name: name, address: address, server: server, reusePort: config.ReusePort,
+		name: name, address: address, server: server, inherited: inherited, reusePort: config.ReusePort,
 		acceptGrace: time.Duration(config.Transport.LifeCycle.RequestAcceptGraceTimeout),
 		grace:       time.Duration(config.Transport.LifeCycle.GraceTimeOut),
 		cut:         make(chan struct{}, 1),
@@ -53,9 +56,15 @@ func (e *PacketEntrypoint) Addr() net.Addr {
 	return e.sockets[0].LocalAddr()
 }
 
-// Listen binds the address. The error is one line that names the entrypoint, the address and the cause. Another process
-// that has the address is an error unless both have reusePort.
+// Listen binds the address, unless its sockets are inherited. The error is one line that names the entrypoint, the
+// address and the cause. Another process that has the address is an error unless both have reusePort.
 func (e *PacketEntrypoint) Listen(ctx context.Context) error {
+	if e.inherited != nil {
+		if sockets, ok := e.inherited.Packets(e.name, e.address.HostPort()); ok {
+			e.sockets = sockets
+			return nil
+		}
+	}
 	sockets, err := listenGroup(ctx, e.address.HostPort(), e.reusePort)
 	if err != nil {
 		return listenError(e.name, err)

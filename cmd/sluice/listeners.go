@@ -71,7 +71,7 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 		server := s.system.datagramsOf(socket.HostPort, s.system.target.PacketsOf(socket.Address), config)
 		packets, err := entrypoint.NewPackets(socket.HostPort, config, &datagramListener{
 			Server: server, address: socket.HostPort, serving: &s.system.datagramListeners,
-		})
+		}, nil)
 		if err != nil {
 			return nil, err
 		}

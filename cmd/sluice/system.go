@@ -18,6 +18,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate/storage/open"
 	"github.com/sluiceproxy/sluice/certificate/tickets"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/entrypoint/h3"
 	"github.com/sluiceproxy/sluice/entrypoint/listeners"
 	"github.com/sluiceproxy/sluice/forward"
@@ -62,6 +63,9 @@ type system struct {
 	stapler           *ocsp.Stapler        // nil without the option ocsp
 	identity          *identity            // nil without the option spiffe.workloadAPIAddr
 	listeners         *listeners.SocketSet // nil unless it serves
+	inherited         entrypoint.Inherited // nil unless it serves
+	// forgotten is whether the service manager is about to close sockets, whose addresses may be needed.
+	forgotten bool
 }
 
 // loggers are the loggers of the subsystems; log.Log is.

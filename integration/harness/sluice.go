@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,14 @@ type Setup struct {
 	NotReady bool
 	// Stdout receives the standard output instead of Log.
 	Stdout *os.File
+	// Sockets are passed as a service manager does (sd_listen_fds(3)), with these names.
+	Sockets []Socket
+}
+
+// Socket is a socket that a service manager has bound.
+type Socket struct {
+	Name string
+	File *os.File
 }
 
 // Sluice is a running process.
@@ -102,13 +111,13 @@ func replacer(dir, dynamic string, vars map[string]string) *strings.Replacer {
 
 func (s *Sluice) launch(args []string, setup Setup) {
 	s.t.Helper()
-	s.command = exec.Command(Binary(s.t), args...) //nolint:noctx // ends by a signal, not by being killed
+	s.command = s.program(args, setup.Sockets)
 	s.command.Stdout, s.command.Stderr = s.Log, s.Log
 	if setup.Stdout != nil {
 		s.command.Stdout = setup.Stdout
 	}
 	s.command.Dir = s.Dir
-	s.command.Env = append(environment(), setup.Env...)
+	s.command.Env = append(append(environment(), s.command.Env...), setup.Env...)
 	if err := s.command.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -117,6 +126,25 @@ func (s *Sluice) launch(args []string, setup Setup) {
 		_ = s.command.Wait() // ProcessState has the result.
 	}()
 	s.t.Cleanup(func() { s.Stop() })
+}
+
+// program returns the command with sockets in its environment: a shell has the process id that becomes its own.
+func (s *Sluice) program(args []string, sockets []Socket) *exec.Cmd {
+	s.t.Helper()
+	if len(sockets) == 0 {
+		return exec.Command(Binary(s.t), args...) //nolint:noctx // ends by a signal, not by being killed
+	}
+	args = append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`, Binary(s.t)}, args...)
+	command := exec.Command("sh", args...) //nolint:noctx // as above
+	names := make([]string, 0, len(sockets))
+	for _, socket := range sockets {
+		names = append(names, socket.Name)
+		command.ExtraFiles = append(command.ExtraFiles, socket.File)
+	}
+	command.Env = []string{
+		"LISTEN_FDS=" + strconv.Itoa(len(sockets)), "LISTEN_FDNAMES=" + strings.Join(names, ":"),
+	}
+	return command
 }
 
 // Stop sends SIGTERM and waits for the end; a further call, or one after Wait, does nothing. The test fails if the exit
