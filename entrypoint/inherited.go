@@ -44,8 +44,8 @@ func (e *Entrypoint) bindPackets(ctx context.Context, tcp net.Addr) (net.PacketC
 	return sockets[0], nil
 }
 
-// Sockets yields the bound sockets with their networks, tcp or udp, between Listen and Serve. Replacements of the
-// operating system's are left out.
+// Sockets yields the bound sockets with their networks, tcp or udp, after Listen. They stay the entrypoint's, which
+// closes them when Serve has drained, or before. Replacements of the operating system's are left out.
 func (e *Entrypoint) Sockets(yield func(network string, socket syscall.Conn) bool) {
 	if socket, ok := e.listener.(syscall.Conn); ok && !yield("tcp", socket) {
 		return
@@ -55,10 +55,10 @@ func (e *Entrypoint) Sockets(yield func(network string, socket syscall.Conn) boo
 	}
 }
 
-// Sockets yields the bound sockets as Entrypoint.Sockets does.
+// Sockets yields the bound sockets as Entrypoint.Sockets does, in the order of their group.
 func (e *PacketEntrypoint) Sockets(yield func(network string, socket syscall.Conn) bool) {
-	for _, socket := range e.sockets {
-		if conn, ok := socket.(syscall.Conn); ok && !yield("udp", conn) {
+	for _, socket := range e.kept {
+		if !yield("udp", socket) {
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/sluiceproxy/sluice/static"
@@ -20,6 +21,8 @@ type PacketEntrypoint struct {
 	// acceptGrace and grace are those of lifeCycle.
 	acceptGrace, grace time.Duration
 	sockets            []net.PacketConn
+	// kept are duplicates of them.
+	kept []*kept
 	// cut has a value after Cut.
 	cut chan struct{}
 }
@@ -61,25 +64,50 @@ func (e *PacketEntrypoint) Addr() net.Addr {
 func (e *PacketEntrypoint) Listen(ctx context.Context) error {
 	if e.inherited != nil {
 		if sockets, ok := e.inherited.Packets(e.name, e.address.HostPort()); ok {
-			e.sockets = sockets
-			return nil
+			return e.use(sockets)
 		}
 	}
 	sockets, err := listenGroup(ctx, e.address.HostPort(), e.reusePort)
 	if err != nil {
 		return listenError(e.name, err)
 	}
+	return e.use(sockets)
+}
+
+// use keeps the sockets for Serve, or closes them when it fails.
+func (e *PacketEntrypoint) use(sockets []net.PacketConn) error {
 	e.sockets = sockets
+	for _, socket := range sockets {
+		conn, ok := socket.(syscall.Conn)
+		if !ok {
+			continue
+		}
+		one, err := keep(conn)
+		if err != nil {
+			err = errors.Join(fmt.Errorf("entrypoint %q: %w", e.name, err), e.Close())
+			e.sockets, e.kept = nil, nil
+			return err
+		}
+		e.kept = append(e.kept, one)
+	}
 	return nil
 }
 
 // Close gives the address up that Listen has bound, for an entrypoint that will not be served.
 func (e *PacketEntrypoint) Close() error {
+	e.release()
 	var failed error
 	for _, socket := range e.sockets {
 		failed = errors.Join(failed, socket.Close())
 	}
 	return failed
+}
+
+// release closes what was kept for Sockets.
+func (e *PacketEntrypoint) release() {
+	for _, one := range e.kept {
+		one.close()
+	}
 }
 
 // Cut has Serve end without the grace time for sessions, once its context has ended. It does not wait.
@@ -97,6 +125,7 @@ func (e *PacketEntrypoint) Serve(ctx context.Context) error {
 	if len(e.sockets) == 0 {
 		return fmt.Errorf("entrypoint %q: %w", e.name, errors.New("not listening"))
 	}
+	defer e.release()
 	base := context.WithoutCancel(ctx)
 	serving, stop := context.WithCancel(base)
 	defer stop()
