@@ -29,6 +29,7 @@ type Configuration struct {
 	XDS                   *XDS                            `json:"xds" description:"Publication of services and endpoints to xDS clients."`
 	Injector              *Injector                       `json:"injector" description:"The admission webhook that injects into pods."`
 	Inspector             *Inspector                      `json:"inspector" description:"The interface for the inspector of KT-env."`
+	Handover              *Handover                       `json:"handover" description:"Hand-over of the sockets to a successor, so that an upgrade refuses no client."`
 	Zone                  string                          `json:"zone" description:"Zone that Sluice runs in, whose endpoints are preferred; without it, and with access to a cluster, that of the node NODE_NAME."`
 	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP responses are obtained in the background and stapled to the certificates that name a responder; {} switches it on."`
 }

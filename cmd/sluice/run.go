@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/servicemanager"
 )
 
@@ -29,6 +30,9 @@ func (s *system) open(
 	forget := passed.Select(s.takesSocket)
 	manager.Forget(forget...)
 	s.inherited, s.forgotten = passed, len(forget) > 0
+	if s.predecessor != nil {
+		s.inherited = inheritances{s.predecessor, passed}
+	}
 	entrypoints, err := s.listen(ctx)
 	if err != nil {
 		return nil, err
@@ -51,6 +55,11 @@ func (s *system) open(
 // reopen opens the log file anew, and setLevel sets its level.
 func (s *system) run(ctx context.Context, reopen func() error, setLevel func(string) error) error {
 	manager := servicemanager.New(s.logger)
+	succession, err := s.newSuccession(ctx)
+	if err != nil {
+		return err
+	}
+	defer succession.close()
 	o, err := s.open(ctx, manager, setLevel)
 	if err != nil {
 		return err
@@ -60,7 +69,9 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 	rotations := notify(syscall.SIGUSR1)
 	defer signal.Stop(rotations)
 	// From here on connections are accepted, or wait in the sockets' queues, and a reload does not end the process.
-	manager.Ready()
+	if !succession.inherits() {
+		manager.Ready()
+	}
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	serving, abort := context.WithCancelCause(s.awaitQuiet(ctx))
 	defer abort(nil)
@@ -69,22 +80,43 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 	behind.Go(func() { manager.Watch(background, s.pipeline.Responds) })
 	behind.Go(func() { each(background, hangups, func() { s.reload(background, manager) }) })
 	behind.Go(func() { each(background, rotations, func() { s.rotate(reopen) }) })
-	s.foreground(serving, o, &front, abort)
+	if err = succession.takeOver(serving); err == nil {
+		s.foreground(serving, o, &front, abort)
+		err = succession.confirm(manager)
+	}
+	if err != nil {
+		abort(err)
+	}
+	front.Go(func() { succession.serve(serving, o.entrypoints, abort) })
 	front.Go(func() {
 		<-serving.Done()
-		manager.Stopping()
-		s.management.drain()
-		s.logger.Info("stopping: entrypoints drain")
+		s.stop(context.Cause(serving), manager)
 	})
 	front.Wait()
 	cancel()
 	behind.Wait()
 	s.close()
-	s.logger.Info("stopped")
-	if cause := context.Cause(serving); !errors.Is(cause, context.Canceled) {
-		return cause
+	cause := context.Cause(serving)
+	if errors.Is(cause, entrypoint.ErrHandedOver) && s.config.Handover.Stay {
+		s.logger.Info("handed over: all connections have ended")
+		<-ctx.Done()
 	}
-	return nil
+	s.logger.Info("stopped")
+	if errors.Is(cause, context.Canceled) || errors.Is(cause, entrypoint.ErrHandedOver) {
+		return nil
+	}
+	return cause
+}
+
+// stop says that the entrypoints drain. After a hand-over the service goes on for clients and the service manager.
+func (s *system) stop(cause error, manager *servicemanager.Notifier) {
+	if errors.Is(cause, entrypoint.ErrHandedOver) {
+		s.management.live.Drain()
+		return
+	}
+	manager.Stopping()
+	s.management.drain()
+	s.logger.Info("stopping: entrypoints drain")
 }
 
 // background starts what goes on while the entrypoints drain, until ctx ends.

@@ -64,6 +64,7 @@ type system struct {
 	identity          *identity            // nil without the option spiffe.workloadAPIAddr
 	listeners         *listeners.SocketSet // nil unless it serves
 	inherited         entrypoint.Inherited // nil unless it serves
+	predecessor       entrypoint.Inherited // the sockets of the process that runs; nil without one
 	// forgotten is whether the service manager is about to close sockets, whose addresses may be needed.
 	forgotten bool
 }
