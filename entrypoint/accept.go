@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"github.com/sluiceproxy/sluice/httpio/workers"
@@ -39,6 +40,7 @@ func (e *Entrypoint) listenPackets(ctx context.Context, tcp net.Addr) (net.Packe
 
 // accept takes connections until ctx ends or the listener is closed. Nothing in it waits for a client.
 func (e *Entrypoint) accept(ctx context.Context, pool *workers.Pool[*connection]) error {
+	defer close(e.parking.ended)
 	pause := time.Duration(0)
 	for {
 		conn, err := e.listener.Accept()
@@ -47,9 +49,14 @@ func (e *Entrypoint) accept(ctx context.Context, pool *workers.Pool[*connection]
 			e.admit(conn, pool)
 			continue
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) && e.parking.wait(ctx) {
+			continue
+		}
 		if ctx.Err() != nil {
-			e.emptyQueue(pool)
-			return nil //nolint:nilerr // It was closed because ctx ended.
+			if !errors.Is(context.Cause(ctx), ErrHandedOver) { // The queue is the successor's then.
+				e.emptyQueue(pool)
+			}
+			return nil // It was closed because ctx ended.
 		}
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)

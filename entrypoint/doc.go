@@ -43,6 +43,9 @@
 // connections of TCP routers by the end of their context, and those are reported before Serve returns. A connection
 // that has sent nothing yet is idle once it is a second old.
 //
+// The cause [ErrHandedOver] is that of an address that another process serves from now on, with a duplicate of the
+// socket. Before, Park has stopped the accept loop, so that Unpark can go on if the other process fails.
+//
 // A PacketEntrypoint goes on as before for lifeCycle.requestAcceptGraceTimeout, with the same exception, then takes no
 // new sessions, and lets those that there are go on within lifeCycle.graceTimeOut.
 package entrypoint

@@ -15,7 +15,7 @@ var ErrWithdrawn = errors.New("the address is withdrawn")
 
 // acceptGrace returns for how long clients are accepted after the end of a context.
 func acceptGrace(ended context.Context, configured time.Duration) time.Duration {
-	if errors.Is(context.Cause(ended), ErrWithdrawn) {
+	if cause := context.Cause(ended); errors.Is(cause, ErrWithdrawn) || errors.Is(cause, ErrHandedOver) {
 		return 0
 	}
 	return configured
@@ -36,7 +36,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	if e.http3 != nil {
 		work.Go(func() { e.servePackets(packets) })
 	}
-	stopping, stop := context.WithCancel(base)
+	stopping, stop := context.WithCancelCause(base)
 	ended := make(chan error, 1)
 	work.Go(func() {
 		pool := workers.New(mostIdleWorkers, func(c *connection) { e.dispatch(opening, base, c, servers) })
@@ -46,13 +46,19 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		err = e.retire(servers, acceptGrace(ctx, e.settings.acceptGrace), stop, ended)
+		end := func() { stop(context.Cause(ctx)) }
+		err = e.retire(servers, acceptGrace(ctx, e.settings.acceptGrace), end, ended)
 	case err = <-ended:
 		e.draining.Store(true)
 	}
-	stop()
+	stop(nil)
 	_ = e.listener.Close()
-	e.drain(base, servers, stopOpening)
+	if handed, ok := handedOver(ctx); ok {
+		stopPackets() // The successor reads the socket.
+		e.drainHandedOver(base, servers, stopOpening, handed.Drain)
+	} else {
+		e.drain(base, servers, stopOpening)
+	}
 	stopPackets()
 	stopLogging()
 	work.Wait()
@@ -68,7 +74,7 @@ func (e *Entrypoint) servePackets(ctx context.Context) {
 
 // retire goes on accepting for the grace time, and then ends keep-alive and the accept loop.
 func (e *Entrypoint) retire(
-	servers servers, grace time.Duration, stop context.CancelFunc, ended <-chan error,
+	servers servers, grace time.Duration, stop func(), ended <-chan error,
 ) error {
 	e.draining.Store(true)
 	if grace > 0 {
@@ -114,6 +120,11 @@ func (e *Entrypoint) drain(base context.Context, servers servers, stopOpening co
 	e.open.await(settle, upTo(opening))
 	done()
 	e.closeSilent(time.Now())
+	e.shutDown(ctx, base, servers, stopOpening)
+}
+
+// shutDown ends idle connections, lets requests finish until ctx ends, and cuts the rest.
+func (e *Entrypoint) shutDown(ctx, base context.Context, servers servers, stopOpening context.CancelFunc) {
 	var work sync.WaitGroup
 	for _, server := range servers.all() {
 		work.Go(func() { _ = server.Shutdown(ctx) })

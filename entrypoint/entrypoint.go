@@ -95,6 +95,8 @@ type Dependencies struct {
 	Refusals Refusals
 	// Descriptors has connections over TCP refused that would take a descriptor in reserve; nil keeps none.
 	Descriptors *descriptors.Limit
+	// Inherited has sockets that take the place of new ones; nil has none.
+	Inherited Inherited
 	// Listen replaces the listener of the operating system.
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
@@ -119,6 +121,7 @@ type Entrypoint struct {
 	alternate alternate
 	reports   chan report
 	draining  atomic.Bool
+	parking   parking
 }
 
 // New checks the configuration of a TCP entrypoint; it does not listen yet. Requests go to handler. selector may be
@@ -139,7 +142,7 @@ func New(
 	}
 	e := &Entrypoint{
 		name: name, address: address, deps: deps, selector: selector, settings: settings,
-		reports: make(chan report, reportQueue),
+		reports: make(chan report, reportQueue), parking: newParking(),
 	}
 	e.chain = chain{entrypoint: e, next: handler}
 	limits := &settings.limits
@@ -171,14 +174,15 @@ func (e *Entrypoint) Addr() net.Addr {
 // Draining reports whether the context of Serve has ended, so that ping can answer with its terminating status.
 func (e *Entrypoint) Draining() bool { return e.draining.Load() }
 
-// Listen binds the address. The error is one line that names the entrypoint, the address and the cause.
+// Listen binds the address, unless its socket is inherited. The error is one line that names the entrypoint, the address
+// and the cause.
 func (e *Entrypoint) Listen(ctx context.Context) error {
-	listener, err := e.deps.Listen(ctx, "tcp", e.address.HostPort())
+	listener, err := e.bind(ctx)
 	if err != nil {
 		return listenError(e.name, err)
 	}
 	if e.http3 != nil {
-		if e.packets, err = e.listenPackets(ctx, listener.Addr()); err != nil {
+		if e.packets, err = e.bindPackets(ctx, listener.Addr()); err != nil {
 			_ = listener.Close()
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/sluiceproxy/sluice/static"
@@ -15,17 +16,22 @@ type PacketEntrypoint struct {
 	name      string
 	address   static.Address
 	server    PacketServer
+	inherited Inherited
 	reusePort bool
 	// acceptGrace and grace are those of lifeCycle.
 	acceptGrace, grace time.Duration
 	sockets            []net.PacketConn
+	// kept are duplicates of them.
+	kept []*kept
 	// cut has a value after Cut.
 	cut chan struct{}
 }
 
-// NewPackets checks the configuration of a UDP entrypoint; it does not listen yet. Datagrams go to server. The error
-// names the entrypoint and the option.
-func NewPackets(name string, config *static.EntryPoint, server PacketServer) (*PacketEntrypoint, error) {
+// NewPackets checks the configuration of a UDP entrypoint; it does not listen yet. Datagrams go to server. Sockets of
+// inherited, which may be nil, take the place of new ones. The error names the entrypoint and the option.
+func NewPackets(
+	name string, config *static.EntryPoint, server PacketServer, inherited Inherited,
+) (*PacketEntrypoint, error) {
 	address, err := config.ListenAddress()
 	if err != nil {
 		return nil, fmt.Errorf("entrypoint %q: address: %w", name, err)
@@ -34,7 +40,7 @@ func NewPackets(name string, config *static.EntryPoint, server PacketServer) (*P
 		return nil, fmt.Errorf("entrypoint %q: address %s: it is no address of udp", name, address)
 	}
 	return &PacketEntrypoint{
-		name: name, address: address, server: server, reusePort: config.ReusePort,
+		name: name, address: address, server: server, inherited: inherited, reusePort: config.ReusePort,
 		acceptGrace: time.Duration(config.Transport.LifeCycle.RequestAcceptGraceTimeout),
 		grace:       time.Duration(config.Transport.LifeCycle.GraceTimeOut),
 		cut:         make(chan struct{}, 1),
@@ -53,24 +59,55 @@ func (e *PacketEntrypoint) Addr() net.Addr {
 	return e.sockets[0].LocalAddr()
 }
 
-// Listen binds the address. The error is one line that names the entrypoint, the address and the cause. Another process
-// that has the address is an error unless both have reusePort.
+// Listen binds the address, unless its sockets are inherited. The error is one line that names the entrypoint, the
+// address and the cause. Another process that has the address is an error unless both have reusePort.
 func (e *PacketEntrypoint) Listen(ctx context.Context) error {
+	if e.inherited != nil {
+		if sockets, ok := e.inherited.Packets(e.name, e.address.HostPort()); ok {
+			return e.use(sockets)
+		}
+	}
 	sockets, err := listenGroup(ctx, e.address.HostPort(), e.reusePort)
 	if err != nil {
 		return listenError(e.name, err)
 	}
+	return e.use(sockets)
+}
+
+// use keeps the sockets for Serve, or closes them when it fails.
+func (e *PacketEntrypoint) use(sockets []net.PacketConn) error {
 	e.sockets = sockets
+	for _, socket := range sockets {
+		conn, ok := socket.(syscall.Conn)
+		if !ok {
+			continue
+		}
+		one, err := keep(conn)
+		if err != nil {
+			err = errors.Join(fmt.Errorf("entrypoint %q: %w", e.name, err), e.Close())
+			e.sockets, e.kept = nil, nil
+			return err
+		}
+		e.kept = append(e.kept, one)
+	}
 	return nil
 }
 
 // Close gives the address up that Listen has bound, for an entrypoint that will not be served.
 func (e *PacketEntrypoint) Close() error {
+	e.release()
 	var failed error
 	for _, socket := range e.sockets {
 		failed = errors.Join(failed, socket.Close())
 	}
 	return failed
+}
+
+// release closes what was kept for Sockets.
+func (e *PacketEntrypoint) release() {
+	for _, one := range e.kept {
+		one.close()
+	}
 }
 
 // Cut has Serve end without the grace time for sessions, once its context has ended. It does not wait.
@@ -82,11 +119,13 @@ func (e *PacketEntrypoint) Cut() {
 }
 
 // Serve has the server serve the sockets until ctx ends, drains as the package comment says, and returns nil when
-// nothing is left. The error is that of a server that cannot begin. Listen comes first, and Serve is called once.
+// nothing is left; with the cause ErrHandedOver it does not drain. The error is that of a server that cannot begin.
+// Listen comes first, and Serve is called once.
 func (e *PacketEntrypoint) Serve(ctx context.Context) error {
 	if len(e.sockets) == 0 {
 		return fmt.Errorf("entrypoint %q: %w", e.name, errors.New("not listening"))
 	}
+	defer e.release()
 	base := context.WithoutCancel(ctx)
 	serving, stop := context.WithCancel(base)
 	defer stop()
@@ -99,6 +138,10 @@ func (e *PacketEntrypoint) Serve(ctx context.Context) error {
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)
 		}
 		return nil
+	}
+	if _, ok := handedOver(ctx); ok {
+		stop()
+		return <-ended
 	}
 	wait(serving, acceptGrace(ctx, e.acceptGrace))
 	limited, cancel := context.WithTimeout(base, e.grace)

@@ -27,7 +27,7 @@ func packetConfig(change func(*static.EntryPoint)) *static.EntryPoint {
 
 func newPackets(t *testing.T, config *static.EntryPoint, server entrypoint.PacketServer) *entrypoint.PacketEntrypoint {
 	t.Helper()
-	e, err := entrypoint.NewPackets("dns", config, server)
+	e, err := entrypoint.NewPackets("dns", config, server, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func newPackets(t *testing.T, config *static.EntryPoint, server entrypoint.Packe
 
 func TestNewPacketsRefuses(t *testing.T) {
 	for _, address := range []string{":53", ":53/tcp", "53"} {
-		_, err := entrypoint.NewPackets("dns", &static.EntryPoint{Address: address}, nil)
+		_, err := entrypoint.NewPackets("dns", &static.EntryPoint{Address: address}, nil, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), `entrypoint "dns": address`) {
 			t.Errorf("%s: got %v", address, err)
 		}

@@ -27,6 +27,7 @@ type Pipeline struct {
 	merger  *merger
 	state   atomic.Pointer[State]
 	first   chan struct{} // closed with the first ready state
+	probes  chan struct{} // received from by the loop
 
 	// All below belongs to the loop.
 	update   provider.Update
@@ -75,6 +76,7 @@ func New(options Options) *Pipeline {
 
 		references: newReferences(),
 		first:      make(chan struct{}),
+		probes:     make(chan struct{}),
 		news:       make(chan struct{}),
 	}
 	p.merged = p.merger.merged
@@ -87,6 +89,16 @@ func (p *Pipeline) FirstReady() <-chan struct{} { return p.first }
 
 // State returns how everything stands. It never returns nil.
 func (p *Pipeline) State() *State { return p.state.Load() }
+
+// Responds reports whether the loop of Run takes an event before ctx ends. It does not while it applies a change.
+func (p *Pipeline) Responds(ctx context.Context) bool {
+	select {
+	case p.probes <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // Run runs the source and the loop until ctx ends; it fails when the source cannot run. What is active stays active.
 func (p *Pipeline) Run(ctx context.Context) error {
@@ -124,6 +136,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 			p.touch(time.Now())
 		case <-verdicts:
 			p.judge()
+		case <-p.probes:
 		case <-timer.C:
 		}
 		timer.Stop()

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -110,6 +111,25 @@ func TestLoopStartWaitsForPendingProviders(t *testing.T) {
 		}
 		if state := r.State(); !state.Ready || state.Generation != 1 || !closed(r.FirstReady()) {
 			t.Errorf("state = %+v, want ready", state)
+		}
+	})
+}
+
+// TestResponds finds out whether the loop takes events, which it does while it runs.
+func TestResponds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "file")
+		asked := func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return r.Responds(ctx)
+		}
+		if asked() {
+			t.Error("it responds before it runs")
+		}
+		r.run(t)
+		if !asked() || !asked() {
+			t.Error("it does not respond")
 		}
 	})
 }

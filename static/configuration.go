@@ -29,6 +29,7 @@ type Configuration struct {
 	XDS                   *XDS                            `json:"xds" description:"Publication of services and endpoints to xDS clients."`
 	Injector              *Injector                       `json:"injector" description:"The admission webhook that injects into pods."`
 	Inspector             *Inspector                      `json:"inspector" description:"The interface for the inspector of KT-env."`
+	Handover              *Handover                       `json:"handover" description:"Hand-over of the sockets to a successor, so that an upgrade refuses no client."`
 	Zone                  string                          `json:"zone" description:"Zone that Sluice runs in, whose endpoints are preferred; without it, and with access to a cluster, that of the node NODE_NAME."`
 	Descriptors           Descriptors                     `json:"descriptors" description:"File descriptors of the process."`
 	Overload              Overload                        `json:"overload" description:"What Sluice does while memory, CPU or connections are short."`

@@ -172,6 +172,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"entryPoints.<name>.transport.limits.requestBurst",
 		"entryPoints.<name>.udp.maxSessions",
 		"entryPoints.<name>.udp.maxSessionsPerClient",
+		"handover.drain", "handover.socket", "handover.stay",
 		"injector.address",
 		"injector.config",
 		"injector.configMap",

@@ -29,6 +29,7 @@ func (l *loader) validate() {
 	l.nginx()
 	l.injector()
 	l.inspector()
+	l.handover()
 	l.resolvers()
 	l.sessionTickets()
 	l.ocsp()

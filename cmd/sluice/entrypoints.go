@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -112,6 +113,7 @@ func routerTLS(config *static.TLS) *dynamic.RouterTLS {
 type listener interface {
 	Name() string
 	Serve(ctx context.Context) error
+	Sockets(yield func(network string, socket syscall.Conn) bool)
 	bindable
 }
 
@@ -134,12 +136,12 @@ func (s *system) listen(ctx context.Context) ([]listener, error) {
 		case err != nil:
 			err = fmt.Errorf("entrypoint %q: address: %w", name, err)
 		case address.Network == "udp":
-			opened, err = entrypoint.NewPackets(name, &config, s.datagrams(name, &config))
+			opened, err = entrypoint.NewPackets(name, &config, s.datagrams(name, &config), s.inherited)
 		default:
 			opened, err = s.streams(name, &config)
 		}
 		if err == nil {
-			err = opened.Listen(ctx)
+			err = s.bind(ctx, opened)
 		}
 		if err != nil {
 			for _, other := range bound {
@@ -162,7 +164,7 @@ func (s *system) streams(name string, config *static.EntryPoint) (*entrypoint.En
 	if config.ForwardProxy == nil {
 		deps.Streams = s.target.Streams(name)
 	}
-	deps.HTTP3 = s.http3
+	deps.HTTP3, deps.Inherited = s.http3, s.inherited
 	if !s.internal(name) {
 		deps.Descriptors = s.descriptors
 	}

@@ -71,7 +71,7 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 		server := s.system.datagramsOf(socket.HostPort, s.system.target.PacketsOf(socket.Address), config)
 		packets, err := entrypoint.NewPackets(socket.HostPort, config, &datagramListener{
 			Server: server, address: socket.HostPort, serving: &s.system.datagramListeners,
-		})
+		}, s.system.predecessor)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 	}
 	hosts := s.system.target.VirtualHosts(socket.Address)
 	deps := s.system.observability.dependencies(socket.HostPort, config)
-	deps.Streams, deps.Descriptors = hosts, s.system.descriptors
+	deps.Streams, deps.Descriptors, deps.Inherited = hosts, s.system.descriptors, s.system.predecessor
 	if s.system.certificates != nil && !config.AllowACMEByPass {
 		deps.Challenges = s.system.certificates
 	}

@@ -90,14 +90,16 @@ func clustersOf(config *static.Providers) kubernetes.Options {
 	}
 }
 
-// reload reads the files again.
-func (s *sources) reload(logger telemetry.Logger) {
+// reload reads the files again. The channel is closed when they have been read.
+func (s *sources) reload(logger telemetry.Logger) <-chan struct{} {
 	if s.files == nil {
 		logger.Info("SIGHUP: there are no files to read again")
-		return
+		read := make(chan struct{})
+		close(read)
+		return read
 	}
 	logger.Info("SIGHUP: files are read again")
-	s.files.Reload()
+	return s.files.Reload()
 }
 
 // fixed provides objects that are made once, from the static configuration.

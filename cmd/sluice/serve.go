@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"io"
 	stdlog "log"
-	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
-
-	"github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -107,124 +103,4 @@ func (l libraryLog) Write(line []byte) (int, error) {
 	text, _, _ := strings.Cut(string(line), ` starting with "`)
 	l.logger.Debug(strings.TrimSpace(text), "from", "library")
 	return len(line), nil
-}
-
-// listenBeside listens for what is served beside the entrypoints: xDS clients, the inspector of KT-env and reviews.
-func (s *system) listenBeside(ctx context.Context, setLevel func(string) error) (
-	published, inspected func(context.Context), injected func(context.Context) error, err error,
-) {
-	if published, err = s.publish(ctx); err != nil {
-		return nil, nil, nil, err
-	}
-	if inspected, err = s.listenInspector(ctx, setLevel); err != nil {
-		return nil, nil, nil, err
-	}
-	injected, err = s.inject(ctx)
-	return published, inspected, injected, err
-}
-
-// run listens, and runs everything until ctx ends and the entrypoints have drained. The pipeline goes on while they do.
-// reopen opens the log file anew, and setLevel sets its level.
-func (s *system) run(ctx context.Context, reopen func() error, setLevel func(string) error) error {
-	entrypoints, err := s.listen(ctx)
-	if err != nil {
-		return err
-	}
-	published, inspected, injected, err := s.listenBeside(ctx, setLevel)
-	if err != nil {
-		return err
-	}
-	hangups := notify(syscall.SIGHUP)
-	defer signal.Stop(hangups)
-	rotations := notify(syscall.SIGUSR1)
-	defer signal.Stop(rotations)
-	// From here on connections are accepted, or wait in the sockets' queues, and a reload does not end the process.
-	s.reportState(daemon.SdNotifyReady)
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	serving, abort := context.WithCancelCause(s.awaitQuiet(ctx))
-	defer abort(nil)
-	var behind, front sync.WaitGroup
-	for _, task := range []func(context.Context){
-		s.observability.failures.Run, s.observability.metrics.Run, s.observability.unmatched.Run, s.sources.clusters.Run,
-		s.balancing.run,
-		s.middlewares.Files().Run, s.settleMemory, s.setZone, s.logServing,
-		s.overload.Run,
-	} {
-		behind.Go(func() { task(background) })
-	}
-	behind.Go(func() { s.runCertificates(background) })
-	behind.Go(func() { s.identity.run(background) })
-	behind.Go(func() { published(background) })
-	behind.Go(func() { inspected(background) })
-	access := s.observability.access
-	if access != nil {
-		behind.Go(func() { _ = access.Run(background) }) // It has logged what it could not write.
-	}
-	behind.Go(func() {
-		if err := s.pipeline.Run(background); err != nil {
-			abort(fmt.Errorf("pipeline: %w", err))
-		}
-	})
-	behind.Go(func() { each(background, hangups, func() { s.sources.reload(s.logger) }) })
-	behind.Go(func() {
-		each(background, rotations, func() {
-			if err := reopen(); err != nil {
-				s.logger.Error("SIGUSR1: a log file cannot be opened again", "error", err)
-			}
-			if access != nil {
-				access.Reopen()
-			}
-			s.logger.Info("SIGUSR1: log files are opened again")
-		})
-	})
-	for _, entrypoint := range entrypoints {
-		front.Go(func() {
-			s.awaitReady(serving, entrypoint.Name())
-			if err := entrypoint.Serve(serving); err != nil {
-				abort(err)
-			}
-		})
-	}
-	front.Go(func() { s.listeners.Run(serving) })
-	front.Go(func() {
-		if err := injected(serving); err != nil {
-			abort(err)
-		}
-	})
-	front.Go(func() {
-		<-serving.Done()
-		s.reportState(daemon.SdNotifyStopping)
-		s.management.drain()
-		s.logger.Info("stopping: entrypoints drain")
-	})
-	front.Wait()
-	cancel()
-	behind.Wait()
-	s.observability.close()
-	s.balancing.close()
-	s.middlewares.Close()
-	s.logger.Info("stopped")
-	if cause := context.Cause(serving); !errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	return nil
-}
-
-// notify returns a channel that receives a signal; signal.Stop ends that.
-func notify(sig os.Signal) chan os.Signal {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, sig)
-	return signals
-}
-
-// each calls do for every signal until ctx ends.
-func each(ctx context.Context, signals <-chan os.Signal, do func()) {
-	for {
-		select {
-		case <-signals:
-			do()
-		case <-ctx.Done():
-			return
-		}
-	}
 }

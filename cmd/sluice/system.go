@@ -18,6 +18,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate/storage/open"
 	"github.com/sluiceproxy/sluice/certificate/tickets"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/entrypoint/h3"
 	"github.com/sluiceproxy/sluice/entrypoint/listeners"
 	"github.com/sluiceproxy/sluice/forward"
@@ -66,6 +67,10 @@ type system struct {
 	listeners         *listeners.SocketSet // nil unless it serves
 	descriptors       *descriptors.Limit   // nil without a reserve, and unless it serves
 	overload          *overload.Ladder     // nil unless it serves
+	inherited         entrypoint.Inherited // nil unless it serves
+	predecessor       entrypoint.Inherited // the sockets of the process that runs; nil without one
+	// forgotten is whether the service manager is about to close sockets, whose addresses may be needed.
+	forgotten bool
 }
 
 // loggers are the loggers of the subsystems; log.Log is.

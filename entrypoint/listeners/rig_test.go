@@ -117,7 +117,7 @@ func (r *rig) Server(socket router.Socket) (listeners.Server, error) {
 		server := datagram.NewServer(r.target.PacketsOf(socket.Address), datagram.Options{
 			EntryPoint: socket.HostPort, Timeout: time.Minute, MaxSessions: 10,
 		})
-		return entrypoint.NewPackets(socket.HostPort, &config, server)
+		return entrypoint.NewPackets(socket.HostPort, &config, server, nil)
 	}
 	hosts := r.target.VirtualHosts(socket.Address)
 	return entrypoint.New(socket.HostPort, &config, hosts, hosts, entrypoint.Dependencies{

@@ -293,6 +293,24 @@ func (set *SocketSet) Addresses() []router.Address {
 	return addresses
 }
 
+// Servers calls yield with each server that has bound its address, and that address, until it returns false. Those that
+// drain are left out.
+func (set *SocketSet) Servers(yield func(address router.Address, server Server) bool) {
+	set.mu.Lock()
+	bound := make([]*socket, 0, len(set.current))
+	for _, s := range set.current {
+		if s.err == nil {
+			bound = append(bound, s)
+		}
+	}
+	set.mu.Unlock()
+	for _, s := range bound {
+		if !yield(s.Address, s.server) {
+			return
+		}
+	}
+}
+
 // Changed returns a channel that holds a value when Verdicts returns others than before.
 func (set *SocketSet) Changed() <-chan struct{} { return set.changed }
 

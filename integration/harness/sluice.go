@@ -45,6 +45,14 @@ type Setup struct {
 	NotReady bool
 	// Stdout receives the standard output instead of Log.
 	Stdout *os.File
+	// Sockets are passed as a service manager does (sd_listen_fds(3)), with these names.
+	Sockets []Socket
+}
+
+// Socket is a socket that a service manager has bound.
+type Socket struct {
+	Name string
+	File *os.File
 }
 
 // Sluice is a running process.
@@ -105,18 +113,13 @@ func replacer(dir, dynamic string, vars map[string]string) *strings.Replacer {
 
 func (s *Sluice) launch(args []string, setup Setup) {
 	s.t.Helper()
-	name := Binary(s.t)
-	if setup.Descriptors > 0 {
-		limited := `ulimit -n "$0" && exec "$@"`
-		name, args = "sh", append([]string{"-c", limited, strconv.Itoa(setup.Descriptors), name}, args...)
-	}
-	s.command = exec.Command(name, args...) //nolint:noctx // ends by a signal, not by being killed
+	s.command = s.program(args, setup)
 	s.command.Stdout, s.command.Stderr = s.Log, s.Log
 	if setup.Stdout != nil {
 		s.command.Stdout = setup.Stdout
 	}
 	s.command.Dir = s.Dir
-	s.command.Env = append(environment(), setup.Env...)
+	s.command.Env = append(append(environment(), s.command.Env...), setup.Env...)
 	if err := s.command.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -125,6 +128,36 @@ func (s *Sluice) launch(args []string, setup Setup) {
 		_ = s.command.Wait() // ProcessState has the result.
 	}()
 	s.t.Cleanup(func() { s.Stop() })
+}
+
+// program returns the command. With sockets in its environment, or a limit of descriptors, a shell is replaced by it:
+// the shell's process id becomes its own.
+func (s *Sluice) program(args []string, setup Setup) *exec.Cmd {
+	s.t.Helper()
+	if len(setup.Sockets) == 0 && setup.Descriptors == 0 {
+		return exec.Command(Binary(s.t), args...) //nolint:noctx // ends by a signal, not by being killed
+	}
+	script := `exec "$0" "$@"`
+	if len(setup.Sockets) > 0 {
+		script = "LISTEN_PID=$$ " + script
+	}
+	if setup.Descriptors > 0 {
+		script = "ulimit -n " + strconv.Itoa(setup.Descriptors) + " && " + script
+	}
+	args = append([]string{"-c", script, Binary(s.t)}, args...)
+	command := exec.Command("sh", args...) //nolint:noctx // as above
+	if len(setup.Sockets) == 0 {
+		return command
+	}
+	names := make([]string, 0, len(setup.Sockets))
+	for _, socket := range setup.Sockets {
+		names = append(names, socket.Name)
+		command.ExtraFiles = append(command.ExtraFiles, socket.File)
+	}
+	command.Env = []string{
+		"LISTEN_FDS=" + strconv.Itoa(len(names)), "LISTEN_FDNAMES=" + strings.Join(names, ":"),
+	}
+	return command
 }
 
 // Stop sends SIGTERM and waits for the end; a further call, or one after Wait, does nothing. The test fails if the exit

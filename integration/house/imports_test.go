@@ -29,6 +29,8 @@ var layers = map[string][]string{
 	// Fields, targets, and what callers of a client say and learn are those of HTTP/1.1.
 	"http2":    {"http1/wire", "http1/client"},
 	"provider": {},
+	// The states and sockets of sd_notify(3) and sd_listen_fds(3).
+	"servicemanager": {},
 	"inject":   {"provider/gotemplate", "provider/kubernetes/client"}, // Templates run within limits there.
 	// Objects are read as a cluster's are, and annotations have one reader.
 	"migrate": {
@@ -203,7 +205,7 @@ var libraries = []struct {
 	{"github.com/mholt/acmez", []string{"certificate/acme"}, "the client of ACME"},
 	{"github.com/pires/go-proxyproto", []string{"entrypoint"}, "the dispatcher alone reads what precedes a connection"},
 	{"github.com/google/go-containerregistry", []string{"deploy/image"}, "the image of a release is written there"},
-	{"github.com/coreos/go-systemd", []string{"cmd"}, "main reports its state to the service manager"},
+	{"github.com/coreos/go-systemd", []string{"servicemanager"}, "there is one connection to the service manager"},
 	{"github.com/KimMachineGun/automemlimit", []string{"cmd"}, "main sets up the process"},
 	{"golang.org/x/crypto/x509roots/fallback", []string{"cmd"}, "main sets up the process"},
 	{"github.com/coder/websocket", []string{"cmd"}, "whoami echoes; the proxy passes WebSockets on without looking"},
@@ -237,7 +239,10 @@ var libraries = []struct {
 	},
 	{"github.com/letsencrypt", []string{"certificate/acme/acmetest"}, "the certificate authority of tests"},
 	{"golang.org/x/sync/semaphore", []string{"inject/webhook"}, "reviews share a budget of memory"},
-	{"golang.org/x/sys", []string{"entrypoint", "forward", "handover", "http1", "httpio/epoll"}, "sockets"},
+	{
+		"golang.org/x/sys",
+		[]string{"entrypoint", "forward", "handover", "http1", "httpio/epoll", "servicemanager"}, "sockets",
+	},
 }
 
 // testLibraries may be imported by every test, beside all of the above.

@@ -30,6 +30,8 @@ func debian(t *testing.T, first, second string) {
 		return
 	}
 	t.Run("rotates logs", func(t *testing.T) { expectRotation(t, m) })
+	t.Run("keeps sockets", func(t *testing.T) { expectKept(t, m) })
+	t.Run("socket unit", func(t *testing.T) { expectSocketUnit(t, m) })
 	t.Run("upgrade", func(t *testing.T) {
 		process := m.run(t, "systemctl show --property=MainPID --value sluice")
 		m.run(t, "dpkg --force-confold --install /srv/second.deb")
@@ -96,4 +98,49 @@ grep -q /before /var/log/sluice/access.log.1
 await eval 'request after >/dev/null; grep -q /after /var/log/sluice/access.log'`)
 	m.prints(t, "active", "systemctl is-active app")
 	m.prints(t, "sluice 640", "stat --format='%U %a' /var/log/sluice/access.log")
+}
+
+// load sends requests one after another until `touch /srv/enough`, and fails if one is not answered.
+const load = request + `load() {
+  rm -f /srv/enough
+  while [ ! -e /srv/enough ]; do request load | grep -q app-1 || { echo "a request is lost" >&2; return 1; }; done
+}
+`
+
+// expectKept restarts the service, and kills it: systemd keeps the sockets, and no client is refused.
+func expectKept(t *testing.T, m *machine) {
+	m.prints(t, "3", "systemctl show --property=NFileDescriptorStore --value sluice")
+	m.run(t, load+`load & loading=$!
+systemctl restart sluice
+touch /srv/enough
+wait $loading`)
+	m.run(t, request+`before=$(systemctl show --property=MainPID --value sluice)
+kill -KILL $before
+request killed | grep -q app-1
+[ "$before" != "$(systemctl show --property=MainPID --value sluice)" ]`)
+	m.prints(t, "3", "systemctl show --property=NFileDescriptorStore --value sluice")
+}
+
+// expectSocketUnit has systemd bind the port of an entrypoint, and starts the service by a request.
+func expectSocketUnit(t *testing.T, m *machine) {
+	for _, unit := range []string{"sluice-web.socket", "sluice-websecure.socket"} {
+		m.put(t, filepath.Join("..", "..", "deploy", "systemd", unit), filepath.Join("/etc/systemd/system", unit))
+	}
+	m.run(t, load+`systemctl stop sluice
+mkdir -p /etc/systemd/system/sluice.service.d
+printf '[Service]\nSockets=sluice-web.socket\n' >/etc/systemd/system/sluice.service.d/sockets.conf
+systemctl daemon-reload
+systemd-analyze verify --man=no sluice-web.socket sluice-websecure.socket
+systemctl start sluice-web.socket
+request first | grep -q app-1
+load & loading=$!
+systemctl restart sluice
+touch /srv/enough
+wait $loading`)
+	m.prints(t, "2", "systemctl show --property=NFileDescriptorStore --value sluice") // Of the other entrypoints.
+	m.prints(t, "", "journalctl --unit=sluice --boot --grep='socket of the service manager' --quiet || true")
+	m.run(t, `systemctl stop sluice-web.socket sluice
+rm -r /etc/systemd/system/sluice-web*.socket /etc/systemd/system/sluice.service.d
+systemctl daemon-reload
+systemctl start sluice`)
 }

@@ -11,6 +11,7 @@ package file
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -42,6 +43,9 @@ type Provider struct {
 	maxSize int64
 	settle  time.Duration
 	reload  chan struct{}
+	mu      sync.Mutex
+	// reloaded is closed when a call of Reload has been answered; nil when there has been none since the last answer.
+	reloaded chan struct{}
 	// staticFile is the file of the static configuration; empty if there is none.
 	staticFile string
 	// only are the files to read, whatever the directory holds; nil for all of it.
@@ -94,12 +98,28 @@ func New(config static.FileProvider, logger telemetry.Logger, options ...Option)
 }
 
 // Reload makes the provider read everything again and send its state, even if unchanged or if it does not watch. It
-// does not block and is safe for concurrent use.
-func (p *Provider) Reload() {
+// does not block and is safe for concurrent use. The channel is closed when what was read after the call has been sent;
+// it stays open when Provide does not run any more.
+func (p *Provider) Reload() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reloaded == nil {
+		p.reloaded = make(chan struct{})
+	}
 	select {
 	case p.reload <- struct{}{}:
 	default:
 	}
+	return p.reloaded
+}
+
+// answer returns what is to be closed when a scan that begins now has been sent.
+func (p *Provider) answer() chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reloaded := p.reloaded
+	p.reloaded = nil
+	return reloaded
 }
 
 // Provide implements provider.Provider. It returns nil when ctx ends. It must not be called twice at once.
@@ -110,6 +130,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 		defer w.close()
 	}
 	for force := true; ; {
+		reloaded := p.answer()
 		changed := p.scan(ctx, w)
 		if ctx.Err() != nil { // Templates have been stopped, so that the scan is not complete.
 			return nil
@@ -120,6 +141,9 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 			case <-ctx.Done():
 				return nil
 			}
+		}
+		if reloaded != nil {
+			close(reloaded)
 		}
 		var running bool
 		if force, running = p.wait(ctx, w); !running {

@@ -252,6 +252,37 @@ func TestReloadSendsAgain(t *testing.T) {
 	}
 }
 
+// TestReloadIsAnswered closes the channels of all calls that came before a scan once that has been sent.
+func TestReloadIsAnswered(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.yaml")
+	write(t, path, router("a", "1"))
+	h := run(t, dir, static.FileProvider{Filename: path})
+	h.next()
+	for range 2 {
+		first, second := h.provider.Reload(), h.provider.Reload()
+		for _, answered := range []<-chan struct{}{first, second} {
+			for open := true; open; {
+				select {
+				case <-answered:
+					open = false
+				case <-h.messages:
+				}
+			}
+		}
+	}
+	write(t, path, router("a", "2"))
+	answered := h.provider.Reload()
+	h.untilRules("a=2")
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-answered:
+	case <-timer.C:
+		t.Error("what was read has been sent, and Reload is not answered")
+	}
+}
+
 // TestWithoutWatchNothingIsSent proves that a change is seen by Reload only.
 func TestWithoutWatchNothingIsSent(t *testing.T) {
 	dir := t.TempDir()

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/handover"
+	"github.com/sluiceproxy/sluice/servicemanager"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// succession takes the sockets of the process that runs, and hands them to the next one. It is the handover.Source and
+// handover.Service of a system. A nil one has no option handover, and does nothing.
+type succession struct {
+	system *system
+	config *static.Handover
+	server *handover.Server
+	// predecessor serves until takeOver; nil without one.
+	predecessor *handover.Client
+	entrypoints []listener
+	// leave ends serving.
+	leave context.CancelCauseFunc
+	// parked are the accept loops that Yield has stopped.
+	parked []parkable
+}
+
+// parkable is an accept loop that can stop for a while.
+type parkable interface {
+	Park(ctx context.Context) error
+	Unpark()
+}
+
+// socketOwner has bound sockets.
+type socketOwner interface {
+	Sockets(yield func(network string, socket syscall.Conn) bool)
+}
+
+// newSuccession gets the sockets of the process that runs, if there is one.
+func (s *system) newSuccession(ctx context.Context) (*succession, error) {
+	config := s.config.Handover
+	if config == nil {
+		return nil, nil
+	}
+	server, err := handover.Listen(config.Socket)
+	if err != nil {
+		return nil, fmt.Errorf("handover: %w", err)
+	}
+	h := &succession{system: s, config: config, server: server}
+	predecessor, err := handover.Connect(ctx, config.Socket, release().Version)
+	switch {
+	case err == nil:
+		h.predecessor, s.predecessor = predecessor, predecessor.Inherited()
+		s.logger.Info("the sockets of a running process are inherited", "predecessor", predecessor.Predecessor().String())
+	case !errors.Is(err, handover.ErrNoPredecessor):
+		return nil, errors.Join(err, server.Close())
+	}
+	return h, nil
+}
+
+// inherits reports whether there is a predecessor.
+func (h *succession) inherits() bool { return h != nil && h.predecessor != nil }
+
+// close gives up what is left of a hand-over, and removes the socket unless it is a successor's.
+func (h *succession) close() {
+	if h == nil {
+		return
+	}
+	if h.predecessor != nil {
+		_ = h.predecessor.Close()
+	}
+	_ = h.server.Close()
+}
+
+// takeOver waits until this process is ready, and has the predecessor stop serving.
+func (h *succession) takeOver(ctx context.Context) error {
+	if !h.inherits() {
+		return nil
+	}
+	limit := time.NewTimer(handover.MaxLoading)
+	defer limit.Stop()
+	select {
+	case <-h.system.pipeline.FirstReady():
+	case <-limit.C:
+		return fmt.Errorf("handover: not ready after %v; the running process serves on", handover.MaxLoading)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	h.system.identity.awaitFirst(ctx)
+	err := h.predecessor.TakeOver(ctx)
+	if errors.Is(err, handover.ErrPredecessorEnded) {
+		h.system.logger.Warn("the running process has ended before the hand-over; its sockets are served on")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("handover: the running process serves on: %w", err)
+	}
+	return nil
+}
+
+// confirm publishes the socket for the next hand-over, and has the predecessor drain, since this process serves.
+func (h *succession) confirm(manager *servicemanager.Notifier) error {
+	if h == nil {
+		return nil
+	}
+	if err := h.server.Publish(); err != nil {
+		return fmt.Errorf("handover: %w", err)
+	}
+	if h.predecessor == nil {
+		return nil
+	}
+	if err := h.predecessor.Confirm(); err != nil {
+		return fmt.Errorf("handover: the running process serves on: %w", err)
+	}
+	h.system.logger.Info("serving in the place of the predecessor", "predecessor", h.predecessor.Predecessor().String())
+	manager.Ready()
+	return nil
+}
+
+// serve hands over to the next process, until that serves or ctx ends. leave ends serving then.
+func (h *succession) serve(ctx context.Context, entrypoints []listener, leave context.CancelCauseFunc) {
+	if h == nil {
+		return
+	}
+	h.entrypoints, h.leave = entrypoints, leave
+	err := h.server.Serve(ctx, handover.Offer{
+		Source: h, Service: h, Release: release().Version,
+		Failed: func(err error) { h.system.logger.Warn("no hand-over; this process serves on", "error", err) },
+	})
+	if err != nil {
+		h.system.logger.Error("no hand-over is possible any more", "error", err)
+	}
+}
+
+// owner is what has bound sockets for an address.
+type owner struct {
+	name, hostPort string
+	server         any
+}
+
+// owners returns the entrypoints, and the servers of the listeners of providers.
+func (h *succession) owners() []owner {
+	var all []owner
+	for _, one := range h.entrypoints {
+		if address, err := h.system.config.EntryPoints[one.Name()].ListenAddress(); err == nil {
+			all = append(all, owner{one.Name(), address.HostPort(), one})
+		}
+	}
+	for address, server := range h.system.listeners.Servers {
+		all = append(all, owner{address.HostPort, address.HostPort, server})
+	}
+	return all
+}
+
+// Sockets returns the sockets of the entrypoints and of the listeners of providers.
+func (h *succession) Sockets() []handover.Socket {
+	var sockets []handover.Socket
+	for _, one := range h.owners() {
+		bound, ok := one.server.(socketOwner)
+		if !ok {
+			continue
+		}
+		index := map[string]int{}
+		for network, socket := range bound.Sockets {
+			sockets = append(sockets, handover.Socket{
+				Address: handover.Address{Name: one.name, Network: network, HostPort: one.hostPort},
+				Index:   index[network], Conn: socket,
+			})
+			index[network]++
+		}
+	}
+	return sockets
+}
+
+// States has nothing that a successor goes on with.
+func (h *succession) States(func(handover.State) bool) {}
+
+// Yield stops the accept loops.
+func (h *succession) Yield(ctx context.Context, successor handover.Process) error {
+	h.system.logger.Info("a successor takes over", "successor", successor.String())
+	h.parked = nil
+	for _, one := range h.owners() {
+		if loop, ok := one.server.(parkable); ok {
+			h.parked = append(h.parked, loop)
+		}
+	}
+	failed := make([]error, len(h.parked))
+	var work sync.WaitGroup
+	for i, loop := range h.parked {
+		work.Go(func() { failed[i] = loop.Park(ctx) })
+	}
+	work.Wait()
+	return errors.Join(failed...)
+}
+
+// Resume has the accept loops go on.
+func (h *succession) Resume() {
+	for _, loop := range h.parked {
+		loop.Unpark()
+	}
+}
+
+// Leave has this process drain.
+func (h *succession) Leave(successor handover.Process) {
+	h.system.logger.Info("handed over: connections drain", "successor", successor.String())
+	h.leave(entrypoint.HandedOver{Drain: time.Duration(h.config.Drain)})
+}
+
+// inheritances are sources of sockets, of which the first that has one is used.
+type inheritances []entrypoint.Inherited
+
+// Listener returns the listener of the first that has one.
+func (all inheritances) Listener(name, address string) (net.Listener, bool) {
+	for _, one := range all {
+		if listener, ok := one.Listener(name, address); ok {
+			return listener, true
+		}
+	}
+	return nil, false
+}
+
+// Packets returns the sockets of the first that has some.
+func (all inheritances) Packets(name, address string) ([]net.PacketConn, bool) {
+	for _, one := range all {
+		if sockets, ok := one.Packets(name, address); ok {
+			return sockets, true
+		}
+	}
+	return nil, false
+}

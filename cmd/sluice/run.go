@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/servicemanager"
+)
+
+// opened is what listens. Each part serves until the context of its call ends.
+type opened struct {
+	entrypoints []listener
+	// published serves xDS clients, inspected the inspector of KT-env, and injected reviews of pods.
+	published, inspected func(context.Context)
+	injected             func(context.Context) error
+}
+
+// open listens on all addresses, with the sockets of the service manager where it has passed some.
+func (s *system) open(
+	ctx context.Context, manager *servicemanager.Notifier, setLevel func(string) error,
+) (*opened, error) {
+	passed := servicemanager.Passed(s.logger)
+	forget := passed.Select(s.takesSocket)
+	manager.Forget(forget...)
+	s.inherited, s.forgotten = passed, len(forget) > 0
+	if s.predecessor != nil {
+		s.inherited = inheritances{s.predecessor, passed}
+	}
+	entrypoints, err := s.listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.store(manager, passed, entrypoints)
+	o := &opened{entrypoints: entrypoints}
+	if o.published, err = s.publish(ctx); err != nil {
+		return nil, err
+	}
+	if o.inspected, err = s.listenInspector(ctx, setLevel); err != nil {
+		return nil, err
+	}
+	if o.injected, err = s.inject(ctx); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// run listens, and runs everything until ctx ends and the entrypoints have drained. The pipeline goes on while they do.
+// reopen opens the log file anew, and setLevel sets its level.
+func (s *system) run(ctx context.Context, reopen func() error, setLevel func(string) error) error {
+	manager := servicemanager.New(s.logger)
+	succession, err := s.newSuccession(ctx)
+	if err != nil {
+		return err
+	}
+	defer succession.close()
+	o, err := s.open(ctx, manager, setLevel)
+	if err != nil {
+		return err
+	}
+	hangups := notify(syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	rotations := notify(syscall.SIGUSR1)
+	defer signal.Stop(rotations)
+	// From here on connections are accepted, or wait in the sockets' queues, and a reload does not end the process.
+	if !succession.inherits() {
+		manager.Ready()
+	}
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	serving, abort := context.WithCancelCause(s.awaitQuiet(ctx))
+	defer abort(nil)
+	var behind, front sync.WaitGroup
+	s.background(background, o, &behind, abort)
+	behind.Go(func() { manager.Watch(background, s.pipeline.Responds) })
+	behind.Go(func() { each(background, hangups, func() { s.reload(background, manager) }) })
+	behind.Go(func() { each(background, rotations, func() { s.rotate(reopen) }) })
+	if err = succession.takeOver(serving); err == nil {
+		s.foreground(serving, o, &front, abort)
+		err = succession.confirm(manager)
+	}
+	if err != nil {
+		abort(err)
+	}
+	front.Go(func() { succession.serve(serving, o.entrypoints, abort) })
+	front.Go(func() {
+		<-serving.Done()
+		s.stop(context.Cause(serving), manager)
+	})
+	front.Wait()
+	cancel()
+	behind.Wait()
+	s.close()
+	cause := context.Cause(serving)
+	if errors.Is(cause, entrypoint.ErrHandedOver) && s.config.Handover.Stay {
+		s.logger.Info("handed over: all connections have ended")
+		<-ctx.Done()
+	}
+	s.logger.Info("stopped")
+	if errors.Is(cause, context.Canceled) || errors.Is(cause, entrypoint.ErrHandedOver) {
+		return nil
+	}
+	return cause
+}
+
+// stop says that the entrypoints drain. After a hand-over the service goes on for clients and the service manager.
+func (s *system) stop(cause error, manager *servicemanager.Notifier) {
+	if errors.Is(cause, entrypoint.ErrHandedOver) {
+		s.management.live.Drain()
+		return
+	}
+	manager.Stopping()
+	s.management.drain()
+	s.logger.Info("stopping: entrypoints drain")
+}
+
+// background starts what goes on while the entrypoints drain, until ctx ends.
+func (s *system) background(
+	ctx context.Context, o *opened, running *sync.WaitGroup, abort context.CancelCauseFunc,
+) {
+	for _, task := range []func(context.Context){
+		s.observability.failures.Run, s.observability.metrics.Run, s.observability.unmatched.Run, s.sources.clusters.Run,
+		s.balancing.run,
+		s.middlewares.Files().Run, s.settleMemory, s.setZone, s.logServing,
+		s.overload.Run, s.runCertificates, s.identity.run, o.published, o.inspected,
+	} {
+		running.Go(func() { task(ctx) })
+	}
+	if access := s.observability.access; access != nil {
+		running.Go(func() { _ = access.Run(ctx) }) // It has logged what it could not write.
+	}
+	running.Go(func() {
+		if err := s.pipeline.Run(ctx); err != nil {
+			abort(fmt.Errorf("pipeline: %w", err))
+		}
+	})
+}
+
+// foreground starts what serves clients, until ctx ends and it has drained.
+func (s *system) foreground(
+	ctx context.Context, o *opened, running *sync.WaitGroup, abort context.CancelCauseFunc,
+) {
+	for _, entrypoint := range o.entrypoints {
+		running.Go(func() {
+			s.awaitReady(ctx, entrypoint.Name())
+			if err := entrypoint.Serve(ctx); err != nil {
+				abort(err)
+			}
+		})
+	}
+	running.Go(func() { s.listeners.Run(ctx) })
+	running.Go(func() {
+		if err := o.injected(ctx); err != nil {
+			abort(err)
+		}
+	})
+}
+
+// close gives up what the system holds, after all of it has ended.
+func (s *system) close() {
+	s.observability.close()
+	s.balancing.close()
+	s.middlewares.Close()
+}
+
+// rotate opens the log files anew.
+func (s *system) rotate(reopen func() error) {
+	if err := reopen(); err != nil {
+		s.logger.Error("SIGUSR1: a log file cannot be opened again", "error", err)
+	}
+	if access := s.observability.access; access != nil {
+		access.Reopen()
+	}
+	s.logger.Info("SIGUSR1: log files are opened again")
+}
+
+// reloadLimit bounds the time between the states RELOADING=1 and READY=1: templates may take longer.
+const reloadLimit = 5 * time.Second
+
+// reload reads the files again, and notifies the service manager when it begins and when the files have been read.
+func (s *system) reload(ctx context.Context, manager *servicemanager.Notifier) {
+	manager.Reloading()
+	timer := time.NewTimer(reloadLimit)
+	defer timer.Stop()
+	select {
+	case <-s.sources.reload(s.logger):
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	manager.Ready()
+}
+
+// notify returns a channel that receives a signal; signal.Stop ends that.
+func notify(sig os.Signal) chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, sig)
+	return signals
+}
+
+// each calls do for every signal until ctx ends.
+func each(ctx context.Context, signals <-chan os.Signal, do func()) {
+	for {
+		select {
+		case <-signals:
+			do()
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package handover
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+
+// timeout bounds every wait.
+const timeout = time.Minute
+
+// service is what the generations of a service have in common.
+type service struct {
+	t     *testing.T
+	setup harness.Setup
+	// web, secure, dns and mail are addresses of entrypoints: HTTP, HTTPS with HTTP/3, UDP and TCP.
+	web, secure, dns, mail string
+}
+
+// newService returns a service that does not run yet. extra is added to the static configuration.
+func newService(t *testing.T, extra string) *service {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "handover") //nolint:usetesting // That of a test may have too long a path.
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	s := &service{
+		t: t, web: harness.FreeAddress(t), secure: harness.FreeAddress(t), dns: harness.FreeAddress(t),
+		mail: harness.FreeAddress(t),
+	}
+	backend := harness.StartBackend(t, "b", nil)
+	s.setup = harness.Setup{
+		Static: `
+entryPoints:
+  web: {address: "${WEB}"}
+  secure: {address: "${SECURE}", http3: {}, http: {tls: {}}}
+  dns: {address: "${DNS}/udp"}
+  mail: {address: "${MAIL}"}
+  traefik: {address: "127.0.0.1:0"}
+ping: {}
+providers: {file: {directory: "${DYNAMIC}"}}
+handover: {socket: "${SOCKET}", drain: 1m}
+` + extra,
+		Dynamic: map[string]string{"routes.yaml": `
+http:
+  routers: {all: {rule: "PathPrefix(` + "`/`" + `)", entryPoints: [web, secure], service: backend}}
+  services: {backend: {loadBalancer: {servers: [{url: "http://${BACKEND}"}]}}}
+tcp:
+  routers: {mail: {rule: "HostSNI(` + "`*`" + `)", entryPoints: [mail], service: echo}}
+  services: {echo: {loadBalancer: {servers: [{address: "${ECHO}"}]}}}
+udp:
+  routers: {dns: {entryPoints: [dns], service: echo}}
+  services: {echo: {loadBalancer: {servers: [{address: "${ECHO_UDP}"}]}}}
+`},
+		Vars: map[string]string{
+			"WEB": s.web, "SECURE": s.secure, "DNS": s.dns, "MAIL": s.mail, "BACKEND": backend.H1,
+			"SOCKET": filepath.Join(folder, "sluice.sock"), "ECHO": echo(t), "ECHO_UDP": echoUDP(t),
+		},
+	}
+	return s
+}
+
+// succeed starts the next generation, and waits until it serves and the one before has ended.
+func (s *service) succeed(before *harness.Sluice) *harness.Sluice {
+	s.t.Helper()
+	next := harness.Start(s.t, s.setup)
+	next.WaitLog("serving in the place of the predecessor")
+	before.WaitLog("handed over")
+	if code := before.Wait(); code != 0 {
+		s.t.Errorf("the predecessor ended with exit code %d", code)
+	}
+	return next
+}
+
+// echo starts a server that sends back what it gets, and returns its address.
+func echo(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(conn, conn)
+				_ = conn.Close()
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// echoUDP is echo for datagrams.
+func echoUDP(t *testing.T) string {
+	t.Helper()
+	socket, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = socket.Close() })
+	go func() {
+		buffer := make([]byte, 1500)
+		for {
+			n, from, err := socket.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = socket.WriteTo(buffer[:n], from)
+		}
+	}()
+	return socket.LocalAddr().String()
+}
+
+// exchange sends a line and expects it back.
+func exchange(t *testing.T, conn net.Conn, line string) {
+	t.Helper()
+	_ = conn.SetDeadline(time.Now().Add(timeout))
+	if _, err := io.WriteString(conn, line); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(line))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != line {
+		t.Fatalf("got %q, error %v, want %q", got, err, line)
+	}
+}
+
+// dial connects.
+func dial(t *testing.T, network, address string) net.Conn {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// clientTLS accepts the generated certificate.
+func clientTLS() *tls.Config {
+	return &tls.Config{InsecureSkipVerify: true} //nolint:gosec // The certificate is generated.
+}
+
+// answers expects an answer of the backend to a new client of a protocol.
+func (s *service) answers(t *testing.T, protocol harness.Protocol) {
+	t.Helper()
+	address := s.web
+	if protocol.Secure() {
+		address = s.secure
+	}
+	got := harness.NewClient(t, protocol, address, "any.test", clientTLS()).Get("/ok")
+	if got.StatusCode >= http.StatusInternalServerError {
+		t.Errorf("%s: status %d", protocol, got.StatusCode)
+	}
+}
+
+// sendHTTP1 sends requests on one connection until a response ends it, or until done is closed, and returns how many.
+// No request is repeated, unlike with http.Transport. Unless keep is set, there is one request.
+func sendHTTP1(ctx context.Context, address string, secure, keep bool, done <-chan struct{}) (int, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(timeout))
+	if secure {
+		conn = tls.Client(conn, clientTLS())
+	}
+	reader := bufio.NewReader(conn)
+	for n := 1; ; n++ {
+		if _, err := io.WriteString(conn, "GET /ok HTTP/1.1\r\nHost: any.test\r\n\r\n"); err != nil {
+			return n, fmt.Errorf("request %d: %w", n, err)
+		}
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			return n, fmt.Errorf("response %d: %w", n, err)
+		}
+		_, err = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode >= http.StatusInternalServerError {
+			return n, fmt.Errorf("response %d: status %d, error %w", n, response.StatusCode, err)
+		}
+		select {
+		case <-done:
+			return n, nil
+		default:
+			if !keep || response.Close {
+				return n, nil
+			}
+		}
+	}
+}
+
+// bind listens on an address.
+func bind(t *testing.T, address string) net.Listener {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
