@@ -1,0 +1,55 @@
+package handover
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+// number returns the number that a variable of the environment has, or else another one.
+func number(t *testing.T, variable string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	value, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// TestManyHandOvers hands over again and again under clients of all kinds, of which none may see an error: also slow
+// ones, and idle connections. TEST_HANDOVERS (3) and TEST_IDLE (200) are how many hand-overs and idle connections.
+func TestManyHandOvers(t *testing.T) {
+	handOvers, idle := number(t, "TEST_HANDOVERS", 3), number(t, "TEST_IDLE", 200)
+	s := newService(t, "")
+	s.setup.Args = []string{"--handover.drain=20s"}
+	current := harness.Start(t, s.setup)
+	clients := newLoad(t)
+	clients.startAll(target{web: s.web, secure: s.secure, mail: s.mail}, idle)
+	pause := time.Second
+	if handOvers > 3 {
+		clients.pause(20 * time.Second) // For the latencies without a change.
+	}
+	clients.changing.Store(true)
+	for range handOvers {
+		clients.pause(pause)
+		next := harness.Start(t, s.setup)
+		next.WaitLog("serving in the place of the predecessor")
+		current = next
+	}
+	clients.pause(pause)
+	clients.close()
+	if failed := clients.report("sluice, " + strconv.Itoa(handOvers) + " hand-overs"); failed > 0 {
+		t.Errorf("%d requests have failed", failed)
+	}
+	if log := current.Log.String(); strings.Contains(log, "level=ERROR") {
+		t.Errorf("the log of the last process has errors:\n%s", log)
+	}
+}
