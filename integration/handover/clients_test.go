@@ -126,8 +126,7 @@ func percentile99(latencies []time.Duration) time.Duration {
 func (l *load) report(what string) (failed int64) {
 	for _, one := range l.tallies {
 		line := fmt.Sprintf("%s: %s: %d requests, %d failed", what, one.name, one.requests.Load(), one.failed.Load())
-		if steady := percentile99(one.steady); steady > 0 {
-			changing := percentile99(one.changing)
+		if steady, changing := percentile99(one.steady), percentile99(one.changing); steady > 0 && changing > 0 {
 			line += fmt.Sprintf(", p99 %v before and %v meanwhile (%.2f x)", steady.Round(time.Microsecond),
 				changing.Round(time.Microsecond), float64(changing)/float64(steady))
 		}
@@ -140,9 +139,14 @@ func (l *load) report(what string) (failed int64) {
 	return failed
 }
 
-// target is what clients connect to: addresses of HTTP, of HTTPS and of a TCP service that sends back what it gets,
-// which may be empty.
-type target struct{ web, secure, mail string }
+// target is what clients connect to.
+type target struct {
+	// web, secure and mail are addresses of HTTP, of HTTPS and of a TCP service that sends back what it gets, which may be
+	// empty.
+	web, secure, mail string
+	// noH2C is whether HTTP/2 is not to be had without TLS.
+	noH2C bool
+}
 
 // startAll starts clients of all kinds, and idle connections.
 func (l *load) startAll(to target, idle int) {
@@ -155,7 +159,9 @@ func (l *load) startAll(to target, idle int) {
 			return l.once(address, secure, report)
 		})
 		l.startKept("HTTP/1.1"+suffix+", kept connections", address, secure)
-		l.startHTTP2("HTTP/2"+suffix, address, secure)
+		if secure || !to.noH2C {
+			l.startHTTP2("HTTP/2"+suffix, address, secure)
+		}
 		l.startWebSockets("WebSocket"+suffix, address, secure)
 		l.start("slow upload"+suffix, 8, func(report func()) error { return l.upload(address, secure, report) })
 	}
