@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/handover"
 	"github.com/sluiceproxy/sluice/integration/harness"
+	"github.com/sluiceproxy/sluice/integration/traffic"
 )
 
 // TestCrashUnderLoad has successors end at each step of the hand-over, under clients of which none sees an error, and
@@ -20,8 +21,8 @@ func TestCrashUnderLoad(t *testing.T) {
 	s := newService(t, "")
 	current := harness.Start(t, s.setup)
 	path := s.setup.Vars["SOCKET"]
-	clients := newLoad(t)
-	clients.startAll(target{web: s.web, secure: s.secure, mail: s.mail}, 50)
+	clients := traffic.New(t)
+	clients.StartAll(s.target(), 50)
 	crashes := 0
 	crash := func(steps ...func(*handover.Client) error) {
 		t.Helper()
@@ -47,7 +48,7 @@ func TestCrashUnderLoad(t *testing.T) {
 		crash()
 		crash(takeOver)
 		crash(takeOver, func(successor *handover.Client) error {
-			clients.pause(100 * time.Millisecond)
+			clients.Pause(100 * time.Millisecond)
 			listener, ok := successor.Inherited().Listener("web", s.web)
 			if !ok {
 				return errors.New("no listener is inherited")
@@ -56,11 +57,8 @@ func TestCrashUnderLoad(t *testing.T) {
 		})
 	}
 	s.succeedWithout(current)
-	clients.pause(time.Second)
-	clients.close()
-	if failed := clients.report("crashes"); failed > 0 {
-		t.Errorf("%d requests have failed", failed)
-	}
+	clients.Pause(time.Second)
+	clients.Finish("crashes")
 }
 
 // succeedWithout is succeed without waiting for the end of the process before.
@@ -90,21 +88,18 @@ func TestFullDisk(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "full"), make([]byte, 8<<10), 0o600); err == nil {
 		t.Fatal("the disk is not full")
 	}
-	clients := newLoad(t)
-	clients.startAll(target{web: s.web, secure: s.secure, mail: s.mail}, 10)
+	clients := traffic.New(t)
+	clients.StartAll(s.target(), 10)
 	setup := s.setup
 	setup.Args = []string{"--log.filePath=" + filepath.Join(folder, "sluice.log")}
 	setup.NotReady = true
 	next := harness.Start(t, setup)
-	clients.pause(2 * time.Second)
+	clients.Pause(2 * time.Second)
 	s.answers(t, harness.H1)
 	select {
 	case <-next.Ended():
 		next.Wait() // Its exit code is that of a failure.
 	default:
 	}
-	clients.close()
-	if failed := clients.report("full disk"); failed > 0 {
-		t.Errorf("%d requests have failed", failed)
-	}
+	clients.Finish("full disk")
 }

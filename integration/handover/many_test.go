@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
+	"github.com/sluiceproxy/sluice/integration/traffic"
 )
 
 // number returns the number that a variable of the environment has, or else another one.
@@ -32,12 +33,10 @@ func TestManyHandOvers(t *testing.T) {
 	s := newService(t, "")
 	s.setup.Args = []string{"--handover.drain=20s"}
 	current := harness.Start(t, s.setup)
-	clients := newLoad(t)
-	clients.startAll(target{web: s.web, secure: s.secure, mail: s.mail}, idle)
-	clients.repeat(handOvers, func() { current = s.succeedWithout(current) })
-	if failed := clients.report("sluice, " + strconv.Itoa(handOvers) + " hand-overs"); failed > 0 {
-		t.Errorf("%d requests have failed", failed)
-	}
+	clients := traffic.New(t)
+	clients.StartAll(s.target(), idle)
+	repeat(clients, handOvers, func() { current = s.succeedWithout(current) })
+	clients.Finish("sluice, " + strconv.Itoa(handOvers) + " hand-overs")
 	if log := current.Log.String(); strings.Contains(log, "level=error") {
 		t.Errorf("the log of the last process has errors:\n%s", log)
 	}
@@ -48,15 +47,20 @@ func TestManyHandOvers(t *testing.T) {
 
 // repeat makes changes with pauses, and ends the clients. Many changes are preceded by a time without them, for the
 // latencies.
-func (l *load) repeat(changes int, change func()) {
+func repeat(clients *traffic.Load, changes int, change func()) {
 	if changes > 3 {
-		l.pause(30 * time.Second)
+		clients.Pause(30 * time.Second)
 	}
-	l.changing.Store(true)
+	clients.Change(true)
 	for range changes {
-		l.pause(time.Second)
+		clients.Pause(time.Second)
 		change()
 	}
-	l.pause(time.Second)
-	l.close()
+	clients.Pause(time.Second)
+	clients.Close()
+}
+
+// target returns the addresses of a service.
+func (s *service) target() traffic.Target {
+	return traffic.Target{Web: s.web, Secure: s.secure, Mail: s.mail}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
+	"github.com/sluiceproxy/sluice/integration/traffic"
 )
 
 // peer is another proxy that can be reloaded.
@@ -84,7 +85,7 @@ listen mail
 `
 
 // start starts the proxy in the place of a service, and returns what reloads it.
-func (p *peer) start(s *service) (to target, reload func()) {
+func (p *peer) start(s *service) (to traffic.Target, reload func()) {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	vars := []string{"${DIR}", dir}
@@ -116,17 +117,17 @@ func (p *peer) start(s *service) (to target, reload func()) {
 		_ = command.Wait()
 	})
 	harness.Eventually(s.t, time.Minute, func() bool {
-		client, err := connect(s.t.Context(), s.web, false)
+		client, err := traffic.Connect(s.t.Context(), s.web, false)
 		if err != nil {
 			return false
 		}
 		defer func() { _ = client.Close() }()
-		_, err = client.get()
+		_, err = client.Get()
 		return err == nil
 	}, func() string { return fmt.Sprintf("%s does not serve: %s", p.name, &output) })
-	to = target{web: s.web, secure: s.secure, noH2C: true}
+	to = traffic.Target{Web: s.web, Secure: s.secure, NoH2C: true}
 	if strings.Contains(p.text, "${MAIL}") {
-		to.mail = s.mail
+		to.Mail = s.mail
 	}
 	return to, func() {
 		if err := command.Process.Signal(p.reload); err != nil {
@@ -158,10 +159,10 @@ func reloadPeers(t *testing.T, reloads, idle int) {
 				t.Skipf("missing tool: %v", err)
 			}
 			to, reload := one.start(newService(t, ""))
-			clients := newLoad(t)
-			clients.startAll(to, min(idle, mostIdle))
-			clients.repeat(reloads, reload)
-			clients.report(fmt.Sprintf("%s, %d reloads", one.name, reloads))
+			clients := traffic.New(t)
+			clients.StartAll(to, min(idle, mostIdle))
+			repeat(clients, reloads, reload)
+			clients.Report(fmt.Sprintf("%s, %d reloads", one.name, reloads))
 		})
 	}
 }
