@@ -93,7 +93,9 @@ func (t *Transport) DialWith(dial func(ctx context.Context, network, address str
 
 // Reserve has connections for requests fail with [descriptors.ErrReserved] that would take a descriptor in reserve,
 // unless DialWith makes them. Those of active checks may take it. It comes before the first Connect.
-func (t *Transport) Reserve(limit *descriptors.Limit) { t.reserve = limit }
+func (t *Transport) Reserve(limit *descriptors.Limit) {
+	t.reserve, t.memory.tunnels.Reserve = limit, limit
+}
 
 // dialer returns what makes connections to an upstream.
 func (t *Transport) dialer(key *loadbalancer.UpstreamKey) dialFunc {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os/signal"
 	"slices"
@@ -78,6 +79,9 @@ type loggers interface {
 	For(subsystem string) telemetry.Logger
 }
 
+// authorizationDial bounds a connection attempt to a server that authorizes requests.
+const authorizationDial = 10 * time.Second
+
 // silent are the loggers of commands that answer a question.
 type silent struct{}
 
@@ -108,7 +112,14 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		return nil, err
 	}
 	s.balancing = newBalancing(metrics, logs.For(log.SubsystemLoadBalancer), serves)
-	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logs.For(log.SubsystemMiddleware)})
+	if serves {
+		s.descriptors = descriptors.New(config.Descriptors.Reserve)
+		s.logger.Debug("file descriptors in reserve", "count", s.descriptors.Reserve())
+	}
+	s.middlewares = middleware.NewBuilder(middleware.Options{
+		Logger: logs.For(log.SubsystemMiddleware),
+		Dial:   (&net.Dialer{Timeout: authorizationDial, Control: s.descriptors.Control}).DialContext,
+	})
 	s.target = s.newTarget(entrypoints)
 	keys, internal := certificate.NewTickets(), map[string]http.Handler{} // Filled below, before the first compilation.
 	if err := s.newCertificates(keys, serves); err != nil {
@@ -167,13 +178,11 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	return s, nil
 }
 
-// serveSockets opens the sockets of listeners, and keeps descriptors in reserve.
+// serveSockets opens the sockets of listeners, and keeps descriptors in reserve from connections to endpoints.
 func (s *system) serveSockets(options *router.Options) {
 	s.listeners = s.newListeners()
 	options.Sockets = s.listeners
-	s.descriptors = descriptors.New(s.config.Descriptors.Reserve)
 	options.Descriptors = s.descriptors
-	s.logger.Debug("file descriptors in reserve", "count", s.descriptors.Reserve())
 }
 
 // newExports wires what other programs are configured with: the publication over xDS, and the injector.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/httpio/epoll"
 )
 
@@ -43,6 +44,10 @@ type Options struct {
 // Engine joins connections, and lends them buffers and pipes, which are recycled. The zero value is ready, and needs no
 // closing: what is not used for a while is freed by the garbage collector. It must not be copied.
 type Engine struct {
+	// Reserve has no pipe take a descriptor in reserve: bytes are copied then. It is set before the first connection; nil
+	// keeps none.
+	Reserve *descriptors.Limit
+
 	buffers, small sync.Pool
 	pipes          pipes
 	parked         epoll.Watch

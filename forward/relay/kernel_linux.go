@@ -98,7 +98,7 @@ func (f *flow) idle() error {
 func (f *flow) readable(fd uintptr) bool {
 	k := &f.kernel
 	if k.splicing && k.pipe == nil {
-		if k.pipe = f.join.engine.pipes.get(); k.pipe == nil {
+		if k.pipe = f.join.engine.pipes.get(f.join.engine.Reserve); k.pipe == nil {
 			k.splicing, k.full = false, 0
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 )
 
 const (
@@ -29,8 +31,8 @@ type pipes struct {
 	count atomic.Int64
 }
 
-// get returns an empty pipe, or nil if there is none.
-func (p *pipes) get() *pipe {
+// get returns an empty pipe, or nil if there is none without a descriptor in reserve.
+func (p *pipes) get(reserve *descriptors.Limit) *pipe {
 	if recycled, ok := p.idle.Get().(*pipe); ok {
 		return recycled
 	}
@@ -41,6 +43,10 @@ func (p *pipes) get() *pipe {
 	var fds [2]int
 	if unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK) != nil {
 		p.count.Add(-1)
+		return nil
+	}
+	if reserve.Reserved(max(fds[0], fds[1])) {
+		p.close(fds)
 		return nil
 	}
 	created := &pipe{r: fds[0], w: fds[1]}

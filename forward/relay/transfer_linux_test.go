@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/forward/relay"
+	limits "github.com/sluiceproxy/sluice/httpio/descriptors"
+	"github.com/sluiceproxy/sluice/httpio/descriptors/descriptorstest"
 )
 
 // TestTransfersBothWays moves pieces of random sizes both ways at a time, to readers that are slow now and then.
@@ -86,6 +88,31 @@ func receiveSlowly(t *testing.T, from io.Reader, seed uint64) string {
 			<-pause.C
 		}
 	}
+}
+
+// TestPipesLeaveTheReserve copies a long flow where a pipe would take descriptors in reserve.
+func TestPipesLeaveTheReserve(t *testing.T) {
+	descriptorstest.InChild(t, 256, func(t *testing.T) {
+		for _, reserve := range []*limits.Limit{nil, limits.New(64)} {
+			engine := &relay.Engine{Reserve: reserve}
+			g := newRig(t, setup{options: forEver(), engine: engine})
+			free := descriptorstest.Fill(t)
+			free(4)
+			const size = 16 << 20
+			go func() {
+				_, _ = io.CopyN(g.server, endless{}, size)
+				_ = g.server.Close()
+			}()
+			if n, err := io.Copy(io.Discard, g.client); n != size || err != nil {
+				t.Errorf("%d bytes came, error %v", n, err)
+			}
+			_ = g.client.Close()
+			if spliced := g.ends(t, relay.ServerEOF, relay.ClientEOF).Spliced; (spliced > 0) != (reserve == nil) {
+				t.Errorf("%d descriptors in reserve: %d bytes were spliced", reserve.Reserve(), spliced)
+			}
+			free(256)
+		}
+	})
 }
 
 // TestPipesComeBack: a long flow is spliced, an idle connection holds no pipe, and a connection that is reset with

@@ -11,13 +11,13 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// serviceManager is a service manager of Type=notify (systemd.service(5)).
-type serviceManager struct {
+// notifySocket is a service manager of Type=notify (systemd.service(5)).
+type notifySocket struct {
 	t      *testing.T
 	socket *net.UnixConn
 }
 
-func newServiceManager(t *testing.T) *serviceManager {
+func newServiceManager(t *testing.T) *notifySocket {
 	t.Helper()
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
 	if err != nil {
@@ -27,16 +27,16 @@ func newServiceManager(t *testing.T) *serviceManager {
 	if err := socket.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	return &serviceManager{t: t, socket: socket}
+	return &notifySocket{t: t, socket: socket}
 }
 
 // environment returns the variable that names the service manager.
-func (m *serviceManager) environment() string {
+func (m *notifySocket) environment() string {
 	return "NOTIFY_SOCKET=" + m.socket.LocalAddr().String()
 }
 
 // expect fails unless the first line of the next state is this one.
-func (m *serviceManager) expect(want string) {
+func (m *notifySocket) expect(want string) {
 	m.t.Helper()
 	message := make([]byte, 256)
 	n, err := m.socket.Read(message)

@@ -121,7 +121,7 @@ udp:
 }
 
 // stored returns the sockets that Sluice has the service manager keep, of which there are so many.
-func (m *serviceManager) stored(number int) []harness.Socket {
+func (m *notifySocket) stored(number int) []harness.Socket {
 	m.t.Helper()
 	var sockets []harness.Socket
 	for range number {
