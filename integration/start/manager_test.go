@@ -11,13 +11,13 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// notifySocket is a service manager of Type=notify (systemd.service(5)).
+// notifySocket is the socket of a service manager, of Type=notify (systemd.service(5)).
 type notifySocket struct {
 	t      *testing.T
 	socket *net.UnixConn
 }
 
-func newServiceManager(t *testing.T) *notifySocket {
+func newNotifySocket(t *testing.T) *notifySocket {
 	t.Helper()
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
 	if err != nil {
@@ -51,7 +51,7 @@ func (m *notifySocket) expect(want string) {
 // TestTheServiceManagerIsNotified sends READY=1 once the entrypoints accept connections, and STOPPING=1 when they drain.
 func TestTheServiceManagerIsNotified(t *testing.T) {
 	t.Parallel()
-	manager := newServiceManager(t)
+	manager := newNotifySocket(t)
 	s := harness.Start(t, harness.Setup{
 		Static: `entryPoints: {web: {address: "127.0.0.1:0"}}`, NotReady: true, Env: []string{manager.environment()},
 	})
@@ -70,7 +70,7 @@ func TestTheServiceManagerIsNotified(t *testing.T) {
 func TestTheServiceManagerWaitsForAReload(t *testing.T) {
 	t.Parallel()
 	for _, files := range []string{"", "providers: {file: {directory: \"${DYNAMIC}\"}}"} {
-		manager := newServiceManager(t)
+		manager := newNotifySocket(t)
 		s := harness.Start(t, harness.Setup{
 			Static:   "entryPoints: {web: {address: \"127.0.0.1:0\"}}\n" + files,
 			NotReady: true, Env: []string{manager.environment()},
@@ -89,7 +89,7 @@ func TestTheServiceManagerWaitsForAReload(t *testing.T) {
 // TestTheWatchdogIsAnswered sends WATCHDOG=1 again and again while Sluice runs.
 func TestTheWatchdogIsAnswered(t *testing.T) {
 	t.Parallel()
-	manager := newServiceManager(t)
+	manager := newNotifySocket(t)
 	harness.Start(t, harness.Setup{
 		Static: `entryPoints: {web: {address: "127.0.0.1:0"}}`, NotReady: true,
 		Env: []string{manager.environment(), "WATCHDOG_USEC=200000"},

@@ -151,7 +151,7 @@ func (m *notifySocket) stored(number int) []harness.Socket {
 // which has the ports of the first one.
 func TestTheServiceManagerKeepsSockets(t *testing.T) {
 	t.Parallel()
-	manager := newServiceManager(t)
+	manager := newNotifySocket(t)
 	setup := harness.Setup{
 		Static: `
 entryPoints:
@@ -202,7 +202,7 @@ ping: {}
 // reusePort now, and listens as soon as the address is free.
 func TestTheServiceManagerForgetsSockets(t *testing.T) {
 	t.Parallel()
-	manager, address := newServiceManager(t), harness.FreeAddress(t)
+	manager, address := newNotifySocket(t), harness.FreeAddress(t)
 	kept := bindTCP(t, address)
 	s := harness.Start(t, harness.Setup{
 		Static: `entryPoints: {web: {address: "` + address + `", reusePort: true}}`, NotReady: true,
