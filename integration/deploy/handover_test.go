@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -10,8 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sluiceproxy/sluice/integration/cluster"
@@ -62,6 +65,12 @@ func TestChartHandsOver(t *testing.T) {
 			handedOver(`handover.drain=60`), func(t *testing.T, all objects) any {
 				return said(configuration(t, all).at("handover"), pod(t, all).at("terminationGracePeriodSeconds"))
 			}, "map[drain:60s socket:/run/sluice/sluice.sock stay:true] 65",
+		},
+		"options that load": {
+			handedOver(), func(t *testing.T, all objects) any {
+				loaded := load(t, all).Handover
+				return said(loaded.Socket, time.Duration(loaded.Drain), loaded.Stay)
+			}, "/run/sluice/sluice.sock 5m0s true",
 		},
 		"a longer life": {
 			handedOver(`handover.drain=0`), func(t *testing.T, all objects) any {
@@ -141,7 +150,7 @@ func TestChartRefusesAHandOver(t *testing.T) {
 func edge(more ...string) []string {
 	return handedOver(append([]string{
 		`image={"repository":"sluice","tag":"test"}`, `nodeSelector={"topology.kubernetes.io/zone":"edge"}`,
-		`configuration.providers.kubernetesCRD=null`, `minReadySeconds=1`, `readinessProbe.periodSeconds=1`,
+		`configuration.providers.kubernetesCRD=null`, `minReadySeconds=0`, `readinessProbe.periodSeconds=1`,
 		`lifeCycle={"requestAcceptGraceTimeout":0,"graceTimeOut":5}`, `handover.drain=5`,
 	}, more...)...)
 }
@@ -156,6 +165,7 @@ func TestADaemonSetHandsOver(t *testing.T) {
 	c.Apply(string(read(t, manifests+"/base/namespace.yaml")), visited)
 	c.Deployed("shop/web")
 	old := roll(t, c, nil)
+	expectHostPorts(t, c)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var clients sync.WaitGroup
@@ -176,7 +186,7 @@ func TestADaemonSetHandsOver(t *testing.T) {
 	more("after the update")
 	stop()
 	clients.Wait()
-	if during < 100 {
+	if during < 20 {
 		t.Errorf("a client sent %d requests during the update, too few to show anything", during)
 	}
 	for _, name := range replaced {
@@ -282,5 +292,45 @@ func request(ctx context.Context, t *testing.T, address string, kept bool, count
 			return
 		}
 		count.Add(1)
+	}
+}
+
+// hostPorts returns the ports of the node that a pod of a variant has for the API server, which changes nothing.
+func hostPorts(t *testing.T, c *cluster.Cluster, values ...string) string {
+	t.Helper()
+	content, err := json.Marshal(render(t, values...).the(t, "DaemonSet").at("spec", "template"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := corev1.Pod{}
+	if err := json.Unmarshal(content, &pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.GenerateName = "sluice-"
+	accepted, err := c.Kubernetes.CoreV1().Pods("sluice").Create(t.Context(), &pod,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ports []any
+	for _, port := range accepted.Spec.Containers[0].Ports {
+		ports = append(ports, port.HostPort)
+	}
+	return said(ports...)
+}
+
+// expectHostPorts has the API server look at variants of the chart: with the network of the node, it makes every port
+// that a container declares one of the node.
+func expectHostPorts(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	for want, values := range map[string][]string{
+		"8080 80 443": {
+			`hostNetwork=true`, `ports.web.port=80`, `ports.websecure.port=443`, `ports.traefik.hostIP="127.0.0.1"`,
+		},
+		"": handedOver(`exposure="service"`, `ports.websecure.http3=true`, `startupProbe={"failureThreshold":30}`),
+	} {
+		if got := hostPorts(t, c, values...); got != want {
+			t.Errorf("the ports of the node are %q, want %q, with %q", got, want, values)
+		}
 	}
 }

@@ -127,12 +127,12 @@ func (c *container) kill() {
 
 func (c *container) ended() <-chan struct{} { return c.over }
 
-// libraries are what a program that is not static may need.
-func libraries() []string { return []string{"usr", "lib", "lib64"} }
+// shared are the directories of this machine in each container, with the libraries of a program that is not static.
+func shared() []string { return []string{"dev", "usr", "lib", "lib64"} }
 
-// furnish adds the program to a box, with the libraries of this machine.
+// furnish adds the program and the shared directories to a box.
 func (b *box) furnish(image Image) error {
-	for _, name := range libraries() {
+	for _, name := range shared() {
 		path := filepath.Join("/", name)
 		entry, err := os.Lstat(path)
 		switch {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -31,16 +32,12 @@ type namespace struct {
 // newNamespace makes a namespace with a link to this one.
 func newNamespace(name string, near, far netip.Prefix) (*namespace, error) {
 	n := &namespace{link: name}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // The thread ends with the goroutine.
-		err := unix.Unshare(unix.CLONE_NEWNET)
-		if err == nil {
-			n.file, err = os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
+	if err := apartFrom(func() (err error) {
+		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
+			n.file, err = os.Open(current())
 		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
+		return err
+	}); err != nil {
 		return nil, fmt.Errorf("network namespace: %w", err)
 	}
 	command := exec.Command("sh", "-c", link, "sh", //nolint:noctx // It ends by itself.
@@ -57,17 +54,35 @@ func (n *namespace) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getp
 
 // within calls a function in the namespace, where sockets that it opens stay.
 func (n *namespace) within(do func()) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // The thread ends with the goroutine.
+	return apartFrom(func() error {
 		err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET)
 		if err == nil {
 			do()
 		}
-		done <- err
-	}()
-	return <-done
+		return err
+	})
 }
+
+// apartFrom calls a function that changes the network namespace of its thread, and restores that. The thread must not
+// end: the children that it has started would.
+func apartFrom(do func() error) error {
+	runtime.LockOSThread()
+	own, err := os.Open(current())
+	if err == nil {
+		defer own.Close() //nolint:errcheck // It was only read.
+		err = do()
+	}
+	if own != nil {
+		if failed := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); failed != nil {
+			return errors.Join(err, failed) // The thread stays locked, and is of no use any more.
+		}
+	}
+	runtime.UnlockOSThread()
+	return err
+}
+
+// current is the path of the network namespace of this thread.
+func current() string { return fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()) }
 
 // close removes the link, which the kernel would do later than the name can be used again.
 func (n *namespace) close() error {
