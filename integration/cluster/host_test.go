@@ -48,7 +48,8 @@ func TestAPodIsAProcessOfItsHost(t *testing.T) {
 	address := c.AddHost("edge-1", "edge", map[string]node.Image{"shell": {Program: shell, Path: "/shell"}})
 	t.Cleanup(func() {
 		if t.Failed() {
-			log, err := c.Kubernetes.CoreV1().Pods("default").GetLogs("lone", &corev1.PodLogOptions{}).DoRaw(context.WithoutCancel(t.Context()))
+			request := c.Kubernetes.CoreV1().Pods("default").GetLogs("lone", &corev1.PodLogOptions{})
+			log, err := request.DoRaw(context.WithoutCancel(t.Context()))
 			t.Logf("the log: %s %v", log, err)
 		}
 	})

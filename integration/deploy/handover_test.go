@@ -156,8 +156,8 @@ func edge(more ...string) []string {
 }
 
 // TestADaemonSetHandsOver applies the chart to a real control plane, whose controllers replace the pods of two nodes
-// while clients send requests on new and on kept connections. None fails, and no pod restarts. The pods are processes in
-// the network namespaces of the nodes, with the user, capabilities, volumes and probes of the chart.
+// while clients send requests on new and on kept connections. None fails, and no pod restarts. The pods are processes
+// in the network namespaces of the nodes, with the user, capabilities, volumes and probes of the chart.
 func TestADaemonSetHandsOver(t *testing.T) {
 	c := cluster.Start(t)
 	images := map[string]node.Image{"sluice:test": {Program: harness.Binary(t), Path: "/sluice"}}
@@ -244,7 +244,8 @@ func roll(t *testing.T, c *cluster.Cluster, old []string, values ...string) []st
 			names = append(names, pod.GetName())
 			ready = ready && cluster.Condition(pod, "Ready") == "True" && pod.GetDeletionTimestamp() == nil &&
 				!slices.Contains(old, pod.GetName())
-			if count := object(pod.Object).at("status", "containerStatuses", 0, "restartCount"); count != nil && count != int64(0) {
+			count := object(pod.Object).at("status", "containerStatuses", 0, "restartCount")
+			if count != nil && count != int64(0) {
 				t.Errorf("pod %s has restarted:\n%s", pod.GetName(), podLog(t, c, pod.GetName()))
 				return true
 			}

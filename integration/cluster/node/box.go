@@ -2,7 +2,6 @@ package node
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,6 +54,3 @@ func runBox() int {
 	fmt.Fprintf(os.Stderr, "container: %v\n", err)
 	return 1
 }
-
-// errLinux means that boxes are impossible on this system.
-var errLinux = errors.New("nodes with network namespaces need Linux")

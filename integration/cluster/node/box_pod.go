@@ -48,12 +48,12 @@ func (b *box) privileges(pod *corev1.PodSecurityContext, container *corev1.Secur
 	if pod == nil || pod.RunAsUser == nil || *pod.RunAsUser != 0 || container == nil || container.RunAsUser != nil {
 		return errors.New("a pod of a host must run as user 0, by its security context")
 	}
-	if of := container.Capabilities; of == nil || !slices.Contains(of.Drop, "ALL") {
+	of := container.Capabilities
+	if of == nil || !slices.Contains(of.Drop, "ALL") {
 		return errors.New("the container of a pod of a host must drop all capabilities, and may add some")
-	} else {
-		for _, name := range of.Add {
-			b.Capabilities = append(b.Capabilities, string(name))
-		}
+	}
+	for _, name := range of.Add {
+		b.Capabilities = append(b.Capabilities, string(name))
 	}
 	b.Escalates = container.AllowPrivilegeEscalation == nil || *container.AllowPrivilegeEscalation
 	return nil

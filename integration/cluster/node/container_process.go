@@ -62,7 +62,7 @@ func (p *pod) startContainer() (*container, error) {
 	go func() {
 		defer close(c.over)
 		defer cancel()
-		_ = c.command.Wait() // Any exit is valid.
+		_ = c.command.Wait()       // Any exit is valid.
 		_ = os.RemoveAll(c.folder) // The mounts have ended with the process.
 	}()
 	if err := c.startProbes(probes, p.log); err != nil {

@@ -3,9 +3,13 @@
 package node
 
 import (
+	"errors"
 	"net/netip"
 	"syscall"
 )
+
+// errLinux means that hosts are impossible on this system.
+var errLinux = errors.New("nodes with network namespaces need Linux")
 
 // namespace is a network namespace, which only Linux has.
 type namespace struct{}

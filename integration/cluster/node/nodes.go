@@ -98,7 +98,8 @@ func (n *Nodes) Add(ctx context.Context, name, zone string) error {
 	for range number + 2 { // The first address is the API server's.
 		address = address.Next()
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address.String(), strconv.Itoa(kubeletPort)))
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp",
+		net.JoinHostPort(address.String(), strconv.Itoa(kubeletPort)))
 	if err == nil {
 		err = n.add(ctx, name, zone, listener, nil)
 	}
