@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,6 +116,22 @@ func (c *Cluster) AddNode(name, zone string) {
 	if err := c.Nodes.Add(c.t.Context(), name, zone); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// AddHost adds a node with an optional zone and a network namespace of its own, reachable at the returned address, in
+// which pods with hostNetwork run the programs of images, by reference. Without ip and nsenter the test is skipped.
+func (c *Cluster) AddHost(name, zone string, images map[string]node.Image) netip.Addr {
+	c.t.Helper()
+	for _, tool := range []string{"ip", "nsenter"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			c.t.Skipf("missing tool: %s", tool)
+		}
+	}
+	address, err := c.Nodes.AddHost(c.t.Context(), name, zone, images)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return address
 }
 
 // Kill kills the backend of a pod, given as namespace/name, as a crash does. It restarts at the same address.

@@ -13,6 +13,7 @@
 //
 //   - 198.51.100.0/24: the API server (.1), the nodes (.2 to .9) and pods (from .10); 2001:db8::/64: the same for IPv6
 //   - 198.18.0.0/16: pods of nodes with thousands of them, and other listeners of tests
+//   - 203.0.113.0/24: nodes with a network namespace of their own (AddHost), which is connected with this one
 //   - 198.19.0.0/16: ClusterIPs. There is no kube-proxy, so they are unreachable unless the test listens there
 //
 // Thousands of Services should have clusterIP: None, since the API server counts all ClusterIPs for each allocation,

@@ -49,6 +49,7 @@ func TestExample(t *testing.T) {
 	compose(t, "up", "-d", "--scale", "shop=5")
 	replicas(5)
 	eventually(t, "Sluice is healthy", func() bool { return strings.Contains(compose(t, "ps", "sluice"), "(healthy)") })
+	t.Run("hand-over", func(t *testing.T) { handOver(t, e.on(t)) })
 }
 
 // hostname finds whoami's host name in its response.

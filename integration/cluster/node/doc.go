@@ -6,7 +6,8 @@
 // Secrets and ConfigMaps, as soon as these exist, on ports of their own. Their logs can be read through the API server.
 // Otherwise images and commands are not used. Resources are never: a pod is bound to the node with the fewest pods
 // among those that its selectors allow. A pod is deleted as by the kubelet: after its preStop sleep it gets the stop
-// signal, is killed after its grace period, and then its object is deleted. Annotations define how a pod behaves; the
+// signal, is killed after its grace period, and then its object is deleted. AddHost makes nodes whose pods with
+// hostNetwork are programs in a network namespace, with probes. Annotations define how a pod behaves; the
 // default is polite, ready at once, in the test's process. Programs of known images run inside, and are polite or exit:
 //
 //	test.sluice.dev/run: inside | process    thousands of pods fit inside the test's process; a process can be killed

@@ -1,19 +1,17 @@
 package node
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log"
 	"math/big"
 	"net"
 	"net/http"
-	"net/netip"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -27,16 +25,11 @@ type kubelet struct {
 	serving sync.WaitGroup
 }
 
-// startKubelet serves the logs of the pods on a node's address.
-func startKubelet(address netip.Addr, nodes *Nodes) (*kubelet, error) {
+// startKubelet serves the logs of the pods.
+func startKubelet(listener net.Listener, nodes *Nodes) (*kubelet, error) {
 	certificate, err := selfSigned()
 	if err != nil {
-		return nil, err
-	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp",
-		net.JoinHostPort(address.String(), strconv.Itoa(kubeletPort)))
-	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, listener.Close())
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", nodes.serveLog)

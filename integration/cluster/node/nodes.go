@@ -3,7 +3,9 @@ package node
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +52,7 @@ type machine struct {
 	object  *corev1.Node
 	kubelet *kubelet
 	pods    int
+	host    *host // nil without a network namespace of its own
 }
 
 // Start follows the pods until Stop. Pods wait until Add has made a node.
@@ -77,6 +80,12 @@ func (n *Nodes) Stop() {
 	n.running.Wait()
 	for _, one := range n.known {
 		one.kubelet.stop()
+		if one.host == nil {
+			continue
+		}
+		if err := one.host.close(); err != nil {
+			n.options.Complain("node %s: %v", one.object.Name, err)
+		}
 	}
 }
 
@@ -89,18 +98,31 @@ func (n *Nodes) Add(ctx context.Context, name, zone string) error {
 	for range number + 2 { // The first address is the API server's.
 		address = address.Next()
 	}
-	kubelet, err := startKubelet(address, n)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp",
+		net.JoinHostPort(address.String(), strconv.Itoa(kubeletPort)))
+	if err == nil {
+		err = n.add(ctx, name, zone, listener, nil)
+	}
 	if err != nil {
 		return fmt.Errorf("node %s: %w", name, err)
 	}
-	object, err := register(ctx, n.options.Client, name, zone, address)
+	return nil
+}
+
+// add registers a node at the address of a listener, which it serves or closes.
+func (n *Nodes) add(ctx context.Context, name, zone string, listener net.Listener, host *host) error {
+	kubelet, err := startKubelet(listener, n)
+	if err != nil {
+		return err
+	}
+	object, err := register(ctx, n.options.Client, name, zone, listener.Addr().(*net.TCPAddr).AddrPort().Addr())
 	if err != nil {
 		kubelet.stop()
-		return fmt.Errorf("node %s: %w", name, err)
+		return err
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	n.known = append(n.known, &machine{object: object, kubelet: kubelet})
+	n.known = append(n.known, &machine{object: object, kubelet: kubelet, host: host})
 	close(n.changed)
 	n.changed = make(chan struct{})
 	return nil

@@ -89,6 +89,10 @@ func (p *pod) settle() bool {
 		p.nodes.release(p.machine, nil)
 		return false
 	}
+	if p.onHost() {
+		p.taken = []netip.Addr{p.machine.host.address}
+		return true
+	}
 	p.nodes.mutex.Lock()
 	p.taken, err = p.nodes.addresses.take()
 	p.nodes.mutex.Unlock()
@@ -121,6 +125,9 @@ func (p *pod) begin() bool {
 
 // start starts the backend.
 func (p *pod) start() (backend, error) {
+	if p.onHost() {
+		return p.startContainer()
+	}
 	if !known(p.object) {
 		return p.wishes.start(p.place())
 	}
@@ -175,9 +182,7 @@ func (p *pod) place() place {
 // live reports the pod's status until it is deleted.
 func (p *pod) live() {
 	reported := status{}
-	ready := time.NewTimer(p.wishes.readyAfter)
-	defer ready.Stop()
-	ripe := p.wishes.readyAfter == 0
+	ripe, changes := p.ripeness()
 	for {
 		if now := (status{running: true, ready: ripe && p.wishes.ready, restarts: p.restarts}); now != reported {
 			p.report(now)
@@ -186,8 +191,7 @@ func (p *pod) live() {
 		select {
 		case <-p.ctx.Done():
 			return
-		case <-ready.C:
-			ripe = true
+		case ripe = <-changes:
 		case object := <-p.news:
 			p.object = object
 			if wishes, err := read(object); err == nil {
@@ -202,10 +206,23 @@ func (p *pod) live() {
 			if !p.restart() {
 				return
 			}
-			reported, ripe = status{}, p.wishes.readyAfter == 0
-			ready.Reset(p.wishes.readyAfter)
+			reported = status{}
+			ripe, changes = p.ripeness()
 		}
 	}
+}
+
+// ripeness returns whether the backend that was started is ready, and a channel with later changes, or nil.
+func (p *pod) ripeness() (ripe bool, changes <-chan bool) {
+	if backend, ok := p.backend.(probed); ok {
+		return false, backend.readiness()
+	}
+	if p.wishes.readyAfter == 0 {
+		return true, nil
+	}
+	later := make(chan bool, 1)
+	time.AfterFunc(p.wishes.readyAfter, func() { later <- true })
+	return false, later
 }
 
 // wait waits until a pod without a backend is to end.

@@ -25,11 +25,14 @@ const (
 )
 
 // IsPod reports whether this process is a pod.
-func IsPod() bool { return os.Getenv(variable) != "" }
+func IsPod() bool { return os.Getenv(variable) != "" || os.Getenv(boxVariable) != "" }
 
-// RunPod runs a pod; its result is the exit code. It ends on SIGTERM after completing requests, and at once if its
-// parent is gone.
+// RunPod runs a pod, or becomes one of a host; its result is the exit code. It ends on SIGTERM after completing
+// requests, and at once if its parent is gone.
 func RunPod() int {
+	if os.Getenv(boxVariable) != "" {
+		return runBox()
+	}
 	var where place
 	if err := json.Unmarshal([]byte(os.Getenv(variable)), &where); err != nil {
 		fmt.Fprintf(os.Stderr, "pod: %v\n", err)

@@ -56,6 +56,9 @@
 {{- if .Values.xds.enabled }}
 {{- $_ := set $implied "xds" (include "sluice.xds" . | fromYaml) }}
 {{- end }}
+{{- if .Values.handover.enabled }}
+{{- $_ := set $implied "handover" (dict "socket" "/run/sluice/sluice.sock" "drain" (printf "%ds" (int .Values.handover.drain)) "stay" true) }}
+{{- end }}
 {{- mergeOverwrite $implied (deepCopy .Values.configuration) | toYaml }}
 {{- end }}
 

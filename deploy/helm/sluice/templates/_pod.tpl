@@ -50,7 +50,7 @@ spec:
   hostAliases:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  terminationGracePeriodSeconds: {{ add .Values.lifeCycle.requestAcceptGraceTimeout .Values.lifeCycle.graceTimeOut 5 }}
+  terminationGracePeriodSeconds: {{ include "sluice.gracePeriod" . }}
   {{- with .Values.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
@@ -101,6 +101,8 @@ spec:
       envFrom:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+      {{- /* With hostNetwork, a declared port is one of the node, which two pods cannot have. */}}
+      {{- if not .Values.handover.enabled }}
       ports:
         {{- range $name, $port := .Values.ports }}
         - name: {{ $name }}
@@ -129,13 +131,14 @@ spec:
           containerPort: {{ .Values.xds.port }}
           protocol: TCP
         {{- end }}
+      {{- end }}
       readinessProbe:
-        {{- include "sluice.probe" (dict "root" . "path" "/ready" "probe" .Values.readinessProbe) | nindent 8 }}
+        {{- include "sluice.ready" (dict "root" . "path" "/ready" "probe" .Values.readinessProbe) | nindent 8 }}
       livenessProbe:
         {{- include "sluice.probe" (dict "root" . "path" "/ping" "probe" .Values.livenessProbe) | nindent 8 }}
       {{- with .Values.startupProbe }}
       startupProbe:
-        {{- include "sluice.probe" (dict "root" $ "path" "/ping" "probe" .) | nindent 8 }}
+        {{- include "sluice.ready" (dict "root" $ "path" "/ping" "probe" .) | nindent 8 }}
       {{- end }}
       {{- with .Values.lifecycle }}
       lifecycle:
@@ -147,7 +150,13 @@ spec:
         {{- toYaml .Values.securityContext | nindent 8 }}
       volumeMounts:
         - name: configuration
+          {{- if .Values.handover.enabled }}
+          {{- /* A file does not change with the ConfigMap: the probe of the old pod must not read the options of the new one. */}}
+          mountPath: /etc/sluice/sluice.yaml
+          subPath: sluice.yaml
+          {{- else }}
           mountPath: /etc/sluice
+          {{- end }}
           readOnly: true
         {{- if .Values.fileProvider.enabled }}
         - name: dynamic
@@ -163,6 +172,10 @@ spec:
         - name: xds-clients
           mountPath: /etc/sluice-xds/clients
           readOnly: true
+        {{- end }}
+        {{- if .Values.handover.enabled }}
+        - name: handover
+          mountPath: /run/sluice
         {{- end }}
         - name: temporary # what buffering keeps on disk
           mountPath: /tmp
@@ -194,6 +207,12 @@ spec:
           - key: ca.crt
             path: ca.crt
     {{- end }}
+    {{- if .Values.handover.enabled }}
+    - name: handover
+      hostPath:
+        path: {{ include "sluice.handoverDirectory" . }}
+        type: {{ .Values.handover.directory.type }}
+    {{- end }}
     - name: temporary
       {{- toYaml .Values.temporaryVolume | nindent 6 }}
     {{- with .Values.volumes }}
@@ -209,5 +228,16 @@ hostNetwork is that of the node: an entrypoint on another address needs that one
 {{- if and .root.Values.hostNetwork $host (not (has $host (list "0.0.0.0" "::"))) (not $probe.httpGet.host) }}
 {{- $_ := set $probe.httpGet "host" $host }}
 {{- end }}
+{{- $_ := set $probe.httpGet "port" (include "sluice.port" (dict "root" .root "port" $probe.httpGet.port) | atoi | default $probe.httpGet.port) }}
 {{- toYaml $probe }}
+{{- end }}
+
+{{/* A probe of a pod of its own, with the arguments of sluice.probe. A request to the node would reach the pod that hands over. */}}
+{{- define "sluice.ready" -}}
+{{- if .root.Values.handover.enabled }}
+{{- $command := concat (list "/sluice" "healthcheck" "--handover" "--configFile=/etc/sluice/sluice.yaml") .root.Values.args }}
+{{- mergeOverwrite (dict "exec" (dict "command" $command)) (deepCopy .probe) | toYaml }}
+{{- else }}
+{{- include "sluice.probe" . }}
+{{- end }}
 {{- end }}
