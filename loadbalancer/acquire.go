@@ -73,8 +73,8 @@ func (p *Pool) Acquire(r *Request) (*Member, error) {
 	return nil, snapshot.refuse(r)
 }
 
-// Enter counts a request in that a member of the pool serves already, beyond all limits; Member.Done counts it out, with
-// counted as Result.Counted.
+// Enter counts a request in that a member of the pool serves already, beyond all limits. Member.Done counts it out,
+// with counted as Result.Counted.
 func (p *Pool) Enter(m *Member) (counted bool) {
 	if counted = p.snapshot.Load().counting; counted {
 		m.active.Add(1)

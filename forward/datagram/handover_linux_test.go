@@ -363,9 +363,9 @@ func TestHandedOverIdle(t *testing.T) {
 	}
 }
 
-// TestEpollForgetsSessions ends a session whose socket another process has, after a hand-over that has failed: the epoll
-// set would report its events for as long as that process has it. It is not parallel, since it counts what all sets of
-// the process watch.
+// TestEpollForgetsSessions ends a session whose socket another process has, after a hand-over that has failed: the
+// epoll set would report its events for as long as that process has it. It is not parallel, since it counts what all
+// sets of the process watch.
 func TestEpollForgetsSessions(t *testing.T) {
 	e := newEndpoint(t, "a", loopback)
 	r := newRig(t, setup{servers: []netip.AddrPort{e.addr()}, options: datagram.Options{MaxSessions: 1}})
