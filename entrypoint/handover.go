@@ -104,8 +104,8 @@ func (e *Entrypoint) Unpark() {
 }
 
 // Park stops reading datagrams, and returns when none is read any more, or with the cause of ctx when that ends before.
-// They are kept in the queues of the system, for another process or for Unpark. Sessions do not end meanwhile, and Serve
-// does not return before Unpark or Leave, one of which must follow, also after an error. The server must be a
+// They are kept in the queues of the system, for another process or for Unpark. Sessions do not end meanwhile, and
+// Serve does not return before Unpark or Leave, one of which must follow, also after an error. The server must be a
 // SessionServer.
 func (e *PacketEntrypoint) Park(ctx context.Context) error {
 	server, ok := e.server.(SessionServer)

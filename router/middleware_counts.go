@@ -52,8 +52,8 @@ func (m *middlewareInstances) transfers() map[middlewareKey]countsTransfer {
 	return found
 }
 
-// ExportCounts returns what the middlewares of the table that serves have counted, of at most limit sources, and whether
-// there are no more. It may be called from any goroutine.
+// ExportCounts returns what the middlewares of the table that serves have counted, of at most limit sources, and
+// whether there are no more. It may be called from any goroutine.
 func (c *Compiler) ExportCounts(limit int) (counts []MiddlewareCounts, all bool) {
 	for key, from := range c.instances.transfers() {
 		data, sources := from.Export(limit)

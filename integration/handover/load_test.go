@@ -95,13 +95,14 @@ func TestNoRequestFails(t *testing.T) {
 const manySessions = 2000
 
 // TestConnectionsStay has a connection of a TCP router and an idle one of HTTP/1.1 go on in the predecessor, and
-// sessions of UDP in the successor, which serves HTTP/3 anew. The successor resumes TLS sessions, goes on with what rate
-// limits have counted, and knows the endpoints that have failed their checks.
+// sessions of UDP in the successor, which serves HTTP/3 anew. The successor resumes TLS sessions, goes on with what
+// rate limits have counted, and knows the endpoints that have failed their checks.
 func TestConnectionsStay(t *testing.T) {
 	s := newService(t, "accessLog: {format: json}\n")
 	s.setup.Dynamic["states.yaml"] = `
 http:
-  routers: {limited: {rule: "Host(` + "`limited.test`" + `)", entryPoints: [web], service: checked, middlewares: [limit]}}
+  routers:
+    limited: {rule: "Host(` + "`limited.test`" + `)", entryPoints: [web], service: checked, middlewares: [limit]}
   middlewares: {limit: {rateLimit: {average: 1, period: 1h}}}
   services:
     checked:
