@@ -51,7 +51,7 @@ func newService(t *testing.T, extra string) *service {
 entryPoints:
   web: {address: "${WEB}"}
   secure: {address: "${SECURE}", http3: {}, http: {tls: {}}}
-  dns: {address: "${DNS}/udp"}
+  dns: {address: "${DNS}/udp", udp: {timeout: 1m}}
   mail: {address: "${MAIL}"}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
