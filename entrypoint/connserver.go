@@ -29,6 +29,17 @@ type ConnServer interface {
 	Close() error
 }
 
+// SessionServer is a PacketServer whose sessions another process can go on with; a datagram.Server is.
+type SessionServer interface {
+	// Park stops reading, and returns when nothing is read any more, or with the cause of ctx when that ends before. The
+	// end of ServePackets waits for Unpark or Leave, one of which follows.
+	Park(ctx context.Context) error
+	// Unpark reads again.
+	Unpark()
+	// Leave gives up the sockets and the sessions that were handed over.
+	Leave()
+}
+
 // PacketServer serves the datagrams that come to an entrypoint.
 type PacketServer interface {
 	// ServePackets takes over the sockets of one address, among which the system divides the clients, and serves them

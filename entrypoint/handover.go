@@ -13,7 +13,7 @@ import (
 // them; [HandedOver] is the same with a time. Clients are not accepted any more, and those in the queue of the system
 // are left to the other process. Connections, also idle ones, stay until they end by themselves: their next response
 // ends keep-alive, and clients of HTTP/2 get GOAWAY. What is left at the end of the time is cut. Connections of HTTP/3
-// and sessions of UDP end at once, since their datagrams reach the other process.
+// end at once, since their datagrams reach the other process, and so do the sessions of UDP that are not handed over.
 var ErrHandedOver = errors.New("the sockets are handed over")
 
 // HandedOver is ErrHandedOver with the time that connections have to end.
@@ -101,6 +101,36 @@ func (e *Entrypoint) Unpark() {
 	}
 	e.parking.current.Store(nil)
 	close(at.resume)
+}
+
+// Park stops reading datagrams, and returns when none is read any more, or with the cause of ctx when that ends before.
+// They are kept in the queues of the system, for another process or for Unpark. Sessions do not end meanwhile, and
+// Serve does not return before Unpark or Leave, one of which must follow, also after an error. The server must be a
+// SessionServer.
+func (e *PacketEntrypoint) Park(ctx context.Context) error {
+	server, ok := e.server.(SessionServer)
+	if !ok {
+		return fmt.Errorf("entrypoint %q: stopping its sessions: %w", e.name, errors.ErrUnsupported)
+	}
+	if err := server.Park(ctx); err != nil {
+		return fmt.Errorf("entrypoint %q: stopping its sessions: %w", e.name, err)
+	}
+	return nil
+}
+
+// Unpark reads datagrams again after Park. It does nothing where Park has not been called.
+func (e *PacketEntrypoint) Unpark() {
+	if server, ok := e.server.(SessionServer); ok {
+		server.Unpark()
+	}
+}
+
+// Leave gives up the sockets after Park, and the sessions that were handed over: another process serves them. Sessions
+// that were not end. Serve returns when its context has ended.
+func (e *PacketEntrypoint) Leave() {
+	if server, ok := e.server.(SessionServer); ok {
+		server.Leave()
+	}
 }
 
 // drainHandedOver is drain after a hand-over. No connection is closed for being idle or silent before the end of the

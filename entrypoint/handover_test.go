@@ -484,3 +484,47 @@ func TestPacketsHandedOver(t *testing.T) {
 		}
 	})
 }
+
+// parking is a server of packets whose sessions go on in another process.
+type parking struct {
+	phases
+
+	calls []string
+	err   error
+}
+
+func (p *parking) Park(context.Context) error {
+	p.calls = append(p.calls, "park")
+	return p.err
+}
+
+func (p *parking) Unpark() { p.calls = append(p.calls, "unpark") }
+
+func (p *parking) Leave() { p.calls = append(p.calls, "leave") }
+
+// TestParkPackets has the server stop reading. A server without sessions cannot.
+func TestParkPackets(t *testing.T) {
+	server := &parking{}
+	e := newPackets(t, packetConfig(nil), server)
+	if err := e.Park(t.Context()); err != nil {
+		t.Error(err)
+	}
+	e.Unpark()
+	server.err = errors.New("it is busy")
+	if err := e.Park(t.Context()); !errors.Is(err, server.err) || !strings.HasPrefix(err.Error(), `entrypoint "dns"`) {
+		t.Errorf("got %v", err)
+	}
+	e.Leave()
+	if got := strings.Join(server.calls, " "); got != "park unpark park leave" {
+		t.Errorf("calls %s", got)
+	}
+	if e.Server() != entrypoint.PacketServer(server) {
+		t.Error("another server")
+	}
+	other := newPackets(t, packetConfig(nil), &phases{})
+	if err := other.Park(t.Context()); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("got %v", err)
+	}
+	other.Unpark()
+	other.Leave()
+}

@@ -110,6 +110,9 @@ func (e *PacketEntrypoint) release() {
 	}
 }
 
+// Server returns the server of the datagrams.
+func (e *PacketEntrypoint) Server() PacketServer { return e.server }
+
 // Cut has Serve end without the grace time for sessions, once its context has ended. It does not wait.
 func (e *PacketEntrypoint) Cut() {
 	select {

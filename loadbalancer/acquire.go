@@ -73,6 +73,17 @@ func (p *Pool) Acquire(r *Request) (*Member, error) {
 	return nil, snapshot.refuse(r)
 }
 
+// Enter counts a request in that a member of the pool serves already, beyond all limits. Member.Done counts it out,
+// with counted as Result.Counted.
+func (p *Pool) Enter(m *Member) (counted bool) {
+	if counted = p.snapshot.Load().counting; counted {
+		m.active.Add(1)
+		p.state.InFlight.Add(1)
+	}
+	m.upstream.begin()
+	return counted
+}
+
 // choose picks a member and counts the request in; it returns nil when no member can serve.
 func (s *Snapshot) choose(p *Pool, r *Request) *Member {
 	named := false

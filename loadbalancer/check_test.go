@@ -165,6 +165,32 @@ func TestChecksAreShared(t *testing.T) {
 	})
 }
 
+// TestChecksOfPredecessor begins with the failed checks of another registry, until there are results.
+func TestChecksOfPredecessor(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		w.clinic.sick("192.0.2.1:80", true)
+		w.pool(w.spec("shop", 2, "/health"))
+		w.wait(0)
+		failed := w.FailedChecks()
+		equal(t, "failed", len(failed), 1)
+		next := &ward{rig: newRig(t, w.prober), clinic: w.clinic}
+		next.now = w.now
+		next.Inherit(append(failed, FailedCheck{Pool: "other", Address: servers(2)[1].Address}))
+		pool := next.pool(next.spec("shop", 2, "/changed"))
+		equal(t, "before the first result", next.who(pool, 4), []string{"192.0.2.2:80"})
+		again := next.FailedChecks()
+		equal(t, "the same before the first result", len(again) == 1 && again[0] == failed[0], true)
+		w.clinic.sick("192.0.2.1:80", false)
+		next.wait(0)
+		equal(t, "after the first result", len(next.who(pool, 4)), 2)
+		next.Release("shop")
+		equal(t, "it counts once", len(next.who(next.pool(next.spec("shop", 2, "/health")), 4)), 2)
+		next.wait(inheritance)
+		other := next.spec("other", 2, "/health")
+		equal(t, "it counts for some time", len(next.who(next.pool(other), 4)), 2)
+	})
+}
+
 // TestReloadRestartsNoCheck changes everything about a pool but its check and one of its servers.
 func TestReloadRestartsNoCheck(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {

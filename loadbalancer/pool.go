@@ -86,6 +86,14 @@ func (p *Pool) Up() bool { return p.snapshot.Load().up }
 // endpoint set that is not deleted, with endpoints or without.
 func (p *Pool) Present() bool { return p.snapshot.Load().present }
 
+// DrainTime returns how long the connections to an endpoint may last that leaves now; 0 is no limit.
+func (p *Pool) DrainTime() time.Duration {
+	if policies := p.snapshot.Load().policies; policies != nil {
+		return policies.DrainTime
+	}
+	return 0
+}
+
 // Budget returns the retry budget. It survives every change of the pool except a change of its percentage.
 func (p *Pool) Budget() *retry.Budget { return p.budget.Load() }
 

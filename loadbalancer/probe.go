@@ -52,6 +52,9 @@ func (r *Registry) watch(m *Member) {
 	next := r.probes[key]
 	if next == nil {
 		next = &probe{key: key, members: map[*Member]struct{}{}, down: m.down, reason: m.statusReasons.check.Load()}
+		if old == nil {
+			r.inherit(m, next)
+		}
 		r.probes[key] = next
 		next.runs = r.prober.Start(health.Target{
 			Scheme: m.upstream.scheme, Address: m.upstream.endpoint.key.Address, Host: key.Host, Path: key.Path,

@@ -56,6 +56,9 @@ type Registry struct {
 	warming map[*Pool]time.Duration
 	// leaving are the removed upstreams whose last requests have a time limit.
 	leaving map[*Upstream]limit
+	// inherited are the reasons of failed checks of another process, which count until inheritedUntil; nil without any.
+	inherited      map[failedKey]string
+	inheritedUntil time.Duration
 	// deadline is not after the first of the instants at which one of these ends; 0 without any.
 	deadline time.Duration
 }

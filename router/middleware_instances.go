@@ -326,6 +326,8 @@ func (m *middlewareInstances) collect() map[string]*MiddlewareStatus {
 type use struct {
 	middleware middleware.Middleware
 	owner      string
+	// nth is that of the instanceKey; 0 where several share the instance.
+	nth int
 }
 
 // inUse returns the middlewares by name, and what uses each instance.
@@ -339,7 +341,7 @@ func (m *middlewareInstances) inUse() (map[string]middleware.Middleware, map[mid
 				uses[instance] = use{middleware: key.middleware}
 				continue
 			}
-			uses[instance] = use{middleware: key.middleware, owner: owner}
+			uses[instance] = use{middleware: key.middleware, owner: owner, nth: key.nth}
 		}
 	}
 	return maps.Clone(m.serving), uses

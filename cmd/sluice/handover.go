@@ -28,6 +28,8 @@ type succession struct {
 	leave context.CancelCauseFunc
 	// parked are the accept loops that Yield has stopped.
 	parked []parkable
+	// relayed are the sessions of UDP that the successor gets.
+	relayed []relayed
 }
 
 // parkable is an accept loop that can stop for a while.
@@ -57,6 +59,8 @@ func (s *system) newSuccession(ctx context.Context) (*succession, error) {
 	case err == nil:
 		h.predecessor, s.predecessor = predecessor, predecessor.Inherited()
 		s.logger.Info("the sockets of a running process are inherited", "predecessor", predecessor.Predecessor().String())
+		h.inheritTickets()
+		h.inheritChecks()
 	case !errors.Is(err, handover.ErrNoPredecessor):
 		return nil, errors.Join(err, server.Close())
 	}
@@ -77,11 +81,12 @@ func (h *succession) close() {
 	_ = h.server.Close()
 }
 
-// takeOver waits until this process is ready, and has the predecessor stop serving.
-func (h *succession) takeOver(ctx context.Context) error {
+// takeOver waits until this process is ready, has the predecessor stop serving, and goes on with its sessions.
+func (h *succession) takeOver(ctx context.Context, entrypoints []listener) error {
 	if !h.inherits() {
 		return nil
 	}
+	h.entrypoints = entrypoints
 	limit := time.NewTimer(handover.MaxLoading)
 	defer limit.Stop()
 	select {
@@ -100,6 +105,9 @@ func (h *succession) takeOver(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("handover: the running process serves on: %w", err)
 	}
+	h.inheritTickets() // They may have changed.
+	h.inheritCounts()
+	h.adoptSessions()
 	return nil
 }
 
@@ -115,6 +123,7 @@ func (h *succession) confirm(manager *servicemanager.Notifier) error {
 		return nil
 	}
 	if err := h.predecessor.Confirm(); err != nil {
+		h.returnSessions()
 		return fmt.Errorf("handover: the running process serves on: %w", err)
 	}
 	h.system.logger.Info("serving in the place of the predecessor", "predecessor", h.predecessor.Predecessor().String())
@@ -174,16 +183,20 @@ func (h *succession) Sockets() []handover.Socket {
 			index[network]++
 		}
 	}
-	return sockets
+	return append(sockets, h.sessionSockets()...)
 }
 
-// States has nothing that a successor goes on with.
-func (h *succession) States(func(handover.State) bool) {}
+// States has the secrets of session tickets and the failed health checks.
+func (h *succession) States(yield func(handover.State) bool) {
+	_ = yield(h.ticketState()) && h.checkState(yield)
+}
 
-// FinalStates has nothing either.
-func (h *succession) FinalStates(func(handover.State) bool) {}
+// FinalStates has the secrets of session tickets, the counts of middlewares and the sessions of UDP.
+func (h *succession) FinalStates(yield func(handover.State) bool) {
+	_ = yield(h.ticketState()) && h.countState(yield) && h.sessionState(yield)
+}
 
-// Yield stops the accept loops.
+// Yield stops the accept loops, and reading from sessions.
 func (h *succession) Yield(ctx context.Context, successor handover.Process) error {
 	h.system.logger.Info("a successor takes over", "successor", successor.String())
 	h.parked = nil
@@ -198,11 +211,16 @@ func (h *succession) Yield(ctx context.Context, successor handover.Process) erro
 		work.Go(func() { failed[i] = loop.Park(ctx) })
 	}
 	work.Wait()
-	return errors.Join(failed...)
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	h.relay()
+	return nil
 }
 
-// Resume has the accept loops go on.
+// Resume has the accept loops and sessions go on.
 func (h *succession) Resume() {
+	h.relayed = nil
 	for _, loop := range h.parked {
 		loop.Unpark()
 	}
@@ -211,6 +229,11 @@ func (h *succession) Resume() {
 // Leave has this process drain.
 func (h *succession) Leave(successor handover.Process) {
 	h.system.logger.Info("handed over: connections drain", "successor", successor.String())
+	for _, loop := range h.parked {
+		if sessions, ok := loop.(leavable); ok {
+			sessions.Leave()
+		}
+	}
 	h.leave(entrypoint.HandedOver{Drain: time.Duration(h.config.Drain)})
 }
 

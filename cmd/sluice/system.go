@@ -62,6 +62,7 @@ type system struct {
 	injection         *injector.Injector // nil without the option injector
 	certificates      *acme.Resolvers    // nil without the option certificatesResolvers
 	storages          *open.Stores
+	keys              *certificate.Tickets
 	tickets           *tickets.Sharing     // nil without the option sessionTickets
 	stapler           *ocsp.Stapler        // nil without the option ocsp
 	identity          *identity            // nil without the option spiffe.workloadAPIAddr
@@ -122,6 +123,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	})
 	s.target = s.newTarget(entrypoints)
 	keys, internal := certificate.NewTickets(), map[string]http.Handler{} // Filled below, before the first compilation.
+	s.keys = keys
 	if err := s.newCertificates(keys, serves); err != nil {
 		return nil, err
 	}

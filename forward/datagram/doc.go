@@ -23,6 +23,12 @@
 // ends sessions of its own. The package sends nothing to a client but what its endpoint sends, so it amplifies no more
 // than the endpoint does.
 //
+// # Hand-over
+//
+// Another process can go on with the sockets and sessions of a server, on Linux. [Server.Park] has nothing read any
+// more, and [Server.Handed] returns the sessions with their connected sockets. [Server.Adopt] takes them over in the
+// other process, and [Server.Leave] forgets them here; [Server.Unpark] reads on where that process does not serve.
+//
 // # Linux
 //
 // Each socket of the entrypoint has a goroutine of its own, which owns the sessions of the clients that the kernel has

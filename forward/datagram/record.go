@@ -33,7 +33,10 @@ type Record struct {
 }
 
 // Traffic counts the datagrams of one direction, and the bytes in them without headers.
-type Traffic struct{ Datagrams, Bytes uint64 }
+type Traffic struct {
+	Datagrams uint64 `json:"datagrams"`
+	Bytes     uint64 `json:"bytes"`
+}
 
 func (t *Traffic) add(datagrams, bytes int) {
 	t.Datagrams += uint64(datagrams) //nolint:gosec // not negative

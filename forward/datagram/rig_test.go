@@ -48,6 +48,8 @@ type setup struct {
 	policies  loadbalancer.Policies
 	responses int
 	noRoute   bool
+	// prepare is called before the server begins.
+	prepare func(*rig)
 }
 
 func newRig(t testing.TB, s setup) *rig {
@@ -73,6 +75,9 @@ func newRig(t testing.TB, s setup) *rig {
 	}
 	if s.sockets == nil {
 		s.sockets = []net.PacketConn{listen(t, s.listen)}
+	}
+	if s.prepare != nil {
+		s.prepare(r)
 	}
 	r.start(s.sockets)
 	return r

@@ -39,6 +39,7 @@ type Server struct {
 	clients  clients
 	drops    drops
 	draining atomic.Bool
+	parking  parking
 	// emptied has a value when the last session has ended while draining.
 	emptied chan struct{}
 }

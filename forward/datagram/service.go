@@ -35,6 +35,9 @@ type Target struct {
 
 // end counts the session out, with its outcome and how long it has lasted.
 func (t *Target) end(outcome loadbalancer.Outcome, lasted time.Duration) {
+	if t.Member == nil {
+		return // The endpoint left before this process had the session.
+	}
 	now := t.Pool.Instant(time.Now())
 	t.Member.Done(loadbalancer.Result{Outcome: outcome, Began: now - lasted, Now: now, Counted: t.Counted})
 }

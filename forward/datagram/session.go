@@ -22,12 +22,16 @@ type key struct {
 type session struct {
 	key key
 	// entryPoint and router are names; entryPoint is empty for that of the server.
-	entryPoint  string
-	router      string
-	generation  uint64
-	target      Target
+	entryPoint string
+	router     string
+	generation uint64
+	target     Target
+	// detached has the names of a session whose target is in no pool of this process; nil for others.
+	detached    *detached
 	connections *connections
 	socket      socket
+	// lent is the socket while another process may have it; nil otherwise.
+	lent *lent
 
 	// list is the list of the table that has the session between older and newer.
 	list         *list
@@ -74,9 +78,10 @@ func (s *session) expected(n int) (allowed int, last bool) {
 
 // record describes the session at its end.
 func (s *session) record(server *Server, reason Reason, now time.Duration) *Record {
+	service, endpoint := s.destination()
 	return &Record{
-		EntryPoint: cmp.Or(s.entryPoint, server.options.EntryPoint), Router: s.router, Service: s.target.Pool.Name(),
-		Client: s.key.client, Local: s.key.local, Endpoint: s.target.Member.Endpoint().Key().Address,
+		EntryPoint: cmp.Or(s.entryPoint, server.options.EntryPoint), Router: s.router, Service: service,
+		Client: s.key.client, Local: s.key.local, Endpoint: endpoint,
 		Began: server.epoch.Add(s.began), Duration: now - s.began, Generation: s.generation,
 		FromClient: s.fromClient, FromEndpoint: s.fromEndpoint, Reason: reason,
 	}

@@ -1,7 +1,6 @@
 package datagram
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -31,22 +30,16 @@ func takeOver(conn net.PacketConn) (*listener, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T is no socket", conn)
 	}
-	raw, err := system.SyscallConn()
+	fd, err := duplicate(system)
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{fd: -1}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		l.fd, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
-	})
-	if err = errors.Join(err, failed); err == nil {
-		err = l.setUp()
+	l := &listener{fd: fd}
+	if err = l.setUp(); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
 	}
-	if err != nil && l.fd >= 0 {
-		_ = unix.Close(l.fd)
-	}
-	return l, err
+	return l, nil
 }
 
 // setUp sets what datagrams are received with. What an older kernel does not have is not used.
@@ -84,8 +77,9 @@ func (l *listener) setUp() error {
 // socket is the system's part of a session.
 type socket struct {
 	fd int
-	// slot and generation identify the session in events.
+	// slot and generation identify the session in events, and position the worker.
 	slot, generation int32
+	position         int
 	// burst is how many datagrams are read at once.
 	burst int
 	// name is the client's address, and control what is sent with each datagram to it.

@@ -217,13 +217,25 @@ func (t *table) endAll() {
 	}
 }
 
-// end closes a session.
-func (t *table) end(s *session, reason Reason) {
+// forget ends a session that goes on in another process.
+func (t *table) forget(s *session) {
+	t.remove(s)
+	s.target.end(loadbalancer.Abandoned, 0)
+	t.server.release(s.key)
+}
+
+// remove takes a session out, and closes its socket.
+func (t *table) remove(s *session) {
 	s.ended = true
 	delete(t.sessions, s.key)
 	s.list.remove(s)
 	t.engine.disconnect(s)
 	s.connections.leave(t.engine)
+}
+
+// end closes a session.
+func (t *table) end(s *session, reason Reason) {
+	t.remove(s)
 	outcome := loadbalancer.Abandoned
 	switch {
 	case reason == Refused:
@@ -245,7 +257,11 @@ func (t *table) failOver(s *session) *session {
 	if len(s.kept) == 0 {
 		return nil
 	}
-	next, cause := t.open(s.key, append(s.tried, s.target.Member))
+	tried := s.tried
+	if s.target.Member != nil {
+		tried = append(tried, s.target.Member)
+	}
+	next, cause := t.open(s.key, tried)
 	if next == nil {
 		t.server.drops.add(cause, 1)
 		return nil

@@ -11,7 +11,9 @@ import (
 type waker struct {
 	// swept is set when sessions are to end whose connections are closed, stopped when all are.
 	swept, stopped atomic.Bool
-	mutex          sync.Mutex
+	// place is where the goroutine is to wait; nil while it reads.
+	place atomic.Pointer[place]
+	mutex sync.Mutex
 	// fd is -1 once it is closed.
 	fd int
 }
@@ -28,6 +30,11 @@ func (w *waker) sweep() {
 
 func (w *waker) stop() {
 	w.stopped.Store(true)
+	w.wake()
+}
+
+func (w *waker) park(at *place) {
+	w.place.Store(at)
 	w.wake()
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -36,8 +37,8 @@ var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 func (s *Server) serve(ctx context.Context, sockets []net.PacketConn) error {
 	var workers []*worker
 	var failed error
-	for _, conn := range sockets {
-		one, err := newWorker(s, conn)
+	for i, conn := range sockets {
+		one, err := newWorker(s, conn, i)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -45,10 +46,13 @@ func (s *Server) serve(ctx context.Context, sockets []net.PacketConn) error {
 		workers = append(workers, one)
 	}
 	if failed != nil {
-		for _, one := range workers {
-			one.close()
-		}
+		s.refuse()
+		closeAll(workers)
 		return fmt.Errorf("sockets for datagrams: %w", failed)
+	}
+	if !s.begin(slices.Clone(workers)) {
+		closeAll(workers)
+		workers = nil
 	}
 	var running sync.WaitGroup
 	for _, one := range workers {
@@ -67,6 +71,8 @@ type worker struct {
 	table
 	*waker
 	listener *listener
+	// position is that of the socket in the group of the address.
+	position int
 	// set is the epoll set. Its file is non-blocking, so that the goroutine that waits takes no thread.
 	set  *os.File
 	raw  syscall.RawConn
@@ -92,12 +98,12 @@ type worker struct {
 	lost    uint32
 }
 
-func newWorker(server *Server, conn net.PacketConn) (*worker, error) {
+func newWorker(server *Server, conn net.PacketConn, position int) (*worker, error) {
 	listener, err := takeOver(conn)
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{listener: listener, slots: make([]*session, firstSlot)}
+	w := &worker{listener: listener, position: position, slots: make([]*session, firstSlot)}
 	w.table = newTable(server, w)
 	w.poll = w.pollOnce
 	if err := w.prepare(); err != nil {
@@ -141,6 +147,18 @@ func (w *worker) watch(fd int, slot, generation int32) error {
 	return errors.Join(control, err)
 }
 
+// unwatch undoes watch. Closing a descriptor does not while another process has the socket.
+func (w *worker) unwatch(fd int) {
+	_ = w.raw.Control(func(set uintptr) { _ = unix.EpollCtl(int(set), unix.EPOLL_CTL_DEL, fd, nil) })
+}
+
+// closeAll closes workers that have not run.
+func closeAll(workers []*worker) {
+	for _, one := range workers {
+		one.close()
+	}
+}
+
 func (w *worker) close() {
 	if w.waker != nil {
 		w.waker.close()
@@ -157,7 +175,8 @@ func (w *worker) close() {
 // run relays until the waker is stopped.
 func (w *worker) run() {
 	defer w.close()
-	for !w.stopped.Load() && w.wait() {
+	defer w.server.ended(w)
+	for w.waitParked() && !w.stopped.Load() && w.wait() {
 		w.now = w.server.instant()
 		clients := false
 		for _, event := range w.events[:w.ready] {
@@ -237,6 +256,11 @@ func (w *worker) connect(s *session) error {
 	if err != nil {
 		return err
 	}
+	return w.use(s, fd)
+}
+
+// use makes a connected descriptor the socket of a session, or closes it.
+func (w *worker) use(s *session, fd int) error {
 	if w.server.options.Descriptors.Reserved(fd) {
 		_ = unix.Close(fd)
 		return descriptors.ErrReserved
@@ -253,7 +277,7 @@ func (w *worker) connect(s *session) error {
 		w.free = append(w.free, slot)
 		return err
 	}
-	s.socket = socket{fd: fd, slot: slot, generation: w.generation, burst: 1}
+	s.socket = socket{fd: fd, slot: slot, generation: w.generation, position: w.position, burst: 1}
 	s.socket.length = writeName(&s.socket.name, s.key.client, w.listener.ipv6)
 	if local := s.key.local; local.IsValid() && !local.IsMulticast() && local != broadcast {
 		s.socket.control = appendSource(nil, local, w.listener.ipv6)
@@ -262,8 +286,9 @@ func (w *worker) connect(s *session) error {
 	return nil
 }
 
-// disconnect closes the socket of a session, and so takes it out of the set.
+// disconnect closes the socket of a session.
 func (w *worker) disconnect(s *session) {
+	w.unwatch(s.socket.fd)
 	_ = unix.Close(s.socket.fd)
 	w.slots[s.socket.slot] = nil
 	w.free = append(w.free, s.socket.slot)

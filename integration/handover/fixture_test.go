@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,8 @@ type service struct {
 	setup harness.Setup
 	// web, secure, dns and mail are addresses of entrypoints: HTTP, HTTPS with HTTP/3, UDP and TCP.
 	web, secure, dns, mail string
+	// datagrams is the server behind dns.
+	datagrams *datagrams
 }
 
 // newService returns a service that does not run yet. extra is added to the static configuration.
@@ -41,13 +44,14 @@ func newService(t *testing.T, extra string) *service {
 		t: t, web: harness.FreeAddress(t), secure: harness.FreeAddress(t), dns: harness.FreeAddress(t),
 		mail: harness.FreeAddress(t),
 	}
+	s.datagrams = echoUDP(t)
 	backend := harness.StartBackend(t, "b", nil)
 	s.setup = harness.Setup{
 		Static: `
 entryPoints:
   web: {address: "${WEB}"}
   secure: {address: "${SECURE}", http3: {}, http: {tls: {}}}
-  dns: {address: "${DNS}/udp"}
+  dns: {address: "${DNS}/udp", udp: {timeout: 1m}}
   mail: {address: "${MAIL}"}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
@@ -67,7 +71,7 @@ udp:
 `},
 		Vars: map[string]string{
 			"WEB": s.web, "SECURE": s.secure, "DNS": s.dns, "MAIL": s.mail, "BACKEND": backend.H1,
-			"SOCKET": filepath.Join(folder, "sluice.sock"), "ECHO": echo(t), "ECHO_UDP": echoUDP(t),
+			"SOCKET": filepath.Join(folder, "sluice.sock"), "ECHO": echo(t), "ECHO_UDP": s.datagrams.address,
 		},
 	}
 	return s
@@ -108,14 +112,30 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
+// datagrams is a server that sends back the datagrams that it gets.
+type datagrams struct {
+	address string
+	// sources are those of the datagrams.
+	mutex   sync.Mutex
+	sources map[string]bool
+}
+
+// count returns how many sources there are.
+func (d *datagrams) count() int {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return len(d.sources)
+}
+
 // echoUDP is echo for datagrams.
-func echoUDP(t *testing.T) string {
+func echoUDP(t *testing.T) *datagrams {
 	t.Helper()
 	socket, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = socket.Close() })
+	d := &datagrams{address: socket.LocalAddr().String(), sources: map[string]bool{}}
 	go func() {
 		buffer := make([]byte, 1500)
 		for {
@@ -123,10 +143,13 @@ func echoUDP(t *testing.T) string {
 			if err != nil {
 				return
 			}
+			d.mutex.Lock()
+			d.sources[from.String()] = true
+			d.mutex.Unlock()
 			_, _ = socket.WriteTo(buffer[:n], from)
 		}
 	}()
-	return socket.LocalAddr().String()
+	return d
 }
 
 // exchange sends a line and expects it back.

@@ -1,11 +1,17 @@
 package handover
 
 import (
+	"crypto/tls"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
@@ -45,6 +51,19 @@ func TestNoRequestFails(t *testing.T) {
 			return sendHTTP1(t.Context(), s.secure, true, keep, done)
 		})
 	}
+	client("UDP, new sessions", func() (int, error) {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "udp", s.dns)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = conn.Close() }()
+		return 1, sendUDP(conn, "a")
+	})
+	session, sent := dial(t, "udp", s.dns), 0
+	client("UDP, one session", func() (int, error) {
+		sent++
+		return 1, sendUDP(session, strconv.Itoa(sent))
+	})
 	for protocol, address := range map[harness.Protocol]string{harness.H2: s.secure, harness.H2C: s.web} {
 		http2 := harness.NewClient(t, protocol, address, "any.test", clientTLS())
 		client(string(protocol), func() (int, error) {
@@ -72,21 +91,63 @@ func TestNoRequestFails(t *testing.T) {
 	}
 }
 
-// TestConnectionsStay has a connection of a TCP router and an idle one of HTTP/1.1 go on in the predecessor, and serves
-// datagrams and HTTP/3 anew in the successor.
+// manySessions is how many sessions of UDP are handed over.
+const manySessions = 2000
+
+// TestConnectionsStay has a connection of a TCP router and an idle one of HTTP/1.1 go on in the predecessor, and
+// sessions of UDP in the successor, which serves HTTP/3 anew. The successor resumes TLS sessions, goes on with what
+// rate limits have counted, and knows the endpoints that have failed their checks.
 func TestConnectionsStay(t *testing.T) {
-	s := newService(t, "")
+	s := newService(t, "accessLog: {format: json}\n")
+	s.setup.Dynamic["states.yaml"] = `
+http:
+  routers:
+    limited: {rule: "Host(` + "`limited.test`" + `)", entryPoints: [web], service: checked, middlewares: [limit]}
+  middlewares: {limit: {rateLimit: {average: 1, period: 1h}}}
+  services:
+    checked:
+      loadBalancer:
+        healthCheck: {path: /ok, interval: 1h}
+        servers: [{url: "http://${BACKEND}"}, {url: "http://127.0.0.1:1"}]
+`
 	first := harness.Start(t, s.setup)
-	mail, dns := dial(t, "tcp", s.mail), dial(t, "udp", s.dns)
+	resuming := clientTLS()
+	resuming.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+	if resumed(t, s.secure, resuming) {
+		t.Error("the first TLS session is resumed")
+	}
+	first.WaitLog("endpoint failed its check")
+	limited := func() int { return harness.NewClient(t, harness.H1, s.web, "limited.test", nil).Get("/ok").StatusCode }
+	if got := limited(); got != http.StatusOK {
+		t.Errorf("the first request: status %d", got)
+	}
+	mail, dns := dial(t, "tcp", s.mail), make([]net.Conn, manySessions)
 	exchange(t, mail, "a\n")
-	exchange(t, dns, "a")
+	for i := range dns {
+		dns[i] = dial(t, "udp", s.dns)
+		exchange(t, dns[i], "a")
+	}
 	s.answers(t, harness.H3)
 	idle := harness.NewClient(t, harness.H1, s.web, "any.test", nil)
 	idle.Get("/ok")
 	second := harness.Start(t, s.setup)
 	second.WaitLog("serving in the place of the predecessor")
 	first.WaitLog("handed over")
+	second.WaitLog("sessions of UDP go on", strconv.Itoa(manySessions))
+	second.WaitLog("failed health checks of the predecessor", "count=1")
+	if got := limited(); got != http.StatusTooManyRequests {
+		t.Errorf("a request beyond the limit: status %d", got)
+	}
+	if !resumed(t, s.secure, resuming) {
+		t.Error("the TLS session is not resumed by the successor")
+	}
 	exchange(t, mail, "b\n")
+	for _, conn := range dns {
+		exchange(t, conn, "b")
+	}
+	if got := s.datagrams.count(); got != manySessions {
+		t.Errorf("the server has seen %d sources, want %d", got, manySessions)
+	}
 	if got := idle.Get("/ok"); !got.Close {
 		t.Error("the response on an idle connection does not end it")
 	}
@@ -102,6 +163,41 @@ func TestConnectionsStay(t *testing.T) {
 	if code := first.Wait(); code != 0 {
 		t.Errorf("the predecessor ended with exit code %d", code)
 	}
+	second.Stop()
+	const session = `"DatagramsReceived":`
+	if strings.Contains(first.Log.String(), session) {
+		t.Error("the predecessor has logged a session that goes on")
+	}
+	if got := strings.Count(second.Log.String(), session+"2,"); got != manySessions {
+		t.Errorf("the successor has logged %d sessions with all datagrams, want %d", got, manySessions)
+	}
+}
+
+// resumed sends a request, and reports whether the TLS session was resumed for it.
+func resumed(t *testing.T, address string, config *tls.Config) bool {
+	t.Helper()
+	conn := tls.Client(dial(t, "tcp", address), config)
+	_ = conn.SetDeadline(time.Now().Add(timeout))
+	if _, err := io.WriteString(conn, "GET /ok HTTP/1.1\r\nHost: any.test\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, conn); err != nil {
+		t.Fatal(err)
+	}
+	return conn.ConnectionState().DidResume
+}
+
+// sendUDP sends a datagram, which is to be answered.
+func sendUDP(conn net.Conn, text string) error {
+	if _, err := io.WriteString(conn, text); err != nil {
+		return err
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(timeout))
+	buffer := make([]byte, 100)
+	if n, err := conn.Read(buffer); err != nil || string(buffer[:n]) != text {
+		return fmt.Errorf("the datagram %q is answered by %q, error %w", text, buffer[:n], err)
+	}
+	return nil
 }
 
 // TestStay waits for SIGTERM after a hand-over.

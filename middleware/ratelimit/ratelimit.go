@@ -6,8 +6,8 @@
 package ratelimit
 
 import (
-	"hash/maphash"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -27,7 +27,8 @@ type RateLimit struct {
 	status   int
 	limited  bool
 	rate     bucket.Rate
-	seed     maphash.Seed
+	// key is that of the hashes of sources.
+	key atomic.Pointer[bucket.HashKey]
 	// clock returns the time since the start, in nanoseconds.
 	clock  func() int64
 	remote *redis.Limiter // nil without redis
@@ -62,9 +63,10 @@ func New(name string, config dynamic.RateLimit, options Options) (*RateLimit, er
 	}
 	start := time.Now()
 	m := &RateLimit{
-		name: name, source: criterion, limited: limited, seed: maphash.MakeSeed(), counts: new(counts),
+		name: name, source: criterion, limited: limited, counts: new(counts),
 		clock: func() int64 { return int64(time.Since(start)) },
 	}
+	m.key.Store(new(bucket.NewHashKey()))
 	if limited {
 		m.rate = local(limit)
 	}

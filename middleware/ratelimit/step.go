@@ -83,7 +83,7 @@ func (s *step) pass(w http.ResponseWriter, r *http.Request) bool {
 func (s *step) take(r *http.Request) (wait time.Duration, allowed bool) {
 	m := s.limit
 	key, _ := m.source.Key(r) // Requests without a source share the zero key.
-	hash := key.Hash(m.seed)
+	hash := key.Hash(m.key.Load())
 	stripe := &m.counts[hash%stripes]
 	if m.remote != nil {
 		var err error

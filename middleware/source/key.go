@@ -3,9 +3,10 @@ package source
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"hash/maphash"
 	"net/netip"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/httpio/bucket"
 )
 
 // digestLength is the length of a digest as text. Other texts are shorter, so that clients cannot send a digest.
@@ -27,14 +28,12 @@ func (k Key) String() string {
 	return strings.Clone(k.Text)
 }
 
-// Hash returns 64 bits that identify a key of one Source in tables. Without the seed, collisions cannot be constructed;
-// among a million keys, the chance of a collision is below one in ten million.
-func (k Key) Hash(seed maphash.Seed) uint64 {
+// Hash returns 64 bits that identify a key of one Source in tables.
+func (k Key) Hash(by *bucket.HashKey) uint64 {
 	if !k.Addr.IsValid() {
-		return maphash.String(seed, k.Text)
+		return by.Text(k.Text)
 	}
-	bytes := k.Addr.As16()
-	return maphash.Bytes(seed, bytes[:])
+	return by.Address(k.Addr.As16())
 }
 
 // short returns the text, or the digest of a long one.

@@ -1,12 +1,12 @@
 package source
 
 import (
-	"hash/maphash"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/bucket"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -118,7 +118,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestKeysAsTextAndHash(t *testing.T) {
-	seed := maphash.MakeSeed()
+	seed := new(bucket.NewHashKey())
 	keys := []Key{{}, address("192.0.2.1"), address("2001:db8::1"), {Text: "example.com"}, {Text: digest("long")}}
 	texts := []string{"", "192.0.2.1", "2001:db8::1", "example.com", digest("long")}
 	seen := map[uint64]Key{}
@@ -135,7 +135,7 @@ func TestKeysAsTextAndHash(t *testing.T) {
 			t.Errorf("%+v has the hashes %x and %x", key, hash, again)
 		}
 	}
-	if other := keys[1].Hash(maphash.MakeSeed()); other == keys[1].Hash(seed) {
+	if other := keys[1].Hash(new(bucket.NewHashKey())); other == keys[1].Hash(seed) {
 		t.Error("the hash does not depend on the seed")
 	}
 }
@@ -175,7 +175,7 @@ func FuzzKey(f *testing.F) {
 }
 
 func BenchmarkKey(b *testing.B) {
-	seed := maphash.MakeSeed()
+	seed := new(bucket.NewHashKey())
 	r := middlewaretest.Request(b, "GET /", "X-Api-Key: secret")
 	for name, config := range map[string]*dynamic.SourceCriterion{
 		"address": {IPStrategy: &dynamic.IPStrategy{}}, "host": {RequestHost: true},
