@@ -58,6 +58,8 @@ type QUICConnections interface {
 	Connections
 	// Failed counts one that ended by an error or was refused, by the name of an h3.Cause.
 	Failed(cause string)
+	// Dropped counts a packet that was not passed on to a process that drains.
+	Dropped()
 }
 
 // HTTP2Failures counts connections of HTTP/2. Its method must not block.

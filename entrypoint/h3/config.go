@@ -41,6 +41,9 @@ type Config struct {
 	Handshakes Handshakes
 	// Failed, if not nil, counts connections that ended by an error, or were refused.
 	Failed func(cause Cause)
+	// Dropped, if not nil, counts packets for another process that drains, for which its feed had no room. It must not
+	// block.
+	Dropped func()
 	// MaxHeaderBytes bounds the decoded head of a request, in bytes; 0 is http.DefaultMaxHeaderBytes.
 	MaxHeaderBytes int
 	// MaxStreams bounds the requests of one connection at a time; 0 is 100.
