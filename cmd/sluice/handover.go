@@ -24,6 +24,8 @@ type succession struct {
 	// predecessor serves until takeOver; nil without one.
 	predecessor *handover.Client
 	entrypoints []listener
+	// inheritsQUIC says that the keys of HTTP/3 are the predecessor's.
+	inheritsQUIC bool
 	// leave ends serving.
 	leave context.CancelCauseFunc
 	// parked are the accept loops that Yield has stopped.
@@ -56,6 +58,10 @@ func (s *system) newSuccession(ctx context.Context) (*succession, error) {
 	switch {
 	case err == nil:
 		h.predecessor, s.predecessor = predecessor, predecessor.Inherited()
+		if err := h.inheritQUIC(); err != nil {
+			h.close()
+			return nil, err
+		}
 		s.logger.Info("the sockets of a running process are inherited", "predecessor", predecessor.Predecessor().String())
 	case !errors.Is(err, handover.ErrNoPredecessor):
 		return nil, errors.Join(err, server.Close())
@@ -78,7 +84,7 @@ func (h *succession) close() {
 }
 
 // takeOver waits until this process is ready, and has the predecessor stop serving.
-func (h *succession) takeOver(ctx context.Context) error {
+func (h *succession) takeOver(ctx context.Context, entrypoints []listener) error {
 	if !h.inherits() {
 		return nil
 	}
@@ -95,12 +101,10 @@ func (h *succession) takeOver(ctx context.Context) error {
 	err := h.predecessor.TakeOver(ctx)
 	if errors.Is(err, handover.ErrPredecessorEnded) {
 		h.system.logger.Warn("the running process has ended before the hand-over; its sockets are served on")
-		return nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return fmt.Errorf("handover: the running process serves on: %w", err)
 	}
-	return nil
+	return h.adoptQUIC(entrypoints)
 }
 
 // confirm publishes the socket for the next hand-over, and has the predecessor drain, since this process serves.
@@ -173,15 +177,28 @@ func (h *succession) Sockets() []handover.Socket {
 			})
 			index[network]++
 		}
+		sockets = append(sockets, feeds(one)...)
 	}
 	return sockets
 }
 
-// States has nothing that a successor goes on with.
-func (h *succession) States(func(handover.State) bool) {}
+// States yields what a successor goes on with.
+func (h *succession) States(yield func(handover.State) bool) {
+	for _, state := range h.quicState() {
+		if !yield(state) {
+			return
+		}
+	}
+}
 
-// FinalStates has nothing either.
-func (h *succession) FinalStates(func(handover.State) bool) {}
+// FinalStates yields what a successor goes on with, and what changes until this process has stopped.
+func (h *succession) FinalStates(yield func(handover.State) bool) {
+	for _, state := range h.quicOpening() {
+		if !yield(state) {
+			return
+		}
+	}
+}
 
 // Yield stops the accept loops.
 func (h *succession) Yield(ctx context.Context, successor handover.Process) error {

@@ -80,7 +80,7 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 	behind.Go(func() { manager.Watch(background, s.pipeline.Responds) })
 	behind.Go(func() { each(background, hangups, func() { s.reload(background, manager) }) })
 	behind.Go(func() { each(background, rotations, func() { s.rotate(reopen) }) })
-	if err = succession.takeOver(serving); err == nil {
+	if err = succession.takeOver(serving, o.entrypoints); err == nil {
 		s.foreground(serving, o, &front, abort)
 		err = succession.confirm(manager)
 	}
