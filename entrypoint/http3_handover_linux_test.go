@@ -391,6 +391,7 @@ func TestHTTP3HandOverEnds(t *testing.T) {
 	for err == nil {
 		err = e.try("lost")
 	}
+	<-client.conns[0].Context().Done()
 	var reset *quic.StatelessResetError
 	if err = context.Cause(client.conns[0].Context()); !errors.As(err, &reset) {
 		t.Errorf("the connection has ended by %v", err)

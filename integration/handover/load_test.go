@@ -2,7 +2,6 @@ package handover
 
 import (
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,14 +46,14 @@ func TestNoRequestFails(t *testing.T) {
 	}
 	for protocol, address := range map[harness.Protocol]string{harness.H2: s.secure, harness.H2C: s.web} {
 		http2 := harness.NewClient(t, protocol, address, "any.test", clientTLS())
-		client(string(protocol), func() (int, error) {
-			response, err := http2.Try(http2.Request(http.MethodGet, "/ok", nil))
-			if err == nil && response.StatusCode >= http.StatusInternalServerError {
-				err = fmt.Errorf("status %d", response.StatusCode)
-			}
-			return 1, err
-		})
+		client(string(protocol), func() (int, error) { return try(http2) })
 	}
+	kept, fresh := s.newHTTP3(t), s.newHTTP3(t)
+	client("HTTP/3, kept", func() (int, error) { return try(kept) })
+	client("HTTP/3, new", func() (int, error) {
+		defer fresh.CloseIdleConnections()
+		return try(fresh)
+	})
 	for range generations {
 		before := map[string]int64{}
 		for name, count := range counts {
@@ -72,8 +71,8 @@ func TestNoRequestFails(t *testing.T) {
 	}
 }
 
-// TestConnectionsStay has a connection of a TCP router and an idle one of HTTP/1.1 go on in the predecessor, and serves
-// datagrams and HTTP/3 anew in the successor.
+// TestConnectionsStay has a connection of a TCP router, an idle one of HTTP/1.1 and a request of HTTP/3 go on in the
+// predecessor, and serves datagrams anew in the successor.
 func TestConnectionsStay(t *testing.T) {
 	s := newService(t, "")
 	first := harness.Start(t, s.setup)
@@ -83,10 +82,14 @@ func TestConnectionsStay(t *testing.T) {
 	s.answers(t, harness.H3)
 	idle := harness.NewClient(t, harness.H1, s.web, "any.test", nil)
 	idle.Get("/ok")
+	streams := s.newHTTP3(t)
+	stream, end := mirror(t, streams)
+	exchange(t, stream, "a\n")
 	second := harness.Start(t, s.setup)
 	second.WaitLog("serving in the place of the predecessor")
 	first.WaitLog("handed over")
 	exchange(t, mail, "b\n")
+	exchange(t, stream, "b\n")
 	if got := idle.Get("/ok"); !got.Close {
 		t.Error("the response on an idle connection does not end it")
 	}
@@ -99,6 +102,9 @@ func TestConnectionsStay(t *testing.T) {
 	default:
 	}
 	_ = mail.Close()
+	exchange(t, stream, "c\n")
+	end()
+	streams.CloseIdleConnections()
 	if code := first.Wait(); code != 0 {
 		t.Errorf("the predecessor ended with exit code %d", code)
 	}
