@@ -93,8 +93,21 @@ func (s *Server) quicConfig() *quic.Config {
 		MaxIncomingStreams:             int64(s.config.MaxStreams),
 		MaxIncomingUniStreams:          uniStreams,
 		Allow0RTT:                      s.config.Allow0RTT,
-		Tracer:                         s.config.Trace,
+		Tracer:                         s.trace,
 	}
+}
+
+// trace notes the identifier with which a connection begins, which quic-go makes known to a tracer alone.
+func (s *Server) trace(ctx context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace {
+	if c := connOf(ctx); c != nil {
+		c.mutex.Lock()
+		c.drawnID = id
+		c.mutex.Unlock()
+	}
+	if s.config.Trace == nil {
+		return nil
+	}
+	return s.config.Trace(ctx, isClient, id)
 }
 
 // growWindow lets the receive window of a connection grow within the budget of the process. Of the connection only the

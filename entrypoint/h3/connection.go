@@ -49,7 +49,9 @@ type Conn struct {
 
 	mutex sync.Mutex
 	// active counts requests, timer ends the connection when there has been none for some time.
-	active   int
+	active int
+	// drawnID is the first destination identifier of the client.
+	drawnID  quic.ConnectionID
 	retiring bool
 	closed   bool
 	timer    *time.Timer
@@ -62,6 +64,13 @@ type connKey struct{}
 func connOf(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
+}
+
+// drawn returns the connection identifier that the client has drawn.
+func (c *Conn) drawn() []byte {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.drawnID.Bytes()
 }
 
 // Read fails: bytes come by streams.

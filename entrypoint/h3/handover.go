@@ -15,8 +15,9 @@ import (
 type Opening struct {
 	// Generation is that of the process.
 	Generation byte `json:"generation"`
-	// Clients are the addresses from which they send.
+	// Clients are the addresses from which they send, and Drawn the connection identifiers that they have drawn at first.
 	Clients []netip.AddrPort `json:"clients"`
+	Drawn   [][]byte         `json:"drawn"`
 }
 
 // Park stops reading the socket, for another process that has it, and returns when that is so, or with the error of ctx
@@ -121,6 +122,7 @@ func (s *Server) Opening() []Opening {
 	for _, c := range s.open() {
 		if address, ok := addressOf(c.remote); ok && !c.shaken.Load() {
 			own.Clients = append(own.Clients, address)
+			own.Drawn = append(own.Drawn, c.drawn())
 		}
 	}
 	all := []Opening{own}

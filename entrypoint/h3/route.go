@@ -20,9 +20,11 @@ const (
 type routes struct {
 	process *Process
 	feeds   []*feed
-	// openings are the processes of clients that have not completed their handshakes, until a time.
-	openings map[netip.AddrPort]*feed
-	until    time.Time
+	// clients and drawn are the processes of clients that have not completed their handshakes, by their addresses and by
+	// the identifiers that they have drawn, until a time.
+	clients map[netip.AddrPort]*feed
+	drawn   map[string]*feed
+	until   time.Time
 	// dropped counts packets for which a feed had no room; it may be nil.
 	dropped func()
 	// packet and block are buffers.
@@ -60,26 +62,38 @@ func (r *routes) deliver(ms []ipv4.Message) int {
 func (r *routes) feedOf(m *ipv4.Message) *feed {
 	switch kind, id := parse(m.Buffers[0][:m.N]); kind {
 	case identified:
-		f := r.feed(id[0])
-		if f == nil || r.process.authenticate(&r.block, id) != id[1] {
-			return nil
-		}
-		return f
-	case unidentified:
-		// Its identifier is one that the client has drawn, or that of a Retry packet.
-		if r.openings == nil {
+		return r.generated(id)
+	case opening:
+		if r.drawn == nil {
 			return nil
 		}
 		if !time.Now().Before(r.until) {
-			r.openings = nil
+			r.drawn, r.clients = nil, nil
 			return nil
 		}
-		address, _ := addressOf(m.Addr)
-		if f := r.openings[address]; f != nil && f.alive.Load() {
+		if f := r.drawn[string(id)]; f != nil && f.alive.Load() {
 			return f
+		}
+		// The identifier may also be that of a Retry packet, whose token is good for this process.
+		if f := r.generated(id); f != nil {
+			if address, _ := addressOf(m.Addr); r.clients[address] == f {
+				return f
+			}
 		}
 	}
 	return nil
+}
+
+// generated returns the feed of the process that has generated an identifier, or nil.
+func (r *routes) generated(id []byte) *feed {
+	if len(id) != idBytes {
+		return nil
+	}
+	f := r.feed(id[0])
+	if f == nil || r.process.authenticate(&r.block, id) != id[1] {
+		return nil
+	}
+	return f
 }
 
 // feed returns the feed of a generation, or nil.
@@ -100,11 +114,14 @@ func (r *routes) remember(all []Opening, until time.Time) {
 		if f == nil {
 			continue
 		}
-		if r.openings == nil {
-			r.openings = map[netip.AddrPort]*feed{}
+		if r.drawn == nil {
+			r.drawn, r.clients = map[string]*feed{}, map[netip.AddrPort]*feed{}
 		}
 		for _, client := range opening.Clients {
-			r.openings[client] = f
+			r.clients[client] = f
+		}
+		for _, id := range opening.Drawn {
+			r.drawn[string(id)] = f
 		}
 	}
 }
@@ -114,13 +131,20 @@ func (r *routes) opening() []Opening {
 	if !time.Now().Before(r.until) {
 		return nil
 	}
-	clients := map[byte][]netip.AddrPort{}
-	for client, f := range r.openings {
-		clients[f.generation] = append(clients[f.generation], client)
-	}
 	var all []Opening
-	for generation, addresses := range clients {
-		all = append(all, Opening{Generation: generation, Clients: addresses})
+	for _, f := range r.feeds {
+		one := Opening{Generation: f.generation}
+		for client, of := range r.clients {
+			if of == f {
+				one.Clients = append(one.Clients, client)
+			}
+		}
+		for id, of := range r.drawn {
+			if of == f {
+				one.Drawn = append(one.Drawn, []byte(id))
+			}
+		}
+		all = append(all, one)
 	}
 	return all
 }
@@ -149,8 +173,8 @@ const (
 	foreign kind = iota
 	// identified packets have an identifier that the server has generated.
 	identified
-	// unidentified packets have one that the client may have drawn.
-	unidentified
+	// opening packets have one that the client may have drawn.
+	opening
 )
 
 const (
@@ -160,8 +184,8 @@ const (
 	version1, version2 = 1, 0x6b3343cf
 )
 
-// parse returns the kind of the first packet of a datagram, with its destination connection identifier where it is
-// identified (RFC 9000, section 17).
+// parse returns the kind of the first packet of a datagram, with its destination connection identifier (RFC 9000,
+// section 17).
 func parse(datagram []byte) (kind, []byte) {
 	if len(datagram) <= idBytes || datagram[0]&fixedBit == 0 {
 		return foreign, nil
@@ -178,11 +202,13 @@ func parse(datagram []byte) (kind, []byte) {
 	default:
 		return foreign, nil
 	}
-	switch length := datagram[5]; {
-	case number < 2:
-		return unidentified, nil
-	case number == 2 && length == idBytes && len(datagram) >= 6+idBytes:
-		return identified, datagram[6 : 6+idBytes]
+	end := 6 + int(datagram[5])
+	switch {
+	case len(datagram) < end || number == 3:
+		return foreign, nil
+	case number == 2:
+		return identified, datagram[6:end]
+	default:
+		return opening, datagram[6:end]
 	}
-	return foreign, nil
 }

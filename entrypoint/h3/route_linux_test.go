@@ -88,39 +88,45 @@ func TestRoutes(t *testing.T) {
 	third := next(t, second)
 	forged := first.Identifier()
 	forged[1]++
-	drawn := bytes.Repeat([]byte{byte(first.Generation())}, 8)
+	drawn := bytes.Repeat([]byte{byte(first.Generation())}, 12)
 	for name, test := range map[string]struct {
 		client   string
 		datagram []byte
 		to       string
 	}{
-		"short header":                       {stranger, short(first.Identifier()), "first"},
-		"short header of another process":    {client, short(second.Identifier()), "second"},
-		"short header of this process":       {client, short(third.Identifier()), ""},
-		"short header of no process":         {client, short(forged), ""},
-		"short header, cut":                  {client, short(first.Identifier())[:8], ""},
-		"no QUIC":                            {client, append([]byte{0}, first.Identifier()...), ""},
-		"empty":                              {client, nil, ""},
-		"Handshake":                          {stranger, long(2, 1, first.Identifier()), "first"},
-		"Handshake of version 2":             {stranger, long(3, 0x6b3343cf, second.Identifier()), "second"},
-		"Handshake, cut":                     {client, long(2, 1, first.Identifier())[:13], ""},
-		"Handshake, longer":                  {client, long(2, 1, append(first.Identifier(), 1)), ""},
-		"Initial of a client in between":     {client, long(0, 1, drawn), "first"},
-		"0-RTT of a client in between":       {client, long(1, 1, drawn), "first"},
-		"Initial of version 2":               {client, long(1, 0x6b3343cf, drawn), "first"},
-		"0-RTT of version 2":                 {client, long(2, 0x6b3343cf, drawn), "first"},
-		"Initial of another client":          {stranger, long(0, 1, drawn), ""},
-		"Initial with the identifier of one": {stranger, long(0, 1, first.Identifier()), ""},
-		"Retry":                              {client, long(3, 1, first.Identifier()), ""},
-		"Retry of version 2":                 {client, long(0, 0x6b3343cf, first.Identifier()), ""},
-		"an unknown version":                 {client, long(2, 0x1a2a3a4a, first.Identifier()), ""},
+		"short header":                    {stranger, short(first.Identifier()), "first"},
+		"short header of another process": {client, short(second.Identifier()), "second"},
+		"short header of this process":    {client, short(third.Identifier()), ""},
+		"short header of no process":      {client, short(forged), ""},
+		"short header, cut":               {client, short(first.Identifier())[:8], ""},
+		"no QUIC":                         {client, append([]byte{0}, first.Identifier()...), ""},
+		"empty":                           {client, nil, ""},
+		"Handshake":                       {stranger, long(2, 1, first.Identifier()), "first"},
+		"Handshake of version 2":          {stranger, long(3, 0x6b3343cf, second.Identifier()), "second"},
+		"Handshake, cut":                  {client, long(2, 1, first.Identifier())[:13], ""},
+		"Handshake, longer":               {client, long(2, 1, append(first.Identifier(), 1)), ""},
+		"Initial of a client in between":  {stranger, long(0, 1, drawn), "first"},
+		"0-RTT of a client in between":    {client, long(1, 1, drawn), "first"},
+		"Initial of version 2":            {client, long(1, 0x6b3343cf, drawn), "first"},
+		"0-RTT of version 2":              {client, long(2, 0x6b3343cf, drawn), "first"},
+		"Initial with an answer":          {client, long(0, 1, first.Identifier()), "first"},
+		"Initial of a new connection":     {client, long(0, 1, drawn[1:]), ""},
+		"Initial after Retry":             {stranger, long(0, 1, first.Identifier()), ""},
+		"Initial with one of another":     {client, long(0, 1, second.Identifier()), ""},
+		"Initial with one of no process":  {client, long(0, 1, forged), ""},
+		"Retry":                           {client, long(3, 1, first.Identifier()), ""},
+		"Retry of version 2":              {client, long(0, 0x6b3343cf, first.Identifier()), ""},
+		"an unknown version":              {client, long(2, 0x1a2a3a4a, first.Identifier()), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			toFirst, firstSink := open(t)
 			toSecond, secondSink := open(t)
 			deliver := h3.Router(third, map[int]net.Conn{first.Generation(): firstSink, second.Generation(): secondSink},
-				[]h3.Opening{{Generation: byte(first.Generation()), Clients: []netip.AddrPort{netip.MustParseAddrPort(client)}}}, nil)
+				[]h3.Opening{{
+					Generation: byte(first.Generation()), Drawn: [][]byte{drawn},
+					Clients: []netip.AddrPort{netip.MustParseAddrPort(client)},
+				}}, nil)
 			own := short(third.Identifier())
 			batch := []ipv4.Message{message(stranger, nil), message(test.client, test.datagram), message(stranger, own)}
 			memory := &batch[1].Buffers[0][0]
