@@ -176,8 +176,8 @@ func (e *Entrypoint) Addr() net.Addr {
 // Draining reports whether the context of Serve has ended, so that ping can answer with its terminating status.
 func (e *Entrypoint) Draining() bool { return e.draining.Load() }
 
-// Listen binds the address, unless its socket is inherited. The error is one line that names the entrypoint, the address
-// and the cause.
+// Listen binds the address, unless its socket is inherited. The error is one line that names the entrypoint, the
+// address and the cause.
 func (e *Entrypoint) Listen(ctx context.Context) error {
 	listener, err := e.bind(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // them; [HandedOver] is the same with a time. Clients are not accepted any more, and those in the queue of the system
 // are left to the other process. Connections, also idle ones, stay until they end by themselves: their next response
 // ends keep-alive, and clients of HTTP/2 and HTTP/3 get GOAWAY. What is left at the end of the time is cut. Connections
-// of HTTP/3 need [Entrypoint.Park] before, and end at once without it. Sessions of UDP end at once, since their datagrams
-// reach the other process.
+// of HTTP/3 need [Entrypoint.Park] before, and end at once without it. Sessions of UDP end at once, since their
+// datagrams reach the other process.
 var ErrHandedOver = errors.New("the sockets are handed over")
 
 // HandedOver is ErrHandedOver with the time that connections have to end.
@@ -66,10 +66,10 @@ func (p *parking) wait(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// Park stops accepting connections and reading datagrams, and returns when that is so, or with the error of ctx when that
-// ends before. Those that come are kept in the queues of the system, for another process that has the sockets or for
-// Unpark, which must follow also after an error. Open connections are served on; the datagrams of those of HTTP/3 come
-// from the other process ([Entrypoint.Feeds]). Serve must have been called, and Park and Unpark are called in turn.
+// Park stops accepting connections and reading datagrams, and returns when that is so, or with the error of ctx when
+// that ends before. Those that come are kept in the queues of the system, for another process that has the sockets or
+// for Unpark, which must follow also after an error. Open connections are served on; the datagrams of those of HTTP/3
+// come from the other process ([Entrypoint.Feeds]). Serve must have been called, and Park and Unpark are called in turn.
 func (e *Entrypoint) Park(ctx context.Context) error {
 	if err := e.parkListener(ctx); err != nil || e.http3 == nil {
 		return err

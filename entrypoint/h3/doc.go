@@ -13,10 +13,10 @@
 //
 // # Hand-over
 //
-// Two processes may have one socket, of which one reads at a time. By [Server.Park] that becomes another process, which
-// has the keys of this one ([NewSuccessor]) and the next generation. It passes on the packets that have an identifier of
-// this process, over a feed ([Server.Adopt]); this one writes to the socket itself. A feed connects the process that
-// reads with one that drains, also where there have been others in between.
+// Two processes may have one socket, of which one reads at a time. By [Server.Park] that becomes another process,
+// which has the keys of this one ([NewSuccessor]) and the next generation. It passes on the packets that have an
+// identifier of this process, over a feed ([Server.Adopt]); this one writes to the socket itself. A feed connects the
+// process that reads with one that drains, also where there have been others in between.
 //
 // # Addresses
 //

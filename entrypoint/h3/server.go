@@ -191,8 +191,8 @@ func (s *Server) stopping() bool {
 }
 
 // EndKeepAlives sends GOAWAY on all connections, each of which ends when its requests have. New connections are still
-// served. It does not wait. After Leave, connections without a request get GOAWAY with the first one, and those that are
-// idle end by themselves.
+// served. It does not wait. After Leave, connections without a request get GOAWAY with the first one, and those that
+// are idle end by themselves.
 func (s *Server) EndKeepAlives() {
 	for _, c := range s.open() {
 		c.retire()
