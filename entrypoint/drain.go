@@ -46,6 +46,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
+		e.leavePackets(ctx, stopPackets)
 		end := func() { stop(context.Cause(ctx)) }
 		err = e.retire(servers, acceptGrace(ctx, e.settings.acceptGrace), end, ended)
 	case err = <-ended:
@@ -54,7 +55,6 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	stop(nil)
 	_ = e.listener.Close()
 	if handed, ok := handedOver(ctx); ok {
-		stopPackets() // The successor reads the socket.
 		e.drainHandedOver(base, servers, stopOpening, handed.Drain)
 	} else {
 		e.drain(base, servers, stopOpening)

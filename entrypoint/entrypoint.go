@@ -58,6 +58,8 @@ type QUICConnections interface {
 	Connections
 	// Failed counts one that ended by an error or was refused, by the name of an h3.Cause.
 	Failed(cause string)
+	// Dropped counts a packet that was not passed on to a process that drains.
+	Dropped()
 }
 
 // HTTP2Failures counts connections of HTTP/2. Its method must not block.
@@ -176,8 +178,8 @@ func (e *Entrypoint) Addr() net.Addr {
 // Draining reports whether the context of Serve has ended, so that ping can answer with its terminating status.
 func (e *Entrypoint) Draining() bool { return e.draining.Load() }
 
-// Listen binds the address, unless its socket is inherited. The error is one line that names the entrypoint, the address
-// and the cause.
+// Listen binds the address, unless its socket is inherited. The error is one line that names the entrypoint, the
+// address and the cause.
 func (e *Entrypoint) Listen(ctx context.Context) error {
 	listener, err := e.bind(ctx)
 	if err != nil {

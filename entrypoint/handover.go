@@ -12,8 +12,9 @@ import (
 // ErrHandedOver is the cause with which the context of Serve ends where another process has the sockets and serves
 // them; [HandedOver] is the same with a time. Clients are not accepted any more, and those in the queue of the system
 // are left to the other process. Connections, also idle ones, stay until they end by themselves: their next response
-// ends keep-alive, and clients of HTTP/2 get GOAWAY. What is left at the end of the time is cut. Connections of HTTP/3
-// end at once, since their datagrams reach the other process, and so do the sessions of UDP that are not handed over.
+// ends keep-alive, and clients of HTTP/2 and HTTP/3 get GOAWAY. What is left at the end of the time is cut. Connections
+// of HTTP/3 need [Entrypoint.Park] before, and end at once without it; the sessions of UDP that are not handed over end at
+// once, since their datagrams reach the other process.
 var ErrHandedOver = errors.New("the sockets are handed over")
 
 // HandedOver is ErrHandedOver with the time that connections have to end.
@@ -65,11 +66,22 @@ func (p *parking) wait(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// Park stops accepting connections, and returns when none is accepted any more, or with the error of ctx when that ends
-// before. Those that come are kept in the queue of the system, for another process that has the socket or for Unpark,
-// which must follow also after an error. Open connections are served on. Serve must have been called, and Park and
-// Unpark are called in turn.
+// Park stops accepting connections and reading datagrams, and returns when that is so, or with the error of ctx when
+// that ends before. Those that come are kept in the queues of the system, for another process that has the sockets or
+// for Unpark, which must follow also after an error. Open connections are served on; the datagrams of those of HTTP/3
+// come from the other process ([Entrypoint.Feeds]). Serve must have been called, and Park and Unpark are called in turn.
 func (e *Entrypoint) Park(ctx context.Context) error {
+	if err := e.parkListener(ctx); err != nil || e.http3 == nil {
+		return err
+	}
+	if err := e.http3.Park(ctx); err != nil {
+		return fmt.Errorf("entrypoint %q: HTTP/3: %w", e.name, err)
+	}
+	return nil
+}
+
+// parkListener stops accepting connections over TCP.
+func (e *Entrypoint) parkListener(ctx context.Context) error {
 	listener, ok := e.listener.(deadlineListener)
 	if !ok {
 		return fmt.Errorf("entrypoint %q: stopping its accept loop: %w", e.name, errors.ErrUnsupported)
@@ -90,8 +102,11 @@ func (e *Entrypoint) Park(ctx context.Context) error {
 	return nil
 }
 
-// Unpark accepts connections again after Park. It does nothing where Park has not been called.
+// Unpark accepts connections and reads datagrams again after Park. It does nothing where Park has not been called.
 func (e *Entrypoint) Unpark() {
+	if e.http3 != nil {
+		e.http3.Unpark()
+	}
 	at := e.parking.current.Load()
 	if at == nil {
 		return

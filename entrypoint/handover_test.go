@@ -78,6 +78,15 @@ func (g *generation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	_, _ = io.WriteString(w, g.name)
+	if r.URL.Path == "/echo" {
+		_, _ = io.WriteString(w, "\n")
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+			_ = http.NewResponseController(w).Flush()
+			_, _ = fmt.Fprintln(w, lines.Text())
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
 }
 
 // serve serves until the test ends.

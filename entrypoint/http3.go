@@ -46,6 +46,7 @@ func (e *Entrypoint) newHTTP3() *h3.Server {
 	}
 	if e.deps.QUIC != nil {
 		config.Failed = func(cause h3.Cause) { e.deps.QUIC.Failed(cause.String()) }
+		config.Dropped = e.deps.QUIC.Dropped
 	}
 	return h3.New(config)
 }

@@ -2,10 +2,11 @@ package entrypoint_test
 
 import (
 	"context"
+	"crypto/aes"
 	"crypto/tls"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/entrypoint/h3"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -153,30 +155,49 @@ func TestHTTP3Migration(t *testing.T) {
 	}
 }
 
-// TestHTTP3Identifiers proves that connection identifiers have the generation of the process and the index of the
-// socket first, and are eight bytes long.
+// TestHTTP3Identifiers proves that connection identifiers are eight bytes long, and have the generation of the process
+// first and what authenticates the others then.
 func TestHTTP3Identifiers(t *testing.T) {
 	t.Parallel()
 	var mutex sync.Mutex
-	generations := map[string]bool{}
-	s := start(t, http.HandlerFunc(hello), nil)
+	identifiers := map[string]bool{}
+	process := h3.NewProcess()
+	s := startDeps(t, http.HandlerFunc(hello), nil, func(deps *entrypoint.Dependencies) { deps.HTTP3 = process })
 	for range 2 {
 		client := s.over(newQUICProxy(t, s.address, func(datagram []byte, toServer bool) bool {
 			mutex.Lock()
 			defer mutex.Unlock()
 			// The source identifier of a long header stands behind that of the destination.
 			if behind := 6 + int(datagram[5]); !toServer && datagram[0]&0x80 != 0 {
-				generations[fmt.Sprintf("%d %x", datagram[behind], datagram[behind+1:behind+3])] = true
+				identifiers[string(datagram[behind+1:behind+1+int(datagram[behind])])] = true
 			}
 			return true
 		}), nil)
 		do(t, client, http.MethodGet, "https://"+s.address, nil)
 	}
+	var state struct {
+		Generation byte
+		IDKey      []byte
+	}
+	if data, err := process.Export(); err != nil || json.Unmarshal(data, &state) != nil {
+		t.Fatal(err)
+	}
+	block, err := aes.NewCipher(state.IDKey)
+	if err != nil {
+		t.Fatal(err)
+	}
 	mutex.Lock()
 	defer mutex.Unlock()
-	for text := range generations {
-		if len(generations) != 1 || !strings.HasPrefix(text, "8 ") || !strings.HasSuffix(text, "00") {
-			t.Errorf("identifiers begin with %v", generations)
+	if len(identifiers) != 2 {
+		t.Errorf("%d identifiers", len(identifiers))
+	}
+	for id := range identifiers {
+		var sum [aes.BlockSize]byte
+		copy(sum[:], id)
+		sum[1] = 0
+		block.Encrypt(sum[:], sum[:])
+		if len(id) != 8 || id[0] != state.Generation || id[1] != sum[0] {
+			t.Errorf("generation %x, an identifier is %x, sum %x", state.Generation, id, sum)
 		}
 	}
 }

@@ -83,6 +83,9 @@ func (m *memory) Closed() {
 // Failed notes why a connection of HTTP/3 has failed.
 func (m *memory) Failed(cause string) { m.causes <- cause }
 
+// Dropped has no feed to count for.
+func (m *memory) Dropped() {}
+
 // connections returns how many connections are open.
 func (m *memory) connections() int {
 	m.mutex.Lock()

@@ -126,7 +126,9 @@ type bindable interface {
 
 // listen binds all entrypoints, or none when one of them cannot be bound.
 func (s *system) listen(ctx context.Context) ([]listener, error) {
-	s.http3 = h3.NewProcess()
+	if s.http3 == nil {
+		s.http3 = h3.NewProcess()
+	}
 	var bound []listener
 	for _, name := range slices.Sorted(maps.Keys(s.config.EntryPoints)) {
 		config := *s.config.EntryPoints[name]

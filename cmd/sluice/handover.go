@@ -24,6 +24,8 @@ type succession struct {
 	// predecessor serves until takeOver; nil without one.
 	predecessor *handover.Client
 	entrypoints []listener
+	// inheritsQUIC says that the keys of HTTP/3 are the predecessor's.
+	inheritsQUIC bool
 	// leave ends serving.
 	leave context.CancelCauseFunc
 	// parked are the accept loops that Yield has stopped.
@@ -58,6 +60,10 @@ func (s *system) newSuccession(ctx context.Context) (*succession, error) {
 	switch {
 	case err == nil:
 		h.predecessor, s.predecessor = predecessor, predecessor.Inherited()
+		if err := h.inheritQUIC(); err != nil {
+			h.close()
+			return nil, err
+		}
 		s.logger.Info("the sockets of a running process are inherited", "predecessor", predecessor.Predecessor().String())
 		h.inheritTickets()
 		h.inheritChecks()
@@ -100,10 +106,11 @@ func (h *succession) takeOver(ctx context.Context, entrypoints []listener) error
 	err := h.predecessor.TakeOver(ctx)
 	if errors.Is(err, handover.ErrPredecessorEnded) {
 		h.system.logger.Warn("the running process has ended before the hand-over; its sockets are served on")
-		return nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return fmt.Errorf("handover: the running process serves on: %w", err)
+	}
+	if err := h.adoptQUIC(entrypoints); err != nil {
+		return err
 	}
 	h.inheritTickets() // They may have changed.
 	h.inheritCounts()
@@ -182,18 +189,20 @@ func (h *succession) Sockets() []handover.Socket {
 			})
 			index[network]++
 		}
+		sockets = append(sockets, feeds(one)...)
 	}
 	return append(sockets, h.sessionSockets()...)
 }
 
-// States has the secrets of session tickets and the failed health checks.
+// States has the secrets of session tickets, the failed health checks and the keys of HTTP/3.
 func (h *succession) States(yield func(handover.State) bool) {
-	_ = yield(h.ticketState()) && h.checkState(yield)
+	_ = yield(h.ticketState()) && h.checkState(yield) && h.quicState(yield)
 }
 
-// FinalStates has the secrets of session tickets, the counts of middlewares and the sessions of UDP.
+// FinalStates has the secrets of session tickets, the counts of middlewares, the sessions of UDP, and the clients of
+// HTTP/3 whose handshakes are under way.
 func (h *succession) FinalStates(yield func(handover.State) bool) {
-	_ = yield(h.ticketState()) && h.countState(yield) && h.sessionState(yield)
+	_ = yield(h.ticketState()) && h.countState(yield) && h.sessionState(yield) && h.quicOpening(yield)
 }
 
 // Yield stops the accept loops, and reading from sessions.

@@ -55,7 +55,7 @@ type system struct {
 	management    *management
 	publication   *publication // nil without the option xds
 	proxies       []*forwardproxy.Proxy
-	http3         *h3.Process                 // shared by all entrypoints
+	http3         *h3.Process                 // shared by all entrypoints; a predecessor's next one
 	packets       map[string]*datagram.Server // of the UDP entrypoints, by name
 	// datagramListeners has the servers of the UDP addresses of listeners that serve, with their addresses.
 	datagramListeners sync.Map

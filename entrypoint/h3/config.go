@@ -41,6 +41,9 @@ type Config struct {
 	Handshakes Handshakes
 	// Failed, if not nil, counts connections that ended by an error, or were refused.
 	Failed func(cause Cause)
+	// Dropped, if not nil, counts packets for another process that drains, for which its feed had no room. It must not
+	// block.
+	Dropped func()
 	// MaxHeaderBytes bounds the decoded head of a request, in bytes; 0 is http.DefaultMaxHeaderBytes.
 	MaxHeaderBytes int
 	// MaxStreams bounds the requests of one connection at a time; 0 is 100.
@@ -90,8 +93,21 @@ func (s *Server) quicConfig() *quic.Config {
 		MaxIncomingStreams:             int64(s.config.MaxStreams),
 		MaxIncomingUniStreams:          uniStreams,
 		Allow0RTT:                      s.config.Allow0RTT,
-		Tracer:                         s.config.Trace,
+		Tracer:                         s.trace,
 	}
+}
+
+// trace notes the identifier with which a connection begins, which quic-go makes known to a tracer alone.
+func (s *Server) trace(ctx context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace {
+	if c := connOf(ctx); c != nil {
+		c.mutex.Lock()
+		c.drawnID = id
+		c.mutex.Unlock()
+	}
+	if s.config.Trace == nil {
+		return nil
+	}
+	return s.config.Trace(ctx, isClient, id)
 }
 
 // growWindow lets the receive window of a connection grow within the budget of the process. Of the connection only the

@@ -49,7 +49,9 @@ type Conn struct {
 
 	mutex sync.Mutex
 	// active counts requests, timer ends the connection when there has been none for some time.
-	active   int
+	active int
+	// drawnID is the first destination identifier of the client.
+	drawnID  quic.ConnectionID
 	retiring bool
 	closed   bool
 	timer    *time.Timer
@@ -62,6 +64,13 @@ type connKey struct{}
 func connOf(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
+}
+
+// drawn returns the connection identifier that the client has drawn.
+func (c *Conn) drawn() []byte {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.drawnID.Bytes()
 }
 
 // Read fails: bytes come by streams.
@@ -179,6 +188,9 @@ func (c *Conn) finished(err error) {
 // begin counts a request, and reports whether the connection may have it.
 func (c *Conn) begin() bool {
 	c.requests.Add(1)
+	if c.server.left.Load() {
+		c.retire()
+	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.active++; c.active == 1 {
@@ -208,7 +220,7 @@ func (c *Conn) rest() {
 		return
 	}
 	switch idle := c.server.config.IdleTimeout; {
-	case c.retiring:
+	case c.retiring && !c.server.left.Load():
 		c.timer.Reset(lingerTime)
 	case idle > 0:
 		c.timer.Reset(idle)
@@ -228,8 +240,8 @@ func (c *Conn) expire() {
 // retire sends GOAWAY: requests that are under way finish, and the client sends others on another connection.
 func (c *Conn) retire() {
 	q := c.quic.Load()
-	if q == nil {
-		return
+	if q == nil || c.server.left.Load() && c.requests.Load() == 0 {
+		return // The first request may be under way, which GOAWAY would refuse.
 	}
 	c.mutex.Lock()
 	again := c.retiring

@@ -7,9 +7,16 @@
 //
 // # Connection identifiers
 //
-// A connection identifier has eight bytes: the generation of the process, the index of the socket, and six random ones.
-// The first two are for a hand-over of sockets between processes, and the same in all identifiers of a process, so that
-// they link no two connections (RFC 9000, section 5.1).
+// A connection identifier has eight bytes: the generation of the process, one that authenticates the others, and six
+// random ones. The generation is the same in all identifiers of a process, so that it links no two connections (RFC
+// 9000, section 5.1).
+//
+// # Hand-over
+//
+// Two processes may have one socket, of which one reads at a time. By [Server.Park] that becomes another process,
+// which has the keys of this one ([NewSuccessor]) and the next generation. It passes on the packets that have an
+// identifier of this process, over a feed ([Server.Adopt]); this one writes to the socket itself. A feed connects the
+// process that reads with one that drains, also where there have been others in between.
 //
 // # Addresses
 //

@@ -32,7 +32,10 @@ type Server struct {
 	config Config
 	heads  *heads.Budget
 	gate   *gate
+	intake *intake
 	state  atomic.Uint32
+	// left says that another process serves new connections, by Leave.
+	left atomic.Bool
 
 	mutex    sync.Mutex
 	listener http3.QUICListener
@@ -49,7 +52,7 @@ const defaultStreams = 100
 func New(config *Config) *Server {
 	s := &Server{
 		config: *config, heads: heads.NewBudget(config.MaxHeaderBytes), gate: newGate(config.RetryAbove, config.Crowded),
-		conns: map[*Conn]struct{}{}, changed: make(chan struct{}, 1),
+		intake: newIntake(), conns: map[*Conn]struct{}{}, changed: make(chan struct{}, 1),
 	}
 	if s.config.MaxStreams <= 0 {
 		s.config.MaxStreams = defaultStreams
@@ -63,9 +66,11 @@ func (s *Server) State() State { return State(s.state.Load()) }
 // ServePackets takes over a socket, and serves it until ctx ends. Then it cuts what is left, closes the socket and
 // returns nil. The error is that of a socket that cannot be served, or fails; it is closed then. It is called once.
 func (s *Server) ServePackets(ctx context.Context, socket net.PacketConn) error {
+	ctx, abandon := context.WithCancel(ctx)
+	defer abandon()
 	transport := &quic.Transport{
-		Conn:                  socket,
-		ConnectionIDGenerator: identifiers{generation: s.config.Process.generation},
+		Conn:                  s.intake.open(socket, abandon),
+		ConnectionIDGenerator: identifiers{s.config.Process},
 		StatelessResetKey:     &s.config.Process.resetKey,
 		TokenGeneratorKey:     &s.config.Process.tokenKey,
 		VerifySourceAddress:   s.gate.verify,
@@ -75,6 +80,7 @@ func (s *Server) ServePackets(ctx context.Context, socket net.PacketConn) error 
 		s.cut()
 		_ = transport.Close()
 		_ = socket.Close()
+		s.intake.end()
 	}()
 	listener, err := s.listen(transport)
 	if err != nil {
@@ -84,9 +90,10 @@ func (s *Server) ServePackets(ctx context.Context, socket net.PacketConn) error 
 	s.mutex.Lock()
 	s.listener = listener
 	s.mutex.Unlock()
-	if s.stopping() {
+	switch {
+	case s.stopping():
 		_ = listener.Close()
-	} else {
+	case !s.left.Load():
 		s.state.Store(uint32(Serving))
 	}
 	if err := s.accept(ctx, listener); err != nil {
@@ -184,7 +191,8 @@ func (s *Server) stopping() bool {
 }
 
 // EndKeepAlives sends GOAWAY on all connections, each of which ends when its requests have. New connections are still
-// served. It does not wait.
+// served. It does not wait. After Leave, connections without a request get GOAWAY with the first one, and those that
+// are idle end by themselves.
 func (s *Server) EndKeepAlives() {
 	for _, c := range s.open() {
 		c.retire()
@@ -192,7 +200,8 @@ func (s *Server) EndKeepAlives() {
 }
 
 // Shutdown takes no new connections, sends GOAWAY, and returns nil once no connection is left, or the error of ctx when
-// that ends first. A client that does not close its connection itself gets a second to do so. One caller at a time.
+// that ends first. A client that does not close its connection itself gets a second to do so, and after Leave all the
+// time. One caller at a time.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.state.CompareAndSwap(uint32(Serving), uint32(Waiting))
 	s.mutex.Lock()

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
@@ -153,9 +156,11 @@ func echoUDP(t *testing.T) *datagrams {
 }
 
 // exchange sends a line and expects it back.
-func exchange(t *testing.T, conn net.Conn, line string) {
+func exchange(t *testing.T, conn io.ReadWriter, line string) {
 	t.Helper()
-	_ = conn.SetDeadline(time.Now().Add(timeout))
+	if conn, ok := conn.(net.Conn); ok {
+		_ = conn.SetDeadline(time.Now().Add(timeout))
+	}
 	if _, err := io.WriteString(conn, line); err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +168,26 @@ func exchange(t *testing.T, conn net.Conn, line string) {
 	if _, err := io.ReadFull(conn, got); err != nil || string(got) != line {
 		t.Fatalf("got %q, error %v, want %q", got, err, line)
 	}
+}
+
+// mirror begins a request whose body comes back, and returns both bodies, and what ends it.
+func mirror(t *testing.T, client *harness.Client) (io.ReadWriter, func()) {
+	t.Helper()
+	body, in := io.Pipe()
+	response, err := client.Do(client.Request(http.MethodPost, "/mirror", body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := func() {
+		_ = in.Close()
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+	}
+	t.Cleanup(end)
+	return struct {
+		io.Reader
+		io.Writer
+	}{response.Body, in}, end
 }
 
 // dial connects.
@@ -188,10 +213,46 @@ func (s *service) answers(t *testing.T, protocol harness.Protocol) {
 	if protocol.Secure() {
 		address = s.secure
 	}
-	got := harness.NewClient(t, protocol, address, "any.test", clientTLS()).Get("/ok")
+	client := harness.NewClient(t, protocol, address, "any.test", clientTLS())
+	defer client.CloseIdleConnections()
+	got := client.Get("/ok")
 	if got.StatusCode >= http.StatusInternalServerError {
 		t.Errorf("%s: status %d", protocol, got.StatusCode)
 	}
+}
+
+// newHTTP3 returns a client that closes its connection when another one takes its place, as browsers do after GOAWAY.
+func (s *service) newHTTP3(t *testing.T) *harness.Client {
+	t.Helper()
+	client := harness.NewClient(t, harness.H3, s.secure, "any.test", clientTLS())
+	transport, ok := client.Client.Transport.(*http3.Transport)
+	if !ok {
+		t.Fatalf("the transport is a %T", client.Client.Transport)
+	}
+	inner, before := transport.Dial, (*quic.Conn)(nil)
+	transport.Dial = func(
+		ctx context.Context, address string, settings *tls.Config, config *quic.Config,
+	) (*quic.Conn, error) {
+		conn, err := inner(ctx, address, settings, config)
+		if err != nil {
+			return nil, err
+		}
+		if before != nil {
+			_ = before.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
+		}
+		before = conn
+		return conn, nil
+	}
+	return client
+}
+
+// try sends a request, and returns the error of a server as well.
+func try(client *harness.Client) (int, error) {
+	response, err := client.Try(client.Request(http.MethodGet, "/ok", nil))
+	if err == nil && response.StatusCode >= http.StatusInternalServerError {
+		err = fmt.Errorf("status %d", response.StatusCode)
+	}
+	return 1, err
 }
 
 // sendHTTP1 sends requests on one connection until a response ends it, or until done is closed, and returns how many.

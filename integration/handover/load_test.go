@@ -66,14 +66,14 @@ func TestNoRequestFails(t *testing.T) {
 	})
 	for protocol, address := range map[harness.Protocol]string{harness.H2: s.secure, harness.H2C: s.web} {
 		http2 := harness.NewClient(t, protocol, address, "any.test", clientTLS())
-		client(string(protocol), func() (int, error) {
-			response, err := http2.Try(http2.Request(http.MethodGet, "/ok", nil))
-			if err == nil && response.StatusCode >= http.StatusInternalServerError {
-				err = fmt.Errorf("status %d", response.StatusCode)
-			}
-			return 1, err
-		})
+		client(string(protocol), func() (int, error) { return try(http2) })
 	}
+	kept, fresh := s.newHTTP3(t), s.newHTTP3(t)
+	client("HTTP/3, kept", func() (int, error) { return try(kept) })
+	client("HTTP/3, new", func() (int, error) {
+		defer fresh.CloseIdleConnections()
+		return try(fresh)
+	})
 	for range generations {
 		before := map[string]int64{}
 		for name, count := range counts {
@@ -94,9 +94,9 @@ func TestNoRequestFails(t *testing.T) {
 // manySessions is how many sessions of UDP are handed over.
 const manySessions = 2000
 
-// TestConnectionsStay has a connection of a TCP router and an idle one of HTTP/1.1 go on in the predecessor, and
-// sessions of UDP in the successor, which serves HTTP/3 anew. The successor resumes TLS sessions, goes on with what
-// rate limits have counted, and knows the endpoints that have failed their checks.
+// TestConnectionsStay has a connection of a TCP router, an idle one of HTTP/1.1 and a request of HTTP/3 go on in the
+// predecessor, and sessions of UDP in the successor. The successor resumes TLS sessions, goes on with what rate limits
+// have counted, and knows the endpoints that have failed their checks.
 func TestConnectionsStay(t *testing.T) {
 	s := newService(t, "accessLog: {format: json}\n")
 	s.setup.Dynamic["states.yaml"] = `
@@ -130,6 +130,9 @@ http:
 	s.answers(t, harness.H3)
 	idle := harness.NewClient(t, harness.H1, s.web, "any.test", nil)
 	idle.Get("/ok")
+	streams := s.newHTTP3(t)
+	stream, end := mirror(t, streams)
+	exchange(t, stream, "a\n")
 	second := harness.Start(t, s.setup)
 	second.WaitLog("serving in the place of the predecessor")
 	first.WaitLog("handed over")
@@ -142,6 +145,7 @@ http:
 		t.Error("the TLS session is not resumed by the successor")
 	}
 	exchange(t, mail, "b\n")
+	exchange(t, stream, "b\n")
 	for _, conn := range dns {
 		exchange(t, conn, "b")
 	}
@@ -160,6 +164,9 @@ http:
 	default:
 	}
 	_ = mail.Close()
+	exchange(t, stream, "c\n")
+	end()
+	streams.CloseIdleConnections()
 	if code := first.Wait(); code != 0 {
 		t.Errorf("the predecessor ended with exit code %d", code)
 	}

@@ -47,7 +47,8 @@ func New(options Options) *Metrics {
 	}
 	m.Register(m.collectors()...)
 	m.Register(
-		m.openConnections(), newHandshakeCollector(set), newQUICCollector(set), newHTTP2Collector(set),
+		m.openConnections(), newHandshakeCollector(set), newQUICCollector(set), newQUICDropsCollector(set),
+		newHTTP2Collector(set),
 		newRefusedCollector(set), newStreamCollector(set.streams),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{

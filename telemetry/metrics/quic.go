@@ -22,6 +22,8 @@ type QUIC struct {
 	opened atomic.Bool
 	open   atomic.Int64
 	failed [quicCauses]atomic.Uint64
+	// dropped counts packets for processes that drain.
+	dropped atomic.Uint64
 }
 
 // Opened counts a connection from its first packet on.
@@ -45,6 +47,9 @@ func (q *QUIC) Failed(cause string) {
 	}
 	q.failed[index].Add(1)
 }
+
+// Dropped counts a packet that was not passed on to a process that drains.
+func (q *QUIC) Dropped() { q.dropped.Add(1) }
 
 // QUIC returns what counts the connections of HTTP/3.
 func (e *Entrypoint) QUIC() *QUIC { return &e.quic }
@@ -78,6 +83,33 @@ func (c *causeCollector) Collect(to chan<- prometheus.Metric) {
 			if count := counted[i].Load(); count > 0 {
 				to <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(count), text(s.name), c.name(i))
 			}
+		}
+	}
+}
+
+// quicDropsCollector exposes the packets that were not passed on. Entrypoints without any are left out.
+type quicDropsCollector struct {
+	set  *SeriesSet
+	desc *prometheus.Desc
+}
+
+func newQUICDropsCollector(set *SeriesSet) *quicDropsCollector {
+	return &quicDropsCollector{
+		set: set,
+		desc: prometheus.NewDesc("sluice_http3_handover_dropped_packets_total",
+			"Packets of HTTP/3 that were not passed on to a process that drains, because it reads too slowly.",
+			[]string{"entrypoint"}, nil),
+	}
+}
+
+// Describe sends the description of the family.
+func (c *quicDropsCollector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+
+// Collect sends the counters as they are now.
+func (c *quicDropsCollector) Collect(to chan<- prometheus.Metric) {
+	for _, s := range c.set.list(TrafficEntrypoints, nil) {
+		if count := c.set.ofSeries(s).quic.dropped.Load(); count > 0 {
+			to <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(count), text(s.name))
 		}
 	}
 }

@@ -24,6 +24,8 @@ func TestQUICConnections(t *testing.T) {
 	for _, cause := range []string{"refused", "resets", "resets", "a new one"} {
 		web.QUIC().Failed(cause)
 	}
+	web.QUIC().Dropped()
+	web.QUIC().Dropped()
 	recorder := httptest.NewRecorder()
 	all.Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
 	var got []string
@@ -37,6 +39,7 @@ func TestQUICConnections(t *testing.T) {
 		`sluice_http3_connection_errors_total{cause="other",entrypoint="web"} 1`,
 		`sluice_http3_connection_errors_total{cause="refused",entrypoint="web"} 1`,
 		`sluice_http3_connection_errors_total{cause="resets",entrypoint="web"} 2`,
+		`sluice_http3_handover_dropped_packets_total{entrypoint="web"} 2`,
 		`traefik_open_connections{entrypoint="plain",protocol="TCP"} 1`,
 		`traefik_open_connections{entrypoint="web",protocol="QUIC"} 1`,
 		`traefik_open_connections{entrypoint="web",protocol="TCP"} 1`,
