@@ -54,7 +54,7 @@ func newService(t *testing.T, extra string) *service {
 entryPoints:
   web: {address: "${WEB}"}
   secure: {address: "${SECURE}", http3: {}, http: {tls: {}}}
-  dns: {address: "${DNS}/udp", udp: {timeout: 1m}}
+  dns: {address: "${DNS}/udp", udp: {timeout: 1m}, transport: {lifeCycle: {graceTimeOut: 100ms}}}
   mail: {address: "${MAIL}"}
   traefik: {address: "127.0.0.1:0"}
 ping: {}

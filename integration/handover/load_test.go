@@ -117,7 +117,11 @@ http:
 		t.Error("the first TLS session is resumed")
 	}
 	first.WaitLog("endpoint failed its check")
-	limited := func() int { return harness.NewClient(t, harness.H1, s.web, "limited.test", nil).Get("/ok").StatusCode }
+	limited := func() int {
+		client := harness.NewClient(t, harness.H1, s.web, "limited.test", nil)
+		defer client.CloseIdleConnections()
+		return client.Get("/ok").StatusCode
+	}
 	if got := limited(); got != http.StatusOK {
 		t.Errorf("the first request: status %d", got)
 	}
