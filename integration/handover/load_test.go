@@ -1,11 +1,13 @@
 package handover
 
 import (
+	"bufio"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -129,8 +131,8 @@ http:
 	exchange(t, mail, "a\n")
 	for i := range dns {
 		dns[i] = dial(t, "udp", s.dns)
-		exchange(t, dns[i], "a")
 	}
+	exchangeAll(t, dns, "a")
 	s.answers(t, harness.H3)
 	idle := harness.NewClient(t, harness.H1, s.web, "any.test", nil)
 	idle.Get("/ok")
@@ -150,9 +152,7 @@ http:
 	}
 	exchange(t, mail, "b\n")
 	exchange(t, stream, "b\n")
-	for _, conn := range dns {
-		exchange(t, conn, "b")
-	}
+	exchangeAll(t, dns, "b")
 	if got := s.datagrams.count(); got != manySessions {
 		t.Errorf("the server has seen %d sources, want %d", got, manySessions)
 	}
@@ -184,18 +184,52 @@ http:
 	}
 }
 
+// exchangeAll is exchange for many connections, of which the queues of sockets hold a hundred.
+func exchangeAll(t *testing.T, conns []net.Conn, line string) {
+	t.Helper()
+	got := make([]byte, len(line))
+	for some := range slices.Chunk(conns, 100) {
+		for _, conn := range some {
+			if _, err := io.WriteString(conn, line); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, conn := range some {
+			_ = conn.SetReadDeadline(time.Now().Add(timeout))
+			if _, err := io.ReadFull(conn, got); err != nil || string(got) != line {
+				t.Fatalf("got %q, error %v, want %q", got, err, line)
+			}
+		}
+	}
+}
+
 // resumed sends a request, and reports whether the TLS session was resumed for it.
 func resumed(t *testing.T, address string, config *tls.Config) bool {
 	t.Helper()
 	conn := tls.Client(dial(t, "tcp", address), config)
-	_ = conn.SetDeadline(time.Now().Add(timeout))
-	if _, err := io.WriteString(conn, "GET /ok HTTP/1.1\r\nHost: any.test\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, conn); err != nil {
-		t.Fatal(err)
-	}
+	get(t, conn, "any.test")
 	return conn.ConnectionState().DidResume
+}
+
+// get sends the only request of a connection, and returns the status of the response.
+func get(t *testing.T, conn net.Conn, host string) int {
+	t.Helper()
+	_ = conn.SetDeadline(time.Now().Add(timeout))
+	request := "GET /ok HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n"
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = reader.ReadByte() // Tickets of TLS come before the end.
+	return response.StatusCode
 }
 
 // sendUDP sends a datagram, which is to be answered.
