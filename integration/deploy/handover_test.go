@@ -156,8 +156,9 @@ func edge(more ...string) []string {
 }
 
 // TestADaemonSetHandsOver applies the chart to a real control plane, whose controllers replace the pods of two nodes
-// while clients send requests on new and on kept connections. None fails, and no pod restarts. The pods are processes
-// in the network namespaces of the nodes, with the user, capabilities, volumes and probes of the chart.
+// while clients send requests on new and on kept connections. None fails, and no pod restarts. Pods that do not start
+// replace none. The pods are processes in the network namespaces of the nodes, with the user, capabilities, volumes and
+// probes of the chart.
 func TestADaemonSetHandsOver(t *testing.T) {
 	c := cluster.Start(t)
 	images := map[string]node.Image{"sluice:test": {Program: harness.Binary(t), Path: "/sluice"}}
@@ -184,6 +185,8 @@ func TestADaemonSetHandsOver(t *testing.T) {
 	replaced := roll(t, c, old, `configuration.log.level="DEBUG"`)
 	during := counts[0].Load() - begin
 	more("after the update")
+	breakRelease(t, c, replaced)
+	more("beside a release that does not start")
 	stop()
 	clients.Wait()
 	if during < 20 {
@@ -231,11 +234,7 @@ spec:
 // names. A pod that restarts is a failure.
 func roll(t *testing.T, c *cluster.Cluster, old []string, values ...string) []string {
 	t.Helper()
-	rendered, err := try(t, edge(values...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Apply(rendered)
+	apply(t, c, values...)
 	var names []string
 	c.UntilAll("Pod", "sluice", "a new pod on each node", func(pods []*unstructured.Unstructured) bool {
 		names = nil
@@ -256,6 +255,42 @@ func roll(t *testing.T, c *cluster.Cluster, old []string, values ...string) []st
 		t.FailNow()
 	}
 	return names
+}
+
+// apply applies a release.
+func apply(t *testing.T, c *cluster.Cluster, values ...string) {
+	t.Helper()
+	rendered, err := try(t, edge(values...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(rendered)
+}
+
+// breakRelease applies a release whose pods end at once. The running pods stay ready, also after the way back.
+func breakRelease(t *testing.T, c *cluster.Cluster, running []string) {
+	t.Helper()
+	apply(t, c, `configuration.log.level="LOUD"`)
+	c.UntilAll("Pod", "sluice", "a pod that restarts", func(pods []*unstructured.Unstructured) bool {
+		restarted := false
+		for _, pod := range pods {
+			if slices.Contains(running, pod.GetName()) {
+				if cluster.Condition(pod, "Ready") != "True" || pod.GetDeletionTimestamp() != nil {
+					t.Errorf("the running pod %s is to end, or is not ready", pod.GetName())
+				}
+				continue
+			}
+			count := object(pod.Object).at("status", "containerStatuses", 0, "restartCount")
+			restarted = restarted || count != nil && count != int64(0)
+		}
+		return restarted
+	})
+	apply(t, c, `configuration.log.level="DEBUG"`)
+	c.UntilAll("Pod", "sluice", "the running pods alone", func(pods []*unstructured.Unstructured) bool {
+		return len(pods) == len(running) && !slices.ContainsFunc(pods, func(pod *unstructured.Unstructured) bool {
+			return !slices.Contains(running, pod.GetName())
+		})
+	})
 }
 
 // podLog returns the log of a pod of Sluice.
