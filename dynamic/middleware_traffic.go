@@ -40,7 +40,7 @@ type Fault struct {
 type AdaptiveConcurrency struct {
 	// Min is the least limit, with which it begins, from 1 to Max. Default: 5.
 	Min int `json:"min,omitempty"`
-	// Max is the largest limit, from Min to 1,000,000, and how many requests wait at most. Default: 1000.
+	// Max is the largest limit, from Min to 1,000,000. Default: 1000.
 	Max int `json:"max,omitempty"`
 	// Tolerance is by which factor the latency may exceed that of a service without load until the limit is lowered, 1 to
 	// 10. Default: 1.5.

@@ -15,7 +15,7 @@ func TestReadme(t *testing.T) {
 	examples := middlewaretest.Examples(t, "README.md")
 	small := defaults()
 	small.Min, small.Max, small.QueueTimeout = 2, 50, 0
-	for name, want := range map[string]dynamic.AdaptiveConcurrency{"what-it-bears": defaults(), "small-service": small} {
+	for name, want := range map[string]dynamic.AdaptiveConcurrency{"bearable": defaults(), "small-without-queue": small} {
 		if diff := cmp.Diff(&want, examples[name].AdaptiveConcurrency); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

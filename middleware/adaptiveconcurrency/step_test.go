@@ -75,6 +75,46 @@ func TestStreamsDoNotCount(t *testing.T) {
 	}
 }
 
+// TestCounted has requests within one that reaches the limit: one with a body of unknown length is refused, and one of
+// the class critical is not.
+func TestCounted(t *testing.T) {
+	for critical, want := range map[bool]int{false: 503, true: 200} {
+		_, step := build(t, one())
+		inner := httptest.NewRecorder()
+		var handler http.Handler
+		handler = step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/inner" {
+				r := middlewaretest.Request(t, "POST /inner", "Transfer-Encoding: chunked")
+				record := &telemetry.Record{Critical: critical}
+				handler.ServeHTTP(inner, r.WithContext(telemetry.WithRecord(t.Context(), record)))
+			}
+		}))
+		handler.ServeHTTP(httptest.NewRecorder(), middlewaretest.Request(t, "GET /"))
+		if _, levels := step.Status(); inner.Code != want || levels["in_flight"] != 0 {
+			t.Errorf("critical %v: %d, it stands at %v", critical, inner.Code, levels)
+		}
+	}
+}
+
+// TestClientsThatLeave has a service that never answers: the time until clients leave counts as its latency.
+func TestClientsThatLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, step := build(t, defaults())
+		handler := step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+		for range 4 {
+			for range 5 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				go handler.ServeHTTP(new(middlewaretest.Writer), middlewaretest.Request(t, "GET /").WithContext(ctx))
+			}
+			pause(1001 * time.Millisecond)
+		}
+		if _, levels := step.Status(); levels["rtt_short_us"] < 900_000 || levels["rtt_short_us"] > 1_100_000 {
+			t.Errorf("it stands at %v", levels)
+		}
+	})
+}
+
 // TestQueue has requests wait in order, and one leave.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
