@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/api"
+	"github.com/sluiceproxy/sluice/api/admin"
 	"github.com/sluiceproxy/sluice/api/bundle"
 	"github.com/sluiceproxy/sluice/api/dashboard"
 	"github.com/sluiceproxy/sluice/api/discovery"
@@ -79,6 +80,11 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 		page := dashboard.New(dashboard.Options{BasePath: config.API.BasePath, Name: config.API.DashboardName})
 		parts = append(parts, page)
 		services[pipeline.ServiceDashboard] = api.Protect(config.API.BasePath, logger, page)
+	}
+	if config.API.Admin {
+		services[pipeline.ServiceAdmin] = admin.New(admin.Options{
+			Endpoints: s.balancing.registry, Logger: logger, BasePath: config.API.BasePath,
+		})
 	}
 	services[pipeline.ServiceAPI] = api.New(api.Options{
 		State: s.pipeline, Static: config, Version: version, Parts: parts, Logger: logger, BasePath: config.API.BasePath,

@@ -1,0 +1,213 @@
+package admin_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/sluiceproxy/sluice/api"
+	"github.com/sluiceproxy/sluice/api/admin"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/log"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// endpoints drain those of shop@file, of which 192.0.2.9:80 is the last one.
+type endpoints struct{ drains []loadbalancer.Drain }
+
+func (e *endpoints) Drain(drain loadbalancer.Drain, force bool) (int, error) {
+	switch {
+	case drain.Service != "" && drain.Service != "shop@file":
+		return 0, loadbalancer.ErrNotBalanced
+	case drain.Endpoint == netip.MustParseAddrPort("192.0.2.9:80") && !force:
+		return 1, &loadbalancer.LastEndpointError{Pools: []string{"shop@file"}}
+	case drain.Endpoint == netip.MustParseAddrPort("192.0.2.8:80"):
+		return 0, loadbalancer.ErrTooManyDrains
+	}
+	e.drains = append(e.drains, drain)
+	return 2, nil
+}
+
+func (e *endpoints) Undrain(selector loadbalancer.DrainSelector) (ended []loadbalancer.Drain) {
+	e.drains = slices.DeleteFunc(e.drains, func(drain loadbalancer.Drain) bool {
+		ends := drain.DrainSelector == selector
+		if ends {
+			ended = append(ended, drain)
+		}
+		return ends
+	})
+	return ended
+}
+
+func (e *endpoints) Drains() []loadbalancer.Drain { return e.drains }
+
+// setup is an administration with its log.
+type setup struct {
+	t       *testing.T
+	handler http.Handler
+	log     *strings.Builder
+	close   func()
+}
+
+func start(t *testing.T) *setup {
+	t.Helper()
+	lines := new(strings.Builder)
+	logs, err := log.New(static.Log{}, log.Options{Output: lines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &setup{t: t, log: lines, close: func() { _ = logs.Close() }}
+	s.handler = admin.New(admin.Options{
+		Endpoints: &endpoints{}, Logger: logs.For(log.SubsystemAPI), BasePath: "/sluice/",
+	})
+	t.Cleanup(s.close)
+	return s
+}
+
+// send sends a request with a JSON body.
+func (s *setup) send(method, path, body string, header ...string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	record := &telemetry.Record{Client: "192.0.2.7", Username: "ann", Authenticated: true}
+	r := httptest.NewRequestWithContext(telemetry.WithRecord(s.t.Context(), record), method,
+		"http://sluice.test/sluice/api/admin/"+path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json; charset=utf-8")
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+func decode[T any](t *testing.T, w *httptest.ResponseRecorder) (value T) {
+	t.Helper()
+	if err := json.Unmarshal(w.Body.Bytes(), &value); err != nil {
+		t.Fatalf("status %d: %v: %s", w.Code, err, w.Body)
+	}
+	return value
+}
+
+// TestRequestsAreChecked refuses what a web page could send, and what is not understood.
+func TestRequestsAreChecked(t *testing.T) {
+	const valid = `{"endpoint": "192.0.2.1:80"}`
+	tests := []struct {
+		name, method, path, body, header string
+		status                           int
+		message                          string
+	}{
+		{"a program", "POST", "drains", valid, "", 200, ""},
+		{"the address bar", "GET", "drains", "", "Sec-Fetch-Site: none", 200, ""},
+		{"a page of another origin", "POST", "drains", valid, "Origin: http://evil.test", 403, ""},
+		{"a page of the same origin", "POST", "drains", valid, "Origin: http://sluice.test", 403, ""},
+		{"a page without an origin", "POST", "drains", valid, "Origin: null", 403, ""},
+		{"a page that reads", "GET", "drains", "", "Sec-Fetch-Site: same-origin", 403, ""},
+		{"a preflight", "OPTIONS", "drains", "", "Origin: http://evil.test", 403, ""},
+		{"a form", "POST", "drains", valid, "Content-Type: application/x-www-form-urlencoded", 415, "not application/json"},
+		{"text", "POST", "drains", valid, "Content-Type: text/plain", 415, "not application/json"},
+		{"no type", "DELETE", "drains", valid, "Content-Type: ", 415, "not application/json"},
+		{"a large body", "POST", "drains", `{"service": "` + strings.Repeat("a", api.MaxChange) + `"}`, "", 413, "too large"},
+		{"a large rest", "POST", "drains", valid + strings.Repeat(" ", api.MaxChange), "", 413, "too large"},
+		{"an unknown field", "POST", "drains", `{"address": "192.0.2.1:80"}`, "", 400, `unknown field "address"`},
+		{"two objects", "POST", "drains", valid + valid, "", 400, "more behind"},
+		{"no object", "POST", "drains", "", "", 400, "EOF"},
+		{"a broken object", "POST", "drains", `{"endpoint`, "", 400, "body: unexpected EOF"},
+		{"another method", "PUT", "drains", valid, "", 405, "does not take PUT"},
+		{"another path", "GET", "drain", "", "", 404, "not found: /sluice/api/admin/drain"},
+		{"nothing selected", "POST", "drains", `{}`, "", 400, "service and endpoint are both missing"},
+		{"a service without provider", "POST", "drains", `{"service": "shop"}`, "", 400, "NAME@PROVIDER"},
+		{"a protocol", "POST", "drains", `{"protocol": "h2", "service": "shop@file"}`, "", 400, `"h2" is none of http, tcp`},
+		{"a name", "POST", "drains", `{"endpoint": "a.test:80"}`, "", 400, "not an IP address with a port"},
+		{"a duration", "POST", "drains", `{"endpoint": "192.0.2.1:80", "for": "10"}`, "", 400, `"10" is not a duration above 0`},
+		{"no duration", "POST", "drains", `{"endpoint": "192.0.2.1:80", "for": "0s"}`, "", 400, `"0s" is not a duration above 0`},
+		{"a page of the list", "GET", "drains?page=0", "", "", 400, "page"},
+		{"an unknown service", "POST", "drains", `{"service": "none@file"}`, "", 404, "no service has such endpoints"},
+		{"the last endpoint", "POST", "drains", `{"endpoint": "192.0.2.9:80"}`, "", 409, "left to serve shop@file; force"},
+		{"too many", "POST", "drains", `{"endpoint": "192.0.2.8:80"}`, "", 409, "10000 drains already"},
+		{"no such drain", "DELETE", "drains", `{"endpoint": "192.0.2.2:80"}`, "", 404, "there is no such drain"},
+		{"force without a meaning", "DELETE", "drains", `{"endpoint": "192.0.2.1:80", "force": true}`, "", 400, "no meaning"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t)
+			var header []string
+			if test.header != "" {
+				header = append(header, test.header)
+			}
+			w := s.send(test.method, test.path, test.body, header...)
+			if w.Code != test.status || !strings.Contains(w.Body.String(), strings.ReplaceAll(test.message, `"`, `\"`)) {
+				t.Errorf("status %d with %s, want %d with %q", w.Code, w.Body, test.status, test.message)
+			}
+			if test.status == http.StatusForbidden && w.Body.Len() > 0 {
+				t.Errorf("a page gets %s", w.Body)
+			}
+			if got := w.Header().Get("Cache-Control"); got != "no-store" {
+				t.Errorf("Cache-Control = %q", got)
+			}
+		})
+	}
+}
+
+// TestDrains begins, lists and ends drains, with a line of the log for each change.
+func TestDrains(t *testing.T) {
+	s := start(t)
+	begun := decode[admin.Drain](t, s.send("POST", "drains", `{"service": "shop@file", "endpoint": "192.0.2.9:80",
+		"for": "10m", "force": true}`))
+	if begun.Until.Sub(begun.Since) != 10*time.Minute {
+		t.Errorf("the drain lasts from %v until %v", begun.Since, begun.Until)
+	}
+	want := admin.Drain{
+		Protocol: "http", Service: "shop@file", Endpoint: "192.0.2.9:80", Endpoints: 2,
+		Since: begun.Since, Until: begun.Until,
+	}
+	if diff := cmp.Diff(want, begun); diff != "" {
+		t.Errorf("begun (-want +got):\n%s", diff)
+	}
+	want.Endpoints = 0
+	if diff := cmp.Diff([]admin.Drain{want}, decode[[]admin.Drain](t, s.send("GET", "drains", ""))); diff != "" {
+		t.Errorf("listed (-want +got):\n%s", diff)
+	}
+	ended := s.send("DELETE", "drains", `{"service": "shop@file", "endpoint": "192.0.2.9:80"}`)
+	if diff := cmp.Diff([]admin.Drain{want}, decode[[]admin.Drain](t, ended)); diff != "" {
+		t.Errorf("ended (-want +got):\n%s", diff)
+	}
+	if left := s.send("GET", "drains", "").Body.String(); left != "[]\n" {
+		t.Errorf("left: %s", left)
+	}
+	s.close()
+	for _, line := range []string{
+		`msg="endpoint drained" by=ann client=192.0.2.7 count=2 endpoint="192.0.2.9:80" for=10m0s force=true ` +
+			`protocol=http service=shop@file subsystem=api`,
+		`msg="drain of endpoint ended" by=ann client=192.0.2.7 endpoint="192.0.2.9:80" protocol=http service=shop@file`,
+	} {
+		if !strings.Contains(s.log.String(), line) {
+			t.Errorf("the log lacks %s:\n%s", line, s.log)
+		}
+	}
+}
+
+// A request without a user is logged with its address.
+func TestWithoutUser(t *testing.T) {
+	s := start(t)
+	r := httptest.NewRequestWithContext(telemetry.WithRecord(context.Background(), &telemetry.Record{
+		Client: "192.0.2.7", Username: "forged",
+	}), http.MethodPost, "/sluice/api/admin/drains", strings.NewReader(`{"endpoint": "192.0.2.1:80"}`))
+	r.Header.Set("Content-Type", "application/json")
+	s.handler.ServeHTTP(httptest.NewRecorder(), r)
+	s.close()
+	if line := s.log.String(); !strings.Contains(line, "client=192.0.2.7") || strings.Contains(line, "forged") {
+		t.Errorf("line of the log: %s", line)
+	}
+}
