@@ -26,6 +26,8 @@ import (
 type Options struct {
 	// Endpoints drains endpoints. It is required.
 	Endpoints Drainer
+	// Levels sets the levels of the log. It is required.
+	Levels Levels
 	// Logger gets a line for each change, with who made it. It is required.
 	Logger telemetry.Logger
 	// BasePath is the option api.basePath: what precedes /api. Empty means /.
@@ -59,6 +61,8 @@ func (h *handler) mount(root *mux.Router, prefix string) {
 	api.Get(root, prefix+"/drains", h.listDrains)
 	root.HandleFunc(prefix+"/drains", h.drain).Methods(http.MethodPost)
 	root.HandleFunc(prefix+"/drains", h.undrain).Methods(http.MethodDelete)
+	api.Get(root, prefix+"/log", h.listLevels)
+	root.HandleFunc(prefix+"/log", h.setLevel).Methods(http.MethodPut)
 }
 
 // refuse answers with an error.

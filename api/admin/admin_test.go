@@ -70,7 +70,7 @@ func start(t *testing.T) *setup {
 	}
 	s := &setup{t: t, log: lines, close: func() { _ = logs.Close() }}
 	s.handler = admin.New(admin.Options{
-		Endpoints: &endpoints{}, Logger: logs.For(log.SubsystemAPI), BasePath: "/sluice/",
+		Endpoints: &endpoints{}, Levels: logs, Logger: logs.For(log.SubsystemAPI), BasePath: "/sluice/",
 	})
 	t.Cleanup(s.close)
 	return s
@@ -137,6 +137,11 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"the last endpoint", "POST", "drains", `{"endpoint": "192.0.2.9:80"}`, "", 409, "left to serve shop@file; force"},
 		{"too many", "POST", "drains", `{"endpoint": "192.0.2.8:80"}`, "", 409, "10000 drains already"},
 		{"no such drain", "DELETE", "drains", `{"endpoint": "192.0.2.2:80"}`, "", 404, "there is no such drain"},
+		{"no level", "PUT", "log", `{"subsystem": "api"}`, "", 400, `log level "": not one of DEBUG`},
+		{"an unknown level", "PUT", "log", `{"level": "loud"}`, "", 400, `log level "loud": not one of DEBUG`},
+		{"an unknown subsystem", "PUT", "log", `{"subsystem": "web", "level": "INFO"}`, "", 400, `"web" does not exist`},
+		{"a time of a level", "PUT", "log", `{"level": "INFO", "for": "-1m"}`, "", 400, `"-1m" is not a duration above 0`},
+		{"levels by POST", "POST", "log", `{"level": "INFO"}`, "", 405, "does not take POST"},
 		{"force without a meaning", "DELETE", "drains", `{"endpoint": "192.0.2.1:80", "force": true}`, "", 400, "no meaning"},
 	}
 	for _, test := range tests {
@@ -195,6 +200,35 @@ func TestDrains(t *testing.T) {
 		if !strings.Contains(s.log.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, s.log)
 		}
+	}
+}
+
+// TestLevels sets the level of a subsystem, and shows all.
+func TestLevels(t *testing.T) {
+	s := start(t)
+	before := decode[[]admin.Level](t, s.send("GET", "log", ""))
+	if want := (admin.Level{Subsystem: "main", Level: "INFO", Configured: "INFO"}); before[0] != want {
+		t.Errorf("first level %+v, want %+v", before[0], want)
+	}
+	after := decode[[]admin.Level](t, s.send("PUT", "log", `{"subsystem": "Provider", "level": "debug", "for": "1h"}`))
+	changed := 0
+	for i, level := range after {
+		if level == before[i] {
+			continue
+		}
+		changed++
+		if lasts := time.Until(level.Until); level.Level != "DEBUG" || level.Configured != "INFO" ||
+			!strings.HasPrefix(level.Subsystem, "provider") || lasts <= 0 || lasts > time.Hour {
+			t.Errorf("changed to %+v", level)
+		}
+	}
+	if changed != 6 {
+		t.Errorf("%d subsystems of %d are changed", changed, len(after))
+	}
+	s.close()
+	if line := `msg="the level of the log is changed" by=ann client=192.0.2.7 for=1h0m0s subsystem=api target=provider to=DEBUG`; !strings.
+		Contains(s.log.String(), line) {
+		t.Errorf("the log lacks %s:\n%s", line, s.log)
 	}
 }
 

@@ -83,7 +83,7 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 	}
 	if config.API.Admin {
 		services[pipeline.ServiceAdmin] = admin.New(admin.Options{
-			Endpoints: s.balancing.registry, Logger: logger, BasePath: config.API.BasePath,
+			Endpoints: s.balancing.registry, Levels: s.logs, Logger: logger, BasePath: config.API.BasePath,
 		})
 	}
 	services[pipeline.ServiceAPI] = api.New(api.Options{

@@ -11,16 +11,20 @@ import (
 	"github.com/sluiceproxy/sluice/api"
 )
 
-// changeAPI sends a change to the administration of a running Sluice, and decodes its answer. base is the URL of its API
-// with or without /api. The error is what the administration says, or names the router that is missing.
+// changeAPI sends a request to the administration of a running Sluice, without a body if change is nil, and decodes its
+// answer. base is the URL of its API with or without /api. The error is what the administration says, or names the router that is missing.
 func changeAPI(base, method, path string, change, answer any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), firstState)
 	defer cancel()
-	body, err := json.Marshal(change)
-	if err != nil {
-		return err
+	var body io.Reader
+	if change != nil {
+		encoded, err := json.Marshal(change)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(encoded)
 	}
-	response, err := send(ctx, method, apiPath(base, "admin/"+path), bytes.NewReader(body),
+	response, err := send(ctx, method, apiPath(base, "admin/"+path), body,
 		http.Header{"Content-Type": {"application/json"}}, false, http.StatusBadRequest, http.StatusForbidden,
 		http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusConflict)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sluiceproxy/sluice/api/admin"
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/certificate/acme"
 	"github.com/sluiceproxy/sluice/certificate/ocsp"
@@ -73,9 +74,10 @@ type system struct {
 	forgotten bool
 }
 
-// loggers are the loggers of the subsystems; log.Log is.
+// loggers are the loggers of the subsystems and their levels; log.Log is.
 type loggers interface {
 	For(subsystem string) telemetry.Logger
+	admin.Levels
 }
 
 // silent are the loggers of commands that answer a question.
@@ -83,6 +85,12 @@ type silent struct{}
 
 // For returns a logger that writes nothing.
 func (silent) For(string) telemetry.Logger { return telemetry.Discard{} }
+
+// SetLevel fails: there is no level to set.
+func (silent) SetLevel(string, string, time.Duration) error { return errors.ErrUnsupported }
+
+// Levels returns nothing.
+func (silent) Levels() []log.SubsystemLevel { return nil }
 
 // newSystem wires the stages of a static configuration that has no errors. Unless it serves, no endpoint is checked;
 // only then, inputs may take the place of containers and clusters.
