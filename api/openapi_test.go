@@ -92,6 +92,7 @@ func TestTheDocumentHasEveryPath(t *testing.T) {
 		"/api/traffic/routers",
 		"/api/traffic/services", "/api/traffic/unmatched", "/api/requests", "/api/xds/clients", "/api/xds/resources",
 		"/api/injector", "/api/environments", "/api/resolvers", "/api/admin/drains", "/api/admin/log",
+		"/api/admin/connections/close",
 	}
 	aliases := []string{"/debug/pprof", "/debug/pprof/profile", "/debug/pprof/trace", "/debug/pprof/symbol"}
 	h := &handler{options: sampleOptions()}

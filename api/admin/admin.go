@@ -28,6 +28,8 @@ type Options struct {
 	Endpoints Drainer
 	// Levels sets the levels of the log. It is required.
 	Levels Levels
+	// Connections closes connections. It is required.
+	Connections Connections
 	// Logger gets a line for each change, with who made it. It is required.
 	Logger telemetry.Logger
 	// BasePath is the option api.basePath: what precedes /api. Empty means /.
@@ -61,6 +63,7 @@ func (h *handler) mount(root *mux.Router, prefix string) {
 	api.Get(root, prefix+"/drains", h.listDrains)
 	root.HandleFunc(prefix+"/drains", h.drain).Methods(http.MethodPost)
 	root.HandleFunc(prefix+"/drains", h.undrain).Methods(http.MethodDelete)
+	root.HandleFunc(prefix+"/connections/close", h.closeConnections).Methods(http.MethodPost)
 	api.Get(root, prefix+"/log", h.listLevels)
 	root.HandleFunc(prefix+"/log", h.setLevel).Methods(http.MethodPut)
 }

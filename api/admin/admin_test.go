@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/api"
 	"github.com/sluiceproxy/sluice/api/admin"
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
@@ -53,6 +54,19 @@ func (e *endpoints) Undrain(selector loadbalancer.DrainSelector) (ended []loadba
 
 func (e *endpoints) Drains() []loadbalancer.Drain { return e.drains }
 
+// closer closes 7 connections of web, and that with ID 3.
+type closer struct{}
+
+func (closer) CloseConnections(_ context.Context, selection entrypoint.Selection, graceful bool) int {
+	switch {
+	case selection.Entrypoint == "web" && selection.Client == netip.MustParsePrefix("192.0.2.0/24") && graceful:
+		return 7
+	case selection == entrypoint.Selection{ID: 3}:
+		return 1
+	}
+	return 0
+}
+
 // setup is an administration with its log.
 type setup struct {
 	t       *testing.T
@@ -70,7 +84,7 @@ func start(t *testing.T) *setup {
 	}
 	s := &setup{t: t, log: lines, close: func() { _ = logs.Close() }}
 	s.handler = admin.New(admin.Options{
-		Endpoints: &endpoints{}, Levels: logs, Logger: logs.For(log.SubsystemAPI), BasePath: "/sluice/",
+		Endpoints: &endpoints{}, Levels: logs, Connections: closer{}, Logger: logs.For(log.SubsystemAPI), BasePath: "/sluice/",
 	})
 	t.Cleanup(s.close)
 	return s
@@ -142,6 +156,11 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"an unknown subsystem", "PUT", "log", `{"subsystem": "web", "level": "INFO"}`, "", 400, `"web" does not exist`},
 		{"a time of a level", "PUT", "log", `{"level": "INFO", "for": "-1m"}`, "", 400, `"-1m" is not a duration above 0`},
 		{"levels by POST", "POST", "log", `{"level": "INFO"}`, "", 405, "does not take POST"},
+		{"no connection selected", "POST", "connections/close", `{"graceful": true}`, "", 400, "all missing"},
+		{"a client", "POST", "connections/close", `{"client": "a.test"}`, "", 400, `"a.test" is neither`},
+		{"no such connection", "POST", "connections/close", `{"id": 4}`, "", 404, "there is no such connection"},
+		{"a bad ID", "POST", "connections/close", `{"id": -4}`, "", 400, "body: json"},
+		{"a list below the administration", "GET", "connections/close", "", "", 405, "does not take GET"},
 		{"force without a meaning", "DELETE", "drains", `{"endpoint": "192.0.2.1:80", "force": true}`, "", 400, "no meaning"},
 	}
 	for _, test := range tests {
@@ -229,6 +248,27 @@ func TestLevels(t *testing.T) {
 	if line := `msg="the level of the log is changed" by=ann client=192.0.2.7 for=1h0m0s subsystem=api target=provider to=DEBUG`; !strings.
 		Contains(s.log.String(), line) {
 		t.Errorf("the log lacks %s:\n%s", line, s.log)
+	}
+}
+
+// TestCloseConnections closes connections, with a line of the log.
+func TestCloseConnections(t *testing.T) {
+	s := start(t)
+	for request, want := range map[string]int{
+		`{"id": 3}`: 1, `{"client": "192.0.2.0/24", "entryPoint": "web", "graceful": true}`: 7,
+	} {
+		if got := decode[admin.Closed](t, s.send("POST", "connections/close", request)); got.Closed != want {
+			t.Errorf("%s: %d are closed", request, got.Closed)
+		}
+	}
+	s.close()
+	for _, line := range []string{
+		`msg="connections closed" by=ann client=192.0.2.7 count=1 id=3 subsystem=api`,
+		`msg="connections closed" by=ann client=192.0.2.7 count=7 entrypoint=web graceful=true of=192.0.2.0/24 subsystem=api`,
+	} {
+		if !strings.Contains(s.log.String(), line) {
+			t.Errorf("the log lacks %s:\n%s", line, s.log)
+		}
 	}
 }
 

@@ -83,7 +83,8 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 	}
 	if config.API.Admin {
 		services[pipeline.ServiceAdmin] = admin.New(admin.Options{
-			Endpoints: s.balancing.registry, Levels: s.logs, Logger: logger, BasePath: config.API.BasePath,
+			Endpoints: s.balancing.registry, Levels: s.logs, Connections: s.connections, Logger: logger,
+			BasePath: config.API.BasePath,
 		})
 	}
 	services[pipeline.ServiceAPI] = api.New(api.Options{
@@ -97,6 +98,7 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 			return slices.AppendSeq([]router.MiddlewareStatus{}, s.compiler.Middlewares()) // [], and not null.
 		},
 		Servers:      s.balancing.servers,
+		Connections:  s.connections,
 		Certificates: s.compiler.Certificates,
 		Staple:       s.stapleStatus,
 		Resolvers:    s.resolverStatus,

@@ -66,6 +66,7 @@ type system struct {
 	stapler           *ocsp.Stapler        // nil without the option ocsp
 	identity          *identity            // nil without the option spiffe.workloadAPIAddr
 	listeners         *listeners.SocketSet // nil unless it serves
+	connections       *entrypoint.Directory
 	descriptors       *descriptors.Limit   // nil without a reserve, and unless it serves
 	overload          *overload.Ladder     // nil unless it serves
 	inherited         entrypoint.Inherited // nil unless it serves
@@ -98,6 +99,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	config := loaded.Configuration
 	s := &system{
 		config: config, logs: logs, logger: logs.For(log.SubsystemMain), packets: map[string]*datagram.Server{},
+		connections: entrypoint.NewDirectory(),
 	}
 	var err error
 	if s.observability, err = newObservability(config, logs); err != nil {
