@@ -27,22 +27,27 @@ http:
 type administrator struct {
 	t      *testing.T
 	client *harness.Client
+	doc    *document
 }
 
-// send sends a request with a JSON body.
+// send sends a request with a JSON body, and compares the response with the document.
 func (a administrator) send(method, path, body string) harness.Response {
 	a.t.Helper()
 	request := a.client.Request(method, "/api/admin/"+path, strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
 	request.SetBasicAuth("ann", "password")
-	return a.client.Send(request)
+	answer := a.client.Send(request)
+	a.doc.fits(a.t, "", answer)
+	return answer
 }
 
 // administer drains an endpoint under load, lists and closes connections, and sets the level of the log. reads is a
 // client of the API.
 func administer(t *testing.T, s *harness.Sluice, reads *harness.Client) {
 	t.Helper()
-	ann := administrator{t, harness.NewClient(t, harness.H1, port(s, "open"), "basic-admin.test", nil)}
+	ann := administrator{
+		t, harness.NewClient(t, harness.H1, port(s, "open"), "basic-admin.test", nil), published(t, reads, ""),
+	}
 	backends := []*harness.Backend{harness.StartBackend(t, "first", nil), harness.StartBackend(t, "second", nil)}
 	s.Write("load.yaml", strings.NewReplacer("${FIRST}", backends[0].H1, "${SECOND}", backends[1].H1).Replace(balanced))
 	client := harness.NewClient(t, harness.H1, port(s, "open"), "load.test", nil)
@@ -68,6 +73,10 @@ func administer(t *testing.T, s *harness.Sluice, reads *harness.Client) {
 	if now := backends[0].Seen(); now != seen {
 		t.Errorf("the drained endpoint got %d requests", now-seen)
 	}
+	if drains := decode[[]admin.Drain](t, ann.send(http.MethodGet, "drains", "")); len(drains) != 1 ||
+		drains[0].Endpoint != backends[0].H1 {
+		t.Errorf("drains: %+v", drains)
+	}
 	second := `{"service": "load@file", "endpoint": "` + backends[1].H1 + `"}`
 	if answer := ann.send(http.MethodPost, "drains", second); answer.StatusCode != http.StatusConflict ||
 		!strings.Contains(answer.Text, "load@file") {
@@ -91,7 +100,9 @@ func administer(t *testing.T, s *harness.Sluice, reads *harness.Client) {
 	}
 	until(t, "other connections", func() bool {
 		now := decode[[]api.Connection](t, reads.Get("/api/connections?entryPoint=open"))
-		return len(now) > 0 && now[0].ID > open[len(open)-1].ID
+		return len(now) > 0 && now[len(now)-1].ID > open[len(open)-1].ID && !slices.ContainsFunc(now, func(one api.Connection) bool {
+			return one.Requests > 100 && one.ID <= open[len(open)-1].ID // Those that are idle stay.
+		})
 	})
 	stop()
 	if failed := load(); failed > 0 {
@@ -103,6 +114,7 @@ func administer(t *testing.T, s *harness.Sluice, reads *harness.Client) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
+	ann.send(http.MethodGet, "log", "")
 	s.WaitLog("level=debug", `msg="connection refused"`, "nothing was sent")
 }
 
