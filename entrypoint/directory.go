@@ -12,8 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// Directory lists and closes the open connections of the entrypoints that have it in their Dependencies. Its methods may
-// be called from any goroutine; no request takes its lock.
+// Directory lists and closes the open connections of the entrypoints that have it in their Dependencies. Its methods
+// may be called from any goroutine; no request takes its lock.
 type Directory struct {
 	// last is the ID of the connection that came last.
 	last       atomic.Uint64

@@ -79,6 +79,8 @@ type Drain struct {
 type holds struct {
 	drains   []Drain // sorted
 	selected map[DrainSelector]struct{}
+	// next is when the first of them ends; the zero time without one that does.
+	next time.Time
 }
 
 // heldDrains are the drains of a registry. Readers take no lock.
@@ -98,6 +100,9 @@ func newHolds(drains []Drain) *holds {
 	h := &holds{drains: drains, selected: make(map[DrainSelector]struct{}, len(drains))}
 	for i := range drains {
 		h.selected[drains[i].DrainSelector] = struct{}{}
+		if until := drains[i].Until; !until.IsZero() {
+			h.next = sooner(h.next, until)
+		}
 	}
 	return h
 }
@@ -128,13 +133,10 @@ func (h *holds) has(pool string, address netip.AddrPort) bool {
 
 // end returns when the next drain ends; the zero time without one that does.
 func (h *holds) end() time.Time {
-	var next time.Time
-	for _, drain := range h.all() {
-		if !drain.Until.IsZero() {
-			next = sooner(next, drain.Until)
-		}
+	if h == nil {
+		return time.Time{}
 	}
-	return next
+	return h.next
 }
 
 // selects reports whether a member of a pool is selected.

@@ -124,12 +124,18 @@ func TestDrainSelects(t *testing.T) {
 		refused  string
 	}{
 		{
-			"an endpoint of a service", DrainSelector{Service: "web@file", Endpoint: netip.MustParseAddrPort(first)}, false,
-			[]string{"web@file"}, "",
+			"an endpoint of a service",
+			DrainSelector{Service: "web@file", Endpoint: netip.MustParseAddrPort(first)},
+			false,
+			[]string{"web@file"},
+			"",
 		},
 		{
-			"an endpoint of a TCP service", DrainSelector{"tcp", "web@file", netip.MustParseAddrPort(first)}, false,
-			[]string{"tcp:web@file"}, "",
+			"an endpoint of a TCP service",
+			DrainSelector{"tcp", "web@file", netip.MustParseAddrPort(first)},
+			false,
+			[]string{"tcp:web@file"},
+			"",
 		},
 		{"an endpoint of all", ofEndpoint(first), false, nil, "no endpoint would be left to serve one@file"},
 		{"an endpoint of all by force", ofEndpoint(first), true, []string{
@@ -148,7 +154,7 @@ func TestDrainSelects(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			err := b.drains(test.selector, test.force)
-			if refused := err != nil; refused != (test.refused != "") || refused && !strings.Contains(err.Error(), test.refused) {
+			if (err != nil) != (test.refused != "") || err != nil && !strings.Contains(err.Error(), test.refused) {
 				t.Errorf("error %v, want %q", err, test.refused)
 			}
 			var held []string
@@ -234,7 +240,8 @@ func TestUndrainEncloses(t *testing.T) {
 	}
 	begin := func() {
 		for _, selector := range []DrainSelector{
-			{"http", "web@file", netip.MustParseAddrPort(first)}, {"http", "api@file", netip.MustParseAddrPort(first)},
+			{"http", "web@file", netip.MustParseAddrPort(first)},
+			{"http", "api@file", netip.MustParseAddrPort(first)},
 			{"http", "web@file", netip.MustParseAddrPort(second)},
 		} {
 			if err := b.drains(selector, false); err != nil {

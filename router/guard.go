@@ -81,8 +81,8 @@ func both(some, others []guard.Gap) []guard.Gap {
 	return joined
 }
 
-// guard reports a route that exposes the API without access control. It refuses one to the API with api.requireAuth, and
-// one to the administration in any case.
+// guard reports a route that exposes the API without access control. It refuses one to the API with api.requireAuth,
+// and one to the administration in any case.
 func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceNode, entrypoint EntryPoint,
 	node *routerNode,
 ) error {

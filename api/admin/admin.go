@@ -1,9 +1,9 @@
-// Package admin serves the administration: endpoints that are drained by hand, connections that are closed, and levels of
-// the log.
+// Package admin serves the administration: endpoints that are drained by hand, connections that are closed, and levels
+// of the log.
 //
-// New returns the handler of the service admin@internal, which exists with api.admin. It is apart from the read-only API
-// of package api, so that reading can be permitted without it. What it changes is behind interfaces of its own; nothing
-// is kept over a restart of the process.
+// New returns the handler of the service admin@internal, which exists with api.admin. It is apart from the read-only
+// API of package api, so that reading can be permitted without it. What it changes is behind interfaces of its own;
+// nothing is kept over a restart of the process.
 package admin
 
 import (
@@ -53,6 +53,7 @@ func New(options Options) http.Handler {
 		h.refuse(w, http.StatusNotFound, errors.New("not found: "+r.URL.EscapedPath()))
 	})
 	root.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", strings.Join(allowed(root, r), ", "))
 		h.refuse(w, http.StatusMethodNotAllowed, fmt.Errorf("%s does not take %s", r.URL.EscapedPath(), r.Method))
 	})
 	return api.ProtectChanges(options.Logger, root)
@@ -66,6 +67,20 @@ func (h *handler) mount(root *mux.Router, prefix string) {
 	root.HandleFunc(prefix+"/connections/close", h.closeConnections).Methods(http.MethodPost)
 	api.Get(root, prefix+"/log", h.listLevels)
 	root.HandleFunc(prefix+"/log", h.setLevel).Methods(http.MethodPut)
+}
+
+// allowed returns the methods of the path of a request.
+func allowed(root *mux.Router, r *http.Request) (methods []string) {
+	for _, method := range []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete,
+	} {
+		tried := *r
+		tried.Method = method
+		if match := (mux.RouteMatch{}); root.Match(&tried, &match) && match.MatchErr == nil {
+			methods = append(methods, method)
+		}
+	}
+	return methods
 }
 
 // refuse answers with an error.

@@ -18,9 +18,9 @@ import (
 	"github.com/sluiceproxy/sluice/api/admin"
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
-	"github.com/sluiceproxy/sluice/static"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,7 +84,8 @@ func start(t *testing.T) *setup {
 	}
 	s := &setup{t: t, log: lines, close: func() { _ = logs.Close() }}
 	s.handler = admin.New(admin.Options{
-		Endpoints: &endpoints{}, Levels: logs, Connections: closer{}, Logger: logs.For(log.SubsystemAPI), BasePath: "/sluice/",
+		Endpoints: &endpoints{}, Levels: logs, Connections: closer{}, Logger: logs.For(log.SubsystemAPI),
+		BasePath: "/sluice/",
 	})
 	t.Cleanup(s.close)
 	return s
@@ -177,10 +178,25 @@ func TestRequestsAreChecked(t *testing.T) {
 			if test.status == http.StatusForbidden && w.Body.Len() > 0 {
 				t.Errorf("a page gets %s", w.Body)
 			}
+			if got := w.Header().Get("Allow"); (test.status == http.StatusMethodNotAllowed) != (got != "") {
+				t.Errorf("Allow = %q", got)
+			}
 			if got := w.Header().Get("Cache-Control"); got != "no-store" {
 				t.Errorf("Cache-Control = %q", got)
 			}
 		})
+	}
+}
+
+// TestAllow names the methods of a path where another one is refused.
+func TestAllow(t *testing.T) {
+	s := start(t)
+	for path, want := range map[string]string{
+		"drains": "GET, HEAD, POST, DELETE", "log": "GET, HEAD, PUT", "connections/close": "POST",
+	} {
+		if got := s.send("PATCH", path, "{}").Header().Get("Allow"); got != want {
+			t.Errorf("%s allows %q, want %q", path, got, want)
+		}
 	}
 }
 
@@ -245,8 +261,9 @@ func TestLevels(t *testing.T) {
 		t.Errorf("%d subsystems of %d are changed", changed, len(after))
 	}
 	s.close()
-	if line := `msg="the level of the log is changed" by=ann client=192.0.2.7 for=1h0m0s subsystem=api target=provider to=DEBUG`; !strings.
-		Contains(s.log.String(), line) {
+	line := `msg="the level of the log is changed" by=ann client=192.0.2.7 for=1h0m0s subsystem=api target=provider ` +
+		`to=DEBUG`
+	if !strings.Contains(s.log.String(), line) {
 		t.Errorf("the log lacks %s:\n%s", line, s.log)
 	}
 }

@@ -49,7 +49,9 @@ func (h *handler) levels() []Level {
 }
 
 // listLevels lists the levels of the log.
-func (h *handler) listLevels(w http.ResponseWriter, _ *http.Request) { h.write(w, http.StatusOK, h.levels()) }
+func (h *handler) listLevels(w http.ResponseWriter, _ *http.Request) {
+	h.write(w, http.StatusOK, h.levels())
+}
 
 // setLevel sets the level of a subsystem.
 func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) {

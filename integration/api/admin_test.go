@@ -100,8 +100,9 @@ func administer(t *testing.T, s *harness.Sluice, reads *harness.Client) {
 	}
 	until(t, "other connections", func() bool {
 		now := decode[[]api.Connection](t, reads.Get("/api/connections?entryPoint=open"))
-		return len(now) > 0 && now[len(now)-1].ID > open[len(open)-1].ID && !slices.ContainsFunc(now, func(one api.Connection) bool {
-			return one.Requests > 100 && one.ID <= open[len(open)-1].ID // Those that are idle stay.
+		last := open[len(open)-1].ID
+		return len(now) > 0 && now[len(now)-1].ID > last && !slices.ContainsFunc(now, func(one api.Connection) bool {
+			return one.Requests > 100 && one.ID <= last // Those that are idle stay.
 		})
 	})
 	stop()

@@ -108,7 +108,9 @@ func ways() []way {
 		{name: "missing", middlewares: "missing", stranger: 503, friend: 503},
 		{name: "loopback", entryPoint: "shut", stranger: 200, friend: 200},
 		{name: "bare-admin", service: "admin@internal", stranger: 403, friend: 403, closed: true},
-		{name: "harmless-admin", service: "admin@internal", middlewares: "harmless", stranger: 403, friend: 403, closed: true},
+		{
+			name: "harmless-admin", service: "admin@internal", middlewares: "harmless", stranger: 403, friend: 403, closed: true,
+		},
 		{name: "basic-admin", service: "admin@internal", middlewares: "basic", stranger: 401, friend: 200, login: basic},
 		{name: "loopback-admin", service: "admin@internal", entryPoint: "shut", stranger: 200, friend: 200},
 		{name: "ping", service: "ping@internal", stranger: 200, friend: 200},
@@ -224,8 +226,10 @@ func (w way) ask(t *testing.T, s *harness.Sluice, issued harness.Issued, friend 
 		return 0
 	}
 	shows := strings.Contains(answer.Text, "bare@file") || strings.Contains(answer.Text, "<html")
-	if wanted := answer.StatusCode == http.StatusOK && !slices.Contains([]string{"ping", "metrics", "basic-admin",
-		"loopback-admin"}, w.name); shows != wanted {
+	if wanted := answer.StatusCode == http.StatusOK && !slices.Contains([]string{
+		"ping", "metrics", "basic-admin",
+		"loopback-admin",
+	}, w.name); shows != wanted {
 		t.Errorf("status %d with the body %.200s", answer.StatusCode, answer.Text)
 	}
 	return answer.StatusCode

@@ -110,7 +110,8 @@ func TestEveryPath(t *testing.T) {
 		"/api/explain", "/api/explain?url=ftp://x",
 		"/api/explain?url=http://x.test/&entrypoint=nowhere", "/api/explain/tcp", "/api/explain/tcp?address=x",
 		"/api/traffic/routers?name=%zz",
-		"/api/traffic/unmatched?page=9", "/api/requests?status=teapot", "/api/connections?client=x", "/api/connections?page=0",
+		"/api/traffic/unmatched?page=9", "/api/requests?status=teapot",
+		"/api/connections?client=x", "/api/connections?page=0",
 	} {
 		doc.get(t, client, path, http.StatusBadRequest)
 	}
