@@ -67,6 +67,8 @@ type Options struct {
 	// Rates returns the current traffic of routers or services by name; it may be nil. The keys requests and errors of
 	// sortBy then sort by name.
 	Rates func(kind metrics.TrafficKind) map[string]metrics.TrafficRate
+	// Connections lists the open connections; without it /api/connections is not served.
+	Connections Connections
 	// Certificates returns the leaf certificates that are presented to clients, in any order; they are not modified. It
 	// may be nil; /api/certificates is then empty.
 	Certificates func() []*x509.Certificate
@@ -152,6 +154,9 @@ func (h *handler) mountProcess(root *mux.Router) {
 	Get(root, prefix+"/entrypoints/{id}", h.showEntryPoint)
 	Get(root, prefix+"/certificates", h.listCertificates)
 	Get(root, prefix+"/certificates/{id}", h.showCertificate)
+	if h.options.Connections != nil {
+		Get(root, prefix+"/connections", h.connections)
+	}
 	Get(root, prefix+"/openapi.yaml", openAPI)
 	if h.options.Static.API != nil && h.options.Static.API.Debug {
 		mountDebug(root, h.prefix+"/debug")

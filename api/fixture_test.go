@@ -235,6 +235,16 @@ func sampleOptions() Options {
 			"udp:dns@file":     {"192.0.2.6:53": "UP"},
 			"http:blog@docker": {"http://192.0.2.8:80": "UP", "http://192.0.2.9:80": "UP", "http://192.0.2.7:80": "UP"},
 		}.Servers,
+		Connections: open{
+			{
+				ID: 3, Entrypoint: "websecure", Protocol: "h2", Client: "192.0.2.7", ClientPort: "4711", ServerName: "shop.test",
+				Since: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Requests: 12,
+			},
+			{
+				ID: 5, Entrypoint: "web", Client: "192.0.2.8", ClientPort: "4712",
+				Since: time.Date(2026, 11, 21, 12, 1, 0, 0, time.UTC),
+			},
+		},
 		Version: Version{Version: "1.2.3", Codename: "weir", Start: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
 	}
 }

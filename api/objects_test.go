@@ -42,6 +42,7 @@ func requests() map[string]string {
 		"no-listeners":     "/api/listeners",
 		"certificates":     "/api/certificates",
 		"verdicts":         "/api/verdicts",
+		"connections":      "/api/connections",
 		"verdicts-routers": "/api/verdicts?kind=ROUTER&status=quarantined&search=nowhere",
 	}
 }

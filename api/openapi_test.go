@@ -91,7 +91,8 @@ func TestTheDocumentHasEveryPath(t *testing.T) {
 		"/api/endpoints", "/api/events", "/api/generations", "/api/generations/{id}", "/api/support-dump", "/api/traffic",
 		"/api/traffic/routers",
 		"/api/traffic/services", "/api/traffic/unmatched", "/api/requests", "/api/xds/clients", "/api/xds/resources",
-		"/api/injector", "/api/environments", "/api/resolvers",
+		"/api/injector", "/api/environments", "/api/resolvers", "/api/admin/drains", "/api/admin/log",
+		"/api/admin/connections/close",
 	}
 	aliases := []string{"/debug/pprof", "/debug/pprof/profile", "/debug/pprof/trace", "/debug/pprof/symbol"}
 	h := &handler{options: sampleOptions()}

@@ -17,13 +17,7 @@ func Protect(basePath string, logger telemetry.Logger, next http.Handler) http.H
 
 func protect(prefix string, write func(http.ResponseWriter, int, any), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Cache-Control", "no-store")
-		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-		header.Set("Cross-Origin-Resource-Policy", "same-origin")
-		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("X-Frame-Options", "DENY")
+		setPolicies(w.Header())
 		if crossOrigin(r) && !isNavigation(prefix, r) {
 			w.WriteHeader(http.StatusForbidden)
 			return
@@ -34,6 +28,16 @@ func protect(prefix string, write func(http.ResponseWriter, int, any), next http
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// setPolicies sets what browsers must not do with a response.
+func setPolicies(header http.Header) {
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
 }
 
 func refuseMethod(w http.ResponseWriter, write func(http.ResponseWriter, int, any)) {

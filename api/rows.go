@@ -173,6 +173,9 @@ func ownServices(config *static.Configuration) []string {
 		if config.API.Dashboard {
 			own = append(own, serviceDashboard)
 		}
+		if config.API.Admin {
+			own = append(own, pipeline.ServiceAdmin)
+		}
 	}
 	if config.Ping != nil {
 		own = append(own, pipeline.ServicePing)

@@ -31,7 +31,8 @@ const (
 	CodeInvalidRule Code = "InvalidRule"
 	// CodeInvalidCertificate is for a certificate or key that does not parse, does not match or is not valid now.
 	CodeInvalidCertificate Code = "InvalidCertificate"
-	// CodeUnguarded is for a router that leads to the API without the authentication that api.requireAuth demands.
+	// CodeUnguarded is for a router that leads to the API without the authentication that api.requireAuth or
+	// admin@internal demands.
 	CodeUnguarded Code = "Unguarded"
 	// CodeUncoveredHeader is for a router whose middleware environment leaves a header in requests by which a service
 	// behind it selects, so that clients that may not choose can.

@@ -99,7 +99,8 @@ func (e *Entrypoint) admit(conn net.Conn, pool *workers.Pool[*connection]) {
 	c := &connection{Conn: conn, owner: &e.open, local: conn.LocalAddr(), remote: conn.RemoteAddr(), accepted: time.Now()}
 	c.counter = e.deps.Connections
 	c.identify()
-	if why := e.enter(c, !e.settings.readsProxy(c)); why != admitted {
+	c.proxied = e.settings.readsProxy(c)
+	if why := e.enter(c, !c.proxied); why != admitted {
 		_ = conn.Close()
 		e.refuseConnection(why, c.text)
 		return

@@ -124,7 +124,9 @@ func fields(h http.Header) int {
 
 // isOld counts a request and reports whether it is the last one that the connection may bring.
 func (c *connection) isOld(s *settings) bool {
-	if s.keepAliveRequests > 0 && c.requests.Add(1) >= int64(s.keepAliveRequests) {
+	// Only streams of one connection contend for the number.
+	requests := c.requests.Add(1)
+	if c.closing.Load() || s.keepAliveRequests > 0 && requests >= int64(s.keepAliveRequests) {
 		return true
 	}
 	return s.keepAliveTime > 0 && time.Since(c.accepted) >= s.keepAliveTime

@@ -29,7 +29,9 @@ const (
 // PROXY header gives, and lives until it is closed, also when it has been hijacked.
 type connection struct {
 	net.Conn
-	owner  *registry
+	owner *registry
+	// id is the number in the directory; the registry sets it.
+	id     uint64
 	local  net.Addr
 	remote net.Addr
 	// address is remote as a text, client the address in it, text and port the same as texts, key what is counted
@@ -47,7 +49,14 @@ type connection struct {
 	handshake certificate.Connection
 	// modern says that its options allow TLS 1.3, without which there is no QUIC. It is written with handshake.
 	modern bool
+	// quic is set for HTTP/3, and proxied where a PROXY header may give other addresses.
+	quic, proxied bool
 
+	// protocol and serverName are set before described, for the directory.
+	protocol, serverName string
+	described            atomic.Bool
+	// closing is set when the connection is to end with the response to its next request.
+	closing atomic.Bool
 	// streamed is set for connections of TCP routers, which count as open until they are reported.
 	streamed atomic.Bool
 	// place is where the handshake has a place that is computed; nil without one.

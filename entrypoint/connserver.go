@@ -10,7 +10,11 @@ import (
 const (
 	protocolHTTP1 = "http/1.1"
 	protocolHTTP2 = "h2"
+	protocolHTTP3 = "h3"
 )
+
+// protocolTCP is what the directory shows of connections of TCP routers.
+const protocolTCP = "tcp"
 
 // ConnServer serves connections of one protocol. An entrypoint drains all of its servers in the same way:
 // EndKeepAlives, then Shutdown within the grace time, then Close.

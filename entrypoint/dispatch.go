@@ -61,6 +61,7 @@ func (e *Entrypoint) dispatch(ctx, base context.Context, c *connection, servers 
 		_ = c.Close()
 		return
 	}
+	c.describe(server, servers)
 	if _, ok := server.(streamServer); ok {
 		// Of other protocols than HTTP the entrypoint does not see when the first request comes.
 		c.reached(active)
@@ -83,7 +84,7 @@ func (e *Entrypoint) survive(c *connection) {
 // prepare reads what comes before the first request, and returns the server for the client.
 func (e *Entrypoint) prepare(ctx context.Context, c *connection, servers servers) (net.Conn, connServer, error) {
 	// A PROXY header of other peers is not read: as the first bytes of a request it is answered with 400.
-	if e.settings.readsProxy(c) {
+	if c.proxied {
 		if err := e.readProxy(c); err != nil {
 			return nil, nil, err
 		}

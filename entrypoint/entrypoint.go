@@ -97,6 +97,8 @@ type Dependencies struct {
 	Refusals Refusals
 	// Descriptors has connections over TCP refused that would take a descriptor in reserve; nil keeps none.
 	Descriptors *descriptors.Limit
+	// Directory lists and closes the connections; it may be nil.
+	Directory *Directory
 	// Inherited has sockets that take the place of new ones; nil has none.
 	Inherited Inherited
 	// Listen replaces the listener of the operating system.
@@ -149,7 +151,7 @@ func New(
 	}
 	e.chain = chain{entrypoint: e, next: handler}
 	limits := &settings.limits
-	e.open.init(limits.MaxConnections, limits.MaxConnectionsPerClient)
+	e.open.init(limits.MaxConnections, limits.MaxConnectionsPerClient, deps.Directory)
 	e.connectionRate = newRate(limits.MaxConnectionRate, limits.MaxConnectionRatePerClient, limits.ConnectionBurst)
 	e.requestRate = newRate(limits.MaxRequestRate, limits.MaxRequestRatePerClient, limits.RequestBurst)
 	e.handshakes = newHandshakes(limits)
@@ -241,6 +243,10 @@ func (e *Entrypoint) Close() error {
 func (e *Entrypoint) Serve(ctx context.Context) error {
 	if e.listener == nil {
 		return fmt.Errorf("entrypoint %q: %w", e.name, errors.New("not listening"))
+	}
+	if directory := e.deps.Directory; directory != nil {
+		directory.enter(&e.open, e.name)
+		defer directory.leave(&e.open)
 	}
 	return e.run(ctx)
 }

@@ -53,7 +53,9 @@ func (e *Entrypoint) newHTTP3() *h3.Server {
 
 // admitQUIC counts a connection of HTTP/3 among those of TCP, if there is room for it.
 func (e *Entrypoint) admitQUIC(ctx context.Context, conn *h3.Conn) (context.Context, func(), bool) {
-	c := &connection{Conn: conn, owner: &e.open, local: conn.LocalAddr(), remote: conn.RemoteAddr(), accepted: time.Now()}
+	c := &connection{
+		Conn: conn, owner: &e.open, local: conn.LocalAddr(), remote: conn.RemoteAddr(), accepted: time.Now(), quic: true,
+	}
 	if e.deps.QUIC != nil {
 		c.counter = e.deps.QUIC
 	}

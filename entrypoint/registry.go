@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 )
 
 // registry holds the open connections of one entrypoint and their limits. Its lock is taken when a connection comes and
@@ -15,9 +16,15 @@ type registry struct {
 	max       int
 	maxClient int
 	changed   chan struct{}
+	// last is the number of the last connection of the directory, or of this registry without one.
+	last *atomic.Uint64
 }
 
-func (r *registry) init(maxConnections, maxPerClient int) {
+func (r *registry) init(maxConnections, maxPerClient int, directory *Directory) {
+	r.last = new(atomic.Uint64)
+	if directory != nil {
+		r.last = &directory.last
+	}
 	r.all = map[*connection]struct{}{}
 	r.perClient = map[netip.Addr]int{}
 	r.max, r.maxClient = maxConnections, maxPerClient
@@ -31,6 +38,7 @@ func (r *registry) add(c *connection) bool {
 	if r.max > 0 && len(r.all) >= r.max {
 		return false
 	}
+	c.id = r.last.Add(1)
 	r.all[c] = struct{}{}
 	if c.counter != nil {
 		c.counter.Opened()

@@ -27,6 +27,9 @@ func (r *Registry) takeEvents(now time.Duration) {
 			r.mark(pool)
 		}
 	}
+	if r.events.takeHeld() {
+		r.applyHolds()
+	}
 	for _, result := range results {
 		if r.probes[result.probe.key] == result.probe { // Otherwise the probe has been stopped meanwhile.
 			r.applyCheck(result, now)
@@ -70,6 +73,7 @@ func (r *Registry) expire(now time.Duration) {
 			upstream.connections.Close()
 		}
 	}
+	r.expireDrains(now)
 	r.deadline = 0
 	for member := range r.ejected {
 		r.expireAt(member.until)
@@ -80,6 +84,7 @@ func (r *Registry) expire(now time.Duration) {
 	for _, at := range r.leaving {
 		r.expireAt(min(at.end, now+leavingInterval))
 	}
+	r.expireWithDrains(r.held.current.Load())
 }
 
 // leavingInterval is how often upstreams that leave are looked at: one without requests is not kept until its end.

@@ -12,6 +12,7 @@ type eventQueue struct {
 	ejectionCandidates []ejectionCandidate
 	results            []checkResult
 	zone               *string
+	held               bool
 	changed            chan struct{}
 }
 
@@ -48,6 +49,23 @@ func (q *eventQueue) setZone(zone string) {
 	q.zone = &zone
 	q.mutex.Unlock()
 	q.notify()
+}
+
+// setHeld notes that the drains have changed.
+func (q *eventQueue) setHeld() {
+	q.mutex.Lock()
+	q.held = true
+	q.mutex.Unlock()
+	q.notify()
+}
+
+// takeHeld reports whether the drains have changed since it was called last.
+func (q *eventQueue) takeHeld() bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	held := q.held
+	q.held = false
+	return held
 }
 
 func (q *eventQueue) notify() {

@@ -49,7 +49,7 @@ type memberState struct {
 	down bool
 	// unreachable is set when the last failure before that was a failed connect.
 	unreachable bool
-	// weighs is set when its server has weight.
+	// weighs is set when its server has weight and it is not drained by hand.
 	weighs, terminating bool
 	// draining is set when its connections are closed after their current request.
 	draining bool

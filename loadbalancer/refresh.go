@@ -99,7 +99,7 @@ func (r *Registry) refresh(pool *Pool, now time.Duration) {
 func (r *Registry) follow(
 	server *server, endpoints []dynamic.Endpoint, joins time.Duration, gone []*Member,
 ) []*Member {
-	old := server.members
+	old, drains := server.members, r.held.current.Load()
 	members := make([]*Member, 0, len(endpoints))
 	for i := range endpoints {
 		endpoint := &endpoints[i]
@@ -116,7 +116,11 @@ func (r *Registry) follow(
 			member.since.Store(int64(joins))
 		}
 		member.declared = endpoint
-		member.weighs, member.terminating = server.weight > 0, endpoint.Terminating
+		held := drains.has(server.pool.name, endpoint.Address)
+		if member.statusReasons.setHeld(held) && !held {
+			member.since.Store(int64(joins)) // It comes back.
+		}
+		member.weighs, member.terminating = server.weight > 0 && !held, endpoint.Terminating
 		member.statusReasons.setTerminating(endpoint.Terminating)
 		member.drain(!member.stays())
 		members = append(members, member)

@@ -31,10 +31,12 @@ type Options struct {
 	Took func(time.Duration)
 	// Report is called when an endpoint is taken out or returns; it may be nil, and must not block.
 	Report func(Event)
+	// Undrained is called when a drain ends because its time is over; it may be nil, and must not block.
+	Undrained func(Drain)
 }
 
-// Registry owns the pools and the state of their endpoints. Changed, SetZone, Pools and Lookup may be called
-// from any goroutine; all other methods belong to one goroutine, the single writer.
+// Registry owns the pools and the state of their endpoints. Changed, SetZone, Pools, Lookup, and those that say so may
+// be called from any goroutine; all other methods belong to one goroutine, the single writer.
 type Registry struct {
 	options   Options
 	epoch     time.Time
@@ -46,6 +48,7 @@ type Registry struct {
 	prober    *health.Prober
 	zone      string
 	events    *eventQueue
+	held      heldDrains
 	// round is incremented whenever memberCounts become outdated.
 	round uint64
 	// stale holds the pools that were marked since their last snapshot; those that are no longer stale are skipped.
@@ -209,7 +212,7 @@ func (r *Registry) Flush(now time.Time) time.Time {
 			next = sooner(next, now.Add(pool.pace()))
 		}
 	}
-	if len(r.ejected)+len(r.warming)+len(r.leaving) > 0 {
+	if len(r.ejected)+len(r.warming)+len(r.leaving) > 0 || !r.held.current.Load().end().IsZero() {
 		next = sooner(next, r.epoch.Add(r.deadline))
 	}
 	return next

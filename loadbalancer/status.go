@@ -15,6 +15,8 @@ type statusReasons struct {
 	check       atomic.Pointer[string]
 	ejection    atomic.Pointer[ejection]
 	terminating atomic.Bool
+	// held is set when the member is drained by hand.
+	held atomic.Bool
 }
 
 // ejection is the last ejection of a member, and the instant at which it ends.
@@ -29,6 +31,14 @@ func (r *statusReasons) setTerminating(yes bool) {
 	if r.terminating.Load() != yes {
 		r.terminating.Store(yes)
 	}
+}
+
+// setHeld records whether the member is drained by hand, and reports whether that is a change.
+func (r *statusReasons) setHeld(yes bool) (changed bool) {
+	if changed = r.held.Load() != yes; changed {
+		r.held.Store(yes)
+	}
+	return changed
 }
 
 // EndpointQuery selects endpoints by their membership in pools. An empty field matches all.
@@ -223,8 +233,13 @@ func (r *statusReasons) of(state State, now time.Duration) (reason string, back 
 	switch state {
 	case Serving:
 	case Draining:
-		if reason = "its weight is 0"; r.terminating.Load() {
+		switch {
+		case r.held.Load():
+			reason = "it is drained by hand"
+		case r.terminating.Load():
 			reason = "it is terminating"
+		default:
+			reason = "its weight is 0"
 		}
 	case Unhealthy:
 		reason = "its check failed"

@@ -26,6 +26,8 @@ const (
 	ServiceAPI = "api@internal"
 	// ServiceDashboard answers /dashboard, and what the page requests.
 	ServiceDashboard = "dashboard@internal"
+	// ServiceAdmin answers /api/admin. No object of Internal refers to it: a router of users leads to it.
+	ServiceAdmin = "admin@internal"
 	// ServiceACME answers HTTP-01 challenges.
 	ServiceACME = "acme-http@internal"
 	// ServiceNoop answers 418; it stands behind routers whose middlewares always answer.

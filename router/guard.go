@@ -14,14 +14,15 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/guard"
 )
 
-// The services of Sluice that show its configuration.
+// The services of Sluice that show its configuration, and the one that changes its state.
 const (
 	serviceAPI       = "api@internal"
 	serviceDashboard = "dashboard@internal"
+	serviceAdmin     = "admin@internal"
 )
 
-// errUnguarded closes a router that api.requireAuth does not let serve.
-var errUnguarded = errors.New("api.requireAuth: nothing on its way to the API decides who gets in")
+// errUnguarded closes a router that leads to the API without access control.
+var errUnguarded = errors.New("nothing on its way to the API decides who gets in")
 
 // trustLevel returns the one that an entrypoint has.
 func (e EntryPoint) trustLevel() guard.TrustLevels {
@@ -37,8 +38,8 @@ func (e EntryPoint) trustLevel() guard.TrustLevels {
 // access says how a middleware, a chain of them or a service restricts or exposes the configuration.
 type access struct {
 	// guards are the trust levels at which it restricts access, shows those at which it shows the configuration to
-	// clients.
-	guards, shows guard.TrustLevels
+	// clients, and changes those at which it lets them change the state of the process.
+	guards, shows, changes guard.TrustLevels
 	// gaps are reasons why a guard does not restrict access.
 	gaps []guard.Gap
 }
@@ -48,13 +49,23 @@ const maxGaps = 3
 
 // before returns the access of two, of which the second is reached through the first.
 func (a access) before(next access) access {
-	return access{guards: a.guards | next.guards, shows: a.shows | next.shows&^a.guards, gaps: both(a.gaps, next.gaps)}
+	return access{
+		guards:  a.guards | next.guards,
+		shows:   a.shows | next.shows&^a.guards,
+		changes: a.changes | next.changes&^a.guards,
+		gaps:    both(a.gaps, next.gaps),
+	}
 }
 
-// beside returns what a shows and guards, and that another that can answer in its place may show the configuration
+// beside returns what a shows, changes and guards, and that another that can answer in its place may show and change it
 // too.
 func (a access) beside(other access) access {
-	return access{guards: a.guards, shows: a.shows | other.shows, gaps: both(a.gaps, other.gaps)}
+	return access{
+		guards:  a.guards,
+		shows:   a.shows | other.shows,
+		changes: a.changes | other.changes,
+		gaps:    both(a.gaps, other.gaps),
+	}
 }
 
 func both(some, others []guard.Gap) []guard.Gap {
@@ -70,7 +81,8 @@ func both(some, others []guard.Gap) []guard.Gap {
 	return joined
 }
 
-// guard reports a route that exposes the API without access control, and refuses it with api.requireAuth.
+// guard reports a route that exposes the API without access control. It refuses one to the API with api.requireAuth,
+// and one to the administration in any case.
 func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceNode, entrypoint EntryPoint,
 	node *routerNode,
 ) error {
@@ -78,7 +90,7 @@ func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceN
 		return nil
 	}
 	way, now := around.access.before(service.access), entrypoint.trustLevel()
-	if way.shows&now == 0 {
+	if (way.shows|way.changes)&now == 0 {
 		return nil
 	}
 	// Without a host in the rule, the options of other hosts may let a client in as well.
@@ -86,8 +98,11 @@ func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceN
 		return nil
 	}
 	why := way.excuses(now)
-	if c.options.RequireAuth {
-		return fmt.Errorf("%w%s", errUnguarded, why)
+	switch {
+	case way.changes&now != 0:
+		return fmt.Errorf("%s: %w%s", serviceAdmin, errUnguarded, why)
+	case c.options.RequireAuth:
+		return fmt.Errorf("api.requireAuth: %w%s", errUnguarded, why)
 	}
 	node.warn(dynamic.CodeUnguarded,
 		fmt.Sprintf("entrypoint %q shows the configuration without access control%s: put basicAuth, digestAuth, "+
@@ -111,8 +126,11 @@ func (a access) excuses(now guard.TrustLevels) string {
 
 // showing returns the access of one of Sluice's own services.
 func showing(name string) access {
-	if name == serviceAPI || name == serviceDashboard {
+	switch name {
+	case serviceAPI, serviceDashboard:
 		return access{shows: guard.Always}
+	case serviceAdmin:
+		return access{changes: guard.Always}
 	}
 	return access{}
 }

@@ -143,3 +143,53 @@ func TestUnguardedAPI(t *testing.T) {
 		}
 	}
 }
+
+// A router that leads to the administration without access control is closed, whatever api.requireAuth says.
+func TestUnguardedAdmin(t *testing.T) {
+	for _, test := range slices.Concat(ways(), nested()) {
+		b := newBench(t)
+		b.compiler.options.Internal["admin@internal"] = b.compiler.options.Internal["a@internal"]
+		b.router("r@file", "Path(`/api`)", "api@internal")
+		b.compiler.options.Internal["api@internal"] = b.compiler.options.Internal["a@internal"]
+		test.prepare(b)
+		toAdmin(b)
+		b.all()
+		status, _, _ := b.get("http://x.test/api")
+		if closed := status == http.StatusForbidden; !test.guarded && !closed {
+			t.Errorf("%s: status %d", test.name, status)
+		}
+		if !test.guarded {
+			b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Quarantined, "admin@internal: nothing on its way")
+			continue
+		}
+		for _, verdict := range b.compiled.Verdicts {
+			t.Errorf("%s: verdict %v", test.name, verdict)
+		}
+	}
+}
+
+// toAdmin replaces the API by the administration in all objects.
+func toAdmin(b *bench) {
+	for _, router := range b.config.HTTP.Routers.All() {
+		if router.Service == "api@internal" {
+			router.Service = "admin@internal"
+		}
+	}
+	for _, service := range b.config.HTTP.Services.All() {
+		if service.Weighted != nil {
+			for i := range service.Weighted.Services {
+				if service.Weighted.Services[i].Name == "api@internal" {
+					service.Weighted.Services[i].Name = "admin@internal"
+				}
+			}
+		}
+		if service.Failover != nil && service.Failover.Fallback == "api@internal" {
+			service.Failover.Fallback = "admin@internal"
+		}
+	}
+	for _, definition := range b.config.HTTP.Middlewares.All() {
+		if definition.Errors != nil {
+			definition.Errors.Service = "admin@internal"
+		}
+	}
+}

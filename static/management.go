@@ -2,7 +2,7 @@ package static
 
 import "net/http"
 
-// API is the read-only management API.
+// API is the read-only management API, with the administration beside it.
 type API struct {
 	BasePath           string `json:"basePath" description:"Path under which the API is served."`
 	Insecure           bool   `json:"insecure" description:"Serve the API without a router on the entrypoint traefik."`
@@ -10,6 +10,7 @@ type API struct {
 	DashboardName      string `json:"dashboardName" description:"Name that the dashboard shows."`
 	Debug              bool   `json:"debug" description:"Serve /debug/pprof and /debug/vars beside the API."`
 	RequireAuth        bool   `json:"requireAuth" description:"Answer 403 where a router leads to the API or the dashboard without anything that decides who gets in, on an entrypoint that is not loopback."`
+	Admin              bool   `json:"admin" description:"Provide the service admin@internal, which drains endpoints, closes connections and sets log levels; only a router with authentication leads to it, or one on a loopback entrypoint."`
 	LiveRequests       bool   `json:"liveRequests" description:"Serve /api/requests, which streams finished requests without headers and query values to those who can read the API."`
 	DisableDashboardAd bool   `json:"disableDashboardAd" description:"Hide the advertisement; Sluice has none." support:"inert"`
 }

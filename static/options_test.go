@@ -143,7 +143,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		}
 	}
 	want := []string{
-		"accessLog.forwardRequestID", "api.liveRequests",
+		"accessLog.forwardRequestID", "api.admin", "api.liveRequests",
 		"api.requireAuth",
 		"certificatesResolvers.<name>.acme.onDemand.ask",
 		"certificatesResolvers.<name>.acme.onDemand.patterns",

@@ -19,7 +19,8 @@ const (
 	CodeMisdirected Code = "misdirected"
 	// CodeTooEarly means that the request came in early data (0-RTT) and may not be repeated (425).
 	CodeTooEarly Code = "too_early"
-	// CodeUnguarded means that api.requireAuth closed a router to the API without authentication (403).
+	// CodeUnguarded means that a router to the API has no authentication, with api.requireAuth, or leads to the
+	// administration (403).
 	CodeUnguarded Code = "unguarded_api"
 	// CodeBadRequest means that the request is invalid (400).
 	CodeBadRequest Code = "bad_request"

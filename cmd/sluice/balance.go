@@ -35,7 +35,7 @@ func newBalancing(counted *metrics.Metrics, logger telemetry.Logger, serves bool
 	b := &balancing{
 		mirrors: service.NewMirrors(), logger: logger, events: make(chan loadbalancer.Event, queuedEvents),
 	}
-	options := loadbalancer.Options{Took: counted.EndpointsChanged, Report: b.queue}
+	options := loadbalancer.Options{Took: counted.EndpointsChanged, Report: b.queue, Undrained: b.undrained}
 	if serves {
 		b.prober = health.NewProber(parallelChecks)
 		options.Prober = b.prober
@@ -90,6 +90,21 @@ func (b *balancing) log(event loadbalancer.Event) {
 		fields = append(fields, "reason", event.Reason, "for", event.For.Round(time.Millisecond).String())
 		b.logger.Warn("endpoint is ejected", fields...)
 	}
+}
+
+// undrained logs that a drain by hand has ended by its time.
+func (b *balancing) undrained(drain loadbalancer.Drain) {
+	var fields []any
+	if drain.Protocol != "" {
+		fields = append(fields, "protocol", drain.Protocol)
+	}
+	if drain.Service != "" {
+		fields = append(fields, "service", drain.Service)
+	}
+	if drain.Endpoint.IsValid() {
+		fields = append(fields, "endpoint", drain.Endpoint.String())
+	}
+	b.logger.Info("drain of endpoint ended", append(fields, "after", drain.Until.Sub(drain.Since).String())...)
 }
 
 // setZone sets the zone of the pools: the one that the option zone names, or else that of its node.

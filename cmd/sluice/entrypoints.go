@@ -166,7 +166,7 @@ func (s *system) streams(name string, config *static.EntryPoint) (*entrypoint.En
 	if config.ForwardProxy == nil {
 		deps.Streams = s.target.Streams(name)
 	}
-	deps.HTTP3, deps.Inherited = s.http3, s.inherited
+	deps.HTTP3, deps.Inherited, deps.Directory = s.http3, s.inherited, s.connections
 	if !s.internal(name) {
 		deps.Descriptors = s.descriptors
 	}

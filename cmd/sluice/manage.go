@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/api"
+	"github.com/sluiceproxy/sluice/api/admin"
 	"github.com/sluiceproxy/sluice/api/bundle"
 	"github.com/sluiceproxy/sluice/api/dashboard"
 	"github.com/sluiceproxy/sluice/api/discovery"
@@ -80,6 +81,12 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 		parts = append(parts, page)
 		services[pipeline.ServiceDashboard] = api.Protect(config.API.BasePath, logger, page)
 	}
+	if config.API.Admin {
+		services[pipeline.ServiceAdmin] = admin.New(admin.Options{
+			Endpoints: s.balancing.registry, Levels: s.logs, Connections: s.connections, Logger: logger,
+			BasePath: config.API.BasePath,
+		})
+	}
 	services[pipeline.ServiceAPI] = api.New(api.Options{
 		State: s.pipeline, Static: config, Version: version, Parts: parts, Logger: logger, BasePath: config.API.BasePath,
 		Explain: func(question router.Question) (any, error) { return s.target.Table().Explain(question) },
@@ -91,6 +98,7 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 			return slices.AppendSeq([]router.MiddlewareStatus{}, s.compiler.Middlewares()) // [], and not null.
 		},
 		Servers:      s.balancing.servers,
+		Connections:  s.connections,
 		Certificates: s.compiler.Certificates,
 		Staple:       s.stapleStatus,
 		Resolvers:    s.resolverStatus,

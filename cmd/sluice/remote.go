@@ -135,7 +135,14 @@ func apiPath(base, path string) string {
 // Credentials of the URL are sent, and no error repeats them or the query. Another status than 200 and the accepted
 // ones is an error with the first line of the body.
 func get(ctx context.Context, target string, header http.Header, own bool, accepted ...int) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+	return send(ctx, http.MethodGet, target, nil, header, own, accepted...)
+}
+
+// send is get with another method, and with a body unless that is nil.
+func send(
+	ctx context.Context, method, target string, body io.Reader, header http.Header, own bool, accepted ...int,
+) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, target, body)
 	if err != nil { // What is wrong with it may be a part of a password.
 		return nil, errors.New("the URL can't be read: is every character of its user and its path escaped that has to be?")
 	}
@@ -154,14 +161,14 @@ func get(ctx context.Context, target string, header http.Header, own bool, accep
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: own}, //nolint:gosec // See above.
 	}).RoundTrip(request)
 	if err != nil {
-		return nil, fmt.Errorf("GET %s: %w", shown, err)
+		return nil, fmt.Errorf("%s %s: %w", method, shown, err)
 	}
 	if response.StatusCode == http.StatusOK || slices.Contains(accepted, response.StatusCode) {
 		return response, nil
 	}
 	defer func() { _ = response.Body.Close() }()
 	line, _ := bufio.NewReader(io.LimitReader(response.Body, 500)).ReadString('\n')
-	return nil, fmt.Errorf("GET %s: %s: %q", shown, response.Status, strings.TrimSpace(line))
+	return nil, fmt.Errorf("%s %s: %s: %q", method, shown, response.Status, strings.TrimSpace(line))
 }
 
 // ownURL finds where the static configuration serves something of Sluice's own, as seen from this machine: on the

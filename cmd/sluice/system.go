@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sluiceproxy/sluice/api/admin"
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/certificate/acme"
 	"github.com/sluiceproxy/sluice/certificate/ocsp"
@@ -67,6 +68,7 @@ type system struct {
 	stapler           *ocsp.Stapler        // nil without the option ocsp
 	identity          *identity            // nil without the option spiffe.workloadAPIAddr
 	listeners         *listeners.SocketSet // nil unless it serves
+	connections       *entrypoint.Directory
 	descriptors       *descriptors.Limit   // nil without a reserve, and unless it serves
 	overload          *overload.Ladder     // nil unless it serves
 	inherited         entrypoint.Inherited // nil unless it serves
@@ -75,9 +77,10 @@ type system struct {
 	forgotten bool
 }
 
-// loggers are the loggers of the subsystems; log.Log is.
+// loggers are the loggers of the subsystems and their levels; log.Log is.
 type loggers interface {
 	For(subsystem string) telemetry.Logger
+	admin.Levels
 }
 
 // authorizationDial bounds a connection attempt to a server that authorizes requests.
@@ -89,12 +92,19 @@ type silent struct{}
 // For returns a logger that writes nothing.
 func (silent) For(string) telemetry.Logger { return telemetry.Discard{} }
 
+// SetLevel fails: there is no level to set.
+func (silent) SetLevel(string, string, time.Duration) error { return errors.ErrUnsupported }
+
+// Levels returns nothing.
+func (silent) Levels() []log.SubsystemLevel { return nil }
+
 // newSystem wires the stages of a static configuration that has no errors. Unless it serves, no endpoint is checked;
 // only then, inputs may take the place of containers and clusters.
 func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (*system, error) {
 	config := loaded.Configuration
 	s := &system{
 		config: config, logs: logs, logger: logs.For(log.SubsystemMain), packets: map[string]*datagram.Server{},
+		connections: entrypoint.NewDirectory(),
 	}
 	var err error
 	if s.observability, err = newObservability(config, logs); err != nil {

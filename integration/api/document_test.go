@@ -46,12 +46,14 @@ func published(t *testing.T, client *harness.Client, prefix string) *document {
 	return &document{T: loaded, router: router, asked: map[string]bool{}}
 }
 
-// fits demands that an answer to GET is one that the document describes: the status, the headers, the content type and,
+// fits demands that an answer is one that the document describes: the status, the headers, the content type and,
 // of JSON, every value. The prefix is not part of the document.
 func (d *document) fits(t *testing.T, prefix string, answer harness.Response) {
 	t.Helper()
 	asked := answer.Request.Clone(t.Context())
-	asked.Method = http.MethodGet
+	if asked.Method == http.MethodHead {
+		asked.Method = http.MethodGet
+	}
 	target, err := url.Parse(strings.TrimPrefix(asked.URL.RequestURI(), prefix))
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ entryPoints:
   traefik: {address: "127.0.0.1:0"}
 ping: {}
 metrics: {prometheus: {manualRouting: true}}
-api: {insecure: true, requireAuth: ${REQUIRED}}
+api: {insecure: true, admin: true, requireAuth: ${REQUIRED}}
 providers:
   file: {directory: "${DYNAMIC}"}
 `
@@ -77,8 +77,8 @@ type way struct {
 	stranger, friend int
 	// login adds credentials to a request.
 	login func(t *testing.T, client *harness.Client, request *http.Request)
-	// warns is set if, without api.requireAuth, the router serves with a warning.
-	warns bool
+	// warns is set if, without api.requireAuth, the router serves with a warning, closed if it serves in no case.
+	warns, closed bool
 }
 
 func ways() []way {
@@ -107,6 +107,12 @@ func ways() []way {
 		{name: "broken", middlewares: "broken", stranger: 503, friend: 503},
 		{name: "missing", middlewares: "missing", stranger: 503, friend: 503},
 		{name: "loopback", entryPoint: "shut", stranger: 200, friend: 200},
+		{name: "bare-admin", service: "admin@internal", stranger: 403, friend: 403, closed: true},
+		{
+			name: "harmless-admin", service: "admin@internal", middlewares: "harmless", stranger: 403, friend: 403, closed: true,
+		},
+		{name: "basic-admin", service: "admin@internal", middlewares: "basic", stranger: 401, friend: 200, login: basic},
+		{name: "loopback-admin", service: "admin@internal", entryPoint: "shut", stranger: 200, friend: 200},
 		{name: "ping", service: "ping@internal", stranger: 200, friend: 200},
 		{name: "metrics", service: "prometheus@internal", stranger: 200, friend: 200},
 	}
@@ -205,8 +211,11 @@ func (w way) ask(t *testing.T, s *harness.Sluice, issued harness.Issued, friend 
 	}
 	client := harness.NewClient(t, protocol, port(s, or(w.entryPoint, "open")), w.name+".test", settings)
 	path := "/api/rawdata"
-	if strings.HasPrefix(w.service, "dashboard") {
+	switch {
+	case strings.HasPrefix(w.service, "dashboard"):
 		path = "/dashboard/"
+	case strings.HasPrefix(w.service, "admin"):
+		path = "/api/admin/drains"
 	}
 	request := client.Request(http.MethodGet, path, nil)
 	if friend && w.login != nil {
@@ -217,8 +226,10 @@ func (w way) ask(t *testing.T, s *harness.Sluice, issued harness.Issued, friend 
 		return 0
 	}
 	shows := strings.Contains(answer.Text, "bare@file") || strings.Contains(answer.Text, "<html")
-	if wanted := answer.StatusCode == http.StatusOK && !slices.Contains([]string{"ping", "metrics"},
-		w.name); shows != wanted {
+	if wanted := answer.StatusCode == http.StatusOK && !slices.Contains([]string{
+		"ping", "metrics", "basic-admin",
+		"loopback-admin",
+	}, w.name); shows != wanted {
 		t.Errorf("status %d with the body %.200s", answer.StatusCode, answer.Text)
 	}
 	return answer.StatusCode
@@ -251,6 +262,9 @@ func TestAccess(t *testing.T) {
 					way.verdict(t, client.For(t), required == "true")
 				})
 			}
+			if required == "false" {
+				t.Run("administration", func(t *testing.T) { administer(t, s, client.For(t)) })
+			}
 		})
 	}
 }
@@ -267,7 +281,9 @@ func (w way) verdict(t *testing.T, client *harness.Client, required bool) {
 	}
 	switch {
 	case w.stranger == http.StatusServiceUnavailable:
-	case !w.warns && len(found) > 0:
+	case w.closed && (len(found) != 1 || !strings.HasPrefix(found[0], "quarantined admin@internal: nothing on its way")):
+		t.Errorf("it is closed, and said of it: %q", found)
+	case !w.warns && !w.closed && len(found) > 0:
 		t.Errorf("it is said of it: %q", found)
 	case w.warns && required && (len(found) != 1 || !strings.HasPrefix(found[0], "quarantined api.requireAuth")):
 		t.Errorf("it is refused, and said of it: %q", found)

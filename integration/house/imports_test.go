@@ -11,8 +11,8 @@ import (
 // layers lists for each top-level folder which others it may import, each with its subfolders: the direction in which
 // data flows. The leaves below may be imported by all; cmd and integration may import everything and are not imported.
 var layers = map[string][]string{
-	// It passes questions on to the table that serves, and shows what resolvers obtain.
-	"api":          {"pipeline", "router", "xds", "inject", "certificate"},
+	// It passes questions on to the table that serves, shows what resolvers obtain, and drains endpoints and connections.
+	"api":          {"pipeline", "router", "xds", "inject", "certificate", "loadbalancer", "entrypoint"},
 	"xds":          {"pipeline", "loadbalancer"},
 	"pipeline":     {"provider", "router", "loadbalancer"},
 	"entrypoint":   {"router", "certificate", "http1/server", "http1/wire", "http2/server"},

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -34,11 +34,12 @@ type Options struct {
 type Log struct {
 	logger *logrus.Logger
 	levels levels
-	// override is one more than the level of SetLevel; 0 before its first call.
-	override atomic.Uint32
-	file     *logfile.File
-	writer   *writer
-	export   export
+	// mutex guards subsystems.
+	mutex      sync.Mutex
+	subsystems map[string]*subsystem
+	file       *logfile.File
+	writer     *writer
+	export     export
 }
 
 // New returns the log for the static section log. The error names the option that is wrong.
@@ -51,7 +52,7 @@ func New(config static.Log, options Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{logger: logrus.New(), levels: levels}
+	l := &Log{logger: logrus.New(), levels: levels, subsystems: newSubsystems(levels)}
 	output := options.Output
 	if config.FilePath != "" {
 		if l.file, err = logfile.Open(logfile.Options{
@@ -70,25 +71,7 @@ func New(config static.Log, options Options) (*Log, error) {
 
 // For returns the logger of a subsystem.
 func (l *Log) For(subsystem string) telemetry.Logger {
-	return &logger{log: l, name: subsystem, level: l.levels.of(subsystem)}
-}
-
-// SetLevel replaces the levels of all subsystems until the process ends: debug, info, warn or error, in any case.
-func (l *Log) SetLevel(name string) error {
-	level, err := parseLevel("log level", name)
-	if err != nil {
-		return err
-	}
-	l.override.Store(uint32(level) + 1)
-	return nil
-}
-
-// limit returns the level of a subsystem, whose own one is given.
-func (l *Log) limit(own logrus.Level) logrus.Level {
-	if override := l.override.Load(); override > 0 {
-		return logrus.Level(override - 1)
-	}
-	return own
+	return &logger{log: l, name: subsystem, subsystem: l.subsystem(subsystem)}
 }
 
 // Export sends every line to an OpenTelemetry collector too, until Close. It is called at most once, and the
@@ -115,6 +98,7 @@ func (l *Log) Unsent() uint64 { return l.export.unsent.Load() }
 // Close writes and sends what is there, for at most a second each, and closes the file. What is logged later is
 // dropped.
 func (l *Log) Close() error {
+	l.stopTimers()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := l.export.stop(ctx)

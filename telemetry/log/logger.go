@@ -17,9 +17,9 @@ const subsystemField = "subsystem"
 
 // logger is the Logger of one subsystem.
 type logger struct {
-	log   *Log
-	name  string
-	level logrus.Level
+	log       *Log
+	name      string
+	subsystem *subsystem
 }
 
 // Debug writes a line at level debug.
@@ -43,7 +43,7 @@ func (s *logger) Error(message string, keysAndValues ...any) {
 }
 
 func (s *logger) write(level logrus.Level, message string, keysAndValues []any) {
-	if level > s.log.limit(s.level) {
+	if level > logrus.Level(s.subsystem.level.Load()) {
 		return
 	}
 	fields := make(logrus.Fields, len(keysAndValues)/2+1)
