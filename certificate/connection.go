@@ -1,6 +1,9 @@
 package certificate
 
-import "context"
+import (
+	"context"
+	"crypto/tls"
+)
 
 // Connection is the state of a connection's TLS handshake. It is immutable after the handshake.
 type Connection struct {
@@ -20,19 +23,34 @@ func WithConnection(ctx context.Context, connection *Connection) context.Context
 	return context.WithValue(ctx, connectionKey{}, connection)
 }
 
-type waitingKey struct{}
-
-// WithWaiting returns a context for a handshake in which waiting is called, perhaps several times, before a certificate
-// is waited for.
-func WithWaiting(ctx context.Context, waiting func()) context.Context {
-	return context.WithValue(ctx, waitingKey{}, waiting)
+// Place is the place of a handshake among those that are computed at a time. Its methods may be called again.
+type Place interface {
+	// Enter waits for a place. Its error ends the handshake.
+	Enter() error
+	// Leave gives the place to another handshake.
+	Leave()
 }
 
-// Waiting is called by what provides certificates, before it waits: others use the processor meanwhile.
-func Waiting(ctx context.Context) {
-	if waiting, ok := ctx.Value(waitingKey{}).(func()); ok {
-		waiting()
+type placeKey struct{}
+
+// WithPlace returns the context of a handshake that has a place when its signature is computed, and none while a
+// certificate is waited for.
+func WithPlace(ctx context.Context, place Place) context.Context {
+	return context.WithValue(ctx, placeKey{}, place)
+}
+
+// anyPlace is the place of handshakes without a limit.
+type anyPlace struct{}
+
+func (anyPlace) Enter() error { return nil }
+func (anyPlace) Leave()       {}
+
+// placeOf returns the place of a handshake.
+func placeOf(hello *tls.ClientHelloInfo) Place {
+	if place, ok := hello.Context().Value(placeKey{}).(Place); ok {
+		return place
 	}
+	return anyPlace{}
 }
 
 // ConnectionFrom returns the handshake state of the request's connection; nil without TLS.

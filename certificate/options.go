@@ -101,17 +101,18 @@ func (o *Options) choose(entryPoint string) {
 		if set == nil {
 			return nil, nil
 		}
-		on := set.On(entryPoint)
+		place, on := placeOf(hello), set.On(entryPoint)
 		if found := on.Get(hello, true); found != nil {
-			return found, nil
+			return found, place.Enter()
 		}
 		if obtain != nil && hello.ServerName != "" {
+			place.Leave()
 			if found := obtain(hello); found != nil {
-				return found, nil
+				return found, place.Enter()
 			}
 		}
 		// Without a certificate, crypto/tls refuses the handshake with unrecognized_name (RFC 6066, section 3).
-		return on.Get(hello, strict), nil
+		return on.Get(hello, strict), place.Enter()
 	}
 	if !strict {
 		return

@@ -59,12 +59,12 @@ type connection struct {
 	closing atomic.Bool
 	// streamed is set for connections of TCP routers, which count as open until they are reported.
 	streamed atomic.Bool
-	// place is where the handshake has a place that is computed; nil without one.
-	place    chan struct{}
-	replay   []byte
-	phase    atomic.Int32
-	requests atomic.Int64
-	closed   atomic.Bool
+	// handshaking is the TLS handshake of a server that is under way; nil without one.
+	handshaking *handshaking
+	replay      []byte
+	phase       atomic.Int32
+	requests    atomic.Int64
+	closed      atomic.Bool
 }
 
 // connectionKey is the context key of a *connection.
@@ -90,8 +90,8 @@ func (c *connection) Read(p []byte) (int, error) {
 
 // Write writes to the network. The first bytes of a handshake are written when it has been computed.
 func (c *connection) Write(p []byte) (int, error) {
-	if c.place != nil {
-		c.leavePlace()
+	if c.handshaking != nil {
+		c.handshaking.Leave()
 	}
 	return c.Conn.Write(p)
 }

@@ -279,13 +279,17 @@ func (e *Entrypoint) handshake(ctx context.Context, c *connection, config *tls.C
 	if err := c.Conn.SetDeadline(time.Now().Add(e.settings.opening)); err != nil {
 		return nil, err
 	}
+	c.handshaking = &handshaking{ctx: ctx, places: e.handshakes.places, longest: e.settings.opening}
+	defer func() {
+		c.handshaking.Leave()
+		c.handshaking = nil
+	}()
 	if config != e.tls { // That one begins in configForClient, since the whole ClientHello may not have come.
-		if err := e.handshakes.begin(ctx, c, e.settings.opening); err != nil {
+		if err := e.handshakes.begin(c); err != nil {
 			return nil, fmt.Errorf("TLS handshake: %w", err)
 		}
 	}
-	defer c.leavePlace()
-	ctx = certificate.WithWaiting(ctx, c.leavePlace)
+	ctx = certificate.WithPlace(ctx, c.handshaking)
 	secure := tls.Server(c, config)
 	counter := e.deps.Handshakes
 	if err := secure.HandshakeContext(ctx); err != nil {
@@ -307,7 +311,7 @@ func (e *Entrypoint) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, e
 		return e.deps.Challenges.ChallengeConfig(), nil
 	}
 	c, _ := hello.Conn.(*connection)
-	if err := e.handshakes.begin(hello.Context(), c, e.settings.opening); err != nil {
+	if err := e.handshakes.begin(c); err != nil {
 		return nil, err
 	}
 	return e.selectTLS(c, serverName(hello)), nil

@@ -46,39 +46,56 @@ func (h *handshakes) pace(c *connection) refusalReason {
 	return admitted
 }
 
-// begin waits for a place for the handshake of a connection whose ClientHello has come, for as long as a handshake may
-// take. The error is a refusalReason, or that of ctx.
-func (h *handshakes) begin(ctx context.Context, c *connection, longest time.Duration) error {
+// begin takes the tokens of the handshake of a connection whose ClientHello has come, and waits for a place. The error
+// is a refusalReason, or that of the handshake's context.
+func (h *handshakes) begin(c *connection) error {
 	if why := h.pace(c); why != admitted {
 		return why
 	}
-	if h.places == nil {
+	if c.handshaking == nil {
+		return nil
+	}
+	return c.handshaking.Enter()
+}
+
+// handshaking is a connection's handshake, as a certificate.Place. One goroutine uses it.
+type handshaking struct {
+	ctx    context.Context
+	places chan struct{}
+	// longest is how long it waits for a place.
+	longest time.Duration
+	// entered is whether it has a place.
+	entered bool
+}
+
+// Enter waits for a place, if it has none. A ClientHello that is answered by a HelloRetryRequest has left it.
+func (h *handshaking) Enter() error {
+	if h.entered || h.places == nil {
 		return nil
 	}
 	select {
 	case h.places <- struct{}{}:
-		c.place = h.places
+		h.entered = true
 		return nil
 	default:
 	}
-	timer := time.NewTimer(longest)
+	timer := time.NewTimer(h.longest)
 	defer timer.Stop()
 	select {
 	case h.places <- struct{}{}:
-		c.place = h.places
+		h.entered = true
 		return nil
 	case <-timer.C:
 		return maxHandshakes
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-h.ctx.Done():
+		return context.Cause(h.ctx)
 	}
 }
 
-// leavePlace gives the place of the handshake to another one, if the connection has one. The goroutine of the handshake
-// calls it.
-func (c *connection) leavePlace() {
-	if c.place != nil {
-		<-c.place
-		c.place = nil
+// Leave gives the place to another handshake.
+func (h *handshaking) Leave() {
+	if h.entered {
+		<-h.places
+		h.entered = false
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -131,6 +133,33 @@ func TestSlowHandshakesHoldNoPlace(t *testing.T) {
 	if err := s.shake(t.Context(), "a.example.com"); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestRetriedHandshakes has clients offer a key that the server does not take, so that their ClientHello is answered by
+// a HelloRetryRequest: each handshake has a place twice.
+func TestRetriedHandshakes(t *testing.T) {
+	t.Parallel()
+	s, _, _ := startOneHandshake(t, timeout, nil)
+	s.tls.use(newTLS(t, &dynamic.TLSOptions{CurvePreferences: []string{"CurveP384"}}, certificate.NewTickets()))
+	var work sync.WaitGroup
+	for range 10 {
+		work.Go(func() {
+			//nolint:gosec // The certificate is generated.
+			dialer := tls.Dialer{Config: &tls.Config{
+				InsecureSkipVerify: true, CurvePreferences: []tls.CurveID{tls.CurveP256, tls.CurveP384},
+			}}
+			conn, err := dialer.DialContext(t.Context(), "tcp", s.address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if state := conn.(*tls.Conn).ConnectionState(); !state.HelloRetryRequest {
+				t.Error("there was no HelloRetryRequest")
+			}
+			_ = conn.Close()
+		})
+	}
+	work.Wait()
 }
 
 // TestHandshakeRate refuses handshakes over TCP and QUIC once the tokens are used up, and goes on with open connections.

@@ -201,7 +201,9 @@ func (s *Server) answer(ctx context.Context, conn *packetConn, offer *Offer) {
 	}
 	var first *message
 	if err == nil {
-		first, _, err = conn.receive(s.timeouts.answer)
+		var descriptors []int
+		first, descriptors, err = conn.receive(s.timeouts.answer)
+		closeDescriptors(descriptors)
 	}
 	if errors.Is(err, errEnded) {
 		return // Holder does no more, or ctx has ended.

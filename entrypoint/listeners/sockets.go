@@ -297,15 +297,19 @@ func (set *SocketSet) Addresses() []router.Address {
 // drain are left out.
 func (set *SocketSet) Servers(yield func(address router.Address, server Server) bool) {
 	set.mu.Lock()
-	bound := make([]*socket, 0, len(set.current))
+	type boundServer struct {
+		address router.Address
+		server  Server
+	}
+	bound := make([]boundServer, 0, len(set.current))
 	for _, s := range set.current {
 		if s.err == nil {
-			bound = append(bound, s)
+			bound = append(bound, boundServer{s.Address, s.server})
 		}
 	}
 	set.mu.Unlock()
-	for _, s := range bound {
-		if !yield(s.Address, s.server) {
+	for _, one := range bound {
+		if !yield(one.address, one.server) {
 			return
 		}
 	}
