@@ -55,7 +55,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	_ = e.listener.Close()
 	if handed, ok := handedOver(ctx); ok {
 		stopPackets() // The successor reads the socket.
-		e.drainHandedOver(base, servers, stopOpening, handed.Drain)
+		e.drainHandedOver(base, servers, stopOpening, handed)
 	} else {
 		e.drain(base, servers, stopOpening)
 	}

@@ -100,6 +100,9 @@ func (h *healthcheck) configure(loaded static.Loaded, findings []static.Finding)
 	return err
 }
 
+// errNoSocket is the error of a static configuration without the option.
+var errNoSocket = errors.New("handover.socket is not configured")
+
 // handoverSocket returns the option handover.socket of a static configuration without errors.
 func handoverSocket(loaded static.Loaded, findings []static.Finding) (string, error) {
 	for _, finding := range findings {
@@ -108,7 +111,7 @@ func handoverSocket(loaded static.Loaded, findings []static.Finding) (string, er
 		}
 	}
 	if loaded.Configuration.Handover == nil {
-		return "", errors.New("handover.socket is not configured")
+		return "", errNoSocket
 	}
 	return loaded.Configuration.Handover.Socket, nil
 }

@@ -10,10 +10,23 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestNoRequestFails hands over several times under requests on new and on kept connections, none of which fails.
+// TestNoRequestFails hands over several times under requests on new and on kept connections, none of which fails. The
+// listeners beside the entrypoints are handed over too.
 func TestNoRequestFails(t *testing.T) {
 	const generations = 4
-	s := newService(t, "")
+	s := newService(t, `
+xds: {address: "${XDS}"}
+inspector: {address: "${INSPECTOR}"}
+injector:
+  address: "127.0.0.1:0"
+  statusAddress: "${STATUS}"
+  config: "${DIR}"
+  events: false
+  webhookConfiguration: ""
+  drainTimeout: 10ms
+  tls: {certFile: "${CERT}", keyFile: "${KEY}"}
+`)
+	s.beside()
 	current := harness.Start(t, s.setup)
 	done := make(chan struct{})
 	var work sync.WaitGroup
@@ -43,6 +56,15 @@ func TestNoRequestFails(t *testing.T) {
 		})
 		client(fmt.Sprintf("HTTP/1.1 with TLS, kept: %v", keep), func() (int, error) {
 			return sendHTTP1(t.Context(), s.secure, true, keep, done)
+		})
+	}
+	for name, variable := range map[string]string{"inspector": "INSPECTOR", "injector": "STATUS", "xDS": "XDS"} {
+		address := s.setup.Vars[variable]
+		client(name, func() (int, error) {
+			if variable == "XDS" {
+				return connectHTTP2(t.Context(), address)
+			}
+			return sendHTTP1(t.Context(), address, false, false, done)
 		})
 	}
 	for protocol, address := range map[harness.Protocol]string{harness.H2: s.secure, harness.H2C: s.web} {
