@@ -3,6 +3,7 @@ package handover
 import (
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -94,11 +95,19 @@ injector:
 	}
 }
 
-// TestConnectionsStay has a connection of a TCP router and an idle one of HTTP/1.1 go on in the predecessor, and serves
-// datagrams and HTTP/3 anew in the successor.
+// TestConnectionsStay has a connection of a TCP router and idle ones of HTTP/1.1 go on in the predecessor, and serves
+// datagrams and HTTP/3 anew in the successor. That orders certificates while the predecessor drains.
 func TestConnectionsStay(t *testing.T) {
-	s := newService(t, "")
+	s := newService(t, `
+certificatesResolvers:
+  le: {acme: {storage: "${STORAGE}", caServer: "https://127.0.0.1:1/dir", httpChallenge: {entryPoint: web}}}
+`)
+	s.setup.Vars["STORAGE"] = filepath.Join(t.TempDir(), "acme.json")
+	const ordering = "this replica orders certificates"
 	first := harness.Start(t, s.setup)
+	first.WaitLog(ordering)
+	ping := harness.NewClient(t, harness.H1, first.Addr("traefik"), "any.test", nil)
+	ping.Get("/ping")
 	mail, dns := dial(t, "tcp", s.mail), dial(t, "udp", s.dns)
 	exchange(t, mail, "a\n")
 	exchange(t, dns, "a")
@@ -112,6 +121,10 @@ func TestConnectionsStay(t *testing.T) {
 	if got := idle.Get("/ok"); !got.Close {
 		t.Error("the response on an idle connection does not end it")
 	}
+	if got := ping.Get("/ping"); !got.Close || got.StatusCode != http.StatusOK {
+		t.Errorf("a health check of the predecessor: status %d, close %v", got.StatusCode, got.Close)
+	}
+	second.WaitLog(ordering)
 	exchange(t, dial(t, "tcp", s.mail), "c\n")
 	exchange(t, dial(t, "udp", s.dns), "c")
 	s.answers(t, harness.H3)
