@@ -50,6 +50,8 @@ type connection struct {
 
 	// streamed is set for connections of TCP routers, which count as open until they are reported.
 	streamed atomic.Bool
+	// place is where the handshake has a place that is computed; nil without one.
+	place    chan struct{}
 	replay   []byte
 	phase    atomic.Int32
 	requests atomic.Int64
@@ -75,6 +77,14 @@ func (c *connection) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	return c.Conn.Read(p)
+}
+
+// Write writes to the network. The first bytes of a handshake are written when it has been computed.
+func (c *connection) Write(p []byte) (int, error) {
+	if c.place != nil {
+		c.leavePlace()
+	}
+	return c.Conn.Write(p)
 }
 
 // ReadAhead hands over the bytes that the dispatcher has looked at. Read and reads from the

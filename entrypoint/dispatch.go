@@ -15,6 +15,7 @@ import (
 
 	"github.com/pires/go-proxyproto"
 
+	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/router/tcp"
 )
@@ -277,10 +278,17 @@ func (e *Entrypoint) handshake(ctx context.Context, c *connection, config *tls.C
 	if err := c.Conn.SetDeadline(time.Now().Add(e.settings.opening)); err != nil {
 		return nil, err
 	}
+	if config != e.tls { // That one begins in configForClient, since the whole ClientHello may not have come.
+		if err := e.handshakes.begin(ctx, c, e.settings.opening); err != nil {
+			return nil, fmt.Errorf("TLS handshake: %w", err)
+		}
+	}
+	defer c.leavePlace()
+	ctx = certificate.WithWaiting(ctx, c.leavePlace)
 	secure := tls.Server(c, config)
 	counter := e.deps.Handshakes
 	if err := secure.HandshakeContext(ctx); err != nil {
-		if counter != nil {
+		if _, refused := errors.AsType[refusalReason](err); counter != nil && !refused {
 			counter.HandshakeFailed(err)
 		}
 		return nil, fmt.Errorf("TLS handshake: %w", err)
@@ -298,6 +306,9 @@ func (e *Entrypoint) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, e
 		return e.deps.Challenges.ChallengeConfig(), nil
 	}
 	c, _ := hello.Conn.(*connection)
+	if err := e.handshakes.begin(hello.Context(), c, e.settings.opening); err != nil {
+		return nil, err
+	}
 	return e.selectTLS(c, serverName(hello)), nil
 }
 

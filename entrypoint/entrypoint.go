@@ -114,6 +114,7 @@ type Entrypoint struct {
 	open     registry
 	// connectionRate and requestRate are nil without limits.
 	connectionRate, requestRate *rate
+	handshakes                  handshakes
 	refusedFor                  [refusals]atomic.Uint64
 	// http3 and packets are its server and its socket; nil without HTTP/3.
 	http3     *h3.Server
@@ -149,6 +150,7 @@ func New(
 	e.open.init(limits.MaxConnections, limits.MaxConnectionsPerClient)
 	e.connectionRate = newRate(limits.MaxConnectionRate, limits.MaxConnectionRatePerClient, limits.ConnectionBurst)
 	e.requestRate = newRate(limits.MaxRequestRate, limits.MaxRequestRatePerClient, limits.RequestBurst)
+	e.handshakes = newHandshakes(limits)
 	if http3 := settings.http3; http3 != nil && selector != nil && !http3.Withdrawn {
 		e.http3 = e.newHTTP3()
 	}

@@ -76,12 +76,16 @@ func (e *Entrypoint) admitQUIC(ctx context.Context, conn *h3.Conn) (context.Cont
 // given to proven addresses alone.
 func (e *Entrypoint) crowded(client net.Addr) bool {
 	addr, _ := forwarded.ClientAddr(client.String())
-	return e.connectionRate != nil || e.open.crowded(addr)
+	return e.connectionRate != nil || e.handshakes.rate != nil || e.open.crowded(addr)
 }
 
 // configForQUIC selects the options for the ClientHello of a connection of HTTP/3.
 func (e *Entrypoint) configForQUIC(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	c, _ := hello.Context().Value(connectionKey{}).(*connection)
+	if why := e.handshakes.pace(c); why != admitted {
+		e.refuseConnection(why, c.text)
+		return nil, why
+	}
 	return e.selectTLS(c, serverName(hello)), nil
 }
 

@@ -133,9 +133,17 @@ type selector struct {
 	byName   map[string]*certificate.Options
 	fallback *certificate.Options
 	asked    []string
+	// before is called with each name at first, if it is not nil.
+	before func(serverName string)
 }
 
 func (s *selector) SelectTLS(serverName string) (*certificate.Options, bool) {
+	s.mutex.Lock()
+	before := s.before
+	s.mutex.Unlock()
+	if before != nil {
+		before(serverName)
+	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.asked = append(s.asked, serverName)

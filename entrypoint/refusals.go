@@ -9,7 +9,7 @@ import (
 // Refusals counts connections that are refused because of a limit. Its method must not block.
 type Refusals interface {
 	// Refused counts one by the reason: max_connections, max_connections_per_client, connection_rate,
-	// connection_rate_per_client or descriptors.
+	// connection_rate_per_client, descriptors, handshakes, handshake_rate or handshake_rate_per_client.
 	Refused(reason string)
 }
 
@@ -24,6 +24,9 @@ const (
 	connectionRate
 	connectionRatePerClient
 	reservedDescriptors
+	maxHandshakes
+	handshakeRate
+	handshakeRatePerClient
 	refusals
 )
 
@@ -31,7 +34,7 @@ const (
 func (r refusalReason) reason() string {
 	return [refusals]string{
 		"", "max_connections", "max_connections_per_client", "connection_rate", "connection_rate_per_client",
-		"descriptors",
+		"descriptors", "handshakes", "handshake_rate", "handshake_rate_per_client",
 	}[r]
 }
 
@@ -40,7 +43,8 @@ func (r refusalReason) Error() string {
 	return [refusals]string{
 		"", "transport.limits.maxConnections is reached", "transport.limits.maxConnectionsPerClient is reached",
 		"transport.limits.maxConnectionRate is exceeded", "transport.limits.maxConnectionRatePerClient is exceeded",
-		descriptors.ErrReserved.Error(),
+		descriptors.ErrReserved.Error(), "transport.limits.maxHandshakes is reached",
+		"transport.limits.maxHandshakeRate is exceeded", "transport.limits.maxHandshakeRatePerClient is exceeded",
 	}[r]
 }
 

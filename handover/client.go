@@ -91,13 +91,13 @@ func (c *Client) begin(release string) error {
 	if err := c.say(&message{Type: typeSockets}); err != nil {
 		return err
 	}
-	if err := c.takeSockets(typeEnd, answer); err != nil {
+	if err := c.take(typeEnd, answer); err != nil {
 		return err
 	}
 	if err := c.say(&message{Type: typeStates}); err != nil {
 		return err
 	}
-	return c.takeStates()
+	return c.take(typeEnd, answer)
 }
 
 // say sends a message. A predecessor that has closed the connection is no error: why it has is read next.
@@ -108,8 +108,9 @@ func (c *Client) say(m *message) error {
 	return nil
 }
 
-// takeSockets receives sockets until a message that ends them.
-func (c *Client) takeSockets(end messageType, within time.Duration) error {
+// take receives sockets and states until a message that ends them.
+func (c *Client) take(end messageType, within time.Duration) error {
+	receiver := stateReceiver{states: c.states}
 	for limit := time.Now().Add(within); ; {
 		m, descriptors, err := c.conn.receive(time.Until(limit))
 		if err != nil {
@@ -117,50 +118,20 @@ func (c *Client) takeSockets(end messageType, within time.Duration) error {
 		}
 		switch m.Type {
 		case end:
-			return nil
+			return receiver.end()
 		case typeSockets:
-		default:
-			return fmt.Errorf("waiting for %s: a message of type %s came", end, m.Type)
-		}
-		if err := c.inherited.add(m.Sockets, descriptors); err != nil {
-			return err
-		}
-		if err := c.say(&message{Type: typeAck}); err != nil {
-			return err
-		}
-	}
-}
-
-// takeStates receives states until the message that ends them.
-func (c *Client) takeStates() error {
-	total := 0
-	var current *State
-	for {
-		m, descriptors, err := c.conn.receive(c.timeouts.answer)
-		if err != nil {
-			return fmt.Errorf("waiting for state: %w", err)
-		}
-		if m.Type == typeEnd && current == nil {
-			return nil
-		}
-		if m.Type != typeState {
+			if err = c.inherited.add(m.Sockets, descriptors); err == nil {
+				err = c.say(&message{Type: typeAck})
+			}
+		case typeState:
 			closeDescriptors(descriptors)
-			return fmt.Errorf("waiting for state: a message of type %s came", m.Type)
+			err = receiver.add(m.State)
+		default:
+			closeDescriptors(descriptors)
+			err = fmt.Errorf("waiting for %s: a message of type %s came", end, m.Type)
 		}
-		part := m.State
-		if current == nil {
-			current = &State{Kind: part.Kind, Version: part.Version}
-		}
-		if current.Kind != part.Kind || current.Version != part.Version {
-			return fmt.Errorf("a part of the state %s is missing", current.Kind)
-		}
-		if total += len(part.Part); total > maxStateBytes {
-			return fmt.Errorf("the state has more than %d bytes", maxStateBytes)
-		}
-		current.Data = append(current.Data, part.Part...)
-		if part.Last {
-			c.states[current.Kind] = *current
-			current = nil
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -184,10 +155,11 @@ func (c *Client) sendAlive(ctx context.Context) {
 // Predecessor returns the process that serves until TakeOver.
 func (c *Client) Predecessor() Process { return c.predecessor }
 
-// Inherited returns the sockets. TakeOver adds those that the predecessor has opened since Connect.
+// Inherited returns the sockets. TakeOver adds those that the predecessor has opened since Connect, and connected ones.
 func (c *Client) Inherited() *Inherited { return c.inherited }
 
-// State returns a state of the predecessor, and false where it has sent none of the kind in one of the versions.
+// State returns a state of the predecessor, and false where it has sent none of the kind in one of the versions. There
+// are final states after TakeOver.
 func (c *Client) State(kind string, versions ...int) (State, bool) {
 	state, ok := c.states[kind]
 	if !ok || !slices.Contains(versions, state.Version) {
@@ -206,7 +178,7 @@ func (c *Client) TakeOver(ctx context.Context) error {
 		if err := c.say(&message{Type: typeReady}); err != nil {
 			return err
 		}
-		return c.takeSockets(typeYielded, c.timeouts.yield)
+		return c.take(typeYielded, c.timeouts.yield)
 	})
 	if errors.Is(err, errEnded) {
 		return ErrPredecessorEnded

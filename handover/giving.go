@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"os"
 	"slices"
@@ -67,7 +68,7 @@ func (g *giving) load() error {
 				err = g.conn.send(&message{Type: typeEnd})
 			}
 		case typeStates:
-			if err = g.sendStates(); err == nil {
+			if err = g.sendStates(g.offer.Source.States); err == nil {
 				err = g.conn.send(&message{Type: typeEnd})
 			}
 		default:
@@ -94,6 +95,9 @@ func (g *giving) yield(ctx context.Context) error {
 	cancel()
 	if err == nil {
 		err = g.sendSockets()
+	}
+	if err == nil {
+		err = g.sendStates(g.offer.Source.FinalStates)
 	}
 	if err == nil {
 		err = g.conn.send(&message{Type: typeYielded})
@@ -180,10 +184,10 @@ func hold(sockets []Socket, use func(held []Socket, descriptors []int) error) er
 	}
 }
 
-// sendStates sends the states in parts. What does not fit is left out.
-func (g *giving) sendStates() error {
+// sendStates sends states in parts. What does not fit is left out.
+func (g *giving) sendStates(states iter.Seq[State]) error {
 	total := 0
-	for state := range g.offer.Source.States {
+	for state := range states {
 		if total+len(state.Data) > maxStateBytes {
 			g.offer.Failed(fmt.Errorf("the state %s is not handed over: all together have more than %d bytes", state,
 				maxStateBytes))

@@ -29,11 +29,19 @@ type RefusedError struct {
 // Error returns the reason.
 func (e *RefusedError) Error() string { return "refused: " + e.Reason }
 
+// Networks of connected sockets.
+const (
+	// Session is the network of UDP sockets that are connected with servers, one for each session of a client.
+	Session = "session"
+	// Feed is the network of Unix sockets that keep packets apart. It takes datagrams to a process that drains.
+	Feed = "feed"
+)
+
 // Address is what a socket is for.
 type Address struct {
 	// Name is that of the entrypoint or listener.
 	Name string
-	// Network is tcp or udp.
+	// Network is tcp or udp for a socket that is bound to an address, and [Session] or [Feed] for a connected one.
 	Network string
 	// HostPort is the address as configured, such as ":443".
 	HostPort string
@@ -42,11 +50,11 @@ type Address struct {
 // String returns name, network and address for messages.
 func (a Address) String() string { return fmt.Sprintf("%s (%s %s)", a.Name, a.Network, a.HostPort) }
 
-// Socket is a bound socket of the running process: one that listens (TCP), or one of a group (UDP).
+// Socket is a socket of the running process: one that listens (TCP), one of a group (UDP), or a connected one.
 type Socket struct {
 	Address
 
-	// Index is the position in a group of UDP sockets with one address, from 0.
+	// Index is the position in a group of sockets with one address, from 0. There is one socket with it.
 	Index int
 	// Conn gives access to the descriptor. It is comparable, and the same one at every call of Sockets.
 	Conn syscall.Conn
@@ -59,7 +67,7 @@ type State struct {
 	Kind string
 	// Version is that of the encoding of Data, from 1.
 	Version int
-	// Data may be secret. All states together have at most 32 MiB.
+	// Data may be secret. All states together have at most 32 MiB, and so have all final states.
 	Data []byte
 }
 

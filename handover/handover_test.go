@@ -2,6 +2,7 @@ package handover_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -89,6 +90,51 @@ func TestHandOver(t *testing.T) {
 	}
 	p.event("leave to 2.0.0")
 	p.wait()
+}
+
+// TestSessions hands over connected sockets, and the state that belongs to them, when the predecessor has stopped.
+func TestSessions(t *testing.T) {
+	p := newProcess(t)
+	p.states = []handover.State{{Kind: "limits", Version: 1, Data: []byte("early")}}
+	server := p.packets("server", ":54", 0)
+	p.yield = func(context.Context) error {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "udp", server.LocalAddr().String())
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		p.final = []handover.State{{Kind: "limits", Version: 1, Data: []byte("late")}}
+		p.add(handover.Socket{
+			Address: handover.Address{Name: "dns", Network: handover.Session, HostPort: ":53"},
+			Index:   7, Conn: conn.(*net.UDPConn),
+		})
+		return nil
+	}
+	p.start(handover.Limits{})
+	client := p.connect()
+	if got := client.Inherited().Conns(handover.Session, "dns", ":53"); len(got) > 0 {
+		t.Errorf("sessions are there before the predecessor has stopped: %v", got)
+	}
+	if err := client.TakeOver(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if state, ok := client.State("limits", 1); !ok || string(state.Data) != "late" {
+		t.Errorf("the state is %q, %v", state.Data, ok)
+	}
+	conns := client.Inherited().Conns(handover.Session, "dns", ":53")
+	if len(conns) != 1 || conns[7] == nil {
+		t.Fatalf("the sessions are %v", conns)
+	}
+	defer func() { _ = conns[7].Close() }()
+	if _, err := conns[7].Write([]byte("a")); err != nil {
+		t.Error(err)
+	}
+	if n, _, err := server.ReadFrom(make([]byte, 10)); n != 1 || err != nil {
+		t.Errorf("read %d bytes, error %v", n, err)
+	}
+	if err := client.Confirm(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestSuccessorOfSuccessor publishes the socket of a successor in the place of its predecessor's, which leaves it.

@@ -22,17 +22,22 @@ type inheritedSocket struct {
 	Address
 
 	index int
-	// listener is that of tcp, and packets that of udp.
+	// listener is that of tcp, packets that of udp, and conn that of another network.
 	listener net.Listener
 	packets  net.PacketConn
+	conn     net.Conn
 }
 
 // closer returns the socket itself.
 func (s *inheritedSocket) closer() io.Closer {
-	if s.listener != nil {
+	switch {
+	case s.listener != nil:
 		return s.listener
+	case s.packets != nil:
+		return s.packets
+	default:
+		return s.conn
 	}
-	return s.packets
 }
 
 // Listener returns the socket of tcp that was bound to an address as configured, and false where there is none. That of
@@ -53,6 +58,24 @@ func (i *Inherited) Packets(name, address string) ([]net.PacketConn, bool) {
 		sockets = append(sockets, socket.packets)
 	}
 	return sockets, len(sockets) > 0
+}
+
+// Conns returns the connected sockets of a network, Session or Feed, that were handed over for a name and an address, by
+// their Index. They are the caller's then.
+func (i *Inherited) Conns(network, name, address string) map[int]net.Conn {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	taken := map[int]net.Conn{}
+	wanted := Address{Name: name, Network: network, HostPort: address}
+	i.sockets = slices.DeleteFunc(i.sockets, func(socket inheritedSocket) bool {
+		_, repeated := taken[socket.index]
+		if socket.conn == nil || socket.Address != wanted || repeated {
+			return false
+		}
+		taken[socket.index] = socket.conn
+		return true
+	})
+	return taken
 }
 
 // take removes the sockets of an address and returns them: all, or the first one.
@@ -136,10 +159,13 @@ func newInheritedSocket(entry socketEntry, descriptor int) (inheritedSocket, err
 	file := os.NewFile(uintptr(descriptor), "socket")
 	defer func() { _ = file.Close() }()
 	var err error
-	if entry.Network == "tcp" {
+	switch entry.Network {
+	case "tcp":
 		s.listener, err = net.FileListener(file)
-	} else {
+	case "udp":
 		s.packets, err = net.FilePacketConn(file)
+	default:
+		s.conn, err = net.FileConn(file)
 	}
 	if err != nil {
 		return s, fmt.Errorf("the socket of %s: %w", s.Address, err)

@@ -62,6 +62,7 @@ type process struct {
 	path     string
 	server   *handover.Server
 	states   []handover.State
+	final    []handover.State
 	upgrader handover.Upgrader
 	// yield is what Yield does; nil does nothing.
 	yield func(context.Context) error
@@ -83,6 +84,14 @@ func (p *process) Sockets() []handover.Socket {
 
 func (p *process) States(yield func(handover.State) bool) {
 	for _, state := range p.states {
+		if !yield(state) {
+			return
+		}
+	}
+}
+
+func (p *process) FinalStates(yield func(handover.State) bool) {
+	for _, state := range p.final {
 		if !yield(state) {
 			return
 		}

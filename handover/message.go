@@ -14,7 +14,7 @@ const (
 	// maxDescriptors is how many descriptors a message can have. The kernel allows 253 (SCM_MAX_FD).
 	maxDescriptors = 64
 	// maxSockets is how many sockets are handed over at most.
-	maxSockets = 4096
+	maxSockets = 1 << 16
 	// maxStateBytes is the size of all state together, and maxPartBytes that of a part before it is written as JSON.
 	maxStateBytes = 32 << 20
 	maxPartBytes  = 32 << 10
@@ -115,9 +115,10 @@ func parse(packet []byte) (*message, error) {
 		return nil, fmt.Errorf("a message has %d sockets, more than %d", len(m.Sockets), maxDescriptors)
 	}
 	for _, socket := range m.Sockets {
-		if socket.Network != "tcp" && socket.Network != "udp" {
-			return nil, fmt.Errorf("the socket of %q has the network %q, which is neither tcp nor udp", socket.Name,
-				socket.Network)
+		switch socket.Network {
+		case "tcp", "udp", Session, Feed:
+		default:
+			return nil, fmt.Errorf("the socket of %q has the network %q, which is unknown", socket.Name, socket.Network)
 		}
 	}
 	if m.Type == typeState && m.State == nil {

@@ -14,10 +14,12 @@ import (
 
 // Source is what a process hands over. Its methods must be safe for concurrent use.
 type Source interface {
-	// Sockets returns all sockets that are bound now.
+	// Sockets returns all sockets that are bound now. After Yield it may have further ones, such as those of sessions.
 	Sockets() []Socket
-	// States calls yield with each state until it returns false.
+	// States calls yield with each state until it returns false. They are those that a successor needs when it starts.
 	States(yield func(State) bool)
+	// FinalStates is States for those that change for as long as the process serves. It is called after Yield.
+	FinalStates(yield func(State) bool)
 }
 
 // Service is the process that hands over. Its methods are called one at a time.

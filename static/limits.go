@@ -29,6 +29,7 @@ func (l *loader) limits(name string, e *EntryPoint) {
 	}{
 		{"maxConnectionsPerClient", limits.MaxConnectionsPerClient},
 		{"maxConnectionRatePerClient", limits.MaxConnectionRatePerClient},
+		{"maxHandshakeRatePerClient", limits.MaxHandshakeRatePerClient},
 		{"maxRequestRatePerClient", limits.MaxRequestRatePerClient},
 	} {
 		if limit.value > 0 {

@@ -30,6 +30,10 @@ func TestLimitsWithoutEffect(t *testing.T) {
 			"forwardedHeaders: {trustedIPs: [10.0.0.1]}, transport: {limits: {maxRequestRatePerClient: 9}}", proxies,
 		},
 		{
+			"handshakes behind a proxy",
+			"forwardedHeaders: {trustedIPs: [10.0.0.1]}, transport: {limits: {maxHandshakeRatePerClient: 9}}", proxies,
+		},
+		{
 			"total behind a proxy",
 			"forwardedHeaders: {trustedIPs: [10.0.0.1]}, transport: {limits: {maxConnections: 9, maxRequestRate: 9}}", "",
 		},

@@ -49,6 +49,9 @@ type Limits struct {
 	MaxConnectionRate          int `json:"maxConnectionRate" description:"Largest number of new connections a second; 0 is no limit. Those beyond it are closed." range:"0.."`
 	MaxConnectionRatePerClient int `json:"maxConnectionRatePerClient" description:"Largest number of new connections a second of one client: an IPv4 address, or a /64 of IPv6; 0 is no limit. Those beyond it are closed." range:"0.."`
 	ConnectionBurst            int `json:"connectionBurst" description:"Number of new connections that may come at once, in total and of one client; 0 is as many as the rate allows in a second." range:"0.."`
+	MaxHandshakes              int `json:"maxHandshakes" description:"Largest number of TLS handshakes over TCP that are computed at a time; others wait for at most as long as a handshake may take. 0 is four for each processor that may be used, -1 no limit." range:"-1.."`
+	MaxHandshakeRate           int `json:"maxHandshakeRate" description:"Largest number of TLS handshakes a second, also of HTTP/3; 0 is no limit. Those beyond it fail." range:"0.."`
+	MaxHandshakeRatePerClient  int `json:"maxHandshakeRatePerClient" description:"Largest number of TLS handshakes a second of one client: an IPv4 address, or a /64 of IPv6; 0 is no limit. Those beyond it fail." range:"0.."`
 	MaxRequestRate             int `json:"maxRequestRate" description:"Largest number of requests a second; 0 is no limit. Those beyond it are answered with 429 before a router is chosen." range:"0.."`
 	MaxRequestRatePerClient    int `json:"maxRequestRatePerClient" description:"Largest number of requests a second of one client: the IPv4 address of a connection, or its /64 of IPv6; 0 is no limit. Those beyond it are answered with 429 before a router is chosen." range:"0.."`
 	RequestBurst               int `json:"requestBurst" description:"Number of requests that may come at once, in total and of one client; 0 is as many as the rate allows in a second." range:"0.."`

@@ -132,6 +132,7 @@ func (a *onDemand) obtain(ctx context.Context, r *resolver, name string) *tls.Ce
 	default:
 		return nil
 	}
+	certificate.Waiting(ctx)
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.config.OnDemand.Timeout))
 	defer cancel()
 	if found := r.pair(name); found != nil {

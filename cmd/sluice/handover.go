@@ -161,6 +161,9 @@ func (h *succession) serve(ctx context.Context, entrypoints []listener, leave co
 // States has nothing that a successor goes on with.
 func (h *succession) States(func(handover.State) bool) {}
 
+// FinalStates has nothing either.
+func (h *succession) FinalStates(func(handover.State) bool) {}
+
 // Yield stops the accept loops.
 func (h *succession) Yield(ctx context.Context, successor handover.Process) error {
 	h.system.logger.Info("a successor takes over", "successor", successor.String())

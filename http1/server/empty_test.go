@@ -168,3 +168,35 @@ func TestServerDrainingServesFirstRequest(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// TestServerDrainingServesIdle ends keep-alive while a response is sent whose head promised the client that the
+// connection stays: it does, until the next response has ended it.
+func TestServerDrainingServesIdle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		server := &server.Server{ReadTimeout: time.Minute, Handler: http.HandlerFunc(
+			func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", "5")
+				_ = http.NewResponseController(w).Flush()
+				<-release
+				hello(w, r)
+			})}
+		client, _ := pipe(server)
+		say(t, client, get)
+		synctest.Wait()
+		server.EndKeepAlives()
+		close(release)
+		reader := bufio.NewReader(client)
+		if response, _ := answer(t, reader); response.Close {
+			t.Error("the first response ends the connection")
+		}
+		synctest.Wait()
+		say(t, client, get)
+		if response, body := answer(t, reader); body != "hello" || !response.Close {
+			t.Errorf("the second response is %+v, %q", response, body)
+		}
+		http1test.Discard(client)
+		synctest.Wait()
+	})
+}

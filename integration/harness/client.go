@@ -79,7 +79,9 @@ func NewClient(t testing.TB, protocol Protocol, address, host string, settings *
 	t.Cleanup(transport.CloseIdleConnections)
 	var used http.RoundTripper = transport
 	if protocol == H3 {
-		used = newHTTP3(t, address, settings)
+		http3 := NewHTTP3(address, settings)
+		t.Cleanup(func() { _ = http3.Close() })
+		used = http3
 	}
 	client := &Client{
 		Client: &http.Client{
@@ -93,17 +95,15 @@ func NewClient(t testing.TB, protocol Protocol, address, host string, settings *
 	return client
 }
 
-// newHTTP3 returns a transport for HTTP/3 that connects to the address.
-func newHTTP3(t testing.TB, address string, settings *tls.Config) *http3.Transport {
-	transport := &http3.Transport{
+// NewHTTP3 returns a transport for HTTP/3 that connects to the address, and that the caller closes.
+func NewHTTP3(address string, settings *tls.Config) *http3.Transport {
+	return &http3.Transport{
 		TLSClientConfig:    settings.Clone(),
 		DisableCompression: true,
 		Dial: func(ctx context.Context, _ string, settings *tls.Config, config *quic.Config) (*quic.Conn, error) {
 			return quic.DialAddr(ctx, address, settings, config)
 		},
 	}
-	t.Cleanup(func() { _ = transport.Close() })
-	return transport
 }
 
 // For returns the same client for a subtest.

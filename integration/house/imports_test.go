@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"provider": {},
 	// The states and sockets of sd_notify(3) and sd_listen_fds(3).
 	"servicemanager": {},
-	"inject":   {"provider/gotemplate", "provider/kubernetes/client"}, // Templates run within limits there.
+	"inject":         {"provider/gotemplate", "provider/kubernetes/client"}, // Templates run within limits there.
 	// Objects are read as a cluster's are, and annotations have one reader.
 	"migrate": {
 		"provider/kubernetes/manifest", "provider/kubernetes/ingressnginx/annotation",

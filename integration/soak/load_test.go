@@ -63,7 +63,7 @@ func (w *world) loads() []load {
 			name := fmt.Sprintf("%s to %s", protocol, upstream)
 			all = append(all, load{name, func(t *testing.T) func() error {
 				t.Helper()
-				return requests(harness.NewClient(t, protocol, w.address(protocol), upstream+".test", w.settings()))
+				return w.requests(harness.NewClient(t, protocol, w.address(protocol), upstream+".test", w.settings()))
 			}})
 		}
 		all = append(all,
@@ -77,6 +77,16 @@ func (w *world) loads() []load {
 			}},
 		)
 	}
+	for _, network := range []string{"tcp", "udp"} {
+		all = append(all, load{network, func(t *testing.T) func() error {
+			t.Helper()
+			return w.exchange(t, network)
+		}})
+	}
+	all = append(all, load{"a renewed certificate", func(t *testing.T) func() error {
+		t.Helper()
+		return w.secured(t)
+	}})
 	for _, protocol := range []harness.Protocol{harness.H2, harness.H2C} {
 		for _, upstream := range []string{"h2", "h2c"} {
 			all = append(all, load{fmt.Sprintf("gRPC by %s to %s", protocol, upstream), func(t *testing.T) func() error {
@@ -107,7 +117,7 @@ func (w *world) load(ctx context.Context, t *testing.T) []*count {
 }
 
 // requests makes an upload that is echoed, a download and two small requests in turn.
-func requests(client *harness.Client) func() error {
+func (w *world) requests(client *harness.Client) func() error {
 	const large = 300_000
 	upload, hash := bytes.Repeat([]byte("0123456789"), 5000), harness.PatternHash(large)
 	n := 0
@@ -125,7 +135,9 @@ func requests(client *harness.Client) func() error {
 			got, _, _ := harness.Hash(strings.NewReader(response.Text))
 			return expect(response, err, got == hash)
 		default:
+			start := time.Now()
 			response, err := client.Try(client.Request(http.MethodGet, "/", nil))
+			w.latencies.Record(time.Since(start))
 			return expect(response, err, response.Text != "")
 		}
 	}

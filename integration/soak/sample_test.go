@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// idleFiles and idleGoroutines are what Sluice may keep of idle connections to the endpoints.
-	idleFiles, idleGoroutines = 40, 60
+	// idleFiles and idleGoroutines are what Sluice may keep of idle connections to the endpoints, and idleWorkers are the
+	// goroutines that each of the three entrypoints for HTTP keeps for connections.
+	idleFiles, idleGoroutines, idleWorkers = 40, 60, 3 * 64
 	// samplesOfRun is how many samples a run has.
 	samplesOfRun = 240
 )
@@ -27,6 +28,8 @@ type sample struct {
 	memory     int64 // resident, in bytes
 	files      int64
 	goroutines int64
+	// latency is the 99th percentile of the exchanges with small messages since the last sample.
+	latency time.Duration
 }
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines ([0-9]+)`)
@@ -34,6 +37,8 @@ var goroutines = regexp.MustCompile(`(?m)^go_goroutines ([0-9]+)`)
 // sample takes one, without its time.
 func (w *world) sample(t *testing.T) sample {
 	t.Helper()
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
 	memory, _ := w.sluice.Memory()
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", w.sluice.PID()))
 	if err != nil {
@@ -63,7 +68,8 @@ func (w *world) follow(ctx context.Context, t *testing.T, long time.Duration) []
 			return samples
 		case <-ticker.C:
 			one := w.sample(t)
-			one.at = time.Since(began)
+			one.at, one.latency = time.Since(began), w.latencies.Percentile(99)
+			w.latencies.Reset()
 			samples = append(samples, one)
 		}
 	}
@@ -95,27 +101,40 @@ func median(samples []sample, of func(sample) int64) int64 {
 	return of(sorted[len(sorted)/2])
 }
 
+// outcome is what happened in a run.
+type outcome struct {
+	long                        time.Duration
+	changes, upgrades, renewals int
+	// hostile are the connections of hostile clients.
+	hostile int64
+	samples []sample
+	counts  []*count
+}
+
 // report logs what happened, and writes it with twelve of the samples to TEST_SOAK_OUT.
-func report(t *testing.T, long time.Duration, changes int, samples []sample, counts []*count) {
+func (o *outcome) report(t *testing.T) {
 	t.Helper()
+	samples, counts := o.samples, o.counts
 	var page strings.Builder
 	total := int64(0)
 	for _, one := range counts {
 		total += one.exchanges.Load()
 	}
-	fmt.Fprintf(&page, "%v, %d configurations, %d exchanges\n\n", long, changes, total)
+	fmt.Fprintf(&page, "%v, %d configurations, %d upgrades, %d certificates of ACME, %d hostile connections, %d exchanges\n\n",
+		o.long, o.changes, o.upgrades, o.renewals, o.hostile, total)
 	page.WriteString("| load | exchanges |\n|---|---|\n")
 	for _, one := range counts {
 		fmt.Fprintf(&page, "| %s | %d |\n", one.name, one.exchanges.Load())
 	}
-	page.WriteString("\n| time | resident MiB | descriptors | goroutines |\n|---|---|---|---|\n")
+	page.WriteString("\n| time | resident MiB | descriptors | goroutines | p99 |\n|---|---|---|---|---|\n")
 	step := max(1, len(samples)/12)
 	for i := step - 1; i < len(samples); i += step {
 		part := samples[i+1-step : i+1]
-		fmt.Fprintf(&page, "| %v | %.1f | %d | %d |\n", samples[i].at.Round(time.Second),
+		fmt.Fprintf(&page, "| %v | %.1f | %d | %d | %.1f ms |\n", samples[i].at.Round(time.Second),
 			float64(median(part, func(s sample) int64 { return s.memory }))/(1<<20),
 			median(part, func(s sample) int64 { return s.files }),
-			median(part, func(s sample) int64 { return s.goroutines }))
+			median(part, func(s sample) int64 { return s.goroutines }),
+			float64(median(part, func(s sample) int64 { return int64(s.latency) }))/float64(time.Millisecond))
 	}
 	t.Log(page.String())
 	if out := os.Getenv("TEST_SOAK_OUT"); out != "" {

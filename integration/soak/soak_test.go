@@ -3,16 +3,26 @@ package soak
 import (
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"fmt"
+	"net/netip"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/letsencrypt/pebble/v2/ca"
+	"go.uber.org/goleak"
+
+	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
 	"github.com/sluiceproxy/sluice/integration/harness"
+	"github.com/sluiceproxy/sluice/integration/traffic"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(harness.Main(m, goleak.IgnoreTopFunction(acmetest.Leak))) }
 
 const (
 	// shortest is how long the test runs by default, and judged how long it runs at least for growth to be judged.
@@ -24,13 +34,26 @@ const (
 
 const static = `
 entryPoints:
-  web: {address: "127.0.0.1:0", http2: {extendedConnect: true}}
+  web: {address: "127.0.0.1:${HTTP}", http2: {extendedConnect: true}}
   websecure: {address: "127.0.0.1:0", http: {tls: {}}, http2: {extendedConnect: true}}
   quic: {address: "127.0.0.1:0", http: {tls: {}}, http3: {extendedConnect: true}}
+  mail: {address: "127.0.0.1:0"}
+  dns: {address: "127.0.0.1:0/udp"}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
+api: {insecure: true, debug: true}
 metrics: {prometheus: {}}
 providers: {file: {directory: "${DYNAMIC}"}}
+handover: {socket: "${SOCKET}", drain: 30s}
+certificatesResolvers:
+  le:
+    acme:
+      email: operator@example.com
+      caServer: ${ACME}/dir
+      caCertificates: ["${ACME_CA}"]
+      storage: ${STORAGE}
+      keyType: EC256
+      httpChallenge: {entryPoint: web}
 `
 
 // upstreams are the ways to speak to the two backends.
@@ -38,9 +61,25 @@ func upstreams() []string { return []string{"h1", "h2", "h2c"} }
 
 // world is a Sluice with two backends.
 type world struct {
-	sluice    *harness.Sluice
+	setup     harness.Setup
 	authority *harness.Authority
 	pairs     []harness.Issued
+	// renewed has the certificates of renewedHost.
+	renewed *acmetest.Authority
+
+	// latencies are those of exchanges with small messages.
+	latencies traffic.Histogram
+
+	mutex sync.Mutex
+	// sluice is the process that serves.
+	sluice *harness.Sluice
+}
+
+// current returns the process that serves.
+func (w *world) current() *harness.Sluice {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.sluice
 }
 
 // dynamic returns the nth configuration. The responses of a host do not depend on n, except for one header.
@@ -64,6 +103,7 @@ func (w *world) dynamic(n int) string {
 			scheme, name, 1+n%4, scheme, name, transport)
 	}
 	pair := w.pairs[n%len(w.pairs)]
+	routers.WriteString("    renewed: {rule: Host(`" + renewedHost + "`), service: h1, tls: {certResolver: le}}\n")
 	return "http:\n  routers:\n" + routers.String() + "  services:\n" + services.String() + fmt.Sprintf(`
   middlewares:
     stamp: {headers: {customResponseHeaders: {X-Version: "%d"}}}
@@ -72,13 +112,44 @@ func (w *world) dynamic(n int) string {
     trusting: {rootCAs: ["${CA}"]}
 tls:
   certificates: [{certFile: "%s", keyFile: "%s"}]
+tcp:
+  routers: {mail: {rule: HostSNI(`+"`*`"+`), entryPoints: [mail], service: echo}}
+  services: {echo: {loadBalancer: {servers: [{address: "${ECHO_TCP}"}]}}}
+udp:
+  routers: {dns: {entryPoints: [dns], service: echo}}
+  services: {echo: {loadBalancer: {servers: [{address: "${ECHO_UDP}"}]}}}
 `, n/3, pair.CertFile, pair.KeyFile)
 }
 
-func newWorld(t *testing.T) *world {
+// renewedHost is the host whose certificate is an ACME server's, and renewals how many there are in a run.
+const (
+	renewedHost = "renewed.example.com"
+	renewals    = 4
+)
+
+// newWorld returns one whose certificate of renewedHost is renewed several times while the test runs.
+func newWorld(t *testing.T, long time.Duration) *world {
 	t.Helper()
+	folder, err := os.MkdirTemp("", "soak") //nolint:usetesting // That of a test may have too long a path.
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	port := netip.MustParseAddrPort(harness.FreeAddress(t)).Port()
 	w := &world{authority: harness.NewAuthority(t)}
-	vars := map[string]string{"CA": w.authority.File}
+	life := max(long/renewals, 5*time.Minute)
+	w.renewed = acmetest.New(t, acmetest.Options{
+		HTTPPort: int(port), Profiles: map[string]ca.Profile{"default": {ValidityPeriod: uint64(life / time.Second)}},
+	})
+	root := filepath.Join(folder, "ca.pem")
+	block := &pem.Block{Type: "CERTIFICATE", Bytes: w.renewed.Certificate().Raw}
+	if err := os.WriteFile(root, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	vars := map[string]string{
+		"CA": w.authority.File, "HTTP": strconv.Itoa(int(port)), "SOCKET": filepath.Join(folder, "sluice.sock"),
+		"STORAGE": filepath.Join(folder, "acme.json"), "ACME": w.renewed.URL, "ACME_CA": root, "ECHO_TCP": harness.StartEcho(t), "ECHO_UDP": harness.StartPacketEcho(t),
+	}
 	for _, name := range []string{"A", "B"} {
 		backend := harness.StartBackend(t, name, w.authority)
 		vars[name+"_H1"], vars[name+"_H2"], vars[name+"_H2C"] = backend.H1, backend.H2, backend.H2C
@@ -86,9 +157,8 @@ func newWorld(t *testing.T) *world {
 	for _, name := range []string{"first", "second"} {
 		w.pairs = append(w.pairs, w.authority.Issue(name, "*.test"))
 	}
-	w.sluice = harness.Start(t, harness.Setup{
-		Static: static, Dynamic: map[string]string{"all.yaml": w.dynamic(0)}, Vars: vars,
-	})
+	w.setup = harness.Setup{Static: static, Dynamic: map[string]string{"all.yaml": w.dynamic(0)}, Vars: vars}
+	w.sluice = harness.Start(t, w.setup)
 	return w
 }
 
@@ -98,11 +168,11 @@ func (w *world) settings() *tls.Config { return &tls.Config{RootCAs: w.authority
 func (w *world) address(protocol harness.Protocol) string {
 	switch {
 	case protocol == harness.H3:
-		return w.sluice.Addr("quic")
+		return w.current().Addr("quic")
 	case protocol.Secure():
-		return w.sluice.Addr("websecure")
+		return w.current().Addr("websecure")
 	}
-	return w.sluice.Addr("web")
+	return w.current().Addr("web")
 }
 
 // reload writes another configuration every two seconds until ctx ends, and returns how many.
@@ -114,44 +184,77 @@ func (w *world) reload(ctx context.Context) int {
 		case <-ctx.Done():
 			return n - 1
 		case <-ticker.C:
+			w.mutex.Lock() // A process that starts reads the first configuration.
 			w.sluice.Write("all.yaml", w.dynamic(n))
+			w.mutex.Unlock()
 		}
 	}
 }
 
-// duration returns how long the test runs.
-func duration(t *testing.T) time.Duration {
+// upgrade has another process take over from time to time until ctx ends, and returns how many have.
+func (w *world) upgrade(ctx context.Context, t *testing.T, every time.Duration) int {
 	t.Helper()
-	text := os.Getenv("TEST_SOAK")
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return n
+		case <-ticker.C:
+		}
+		w.mutex.Lock()
+		next := harness.Start(t, w.setup)
+		next.WaitLog("serving in the place of the predecessor")
+		w.sluice = next
+		w.mutex.Unlock()
+	}
+}
+
+// duration returns that of a variable of the environment, or else another one.
+func duration(t *testing.T, variable string, otherwise time.Duration) time.Duration {
+	t.Helper()
+	text := os.Getenv(variable)
 	if text == "" {
-		return shortest
+		return otherwise
 	}
 	long, err := time.ParseDuration(text)
 	if err != nil || long < time.Second {
-		t.Fatalf("TEST_SOAK=%q is no duration of a second or more", text)
+		t.Fatalf("%s=%q is no duration of a second or more", variable, text)
 	}
 	return long
 }
 
 // TestSoak runs all loads while the configuration changes.
 func TestSoak(t *testing.T) {
-	long := duration(t)
-	w := newWorld(t)
+	long := duration(t, "TEST_SOAK", shortest)
+	w := newWorld(t, long)
 	before := w.sample(t)
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
-	reloaded, sampled := make(chan int, 1), make(chan []sample, 1)
+	reloaded, upgraded, sampled := make(chan int, 1), make(chan int, 1), make(chan []sample, 1)
 	go func() { reloaded <- w.reload(ctx) }()
+	go func() { upgraded <- w.upgrade(ctx, t, duration(t, "TEST_SOAK_UPGRADE", min(long/4, 20*time.Minute))) }()
 	go func() { sampled <- w.follow(ctx, t, long) }()
+	hostile := w.besiege(ctx)
 	counts := w.load(ctx, t)
-	changes, samples := harness.Await(t, reloaded, "the last configuration"), harness.Await(t, sampled, "the last sample")
-	report(t, long, changes, samples, counts)
+	result := outcome{
+		long: long, changes: harness.Await(t, reloaded, "the last configuration"),
+		upgrades: harness.Await(t, upgraded, "the last process"), hostile: hostile(), renewals: w.renewals(),
+		samples: harness.Await(t, sampled, "the last sample"), counts: counts,
+	}
+	result.report(t)
 	if long >= judged {
-		judge(t, samples)
+		judge(t, result.samples)
 	}
 	// All clients are gone: what is left of their connections is a leak.
-	harness.Until(t, "connections and their goroutines are gone", func() bool {
-		after := w.sample(t)
-		return after.files <= before.files+idleFiles && after.goroutines <= before.goroutines+idleGoroutines
+	var after sample
+	harness.Eventually(t, time.Minute, func() bool {
+		after = w.sample(t)
+		return after.files <= before.files+idleFiles &&
+			after.goroutines <= before.goroutines+idleGoroutines+idleWorkers
+	}, func() string {
+		return fmt.Sprintf("%d descriptors and %d goroutines are left, of %d and %d before:\n%s", after.files,
+			after.goroutines, before.files, before.goroutines,
+			w.current().Management().Get("/debug/pprof/goroutine?debug=1").Text)
 	})
 }

@@ -31,7 +31,9 @@ func newServiceManager(t *testing.T) *serviceManager {
 }
 
 // environment returns the variable that names the service manager.
-func (m *serviceManager) environment() string { return "NOTIFY_SOCKET=" + m.socket.LocalAddr().String() }
+func (m *serviceManager) environment() string {
+	return "NOTIFY_SOCKET=" + m.socket.LocalAddr().String()
+}
 
 // expect fails unless the first line of the next state is this one.
 func (m *serviceManager) expect(want string) {

@@ -65,7 +65,7 @@ log: {level: DEBUG}
 accessLog: {filePath: "${DIR}/access.log", format: json}
 `, Env: []string{"GOMAXPROCS=" + strconv.Itoa(sockets)}, Vars: map[string]string{
 			"CERT": issued.CertFile, "KEY": issued.KeyFile, "HTTP": harness.StartBackend(t, "www", nil).H1,
-			"TCP": startEcho(t), "UDP": startPacketEcho(t), "TLS": startTLS(t, authority.Issue("through.test")),
+			"TCP": harness.StartEcho(t), "UDP": harness.StartPacketEcho(t), "TLS": startTLS(t, authority.Issue("through.test")),
 		},
 		Dynamic: map[string]string{"all.yaml": `
 tcp:
@@ -201,12 +201,6 @@ func dial(t *testing.T, network, address string) net.Conn {
 	return conn
 }
 
-// startEcho starts a TCP server that sends back what it gets.
-func startEcho(t *testing.T) string {
-	t.Helper()
-	return accept(t, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
-}
-
 // startTLS starts a TLS server that sends back lines.
 func startTLS(t *testing.T, issued harness.Issued) string {
 	t.Helper()
@@ -244,25 +238,4 @@ func accept(t *testing.T, serve func(net.Conn)) string {
 		}
 	}()
 	return listener.Addr().String()
-}
-
-// startPacketEcho starts a UDP server that sends back what it gets.
-func startPacketEcho(t *testing.T) string {
-	t.Helper()
-	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	go func() {
-		buffer := make([]byte, 1<<16)
-		for {
-			n, from, err := conn.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = conn.WriteTo(buffer[:n], from)
-		}
-	}()
-	return conn.LocalAddr().String()
 }

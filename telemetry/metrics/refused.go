@@ -7,12 +7,12 @@ import (
 )
 
 // refusedReasons are the values of the label reason; the last is for all others.
-const refusedReasons = 9
+const refusedReasons = 10
 
 func refusedReasonName(index int) string {
 	return [refusedReasons]string{
 		"max_connections", "max_connections_per_client", "connection_rate", "connection_rate_per_client",
-		"descriptors", "handshakes", "handshake_rate", "overload", "other",
+		"descriptors", "handshakes", "handshake_rate", "handshake_rate_per_client", "overload", "other",
 	}[index]
 }
 

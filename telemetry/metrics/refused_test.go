@@ -18,7 +18,8 @@ func TestRefusedConnections(t *testing.T) {
 	all.Entrypoint("plain").Opened()
 	web := all.Entrypoint("web")
 	for _, reason := range []string{
-		"max_connections", "connection_rate_per_client", "connection_rate_per_client", "descriptors", "a new one",
+		"max_connections", "connection_rate_per_client", "connection_rate_per_client", "descriptors",
+		"handshake_rate_per_client", "a new one",
 	} {
 		web.Refused(reason)
 	}
@@ -34,6 +35,7 @@ func TestRefusedConnections(t *testing.T) {
 	want := []string{
 		`sluice_connections_refused_total{entrypoint="web",reason="connection_rate_per_client"} 2`,
 		`sluice_connections_refused_total{entrypoint="web",reason="descriptors"} 1`,
+		`sluice_connections_refused_total{entrypoint="web",reason="handshake_rate_per_client"} 1`,
 		`sluice_connections_refused_total{entrypoint="web",reason="max_connections"} 1`,
 		`sluice_connections_refused_total{entrypoint="web",reason="other"} 1`,
 	}

@@ -1,0 +1,66 @@
+package handover
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+	"github.com/sluiceproxy/sluice/integration/traffic"
+)
+
+// number returns the number that a variable of the environment has, or else another one.
+func number(t *testing.T, variable string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	value, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// TestManyHandOvers hands over again and again under clients of all kinds, of which none may see an error: also slow
+// ones, and idle connections. TEST_HANDOVERS (3) and TEST_IDLE (200) are how many hand-overs and idle connections; with
+// the first, nginx and haproxy reload under the same clients beside it.
+func TestManyHandOvers(t *testing.T) {
+	handOvers, idle := number(t, "TEST_HANDOVERS", 3), number(t, "TEST_IDLE", 200)
+	s := newService(t, "")
+	s.setup.Args = []string{"--handover.drain=20s"}
+	current := harness.Start(t, s.setup)
+	clients := traffic.New(t)
+	clients.StartAll(s.target(), idle)
+	repeat(clients, handOvers, func() { current = s.succeedWithout(current) })
+	clients.Finish("sluice, " + strconv.Itoa(handOvers) + " hand-overs")
+	if log := current.Log.String(); strings.Contains(log, "level=error") {
+		t.Errorf("the log of the last process has errors:\n%s", log)
+	}
+	if os.Getenv("TEST_HANDOVERS") != "" {
+		reloadPeers(t, handOvers, idle)
+	}
+}
+
+// repeat makes changes with pauses, and ends the clients. Many changes are preceded by a time without them, for the
+// latencies.
+func repeat(clients *traffic.Load, changes int, change func()) {
+	if changes > 3 {
+		clients.Pause(30 * time.Second)
+	}
+	clients.Change(true)
+	for range changes {
+		clients.Pause(time.Second)
+		change()
+	}
+	clients.Pause(time.Second)
+	clients.Close()
+}
+
+// target returns the addresses of a service.
+func (s *service) target() traffic.Target {
+	return traffic.Target{Web: s.web, Secure: s.secure, Mail: s.mail}
+}
