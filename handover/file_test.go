@@ -126,7 +126,8 @@ func TestStartDuringDrain(t *testing.T) {
 	p.stop()
 	p.wait()
 	refused := new(handover.RefusedError) // One may come before the end of the one before is known.
-	if err := receive(t, started, "the other process"); !errors.Is(err, handover.ErrNoPredecessor) && !errors.As(err, &refused) {
+	err := receive(t, started, "the other process")
+	if !errors.Is(err, handover.ErrNoPredecessor) && !errors.As(err, &refused) {
 		t.Errorf("meanwhile: error %v", err)
 	}
 	if _, err := handover.Connect(t.Context(), p.path, ""); !errors.Is(err, handover.ErrNoPredecessor) {

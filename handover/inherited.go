@@ -15,6 +15,8 @@ type Inherited struct {
 	mutex   sync.Mutex
 	sockets []inheritedSocket
 	count   int
+	// closed are the addresses of sockets that CloseUnused has closed.
+	closed []Address
 }
 
 // inheritedSocket is a socket of another process.
@@ -115,20 +117,19 @@ func anyPort(address string) bool {
 	return err == nil && (port == "0" || port == "")
 }
 
-// CloseUnused closes the sockets that were not used, and returns their addresses, without repetition. They must not
-// stay open: clients would wait in the queue of such a socket, and datagrams would get lost in it.
+// CloseUnused closes the sockets that were not used, and returns their addresses, without repetition, with those of calls
+// before. They must not stay open: clients would wait in the queue of such a socket, and datagrams would get lost in it.
 func (i *Inherited) CloseUnused() []Address {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	var closed []Address
 	for _, socket := range i.sockets {
 		_ = socket.closer().Close()
-		if !slices.Contains(closed, socket.Address) {
-			closed = append(closed, socket.Address)
+		if !slices.Contains(i.closed, socket.Address) {
+			i.closed = append(i.closed, socket.Address)
 		}
 	}
 	i.sockets = nil
-	return closed
+	return slices.Clone(i.closed)
 }
 
 // add takes over the descriptors of a message, also when it fails.

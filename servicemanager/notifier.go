@@ -29,7 +29,8 @@ func (n *Notifier) Ready() { n.send(daemon.SdNotifyReady) }
 func (n *Notifier) Reloading() { n.send(append([]string{daemon.SdNotifyReloading}, monotonic()...)...) }
 
 // Main says which process is the main one of the unit from now on: this one has handed over to it. States of that
-// process are taken then, and no longer those of this one. The service manager refuses a process that is not of the unit.
+// process are taken then, and no longer those of this one. The service manager refuses a process that is not of the
+// unit.
 func (n *Notifier) Main(pid int) { n.send("MAINPID=" + strconv.Itoa(pid)) }
 
 // Stopping says that the process drains and ends.
@@ -42,8 +43,8 @@ func (n *Notifier) send(assignments ...string) {
 	}
 }
 
-// deliver sends a message to the service manager by send, if there is one; nil writes the message alone. daemon.SdNotify
-// has no time-out.
+// deliver sends a message to the service manager by send, if there is one; nil writes the message alone.
+// daemon.SdNotify has no time-out.
 func deliver(message string, send func(conn *net.UnixConn, message []byte) error) error {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/sluiceproxy/sluice/entrypoint"
 )
 
-// auxiliaries are the listeners of the addresses beside the entrypoints, whose accept loops are in other packages: those
-// of xDS, the injector and the inspector. It is safe for concurrent use once inherited is set.
+// auxiliaries are the listeners of the addresses beside the entrypoints, whose accept loops are in other packages:
+// those of xDS, the injector and the inspector. It is safe for concurrent use once inherited is set.
 type auxiliaries struct {
 	// inherited has sockets that take the place of new ones; nil has none.
 	inherited entrypoint.Inherited

@@ -43,9 +43,9 @@ func (p *process) rootCommand() *cobra.Command {
 	root.Run = func(_ *cobra.Command, args []string) { p.code = p.runRoot(root, args) }
 	for _, command := range []*cobra.Command{
 		p.runCommand(), p.checkCommand(), p.explainCommand(), p.routesCommand(), p.environmentsCommand(),
-		p.certificatesCommand(), p.healthcheckCommand(), p.upgradeCommand(), p.bundleCommand(), p.xdsCommand(), p.injectCommand(),
-		p.injectorCommand(), p.sidecarCommand(), p.migrateCommand(), p.whoamiCommand(), p.versionCommand(),
-		p.completionCommand(), p.manCommand(),
+		p.certificatesCommand(), p.healthcheckCommand(), p.upgradeCommand(), p.bundleCommand(), p.xdsCommand(),
+		p.injectCommand(), p.injectorCommand(), p.sidecarCommand(), p.migrateCommand(), p.whoamiCommand(),
+		p.versionCommand(), p.completionCommand(), p.manCommand(),
 	} {
 		command.DisableAutoGenTag = true
 		root.AddCommand(command)

@@ -126,10 +126,10 @@ func (h *succession) confirm() error {
 	if h.predecessor == nil {
 		return nil
 	}
-	h.unused = h.predecessor.Inherited().CloseUnused()
 	if err := h.predecessor.Confirm(); err != nil {
 		return fmt.Errorf("handover: the running process serves on: %w", err)
 	}
+	h.unused = h.predecessor.Inherited().CloseUnused() // Confirm has closed them.
 	h.system.logger.Info("serving in the place of the predecessor", "predecessor", h.predecessor.Predecessor().String())
 	h.manager.Ready()
 	h.rotate(true)

@@ -92,7 +92,7 @@ func (s *system) run(ctx context.Context, logs logFile) error {
 	serving, abort := context.WithCancelCause(s.awaitQuiet(ctx))
 	defer abort(nil)
 	var behind, front sync.WaitGroup
-	s.background(background, o, &behind, abort)
+	s.background(background, &behind, abort)
 	behind.Go(func() { manager.Watch(background, s.pipeline.Responds) })
 	behind.Go(func() { each(background, rotations, func() { s.rotate(logs.Reopen) }) })
 	if err = succession.takeOver(serving); err == nil {
@@ -142,9 +142,7 @@ func (s *system) stop(cause error, manager *servicemanager.Notifier, stepDown co
 }
 
 // background starts what goes on while the entrypoints drain, until ctx ends.
-func (s *system) background(
-	ctx context.Context, o *opened, running *sync.WaitGroup, abort context.CancelCauseFunc,
-) {
+func (s *system) background(ctx context.Context, running *sync.WaitGroup, abort context.CancelCauseFunc) {
 	for _, task := range []func(context.Context){
 		s.observability.failures.Run, s.observability.metrics.Run, s.observability.unmatched.Run, s.sources.clusters.Run,
 		s.balancing.run,

@@ -51,8 +51,8 @@ func (s *system) bind(ctx context.Context, entrypoint listener) error {
 	}
 }
 
-// storeAgain has the service manager keep the sockets of a successor, which is the main process of the unit now. Those of
-// the predecessor that it does not use are closed, so that clients do not wait in them.
+// storeAgain has the service manager keep the sockets of a successor, which is the main process of the unit now. Those
+// of the predecessor that it does not use are closed, so that clients do not wait in them.
 func (s *system) storeAgain(manager *servicemanager.Notifier, h *succession, o *opened) {
 	if !h.inherits() {
 		return

@@ -76,8 +76,8 @@ func newProgram() (*program, error) {
 	return &program{args: os.Args, folder: folder}, nil
 }
 
-// Start starts the program again, which does not end with this process. Its name is resolved as a shell in the folder of
-// the start would: another version may be installed there by now.
+// Start starts the program again, which does not end with this process. Its name is resolved as a shell in the folder
+// of the start would: another version may be installed there by now.
 func (p *program) Start() (handover.Child, error) {
 	path := p.args[0]
 	if !strings.ContainsRune(path, filepath.Separator) {

@@ -15,14 +15,14 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// serviceManager gets the states of processes.
-type serviceManager struct {
+// notified gets the states of processes.
+type notified struct {
 	t      *testing.T
 	socket *net.UnixConn
 	path   string
 }
 
-func newServiceManager(t *testing.T) *serviceManager {
+func newNotified(t *testing.T) *notified {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -30,11 +30,11 @@ func newServiceManager(t *testing.T) *serviceManager {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = socket.Close() })
-	return &serviceManager{t: t, socket: socket, path: path}
+	return &notified{t: t, socket: socket, path: path}
 }
 
 // expect gets the next states, which must be these.
-func (m *serviceManager) expect(states ...string) {
+func (m *notified) expect(states ...string) {
 	m.t.Helper()
 	_ = m.socket.SetReadDeadline(time.Now().Add(timeout))
 	for _, want := range states {
@@ -51,14 +51,14 @@ type installed struct {
 	*service
 
 	folder, config string
-	manager        *serviceManager
+	manager        *notified
 	log            *os.File
 }
 
 // install makes the configuration of a service, and a link to the program.
 func (s *service) install(t *testing.T) *installed {
 	t.Helper()
-	i := &installed{service: s, folder: t.TempDir(), manager: newServiceManager(t)}
+	i := &installed{service: s, folder: t.TempDir(), manager: newNotified(t)}
 	i.config = filepath.Join(i.folder, "sluice.yaml")
 	dynamic := filepath.Join(i.folder, "dynamic")
 	text := s.setup.Static

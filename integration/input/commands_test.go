@@ -20,7 +20,7 @@ func TestCommandLine(t *testing.T) {
 			[]string{"frobnicate"},
 			2, "",
 			"sluice: unknown command \"frobnicate\"; one of bundle, certificates, check, completion, environments, explain, " +
-				"healthcheck, help, inject, injector, migrate, routes, run, sidecar, version, whoami, xds\n",
+				"healthcheck, help, inject, injector, migrate, routes, run, sidecar, upgrade, version, whoami, xds\n",
 		},
 		{
 			"misspelt name of the file",
