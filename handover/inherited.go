@@ -117,18 +117,27 @@ func anyPort(address string) bool {
 	return err == nil && (port == "0" || port == "")
 }
 
-// CloseUnused closes the sockets that were not used, and returns their addresses, without repetition, with those of calls
-// before. They must not stay open: clients would wait in the queue of such a socket, and datagrams would get lost in it.
+// CloseUnused closes the sockets that were not used, and returns their addresses, without repetition. They must not
+// stay open: clients would wait in the queue of such a socket, and datagrams would get lost in it.
 func (i *Inherited) CloseUnused() []Address {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
+	var closed []Address
 	for _, socket := range i.sockets {
 		_ = socket.closer().Close()
-		if !slices.Contains(i.closed, socket.Address) {
-			i.closed = append(i.closed, socket.Address)
+		if !slices.Contains(closed, socket.Address) {
+			closed = append(closed, socket.Address)
 		}
 	}
 	i.sockets = nil
+	i.closed = append(i.closed, closed...)
+	return closed
+}
+
+// Closed returns the addresses of all calls of CloseUnused, which Client.Confirm also does.
+func (i *Inherited) Closed() []Address {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
 	return slices.Clone(i.closed)
 }
 

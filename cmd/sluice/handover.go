@@ -129,7 +129,7 @@ func (h *succession) confirm() error {
 	if err := h.predecessor.Confirm(); err != nil {
 		return fmt.Errorf("handover: the running process serves on: %w", err)
 	}
-	h.unused = h.predecessor.Inherited().CloseUnused() // Confirm has closed them.
+	h.unused = h.predecessor.Inherited().Closed()
 	h.system.logger.Info("serving in the place of the predecessor", "predecessor", h.predecessor.Predecessor().String())
 	h.manager.Ready()
 	h.rotate(true)
