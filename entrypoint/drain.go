@@ -55,7 +55,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	stop(nil)
 	_ = e.listener.Close()
 	if handed, ok := handedOver(ctx); ok {
-		e.drainHandedOver(base, servers, stopOpening, handed.Drain)
+		e.drainHandedOver(base, servers, stopOpening, handed)
 	} else {
 		e.drain(base, servers, stopOpening)
 	}

@@ -21,6 +21,9 @@ var ErrHandedOver = errors.New("the sockets are handed over")
 type HandedOver struct {
 	// Drain takes the place of lifeCycle.graceTimeOut; 0 leaves that in place.
 	Drain time.Duration
+	// Stopping is closed when the process is to end: idle connections are closed then, and the others have
+	// lifeCycle.graceTimeOut of what is left of Drain. A nil one is never closed.
+	Stopping <-chan struct{}
 }
 
 // Error returns the text of ErrHandedOver.
@@ -28,6 +31,32 @@ func (HandedOver) Error() string { return ErrHandedOver.Error() }
 
 // Unwrap returns ErrHandedOver.
 func (HandedOver) Unwrap() error { return ErrHandedOver }
+
+// limit returns two contexts: waiting ends when connections are not waited for any more, ended when those are to be cut
+// that are not idle. Both end after Drain, or after grace where that is 0. With Stopping, waiting ends, and ended after
+// grace at the latest.
+func (h HandedOver) limit(
+	base context.Context, grace time.Duration,
+) (waiting, ended context.Context, cancel context.CancelFunc) {
+	drain := h.Drain
+	if drain == 0 {
+		drain = grace
+	}
+	ended, end := context.WithTimeout(base, drain)
+	waiting, stop := context.WithCancel(ended)
+	go func() {
+		defer stop()
+		select {
+		case <-h.Stopping:
+		case <-ended.Done():
+			return
+		}
+		stop()
+		wait(ended, grace)
+		end()
+	}()
+	return waiting, ended, end
+}
 
 // handedOver reports whether a context has ended because the sockets are handed over.
 func handedOver(ctx context.Context) (HandedOver, bool) {
@@ -151,14 +180,11 @@ func (e *PacketEntrypoint) Leave() {
 // drainHandedOver is drain after a hand-over. No connection is closed for being idle or silent before the end of the
 // time, since its next request could come at that moment.
 func (e *Entrypoint) drainHandedOver(
-	base context.Context, servers servers, stopOpening context.CancelFunc, limit time.Duration,
+	base context.Context, servers servers, stopOpening context.CancelFunc, handed HandedOver,
 ) {
-	if limit == 0 {
-		limit = e.settings.grace
-	}
-	ctx, cancel := context.WithTimeout(base, limit)
+	waiting, ended, cancel := handed.limit(base, e.settings.grace)
 	defer cancel()
 	e.endKeepAlives(servers) // Again, for connections that have come since.
-	e.open.await(ctx, upTo(active))
-	e.shutDown(ctx, base, servers, stopOpening)
+	e.open.await(waiting, upTo(active))
+	e.shutDown(ended, base, servers, stopOpening)
 }

@@ -407,6 +407,7 @@ func TestHandedOverCuts(t *testing.T) {
 		grace time.Duration
 	}{
 		{"its own time", entrypoint.HandedOver{Drain: 100 * time.Millisecond}, time.Hour},
+		{"the end of the process", entrypoint.HandedOver{Drain: time.Hour, Stopping: closed()}, 100 * time.Millisecond},
 		{"graceTimeOut", entrypoint.ErrHandedOver, 100 * time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -24,8 +24,9 @@ type Client struct {
 
 // Connect gets the sockets and the state of the process that listens on a path, which goes on serving. release is the
 // version of the own program, for the log of the other process. The error is ErrNoPredecessor where there is no such
-// process, and names the path otherwise: the other process refuses (RefusedError), is of another user, or does not
-// answer within ten seconds, or another user may write into the directory. ctx bounds Connect alone.
+// process, or where it ends meanwhile, and names the path otherwise: the other process refuses (RefusedError), is of
+// another user, or does not answer within ten seconds, or another user may write into the directory. ctx bounds Connect
+// alone.
 func Connect(ctx context.Context, path, release string) (*Client, error) {
 	return connect(ctx, path, release, defaultTimeouts())
 }
@@ -53,6 +54,9 @@ func connect(ctx context.Context, path, release string, limits timeouts) (*Clien
 	}
 	if err != nil {
 		_ = c.Close()
+		if errors.Is(err, errEnded) { // It does not listen any more.
+			return nil, fmt.Errorf("%w on %s: %w", ErrNoPredecessor, path, err)
+		}
 		return nil, fmt.Errorf("hand-over from %s: %w", path, err)
 	}
 	alive, stop := context.WithCancel(context.Background())

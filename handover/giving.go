@@ -80,8 +80,16 @@ func (g *giving) load() error {
 	}
 }
 
+// errNotServing is the error of a successor that does not serve after this process has yielded.
+var errNotServing = errors.New("does not serve")
+
 // yield stops serving, and leaves when the successor serves. Otherwise it goes on.
 func (g *giving) yield(ctx context.Context) error {
+	g.server.files.Lock()
+	defer g.server.files.Unlock()
+	if err := g.server.keep(); err != nil {
+		return fmt.Errorf("keeping the socket file: %w", err)
+	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.server.timeouts.yield)
 	err := g.offer.Service.Yield(limited, g.successor)
 	cancel()
@@ -99,7 +107,7 @@ func (g *giving) yield(ctx context.Context) error {
 	}
 	if err != nil {
 		g.offer.Service.Resume()
-		return fmt.Errorf("%s does not serve: %w", g.successor, err)
+		return fmt.Errorf("%s %w: %w", g.successor, errNotServing, errors.Join(err, g.server.restore()))
 	}
 	close(g.server.left) // Before Leave, with which the context of Serve may end.
 	// Before bye, since a service manager must know the successor before that reports to it.

@@ -12,8 +12,8 @@ import (
 const MaxLoading = 5 * time.Minute
 
 var (
-	// ErrNoPredecessor is the error of a path on which no process listens: there is no file, or it is the file of a
-	// process that has ended.
+	// ErrNoPredecessor is the error of a path on which no process listens: there is no file, it is the file of a process
+	// that has ended, or the process stops meanwhile.
 	ErrNoPredecessor = errors.New("no process listens")
 	// ErrPredecessorEnded is the error of TakeOver where the predecessor has ended before it has stopped serving. The
 	// sockets are those of the successor alone, which goes on to serve.

@@ -227,6 +227,9 @@ func TestInherited(t *testing.T) {
 	if got := inherited.CloseUnused(); len(got) > 0 {
 		t.Errorf("again unused are %v", got)
 	}
+	if got := inherited.Closed(); !slices.Equal(got, want) {
+		t.Errorf("closed are %v, want %v", got, want)
+	}
 }
 
 // TestManySockets sends more descriptors than a message has, and leaves sockets out that are closed.

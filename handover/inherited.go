@@ -15,6 +15,8 @@ type Inherited struct {
 	mutex   sync.Mutex
 	sockets []inheritedSocket
 	count   int
+	// closed are the addresses of sockets that CloseUnused has closed.
+	closed []Address
 }
 
 // inheritedSocket is a socket of another process.
@@ -128,7 +130,15 @@ func (i *Inherited) CloseUnused() []Address {
 		}
 	}
 	i.sockets = nil
+	i.closed = append(i.closed, closed...)
 	return closed
+}
+
+// Closed returns the addresses of all calls of CloseUnused, which Client.Confirm also does.
+func (i *Inherited) Closed() []Address {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	return slices.Clone(i.closed)
 }
 
 // add takes over the descriptors of a message, also when it fails.

@@ -66,9 +66,13 @@ type Offer struct {
 type Server struct {
 	path, temporary string
 	listener        *net.UnixListener
-	// file is the socket in the file system, under both names.
+	// file is the socket in the file system, under all its names.
 	file     os.FileInfo
 	timeouts timeouts
+
+	// files is held while the names of file change, and during a take-over.
+	files   sync.Mutex
+	retired bool
 
 	// left is closed when a successor serves.
 	left chan struct{}
@@ -83,8 +87,9 @@ type Server struct {
 // belong to the user of the process, and be writable for no other. The error names the path.
 func Listen(path string) (*Server, error) {
 	s := &Server{
-		path: path, temporary: path + "." + strconv.Itoa(os.Getpid()), timeouts: defaultTimeouts(),
-		left: make(chan struct{}),
+		path: path, timeouts: defaultTimeouts(), left: make(chan struct{}),
+		// The longest path with the largest PID, 4194304, has 107 bytes, as a Unix address may.
+		temporary: path + "." + strconv.FormatInt(int64(os.Getpid()), 16),
 	}
 	if err := s.bind(); err != nil {
 		return nil, fmt.Errorf("socket for hand-over %s: %w", path, err)
@@ -135,47 +140,65 @@ func (s *Server) Publish() error {
 	return os.Rename(s.temporary, s.path)
 }
 
-// Close closes the socket, and removes its file unless a successor has replaced it. Serve should have returned.
+// Close closes the socket of a server whose Serve has returned or was not called. In the latter case the file at the
+// path stays, for the predecessor to replace it.
 func (s *Server) Close() error {
-	for _, name := range []string{s.temporary, s.path} {
-		if file, err := os.Lstat(name); err == nil && os.SameFile(file, s.file) {
-			_ = os.Remove(name)
-		}
+	s.files.Lock()
+	defer s.files.Unlock()
+	if s.owns(s.temporary) {
+		_ = os.Remove(s.temporary)
 	}
-	return s.listener.Close()
+	if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
-// Serve hands over to one successor, and returns nil when that serves or when ctx has ended. When ctx ends, a successor
-// that is still loading is left alone, as after the end of the process; one that has taken over is waited for. The
-// error is that of a listener that was closed. Serve is called once.
+// Serve hands over to one successor, and returns nil when that serves or when ctx has ended. The socket is closed then,
+// and its file removed unless it is the successor's: a process that starts later finds no predecessor. When ctx ends, a
+// successor that is still loading is left alone, as after the end of the process; one that has taken over is waited
+// for. The error is that of a listener that was closed. Serve is called once.
 func (s *Server) Serve(ctx context.Context, offer Offer) error {
 	if offer.Failed == nil {
 		offer.Failed = func(error) {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	serving, end := context.WithCancel(ctx)
+	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
 	defer work.Wait()
-	defer cancel()
+	defer end()
 	work.Go(func() {
 		select {
-		case <-ctx.Done():
+		case <-serving.Done():
 		case <-s.left:
 		}
-		_ = s.listener.SetDeadline(time.Unix(1, 0))
+		s.retire() // Before disconnect, after which a successor publishes its own file.
+		disconnect()
 	})
 	for {
 		unix, err := s.listener.AcceptUnix()
 		switch {
 		case err == nil:
-			work.Go(func() { s.answer(ctx, newPacketConn(unix, s.timeouts.answer), &offer) })
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil
+			work.Go(func() { s.answer(connected, newPacketConn(unix, s.timeouts.answer), &offer) })
 		case errors.Is(err, net.ErrClosed):
+			if s.hasLeft() || ctx.Err() != nil {
+				return nil
+			}
 			return err
 		default: // Such as no free descriptors.
 			offer.Failed(fmt.Errorf("accepting a connection for a hand-over: %w", err))
 			s.pause(ctx)
 		}
+	}
+}
+
+// hasLeft reports whether a successor serves.
+func (s *Server) hasLeft() bool {
+	select {
+	case <-s.left:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -225,6 +248,26 @@ func (s *Server) answer(ctx context.Context, conn *packetConn, offer *Offer) {
 	if err != nil && ctx.Err() == nil {
 		_ = conn.send(&message{Type: typeRefuse, Reason: err.Error()})
 		offer.Failed(fmt.Errorf("hand-over to process %d: %w", of.pid, err))
+		if errors.Is(err, errNotServing) {
+			s.awaitEnd(ctx, conn, offer)
+		}
+	}
+}
+
+// awaitEnd waits until a successor that does not serve has closed the connection, since it may have been too slow and
+// publish its file only now.
+func (s *Server) awaitEnd(ctx context.Context, conn *packetConn, offer *Offer) {
+	defer context.AfterFunc(ctx, func() { _ = conn.unix.Close() })()
+	for end := time.Now().Add(s.timeouts.loading); ; {
+		_, descriptors, err := conn.read(time.Until(end))
+		if closeDescriptors(descriptors); err != nil {
+			break
+		}
+	}
+	s.files.Lock()
+	defer s.files.Unlock()
+	if err := s.restore(); err != nil {
+		offer.Failed(fmt.Errorf("the next hand-over: %w", err))
 	}
 }
 
@@ -232,10 +275,8 @@ func (s *Server) answer(ctx context.Context, conn *packetConn, offer *Offer) {
 func (s *Server) claim() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	select {
-	case <-s.left:
+	if s.hasLeft() {
 		return errors.New("another process has taken over")
-	default:
 	}
 	if s.giving {
 		return errors.New("busy: another hand-over is under way")

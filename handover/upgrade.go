@@ -49,6 +49,9 @@ func (s *Server) upgrade(ctx context.Context, conn *packetConn, offer *Offer) er
 func (s *Server) claimUpgrade() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if s.hasLeft() {
+		return errors.New("another process has taken over")
+	}
 	if s.giving || s.upgrading {
 		return errors.New("busy: another upgrade is under way")
 	}

@@ -3,6 +3,7 @@ package servicemanager
 import (
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,11 @@ func (n *Notifier) Ready() { n.send(daemon.SdNotifyReady) }
 // Reloading says that the configuration is read again, until Ready.
 func (n *Notifier) Reloading() { n.send(append([]string{daemon.SdNotifyReloading}, monotonic()...)...) }
 
+// Main says which process is the main one of the unit from now on: this one has handed over to it. States of that
+// process are taken then, and no longer those of this one. The service manager refuses a process that is not of the
+// unit.
+func (n *Notifier) Main(pid int) { n.send("MAINPID=" + strconv.Itoa(pid)) }
+
 // Stopping says that the process drains and ends.
 func (n *Notifier) Stopping() { n.send(daemon.SdNotifyStopping) }
 
@@ -37,9 +43,9 @@ func (n *Notifier) send(assignments ...string) {
 	}
 }
 
-// deliver sends a message with control messages to the service manager, if there is one. daemon.SdNotify has neither
-// control messages nor a time-out.
-func deliver(message string, control []byte) error {
+// deliver sends a message to the service manager by send, if there is one; nil writes the message alone.
+// daemon.SdNotify has no time-out.
+func deliver(message string, send func(conn *net.UnixConn, message []byte) error) error {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {
 		return nil
@@ -52,6 +58,9 @@ func deliver(message string, control []byte) error {
 	if err := conn.SetWriteDeadline(time.Now().Add(sendLimit)); err != nil {
 		return err
 	}
-	_, _, err = conn.WriteMsgUnix([]byte(message), control, nil)
+	if send != nil {
+		return send(conn, []byte(message))
+	}
+	_, err = conn.Write([]byte(message))
 	return err
 }

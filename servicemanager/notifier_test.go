@@ -86,12 +86,13 @@ func TestStates(t *testing.T) {
 	notifier := servicemanager.New(log)
 	notifier.Ready()
 	notifier.Reloading()
+	notifier.Main(4711)
 	notifier.Stopping()
 	reloading := `RELOADING=1`
 	if runtime.GOOS == "linux" {
 		reloading += `\nMONOTONIC_USEC=[1-9]\d*`
 	}
-	for _, want := range []string{"READY=1", reloading, "STOPPING=1"} {
+	for _, want := range []string{"READY=1", reloading, "MAINPID=4711", "STOPPING=1"} {
 		if got := manager.next(); !regexp.MustCompile(`^` + want + `$`).MatchString(got) {
 			t.Errorf("got %q, want %q", got, want)
 		}

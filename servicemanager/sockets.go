@@ -45,7 +45,7 @@ func (s *Sockets) Select(configured Configured) (forget []string) {
 			listeners[one.name] = listeners[one.name] || one.network == "tcp"
 			return false
 		}
-		if stored := storedName(one.name, one.network); one.stored && !slices.Contains(forget, stored) {
+		if stored := StoredName(one.name, one.network); one.stored && !slices.Contains(forget, stored) {
 			forget = append(forget, stored)
 		}
 		one.close()
@@ -75,7 +75,7 @@ func (s *Sockets) Packets(name, address string) ([]net.PacketConn, bool) {
 }
 
 // Taken reports whether Listener or Packets has returned a socket; network is tcp or udp.
-func (s *Sockets) Taken(name, network string) bool { return s.taken[storedName(name, network)] }
+func (s *Sockets) Taken(name, network string) bool { return s.taken[StoredName(name, network)] }
 
 // take removes and returns sockets.
 func (s *Sockets) take(name, network, address string) (found []socket) {
@@ -84,7 +84,7 @@ func (s *Sockets) take(name, network, address string) (found []socket) {
 			return false
 		}
 		found = append(found, one)
-		s.taken[storedName(name, network)] = true
+		s.taken[StoredName(name, network)] = true
 		return true
 	})
 	return found
@@ -96,12 +96,13 @@ func newSocket(name string, listener net.Listener, packets net.PacketConn) socke
 	if listener != nil {
 		one.network = "tcp"
 	}
-	one.name, one.stored = strings.CutSuffix(name, storedName("", one.network))
+	one.name, one.stored = strings.CutSuffix(name, StoredName("", one.network))
 	return one
 }
 
-// storedName returns the name of the sockets of an entrypoint that Store sends: a socket unit may have bound others.
-func storedName(name, network string) string { return name + "/" + network }
+// StoredName returns the name of the sockets of an entrypoint that Notifier.Store sends, for Notifier.Forget: a socket
+// unit may have bound others. Network is tcp or udp.
+func StoredName(name, network string) string { return name + "/" + network }
 
 // address returns the address to which a socket is bound.
 func (s socket) address() net.Addr {

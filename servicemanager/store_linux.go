@@ -3,6 +3,7 @@ package servicemanager
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -27,10 +28,13 @@ func (n *Notifier) Store(name, network string, socket syscall.Conn) {
 	}
 }
 
-// Forget has the service manager close sockets that Store has sent, by the names that Select returns. It does not wait for
-// that.
+// Forget has the service manager close sockets that Store has sent, by the names that Select and StoredName return. It
+// does not wait for that. Names that Store refuses are left out.
 func (n *Notifier) Forget(stored ...string) {
 	for _, name := range stored {
+		if at := strings.LastIndexByte(name, '/'); at < 0 || !storable(name[:at]) {
+			continue
+		}
 		n.send("FDSTOREREMOVE=1", "FDNAME="+name)
 	}
 }
@@ -46,10 +50,29 @@ func store(name, network string, socket syscall.Conn) error {
 	}
 	var failed error
 	err = raw.Control(func(fd uintptr) { // The descriptor is not closed meanwhile, and stays non-blocking.
-		message := fmt.Sprintf("FDSTORE=1\nFDNAME=%s\nFDPOLL=0", storedName(name, network))
-		failed = deliver(message, unix.UnixRights(int(fd)))
+		message := fmt.Sprintf("FDSTORE=1\nFDNAME=%s\nFDPOLL=0", StoredName(name, network))
+		failed = deliver(message, func(conn *net.UnixConn, message []byte) error {
+			return sendDescriptor(conn, message, int(fd))
+		})
 	})
 	return errors.Join(err, failed)
+}
+
+// sendDescriptor sends a message with a file descriptor on a connected socket, for which net.UnixConn.WriteMsgUnix is
+// not made.
+func sendDescriptor(conn *net.UnixConn, message []byte, descriptor int) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Write(func(fd uintptr) bool {
+		for failed = unix.EINTR; errors.Is(failed, unix.EINTR); {
+			failed = unix.Sendmsg(int(fd), message, unix.UnixRights(descriptor), nil, unix.MSG_NOSIGNAL)
+		}
+		return !errors.Is(failed, unix.EAGAIN)
+	})
+	return errors.Join(err, os.NewSyscallError("sendmsg", failed))
 }
 
 // storable reports whether systemd accepts a name.

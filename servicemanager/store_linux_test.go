@@ -118,8 +118,13 @@ func TestStoreNothing(t *testing.T) {
 		store, name string
 		lines       int
 	}{
-		{"", "web", 0}, {"0", "web", 0}, {"many", "web", 0},
-		{"9", "", 1}, {"9", "a:b", 1}, {"9", "é", 1}, {"9", strings.Repeat("n", 252), 1},
+		{"", "web", 0},
+		{"0", "web", 0},
+		{"many", "web", 0},
+		{"9", "", 1},
+		{"9", "a:b", 1},
+		{"9", "é", 1},
+		{"9", strings.Repeat("n", 252), 1},
 	} {
 		t.Setenv("FDSTORE", test.store)
 		log := &memory{}

@@ -186,11 +186,13 @@ func (d *direct) order(t *testing.T, names int) (manager *acme.Resolvers, stop f
 		Open: func(string) (storage.Store, error) { return memory, nil },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	ready, ended := make(chan struct{}), make(chan struct{})
+	ready := make(chan struct{})
 	close(ready)
-	go func() { manager.Run(ctx, ready); close(ended) }()
+	var tasks sync.WaitGroup
+	tasks.Go(func() { manager.Run(ctx) })
+	tasks.Go(func() { manager.Lead(ctx, ready) })
 	manager.Want(namesOf(names), uncovered)
-	return manager, func() { cancel(); <-ended }
+	return manager, func() { cancel(); tasks.Wait() }
 }
 
 // namesOf returns the demands of n routers, each with a name.

@@ -97,7 +97,7 @@ func begin(b *testing.B, memory storage.Store) started {
 	})
 	ctx, cancel := context.WithCancel(b.Context())
 	messages, ended := make(chan dynamic.Message), make(chan struct{})
-	go func() { defer close(ended); resolvers.Run(ctx, nil) }()
+	go func() { defer close(ended); resolvers.Run(ctx) }()
 	provided := make(chan struct{})
 	go func() { defer close(provided); _ = resolvers.Provider("le").Provide(ctx, messages) }()
 	message := <-messages

@@ -156,7 +156,8 @@ func (r *replicas) start(resolvers map[string]*static.ACME) *replica {
 	ready := make(chan struct{})
 	close(ready)
 	var tasks sync.WaitGroup
-	tasks.Go(func() { one.Run(ctx, ready) })
+	tasks.Go(func() { one.Run(ctx) })
+	tasks.Go(func() { one.Lead(ctx, ready) })
 	for name := range resolvers {
 		if provider := one.Provider(name); provider != nil {
 			tasks.Go(func() { _ = provider.Provide(ctx, messages) })

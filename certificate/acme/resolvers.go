@@ -121,13 +121,25 @@ func (m *Resolvers) open(known map[string]*sharedStorage, option string, options
 	return shared, nil
 }
 
-// Run watches the storages until ctx ends, and orders certificates once ready is closed: before all providers are
-// known, names may seem to lack a certificate. A provider that fails does not delay orders for more than a minute.
-func (m *Resolvers) Run(ctx context.Context, ready <-chan struct{}) {
+// Run watches the storages until ctx ends, and has their certificates served. Lead orders them.
+func (m *Resolvers) Run(ctx context.Context) {
 	m.running.Store(true)
 	var tasks sync.WaitGroup
 	for _, shared := range m.storages {
 		tasks.Go(func() { shared.watch(ctx) })
+	}
+	for _, r := range m.resolvers {
+		tasks.Go(func() { m.forward(ctx, r) })
+	}
+	tasks.Wait()
+}
+
+// Lead takes part in the elections of those that order certificates until ctx ends, while Run runs, once ready is
+// closed: before all providers are known, names may seem to lack a certificate. A provider that fails does not delay
+// orders for more than a minute.
+func (m *Resolvers) Lead(ctx context.Context, ready <-chan struct{}) {
+	var tasks sync.WaitGroup
+	for _, shared := range m.storages {
 		tasks.Go(func() {
 			timer := time.NewTimer(longestReady)
 			defer timer.Stop()
@@ -138,9 +150,6 @@ func (m *Resolvers) Run(ctx context.Context, ready <-chan struct{}) {
 			}
 			shared.lead(ctx)
 		})
-	}
-	for _, r := range m.resolvers {
-		tasks.Go(func() { m.forward(ctx, r) })
 	}
 	tasks.Wait()
 }

@@ -134,13 +134,13 @@ func (s *system) stapleStatus(fingerprint string) (ocsp.Status, bool) {
 	return s.stapler.Status(fingerprint)
 }
 
-// runCertificates obtains certificates, staples OCSP responses, shares the keys of session tickets and watches CRLs
-// until ctx ends.
+// runCertificates follows the certificates that are obtained, staples OCSP responses, shares the keys of session
+// tickets and watches CRLs until ctx ends.
 func (s *system) runCertificates(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { s.crls.Run(ctx) })
 	if s.certificates != nil {
-		tasks.Go(func() { s.certificates.Run(ctx, s.pipeline.FirstReady()) })
+		tasks.Go(func() { s.certificates.Run(ctx) })
 	}
 	if s.tickets != nil {
 		tasks.Go(func() { s.tickets.Run(ctx) })

@@ -44,9 +44,9 @@ func (p *process) rootCommand() *cobra.Command {
 	for _, command := range []*cobra.Command{
 		p.runCommand(), p.checkCommand(), p.explainCommand(), p.routesCommand(), p.environmentsCommand(),
 		p.endpointsCommand(), p.connectionsCommand(), p.logLevelCommand(),
-		p.certificatesCommand(), p.healthcheckCommand(), p.bundleCommand(), p.xdsCommand(), p.injectCommand(),
-		p.injectorCommand(), p.sidecarCommand(), p.migrateCommand(), p.whoamiCommand(), p.versionCommand(),
-		p.completionCommand(), p.manCommand(),
+		p.certificatesCommand(), p.healthcheckCommand(), p.upgradeCommand(), p.bundleCommand(), p.xdsCommand(),
+		p.injectCommand(), p.injectorCommand(), p.sidecarCommand(), p.migrateCommand(), p.whoamiCommand(),
+		p.versionCommand(), p.completionCommand(), p.manCommand(),
 	} {
 		command.DisableAutoGenTag = true
 		root.AddCommand(command)

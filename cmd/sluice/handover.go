@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/sluiceproxy/sluice/entrypoint"
@@ -21,6 +19,16 @@ type succession struct {
 	system *system
 	config *static.Handover
 	server *handover.Server
+	// manager is the service manager.
+	manager *servicemanager.Notifier
+	// unused are the addresses of the predecessor that this process does not have.
+	unused []handover.Address
+	// program is started again for an upgrade.
+	program *program
+	// logs is rotated by the process that serves.
+	logs logFile
+	// stopping is closed when the process is to end.
+	stopping <-chan struct{}
 	// predecessor serves until takeOver; nil without one.
 	predecessor *handover.Client
 	entrypoints []listener
@@ -40,22 +48,25 @@ type parkable interface {
 	Unpark()
 }
 
-// socketOwner has bound sockets.
-type socketOwner interface {
-	Sockets(yield func(network string, socket syscall.Conn) bool)
-}
-
 // newSuccession gets the sockets of the process that runs, if there is one.
-func (s *system) newSuccession(ctx context.Context) (*succession, error) {
+func (s *system) newSuccession(
+	ctx context.Context, manager *servicemanager.Notifier, logs logFile,
+) (*succession, error) {
 	config := s.config.Handover
 	if config == nil {
 		return nil, nil
+	}
+	program, err := newProgram()
+	if err != nil {
+		return nil, fmt.Errorf("handover: %w", err)
 	}
 	server, err := handover.Listen(config.Socket)
 	if err != nil {
 		return nil, fmt.Errorf("handover: %w", err)
 	}
-	h := &succession{system: s, config: config, server: server}
+	h := &succession{
+		system: s, config: config, server: server, manager: manager, program: program, logs: logs, stopping: ctx.Done(),
+	}
 	predecessor, err := handover.Connect(ctx, config.Socket, release().Version)
 	switch {
 	case err == nil:
@@ -64,6 +75,7 @@ func (s *system) newSuccession(ctx context.Context) (*succession, error) {
 			h.close()
 			return nil, err
 		}
+		h.rotate(false)
 		s.logger.Info("the sockets of a running process are inherited", "predecessor", predecessor.Predecessor().String())
 		h.inheritTickets()
 		h.inheritChecks()
@@ -119,7 +131,7 @@ func (h *succession) takeOver(ctx context.Context, entrypoints []listener) error
 }
 
 // confirm publishes the socket for the next hand-over, and has the predecessor drain, since this process serves.
-func (h *succession) confirm(manager *servicemanager.Notifier) error {
+func (h *succession) confirm() error {
 	if h == nil {
 		return nil
 	}
@@ -133,9 +145,18 @@ func (h *succession) confirm(manager *servicemanager.Notifier) error {
 		h.returnSessions()
 		return fmt.Errorf("handover: the running process serves on: %w", err)
 	}
+	h.unused = h.predecessor.Inherited().Closed()
 	h.system.logger.Info("serving in the place of the predecessor", "predecessor", h.predecessor.Predecessor().String())
-	manager.Ready()
+	h.manager.Ready()
+	h.rotate(true)
 	return nil
+}
+
+// rotate has this process rotate the log by its size and age, or not.
+func (h *succession) rotate(on bool) {
+	if err := h.logs.Rotate(on); err != nil {
+		h.system.logger.Error("the file of the log cannot be closed", "error", err)
+	}
 }
 
 // serve hands over to the next process, until that serves or ctx ends. leave ends serving then.
@@ -145,53 +166,12 @@ func (h *succession) serve(ctx context.Context, entrypoints []listener, leave co
 	}
 	h.entrypoints, h.leave = entrypoints, leave
 	err := h.server.Serve(ctx, handover.Offer{
-		Source: h, Service: h, Release: release().Version,
+		Source: h, Service: h, Upgrader: h.program, Release: release().Version,
 		Failed: func(err error) { h.system.logger.Warn("no hand-over; this process serves on", "error", err) },
 	})
 	if err != nil {
 		h.system.logger.Error("no hand-over is possible any more", "error", err)
 	}
-}
-
-// owner is what has bound sockets for an address.
-type owner struct {
-	name, hostPort string
-	server         any
-}
-
-// owners returns the entrypoints, and the servers of the listeners of providers.
-func (h *succession) owners() []owner {
-	var all []owner
-	for _, one := range h.entrypoints {
-		if address, err := h.system.config.EntryPoints[one.Name()].ListenAddress(); err == nil {
-			all = append(all, owner{one.Name(), address.HostPort(), one})
-		}
-	}
-	for address, server := range h.system.listeners.Servers {
-		all = append(all, owner{address.HostPort, address.HostPort, server})
-	}
-	return all
-}
-
-// Sockets returns the sockets of the entrypoints and of the listeners of providers.
-func (h *succession) Sockets() []handover.Socket {
-	var sockets []handover.Socket
-	for _, one := range h.owners() {
-		bound, ok := one.server.(socketOwner)
-		if !ok {
-			continue
-		}
-		index := map[string]int{}
-		for network, socket := range bound.Sockets {
-			sockets = append(sockets, handover.Socket{
-				Address: handover.Address{Name: one.name, Network: network, HostPort: one.hostPort},
-				Index:   index[network], Conn: socket,
-			})
-			index[network]++
-		}
-		sockets = append(sockets, feeds(one)...)
-	}
-	return append(sockets, h.sessionSockets()...)
 }
 
 // States has the secrets of session tickets, the failed health checks and the keys of HTTP/3.
@@ -243,28 +223,9 @@ func (h *succession) Leave(successor handover.Process) {
 			sessions.Leave()
 		}
 	}
-	h.leave(entrypoint.HandedOver{Drain: time.Duration(h.config.Drain)})
-}
-
-// inheritances are sources of sockets, of which the first that has one is used.
-type inheritances []entrypoint.Inherited
-
-// Listener returns the listener of the first that has one.
-func (all inheritances) Listener(name, address string) (net.Listener, bool) {
-	for _, one := range all {
-		if listener, ok := one.Listener(name, address); ok {
-			return listener, true
-		}
+	h.rotate(false)
+	if successor.PID > 0 {
+		h.manager.Main(successor.PID)
 	}
-	return nil, false
-}
-
-// Packets returns the sockets of the first that has some.
-func (all inheritances) Packets(name, address string) ([]net.PacketConn, bool) {
-	for _, one := range all {
-		if sockets, ok := one.Packets(name, address); ok {
-			return sockets, true
-		}
-	}
-	return nil, false
+	h.leave(entrypoint.HandedOver{Drain: time.Duration(h.config.Drain), Stopping: h.stopping})
 }

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluiceproxy/sluice/handover"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -18,30 +21,47 @@ const healthcheckTimeout = 5 * time.Second
 // static configuration serves ping.
 func (p *process) healthcheckCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "healthcheck [--url URL]",
+		Use:   "healthcheck [--url URL] [--handover]",
 		Short: "request /ready of a running Sluice",
 		Long: "Request /ready of a running Sluice and print the result in one line. Without --url, the address is the one\n" +
 			"at which the same static configuration serves ping; without any configuration, it is\n" +
-			"http://127.0.0.1:8080/ready.\n\n" +
+			"http://127.0.0.1:8080/ready. With --handover, the process that serves the sockets (handover.socket) must also be\n" +
+			"one of this container: where containers share the network of the host, each of them can request /ready of the\n" +
+			"other.\n\n" +
 			"Exit codes: 0 when it is ready, 1 when it is not, does not answer or has no known address, 2 for wrong\n" +
 			"arguments.",
-		Example:           "  sluice healthcheck --url http://127.0.0.1:8080/ready",
+		Example: "  sluice healthcheck --url http://127.0.0.1:8080/ready\n" +
+			"  sluice healthcheck --configFile=/etc/sluice/sluice.yaml --handover",
 		ValidArgsFunction: completeOptions(nil),
 	}
 	url := command.Flags().String("url", "", "`URL` to request (default: /ready on the entrypoint of ping)")
+	here := command.Flags().Bool("handover", false, "require that a process of this container holds handover.socket")
 	p.takes(command, 0, true, func(given arguments) int {
-		return healthcheck(*url, static.Sources{Args: given.options, Environ: p.environ}, p.stdout, p.stderr)
+		check := healthcheck{
+			url: *url, here: *here, sources: static.Sources{Args: given.options, Environ: p.environ},
+		}
+		return check.run(p.stdout, p.stderr)
 	})
 	return command
 }
 
-// healthcheck requests the readiness, prints it in one line, and returns the exit code.
-func healthcheck(url string, sources static.Sources, stdout, stderr io.Writer) int {
-	own := url == ""
-	if own {
-		loaded, findings := static.Load(sources)
-		var err error
-		if url, err = readyURL(loaded, findings, len(sources.Args) == 0); err != nil {
+// healthcheck is one call of the command.
+type healthcheck struct {
+	// url is requested; an empty one is that of the static configuration.
+	url string
+	// here is whether the process must be one of this container.
+	here    bool
+	sources static.Sources
+	// socket is handover.socket, unless it is not needed.
+	socket string
+}
+
+// run requests the readiness, prints it in one line, and returns the exit code.
+func (h *healthcheck) run(stdout, stderr io.Writer) int {
+	own := h.url == ""
+	if own || h.here {
+		loaded, findings := static.Load(h.sources)
+		if err := h.configure(loaded, findings); err != nil {
 			say(stderr, "sluice healthcheck: %v\n", err)
 			if static.FlagErrors(findings) {
 				return exitBroken
@@ -51,14 +71,66 @@ func healthcheck(url string, sources static.Sources, stdout, stderr io.Writer) i
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthcheckTimeout)
 	defer cancel()
-	response, err := get(ctx, url, nil, own)
+	if h.here {
+		if err := heldHere(ctx, h.socket); err != nil {
+			say(stderr, "not ready: handover.socket: %v\n", err)
+			return exitNone
+		}
+	}
+	response, err := get(ctx, h.url, nil, own)
 	if err != nil {
 		say(stderr, "not ready: %v\n", err)
 		return exitNone
 	}
 	_ = response.Body.Close()
-	say(stdout, "ready: %s\n", url)
+	say(stdout, "ready: %s\n", h.url)
 	return exitFine
+}
+
+// configure reads what the flags leave open.
+func (h *healthcheck) configure(loaded static.Loaded, findings []static.Finding) (err error) {
+	if h.here {
+		if h.socket, err = handoverSocket(loaded, findings); err != nil {
+			return err
+		}
+	}
+	if h.url == "" {
+		h.url, err = readyURL(loaded, findings, len(h.sources.Args) == 0)
+	}
+	return err
+}
+
+// errNoSocket is the error of a static configuration without the option.
+var errNoSocket = errors.New("handover.socket is not configured")
+
+// handoverSocket returns the option handover.socket of a static configuration without errors.
+func handoverSocket(loaded static.Loaded, findings []static.Finding) (string, error) {
+	for _, finding := range findings {
+		if finding.Severity == static.Error {
+			return "", errors.New(finding.String())
+		}
+	}
+	if loaded.Configuration.Handover == nil {
+		return "", errNoSocket
+	}
+	return loaded.Configuration.Handover.Socket, nil
+}
+
+// heldHere returns why the process that listens on a socket of hand-overs is none of this container. The kernel reports
+// no PID for a process of a PID namespace that is not visible here. In the namespace of the host, which sees those of
+// containers, their names are compared.
+func heldHere(ctx context.Context, socket string) error {
+	pid, err := handover.Holder(ctx, socket)
+	if err != nil {
+		return err
+	}
+	namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	own, failed := os.Readlink("/proc/self/ns/pid")
+	// The name cannot be read of a process that has more capabilities than this one.
+	if known := err == nil && failed == nil; pid == 0 || known && namespace != own {
+		return fmt.Errorf("the process that holds %s is of another container", socket)
+	}
+	return nil
 }
 
 // readyURL finds where the static configuration serves /ready, as seen from this machine; without one, and without

@@ -7,9 +7,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/handover"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -130,4 +132,42 @@ func TestReadyURLFollowsTheStaticConfiguration(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHealthcheckHandover requires a process that holds the socket of the hand-over.
+func TestHealthcheckHandover(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("missing tool: sockets are handed over on Linux alone")
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	folder, err := os.MkdirTemp("", "handover") //nolint:usetesting // That of a test may have too long a path.
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	socket := filepath.Join(folder, "sluice.sock")
+	check := func(code int, want string, args ...string) {
+		t.Helper()
+		args = append([]string{"healthcheck", "--handover", "--url=" + server.URL}, args...)
+		var stdout, stderr strings.Builder
+		if got := run(args, nil, &stdout, &stderr); got != code {
+			t.Errorf("exit code %d, want %d", got, code)
+		}
+		if said := stdout.String() + stderr.String(); !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
+			t.Errorf("want one line with %q, got %q", want, said)
+		}
+	}
+	check(1, "handover.socket is not configured")
+	check(1, "not ready: handover.socket: no process listens on "+socket, "--handover.socket="+socket)
+	check(2, "is no absolute path", "--handover.socket=a")
+	holder, err := handover.Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Close() }()
+	if err := holder.Publish(); err != nil {
+		t.Fatal(err)
+	}
+	check(0, "ready: "+server.URL, "--handover.socket="+socket)
 }

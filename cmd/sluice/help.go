@@ -153,8 +153,7 @@ more help:
 	b.WriteString(strings.Join(static.SupportedSections(), ", "))
 	b.WriteString(`
   sluice help OPTION         one option, such as log.level
-  sluice help all            all options
-  sluice help unsupported    options of Traefik that are known and do nothing yet
+  sluice help all            all options; sluice help unsupported has those of Traefik that do nothing yet
 `)
 	_, _ = io.WriteString(out, wrap(b.String(), 118))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/election"
@@ -99,7 +100,7 @@ func serveInjector(ctx context.Context, loaded static.Loaded, logs *log.Log) err
 	counters.Register(metrics.Dropped("log", logs.Dropped))
 	logger := logs.For(log.SubsystemInjector)
 	client.LogThrough(logger)
-	one, err := newInjector(loaded.Configuration, counters, logger)
+	one, err := newInjector(loaded.Configuration, counters, logger, nil)
 	if err != nil {
 		return err
 	}
@@ -137,9 +138,9 @@ func (s *system) inject(ctx context.Context) (serve func(context.Context) error,
 }
 
 // newInjector returns the webhook of the option injector, of which nothing runs yet. Its counters are shown from then
-// on.
+// on. listen may be nil, for the sockets of the system.
 func newInjector(
-	config *static.Configuration, counters *metrics.Metrics, logger telemetry.Logger,
+	config *static.Configuration, counters *metrics.Metrics, logger telemetry.Logger, listen injector.Listen,
 ) (*injector.Injector, error) {
 	var one *injector.Injector
 	meter := counters.Injector(func() (leaf, authority time.Time) {
@@ -153,7 +154,7 @@ func newInjector(
 	var err error
 	one, err = injector.New(injector.Options{
 		Config: config.Injector, Cluster: connection, Namespace: election.OwnNamespace(),
-		Metrics: counters.Handler(), Meter: meter, Logger: logger,
+		Metrics: counters.Handler(), Meter: meter, Logger: logger, Listen: listen, Replaced: entrypoint.ErrHandedOver,
 	})
 	return one, err
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/api/inspector"
@@ -60,7 +60,7 @@ func (s *system) listenInspector(
 	if s.config.Inspector == nil {
 		return func(context.Context) {}, nil
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.config.Inspector.Address)
+	listener, err := s.auxiliaries.listen(ctx, "inspector.address", s.config.Inspector.Address)
 	if err != nil {
 		return nil, fmt.Errorf("inspector: %w", err)
 	}
@@ -70,8 +70,16 @@ func (s *system) listenInspector(
 	}
 	s.logger.Info("listening", "address", listener.Addr().String(), "protocol", "inspector")
 	return func(ctx context.Context) {
-		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-		defer stop()
+		var ending sync.WaitGroup
+		defer ending.Wait()
+		ending.Go(func() {
+			<-ctx.Done()
+			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), inspectorTimeout)
+			defer cancel()
+			if server.Shutdown(limited) != nil {
+				_ = server.Close()
+			}
+		})
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.logger.Error("the inspector is not answered any more", "error", err)
 		}

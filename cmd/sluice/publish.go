@@ -23,6 +23,8 @@ type publication struct {
 	config    *static.XDS
 	publisher *xds.Publisher
 	server    *xds.Server
+	// bind listens on the address of an option.
+	bind func(ctx context.Context, name, address string) (net.Listener, error)
 }
 
 // newPublication returns what the option xds configures; nil without it. Counters are shown when it serves. Unless it
@@ -64,6 +66,7 @@ func (s *system) publish(ctx context.Context) (serve func(context.Context), err 
 	if s.publication == nil {
 		return func(context.Context) {}, nil
 	}
+	s.publication.bind = s.auxiliaries.listen
 	listener, err := s.publication.listen(ctx)
 	if err != nil {
 		return nil, err
@@ -78,8 +81,7 @@ func (s *system) publish(ctx context.Context) (serve func(context.Context), err 
 }
 
 func (p *publication) listen(ctx context.Context) (net.Listener, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", p.config.Address)
+	listener, err := p.bind(ctx, "xds.address", p.config.Address)
 	if err != nil {
 		return nil, fmt.Errorf("xds: %w", err)
 	}

@@ -20,6 +20,18 @@ type opened struct {
 	// published serves xDS clients, inspected the inspector of KT-env, and injected reviews of pods.
 	published, inspected func(context.Context)
 	injected             func(context.Context) error
+	// passed are the sockets of the service manager.
+	passed *servicemanager.Sockets
+}
+
+// logFile is the log of the process; *log.Log is.
+type logFile interface {
+	// Reopen opens the file anew.
+	Reopen() error
+	// SetLevel sets the level of a subsystem, or of all with an empty name, for a time, or without end with 0.
+	SetLevel(subsystem, level string, period time.Duration) error
+	// Rotate switches the rotation by size and age off and on.
+	Rotate(on bool) error
 }
 
 // open listens on all addresses, with the sockets of the service manager where it has passed some.
@@ -32,13 +44,16 @@ func (s *system) open(
 	s.inherited, s.forgotten = passed, len(forget) > 0
 	if s.predecessor != nil {
 		s.inherited = inheritances{s.predecessor, passed}
+		s.auxiliaries.inherited = s.predecessor
 	}
 	entrypoints, err := s.listen(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.store(manager, passed, entrypoints)
-	o := &opened{entrypoints: entrypoints}
+	if s.predecessor == nil {
+		s.store(manager, passed, entrypoints)
+	}
+	o := &opened{entrypoints: entrypoints, passed: passed}
 	if o.published, err = s.publish(ctx); err != nil {
 		return nil, err
 	}
@@ -52,15 +67,14 @@ func (s *system) open(
 }
 
 // run listens, and runs everything until ctx ends and the entrypoints have drained. The pipeline goes on while they do.
-// reopen opens the log file anew, and setLevel sets its level.
-func (s *system) run(ctx context.Context, reopen func() error, setLevel func(string) error) error {
+func (s *system) run(ctx context.Context, logs logFile) error {
 	manager := servicemanager.New(s.logger)
-	succession, err := s.newSuccession(ctx)
+	succession, err := s.newSuccession(ctx, manager, logs)
 	if err != nil {
 		return err
 	}
 	defer succession.close()
-	o, err := s.open(ctx, manager, setLevel)
+	o, err := s.open(ctx, manager, func(level string) error { return logs.SetLevel("", level, 0) })
 	if err != nil {
 		return err
 	}
@@ -73,24 +87,30 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 		manager.Ready()
 	}
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	leading, stepDown := context.WithCancel(background)
+	defer stepDown()
 	serving, abort := context.WithCancelCause(s.awaitQuiet(ctx))
 	defer abort(nil)
 	var behind, front sync.WaitGroup
-	s.background(background, o, &behind, abort)
+	s.background(background, &behind, abort)
 	behind.Go(func() { manager.Watch(background, s.pipeline.Responds) })
-	behind.Go(func() { each(background, hangups, func() { s.reload(background, manager) }) })
-	behind.Go(func() { each(background, rotations, func() { s.rotate(reopen) }) })
+	behind.Go(func() { each(background, rotations, func() { s.rotate(logs.Reopen) }) })
 	if err = succession.takeOver(serving, o.entrypoints); err == nil {
 		s.foreground(serving, o, &front, abort)
-		err = succession.confirm(manager)
+		s.lead(leading, o, &behind)
+		err = succession.confirm()
 	}
-	if err != nil {
+	if err == nil {
+		s.storeAgain(manager, succession, o)
+		front.Go(func() { succession.serve(serving, o.entrypoints, abort) })
+		// Not before confirm, since the end of a reload is the state READY=1. The files were read since the start.
+		behind.Go(func() { each(background, hangups, func() { s.reload(background, manager) }) })
+	} else {
 		abort(err)
 	}
-	front.Go(func() { succession.serve(serving, o.entrypoints, abort) })
 	front.Go(func() {
 		<-serving.Done()
-		s.stop(context.Cause(serving), manager)
+		s.stop(context.Cause(serving), manager, stepDown)
 	})
 	front.Wait()
 	cancel()
@@ -108,9 +128,11 @@ func (s *system) run(ctx context.Context, reopen func() error, setLevel func(str
 	return cause
 }
 
-// stop says that the entrypoints drain. After a hand-over the service goes on for clients and the service manager.
-func (s *system) stop(cause error, manager *servicemanager.Notifier) {
+// stop says that the entrypoints drain. After a hand-over the service goes on for clients and the service manager, and
+// what one process does for all is stepped down from.
+func (s *system) stop(cause error, manager *servicemanager.Notifier, stepDown context.CancelFunc) {
 	if errors.Is(cause, entrypoint.ErrHandedOver) {
+		stepDown()
 		s.management.live.Drain()
 		return
 	}
@@ -120,14 +142,12 @@ func (s *system) stop(cause error, manager *servicemanager.Notifier) {
 }
 
 // background starts what goes on while the entrypoints drain, until ctx ends.
-func (s *system) background(
-	ctx context.Context, o *opened, running *sync.WaitGroup, abort context.CancelCauseFunc,
-) {
+func (s *system) background(ctx context.Context, running *sync.WaitGroup, abort context.CancelCauseFunc) {
 	for _, task := range []func(context.Context){
 		s.observability.failures.Run, s.observability.metrics.Run, s.observability.unmatched.Run, s.sources.clusters.Run,
 		s.balancing.run,
 		s.middlewares.Files().Run, s.settleMemory, s.setZone, s.logServing,
-		s.overload.Run, s.runCertificates, s.identity.run, o.published, o.inspected,
+		s.overload.Run, s.runCertificates, s.identity.run,
 	} {
 		running.Go(func() { task(ctx) })
 	}
@@ -139,6 +159,18 @@ func (s *system) background(
 			abort(fmt.Errorf("pipeline: %w", err))
 		}
 	})
+}
+
+// lead starts what one of several processes does, until ctx ends: elections of leaders, and the listeners beside the
+// entrypoints, whose clients need no time to drain.
+func (s *system) lead(ctx context.Context, o *opened, running *sync.WaitGroup) {
+	tasks := []func(context.Context){s.sources.clusters.Report, o.published, o.inspected}
+	if s.certificates != nil {
+		tasks = append(tasks, func(ctx context.Context) { s.certificates.Lead(ctx, s.pipeline.FirstReady()) })
+	}
+	for _, task := range tasks {
+		running.Go(func() { task(ctx) })
+	}
 }
 
 // foreground starts what serves clients, until ctx ends and it has drained.

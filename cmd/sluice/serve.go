@@ -78,7 +78,7 @@ func start(ctx context.Context, loaded static.Loaded, logs *log.Log) error {
 		s.target.Trace(s.observability.tracer)
 	}
 	s.newOverload()
-	return s.run(ctx, logs.Reopen, func(level string) error { return logs.SetLevel("", level, 0) })
+	return s.run(ctx, logs)
 }
 
 // openLog opens the configured log.

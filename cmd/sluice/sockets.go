@@ -51,6 +51,20 @@ func (s *system) bind(ctx context.Context, entrypoint listener) error {
 	}
 }
 
+// storeAgain has the service manager keep the sockets of a successor, which is the main process of the unit now. Those
+// of the predecessor that it does not use are closed, so that clients do not wait in them.
+func (s *system) storeAgain(manager *servicemanager.Notifier, h *succession, o *opened) {
+	if !h.inherits() {
+		return
+	}
+	var unused []string
+	for _, address := range h.unused {
+		unused = append(unused, servicemanager.StoredName(address.Name, address.Network))
+	}
+	manager.Forget(unused...)
+	s.store(manager, o.passed, o.entrypoints)
+}
+
 // store has the service manager keep the sockets that it has not passed. With reusePort other processes have sockets of
 // the address, and a kept one would take clients from them while this process is restarted.
 func (s *system) store(manager *servicemanager.Notifier, passed *servicemanager.Sockets, entrypoints []listener) {

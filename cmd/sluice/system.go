@@ -73,6 +73,7 @@ type system struct {
 	overload          *overload.Ladder     // nil unless it serves
 	inherited         entrypoint.Inherited // nil unless it serves
 	predecessor       entrypoint.Inherited // the sockets of the process that runs; nil without one
+	auxiliaries       auxiliaries
 	// forgotten is whether the service manager is about to close sockets, whose addresses may be needed.
 	forgotten bool
 }
@@ -205,7 +206,7 @@ func (s *system) newExports(serves bool) (err error) {
 	if err != nil || s.config.Injector == nil || !serves {
 		return err
 	}
-	s.injection, err = newInjector(s.config, metrics, s.logs.For(log.SubsystemInjector))
+	s.injection, err = newInjector(s.config, metrics, s.logs.For(log.SubsystemInjector), s.auxiliaries.listen)
 	return err
 }
 

@@ -46,6 +46,19 @@ type Options struct {
 	Metrics http.Handler
 	Meter   Meter
 	Logger  telemetry.Logger
+	// Listen opens listeners; nil opens those of the system.
+	Listen Listen
+	// Replaced is the cause with which the context of Run ends where another process answers on the same sockets; nil
+	// where there is none.
+	Replaced error
+}
+
+// Listen opens the listener of the address of an option, [host]:port.
+type Listen func(ctx context.Context, option, address string) (net.Listener, error)
+
+// listen opens a listener of the system.
+func listen(ctx context.Context, _, address string) (net.Listener, error) {
+	return new(net.ListenConfig).Listen(ctx, "tcp", address)
 }
 
 // certificates presents a certificate; *authority.Keeper and *authority.Files do.
@@ -80,6 +93,9 @@ type Injector struct {
 // the certificate of a file does not load.
 func New(options Options) (*Injector, error) {
 	i := &Injector{options: options, namespace: options.Config.Namespace}
+	if options.Listen == nil {
+		i.options.Listen = listen
+	}
 	if i.namespace == "" {
 		i.namespace = options.Namespace
 	}
@@ -146,16 +162,15 @@ func (i *Injector) showStatus(w http.ResponseWriter, _ *http.Request) {
 
 // Listen opens the listeners. It fails when an address is in use.
 func (i *Injector) Listen(ctx context.Context) error {
-	var config net.ListenConfig
-	var err error
-	if i.listener, err = config.Listen(ctx, "tcp", i.options.Config.Address); err != nil {
+	open, err := i.options.Listen, error(nil)
+	if i.listener, err = open(ctx, "injector.address", i.options.Config.Address); err != nil {
 		return fmt.Errorf("injector.address: %w", err)
 	}
 	i.options.Logger.Info("listening", "address", i.listener.Addr().String(), "protocol", "admission")
 	if i.options.Config.StatusAddress == "" {
 		return nil
 	}
-	if i.status, err = config.Listen(ctx, "tcp", i.options.Config.StatusAddress); err != nil {
+	if i.status, err = open(ctx, "injector.statusAddress", i.options.Config.StatusAddress); err != nil {
 		_ = i.listener.Close()
 		return fmt.Errorf("injector.statusAddress: %w", err)
 	}
@@ -163,7 +178,9 @@ func (i *Injector) Listen(ctx context.Context) error {
 	return nil
 }
 
-// Run answers reviews until ctx ends and the webhook has drained. It fails when a listener fails.
+// Run answers reviews until ctx ends and the webhook has drained. It fails when a listener fails. Where another process
+// answers then (Options.Replaced), the pages go on as before, and the replica leaves after it has drained: the other one
+// is registered by then.
 func (i *Injector) Run(ctx context.Context) error {
 	behind, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var tasks sync.WaitGroup
@@ -192,11 +209,17 @@ func (i *Injector) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-serving.Done(): // A listener has failed.
 	}
-	i.server.Drain()
 	release()
 	enforcing.Wait()
-	i.leave(behind)
-	i.drain(serving)
+	if i.options.Replaced != nil && errors.Is(context.Cause(ctx), i.options.Replaced) {
+		i.server.EndConnections()
+		i.drain(serving)
+		i.leave(behind)
+	} else {
+		i.server.Drain()
+		i.leave(behind)
+		i.drain(serving)
+	}
 	stop(nil)
 	servers.Wait()
 	if cause := context.Cause(serving); !errors.Is(cause, context.Canceled) {

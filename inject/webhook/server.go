@@ -43,8 +43,9 @@ type ServerOptions struct {
 
 // Server serves reviews over TLS, and the pages /healthz and /ready.
 type Server struct {
-	options  ServerOptions
-	draining atomic.Bool
+	options ServerOptions
+	// draining is set by Drain, and ending also by EndConnections.
+	draining, ending atomic.Bool
 }
 
 // NewServer returns a server.
@@ -52,7 +53,13 @@ func NewServer(options ServerOptions) *Server { return &Server{options: options}
 
 // Drain makes /ready answer 503, while reviews are still answered. Each answer ends its connection, so that few
 // connections are left to be closed under a request when the server stops.
-func (s *Server) Drain() { s.draining.Store(true) }
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.EndConnections()
+}
+
+// EndConnections has each answer to a review end its connection, as Drain does; the pages stay as they are.
+func (s *Server) EndConnections() { s.ending.Store(true) }
 
 // Health returns the pages /healthz, which answers 200 as long as the process runs, and /ready, which answers 200 when
 // reviews can be answered, and 503 with the reason otherwise.
@@ -84,11 +91,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return serve(ctx, server, func() error { return server.ServeTLS(listener, "", "") })
 }
 
-// closing returns the handler, with Connection: close in its answers while the server drains. API servers do not repeat
+// closing returns the handler, with Connection: close in its answers after EndConnections. API servers do not repeat
 // a review whose connection was closed.
 func (s *Server) closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.draining.Load() {
+		if s.ending.Load() {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)

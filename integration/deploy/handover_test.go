@@ -121,7 +121,7 @@ func TestChartRefusesAHandOver(t *testing.T) {
 		"a Deployment":            {[]string{`workload.kind="Deployment"`}, "workload.kind=DaemonSet"},
 		"ports of the CNI":        {[]string{`hostNetwork=false`}, "network namespace of its pod"},
 		"a user namespace":        {[]string{`hostUsers=false`}, "excludes hostUsers=false"},
-		"xDS":                     {[]string{`xds={"enabled":true,"allowInsecure":true}`}, "excludes xds"},
+		"xDS":                     {[]string{`xds={"enabled":true,"allowInsecure":true}`}, "the port of xds would be one of the node"},
 		"an injector":             {[]string{`configuration.injector={"address":":9443"}`}, "excludes configuration.injector"},
 		"options twice":           {[]string{`configuration.handover={"drain":"1s"}`}, "set the values of handover instead"},
 		"another container":       {[]string{`containers=[{"name":"a","ports":[{"containerPort":1}]}]`}, "ports of the container a"},

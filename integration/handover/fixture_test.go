@@ -16,6 +16,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
+	"golang.org/x/net/http2"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
@@ -290,6 +291,41 @@ func sendHTTP1(ctx context.Context, address string, secure, keep bool, done <-ch
 			}
 		}
 	}
+}
+
+// connectHTTP2 connects to a server that speaks HTTP/2 alone, and expects its settings.
+func connectHTTP2(ctx context.Context, address string) (int, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(timeout))
+	framer := http2.NewFramer(conn, conn)
+	if _, err = io.WriteString(conn, http2.ClientPreface); err == nil {
+		err = framer.WriteSettings()
+	}
+	if err != nil {
+		return 0, err
+	}
+	frame, err := framer.ReadFrame()
+	if err != nil {
+		return 0, fmt.Errorf("waiting for settings: %w", err)
+	}
+	if kind := frame.Header().Type; kind != http2.FrameSettings {
+		return 0, fmt.Errorf("a frame of type %v", kind)
+	}
+	return 1, nil
+}
+
+// beside adds the variables of the sections that listen beside the entrypoints.
+func (s *service) beside() {
+	s.t.Helper()
+	for _, name := range []string{"XDS", "INSPECTOR", "STATUS"} {
+		s.setup.Vars[name] = harness.FreeAddress(s.t)
+	}
+	issued := harness.NewAuthority(s.t).Issue("localhost")
+	s.setup.Vars["CERT"], s.setup.Vars["KEY"] = issued.CertFile, issued.KeyFile
 }
 
 // bind listens on an address.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,10 +19,23 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestNoRequestFails hands over several times under requests on new and on kept connections, none of which fails.
+// TestNoRequestFails hands over several times under requests on new and on kept connections, none of which fails. The
+// listeners beside the entrypoints are handed over too.
 func TestNoRequestFails(t *testing.T) {
 	const generations = 4
-	s := newService(t, "")
+	s := newService(t, `
+xds: {address: "${XDS}"}
+inspector: {address: "${INSPECTOR}"}
+injector:
+  address: "127.0.0.1:0"
+  statusAddress: "${STATUS}"
+  config: "${DIR}"
+  events: false
+  webhookConfiguration: ""
+  drainTimeout: 10ms
+  tls: {certFile: "${CERT}", keyFile: "${KEY}"}
+`)
+	s.beside()
 	current := harness.Start(t, s.setup)
 	done := make(chan struct{})
 	var work sync.WaitGroup
@@ -66,6 +80,15 @@ func TestNoRequestFails(t *testing.T) {
 		sent++
 		return 1, sendUDP(session, strconv.Itoa(sent))
 	})
+	for name, variable := range map[string]string{"inspector": "INSPECTOR", "injector": "STATUS", "xDS": "XDS"} {
+		address := s.setup.Vars[variable]
+		client(name, func() (int, error) {
+			if variable == "XDS" {
+				return connectHTTP2(t.Context(), address)
+			}
+			return sendHTTP1(t.Context(), address, false, false, done)
+		})
+	}
 	for protocol, address := range map[harness.Protocol]string{harness.H2: s.secure, harness.H2C: s.web} {
 		http2 := harness.NewClient(t, protocol, address, "any.test", clientTLS())
 		client(string(protocol), func() (int, error) { return try(http2) })
@@ -96,11 +119,16 @@ func TestNoRequestFails(t *testing.T) {
 // manySessions is how many sessions of UDP are handed over.
 const manySessions = 2000
 
-// TestConnectionsStay has a connection of a TCP router, an idle one of HTTP/1.1 and a request of HTTP/3 go on in the
+// TestConnectionsStay has a connection of a TCP router, idle ones of HTTP/1.1 and a request of HTTP/3 go on in the
 // predecessor, and sessions of UDP in the successor. The successor resumes TLS sessions, goes on with what rate limits
-// have counted, and knows the endpoints that have failed their checks.
+// have counted, knows the endpoints that have failed their checks, and orders certificates while the predecessor drains.
 func TestConnectionsStay(t *testing.T) {
-	s := newService(t, "accessLog: {format: json}\n")
+	s := newService(t, `
+accessLog: {format: json}
+certificatesResolvers:
+  le: {acme: {storage: "${STORAGE}", caServer: "https://127.0.0.1:1/dir", httpChallenge: {entryPoint: web}}}
+`)
+	s.setup.Vars["STORAGE"] = filepath.Join(t.TempDir(), "acme.json")
 	s.setup.Dynamic["states.yaml"] = `
 http:
   routers:
@@ -112,7 +140,11 @@ http:
         healthCheck: {path: /ok, interval: 1h}
         servers: [{url: "http://${BACKEND}"}, {url: "http://127.0.0.1:1"}]
 `
+	const ordering = "this replica orders certificates"
 	first := harness.Start(t, s.setup)
+	first.WaitLog(ordering)
+	ping := harness.NewClient(t, harness.H1, first.Addr("traefik"), "any.test", nil)
+	ping.Get("/ping")
 	resuming := clientTLS()
 	resuming.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	if resumed(t, s.secure, resuming) {
@@ -159,6 +191,10 @@ http:
 	if got := idle.Get("/ok"); !got.Close {
 		t.Error("the response on an idle connection does not end it")
 	}
+	if got := ping.Get("/ping"); !got.Close || got.StatusCode != http.StatusOK {
+		t.Errorf("a health check of the predecessor: status %d, close %v", got.StatusCode, got.Close)
+	}
+	second.WaitLog(ordering)
 	exchange(t, dial(t, "tcp", s.mail), "c\n")
 	exchange(t, dial(t, "udp", s.dns), "c")
 	s.answers(t, harness.H3)

@@ -20,7 +20,7 @@ func TestCommandLine(t *testing.T) {
 			[]string{"frobnicate"},
 			2, "",
 			"sluice: unknown command \"frobnicate\"; one of bundle, certificates, check, completion, environments, explain, " +
-				"healthcheck, help, inject, injector, migrate, routes, run, sidecar, version, whoami, xds\n",
+				"healthcheck, help, inject, injector, migrate, routes, run, sidecar, upgrade, version, whoami, xds\n",
 		},
 		{
 			"misspelt name of the file",
@@ -131,7 +131,7 @@ func TestHelp(t *testing.T) {
 		t.Errorf("help on no option: exit code %d, %s%s", result.Code, result.Stdout, result.Stderr)
 	}
 	for _, command := range []string{
-		"check", "explain", "routes", "environments", "certificates", "healthcheck", "whoami", "version", "run", "bundle",
+		"check", "explain", "routes", "environments", "certificates", "healthcheck", "upgrade", "whoami", "version", "run", "bundle",
 		"inject", "injector", "sidecar", "completion", "migrate",
 		"help",
 	} {

@@ -44,6 +44,7 @@ func debian(t *testing.T, first, second string) {
 		m.prints(t, "1", "grep -c 'level: INFO' /etc/sluice/sluice.yaml.dpkg-dist")
 		m.run(t, request+"await eval 'request upgraded | grep -q app-1'")
 	})
+	t.Run("hands over", func(t *testing.T) { expectHandOver(t, m) })
 	t.Run("remove", func(t *testing.T) {
 		m.run(t, "dpkg --remove sluice")
 		m.prints(t, "inactive", "systemctl is-active sluice || true")
@@ -54,6 +55,21 @@ func debian(t *testing.T, first, second string) {
 		m.prints(t, "", "find / -xdev -name '*sluice*' -not -path '/proc/*'")
 		m.prints(t, "", "grep -l sluice /etc/passwd /etc/group /etc/shadow || true")
 	})
+}
+
+// expectHandOver has the unit go on with another process, which systemd knows as the main one.
+func expectHandOver(t *testing.T, m *machine) {
+	t.Helper()
+	m.run(t, "printf '\\nhandover: {socket: /run/sluice/sluice.sock}\\n' >> /etc/sluice/sluice.yaml; systemctl restart sluice")
+	for range 2 {
+		before := m.run(t, "systemctl show --property=MainPID --value sluice")
+		now := strings.TrimSpace(m.run(t, "sluice upgrade --configFile=/etc/sluice/sluice.yaml"))
+		m.prints(t, now, "systemctl show --property=MainPID --value sluice")
+		m.prints(t, "active 0", "echo $(systemctl is-active sluice) $(systemctl show --property=NRestarts --value sluice)")
+		m.run(t, "await eval '! kill -0 "+strings.TrimSpace(before)+"'")
+		m.run(t, request+"await eval 'request upgraded | grep -q app-1'")
+	}
+	m.run(t, "systemctl reload sluice")
 }
 
 // expectRunning checks that the installed service serves a route at port 80, with no more rights than it needs.

@@ -133,7 +133,7 @@ func (c *Clusters) Watch(ctx context.Context) {
 	c.each(ctx, (*cluster).watch)
 }
 
-// Run runs every watch until ctx ends, and reports to each cluster what became of its objects.
+// Run runs every watch until ctx ends, and passes on what Report writes.
 func (c *Clusters) Run(ctx context.Context) {
 	c.each(ctx, func(one *cluster, ctx context.Context) error {
 		var reporting sync.WaitGroup
@@ -142,13 +142,22 @@ func (c *Clusters) Run(ctx context.Context) {
 			reporting.Go(func() { one.gateways.passStatuses(ctx) })
 			reporting.Go(func() { one.gateways.followTable(ctx, c.options.State) })
 		}
+		return one.watch(ctx)
+	})
+}
+
+// Report takes part in the elections of leaders until ctx ends, while Run runs. A leader reports to its cluster what
+// became of its objects. The Lease is given back when ctx ends.
+func (c *Clusters) Report(ctx context.Context) {
+	var reporting sync.WaitGroup
+	for _, one := range c.order {
 		reporting.Go(func() {
 			if err := one.reporter.Run(ctx); err != nil {
 				c.options.Logger.Error("Events and statuses are not written to the cluster", "cluster", one.Source(), "error", err)
 			}
 		})
-		return one.watch(ctx)
-	})
+	}
+	reporting.Wait()
 }
 
 func (c *Clusters) each(ctx context.Context, run func(*cluster, context.Context) error) {

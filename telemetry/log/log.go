@@ -89,6 +89,15 @@ func (l *Log) Reopen() error {
 	return l.file.Reopen()
 }
 
+// Rotate switches the rotation of the file by its size and age off, and on again, where it is configured. While it is
+// off, another process rotates the file, and lines go to the file that has the name.
+func (l *Log) Rotate(on bool) error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Rotate(on)
+}
+
 // Dropped returns how many lines were not written because the output was too slow or failed.
 func (l *Log) Dropped() uint64 { return l.writer.dropped.Load() }
 

@@ -39,7 +39,7 @@ func (o Options) rotates() bool {
 
 // File is an open file. It is safe for use by several goroutines.
 type File struct {
-	path string
+	options Options
 	// next replaces the open file as soon as no write to it is under way.
 	next atomic.Pointer[os.File]
 
@@ -54,17 +54,22 @@ func Open(options Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: options.Path, current: opened}
+	f := &File{options: options, current: opened}
 	if options.rotates() {
 		if err := opened.Close(); err != nil {
 			return nil, err
 		}
-		f.current = &lumberjack.Logger{
-			Filename: options.Path, MaxSize: options.MaxSize, MaxAge: options.MaxAge, MaxBackups: options.MaxBackups,
-			Compress: options.Compress,
-		}
+		f.current = newRotated(options)
 	}
 	return f, nil
+}
+
+// newRotated returns what writes to the file and rotates it. It opens the file with the first write.
+func newRotated(options Options) *lumberjack.Logger {
+	return &lumberjack.Logger{
+		Filename: options.Path, MaxSize: options.MaxSize, MaxAge: options.MaxAge, MaxBackups: options.MaxBackups,
+		Compress: options.Compress,
+	}
 }
 
 // open opens for reading too, where that is allowed: opening a named pipe without a reader would otherwise
@@ -90,7 +95,7 @@ func (f *File) Write(lines []byte) (int, error) {
 // Reopen opens the file anew under its name. If that fails, writing goes on where it went until now. It does
 // not wait for a write that is under way, which may block: the next one goes to the new file.
 func (f *File) Reopen() error {
-	opened, err := open(f.path)
+	opened, err := open(f.options.Path)
 	if err != nil {
 		return err
 	}
@@ -118,9 +123,10 @@ func (f *File) turn() error {
 	if opened == nil {
 		return nil
 	}
-	if rotated, ok := f.current.(*lumberjack.Logger); ok {
+	switch f.current.(type) {
+	case *lumberjack.Logger, *follower:
 		_ = opened.Close()
-		return rotated.Close() // It opens the file again when it writes.
+		return f.current.Close() // It opens the file again when it writes.
 	}
 	before := f.current
 	f.current = opened

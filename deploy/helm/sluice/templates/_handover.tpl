@@ -11,12 +11,7 @@
 {{- fail "handover: hostNetwork excludes hostUsers=false" }}
 {{- end }}
 {{- if $values.xds.enabled }}
-{{- fail "handover: excludes xds, whose address is not handed over" }}
-{{- end }}
-{{- range $section := list "xds" "injector" "inspector" }}
-{{- if hasKey $values.configuration $section }}
-{{- fail (printf "handover: excludes configuration.%s, whose address is not handed over" $section) }}
-{{- end }}
+{{- fail "handover: the port of xds would be one of the node; install xds as a release of its own" }}
 {{- end }}
 {{- if hasKey $values.configuration "handover" }}
 {{- fail "configuration.handover: set the values of handover instead, from which the volume and the grace period of the pod follow" }}
