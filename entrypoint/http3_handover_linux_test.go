@@ -420,6 +420,33 @@ func TestHTTP3HandOverIsLost(t *testing.T) {
 	_ = udp.Close()
 }
 
+// TestHTTP3HandOverLast closes the socket with the last connection of HTTP/3, also where others are open.
+func TestHTTP3HandOverLast(t *testing.T) {
+	t.Parallel()
+	for name, connections := range map[string]int{"one": 1, "none": 0} {
+		first := newProcess(t, "first", nil, nil)
+		first.serve()
+		client := newQUICClient(t, first.address)
+		for range connections {
+			client.get()
+		}
+		other := first.dial()
+		first.eventually("the other connection", func() bool { return first.connections() == 1+connections })
+		first.handOver(newProcess(t, "second", first, nil))
+		client.close()
+		first.eventually(name, func() bool {
+			for network, socket := range first.entrypoint.Sockets {
+				if raw, err := socket.SyscallConn(); network == "udp" && err == nil && raw.Control(func(uintptr) {}) == nil {
+					return false
+				}
+			}
+			return true
+		})
+		_ = other.Close()
+		first.wait()
+	}
+}
+
 // TestHTTP3HandOverUnparked ends HTTP/3 where the socket was not left to the other process before.
 func TestHTTP3HandOverUnparked(t *testing.T) {
 	t.Parallel()

@@ -78,8 +78,9 @@ func (s *Server) Unpark() {
 }
 
 // Leave leaves the socket to the process that reads it since Park, and reports whether there is one. Connections stay,
-// also idle ones, and get GOAWAY; one whose handshake is under way gets it with its first request. When no process has
-// the other end of the feed any more, ServePackets ends: the address is free for another process then.
+// also idle ones, and get GOAWAY; one whose handshake is under way gets it with its first request. ServePackets ends
+// with the last connection, since the system wakes also a process that does not read, and when no process has the other
+// end of the feed any more: the address is free for another process then.
 func (s *Server) Leave() bool {
 	i := s.intake
 	i.mutex.Lock()
@@ -95,7 +96,7 @@ func (s *Server) Leave() bool {
 	if r := i.routes.Swap(nil); r != nil {
 		r.close() // They are the other process's.
 	}
-	if y.lost {
+	if y.lost || s.count() == 0 {
 		i.abandon()
 	}
 	return true

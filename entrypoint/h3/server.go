@@ -158,7 +158,11 @@ func (s *Server) admit(local net.Addr) func(context.Context, *quic.ClientInfo) (
 func (s *Server) remove(c *Conn) {
 	s.mutex.Lock()
 	delete(s.conns, c)
+	last := len(s.conns) == 0
 	s.mutex.Unlock()
+	if last && s.left.Load() {
+		s.intake.abandon()
+	}
 	select {
 	case s.changed <- struct{}{}:
 	default:

@@ -35,7 +35,7 @@ type intake struct {
 	socket *socket
 	// fixed says that the socket cannot be left to another process.
 	fixed, closed bool
-	// abandon ends the server: no process reads its packets any more.
+	// abandon ends the server. It is set before the first connection.
 	abandon func()
 }
 
