@@ -156,8 +156,8 @@ func edge(more ...string) []string {
 }
 
 // TestADaemonSetHandsOver applies the chart to a real control plane, whose controllers replace the pods of two nodes
-// while clients send requests on new and on kept connections. None fails, and no pod restarts. Pods that do not start
-// replace none. The pods are processes in the network namespaces of the nodes, with the user, capabilities, volumes and
+// while clients send requests on new and on kept connections. None fails, and no pod restarts. A pod that does not get
+// ready replaces none. The pods are processes in the network namespaces of the nodes, with the user, capabilities, volumes and
 // probes of the chart.
 func TestADaemonSetHandsOver(t *testing.T) {
 	c := cluster.Start(t)
@@ -186,7 +186,7 @@ func TestADaemonSetHandsOver(t *testing.T) {
 	during := counts[0].Load() - begin
 	more("after the update")
 	breakRelease(t, c, replaced)
-	more("beside a release that does not start")
+	more("beside a pod that waits")
 	stop()
 	clients.Wait()
 	if during < 20 {
@@ -267,24 +267,32 @@ func apply(t *testing.T, c *cluster.Cluster, values ...string) {
 	c.Apply(rendered)
 }
 
-// breakRelease applies a release whose pods end at once. The running pods stay ready, also after the way back.
+// breakRelease applies a release whose pods reach no API server, and so are never ready, although a request for /ready to
+// their node is answered by the running ones. These stay, also after the way back.
 func breakRelease(t *testing.T, c *cluster.Cluster, running []string) {
 	t.Helper()
-	apply(t, c, `configuration.log.level="LOUD"`)
-	c.UntilAll("Pod", "sluice", "a pod that restarts", func(pods []*unstructured.Unstructured) bool {
-		restarted := false
+	apply(t, c, `configuration.log.level="DEBUG"`,
+		`configuration.providers.kubernetesIngress={"endpoint":"https://203.0.113.1:9"}`)
+	var added string
+	c.UntilAll("Pod", "sluice", "a pod that waits", func(pods []*unstructured.Unstructured) bool {
 		for _, pod := range pods {
-			if slices.Contains(running, pod.GetName()) {
-				if cluster.Condition(pod, "Ready") != "True" || pod.GetDeletionTimestamp() != nil {
-					t.Errorf("the running pod %s is to end, or is not ready", pod.GetName())
-				}
-				continue
+			if !slices.Contains(running, pod.GetName()) {
+				added = pod.GetName()
 			}
-			count := object(pod.Object).at("status", "containerStatuses", 0, "restartCount")
-			restarted = restarted || count != nil && count != int64(0)
 		}
-		return restarted
+		return added != ""
 	})
+	harness.Until(t, "probes of the pod that waits", func() bool {
+		return strings.Count(podLog(t, c, added), "not ready: ") > 2
+	})
+	pods := c.UntilAll("Pod", "sluice", "listed", func([]*unstructured.Unstructured) bool { return true })
+	for _, pod := range pods {
+		if ready := cluster.Condition(pod, "Ready") == "True"; ready != (pod.GetName() != added) ||
+			pod.GetDeletionTimestamp() != nil {
+			t.Errorf("while pod %s waits: pod %s is ready: %t, and ends: %v", added, pod.GetName(), ready,
+				pod.GetDeletionTimestamp())
+		}
+	}
 	apply(t, c, `configuration.log.level="DEBUG"`)
 	c.UntilAll("Pod", "sluice", "the running pods alone", func(pods []*unstructured.Unstructured) bool {
 		return len(pods) == len(running) && !slices.ContainsFunc(pods, func(pod *unstructured.Unstructured) bool {
