@@ -10,14 +10,6 @@
 {{- if eq (toString $values.hostUsers) "false" }}
 {{- fail "handover: hostNetwork excludes hostUsers=false" }}
 {{- end }}
-{{- if $values.xds.enabled }}
-{{- fail "handover: excludes xds, whose address is not handed over" }}
-{{- end }}
-{{- range $section := list "xds" "injector" "inspector" }}
-{{- if hasKey $values.configuration $section }}
-{{- fail (printf "handover: excludes configuration.%s, whose address is not handed over" $section) }}
-{{- end }}
-{{- end }}
 {{- if hasKey $values.configuration "handover" }}
 {{- fail "configuration.handover: set the values of handover instead, from which the volume and the grace period of the pod follow" }}
 {{- end }}
