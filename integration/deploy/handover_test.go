@@ -93,12 +93,14 @@ func TestChartHandsOver(t *testing.T) {
 			}, "[/sluice healthcheck --handover --configFile=/etc/sluice/sluice.yaml --log.level=DEBUG] 2 <nil> 5 8080 127.0.0.1",
 		},
 		"Services": {
-			handedOver(`exposure="service"`, `ports.web.targetPort="websecure"`, `metrics.service.enabled=true`),
+			handedOver(`exposure="service"`, `ports.web.targetPort="websecure"`, `metrics.service.enabled=true`,
+				`xds={"enabled":true,"allowInsecure":true}`),
 			func(_ *testing.T, all objects) any {
-				service, metrics := all["Service sluice/sluice"], all["Service sluice/sluice-metrics"]
+				service, metrics, xds := all["Service sluice/sluice"], all["Service sluice/sluice-metrics"],
+					all["Service sluice/sluice-xds"]
 				return said(service.at("spec", "ports", 0, "targetPort"), service.at("spec", "ports", 1, "targetPort"),
-					metrics.at("spec", "ports", 0, "targetPort"))
-			}, "443 443 8080",
+					metrics.at("spec", "ports", 0, "targetPort"), xds.at("spec", "ports", 0, "targetPort"))
+			}, "443 443 8080 18000",
 		},
 		"the first update": {
 			handedOver(`updateStrategy={"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}`),
@@ -121,8 +123,6 @@ func TestChartRefusesAHandOver(t *testing.T) {
 		"a Deployment":            {[]string{`workload.kind="Deployment"`}, "workload.kind=DaemonSet"},
 		"ports of the CNI":        {[]string{`hostNetwork=false`}, "network namespace of its pod"},
 		"a user namespace":        {[]string{`hostUsers=false`}, "excludes hostUsers=false"},
-		"xDS":                     {[]string{`xds={"enabled":true,"allowInsecure":true}`}, "the port of xds would be one of the node"},
-		"an injector":             {[]string{`configuration.injector={"address":":9443"}`}, "excludes configuration.injector"},
 		"options twice":           {[]string{`configuration.handover={"drain":"1s"}`}, "set the values of handover instead"},
 		"another container":       {[]string{`containers=[{"name":"a","ports":[{"containerPort":1}]}]`}, "ports of the container a"},
 		"no surge":                {[]string{`updateStrategy={"rollingUpdate":{"maxUnavailable":1}}`}, "set rollingUpdate.maxSurge"},
@@ -156,9 +156,9 @@ func edge(more ...string) []string {
 }
 
 // TestADaemonSetHandsOver applies the chart to a real control plane, whose controllers replace the pods of two nodes
-// while clients send requests on new and on kept connections. None fails, and no pod restarts. Pods that do not start
-// replace none. The pods are processes in the network namespaces of the nodes, with the user, capabilities, volumes and
-// probes of the chart.
+// while clients send requests on new and on kept connections. None fails, and no pod restarts. A pod that does not get
+// ready replaces none. The pods are processes in the network namespaces of the nodes, with the user, capabilities,
+// volumes and probes of the chart.
 func TestADaemonSetHandsOver(t *testing.T) {
 	c := cluster.Start(t)
 	images := map[string]node.Image{"sluice:test": {Program: harness.Binary(t), Path: "/sluice"}}
@@ -186,7 +186,7 @@ func TestADaemonSetHandsOver(t *testing.T) {
 	during := counts[0].Load() - begin
 	more("after the update")
 	breakRelease(t, c, replaced)
-	more("beside a release that does not start")
+	more("beside a pod that waits")
 	stop()
 	clients.Wait()
 	if during < 20 {
@@ -267,24 +267,32 @@ func apply(t *testing.T, c *cluster.Cluster, values ...string) {
 	c.Apply(rendered)
 }
 
-// breakRelease applies a release whose pods end at once. The running pods stay ready, also after the way back.
+// breakRelease applies a release whose pods reach no API server, and so are never ready, although a request for /ready
+// to their node is answered by the running ones. These stay, also after the way back.
 func breakRelease(t *testing.T, c *cluster.Cluster, running []string) {
 	t.Helper()
-	apply(t, c, `configuration.log.level="LOUD"`)
-	c.UntilAll("Pod", "sluice", "a pod that restarts", func(pods []*unstructured.Unstructured) bool {
-		restarted := false
+	apply(t, c, `configuration.log.level="DEBUG"`,
+		`configuration.providers.kubernetesIngress={"endpoint":"https://203.0.113.1:9"}`)
+	var added string
+	c.UntilAll("Pod", "sluice", "a pod that waits", func(pods []*unstructured.Unstructured) bool {
 		for _, pod := range pods {
-			if slices.Contains(running, pod.GetName()) {
-				if cluster.Condition(pod, "Ready") != "True" || pod.GetDeletionTimestamp() != nil {
-					t.Errorf("the running pod %s is to end, or is not ready", pod.GetName())
-				}
-				continue
+			if !slices.Contains(running, pod.GetName()) {
+				added = pod.GetName()
 			}
-			count := object(pod.Object).at("status", "containerStatuses", 0, "restartCount")
-			restarted = restarted || count != nil && count != int64(0)
 		}
-		return restarted
+		return added != ""
 	})
+	harness.Until(t, "probes of the pod that waits", func() bool {
+		return strings.Count(podLog(t, c, added), "not ready: ") > 2
+	})
+	pods := c.UntilAll("Pod", "sluice", "listed", func([]*unstructured.Unstructured) bool { return true })
+	for _, pod := range pods {
+		if ready := cluster.Condition(pod, "Ready") == "True"; ready != (pod.GetName() != added) ||
+			pod.GetDeletionTimestamp() != nil {
+			t.Errorf("while pod %s waits: pod %s is ready: %t, and ends: %v", added, pod.GetName(), ready,
+				pod.GetDeletionTimestamp())
+		}
+	}
 	apply(t, c, `configuration.log.level="DEBUG"`)
 	c.UntilAll("Pod", "sluice", "the running pods alone", func(pods []*unstructured.Unstructured) bool {
 		return len(pods) == len(running) && !slices.ContainsFunc(pods, func(pod *unstructured.Unstructured) bool {
@@ -363,7 +371,8 @@ func expectHostPorts(t *testing.T, c *cluster.Cluster) {
 		"8080 80 443": {
 			`hostNetwork=true`, `ports.web.port=80`, `ports.websecure.port=443`, `ports.traefik.hostIP="127.0.0.1"`,
 		},
-		"": handedOver(`exposure="service"`, `ports.websecure.http3=true`, `startupProbe={"failureThreshold":30}`),
+		"": handedOver(`exposure="service"`, `ports.websecure.http3=true`, `startupProbe={"failureThreshold":30}`,
+			`xds={"enabled":true,"allowInsecure":true}`),
 	} {
 		if got := hostPorts(t, c, values...); got != want {
 			t.Errorf("the ports of the node are %q, want %q, with %q", got, want, values)

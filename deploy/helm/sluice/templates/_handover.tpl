@@ -10,9 +10,6 @@
 {{- if eq (toString $values.hostUsers) "false" }}
 {{- fail "handover: hostNetwork excludes hostUsers=false" }}
 {{- end }}
-{{- if $values.xds.enabled }}
-{{- fail "handover: the port of xds would be one of the node; install xds as a release of its own" }}
-{{- end }}
 {{- if hasKey $values.configuration "handover" }}
 {{- fail "configuration.handover: set the values of handover instead, from which the volume and the grace period of the pod follow" }}
 {{- end }}
