@@ -51,8 +51,8 @@ type requestState struct {
 	answered, counted atomic.Bool
 }
 
-// Wrap returns a handler that calls next within the limit, and answers other requests itself. Streams, which last as
-// long as their clients like, do not count.
+// Wrap returns a handler that calls next within the limit, and answers other requests itself. Streams do not count,
+// since their length says nothing about the load.
 func (s *step) Wrap(next http.Handler) http.Handler {
 	reuse := !httpio.Retains(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
