@@ -19,7 +19,8 @@ func atLeast(t *testing.T, what string, step limited, served, want float64) {
 	}
 }
 
-// TestFindsTheCapacity has three times as many requests as the service can serve, from the start or after a normal load.
+// TestFindsTheCapacity has three times as many requests as the service can serve, from the start or after a normal
+// load.
 func TestFindsTheCapacity(t *testing.T) {
 	for _, before := range []int{0, 100} {
 		for _, even := range []bool{false, true} {

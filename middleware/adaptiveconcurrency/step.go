@@ -29,8 +29,8 @@ type step struct {
 // NoRetain implements httpio.NoRetainer.
 func (*step) NoRetain() {}
 
-// Status returns the limit, the requests that count and those that wait, and the latencies of the last window and in the
-// long run, in microseconds. There is no state.
+// Status returns the limit, the requests that count and those that wait, and the latencies of the last window and in
+// the long run, in microseconds. There is no state.
 func (s *step) Status() (state string, levels map[string]int64) {
 	l := s.limiter
 	return "", map[string]int64{
