@@ -2,6 +2,7 @@ package adaptiveconcurrency_test
 
 import (
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,30 +20,32 @@ func atLeast(t *testing.T, what string, step limited, served, want float64) {
 	}
 }
 
-// TestFindsTheCapacity has three times as many requests as the service can serve, from the start or after a normal load.
+// TestFindsTheCapacity has three times as many requests as the service can serve, from the start or after a normal
+// load.
 func TestFindsTheCapacity(t *testing.T) {
-	for _, before := range []int{0, 100} {
-		for _, even := range []bool{false, true} {
-			bubble(t, even, func(t *testing.T, _ *service, c *clients, step limited) {
-				if before > 0 {
-					served, _ := c.load(t, before, 3*time.Second)
-					atLeast(t, "before", step, served, 0.9*float64(before))
-				}
-				c.load(t, 600, 3*time.Second)
-				served, p99 := c.load(t, 600, 4*time.Second)
-				atLeast(t, "overload", step, served, 0.9*200)
-				_, levels := step.Status()
-				if limit := levels["limit"]; limit < 16 || limit > 50 || p99 > 800*time.Millisecond {
-					t.Errorf("p99 is %v, at %v", p99, levels)
-				}
-				c.load(t, 160, time.Second)
-				served, p99 = c.load(t, 160, 4*time.Second)
-				atLeast(t, "afterwards", step, served, 0.9*160)
-				if p99 > 800*time.Millisecond {
-					t.Errorf("afterwards: p99 is %v", p99)
-				}
-			})
-		}
+	for _, test := range []struct {
+		before int
+		even   bool
+	}{{0, false}, {100, false}, {100, true}} {
+		bubble(t, test.even, func(t *testing.T, _ *service, c *clients, step limited) {
+			if test.before > 0 {
+				served, _ := c.load(t, test.before, 3*time.Second)
+				atLeast(t, "before", step, served, 0.9*float64(test.before))
+			}
+			c.load(t, 600, 3*time.Second)
+			served, p99 := c.load(t, 600, 4*time.Second)
+			atLeast(t, "overload", step, served, 0.9*200)
+			_, levels := step.Status()
+			if limit := levels["limit"]; limit < 16 || limit > 50 || p99 > 800*time.Millisecond {
+				t.Errorf("p99 is %v, at %v", p99, levels)
+			}
+			c.load(t, 160, time.Second)
+			served, p99 = c.load(t, 160, 4*time.Second)
+			atLeast(t, "afterwards", step, served, 0.9*160)
+			if p99 > 800*time.Millisecond {
+				t.Errorf("afterwards: p99 is %v", p99)
+			}
+		})
 	}
 }
 
@@ -69,11 +72,11 @@ func TestFewAtATime(t *testing.T) {
 	})
 }
 
-// TestCreeps overloads a service for two minutes: the limit does not grow with the queue that it makes.
+// TestCreeps overloads a service for a minute: the limit does not grow with the queue that it makes.
 func TestCreeps(t *testing.T) {
 	bubble(t, false, func(t *testing.T, s *service, c *clients, step limited) {
 		s.set(10, 100*time.Millisecond)
-		served, _ := c.load(t, 150, 2*time.Minute)
+		served, _ := c.load(t, 150, time.Minute)
 		atLeast(t, "overload", step, served, 90)
 		if _, levels := step.Status(); levels["limit"] > 30 {
 			t.Errorf("it stands at %v", levels)
@@ -83,21 +86,19 @@ func TestCreeps(t *testing.T) {
 
 // TestLatencySteps has the service become slower under overload, and fast again: after five seconds it is used.
 func TestLatencySteps(t *testing.T) {
-	for _, slow := range []time.Duration{200 * time.Millisecond, 400 * time.Millisecond} {
-		bubble(t, false, func(t *testing.T, s *service, c *clients, step limited) {
-			c.load(t, 100, 2*time.Second)
-			c.load(t, 600, 3*time.Second)
-			for _, work := range []time.Duration{slow, 100 * time.Millisecond} {
-				s.set(20, work)
-				c.load(t, 600, 5*time.Second)
-				served, _ := c.load(t, 600, 4*time.Second)
-				atLeast(t, work.String(), step, served, 0.8*20/work.Seconds())
-			}
-			c.load(t, 160, 2*time.Second)
-			served, _ := c.load(t, 160, 4*time.Second)
-			atLeast(t, "without overload", step, served, 0.9*160)
-		})
-	}
+	bubble(t, false, func(t *testing.T, s *service, c *clients, step limited) {
+		c.load(t, 100, 2*time.Second)
+		c.load(t, 600, 3*time.Second)
+		for _, work := range []time.Duration{300 * time.Millisecond, 100 * time.Millisecond} {
+			s.set(20, work)
+			c.load(t, 600, 5*time.Second)
+			served, _ := c.load(t, 600, 4*time.Second)
+			atLeast(t, work.String(), step, served, 0.8*20/work.Seconds())
+		}
+		c.load(t, 160, time.Second)
+		served, _ := c.load(t, 160, 4*time.Second)
+		atLeast(t, "without overload", step, served, 0.9*160)
+	})
 }
 
 // TestSlowerWithoutOverload has the latency change, and with it the number of requests that have to be in progress.
@@ -148,23 +149,24 @@ func TestLongPolls(t *testing.T) {
 func TestFailuresLowerTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, step := build(t, defaults())
-		status := http.StatusNoContent
+		var status atomic.Int64
+		status.Store(http.StatusNoContent)
 		c := &clients{path: "/", patience: time.Second}
 		c.handler = step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			now := status
+			now := status.Load()
 			pause(50 * time.Millisecond)
-			w.WriteHeader(now)
+			w.WriteHeader(int(now))
 		}))
 		c.load(t, 400, 3*time.Second)
 		if _, levels := step.Status(); levels["limit"] < 20 {
 			t.Errorf("before failures it stands at %v", levels)
 		}
-		status = http.StatusServiceUnavailable
+		status.Store(http.StatusServiceUnavailable)
 		c.load(t, 400, 5*time.Second)
 		if _, levels := step.Status(); levels["limit"] != 5 {
 			t.Errorf("after failures it stands at %v", levels)
 		}
-		status = http.StatusNoContent
+		status.Store(http.StatusNoContent)
 		c.load(t, 400, 3*time.Second)
 		served, _ := c.load(t, 400, 2*time.Second)
 		atLeast(t, "afterwards", step, served, 0.98*400)

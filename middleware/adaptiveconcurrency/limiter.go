@@ -68,8 +68,8 @@ func (l *limiter) take() bool {
 	}
 }
 
-// acquire counts a request in, which may wait for that; requests of the class critical do not, and may exceed the limit.
-// The error is errLimit, one of adaptivelifo, or the context's.
+// acquire counts a request in, which may wait for that. Requests of the class critical do not, and may exceed the
+// limit. The error is errLimit, one of adaptivelifo, or the context's.
 func (l *limiter) acquire(ctx context.Context) (waited bool, err error) {
 	if l.queue.Len() == 0 && l.take() {
 		return false, nil

@@ -134,7 +134,8 @@ func (c *clients) send(t *testing.T, r *http.Request) {
 	}
 }
 
-// load sends requests at a rate for a time, and returns how many a second were answered, and in which time 99 % of them.
+// load sends requests at a rate for a time, and returns how many a second were answered, and in which time 99 % of
+// them.
 func (c *clients) load(t *testing.T, rate int, duration time.Duration) (served float64, p99 time.Duration) {
 	t.Helper()
 	c.take()

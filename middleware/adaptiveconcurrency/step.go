@@ -29,8 +29,8 @@ type step struct {
 // NoRetain implements httpio.NoRetainer.
 func (*step) NoRetain() {}
 
-// Status returns the limit, the requests that count and those that wait, and the latencies of the last window and in the
-// long run, in microseconds. There is no state.
+// Status returns the limit, the requests that count and those that wait, and the latencies of the last window and in
+// the long run, in microseconds. There is no state.
 func (s *step) Status() (state string, levels map[string]int64) {
 	l := s.limiter
 	return "", map[string]int64{
@@ -51,8 +51,8 @@ type requestState struct {
 	answered, counted atomic.Bool
 }
 
-// Wrap returns a handler that calls next within the limit, and answers other requests itself. Streams, which last as
-// long as their clients like, do not count.
+// Wrap returns a handler that calls next within the limit, and answers other requests itself. Streams do not count,
+// since their length says nothing about the load.
 func (s *step) Wrap(next http.Handler) http.Handler {
 	reuse := !httpio.Retains(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
