@@ -124,6 +124,7 @@ func (h *succession) confirm(manager *servicemanager.Notifier) error {
 		return nil
 	}
 	if err := h.server.Publish(); err != nil {
+		h.returnSessions()
 		return fmt.Errorf("handover: %w", err)
 	}
 	if h.predecessor == nil {
