@@ -136,6 +136,7 @@ func (h *succession) confirm() error {
 		return nil
 	}
 	if err := h.server.Publish(); err != nil {
+		h.returnSessions()
 		return fmt.Errorf("handover: %w", err)
 	}
 	if h.predecessor == nil {

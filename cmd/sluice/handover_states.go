@@ -169,8 +169,11 @@ func (h *succession) endSessions(of *relayed) {
 	server.End(of.Sessions)
 }
 
-// returnSessions forgets the sessions of the predecessor, which serves on.
+// returnSessions forgets the sessions of the predecessor, if there is one, and has it serve on.
 func (h *succession) returnSessions() {
+	if h.predecessor == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), returnTime)
 	defer cancel()
 	for _, server := range h.relays {
@@ -179,6 +182,7 @@ func (h *succession) returnSessions() {
 		}
 		server.Leave()
 	}
+	_ = h.predecessor.Close()
 }
 
 // ticketState returns the secrets of session tickets.

@@ -167,28 +167,33 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	if err := s.newExports(serves); err != nil {
 		return nil, err
 	}
+	s.newPipeline(serves)
+	s.management = newManagement(s, internal)
+	s.countStatus()
+	return s, nil
+}
+
+// newPipeline wires what changes the table that serves.
+func (s *system) newPipeline(serves bool) {
 	options := pipeline.Options{
-		Source:    provider.NewHub(s.sources.entries, logs.For(log.SubsystemProvider)),
+		Source:    provider.NewHub(s.sources.entries, s.logs.For(log.SubsystemProvider)),
 		Compiler:  s.compiler,
 		Endpoints: s.balancing.registry,
-		Logger:    logs.For(log.SubsystemPipeline),
+		Logger:    s.logs.For(log.SubsystemPipeline),
 		Resolver:  s.sources.resolver,
 		Files:     s.middlewares.Files(),
 		Sinks: []pipeline.VerdictSink{
-			pipeline.LogSink{Logger: logs.For(log.SubsystemPipeline)}, s.sources.clusters,
+			pipeline.LogSink{Logger: s.logs.For(log.SubsystemPipeline)}, s.sources.clusters,
 		},
-		Metrics:    metrics,
-		Precedence: config.Providers.Precedence,
-		MaxHold:    maxHold(config),
+		Metrics:    s.observability.metrics,
+		Precedence: s.config.Providers.Precedence,
+		MaxHold:    maxHold(s.config),
 		Verdicts:   s.verdictSources(serves),
 	}
 	if s.publication != nil {
 		options.EndpointSinks = []pipeline.EndpointSink{s.publication.publisher}
 	}
 	s.pipeline = pipeline.New(options)
-	s.management = newManagement(s, internal)
-	s.countStatus()
-	return s, nil
 }
 
 // serveSockets opens the sockets of listeners, and keeps descriptors in reserve from connections to endpoints.
