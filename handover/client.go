@@ -160,7 +160,7 @@ func (c *Client) Predecessor() Process { return c.predecessor }
 func (c *Client) Inherited() *Inherited { return c.inherited }
 
 // State returns a state of the predecessor, and false where it has sent none of the kind in one of the versions. There
-// are final states after TakeOver.
+// are final states after TakeOver, and none after Confirm.
 func (c *Client) State(kind string, versions ...int) (State, bool) {
 	state, ok := c.states[kind]
 	if !ok || !slices.Contains(versions, state.Version) {
@@ -197,6 +197,18 @@ func (c *Client) Confirm() error {
 	if err == nil {
 		_, err = c.conn.expect(typeBye, c.timeouts.answer)
 	}
+	if refused := new(RefusedError); errors.As(err, &refused) {
+		return err
+	}
+	clear(c.states) // They hold secrets, and much memory.
+	return nil
+}
+
+// Refused returns a RefusedError where the predecessor has gone on to serve since TakeOver, because ten seconds have
+// passed. It does not wait.
+func (c *Client) Refused() error {
+	const moment = time.Millisecond // With no time at all, what has come is not read.
+	_, err := c.conn.expect(typeBye, moment)
 	if refused := new(RefusedError); errors.As(err, &refused) {
 		return err
 	}

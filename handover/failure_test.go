@@ -184,11 +184,14 @@ func TestSuccessorIsSlow(t *testing.T) {
 		limits handover.Limits
 		// adopts is whether the successor takes over before it is slow.
 		adopts bool
-		want   string
+		// looks is whether it looks for the end of the hand-over, and does not confirm.
+		looks bool
+		want  string
 	}{
-		{"never ready", handover.Limits{Loading: time.Second}, false, "1s have passed"},
-		{"silent", handover.Limits{Silence: time.Second}, false, "no message within 1s"},
-		{"never serving", handover.Limits{Confirm: soon}, true, "no message within"},
+		{"never ready", handover.Limits{Loading: time.Second}, false, false, "1s have passed"},
+		{"silent", handover.Limits{Silence: time.Second}, false, false, "no message within 1s"},
+		{"never serving", handover.Limits{Confirm: soon}, true, false, "no message within"},
+		{"not serving yet", handover.Limits{Confirm: soon}, true, true, "no message within"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -202,6 +205,9 @@ func TestSuccessorIsSlow(t *testing.T) {
 				}
 				p.event("yield to 2.0.0")
 				result = func(context.Context) error { return client.Confirm() }
+				if c.looks {
+					result = func(context.Context) error { return client.Refused() }
+				}
 			}
 			failure := receive(t, p.failed, "the failure")
 			if c.adopts {
@@ -324,6 +330,30 @@ func TestEndDuringTakeOver(t *testing.T) {
 	p.wait()
 	p.event("yield to 2.0.0")
 	p.event("leave to 2.0.0")
+}
+
+// TestSettle waits for the end of a hand-over that is under way, for as long as the context allows.
+func TestSettle(t *testing.T) {
+	p := newProcess(t)
+	p.start(handover.Limits{})
+	p.server.Settle(t.Context())
+	client := p.connect()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.server.Settle(ended)
+	settled := make(chan error, 1)
+	go func() {
+		p.server.Settle(context.Background())
+		settled <- nil
+	}()
+	select {
+	case <-settled:
+		t.Error("a successor is loading")
+	default:
+	}
+	_ = client.Close()
+	_ = receive(t, settled, "the end of the hand-over")
+	p.failure()
 }
 
 // TestCallerGivesUp ends what waits with the context.

@@ -81,6 +81,8 @@ type Server struct {
 	// giving is whether a hand-over is under way, and upgrading whether Upgrade has started a successor that does not
 	// serve yet.
 	giving, upgrading bool
+	// given is closed at the end of the hand-over that is under way, or was last.
+	given chan struct{}
 }
 
 // Listen binds a socket that belongs to a path, but is not visible there before Publish. The directory must exist,
@@ -281,7 +283,7 @@ func (s *Server) claim() error {
 	if s.giving {
 		return errors.New("busy: another hand-over is under way")
 	}
-	s.giving = true
+	s.giving, s.given = true, make(chan struct{})
 	return nil
 }
 
@@ -290,4 +292,20 @@ func (s *Server) release() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.giving = false
+	close(s.given)
+}
+
+// Settle waits until no hand-over is under way, or until ctx ends. A process that is to end serves until then: the
+// successor has its sockets, and would read them as well while it drains.
+func (s *Server) Settle(ctx context.Context) {
+	s.mutex.Lock()
+	giving, given := s.giving, s.given
+	s.mutex.Unlock()
+	if !giving {
+		return
+	}
+	select {
+	case <-given:
+	case <-ctx.Done():
+	}
 }

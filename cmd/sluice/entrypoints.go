@@ -206,12 +206,13 @@ func (s *system) handler(name string, config *static.EntryPoint) http.Handler {
 }
 
 // awaitQuiet returns a context that ends after ctx, when the applications that use the forward proxies send no more
-// requests.
-func (s *system) awaitQuiet(ctx context.Context) context.Context {
+// requests, and settle has returned.
+func (s *system) awaitQuiet(ctx context.Context, settle func(context.Context)) context.Context {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
 		defer cancel()
 		var waiting sync.WaitGroup
+		waiting.Go(func() { settle(later) })
 		for _, one := range s.proxies {
 			waiting.Go(func() { one.AwaitQuiet(later) })
 		}

@@ -127,13 +127,35 @@ func (h *succession) takeOver(ctx context.Context, entrypoints []listener) error
 	h.inheritTickets() // They may have changed.
 	h.inheritCounts()
 	h.adoptSessions()
+	if err := h.predecessor.Refused(); err != nil {
+		h.returnSessions()
+		return fmt.Errorf("handover: the running process serves on: %w", err)
+	}
 	return nil
 }
 
-// confirm publishes the socket for the next hand-over, and has the predecessor drain, since this process serves.
-func (h *succession) confirm() error {
+// settleTime is how long a process that is to end serves on for a successor that is loading.
+const settleTime = 10 * time.Second
+
+// settle waits until no successor is loading, or until settleTime has passed.
+func (h *succession) settle(ctx context.Context) {
+	if h == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	h.server.Settle(ctx)
+}
+
+// confirm publishes the socket for the next hand-over, and has the predecessor drain, since this process serves until
+// ctx ends.
+func (h *succession) confirm(ctx context.Context) error {
 	if h == nil {
 		return nil
+	}
+	if ctx.Err() != nil { // Something cannot be served, or this process is to end.
+		h.returnSessions()
+		return context.Cause(ctx)
 	}
 	if err := h.server.Publish(); err != nil {
 		h.returnSessions()

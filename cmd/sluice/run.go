@@ -89,7 +89,7 @@ func (s *system) run(ctx context.Context, logs logFile) error {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	leading, stepDown := context.WithCancel(background)
 	defer stepDown()
-	serving, abort := context.WithCancelCause(s.awaitQuiet(ctx))
+	serving, abort := context.WithCancelCause(s.awaitQuiet(ctx, succession.settle))
 	defer abort(nil)
 	var behind, front sync.WaitGroup
 	s.background(background, &behind, abort)
@@ -98,7 +98,7 @@ func (s *system) run(ctx context.Context, logs logFile) error {
 	if err = succession.takeOver(serving, o.entrypoints); err == nil {
 		s.foreground(serving, o, &front, abort)
 		s.lead(leading, o, &behind)
-		err = succession.confirm()
+		err = succession.confirm(serving)
 	}
 	if err == nil {
 		s.storeAgain(manager, succession, o)
@@ -106,7 +106,7 @@ func (s *system) run(ctx context.Context, logs logFile) error {
 		// Not before confirm, since the end of a reload is the state READY=1. The files were read since the start.
 		behind.Go(func() { each(background, hangups, func() { s.reload(background, manager) }) })
 	} else {
-		abort(err)
+		abort(errors.Join(err, entrypoint.HandedOver{})) // The queues of the sockets are those of the predecessor.
 	}
 	front.Go(func() {
 		<-serving.Done()
@@ -116,16 +116,19 @@ func (s *system) run(ctx context.Context, logs logFile) error {
 	cancel()
 	behind.Wait()
 	s.close()
-	cause := context.Cause(serving)
-	if errors.Is(cause, entrypoint.ErrHandedOver) && s.config.Handover.Stay {
+	if err == nil {
+		err = context.Cause(serving)
+	}
+	handed := errors.Is(err, entrypoint.ErrHandedOver)
+	if handed && s.config.Handover.Stay {
 		s.logger.Info("handed over: all connections have ended")
 		<-ctx.Done()
 	}
 	s.logger.Info("stopped")
-	if errors.Is(cause, context.Canceled) || errors.Is(cause, entrypoint.ErrHandedOver) {
+	if handed || errors.Is(err, context.Canceled) {
 		return nil
 	}
-	return cause
+	return err
 }
 
 // stop says that the entrypoints drain. After a hand-over the service goes on for clients and the service manager, and
