@@ -98,7 +98,8 @@ func (p *parking) wait(ctx context.Context) bool {
 // Park stops accepting connections and reading datagrams, and returns when that is so, or with the error of ctx when
 // that ends before. Those that come are kept in the queues of the system, for another process that has the sockets or
 // for Unpark, which must follow also after an error. Open connections are served on; the datagrams of those of HTTP/3
-// come from the other process ([Entrypoint.Feeds]). Serve must have been called, and Park and Unpark are called in turn.
+// come from the other process ([Entrypoint.Feeds]). Serve must have been called, and Park and Unpark are called in
+// turn.
 func (e *Entrypoint) Park(ctx context.Context) error {
 	if err := e.parkListener(ctx); err != nil || e.http3 == nil {
 		return err
