@@ -54,7 +54,7 @@ func newService(t *testing.T, extra string) *service {
 		Static: `
 entryPoints:
   web: {address: "${WEB}"}
-  secure: {address: "${SECURE}", http3: {}, http: {tls: {}}}
+  secure: {address: "${SECURE}", http3: {}, http: {tls: {}}, transport: {lifeCycle: {graceTimeOut: 1s}}}
   dns: {address: "${DNS}/udp", udp: {timeout: 1m}, transport: {lifeCycle: {graceTimeOut: 100ms}}}
   mail: {address: "${MAIL}"}
   traefik: {address: "127.0.0.1:0"}
