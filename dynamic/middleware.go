@@ -32,6 +32,8 @@ type Middleware struct {
 	Timeout           *Timeout               `json:"timeout,omitempty"`
 	Fault             *Fault                 `json:"fault,omitempty" label:"allowEmpty"`
 	Environment       *EnvironmentMiddleware `json:"environment,omitempty" label:"allowEmpty"`
+	// AdaptiveConcurrency limits requests in progress by what the service can bear.
+	AdaptiveConcurrency *AdaptiveConcurrency `json:"adaptiveConcurrency,omitempty" label:"allowEmpty"`
 	// RequestHeaderModifier, ResponseHeaderModifier, RequestRedirect, URLRewrite and CORS are the filters of the
 	// Gateway API with these names.
 	RequestHeaderModifier  *RequestHeaderModifier  `json:"requestHeaderModifier,omitempty"`

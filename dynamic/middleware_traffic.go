@@ -36,6 +36,26 @@ type Fault struct {
 	MaxActive int `json:"maxActive,omitempty"`
 }
 
+// AdaptiveConcurrency limits the requests in progress to a number that it finds by their latency. Ours.
+type AdaptiveConcurrency struct {
+	// Min is the least limit, with which it begins, from 1 to Max. Default: 5.
+	Min int `json:"min,omitempty"`
+	// Max is the largest limit, from Min to 1,000,000. Default: 1000.
+	Max int `json:"max,omitempty"`
+	// Tolerance is by which factor the latency may exceed that of a service without load until the limit is lowered, 1 to
+	// 10. Default: 1.5.
+	Tolerance float64 `json:"tolerance,omitempty"`
+	// QueueTimeout is how long a request waits while the limit is reached; with 0 none waits. Default: 1 s.
+	QueueTimeout ptypes.Duration `json:"queueTimeout,omitempty"`
+	// Shared has all routers and services that list the middleware share one limit; by default each has its own.
+	Shared bool `json:"shared,omitempty"`
+}
+
+// SetDefaults sets a limit from 5 to 1000, a tolerance of 1.5 and a wait of 1 s.
+func (a *AdaptiveConcurrency) SetDefaults() {
+	a.Min, a.Max, a.Tolerance, a.QueueTimeout = 5, 1000, 1.5, ptypes.Duration(1e9)
+}
+
 // FaultDelay is the delay of a [Fault].
 type FaultDelay struct {
 	// Duration is how long a request is held back, more than 0. Required.

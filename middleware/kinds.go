@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/adaptiveconcurrency"
 	"github.com/sluiceproxy/sluice/middleware/addprefix"
 	"github.com/sluiceproxy/sluice/middleware/authrequest"
 	"github.com/sluiceproxy/sluice/middleware/bandwidthlimit"
@@ -57,6 +58,7 @@ import (
 // the options are the field of dynamic.Middleware with the type that the constructor takes.
 func Kinds() []Kind {
 	return []Kind{
+		plain(adaptiveconcurrency.New),
 		plain(addprefix.New),
 		kind(func(name string, config dynamic.AuthRequest, d dependencies) (*authrequest.AuthRequest, error) {
 			return authrequest.New(name, config, authrequest.Options{

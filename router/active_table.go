@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/httpio"
@@ -168,6 +169,7 @@ func (h routingHandler) answer(
 	}
 	route := found.route.Value
 	record.Router, record.RouterSeries, record.Ingress = route.Name, route.series, route.ingress
+	record.Critical = route.class == dynamic.PriorityCritical
 	if !route.seen.Has(telemetry.ObserveAccess) {
 		record.Observe &^= telemetry.ObserveHeaders // They are kept for the access log alone.
 	}

@@ -85,6 +85,16 @@ func get(t testing.TB, target *router.ActiveTable, path, contentType string) (
 	return recorder, record
 }
 
+// TestCriticalRequestsAreMarked has middlewares know the requests that are not refused because of overload.
+func TestCriticalRequestsAreMarked(t *testing.T) {
+	target, _ := newClasses(t, nil)
+	for path, want := range map[string]bool{"/": false, "/high": false, "/critical": true, "/ping": true} {
+		if _, record := get(t, target, path, ""); record.Critical != want {
+			t.Errorf("%s: critical is %v", path, record.Critical)
+		}
+	}
+}
+
 // TestLessImportantRequestsAreRefusedFirst has every class at every level of overload.
 func TestLessImportantRequestsAreRefusedFirst(t *testing.T) {
 	served := map[dynamic.PriorityClass][]string{

@@ -35,8 +35,8 @@ const (
 	CodeNoEndpoint Code = "no_endpoint"
 	// CodeNoEnvironment means that an environment service has no subset for the tag of the request (503).
 	CodeNoEnvironment Code = "no_environment"
-	// CodeSaturated means that the limits of the service are reached, or that no descriptor is left but those in reserve
-	// (503).
+	// CodeSaturated means that a limit of the service is reached, also one that adaptiveConcurrency has found, or that no
+	// descriptor is left but those in reserve (503).
 	CodeSaturated Code = "saturated"
 	// CodeOverloaded means that Sluice is overloaded and refuses requests of the router's priority class (503).
 	CodeOverloaded Code = "overloaded"

@@ -93,6 +93,12 @@ func generalKinds() []kind {
 			"",
 			"429 Too Many Requests",
 		},
+		{
+			"adaptiveConcurrency", `{"min": 1, "max": 1, "queueTimeout": 0}`,
+			[]string{"HOLD /hang", "GET /x"},
+			"",
+			"503 Service Unavailable",
+		},
 		{"chain", `{"middlewares": ["addprefix@file", "headers@file"]}`, []string{"GET /x"}, "X-Told", "200 yes"},
 	}
 }

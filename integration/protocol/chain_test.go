@@ -7,11 +7,12 @@ const chain = `
     everything:
       chain:
         middlewares:
-          [timeout, faults, limit, flight, size, web, characters, gzip, type, breaker, pages, prefixed,
+          [timeout, faults, bearable, limit, flight, size, web, characters, gzip, type, breaker, pages, prefixed,
            stripped, stripped-regex, replaced, redirected, fields, denied, either, rate, origins, rewritten, set,
            moved, crumbs, again]
     timeout: {timeout: {request: 5m, responseHeader: 5m, idle: 5m}}
     faults: {fault: {headers: {X-Never: ""}, delay: {duration: 1h}, abort: {}, reset: {percentage: 50}}}
+    bearable: {adaptiveConcurrency: {min: 1000000, max: 1000000}}
     limit: {rateLimit: {average: 1000000, burst: 1000000}}
     flight: {inFlightReq: {amount: 1000000}}
     size: {bodyLimit: {maxRequestBodyBytes: 1000000000}}

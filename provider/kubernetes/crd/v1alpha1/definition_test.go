@@ -169,8 +169,8 @@ func withoutNativeKinds(t *testing.T, name string, findings []string, object any
 	switch object.(type) {
 	case *v1alpha1.Middleware:
 		native = []string{
-			"jwt", "bodyLimit", "timeout", "fault", "environment", "circuitBreaker.shared", "inFlightReq.shared",
-			"rateLimit.shared",
+			"jwt", "bodyLimit", "timeout", "fault", "adaptiveConcurrency", "environment", "circuitBreaker.shared",
+			"inFlightReq.shared", "rateLimit.shared",
 			"proxySetHeader", "proxyRedirect", "proxyCookie", "buffering.requestOnly", "errors.requestHeaders",
 			"errors.pageStatus", "errors.originalRequest", "errors.maxRequestBodyBytes", "errors.ownErrors",
 			"errors.errorResponseHeaders",

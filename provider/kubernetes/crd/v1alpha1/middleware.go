@@ -127,6 +127,9 @@ type MiddlewareSpec struct {
 	// Fault injects delays, resets and answers into a part of the requests.
 	// +optional
 	Fault *Fault `json:"fault,omitempty"`
+	// AdaptiveConcurrency limits requests in progress by what the service can bear.
+	// +optional
+	AdaptiveConcurrency *AdaptiveConcurrency `json:"adaptiveConcurrency,omitempty"`
 	// Environment sets the header with the tag of the environment and decides who may choose it.
 	// +optional
 	Environment *EnvironmentMiddleware `json:"environment,omitempty"`

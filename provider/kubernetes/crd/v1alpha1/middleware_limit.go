@@ -260,3 +260,31 @@ type FaultReset struct {
 	// +optional
 	AfterHead bool `json:"afterHead,omitempty"`
 }
+
+// AdaptiveConcurrency limits the requests in progress to a number that it finds by their latency.
+type AdaptiveConcurrency struct {
+	// Min is the least limit, with which it begins; default 5.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Min *int `json:"min,omitempty"`
+	// Max is the largest limit; default 1000.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Max *int `json:"max,omitempty"`
+	// Tolerance is by which factor the latency may exceed that of a service without load; default 1.5.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	Tolerance *float64 `json:"tolerance,omitempty"`
+	// QueueTimeout is how long a request waits while the limit is reached, as a duration or in seconds; with 0 none waits;
+	// default 1s.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	QueueTimeout *intstr.IntOrString `json:"queueTimeout,omitempty"`
+	// Shared has all that list the middleware share one limit; by default each has its own.
+	// +optional
+	Shared bool `json:"shared,omitempty"`
+}

@@ -109,7 +109,8 @@ func native() map[string][]string {
 		},
 		"unhealthyInterval": {"rise", "fall", "jitter"},
 		"addPrefix": {
-			"jwt", "bodyLimit", "timeout", "fault", "environment", "proxySetHeader", "proxyRedirect", "proxyCookie",
+			"jwt", "bodyLimit", "timeout", "fault", "adaptiveConcurrency", "environment", "proxySetHeader", "proxyRedirect",
+			"proxyCookie",
 		},
 		"retryExpression": {"requestOnly"},
 		"errorRequestHeaders": {
