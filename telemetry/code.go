@@ -19,8 +19,7 @@ const (
 	CodeMisdirected Code = "misdirected"
 	// CodeTooEarly means that the request came in early data (0-RTT) and may not be repeated (425).
 	CodeTooEarly Code = "too_early"
-	// CodeUnguarded means that a router to the API has no authentication, with api.requireAuth, or leads to the
-	// administration (403).
+	// CodeUnguarded means that api.requireAuth closed a router to the API without authentication (403).
 	CodeUnguarded Code = "unguarded_api"
 	// CodeBadRequest means that the request is invalid (400).
 	CodeBadRequest Code = "bad_request"
@@ -36,8 +35,8 @@ const (
 	CodeNoEndpoint Code = "no_endpoint"
 	// CodeNoEnvironment means that an environment service has no subset for the tag of the request (503).
 	CodeNoEnvironment Code = "no_environment"
-	// CodeSaturated means that the limits of the service, or that which adaptiveConcurrency has found, are reached, or that
-	// no descriptor is left but those in reserve (503).
+	// CodeSaturated means that a limit of the service is reached, also one that adaptiveConcurrency has found, or that no
+	// descriptor is left but those in reserve (503).
 	CodeSaturated Code = "saturated"
 	// CodeOverloaded means that Sluice is overloaded and refuses requests of the router's priority class (503).
 	CodeOverloaded Code = "overloaded"

@@ -52,7 +52,7 @@ type Record struct {
 	// Authenticated reports that basicAuth, digestAuth, jwt, forwardAuth, externalAuth or authRequest has admitted the
 	// request, and is set by nothing else: no part of a request can set it.
 	Authenticated bool
-	// Critical reports that the router has the priority class critical, whose requests are not refused because of overload.
+	// Critical reports that the router has the priority class critical: its requests are not refused because of overload.
 	Critical bool
 	// Username is the user name of the credentials that the client sent; verified where the request was not
 	// refused. At most 255 bytes, and empty without an authentication middleware.

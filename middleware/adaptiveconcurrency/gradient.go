@@ -23,10 +23,12 @@ const (
 	// rateTime and rateResponses are over which time and number of responses their rate is averaged, and bestTime is that
 	// in which the best one is forgotten.
 	rateTime      = 500 * time.Millisecond
-	rateResponses = 50
+	rateResponses = 100
 	bestTime      = time.Minute
-	// aboutEqual is the part of the best rate from which on a rate is about as good.
-	aboutEqual = 0.95
+	// aboutEqual is the part of the best rate from which on a rate is about as good. The best rate is an average of these,
+	// with bestWeight for a new one, as the largest one is due to chance.
+	aboutEqual = 0.85
+	bestWeight = 0.05
 	// slowerRate is the part of the best rate below which a service has become slower, at the best limit. inVain is the
 	// part of the best limit below which a rate that has fallen alike, up to alike times as much, shows the same.
 	slowerRate = 0.6
@@ -127,7 +129,7 @@ func (g *gradient) compare(w window, short float64) {
 	case g.rate*aboutEqual > g.best:
 		g.best, g.bestLimit = g.rate, g.limit
 	case g.rate > g.best*aboutEqual:
-		g.best, g.bestLimit = max(g.best, g.rate), min(g.bestLimit, g.limit)
+		g.best, g.bestLimit = g.best+(g.rate-g.best)*bestWeight, min(g.bestLimit, g.limit)
 	case g.limit < g.bestLimit*inVain && g.rate < g.best*alike*g.limit/g.bestLimit:
 		g.long, g.limit = max(g.long, short), g.bestLimit
 		g.best = g.rate
