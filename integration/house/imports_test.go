@@ -11,8 +11,8 @@ import (
 // layers lists for each top-level folder which others it may import, each with its subfolders: the direction in which
 // data flows. The leaves below may be imported by all; cmd and integration may import everything and are not imported.
 var layers = map[string][]string{
-	// It passes questions on to the table that serves, shows what resolvers obtain, and drains endpoints and connections.
-	"api":          {"pipeline", "router", "xds", "inject", "certificate", "loadbalancer", "entrypoint"},
+	// It passes questions on to the table that serves, and shows what resolvers obtain and who is connected.
+	"api":          {"pipeline", "router", "xds", "inject", "certificate", "entrypoint"},
 	"xds":          {"pipeline", "loadbalancer"},
 	"pipeline":     {"provider", "router", "loadbalancer"},
 	"entrypoint":   {"router", "certificate", "http1/server", "http1/wire", "http2/server"},
@@ -79,6 +79,8 @@ var islands = map[string][]string{
 // exceptions are single packages that a folder may import beyond its layers, because it would repeat what they do
 // otherwise.
 var exceptions = map[string][]string{
+	// The administration drains endpoints.
+	"api/admin": {"loadbalancer"},
 	// The pool runs the policy that the middleware declares.
 	"middleware/retry": {"loadbalancer/retry"},
 	// The retries of requests for authorization are those of their own service.
