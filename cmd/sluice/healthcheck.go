@@ -25,9 +25,8 @@ func (p *process) healthcheckCommand() *cobra.Command {
 		Short: "request /ready of a running Sluice",
 		Long: "Request /ready of a running Sluice and print the result in one line. Without --url, the address is the one\n" +
 			"at which the same static configuration serves ping; without any configuration, it is\n" +
-			"http://127.0.0.1:8080/ready. With --handover, the process that serves the sockets (handover.socket) must also be\n" +
-			"one of this container: where containers share the network of the host, each of them can request /ready of the\n" +
-			"other.\n\n" +
+			"http://127.0.0.1:8080/ready. With --handover, the process that holds handover.socket must also be one of this\n" +
+			"container: where containers share the network of the host, each can request /ready of the other.\n\n" +
 			"Exit codes: 0 when it is ready, 1 when it is not, does not answer or has no known address, 2 for wrong\n" +
 			"arguments.",
 		Example: "  sluice healthcheck --url http://127.0.0.1:8080/ready\n" +

@@ -138,21 +138,18 @@ flags that are used most:
       --providers.docker=true                routes from the labels of containers
       --api.insecure=true                    the API and the dashboard, on the entrypoint traefik (port 8080)
       --log.level=DEBUG                      how much is logged
-  -h, --help                                 print this help, or that of a command
-  -v, --version                              print the version
+  -h, --help; -v, --version                  print this help, or that of a command; print the version
 
 Options come from the file, from variables (SLUICE_LOG_LEVEL) and from flags; flags override variables, and variables
 override the file. Without --configFile, the file is the first of sluice.toml, sluice.yaml, sluice.yml, traefik.toml,
 traefik.yaml and traefik.yml in /etc/sluice, /etc/traefik, $XDG_CONFIG_HOME, $HOME/.config and the working directory.
-
 exit codes: 0 success; 1 a finding, no router or a failure; 2 wrong arguments or nothing to answer from
 
 more help:
-  sluice help COMMAND        or sluice COMMAND --help
+  sluice help COMMAND        or sluice COMMAND --help; sluice help OPTION is on one option, such as log.level
   sluice help SECTION        options of a section: `)
 	b.WriteString(strings.Join(static.SupportedSections(), ", "))
 	b.WriteString(`
-  sluice help OPTION         one option, such as log.level
   sluice help all            all options; sluice help unsupported has those of Traefik that do nothing yet
 `)
 	_, _ = io.WriteString(out, wrap(b.String(), 118))

@@ -22,9 +22,9 @@ func (p *process) upgradeCommand() *cobra.Command {
 		Use:   "upgrade [--OPTION=VALUE ...]",
 		Short: "have a running Sluice hand over to its present version",
 		Long: "Have the process that listens on handover.socket start its program again, with its arguments, and hand its\n" +
-			"sockets over to the new process, whose PID is printed when it serves. The program may be another version by now,\n" +
-			"and its static configuration another one. If the new process does not serve, the running one serves on. This may\n" +
-			"be done by root and by the user of the process.\n\n" +
+			"sockets over to the new process, whose PID is printed when it serves. The program may be another version by\n" +
+			"now, and its static configuration another one. If the new process does not serve, the running one serves on.\n" +
+			"This may be done by root and by the user of the process.\n\n" +
 			"Exit codes: 0 when the new process serves, 1 when it does not, 2 for wrong arguments, without the option\n" +
 			"handover.socket, and when no process listens on it.",
 		Example:           "  sluice upgrade --configFile=/etc/sluice/sluice.yaml",

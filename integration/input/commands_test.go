@@ -19,8 +19,9 @@ func TestCommandLine(t *testing.T) {
 			"unlike any command",
 			[]string{"frobnicate"},
 			2, "",
-			"sluice: unknown command \"frobnicate\"; one of bundle, certificates, check, completion, environments, explain, " +
-				"healthcheck, help, inject, injector, migrate, routes, run, sidecar, upgrade, version, whoami, xds\n",
+			"sluice: unknown command \"frobnicate\"; one of bundle, certificates, check, completion, connections, " +
+				"endpoints, environments, explain, healthcheck, help, inject, injector, log-level, migrate, " +
+				"routes, run, sidecar, upgrade, version, whoami, xds\n",
 		},
 		{
 			"misspelt name of the file",
