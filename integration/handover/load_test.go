@@ -195,7 +195,9 @@ http:
 		t.Errorf("a health check of the predecessor: status %d, close %v", got.StatusCode, got.Close)
 	}
 	second.WaitLog(ordering)
-	exchange(t, dial(t, "tcp", s.mail), "c\n")
+	late := dial(t, "tcp", s.mail)
+	exchange(t, late, "c\n")
+	_ = late.Close()
 	exchange(t, dial(t, "udp", s.dns), "c")
 	s.answers(t, harness.H3)
 	select {
