@@ -179,8 +179,8 @@ func (i *Injector) Listen(ctx context.Context) error {
 }
 
 // Run answers reviews until ctx ends and the webhook has drained. It fails when a listener fails. Where another process
-// answers then (Options.Replaced), the pages go on as before, and the replica leaves after it has drained: the other one
-// is registered by then.
+// answers then (Options.Replaced), the pages go on as before, and the replica leaves after it has drained: the other
+// one is registered by then.
 func (i *Injector) Run(ctx context.Context) error {
 	behind, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var tasks sync.WaitGroup

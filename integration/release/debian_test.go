@@ -60,7 +60,8 @@ func debian(t *testing.T, first, second string) {
 // expectHandOver has the unit go on with another process, which systemd knows as the main one.
 func expectHandOver(t *testing.T, m *machine) {
 	t.Helper()
-	m.run(t, "printf '\\nhandover: {socket: /run/sluice/sluice.sock}\\n' >> /etc/sluice/sluice.yaml; systemctl restart sluice")
+	m.run(t, "printf '\\nhandover: {socket: /run/sluice/sluice.sock}\\n' >> /etc/sluice/sluice.yaml")
+	m.run(t, "systemctl restart sluice")
 	for range 2 {
 		before := m.run(t, "systemctl show --property=MainPID --value sluice")
 		now := strings.TrimSpace(m.run(t, "sluice upgrade --configFile=/etc/sluice/sluice.yaml"))
