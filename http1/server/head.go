@@ -105,10 +105,10 @@ func (c *serverConn) await(first, again bool) error {
 	return c.wait(earlier(by, time.Now().Add(lingerTime)))
 }
 
-// retires reports whether the connection ends instead of being idle. One that is new, or has sent no more than empty
-// lines, does not as long as Shutdown has not begun.
+// retires reports whether the connection ends instead of being idle, because Shutdown has begun. One that is new does
+// not. Before Shutdown, a response that was sent without Connection: close has left it open for the next request.
 func (c *serverConn) retires(first, again bool) bool {
-	return c.server.draining.Load() && (!first || again && c.server.ending())
+	return c.server.draining.Load() && (!first || again) && c.server.ending()
 }
 
 // wait waits for bytes, until by at the latest. A buffer is taken when there is something to read, as far as the system
