@@ -13,8 +13,8 @@ import (
 // them; [HandedOver] is the same with a time. Clients are not accepted any more, and those in the queue of the system
 // are left to the other process. Connections, also idle ones, stay until they end by themselves: their next response
 // ends keep-alive, and clients of HTTP/2 and HTTP/3 get GOAWAY. What is left at the end of the time is cut. Connections
-// of HTTP/3 need [Entrypoint.Park] before, and end at once without it; the sessions of UDP that are not handed over end at
-// once, since their datagrams reach the other process.
+// of HTTP/3 need [Entrypoint.Park] before, and end at once without it; the sessions of UDP that are not handed over end
+// at once, since their datagrams reach the other process.
 var ErrHandedOver = errors.New("the sockets are handed over")
 
 // HandedOver is ErrHandedOver with the time that connections have to end.

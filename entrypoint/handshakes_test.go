@@ -30,7 +30,9 @@ func (s *served) shake(ctx context.Context, name string) error {
 
 // startOneHandshake starts an entrypoint that computes one handshake at a time, and returns a channel with which those
 // for held.example.com go on.
-func startOneHandshake(t *testing.T, readTimeout time.Duration, counter *refusals) (s *served, held, release chan struct{}) {
+func startOneHandshake(
+	t *testing.T, readTimeout time.Duration, counter *refusals,
+) (s *served, held, release chan struct{}) {
 	t.Helper()
 	held, release = make(chan struct{}, 10), make(chan struct{})
 	s = startDeps(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {

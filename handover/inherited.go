@@ -62,8 +62,8 @@ func (i *Inherited) Packets(name, address string) ([]net.PacketConn, bool) {
 	return sockets, len(sockets) > 0
 }
 
-// Conns returns the connected sockets of a network, Session or Feed, that were handed over for a name and an address, by
-// their Index. They are the caller's then.
+// Conns returns the connected sockets of a network, Session or Feed, that were handed over for a name and an address,
+// by their Index. They are the caller's then.
 func (i *Inherited) Conns(network, name, address string) map[int]net.Conn {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()

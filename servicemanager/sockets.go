@@ -10,9 +10,9 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Sockets are those that the service manager has passed, each with the name of an entrypoint: the ones that it has bound
-// (FileDescriptorName= of a socket unit), and those that Notifier.Store has sent. It is an entrypoint.Inherited. The
-// methods must not be called at the same time, and Select comes first.
+// Sockets are those that the service manager has passed, each with the name of an entrypoint: the ones that it has
+// bound (FileDescriptorName= of a socket unit), and those that Notifier.Store has sent. It is an entrypoint.Inherited.
+// The methods must not be called at the same time, and Select comes first.
 type Sockets struct {
 	logger  telemetry.Logger
 	waiting []socket
@@ -29,14 +29,14 @@ type socket struct {
 	packets  net.PacketConn
 }
 
-// Configured returns the address of an entrypoint as it is configured, HOST:PORT, if it takes sockets of a network, tcp or
-// udp. Stored ones are those that Notifier.Store has sent.
+// Configured returns the address of an entrypoint as it is configured, HOST:PORT, if it takes sockets of a network, tcp
+// or udp. Stored ones are those that Notifier.Store has sent.
 type Configured func(name, network string, stored bool) (address string, takes bool)
 
 // Select closes and logs all sockets but those of entrypoints that have their addresses, and returns those of them that
-// Store has sent, for Notifier.Forget. A port 0 stands for every port, no host for all addresses of one family or of both,
-// and a host name other than localhost for none. Clients that connect to the socket of a unit that is closed here wait in
-// vain: the service manager keeps it open.
+// Store has sent, for Notifier.Forget. A port 0 stands for every port, no host for all addresses of one family or of
+// both, and a host name other than localhost for none. Clients that connect to the socket of a unit that is closed here
+// wait in vain: the service manager keeps it open.
 func (s *Sockets) Select(configured Configured) (forget []string) {
 	listeners := map[string]bool{} // TCP entrypoints have one each.
 	s.waiting = slices.DeleteFunc(s.waiting, func(one socket) bool {

@@ -25,14 +25,14 @@ const questionVariable = "TEST_SOCKETS"
 type printer struct{ telemetry.Discard }
 
 func (printer) Warn(message string, keysAndValues ...any) {
-	fmt.Println(append([]any{"warning:", message}, keysAndValues...)...)
+	_, _ = fmt.Fprintln(os.Stdout, append([]any{"warning:", message}, keysAndValues...)...)
 }
 
 // child is the process that a service manager has started. It prints what it gets for each word of the question.
 func child(question string) {
 	sockets := servicemanager.Passed(printer{})
 	if os.Getenv("LISTEN_FDS") != "" {
-		fmt.Println("LISTEN_FDS is left in the environment")
+		_, _ = fmt.Fprintln(os.Stdout, "LISTEN_FDS is left in the environment")
 	}
 	words := strings.Fields(question)
 	forget := sockets.Select(func(name, network string, _ bool) (string, bool) {
@@ -45,7 +45,7 @@ func child(question string) {
 	})
 	servicemanager.New(printer{}).Forget(forget...)
 	for _, word := range words {
-		fmt.Println(answer(sockets, word))
+		_, _ = fmt.Fprintln(os.Stdout, answer(sockets, word))
 	}
 }
 

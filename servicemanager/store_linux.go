@@ -15,10 +15,10 @@ import (
 // maxName is the length in bytes of the longest name of an entrypoint whose sockets systemd keeps: its limit is 255.
 const maxName = 255 - len("/tcp")
 
-// Store has the service manager keep a socket until the unit is stopped: connections wait in its queue while the process
-// is restarted, and the Sockets of the next process have it under the name. Network is tcp or udp. It does nothing unless
-// the service manager keeps sockets: then FDSTORE in the environment is their number at most (FileDescriptorStoreMax= of
-// the unit, since systemd 254).
+// Store has the service manager keep a socket until the unit is stopped: connections wait in its queue while the
+// process is restarted, and the Sockets of the next process have it under the name. Network is tcp or udp. It does
+// nothing unless the service manager keeps sockets: then FDSTORE in the environment is their number at most
+// (FileDescriptorStoreMax= of the unit, since systemd 254).
 func (n *Notifier) Store(name, network string, socket syscall.Conn) {
 	if number, err := strconv.Atoi(os.Getenv("FDSTORE")); err != nil || number <= 0 {
 		return

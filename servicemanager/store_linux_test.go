@@ -39,7 +39,8 @@ func (m *manager) receive() (string, *os.File) {
 	return string(message[:n]), file
 }
 
-// TestStore sends sockets to the service manager, from which the next process has them with the clients in their queues.
+// TestStore sends sockets to the service manager, from which the next process has them with the clients in their
+// queues.
 func TestStore(t *testing.T) {
 	manager, log := newManager(t), &memory{}
 	t.Setenv("FDSTORE", "2")

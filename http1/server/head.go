@@ -105,8 +105,8 @@ func (c *serverConn) await(first, again bool) error {
 	return c.wait(earlier(by, time.Now().Add(lingerTime)))
 }
 
-// retires reports whether the connection ends instead of being idle, since Shutdown has begun. Before, its last response
-// may have been sent without the end of keep-alive. One that is new waits for its first request.
+// retires reports whether the connection ends instead of being idle, since Shutdown has begun. Before, its last
+// response may have been sent without the end of keep-alive. One that is new waits for its first request.
 func (c *serverConn) retires(first, again bool) bool {
 	return (!first || again) && c.server.draining.Load() && c.server.ending()
 }

@@ -121,7 +121,8 @@ const manySessions = 2000
 
 // TestConnectionsStay has a connection of a TCP router, idle ones of HTTP/1.1 and a request of HTTP/3 go on in the
 // predecessor, and sessions of UDP in the successor. The successor resumes TLS sessions, goes on with what rate limits
-// have counted, knows the endpoints that have failed their checks, and orders certificates while the predecessor drains.
+// have counted, knows the endpoints that have failed their checks, and orders certificates while the predecessor
+// drains.
 func TestConnectionsStay(t *testing.T) {
 	s := newService(t, `
 accessLog: {format: json}

@@ -243,7 +243,8 @@ var libraries = []struct {
 	{"golang.org/x/sync/semaphore", []string{"inject/webhook"}, "reviews share a budget of memory"},
 	{
 		"golang.org/x/sys",
-		[]string{"entrypoint", "forward", "handover", "http1", "httpio/epoll", "servicemanager"}, "sockets",
+		[]string{"entrypoint", "forward", "handover", "http1", "httpio/epoll", "servicemanager"},
+		"sockets",
 	},
 }
 

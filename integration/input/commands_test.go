@@ -132,7 +132,8 @@ func TestHelp(t *testing.T) {
 		t.Errorf("help on no option: exit code %d, %s%s", result.Code, result.Stdout, result.Stderr)
 	}
 	for _, command := range []string{
-		"check", "explain", "routes", "environments", "certificates", "healthcheck", "upgrade", "whoami", "version", "run", "bundle",
+		"check", "explain", "routes", "environments", "certificates", "healthcheck", "upgrade", "whoami", "version", "run",
+		"bundle",
 		"inject", "injector", "sidecar", "completion", "migrate",
 		"help",
 	} {

@@ -64,7 +64,8 @@ func (w *world) attacks() []attack {
 	return []attack{
 		{"tcp", web, drip},
 		{"tcp", web, write("GET / HTTP/1.1\r\nHost: h1.test\r\nX-Long: " + strings.Repeat("a", 2<<20))},
-		{"tcp", web, write("POST / HTTP/1.1\r\nHost: h1.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")},
+		{"tcp", web, write("POST / HTTP/1.1\r\nHost: h1.test\r\nContent-Length: 5\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")},
 		{"tcp", web, reset},
 		{"tcp", secure, write("\x16")},
 		{"tcp", secure, garbage},

@@ -120,7 +120,8 @@ func (o *outcome) report(t *testing.T) {
 	for _, one := range counts {
 		total += one.exchanges.Load()
 	}
-	fmt.Fprintf(&page, "%v, %d configurations, %d upgrades, %d certificates of ACME, %d hostile connections, %d exchanges\n\n",
+	fmt.Fprintf(&page, "%v, %d configurations, %d upgrades, %d certificates of ACME, %d hostile connections, "+
+		"%d exchanges\n\n",
 		o.long, o.changes, o.upgrades, o.renewals, o.hostile, total)
 	page.WriteString("| load | exchanges |\n|---|---|\n")
 	for _, one := range counts {

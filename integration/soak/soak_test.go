@@ -148,7 +148,8 @@ func newWorld(t *testing.T, long time.Duration) *world {
 	}
 	vars := map[string]string{
 		"CA": w.authority.File, "HTTP": strconv.Itoa(int(port)), "SOCKET": filepath.Join(folder, "sluice.sock"),
-		"STORAGE": filepath.Join(folder, "acme.json"), "ACME": w.renewed.URL, "ACME_CA": root, "ECHO_TCP": harness.StartEcho(t), "ECHO_UDP": harness.StartPacketEcho(t),
+		"STORAGE": filepath.Join(folder, "acme.json"), "ACME": w.renewed.URL, "ACME_CA": root,
+		"ECHO_TCP": harness.StartEcho(t), "ECHO_UDP": harness.StartPacketEcho(t),
 	}
 	for _, name := range []string{"A", "B"} {
 		backend := harness.StartBackend(t, name, w.authority)

@@ -19,7 +19,8 @@ type notifySocket struct {
 
 func newNotifySocket(t *testing.T) *notifySocket {
 	t.Helper()
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
+	name := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,8 @@ func (m *notifySocket) expect(want string) {
 	}
 }
 
-// TestTheServiceManagerIsNotified sends READY=1 once the entrypoints accept connections, and STOPPING=1 when they drain.
+// TestTheServiceManagerIsNotified sends READY=1 once the entrypoints accept connections, and STOPPING=1 when they
+// drain.
 func TestTheServiceManagerIsNotified(t *testing.T) {
 	t.Parallel()
 	manager := newNotifySocket(t)

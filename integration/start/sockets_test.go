@@ -92,8 +92,10 @@ udp:
 `},
 		Vars: map[string]string{"WEB": web, "DNS": dns, "ECHO": echoUDP(t)},
 		Sockets: []harness.Socket{
-			{Name: "web", File: bindTCP(t, web)}, {Name: "web", File: bindUDP(t, web)},
-			{Name: "dns", File: bindUDP(t, dns)}, {Name: "dns", File: bindUDP(t, "127.0.0.1:0")},
+			{Name: "web", File: bindTCP(t, web)},
+			{Name: "web", File: bindUDP(t, web)},
+			{Name: "dns", File: bindUDP(t, dns)},
+			{Name: "dns", File: bindUDP(t, "127.0.0.1:0")},
 		},
 	}
 	settings := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // The certificate is generated.
@@ -108,7 +110,8 @@ udp:
 			answered <- got
 		}()
 		s := harness.Start(t, setup)
-		if got := harness.Await(t, answered, "the answer to a client before the start"); got.StatusCode != http.StatusNotFound {
+		got := harness.Await(t, answered, "the answer to a client before the start")
+		if got.StatusCode != http.StatusNotFound {
 			t.Errorf("a client before the start: status %d", got.StatusCode)
 		}
 		if got := harness.NewClient(t, harness.H3, web, "any.test", settings).Get("/"); got.StatusCode != http.StatusNotFound {
@@ -147,8 +150,8 @@ func (m *notifySocket) stored(number int) []harness.Socket {
 	return sockets
 }
 
-// TestTheServiceManagerKeepsSockets kills Sluice. A client that connects before the next process runs is answered by that,
-// which has the ports of the first one.
+// TestTheServiceManagerKeepsSockets kills Sluice. A client that connects before the next process runs is answered by
+// that, which has the ports of the first one.
 func TestTheServiceManagerKeepsSockets(t *testing.T) {
 	t.Parallel()
 	manager := newNotifySocket(t)
