@@ -250,12 +250,14 @@ func (w *worker) waitParked() bool {
 	if at == nil {
 		return true
 	}
+	since := w.server.instant()
 	at.arrive() // The set is not polled meanwhile.
 	select {
 	case <-at.resume:
 		w.now = w.server.instant()
 		for _, s := range w.sessions {
 			s.recall()
+			s.active += w.now - since // What came meanwhile waits in the sockets.
 		}
 		return true
 	case <-at.left:

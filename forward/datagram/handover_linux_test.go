@@ -204,6 +204,25 @@ func TestUnpark(t *testing.T) {
 	}
 }
 
+// TestParkedSessionsAreNotIdle goes on with a session after a hand-over that has failed, however long it took.
+func TestParkedSessionsAreNotIdle(t *testing.T) {
+	t.Parallel()
+	const timeout = 2 * time.Second
+	e := newEndpoint(t, "a", loopback)
+	r := newRig(t, setup{
+		servers: []netip.AddrPort{e.addr()}, sockets: group(t, 1), options: datagram.Options{Timeout: timeout},
+	})
+	c := r.dial()
+	c.exchange("x", "a x")
+	r.park(0)
+	<-time.After(timeout + timeout/2)
+	r.Unpark()
+	c.exchange("y", "a y")
+	if got := e.sources(); got != 1 {
+		t.Errorf("the endpoint has seen %d sources, want 1", got)
+	}
+}
+
 // TestParkBeforeServing parks a server that begins to serve meanwhile, and one that has left before.
 func TestParkBeforeServing(t *testing.T) {
 	t.Parallel()
