@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,4 +243,41 @@ func TestServerSwitchWithoutHijack(t *testing.T) {
 	if got := g.Raw(get + get); strings.Count(got, "HTTP/1.1") != 1 {
 		t.Errorf("got %q", got)
 	}
+}
+
+// TestServerPipelinesNothingUnread has a client that sends requests without end and reads no response. The server reads
+// no more of them than fit into its buffer, and runs one handler, until the time for the response is over.
+func TestServerPipelinesNothingUnread(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var handled atomic.Int32
+		began := time.Now()
+		client, over := pipe(&server.Server{
+			WriteTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				handled.Add(1)
+				hello(w, r)
+			}),
+		})
+		var taken atomic.Int64
+		go func() {
+			for {
+				n, err := io.WriteString(client, get)
+				taken.Add(int64(n))
+				if err != nil {
+					return
+				}
+			}
+		}()
+		synctest.Wait()
+		if n := taken.Load(); n > 64<<10 {
+			t.Errorf("%d bytes were read", n)
+		}
+		if n := handled.Load(); n < 1 || n > 64<<10/int32(len(get)) {
+			t.Errorf("%d requests were handled", n)
+		}
+		if took := (<-over).Sub(began); took != time.Minute {
+			t.Errorf("the connection ended after %v", took)
+		}
+		_ = client.Close()
+	})
 }
