@@ -66,6 +66,14 @@ type HTTP2Failures interface {
 	HTTP2Failed(cause string)
 }
 
+// Gate bounds how fast connections are accepted. Its methods may be called from any goroutine.
+type Gate interface {
+	// Enter waits until one more connection may be served, or until ctx ends. It takes a fraction of a second at most.
+	Enter(ctx context.Context)
+	// Shut reports whether connections that cannot wait, those of HTTP/3, are refused.
+	Shut() bool
+}
+
 // Dependencies are what an Entrypoint uses of other packages. Only Logger is required.
 type Dependencies struct {
 	Logger telemetry.Logger
@@ -95,6 +103,8 @@ type Dependencies struct {
 	Refusals Refusals
 	// Descriptors has connections over TCP refused that would take a descriptor in reserve; nil keeps none.
 	Descriptors *descriptors.Limit
+	// Gate has connections wait before they are served; nil has none wait.
+	Gate Gate
 	// Inherited has sockets that take the place of new ones; nil has none.
 	Inherited Inherited
 	// Listen replaces the listener of the operating system.

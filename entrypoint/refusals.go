@@ -9,7 +9,7 @@ import (
 // Refusals counts connections that are refused because of a limit. Its method must not block.
 type Refusals interface {
 	// Refused counts one by the reason: max_connections, max_connections_per_client, connection_rate,
-	// connection_rate_per_client or descriptors.
+	// connection_rate_per_client, descriptors or overload.
 	Refused(reason string)
 }
 
@@ -24,6 +24,7 @@ const (
 	connectionRate
 	connectionRatePerClient
 	reservedDescriptors
+	overloaded
 	refusals
 )
 
@@ -31,7 +32,7 @@ const (
 func (r refusalReason) reason() string {
 	return [refusals]string{
 		"", "max_connections", "max_connections_per_client", "connection_rate", "connection_rate_per_client",
-		"descriptors",
+		"descriptors", "overload",
 	}[r]
 }
 
@@ -40,7 +41,7 @@ func (r refusalReason) Error() string {
 	return [refusals]string{
 		"", "transport.limits.maxConnections is reached", "transport.limits.maxConnectionsPerClient is reached",
 		"transport.limits.maxConnectionRate is exceeded", "transport.limits.maxConnectionRatePerClient is exceeded",
-		descriptors.ErrReserved.Error(),
+		descriptors.ErrReserved.Error(), "overload.actions.stopAccepting is active",
 	}[r]
 }
 

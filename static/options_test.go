@@ -198,6 +198,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"overload.actions.shedDefault",
 		"overload.actions.shedHigh",
 		"overload.actions.shedLow",
+		"overload.actions.stopAccepting",
 		"overload.connections.limit",
 		"overload.cpu.schedulerLatency",
 		"overload.hysteresis",

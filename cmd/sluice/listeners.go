@@ -83,6 +83,7 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 	hosts := s.system.target.VirtualHosts(socket.Address)
 	deps := s.system.observability.dependencies(socket.HostPort, config)
 	deps.Streams, deps.Descriptors, deps.Inherited = hosts, s.system.descriptors, s.system.predecessor
+	deps.Gate = s.system.overload
 	if s.system.certificates != nil && !config.AllowACMEByPass {
 		deps.Challenges = s.system.certificates
 	}
