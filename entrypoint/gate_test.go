@@ -7,14 +7,17 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 // barrier is a gate that a test opens.
 type barrier struct {
 	open    chan struct{}
 	waiting atomic.Int32
+	reduces atomic.Bool
 }
 
 func (b *barrier) Enter(ctx context.Context) {
@@ -25,6 +28,8 @@ func (b *barrier) Enter(ctx context.Context) {
 	case <-ctx.Done():
 	}
 }
+
+func (b *barrier) ReducesTimeouts() bool { return b.reduces.Load() }
 
 func (b *barrier) Shut() bool {
 	select {
@@ -75,4 +80,33 @@ func TestDrainPassesTheGate(t *testing.T) {
 	s.stop()
 	answer(t, bufio.NewReader(conn))
 	s.wait()
+}
+
+// TestReducedTimeouts has connections of each protocol be idle for a part of the time-out.
+func TestReducedTimeouts(t *testing.T) {
+	t.Parallel()
+	gate := &barrier{open: make(chan struct{})}
+	close(gate.open)
+	s := startDeps(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+		c.Transport.RespondingTimeouts.IdleTimeout = static.Duration(5 * time.Second)
+	}, func(deps *entrypoint.Dependencies) { deps.Gate = gate })
+	var clients []*http.Client
+	for _, protocol := range []string{"h1", "h1+TLS", "h2"} {
+		client, url := s.client(protocol)
+		do(t, client, http.MethodGet, url, nil)
+		clients = append(clients, client)
+	}
+	do(t, s.http3(nil), http.MethodGet, "https://"+s.address, nil)
+	if n := s.connections(); n < len(clients) {
+		t.Errorf("%d connections are open", n)
+	}
+	gate.reduces.Store(true)
+	began := time.Now()
+	s.eventually("all are closed", func() bool { return s.connections() == 0 })
+	t.Logf("after %v", time.Since(began))
+	gate.reduces.Store(false)
+	for i, protocol := range []string{"h1", "h1+TLS", "h2"} {
+		_, url := s.client(protocol)
+		do(t, clients[i], http.MethodGet, url, nil)
+	}
 }

@@ -22,8 +22,10 @@ const (
 	ShedHigh
 	// StopAccepting accepts few connections.
 	StopAccepting
+	// ReduceTimeouts closes idle connections of clients sooner.
+	ReduceTimeouts
 
-	actionCount = int(StopAccepting) + 1
+	actionCount = int(ReduceTimeouts) + 1
 	classCount  = int(ShedHigh-ShedLow) + 1
 )
 
@@ -40,6 +42,8 @@ func (a Action) String() string {
 		return "shedHigh"
 	case StopAccepting:
 		return "stopAccepting"
+	case ReduceTimeouts:
+		return "reduceTimeouts"
 	}
 	return fmt.Sprintf("Action(%d)", uint8(a))
 }
@@ -60,7 +64,7 @@ type step struct{ begins, refusesAll float64 }
 func stepsOf(config static.OverloadActions) [actionCount]step {
 	percent := [actionCount]int{
 		EndKeepAlive: config.EndKeepAlive, ShedLow: config.ShedLow, ShedDefault: config.ShedDefault, ShedHigh: config.ShedHigh,
-		StopAccepting: config.StopAccepting,
+		StopAccepting: config.StopAccepting, ReduceTimeouts: config.ReduceTimeouts,
 	}
 	var steps [actionCount]step
 	for action, percentage := range percent {

@@ -40,6 +40,9 @@ func (g *gate) enter(ctx context.Context) {
 // second, among them those of health checks. It returns at once when ctx ends.
 func (m *Ladder) Enter(ctx context.Context) { m.gate.enter(ctx) }
 
+// ReducesTimeouts reports whether idle connections are closed sooner.
+func (m *Ladder) ReducesTimeouts() bool { return m.Active(ReduceTimeouts) }
+
 // Shut reports whether connections that cannot wait are refused: while StopAccepting is active.
 func (m *Ladder) Shut() bool { return m.Active(StopAccepting) }
 

@@ -195,6 +195,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"inspector.address",
 		"log.levels.<name>",
 		"overload.actions.endKeepAlive",
+		"overload.actions.reduceTimeouts",
 		"overload.actions.shedDefault",
 		"overload.actions.shedHigh",
 		"overload.actions.shedLow",

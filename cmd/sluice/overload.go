@@ -42,7 +42,8 @@ func overloadMonitors(config *static.Overload, found int64, connections func() i
 	if limit > 0 {
 		monitors = append(monitors, overload.Monitored{
 			Name: "memory", Option: "overload.memory", Monitor: overload.Memory(limit, config.Memory.GCShare, nil, nil),
-			Actions:     append(overload.Shedding(), overload.EndKeepAlive, overload.StopAccepting),
+			Actions: append(overload.Shedding(), overload.EndKeepAlive, overload.ReduceTimeouts,
+				overload.StopAccepting),
 			Connections: float64(limit) / connectionBytes,
 		})
 	}
@@ -55,7 +56,8 @@ func overloadMonitors(config *static.Overload, found int64, connections func() i
 	if limit := config.Connections.Limit; limit > 0 {
 		monitors = append(monitors, overload.Monitored{
 			Name: "connections", Option: "overload.connections.limit",
-			Monitor: overload.Count(connections, int64(limit)), Actions: []overload.Action{overload.EndKeepAlive},
+			Monitor: overload.Count(connections, int64(limit)),
+			Actions: []overload.Action{overload.EndKeepAlive, overload.ReduceTimeouts},
 		})
 	}
 	return monitors

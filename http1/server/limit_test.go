@@ -281,3 +281,65 @@ func TestServerPipelinesNothingUnread(t *testing.T) {
 		_ = client.Close()
 	})
 }
+
+// TestServerCloseIdle closes connections that have been idle for ten seconds or longer, and no others.
+func TestServerCloseIdle(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		// idle is how long the connection waits for a request; the handler takes until then where it has none.
+		idle  time.Duration
+		busy  bool
+		fresh bool
+		ended bool
+	}{
+		{name: "idle", idle: 10 * time.Second, ended: true},
+		{name: "not for so long", idle: 9 * time.Second},
+		{name: "busy", idle: 10 * time.Second, busy: true},
+		{name: "no request yet", idle: 10 * time.Second, fresh: true, ended: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				tested := &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if test.busy {
+						<-release
+					}
+					hello(w, r)
+				})}
+				client, over := pipe(tested)
+				reader := bufio.NewReader(client)
+				if !test.fresh {
+					say(t, client, get)
+				}
+				if !test.fresh && !test.busy {
+					answer(t, reader)
+				}
+				pause := time.NewTimer(test.idle)
+				<-pause.C
+				tested.CloseIdle(10 * time.Second)
+				synctest.Wait()
+				select {
+				case <-over:
+					if !test.ended {
+						t.Error("it has ended")
+					}
+					return
+				default:
+				}
+				if test.ended {
+					t.Error("it has not ended")
+				}
+				close(release)
+				if test.busy {
+					answer(t, reader)
+				}
+				say(t, client, get)
+				answer(t, reader)
+				_ = client.Close()
+				<-over
+			})
+		})
+	}
+}
