@@ -46,6 +46,9 @@ func (e *Entrypoint) accept(ctx context.Context, pool *workers.Pool[*connection]
 		conn, err := e.listener.Accept()
 		if err == nil {
 			pause = 0
+			if e.deps.Gate != nil {
+				e.deps.Gate.Enter(ctx)
+			}
 			e.admit(conn, pool)
 			continue
 		}

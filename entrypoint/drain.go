@@ -37,6 +37,9 @@ func (e *Entrypoint) run(ctx context.Context) error {
 		work.Go(func() { e.servePackets(packets) })
 	}
 	stopping, stop := context.WithCancelCause(base)
+	if e.deps.Gate != nil {
+		work.Go(func() { e.reduceTimeouts(stopping, servers) })
+	}
 	ended := make(chan error, 1)
 	work.Go(func() {
 		pool := workers.New(mostIdleWorkers, func(c *connection) { e.dispatch(opening, base, c, servers) })

@@ -68,6 +68,17 @@ type HTTP2Failures interface {
 	HTTP2Failed(cause string)
 }
 
+// Gate bounds how fast connections are accepted, and how long they are idle. Its methods may be called from any
+// goroutine.
+type Gate interface {
+	// Enter waits until one more connection may be served, or until ctx ends. It takes a fraction of a second at most.
+	Enter(ctx context.Context)
+	// Shut reports whether connections that cannot wait, those of HTTP/3, are refused.
+	Shut() bool
+	// ReducesTimeouts reports whether connections that are idle for a fifth of the time-out are closed.
+	ReducesTimeouts() bool
+}
+
 // Dependencies are what an Entrypoint uses of other packages. Only Logger is required.
 type Dependencies struct {
 	Logger telemetry.Logger
@@ -99,6 +110,8 @@ type Dependencies struct {
 	Descriptors *descriptors.Limit
 	// Directory lists and closes the connections; it may be nil.
 	Directory *Directory
+	// Gate has connections wait before they are served, and closes idle ones sooner; nil does neither.
+	Gate Gate
 	// Inherited has sockets that take the place of new ones; nil has none.
 	Inherited Inherited
 	// Listen replaces the listener of the operating system.

@@ -61,6 +61,10 @@ func (e *Entrypoint) admitQUIC(ctx context.Context, conn *h3.Conn) (context.Cont
 	}
 	c.identify()
 	c.phase.Store(int32(opening))
+	if e.deps.Gate != nil && e.deps.Gate.Shut() {
+		e.refuseConnection(overloaded, c.text)
+		return nil, nil, false
+	}
 	if why := e.enter(c, true); why != admitted {
 		e.refuseConnection(why, c.text)
 		return nil, nil, false

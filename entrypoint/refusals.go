@@ -9,7 +9,7 @@ import (
 // Refusals counts connections that are refused because of a limit. Its method must not block.
 type Refusals interface {
 	// Refused counts one by the reason: max_connections, max_connections_per_client, connection_rate,
-	// connection_rate_per_client, descriptors, handshakes, handshake_rate or handshake_rate_per_client.
+	// connection_rate_per_client, descriptors, handshakes, handshake_rate, handshake_rate_per_client or overload.
 	Refused(reason string)
 }
 
@@ -27,6 +27,7 @@ const (
 	maxHandshakes
 	handshakeRate
 	handshakeRatePerClient
+	overloaded
 	refusals
 )
 
@@ -34,7 +35,7 @@ const (
 func (r refusalReason) reason() string {
 	return [refusals]string{
 		"", "max_connections", "max_connections_per_client", "connection_rate", "connection_rate_per_client",
-		"descriptors", "handshakes", "handshake_rate", "handshake_rate_per_client",
+		"descriptors", "handshakes", "handshake_rate", "handshake_rate_per_client", "overload",
 	}[r]
 }
 
@@ -45,6 +46,7 @@ func (r refusalReason) Error() string {
 		"transport.limits.maxConnectionRate is exceeded", "transport.limits.maxConnectionRatePerClient is exceeded",
 		descriptors.ErrReserved.Error(), "transport.limits.maxHandshakes is reached",
 		"transport.limits.maxHandshakeRate is exceeded", "transport.limits.maxHandshakeRatePerClient is exceeded",
+		"overload.actions.stopAccepting is active",
 	}[r]
 }
 

@@ -1,6 +1,9 @@
 package forward_test
 
 import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -377,4 +380,51 @@ func TestBrokenRequestBodies(t *testing.T) {
 	for member := range g.pool.Snapshot().Members() {
 		equal(t, "connect failures", member.Endpoint().ConnectFailures(), 0)
 	}
+}
+
+// TestBodiesAreNotDecompressed sends bodies both ways that are ten thousand times larger when they are decompressed. They
+// arrive byte by byte, whatever the client accepts, with the header that describes them.
+func TestBodiesAreNotDecompressed(t *testing.T) {
+	const size = 16 << 20
+	var gzipped, deflated bytes.Buffer
+	compressor, _ := flate.NewWriter(&deflated, flate.BestCompression)
+	for _, w := range []io.WriteCloser{gzip.NewWriter(&gzipped), compressor} {
+		if _, err := io.CopyN(w, zeros{}, size); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bodies := map[string][]byte{"gzip": gzipped.Bytes(), "deflate": deflated.Bytes(), "br": []byte("is none")}
+	matrix(t, func(t *testing.T, s setup) {
+		g := newRig(t, s, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			coding := r.Header.Get("Content-Encoding")
+			if err != nil || !bytes.Equal(body, bodies[coding]) || r.ContentLength != int64(len(body)) {
+				t.Errorf("%q: %d bytes came, %v", coding, len(body), err)
+			}
+			w.Header().Set("Content-Encoding", coding)
+			_, _ = w.Write(body)
+		}))
+		for coding, body := range bodies {
+			for _, accepted := range []string{"identity", "gzip, deflate, br"} {
+				r := request(t, http.MethodPost, g.url, bytes.NewReader(body))
+				r.Header.Set("Content-Encoding", coding)
+				r.Header.Set("Accept-Encoding", accepted)
+				response, got := g.do(t, r)
+				if got != string(body) || response.Header.Get("Content-Encoding") != coding {
+					t.Errorf("%s, accepting %s: %d bytes, %v", coding, accepted, len(got), response.Header)
+				}
+			}
+		}
+	})
+}
+
+// zeros reads as zeros without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }

@@ -20,8 +20,12 @@ const (
 	ShedDefault
 	// ShedHigh refuses requests of the class high.
 	ShedHigh
+	// StopAccepting accepts few connections.
+	StopAccepting
+	// ReduceTimeouts closes idle connections of clients sooner.
+	ReduceTimeouts
 
-	actionCount = int(ShedHigh) + 1
+	actionCount = int(ReduceTimeouts) + 1
 	classCount  = int(ShedHigh-ShedLow) + 1
 )
 
@@ -36,6 +40,10 @@ func (a Action) String() string {
 		return "shedDefault"
 	case ShedHigh:
 		return "shedHigh"
+	case StopAccepting:
+		return "stopAccepting"
+	case ReduceTimeouts:
+		return "reduceTimeouts"
 	}
 	return fmt.Sprintf("Action(%d)", uint8(a))
 }
@@ -54,19 +62,22 @@ type step struct{ begins, refusesAll float64 }
 
 // stepsOf returns the steps of all actions.
 func stepsOf(config static.OverloadActions) [actionCount]step {
-	percent := [actionCount]int{config.EndKeepAlive, config.ShedLow, config.ShedDefault, config.ShedHigh}
+	percent := [actionCount]int{
+		EndKeepAlive: config.EndKeepAlive, ShedLow: config.ShedLow, ShedDefault: config.ShedDefault, ShedHigh: config.ShedHigh,
+		StopAccepting: config.StopAccepting, ReduceTimeouts: config.ReduceTimeouts,
+	}
 	var steps [actionCount]step
+	for action, percentage := range percent {
+		steps[action].begins = float64(percentage) / 100
+	}
 	next := 1.0
-	for action := ShedHigh; ; action-- {
-		begins := float64(percent[action]) / 100
-		steps[action] = step{begins: begins, refusesAll: next}
-		if action == EndKeepAlive {
-			return steps
-		}
-		if begins > 0 {
+	for action := ShedHigh; action >= ShedLow; action-- {
+		steps[action].refusesAll = next
+		if begins := steps[action].begins; begins > 0 {
 			next = begins
 		}
 	}
+	return steps
 }
 
 // share returns the part of the requests that is refused at a pressure, 0 to 1.

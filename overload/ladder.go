@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,8 @@ type Monitored struct {
 	Monitor Monitor
 	// Actions are those that the pressure can begin.
 	Actions []Action
+	// Connections is how many connections use up the resource, about; it is needed for StopAccepting.
+	Connections float64
 }
 
 // Options are what a Ladder needs beside its configuration.
@@ -65,6 +68,7 @@ type Ladder struct {
 	// state has the refused shares of the classes from the lowest bits on, and then one bit for each active action.
 	state atomic.Uint64
 	shed  [classCount]atomic.Uint64
+	gate  gate
 
 	// monitors and actions are written by Run, under the mutex.
 	mutex    sync.Mutex
@@ -97,6 +101,7 @@ func New(config static.Overload, options Options) *Ladder {
 		hysteresis: float64(config.Hysteresis) / 100, steps: stepsOf(config.Actions), logger: options.Logger,
 		ready: options.Ready,
 	}
+	m.gate.set(unlimited)
 	for _, one := range options.Monitors {
 		m.monitors = append(m.monitors, monitored{Monitored: one})
 	}
@@ -158,11 +163,12 @@ func (m *Ladder) sample(now time.Time, since time.Duration) {
 			continue
 		}
 		state |= bit(action)
-		if action >= ShedLow {
+		if action >= ShedLow && action <= ShedHigh {
 			state |= uint64(math.Round(shareMax*m.steps[i].share(pressure))) << shift(action)
 		}
 	}
 	m.state.Store(state)
+	m.gate.set(m.room())
 }
 
 // take adds a sample. The pressure that counts is at least the lower one of the last two samples, so that one alone
@@ -172,14 +178,14 @@ func (m *monitored) take(sample float64, since time.Duration) {
 	m.last = sample
 }
 
+// leadsTo reports whether the pressure can begin the action.
+func (m *monitored) leadsTo(action Action) bool { return slices.Contains(m.Actions, action) }
+
 // highest returns the monitor with the highest pressure of those that lead to the action, nil when none does.
 func (m *Ladder) highest(action Action) (highest *monitored) {
 	for i := range m.monitors {
-		one := &m.monitors[i]
-		for _, leads := range one.Actions {
-			if leads == action && (highest == nil || one.counts > highest.counts) {
-				highest = one
-			}
+		if one := &m.monitors[i]; one.leadsTo(action) && (highest == nil || one.counts > highest.counts) {
+			highest = one
 		}
 	}
 	return highest

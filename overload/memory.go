@@ -11,10 +11,14 @@ import (
 // thrashing.
 const gcWindow = 5 * time.Second
 
-// staleFrom is the used part of the limit above which garbage is collected once the last collection is staleAfter old.
+// Above the used part staleFrom of the limit, garbage is collected once the last collection is staleAfter old, or a part
+// freshShare of the limit has been allocated since. A collection of a large heap takes long: collectShare is how much of
+// the time is spent so at most.
 const (
-	staleFrom  = 0.5
-	staleAfter = 2 * time.Second
+	staleFrom    = 0.5
+	staleAfter   = 2 * time.Second
+	freshShare   = 1.0 / 16
+	collectShare = 0.2
 )
 
 // atOption is the pressure where a measured value reaches its option.
@@ -24,6 +28,8 @@ const atOption = 0.9
 type Usage struct {
 	// Bytes is the memory that cannot be freed: what the last collection found alive, and what is no heap.
 	Bytes uint64
+	// Fresh is what the heap has grown by since that collection, in bytes: it may be garbage.
+	Fresh uint64
 	// Collections is the number of garbage collections since the process began.
 	Collections uint64
 	// GCSeconds is the CPU time that garbage collection has taken since the process began, without what was idle anyway,
@@ -38,8 +44,8 @@ type memory struct {
 	read    func() Usage
 	collect func()
 
-	// collected is when the last collection was seen.
-	collected time.Time
+	// collected is when the last collection was seen, and rested when the next one may be demanded.
+	collected, rested time.Time
 	// before is the last usage, at the time sampled, and collecting the average share of the collector.
 	before     Usage
 	sampled    time.Time
@@ -52,7 +58,8 @@ type memory struct {
 //
 // While more than half of the limit is used, the monitor has garbage collected two seconds after the last collection:
 // under a process that refuses requests little is allocated, and the runtime would find what has become free minutes
-// later. A nil collect is [runtime.GC].
+// later. It does so too when a sixteenth of the limit has been allocated since, so that growth is seen before the limit is
+// reached. A fifth of the time is spent so at most. A nil collect is [runtime.GC].
 func Memory(limit int64, gcShare int, read func() Usage, collect func()) Monitor {
 	if read == nil {
 		read = RuntimeUsage()
@@ -66,15 +73,18 @@ func Memory(limit int64, gcShare int, read func() Usage, collect func()) Monitor
 // Pressure implements Monitor.
 func (m *memory) Pressure(now time.Time) float64 {
 	usage := m.read()
-	used := float64(usage.Bytes) / float64(m.limit)
 	if m.collected.IsZero() || usage.Collections != m.before.Collections {
 		m.collected = now
 	}
 	m.before.Collections = usage.Collections
-	if used > staleFrom && now.Sub(m.collected) >= staleAfter {
+	if m.stale(usage, now) {
+		began := time.Now()
 		m.collect()
-		m.collected = now
+		m.rested = now.Add(time.Duration(float64(time.Since(began)) / collectShare))
+		usage = m.read()
+		m.collected, m.before.Collections = now, usage.Collections
 	}
+	used := float64(usage.Bytes) / float64(m.limit)
 	if m.gcShare == 0 {
 		return used
 	}
@@ -85,6 +95,15 @@ func (m *memory) Pressure(now time.Time) float64 {
 	}
 	m.before, m.sampled = usage, now
 	return max(used, m.collecting/m.gcShare*atOption)
+}
+
+// stale reports whether the last collection says little about the memory in use.
+func (m *memory) stale(usage Usage, now time.Time) bool {
+	limit, fresh := float64(m.limit), float64(usage.Fresh)
+	if float64(usage.Bytes)+fresh <= staleFrom*limit || now.Before(m.rested) {
+		return false
+	}
+	return fresh > freshShare*limit || now.Sub(m.collected) >= staleAfter
 }
 
 // RuntimeUsage returns a function that reads the usage of this process; what the runtime does not measure is 0. The
@@ -105,12 +124,12 @@ func RuntimeUsage() func() Usage {
 	}
 	return func() Usage {
 		metrics.Read(samples)
-		bytes := number(samples[0].Value)
+		bytes, objects, live := number(samples[0].Value), number(samples[4].Value), number(samples[5].Value)
 		for _, freed := range samples[1:5] {
 			bytes -= number(freed.Value)
 		}
 		return Usage{
-			Bytes:      uint64(max(bytes+number(samples[5].Value), 0)),
+			Bytes: uint64(max(bytes+live, 0)), Fresh: uint64(max(objects-live, 0)),
 			GCSeconds:  number(samples[6].Value) - number(samples[7].Value),
 			CPUSeconds: number(samples[8].Value), Collections: uint64(number(samples[9].Value)),
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluiceproxy/sluice/overload"
@@ -101,4 +102,53 @@ func TestGarbageIsNoPressure(t *testing.T) {
 	if after.GCSeconds <= 0 || after.CPUSeconds < after.GCSeconds {
 		t.Errorf("%v of %v CPU seconds", after.GCSeconds, after.CPUSeconds)
 	}
+}
+
+// TestGrowthIsSeen has memory grow that the runtime would not collect for long, so that what lives is not known.
+func TestGrowthIsSeen(t *testing.T) {
+	for _, test := range []struct {
+		bytes, fresh uint64
+		collected    bool
+	}{
+		{300, 0, false},
+		{300, 199, false},
+		{300, 201, true},
+		{480, 21, false}, // Less than a sixteenth.
+		{600, 62, false},
+		{600, 63, true},
+	} {
+		collections := 0
+		usage := overload.Usage{Bytes: test.bytes, Fresh: test.fresh}
+		monitor := overload.Memory(1000, 0, func() overload.Usage { return usage }, func() {
+			collections++
+			usage = overload.Usage{Bytes: test.bytes + test.fresh, Collections: usage.Collections + 1} // All of it lives.
+		})
+		want := float64(test.bytes) / 1000
+		if test.collected {
+			want += float64(test.fresh) / 1000
+		}
+		if got := monitor.Pressure(time.Now()); got != want || collections > 0 != test.collected {
+			t.Errorf("%d bytes and %d fresh ones: pressure %v, %d collections", test.bytes, test.fresh, got, collections)
+		}
+	}
+}
+
+// TestCollectionsTakeLittleOfTheTime has collections that take a second each.
+func TestCollectionsTakeLittleOfTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		usage, collections := overload.Usage{Bytes: 900, Fresh: 100}, 0
+		monitor := overload.Memory(1000, 0, func() overload.Usage { return usage }, func() {
+			collections++
+			usage.Collections++
+			pass(time.Second)
+		})
+		began := time.Now()
+		for time.Since(began) < time.Minute {
+			monitor.Pressure(time.Now())
+			pass(interval)
+		}
+		if collections < 8 || collections > 12 {
+			t.Errorf("%d collections of a second in a minute", collections)
+		}
+	})
 }

@@ -47,15 +47,18 @@ type OverloadConnections struct {
 
 // OverloadActions are the thresholds of what is done.
 type OverloadActions struct {
-	EndKeepAlive int `json:"endKeepAlive" description:"Connections of clients end with the response to their next request, under pressure on memory or by connections." range:"0..100"`
-	ShedLow      int `json:"shedLow" description:"Requests of routers with the priorityClass low are refused, a share that grows to all of them at shedDefault." range:"0..100"`
-	ShedDefault  int `json:"shedDefault" description:"Requests of routers with the priorityClass default are refused, a share that grows to all of them at shedHigh." range:"0..100"`
-	ShedHigh     int `json:"shedHigh" description:"Requests of routers with the priorityClass high are refused, a share that grows to all of them at 100 percent." range:"0..100"`
+	EndKeepAlive   int `json:"endKeepAlive" description:"Connections of clients end with the response to their next request, under pressure on memory or by connections." range:"0..100"`
+	ReduceTimeouts int `json:"reduceTimeouts" description:"Connections of clients that have been idle for a fifth of respondingTimeouts.idleTimeout are closed, under pressure on memory or by connections." range:"0..100"`
+	ShedLow        int `json:"shedLow" description:"Requests of routers with the priorityClass low are refused, a share that grows to all of them at shedDefault." range:"0..100"`
+	ShedDefault    int `json:"shedDefault" description:"Requests of routers with the priorityClass default are refused, a share that grows to all of them at shedHigh." range:"0..100"`
+	ShedHigh       int `json:"shedHigh" description:"Requests of routers with the priorityClass high are refused, a share that grows to all of them at 100 percent." range:"0..100"`
+	StopAccepting  int `json:"stopAccepting" description:"Connections of clients wait in the queue of the system, but for ten a second on each entrypoint, and those of HTTP/3 are refused, under pressure on memory. From 50 percent on, as many are accepted at a time as there is room for below this value." range:"0..100"`
 }
 
 // SetDefaults sets the order in which the actions begin.
 func (o *OverloadActions) SetDefaults() {
-	o.EndKeepAlive, o.ShedLow, o.ShedDefault, o.ShedHigh = 80, 85, 92, 97
+	o.EndKeepAlive, o.ReduceTimeouts = 80, 80
+	o.ShedLow, o.ShedDefault, o.ShedHigh, o.StopAccepting = 85, 92, 97, 95
 }
 
 // overload checks that less important requests are refused first.

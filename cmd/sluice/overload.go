@@ -15,6 +15,10 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
+// connectionBytes is what room is left for by connection, in bytes. One that uploads over HTTP/2 takes 60 to 130 KiB, which
+// shows some samples later, and its TLS handshake leaves as much to be collected.
+const connectionBytes = 512 << 10
+
 // newOverload makes the overload manager, and has the router and the metrics use it. It is called after the memory
 // limit of the process is set, and before requests come.
 func (s *system) newOverload() {
@@ -38,7 +42,9 @@ func overloadMonitors(config *static.Overload, found int64, connections func() i
 	if limit > 0 {
 		monitors = append(monitors, overload.Monitored{
 			Name: "memory", Option: "overload.memory", Monitor: overload.Memory(limit, config.Memory.GCShare, nil, nil),
-			Actions: append(overload.Shedding(), overload.EndKeepAlive),
+			Actions: append(overload.Shedding(), overload.EndKeepAlive, overload.ReduceTimeouts,
+				overload.StopAccepting),
+			Connections: float64(limit) / connectionBytes,
 		})
 	}
 	if latency := config.CPU.SchedulerLatency; latency > 0 {
@@ -50,7 +56,8 @@ func overloadMonitors(config *static.Overload, found int64, connections func() i
 	if limit := config.Connections.Limit; limit > 0 {
 		monitors = append(monitors, overload.Monitored{
 			Name: "connections", Option: "overload.connections.limit",
-			Monitor: overload.Count(connections, int64(limit)), Actions: []overload.Action{overload.EndKeepAlive},
+			Monitor: overload.Count(connections, int64(limit)),
+			Actions: []overload.Action{overload.EndKeepAlive, overload.ReduceTimeouts},
 		})
 	}
 	return monitors

@@ -48,8 +48,9 @@ type Conn struct {
 	requests, resets atomic.Int64
 
 	mutex sync.Mutex
-	// active counts requests, timer ends the connection when there has been none for some time.
+	// active counts requests, rested is since when there is none, and timer ends the connection when that is some time.
 	active int
+	rested time.Time
 	// drawnID is the first destination identifier of the client.
 	drawnID  quic.ConnectionID
 	retiring bool
@@ -219,12 +220,23 @@ func (c *Conn) rest() {
 	if c.active > 0 || c.closed {
 		return
 	}
+	c.rested = time.Now()
 	switch idle := c.server.config.IdleTimeout; {
 	case c.retiring && !c.server.left.Load():
 		c.timer.Reset(lingerTime)
 	case idle > 0:
 		c.timer.Reset(idle)
 	}
+}
+
+// idleFor returns how long the connection has had no request; negative if it has one, or has not begun.
+func (c *Conn) idleFor() time.Duration {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.active > 0 || c.rested.IsZero() {
+		return -1
+	}
+	return time.Since(c.rested)
 }
 
 // expire ends a connection that has been idle for long enough.

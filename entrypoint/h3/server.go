@@ -203,6 +203,16 @@ func (s *Server) EndKeepAlives() {
 	}
 }
 
+// CloseIdle sends GOAWAY on connections that have had no request for so long or longer, and ends them a second later at
+// most, unless one has come meanwhile.
+func (s *Server) CloseIdle(longer time.Duration) {
+	for _, c := range s.open() {
+		if c.idleFor() >= longer {
+			c.retire()
+		}
+	}
+}
+
 // Shutdown takes no new connections, sends GOAWAY, and returns nil once no connection is left, or the error of ctx when
 // that ends first. A client that does not close its connection itself gets a second to do so, and after Leave all the
 // time. One caller at a time.

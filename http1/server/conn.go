@@ -61,6 +61,10 @@ type serverConn struct {
 	rate    rateMeter
 	idle    idleRead
 
+	// opened is when the connection came, and rested how long after that it began to wait for a request, in nanoseconds.
+	opened time.Time
+	rested atomic.Int64
+
 	state   atomic.Int32
 	current atomic.Pointer[requestContext]
 	left    atomic.Int32
@@ -77,7 +81,7 @@ type serverConn struct {
 }
 
 func newServerConn(ctx context.Context, s *Server, conn net.Conn) *serverConn {
-	c := &serverConn{server: s, base: ctx, rwc: conn, local: conn.LocalAddr()}
+	c := &serverConn{server: s, base: ctx, rwc: conn, local: conn.LocalAddr(), opened: time.Now()}
 	if remote := conn.RemoteAddr(); remote != nil {
 		c.remote = remote.String()
 	}
@@ -139,6 +143,14 @@ func (c *serverConn) cancel() {
 	if current := c.current.Load(); current != nil {
 		current.Cancel()
 	}
+}
+
+// idleFor returns how long the connection has waited for a request; negative if it does not.
+func (c *serverConn) idleFor() time.Duration {
+	if c.state.Load() != connIdle {
+		return -1
+	}
+	return time.Since(c.opened) - time.Duration(c.rested.Load())
 }
 
 // closeIdle closes the connection if it waits for a request, and no part of one has come. It never waits for the

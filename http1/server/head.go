@@ -75,13 +75,14 @@ func (c *serverConn) await(first, again bool) error {
 		limit = c.server.ReadTimeout
 	}
 	by := time.Time{}
+	if c.begun.IsZero() {
+		c.begun = time.Now()
+	}
 	if limit > 0 {
-		if c.begun.IsZero() {
-			c.begun = time.Now()
-		}
 		by = c.begun.Add(limit)
 	}
 	if !c.retires(first, again) {
+		c.rested.Store(int64(c.begun.Sub(c.opened)))
 		c.state.Store(connIdle)
 		if !c.retires(first, again) {
 			if first && c.server.draining.Load() && c.server.ending() {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -241,5 +242,104 @@ func TestServerSwitchWithoutHijack(t *testing.T) {
 	g := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusSwitchingProtocols) })
 	if got := g.Raw(get + get); strings.Count(got, "HTTP/1.1") != 1 {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestServerPipelinesNothingUnread has a client that sends requests without end and reads no response. The server reads
+// no more of them than fit into its buffer, and runs one handler, until the time for the response is over.
+func TestServerPipelinesNothingUnread(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var handled atomic.Int32
+		began := time.Now()
+		client, over := pipe(&server.Server{
+			WriteTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				handled.Add(1)
+				hello(w, r)
+			}),
+		})
+		var taken atomic.Int64
+		go func() {
+			for {
+				n, err := io.WriteString(client, get)
+				taken.Add(int64(n))
+				if err != nil {
+					return
+				}
+			}
+		}()
+		synctest.Wait()
+		if n := taken.Load(); n > 64<<10 {
+			t.Errorf("%d bytes were read", n)
+		}
+		if n := handled.Load(); n < 1 || n > 64<<10/int32(len(get)) {
+			t.Errorf("%d requests were handled", n)
+		}
+		if took := (<-over).Sub(began); took != time.Minute {
+			t.Errorf("the connection ended after %v", took)
+		}
+		_ = client.Close()
+	})
+}
+
+// TestServerCloseIdle closes connections that have been idle for ten seconds or longer, and no others.
+func TestServerCloseIdle(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		// idle is how long the connection waits for a request; the handler takes until then where it has none.
+		idle  time.Duration
+		busy  bool
+		fresh bool
+		ended bool
+	}{
+		{name: "idle", idle: 10 * time.Second, ended: true},
+		{name: "not for so long", idle: 9 * time.Second},
+		{name: "busy", idle: 10 * time.Second, busy: true},
+		{name: "no request yet", idle: 10 * time.Second, fresh: true, ended: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				tested := &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if test.busy {
+						<-release
+					}
+					hello(w, r)
+				})}
+				client, over := pipe(tested)
+				reader := bufio.NewReader(client)
+				if !test.fresh {
+					say(t, client, get)
+				}
+				if !test.fresh && !test.busy {
+					answer(t, reader)
+				}
+				pause := time.NewTimer(test.idle)
+				<-pause.C
+				tested.CloseIdle(10 * time.Second)
+				synctest.Wait()
+				select {
+				case <-over:
+					if !test.ended {
+						t.Error("it has ended")
+					}
+					return
+				default:
+				}
+				if test.ended {
+					t.Error("it has not ended")
+				}
+				close(release)
+				if test.busy {
+					answer(t, reader)
+				}
+				say(t, client, get)
+				answer(t, reader)
+				_ = client.Close()
+				<-over
+			})
+		})
 	}
 }

@@ -112,10 +112,28 @@ func (s *Server) drain() (empty <-chan struct{}, open []*serverConn) {
 			close(s.empty)
 		}
 	}
+	return s.empty, s.open()
+}
+
+// open returns the connections. The mutex is held.
+func (s *Server) open() (open []*serverConn) {
 	for c := s.conns; c != nil; c = c.next {
 		open = append(open, c)
 	}
-	return s.empty, open
+	return open
+}
+
+// CloseIdle closes connections that have waited for a request for so long or longer. Those that have not sent one yet
+// are among them.
+func (s *Server) CloseIdle(longer time.Duration) {
+	s.mutex.Lock()
+	open := s.open()
+	s.mutex.Unlock()
+	for _, c := range open {
+		if c.idleFor() >= longer {
+			c.closeIdle()
+		}
+	}
 }
 
 // ending reports whether Shutdown has closed what was idle.

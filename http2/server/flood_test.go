@@ -326,21 +326,7 @@ func TestFloodsHold(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			piece := make([]byte, 32<<10)
-			g := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				switch r.URL.Path {
-				case "/wait":
-					<-r.Context().Done()
-				case "/large":
-					for range 1000 {
-						if _, err := w.Write(piece); err != nil {
-							return
-						}
-					}
-				default:
-					hello(w, r)
-				}
-			})
+			g := serve(t, floodOrLarge())
 			honest := g.client()
 			g.get(honest, "/")
 			before := http1test.Heap()
@@ -384,5 +370,55 @@ func TestFloodsEnd(t *testing.T) {
 	p.flush()
 	if err := http1test.Receive(t, ended, "the end of the handler"); err == nil {
 		t.Error("no error")
+	}
+}
+
+// TestSmallWindows has a client that requests much at a time and opens its windows a little again and again, so that
+// each response keeps on waiting. It is served as slowly as it wants, and holds little.
+func TestSmallWindows(t *testing.T) {
+	const streams, rounds, step = 100, 20, 100
+	g := serve(t, floodOrLarge())
+	honest := g.client()
+	g.get(honest, "/")
+	before := http1test.Heap()
+	p := g.peer(http2.Setting{ID: http2.SettingInitialWindowSize})
+	p.must(p.WriteWindowUpdate(0, 1<<20))
+	for i := range uint32(streams) {
+		p.request(nth(i), "GET", "/large", true)
+	}
+	for round := range rounds {
+		for i := range uint32(streams) {
+			p.must(p.WriteWindowUpdate(nth(i), step))
+		}
+		p.flush()
+		for came := 0; came < streams*step; {
+			if f, ok := p.next().(*http2.DataFrame); ok {
+				came += len(f.Data())
+			}
+		}
+		if _, body := g.get(honest, "/"); body != "hello" {
+			t.Errorf("another client got %q", body)
+		}
+		if held := http1test.Heap() - before; round == rounds-1 && held > 4<<20 {
+			t.Errorf("%d KiB are held", held>>10)
+		}
+	}
+	_ = p.conn.Close()
+	http1test.Eventually(t, "all handlers end", func() bool { return server.Running(g.server) == 0 })
+}
+
+// floodOrLarge answers /large with 32 MB, and others as floodHandler does.
+func floodOrLarge() http.HandlerFunc {
+	piece := make([]byte, 32<<10)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/large" {
+			floodHandler(w, r)
+			return
+		}
+		for range 1000 {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
 	}
 }

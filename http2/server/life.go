@@ -141,6 +141,15 @@ func (c *serverConn) retire() {
 	c.retireLocked()
 }
 
+// retireIdle is retire for a connection that has had no stream for so long.
+func (c *serverConn) retireIdle(longer time.Duration) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if len(c.streams) == 0 && time.Since(c.idle) >= longer {
+		c.retireLocked()
+	}
+}
+
 // retireLocked is retire. The mutex is held.
 func (c *serverConn) retireLocked() {
 	if c.life.retiring || c.life.over || !c.life.greeted {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -362,5 +363,51 @@ func TestCancellation(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestCloseIdle ends connections that have had no stream for ten seconds or longer, and no others.
+func TestCloseIdle(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		idle  time.Duration
+		path  string
+		ended bool
+	}{
+		"no stream yet":   {10 * time.Second, "", true},
+		"after a stream":  {10 * time.Second, "/", true},
+		"not for so long": {9 * time.Second, "/", false},
+		"a stream":        {10 * time.Second, "/wait", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tested := &server.Server{Handler: http.HandlerFunc(floodHandler)}
+				p, got, over := bubble(t, tested)
+				if test.path != "" {
+					p.request(1, "GET", test.path, true)
+				}
+				p.must(p.WriteSettingsAck())
+				p.flush()
+				pause := time.NewTimer(test.idle)
+				<-pause.C
+				tested.CloseIdle(10 * time.Second)
+				pause.Reset(2 * time.Second)
+				<-pause.C
+				ended := false
+				select {
+				case <-over:
+					ended = true
+				default:
+				}
+				if ended != test.ended || ended != slices.Contains(said(got), "GOAWAY NO_ERROR") {
+					t.Errorf("it has ended: %v, and said %q", ended, said(got))
+				}
+				http1test.Discard(p.conn)
+				if !ended {
+					<-over
+				}
+			})
+		})
 	}
 }

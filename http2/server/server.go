@@ -111,6 +111,14 @@ func (s *Server) EndKeepAlives() {
 	}
 }
 
+// CloseIdle sends GOAWAY to clients that have had no stream for so long or longer. Their connections end a second later
+// at most, unless they open one meanwhile.
+func (s *Server) CloseIdle(longer time.Duration) {
+	for _, c := range s.open() {
+		c.retireIdle(longer)
+	}
+}
+
 // Shutdown is EndKeepAlives, and returns when no connection is left or ctx has ended, with its error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.EndKeepAlives()

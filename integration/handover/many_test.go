@@ -62,5 +62,5 @@ func repeat(clients *traffic.Load, changes int, change func()) {
 
 // target returns the addresses of a service.
 func (s *service) target() traffic.Target {
-	return traffic.Target{Web: s.web, Secure: s.secure, Mail: s.mail, DNS: s.dns}
+	return traffic.Target{Web: s.web, Secure: s.secure, Mail: s.mail, DNS: s.dns, HTTP3: true}
 }

@@ -41,6 +41,8 @@ type Setup struct {
 	Env  []string
 	// Descriptors is how many file descriptors the process may have (RLIMIT_NOFILE); 0 leaves that as it is.
 	Descriptors int
+	// ControlGroup is the file cgroup.procs of the control group that the process runs in; empty for that of the test.
+	ControlGroup string
 	// NotReady makes Start return as soon as the process has started.
 	NotReady bool
 	// Stdout receives the standard output instead of Log.
@@ -130,11 +132,11 @@ func (s *Sluice) launch(args []string, setup Setup) {
 	s.t.Cleanup(func() { s.Stop() })
 }
 
-// program returns the command. With sockets in its environment, or a limit of descriptors, a shell is replaced by it:
-// the shell's process id becomes its own.
+// program returns the command. With sockets in its environment, a limit of descriptors or a control group, a shell is
+// replaced by it: the shell's process id becomes its own.
 func (s *Sluice) program(args []string, setup Setup) *exec.Cmd {
 	s.t.Helper()
-	if len(setup.Sockets) == 0 && setup.Descriptors == 0 {
+	if len(setup.Sockets) == 0 && setup.Descriptors == 0 && setup.ControlGroup == "" {
 		return exec.Command(Binary(s.t), args...) //nolint:noctx // ends by a signal, not by being killed
 	}
 	script := `exec "$0" "$@"`
@@ -143,6 +145,9 @@ func (s *Sluice) program(args []string, setup Setup) *exec.Cmd {
 	}
 	if setup.Descriptors > 0 {
 		script = "ulimit -n " + strconv.Itoa(setup.Descriptors) + " && " + script
+	}
+	if setup.ControlGroup != "" {
+		script = "echo $$ >" + setup.ControlGroup + " && " + script
 	}
 	args = append([]string{"-c", script, Binary(s.t)}, args...)
 	command := exec.Command("sh", args...) //nolint:noctx // as above

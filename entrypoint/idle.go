@@ -1,0 +1,53 @@
+package entrypoint
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// reducedShare is the part of the idle time-out for which connections are kept while time-outs are reduced, and
+	// reducedLimit the time where there is none.
+	reducedShare = 0.2
+	reducedLimit = 30 * time.Second
+	// reduceInterval is the time between two looks at the connections.
+	reduceInterval = time.Second
+)
+
+// idleCloser closes connections that have been idle for so long or longer.
+type idleCloser interface {
+	CloseIdle(longer time.Duration)
+}
+
+// reduceTimeouts closes connections that have been idle for a part of the time-out while the gate demands it, until ctx
+// ends.
+func (e *Entrypoint) reduceTimeouts(ctx context.Context, servers servers) {
+	longer := time.Duration(reducedShare * float64(e.settings.idle))
+	if longer <= 0 {
+		longer = reducedLimit
+	}
+	var closers []idleCloser
+	for _, server := range servers.all() {
+		if closer, ok := server.(idleCloser); ok {
+			closers = append(closers, closer)
+		}
+	}
+	if e.http3 != nil {
+		closers = append(closers, e.http3)
+	}
+	ticker := time.NewTicker(reduceInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if !e.deps.Gate.ReducesTimeouts() {
+			continue
+		}
+		for _, closer := range closers {
+			closer.CloseIdle(longer)
+		}
+	}
+}

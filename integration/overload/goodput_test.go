@@ -1,0 +1,180 @@
+package overload
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+const (
+	// slots is how many requests the endpoint serves at a time, and service how long one takes: its capacity is 200 a
+	// second.
+	slots   = 40
+	service = 200 * time.Millisecond
+	// important is how many requests of the class high come in a second, and offered how many in all: three times the
+	// capacity.
+	important = 40
+	offered   = 600
+	// judged is from which duration on the latency of important requests is judged.
+	judged = time.Minute
+)
+
+// classes leaves 11 of the 40 slots to important requests. The pool of the others has a queue, so that a slot that has
+// become free is taken at once.
+const classes = `
+http:
+  routers:
+    important: {rule: "Path(` + "`/important`" + `)", service: important, priorityClass: high}
+    other: {rule: "Path(` + "`/other`" + `)", service: other, priorityClass: low}
+  services:
+    important: {loadBalancer: {servers: [{url: "${BACKEND}"}], limits: {maxConnections: 40, maxPending: 400, pendingTimeout: 20s}}}
+    other: {loadBalancer: {servers: [{url: "${BACKEND}"}], limits: {maxConnections: 29, maxPending: 29, pendingTimeout: 1s}}}
+`
+
+// capacity is an endpoint that serves a number of requests at a time, each of which takes a while. Further ones wait.
+type capacity struct {
+	free chan struct{}
+	// busy is how long slots have been taken by requests whose response has been written, in nanoseconds.
+	busy atomic.Int64
+}
+
+func (c *capacity) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case c.free <- struct{}{}:
+	case <-r.Context().Done():
+		return
+	}
+	began := time.Now()
+	defer func() { <-c.free }()
+	timer := time.NewTimer(service)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+		return // It was work in vain.
+	}
+	if _, err := io.WriteString(w, "done"); err == nil {
+		c.busy.Add(int64(time.Since(began)))
+	}
+}
+
+// offer is a load at a rate that does not depend on the answers.
+type offer struct {
+	path string
+	rate int
+
+	mutex   sync.Mutex
+	status  map[int]int
+	took    []time.Duration // of those with 200
+	running sync.WaitGroup
+}
+
+// run sends requests for a while, and waits for the answers.
+func (o *offer) run(client *harness.Client, duration time.Duration) {
+	o.status = map[int]int{}
+	interval := time.Second / time.Duration(o.rate)
+	began := time.Now()
+	for i := range int(duration / interval) {
+		if wait := time.Until(began.Add(time.Duration(i) * interval)); wait > 0 {
+			timer := time.NewTimer(wait)
+			<-timer.C
+		}
+		o.running.Go(func() {
+			began := time.Now()
+			code := statusOf(client, client.Request(http.MethodGet, o.path, nil))
+			took := time.Since(began)
+			o.mutex.Lock()
+			defer o.mutex.Unlock()
+			o.status[code]++
+			if code == http.StatusOK {
+				o.took = append(o.took, took)
+			}
+		})
+	}
+	o.running.Wait()
+}
+
+// loadTime returns how long the load goes on.
+func loadTime(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("TEST_OVERLOAD")
+	if text == "" {
+		return 6 * time.Second
+	}
+	duration, err := time.ParseDuration(text)
+	if err != nil || duration < time.Second {
+		t.Fatalf("TEST_OVERLOAD=%q is no duration of a second or more", text)
+	}
+	return duration
+}
+
+// TestGoodput offers three times the requests that an endpoint serves. It goes on to serve nearly all that it can,
+// important requests are not refused, and when the load is over, nothing is.
+func TestGoodput(t *testing.T) {
+	t.Parallel()
+	duration := loadTime(t)
+	endpoint := &capacity{free: make(chan struct{}, slots)}
+	backend := httptest.NewServer(endpoint)
+	t.Cleanup(backend.Close)
+	s := harness.Start(t, harness.Setup{
+		Static: static, Dynamic: map[string]string{"classes.yaml": classes}, Vars: map[string]string{"BACKEND": backend.URL},
+		Args: []string{"--overload.cpu.schedulerlatency=100ms", "--overload.actions.shedhigh=0"},
+	})
+	high := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)
+	low := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)
+	high.Transport.MaxIdleConnsPerHost, low.Transport.MaxIdleConnsPerHost = 2*offered, 2*offered
+
+	alone := &offer{path: "/important", rate: important}
+	alone.run(high, duration/3)
+	normal := percentile(alone.took, 0.99)
+
+	pings := ping(t, s)
+	before, began := endpoint.busy.Load(), time.Now()
+	others, first := &offer{path: "/other", rate: offered - important}, &offer{path: "/important", rate: important}
+	var load sync.WaitGroup
+	load.Go(func() { others.run(low, duration) })
+	first.run(high, duration)
+	goodput := float64(endpoint.busy.Load()-before) / float64(time.Since(began)) / slots
+	load.Wait()
+	pings.stop()
+
+	loaded := percentile(first.took, 0.99)
+	t.Logf("%v of %d requests a second: goodput %.1f %% of the capacity; others %v; important %v, 99 %% within %v, %v without load",
+		duration, offered, 100*goodput, others.status, first.status, loaded, normal)
+	if goodput < 0.85 {
+		t.Errorf("the goodput is %.1f %% of the capacity", 100*goodput)
+	}
+	if others.status[http.StatusServiceUnavailable] == 0 {
+		t.Error("no request was refused: this was no overload")
+	}
+	if n := first.status[http.StatusOK]; n == 0 || len(first.status) != 1 {
+		t.Errorf("important requests were answered with %v", first.status)
+	}
+	if duration >= judged && loaded > normal*3/2 {
+		t.Errorf("99 %% of the important requests were answered within %v, without load within %v", loaded, normal)
+	}
+	recovers(t, high, "/important")
+	recovers(t, low, "/other")
+}
+
+// recovers waits until a request succeeds, and then sends more, all of which have to succeed.
+func recovers(t *testing.T, client *harness.Client, path string) {
+	t.Helper()
+	harness.Until(t, path+" succeeds again", func() bool { return client.Get(path).StatusCode == http.StatusOK })
+	var running sync.WaitGroup
+	for range 20 {
+		running.Go(func() {
+			if got := client.Get(path); got.StatusCode != http.StatusOK {
+				t.Errorf("after the load %s was answered with %d", path, got.StatusCode)
+			}
+		})
+	}
+	running.Wait()
+}

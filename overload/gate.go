@@ -1,0 +1,68 @@
+package overload
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// unlimited lets any number of connections in.
+	unlimited = math.MaxInt64
+	// pacedFrom is the pressure from which on the connections between two samples are counted. What they are going to
+	// need shows in a later sample.
+	pacedFrom = 0.5
+	// entranceTime is how long a connection waits at most.
+	entranceTime = 100 * time.Millisecond
+)
+
+// gate counts the connections that may be accepted until the next sample.
+type gate struct{ left atomic.Int64 }
+
+func (g *gate) set(left int64) { g.left.Store(left) }
+
+// enter takes one, and waits if none is left.
+func (g *gate) enter(ctx context.Context) {
+	if g.left.Load() == unlimited || g.left.Add(-1) >= 0 {
+		return
+	}
+	timer := time.NewTimer(entranceTime)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Enter waits until a connection may be accepted: while StopAccepting is active, and where there is no room for more
+// before the next sample. It waits a tenth of a second at most, so that an accept loop goes on with ten connections a
+// second, among them those of health checks. It returns at once when ctx ends.
+func (m *Ladder) Enter(ctx context.Context) { m.gate.enter(ctx) }
+
+// ReducesTimeouts reports whether idle connections are closed sooner.
+func (m *Ladder) ReducesTimeouts() bool { return m.Active(ReduceTimeouts) }
+
+// Shut reports whether connections that cannot wait are refused: while StopAccepting is active.
+func (m *Ladder) Shut() bool { return m.Active(StopAccepting) }
+
+// room returns how many connections may be accepted until the next sample. The mutex is held.
+func (m *Ladder) room() int64 {
+	threshold := m.steps[StopAccepting].begins
+	if threshold == 0 {
+		return unlimited
+	}
+	if m.actions[StopAccepting].active {
+		return 0
+	}
+	room := int64(unlimited)
+	for i := range m.monitors {
+		one := &m.monitors[i]
+		pressure := max(one.last, one.counts)
+		if pressure < pacedFrom || !one.leadsTo(StopAccepting) {
+			continue
+		}
+		room = min(room, int64(math.Round(max(threshold-pressure, 0)*one.Connections)))
+	}
+	return room
+}
