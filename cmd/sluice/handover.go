@@ -40,6 +40,8 @@ type succession struct {
 	parked []parkable
 	// relayed are the sessions of UDP that the successor gets.
 	relayed []relayed
+	// sessions is the state that belongs to relayed.
+	sessions []byte
 }
 
 // parkable is an accept loop that can stop for a while.
@@ -232,7 +234,7 @@ func (h *succession) Yield(ctx context.Context, successor handover.Process) erro
 
 // Resume has the accept loops and sessions go on.
 func (h *succession) Resume() {
-	h.relayed = nil
+	h.relayed, h.sessions = nil, nil
 	for _, loop := range h.parked {
 		loop.Unpark()
 	}

@@ -32,6 +32,8 @@ const (
 	maxCounts     = 1 << 17
 	// maxSessions is how many sessions are handed over at most: the kernel has some 28,000 ports for them.
 	maxSessions = 1 << 15
+	// maxSessionState is the size of the state that belongs to them: all final states have 32 MiB.
+	maxSessionState = 24 << 20
 	// returnTime bounds how long sessions are returned to the predecessor.
 	returnTime = 5 * time.Second
 )
@@ -63,19 +65,36 @@ func (h *succession) relays(yield func(owner, *datagram.Server) bool) {
 	}
 }
 
-// relay collects the sessions that the successor gets, while nothing is read.
+// relay collects the sessions that the successor gets, while nothing is read: fewer where their state is too large.
 func (h *succession) relay() {
+	for limit := maxSessions; ; limit /= 2 {
+		omitted := h.collectSessions(limit)
+		data, err := json.Marshal(h.relayed)
+		if err == nil && len(data) > maxSessionState && limit > 0 {
+			continue
+		}
+		if err != nil {
+			h.system.logger.Error("sessions of UDP are not handed over", "error", err)
+			omitted, data = h.collectSessions(0), nil
+		}
+		h.sessions = data
+		if omitted > 0 {
+			h.system.logger.Warn("sessions of UDP begin anew in the successor", "count", omitted, "limit", limit)
+		}
+		return
+	}
+}
+
+// collectSessions collects so many sessions at most, and returns how many are left out.
+func (h *succession) collectSessions(left int) (omitted int) {
 	h.relayed = nil
-	left, omitted := maxSessions, 0
 	for one, server := range h.relays {
 		handed := server.Handed(left)
 		left -= len(handed.Sessions)
 		omitted += handed.Omitted
 		h.relayed = append(h.relayed, relayed{Name: one.name, HostPort: one.hostPort, Handed: handed})
 	}
-	if omitted > 0 {
-		h.system.logger.Warn("sessions of UDP begin anew in the successor", "count", omitted, "handedOver", maxSessions)
-	}
+	return omitted
 }
 
 // sessionSockets returns the sockets of the sessions that the successor gets.
@@ -92,15 +111,10 @@ func (h *succession) sessionSockets() []handover.Socket {
 
 // sessionState yields the state that belongs to the sockets, if there is one.
 func (h *succession) sessionState(yield func(handover.State) bool) bool {
-	if len(h.relayed) == 0 {
+	if len(h.relayed) == 0 || h.sessions == nil {
 		return true
 	}
-	data, err := json.Marshal(h.relayed)
-	if err != nil {
-		h.system.logger.Error("sessions of UDP are not handed over", "error", err)
-		return true
-	}
-	return yield(handover.State{Kind: sessionsKind, Version: sessionsVersion, Data: data})
+	return yield(handover.State{Kind: sessionsKind, Version: sessionsVersion, Data: h.sessions})
 }
 
 // adoptSessions has the servers of this process go on with the sessions of the predecessor, before they serve.

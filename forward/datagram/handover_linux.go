@@ -154,6 +154,9 @@ func (s *Server) Handed(limit int) Handed {
 	}
 	slices.SortFunc(sessions, func(a, b *session) int { return cmp.Compare(b.active, a.active) })
 	if omitted := len(sessions) - limit; omitted > 0 {
+		for _, session := range sessions[limit:] {
+			session.recall() // It may have been handed by an earlier call.
+		}
 		handed.Omitted, sessions = omitted, sessions[:limit]
 	}
 	handed.Sessions = make([]Session, 0, len(sessions))

@@ -340,7 +340,8 @@ func TestHandedLimits(t *testing.T) {
 		clients[i] = first.dial()
 		clients[i].exchange("x", "a x")
 	}
-	handed := first.park(3)
+	first.park(4)
+	handed := first.Handed(3) // That is repeated where all of them are too many.
 	if handed.Omitted != 1 || len(handed.Sessions) != 3 {
 		t.Errorf("%d sessions, without %d", len(handed.Sessions), handed.Omitted)
 	}

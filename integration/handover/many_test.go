@@ -26,8 +26,8 @@ func number(t *testing.T, variable string, otherwise int) int {
 }
 
 // TestManyHandOvers hands over again and again under clients of all kinds, of which none may see an error: also slow
-// ones, and idle connections. TEST_HANDOVERS (3) and TEST_IDLE (200) are how many hand-overs and idle connections; with
-// the first, nginx and haproxy reload under the same clients beside it.
+// ones, and idle connections. TEST_HANDOVERS (3) and TEST_IDLE (200) are how many hand-overs and idle connections, and
+// TEST_PAUSE (1) the seconds between them; with TEST_PEERS, nginx and haproxy reload under the same clients beside it.
 func TestManyHandOvers(t *testing.T) {
 	handOvers, idle := number(t, "TEST_HANDOVERS", 3), number(t, "TEST_IDLE", 200)
 	s := newService(t, "")
@@ -35,28 +35,30 @@ func TestManyHandOvers(t *testing.T) {
 	current := harness.Start(t, s.setup)
 	clients := traffic.New(t)
 	clients.StartAll(s.target(), idle)
-	repeat(clients, handOvers, func() { current = s.succeedWithout(current) })
+	repeat(t, clients, handOvers, func() { current = s.succeedWithout(current) })
 	clients.Finish("sluice, " + strconv.Itoa(handOvers) + " hand-overs")
 	if log := current.Log.String(); strings.Contains(log, "level=error") {
 		t.Errorf("the log of the last process has errors:\n%s", log)
 	}
-	if os.Getenv("TEST_HANDOVERS") != "" {
+	if os.Getenv("TEST_PEERS") != "" {
 		reloadPeers(t, handOvers, idle)
 	}
 }
 
 // repeat makes changes with pauses, and ends the clients. Many changes are preceded by a time without them, for the
 // latencies.
-func repeat(clients *traffic.Load, changes int, change func()) {
+func repeat(t *testing.T, clients *traffic.Load, changes int, change func()) {
+	t.Helper()
+	pause := time.Duration(number(t, "TEST_PAUSE", 1)) * time.Second
 	if changes > 3 {
 		clients.Pause(30 * time.Second)
 	}
 	clients.Change(true)
 	for range changes {
-		clients.Pause(time.Second)
+		clients.Pause(pause)
 		change()
 	}
-	clients.Pause(time.Second)
+	clients.Pause(pause)
 	clients.Close()
 }
 

@@ -161,7 +161,7 @@ func reloadPeers(t *testing.T, reloads, idle int) {
 			to, reload := one.start(newService(t, ""))
 			clients := traffic.New(t)
 			clients.StartAll(to, min(idle, mostIdle))
-			repeat(clients, reloads, reload)
+			repeat(t, clients, reloads, reload)
 			clients.Report(fmt.Sprintf("%s, %d reloads", one.name, reloads))
 		})
 	}
