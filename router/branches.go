@@ -59,11 +59,14 @@ func (c *Compiler) adopt(node *serviceNode, option string, child branch) error {
 		return because(ref, child.node.err)
 	}
 	node.selects = node.selects || child.node.selects
-	if child.role != roleMirror { // Its response is discarded.
+	reached := child.node.access
+	if child.role == roleMirror { // Its response is discarded, but a request may change the process.
+		reached.shows = 0
+	} else {
 		node.retains = node.retains || child.node.retains
-		node.access = node.access.beside(child.node.access)
 		node.addCookies(child.node.cookies)
 	}
+	node.access = node.access.beside(reached)
 	node.children = append(node.children, child)
 	return nil
 }

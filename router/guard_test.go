@@ -168,6 +168,25 @@ func TestUnguardedAdmin(t *testing.T) {
 	}
 }
 
+// A mirror's response is discarded, but what it is sent may change the process.
+func TestUnguardedAdminBehindAMirror(t *testing.T) {
+	for name, service := range map[string]*dynamic.Service{
+		"mirror":          mirroringOf("a@internal", 100, "admin@internal"),
+		"weighted mirror": mirroringOf("a@internal", 100, "w"),
+	} {
+		b := newBench(t)
+		b.compiler.options.Internal["admin@internal"] = b.compiler.options.Internal["a@internal"]
+		b.service("w@file", weightedOf("admin@internal", "a@internal"))
+		b.service("m@file", service)
+		b.router("r@file", "Path(`/api`)", "m")
+		b.all()
+		if status, _, _ := b.get("http://x.test/api"); status != http.StatusForbidden {
+			t.Errorf("%s: status %d", name, status)
+		}
+		b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Quarantined, "admin@internal: nothing on its way")
+	}
+}
+
 // toAdmin replaces the API by the administration in all objects.
 func toAdmin(b *bench) {
 	for _, router := range b.config.HTTP.Routers.All() {

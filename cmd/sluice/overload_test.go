@@ -26,8 +26,8 @@ func TestMonitorsAreThoseOfTheConfiguration(t *testing.T) {
 	}{
 		{"defaults", func(*static.Overload) {}, 1 << 30, map[string]int{}},
 		{"no limit", func(o *static.Overload) { o.Memory.Limit = 0 }, 0, map[string]int{}},
-		{"the found limit", func(o *static.Overload) { o.Memory.Limit = 0 }, 1 << 30, map[string]int{"memory": 4}},
-		{"own limit", func(o *static.Overload) { o.Memory.Limit = 1 << 20 }, 0, map[string]int{"memory": 4}},
+		{"the found limit", func(o *static.Overload) { o.Memory.Limit = 0 }, 1 << 30, map[string]int{"memory": 6}},
+		{"own limit", func(o *static.Overload) { o.Memory.Limit = 1 << 20 }, 0, map[string]int{"memory": 6}},
 		{
 			"everything",
 			func(o *static.Overload) {
@@ -35,7 +35,7 @@ func TestMonitorsAreThoseOfTheConfiguration(t *testing.T) {
 				o.CPU.SchedulerLatency, o.Connections.Limit = static.Duration(time.Millisecond), 10
 			},
 			1 << 30,
-			map[string]int{"memory": 4, "cpu": 3, "connections": 1},
+			map[string]int{"memory": 6, "cpu": 3, "connections": 2},
 		},
 	} {
 		config := &static.Overload{}

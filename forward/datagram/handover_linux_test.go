@@ -49,15 +49,18 @@ func copies(t *testing.T, sockets []net.PacketConn) []net.PacketConn {
 	return all
 }
 
-// park parks a server, and returns what another process gets of it.
-func (r *rig) park(limit int) datagram.Handed {
+// park parks a server, and returns what another process gets of it by the last limit.
+func (r *rig) park(limits ...int) datagram.Handed {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 	defer cancel()
 	if err := r.Park(ctx); err != nil {
 		r.t.Fatal(err)
 	}
-	handed := r.Handed(limit)
+	var handed datagram.Handed
+	for _, limit := range limits {
+		handed = r.Handed(limit)
+	}
 	state, err := json.Marshal(handed)
 	if err != nil {
 		r.t.Fatal(err)
@@ -340,8 +343,7 @@ func TestHandedLimits(t *testing.T) {
 		clients[i] = first.dial()
 		clients[i].exchange("x", "a x")
 	}
-	first.park(4)
-	handed := first.Handed(3) // That is repeated where all of them are too many.
+	handed := first.park(4, 3)
 	if handed.Omitted != 1 || len(handed.Sessions) != 3 {
 		t.Errorf("%d sessions, without %d", len(handed.Sessions), handed.Omitted)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,15 +124,24 @@ func (s *Server) open() (open []*serverConn) {
 	return open
 }
 
-// CloseIdle closes connections that have waited for a request for so long or longer. Those that have not sent one yet
-// are among them.
+// mostClosed is how many connections CloseIdle closes: their clients may connect again at once.
+const mostClosed = 1000
+
+// CloseIdle closes connections that have waited for a request for so long or longer, the oldest first and 1,000 at most.
+// Those that have not sent one yet are among them.
 func (s *Server) CloseIdle(longer time.Duration) {
 	s.mutex.Lock()
 	open := s.open()
 	s.mutex.Unlock()
-	for _, c := range open {
-		if c.idleFor() >= longer {
+	closed := 0
+	for _, c := range slices.Backward(open) {
+		if closed == mostClosed {
+			return
+		}
+		// With TLS too, what has come may be a request.
+		if c.idleFor() >= longer && !c.pending() {
 			c.closeIdle()
+			closed++
 		}
 	}
 }

@@ -42,6 +42,10 @@ func (t *translator) namespace(from, what, namespace, name string) (string, *bac
 	return namespace, nil
 }
 
+// administration is the service that changes the running process. Unlike others of Sluice's own, it is no service of
+// every namespace by default.
+const administration = "admin@internal"
+
 // mayLeave reports whether an object in the namespace from may refer to name@provider.
 func (t *translator) mayLeave(from, what, name string) *backend.Problem {
 	if strings.HasSuffix(name, "@"+Name) && !t.options.AllowCrossNamespace {
@@ -49,6 +53,13 @@ func (t *translator) mayLeave(from, what, name string) *backend.Problem {
 			Code: dynamic.CodeReferenceNotPermitted,
 			Reason: what + " " + name + " may be in another namespace, which allowCrossNamespace must permit; " +
 				"name and namespace name it without that",
+		}
+	}
+	if name == administration && !slices.Contains(t.options.CrossProviderNamespaces, from) {
+		return &backend.Problem{
+			Code: dynamic.CodeReferenceNotPermitted,
+			Reason: what + " " + name + " changes the process for all namespaces, and the namespace " + from +
+				" is not in crossProviderNamespaces",
 		}
 	}
 	if t.options.CrossProviderNamespaces != nil && !slices.Contains(t.options.CrossProviderNamespaces, from) {
