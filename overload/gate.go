@@ -10,9 +10,6 @@ import (
 const (
 	// unlimited lets any number of connections in.
 	unlimited = math.MaxInt64
-	// pacedFrom is the pressure from which on the connections between two samples are counted. What they are going to
-	// need shows in a later sample.
-	pacedFrom = 0.5
 	// entranceTime is how long a connection waits at most.
 	entranceTime = 100 * time.Millisecond
 )
@@ -46,7 +43,8 @@ func (m *Ladder) ReducesTimeouts() bool { return m.Active(ReduceTimeouts) }
 // Shut reports whether connections that cannot wait are refused: while StopAccepting is active.
 func (m *Ladder) Shut() bool { return m.Active(StopAccepting) }
 
-// room returns how many connections may be accepted until the next sample. The mutex is held.
+// room returns how many connections may be accepted until the next sample, in which what they need shows. A burst that
+// comes while the pressure is still low needs a limit most of all. The mutex is held.
 func (m *Ladder) room() int64 {
 	threshold := m.steps[StopAccepting].begins
 	if threshold == 0 {
@@ -59,7 +57,7 @@ func (m *Ladder) room() int64 {
 	for i := range m.monitors {
 		one := &m.monitors[i]
 		pressure := max(one.last, one.counts)
-		if pressure < pacedFrom || !one.leadsTo(StopAccepting) {
+		if !one.leadsTo(StopAccepting) {
 			continue
 		}
 		room = min(room, int64(math.Round(max(threshold-pressure, 0)*one.Connections)))

@@ -20,7 +20,7 @@ func TestGate(t *testing.T) {
 		room int
 		shut bool
 	}{
-		{"little pressure", 0.49, 95, -1, false},
+		{"no pressure", 0, 95, 95, false},
 		{"half of it", 0.5, 95, 45, false},
 		{"near the threshold", 0.9, 95, 5, false},
 		{"no room", 0.946, 95, 0, false},
@@ -79,7 +79,7 @@ func TestGateOpens(t *testing.T) {
 		monitor.set(0.2)
 		samples(200)
 		began := time.Now()
-		for range 1000 {
+		for range 75 { // As many as have room.
 			m.Enter(t.Context())
 		}
 		if waited := time.Since(began); waited > 0 || m.Shut() {
