@@ -106,8 +106,8 @@ func (d deaf) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestSlowHandshakesHoldNoPlace has clients begin a handshake and send nothing more, with a part of their ClientHello or
-// all of it, and others fail.
+// TestSlowHandshakesHoldNoPlace has clients begin a handshake and send nothing more, with a part of their ClientHello
+// or all of it, and others fail.
 func TestSlowHandshakesHoldNoPlace(t *testing.T) {
 	t.Parallel()
 	s, _, _ := startOneHandshake(t, timeout, nil)
@@ -137,8 +137,8 @@ func TestSlowHandshakesHoldNoPlace(t *testing.T) {
 	}
 }
 
-// TestRetriedHandshakes has clients offer a key that the server does not take, so that their ClientHello is answered by
-// a HelloRetryRequest: each handshake has a place twice.
+// TestRetriedHandshakes has clients offer a key that the server does not take, so that their ClientHello is answered
+// by a HelloRetryRequest: each handshake has a place twice.
 func TestRetriedHandshakes(t *testing.T) {
 	t.Parallel()
 	s, _, _ := startOneHandshake(t, timeout, nil)
@@ -164,7 +164,8 @@ func TestRetriedHandshakes(t *testing.T) {
 	work.Wait()
 }
 
-// TestHandshakeRate refuses handshakes over TCP and QUIC once the tokens are used up, and goes on with open connections.
+// TestHandshakeRate refuses handshakes over TCP and QUIC once the tokens are used up, and goes on with open
+// connections.
 func TestHandshakeRate(t *testing.T) {
 	t.Parallel()
 	for reason, change := range map[string]func(*static.EntryPoint){

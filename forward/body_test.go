@@ -382,8 +382,8 @@ func TestBrokenRequestBodies(t *testing.T) {
 	}
 }
 
-// TestBodiesAreNotDecompressed sends bodies both ways that are ten thousand times larger when they are decompressed. They
-// arrive byte by byte, whatever the client accepts, with the header that describes them.
+// TestBodiesAreNotDecompressed sends bodies both ways that are ten thousand times larger when they are decompressed.
+// They arrive byte by byte, whatever the client accepts, with the header that describes them.
 func TestBodiesAreNotDecompressed(t *testing.T) {
 	const size = 16 << 20
 	var gzipped, deflated bytes.Buffer

@@ -10,7 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// TestGate has a resource that a hundred connections use up, and counts how many may be accepted until the next sample.
+// TestGate has a resource that a hundred connections use up, and counts how many may be accepted until the next
+// sample.
 func TestGate(t *testing.T) {
 	for _, test := range []struct {
 		name      string

@@ -11,9 +11,9 @@ import (
 // thrashing.
 const gcWindow = 5 * time.Second
 
-// Above the used part staleFrom of the limit, garbage is collected once the last collection is staleAfter old, or a part
-// freshShare of the limit has been allocated since. A collection of a large heap takes long: collectShare is how much of
-// the time is spent so at most.
+// Above the used part staleFrom of the limit, garbage is collected once the last collection is staleAfter old, or a
+// part freshShare of the limit has been allocated since. A collection of a large heap takes long: collectShare is how
+// much of the time is spent so at most.
 const (
 	staleFrom    = 0.5
 	staleAfter   = 2 * time.Second
@@ -58,8 +58,8 @@ type memory struct {
 //
 // While more than half of the limit is used, the monitor has garbage collected two seconds after the last collection:
 // under a process that refuses requests little is allocated, and the runtime would find what has become free minutes
-// later. It does so too when a sixteenth of the limit has been allocated since, so that growth is seen before the limit is
-// reached. A fifth of the time is spent so at most. A nil collect is [runtime.GC].
+// later. It does so too when a sixteenth of the limit has been allocated since, so that growth is seen before the
+// limit is reached. A fifth of the time is spent so at most. A nil collect is [runtime.GC].
 func Memory(limit int64, gcShare int, read func() Usage, collect func()) Monitor {
 	if read == nil {
 		read = RuntimeUsage()

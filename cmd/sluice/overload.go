@@ -15,8 +15,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
-// connectionBytes is what room is left for by connection, in bytes. One that uploads over HTTP/2 takes 60 to 130 KiB, which
-// shows some samples later, and its TLS handshake leaves as much to be collected.
+// connectionBytes is what room is left for by connection, in bytes. One that uploads over HTTP/2 takes 60 to 130 KiB,
+// which shows some samples later, and its TLS handshake leaves as much to be collected.
 const connectionBytes = 512 << 10
 
 // newOverload makes the overload manager, and has the router and the metrics use it. It is called after the memory

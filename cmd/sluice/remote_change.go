@@ -11,9 +11,9 @@ import (
 	"github.com/sluiceproxy/sluice/api"
 )
 
-// changeAPI sends a request to the administration of a running Sluice, without a body if change is nil, and decodes its
-// answer. base is the URL of its API with or without /api. The error is what the administration says, or names the router
-// that is missing.
+// changeAPI sends a request to the administration of a running Sluice, without a body if change is nil, and decodes
+// its answer. base is the URL of its API with or without /api. The error is what the administration says, or names the
+// router that is missing.
 func changeAPI(base, method, path string, change, answer any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), firstState)
 	defer cancel()

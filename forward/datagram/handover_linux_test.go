@@ -218,7 +218,8 @@ func TestParkedSessionsAreNotIdle(t *testing.T) {
 	c := r.dial()
 	c.exchange("x", "a x")
 	r.park(0)
-	<-time.After(timeout + timeout/2)
+	timer := time.NewTimer(timeout + timeout/2)
+	<-timer.C
 	r.Unpark()
 	c.exchange("y", "a y")
 	if got := e.sources(); got != 1 {

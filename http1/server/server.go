@@ -127,8 +127,8 @@ func (s *Server) open() (open []*serverConn) {
 // mostClosed is how many connections CloseIdle closes: their clients may connect again at once.
 const mostClosed = 1000
 
-// CloseIdle closes connections that have waited for a request for so long or longer, the oldest first and 1,000 at most.
-// Those that have not sent one yet are among them.
+// CloseIdle closes connections that have waited for a request for so long or longer, the oldest first and 1,000 at
+// most. Those that have not sent one yet are among them.
 func (s *Server) CloseIdle(longer time.Duration) {
 	s.mutex.Lock()
 	open := s.open()
@@ -153,8 +153,8 @@ func (s *Server) ending() bool {
 	return s.empty != nil
 }
 
-// Close cuts all connections at once, below TLS, and ends the contexts of their requests. Hijacked ones are cut as long
-// as their handler runs.
+// Close cuts all connections at once, below TLS, and ends the contexts of their requests. Hijacked ones are cut as
+// long as their handler runs.
 func (s *Server) Close() error {
 	_, open := s.drain()
 	for _, c := range open {

@@ -17,8 +17,8 @@ type group struct {
 	peak, kills string
 }
 
-// newGroup makes a control group with a limit in bytes, of version 2 where that has the controller of memory, otherwise
-// of version 1. It is removed at the end of the test.
+// newGroup makes a control group with a limit in bytes, of version 2 where that has the controller of memory,
+// otherwise of version 1. It is removed at the end of the test.
 func newGroup(t *testing.T, limit int64) *group {
 	t.Helper()
 	const root = "/sys/fs/cgroup"

@@ -34,8 +34,14 @@ http:
     important: {rule: "Path(` + "`/important`" + `)", service: important, priorityClass: high}
     other: {rule: "Path(` + "`/other`" + `)", service: other, priorityClass: low}
   services:
-    important: {loadBalancer: {servers: [{url: "${BACKEND}"}], limits: {maxConnections: 40, maxPending: 400, pendingTimeout: 20s}}}
-    other: {loadBalancer: {servers: [{url: "${BACKEND}"}], limits: {maxConnections: 29, maxPending: 29, pendingTimeout: 1s}}}
+    important:
+      loadBalancer:
+        servers: [{url: "${BACKEND}"}]
+        limits: {maxConnections: 40, maxPending: 400, pendingTimeout: 20s}
+    other:
+      loadBalancer:
+        servers: [{url: "${BACKEND}"}]
+        limits: {maxConnections: 29, maxPending: 29, pendingTimeout: 1s}
 `
 
 // capacity is an endpoint that serves a number of requests at a time, each of which takes a while. Further ones wait.

@@ -61,8 +61,8 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLittleMemory has many clients send large bodies slowly to a Sluice with little memory. The kernel does not end it,
-// it answers /ping, and others are served when they have left.
+// TestLittleMemory has many clients send large bodies slowly to a Sluice with little memory. The kernel does not end
+// it, it answers /ping, and others are served when they have left.
 func TestLittleMemory(t *testing.T) {
 	g := newGroup(t, little)
 	var received atomic.Int64

@@ -17,8 +17,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// attack uses one connection for something that no sound client does. It returns when the connection has ended, or when
-// ctx has.
+// attack uses one connection for something that no sound client does. It returns when the connection has ended, or
+// when ctx has.
 type attack struct {
 	network string
 	// address is that of the entrypoint.
@@ -110,7 +110,9 @@ func reset(_ context.Context, conn net.Conn) {
 	go func() { _, _ = io.Copy(io.Discard, conn) }()
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
-	for name, value := range map[string]string{":method": "GET", ":scheme": "http", ":path": "/", ":authority": "h1.test"} {
+	for name, value := range map[string]string{
+		":method": "GET", ":scheme": "http", ":path": "/", ":authority": "h1.test",
+	} {
 		_ = encoder.WriteField(hpack.HeaderField{Name: name, Value: value})
 	}
 	_, err := io.WriteString(conn, http2.ClientPreface)

@@ -113,10 +113,10 @@ func TestRates(t *testing.T) {
 				}
 				return status == test.refused
 			})
-			page := harness.NewClient(t, harness.H1, s.Addr("traefik"), "internal.test", nil).Get("/metrics").Text
-			if !strings.Contains(page, test.counter+" ") {
-				t.Errorf("the metrics lack %s", test.counter)
-			}
+			management := harness.NewClient(t, harness.H1, s.Addr("traefik"), "internal.test", nil)
+			eventually(t, "the counter "+test.counter, func() bool { // The client may see the end before it is counted.
+				return strings.Contains(management.Get("/metrics").Text, test.counter+" ")
+			})
 			eventually(t, "the next token", func() bool { return attempt() == http.StatusOK })
 		})
 	}

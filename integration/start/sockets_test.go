@@ -71,8 +71,8 @@ func echoUDP(t *testing.T) string {
 	return socket.LocalAddr().String()
 }
 
-// TestSocketsOfTheServiceManager starts Sluice twice with the sockets of TCP, HTTP/3 and UDP entrypoints. A client that
-// connects while no process runs is answered by the second one.
+// TestSocketsOfTheServiceManager starts Sluice twice with the sockets of TCP, HTTP/3 and UDP entrypoints. A client
+// that connects while no process runs is answered by the second one.
 func TestSocketsOfTheServiceManager(t *testing.T) {
 	t.Parallel()
 	web, dns := harness.FreeAddress(t), harness.FreeAddress(t)
@@ -114,7 +114,8 @@ udp:
 		if got.StatusCode != http.StatusNotFound {
 			t.Errorf("a client before the start: status %d", got.StatusCode)
 		}
-		if got := harness.NewClient(t, harness.H3, web, "any.test", settings).Get("/"); got.StatusCode != http.StatusNotFound {
+		client := harness.NewClient(t, harness.H3, web, "any.test", settings)
+		if got := client.Get("/"); got.StatusCode != http.StatusNotFound {
 			t.Errorf("HTTP/3: status %d", got.StatusCode)
 		}
 		expectEcho(t, dns)
