@@ -63,8 +63,9 @@ type step struct{ begins, refusesAll float64 }
 // stepsOf returns the steps of all actions.
 func stepsOf(config static.OverloadActions) [actionCount]step {
 	percent := [actionCount]int{
-		EndKeepAlive: config.EndKeepAlive, ShedLow: config.ShedLow, ShedDefault: config.ShedDefault, ShedHigh: config.ShedHigh,
-		StopAccepting: config.StopAccepting, ReduceTimeouts: config.ReduceTimeouts,
+		EndKeepAlive: config.EndKeepAlive, ReduceTimeouts: config.ReduceTimeouts,
+		ShedLow: config.ShedLow, ShedDefault: config.ShedDefault, ShedHigh: config.ShedHigh,
+		StopAccepting: config.StopAccepting,
 	}
 	var steps [actionCount]step
 	for action, percentage := range percent {
