@@ -400,3 +400,22 @@ func TestAServiceThatKeepsRequestsKeepsTheRoutersMemory(t *testing.T) {
 		t.Error(b.compiled.Verdicts)
 	}
 }
+
+// A service that answers by itself needs no endpoint, and neither does one that leads to it.
+func TestExplainOfADirectResponse(t *testing.T) {
+	b := newBench(t)
+	b.service("d@file", &dynamic.Service{DirectResponse: &dynamic.DirectResponse{Status: http.StatusNoContent}})
+	b.service("w@file", weightedOf("d"))
+	b.router("direct@file", "Path(`/d`)", "d")
+	b.router("weighted@file", "Path(`/w`)", "w")
+	b.all()
+	for _, path := range []string{"/d", "/w"} {
+		explained, err := b.target.Table().Explain(Question{URL: "http://x.test" + path})
+		if err != nil || explained.Status != 0 {
+			t.Errorf("%s: status %d, %s, error %v", path, explained.Status, explained.Reason, err)
+		}
+		if status, _, _ := b.get("http://x.test" + path); status != http.StatusNoContent {
+			t.Errorf("%s: status %d", path, status)
+		}
+	}
+}

@@ -36,8 +36,12 @@ type EndpointStatus struct {
 	State string `json:"state"`
 }
 
-// kindInternal is the kind of the services that Sluice itself answers.
-const kindInternal = "internal"
+// Kinds of services that answer without an endpoint.
+const (
+	// kindInternal is the kind of the services that Sluice itself answers.
+	kindInternal = "internal"
+	kindDirect   = "directResponse"
+)
 
 func (n *serviceNode) status() ServiceStatus {
 	status := ServiceStatus{Name: n.name, Kind: n.kind, Middlewares: n.steps, Up: n.up == nil || n.up()}
@@ -71,9 +75,9 @@ func endpointsOf(pool *loadbalancer.Pool) []EndpointStatus {
 	return endpoints
 }
 
-// answers reports whether the service has an endpoint that may answer.
+// answers reports whether the service has an endpoint that may answer, or needs none.
 func (s *ServiceStatus) answers() bool {
-	if s.Kind == kindInternal {
+	if s.Kind == kindInternal || s.Kind == kindDirect {
 		return true
 	}
 	for _, endpoint := range s.Endpoints {
