@@ -49,7 +49,15 @@ func (c *Client) newTunnels() http.RoundTripper {
 	switch {
 	case c.Protocol.HTTP2():
 		inner := c.overHTTP2()
-		return extendedConnect(func(r *http.Request) (*http.Response, error) { return overStream(inner, r) })
+		return extendedConnect(func(r *http.Request) (*http.Response, error) {
+			response, err := overStream(inner, r)
+			if errors.Is(err, io.ErrClosedPipe) {
+				// The server has begun to end the connection. What it has not processed may be repeated (RFC 9113, section
+				// 6.8), which the transport does with a body that it has closed.
+				return overStream(inner, r)
+			}
+			return response, err
+		})
 	case c.Protocol == H3:
 		transport, _ := c.Client.Transport.(*http3.Transport)
 		tunnels := &quicTunnels{transport: transport}
@@ -133,6 +141,8 @@ type quicTunnels struct {
 	mutex      sync.Mutex
 	connection *quic.Conn
 	client     *http3.ClientConn
+	// before are earlier connections, whose streams go on.
+	before []*quic.Conn
 }
 
 func (q *quicTunnels) connect(r *http.Request) (*http3.ClientConn, error) {
@@ -154,12 +164,27 @@ func (q *quicTunnels) connect(r *http.Request) (*http3.ClientConn, error) {
 func (q *quicTunnels) close() {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	if q.connection != nil {
-		_ = q.connection.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
+	for _, connection := range append(q.before, q.connection) {
+		if connection != nil {
+			_ = connection.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
+		}
 	}
 }
 
+// open opens a stream, on another connection where the server has begun to end this one: what it rejects it has not
+// processed (RFC 9114, section 5.2).
 func (q *quicTunnels) open(r *http.Request) (*http.Response, error) {
+	response, err := q.try(r)
+	if rejected := new(http3.Error); errors.As(err, &rejected) && rejected.ErrorCode == http3.ErrCodeRequestRejected {
+		q.mutex.Lock()
+		q.before, q.connection = append(q.before, q.connection), nil
+		q.mutex.Unlock()
+		return q.try(r)
+	}
+	return response, err
+}
+
+func (q *quicTunnels) try(r *http.Request) (*http.Response, error) {
 	connection, err := q.connect(r)
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func (w *world) loads() []load {
 			return w.exchange(t, network)
 		}})
 	}
-	all = append(all, load{"a renewed certificate", func(t *testing.T) func() error {
+	all = append(all, load{"a certificate of ACME", func(t *testing.T) func() error {
 		t.Helper()
 		return w.secured(t)
 	}})

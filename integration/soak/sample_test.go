@@ -103,8 +103,8 @@ func median(samples []sample, of func(sample) int64) int64 {
 
 // outcome is what happened in a run.
 type outcome struct {
-	long                        time.Duration
-	changes, upgrades, renewals int
+	long                      time.Duration
+	changes, upgrades, orders int
 	// hostile are the connections of hostile clients.
 	hostile int64
 	samples []sample
@@ -120,9 +120,9 @@ func (o *outcome) report(t *testing.T) {
 	for _, one := range counts {
 		total += one.exchanges.Load()
 	}
-	fmt.Fprintf(&page, "%v, %d configurations, %d upgrades, %d certificates of ACME, %d hostile connections, "+
+	fmt.Fprintf(&page, "%v, %d configurations, %d upgrades, %d ACME orders, %d hostile connections, "+
 		"%d exchanges\n\n",
-		o.long, o.changes, o.upgrades, o.renewals, o.hostile, total)
+		o.long, o.changes, o.upgrades, o.orders, o.hostile, total)
 	page.WriteString("| load | exchanges |\n|---|---|\n")
 	for _, one := range counts {
 		fmt.Fprintf(&page, "| %s | %d |\n", one.name, one.exchanges.Load())

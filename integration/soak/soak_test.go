@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/letsencrypt/pebble/v2/ca"
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
@@ -64,8 +63,8 @@ type world struct {
 	setup     harness.Setup
 	authority *harness.Authority
 	pairs     []harness.Issued
-	// renewed has the certificates of renewedHost.
-	renewed *acmetest.Authority
+	// issuer issues the certificate of issuedHost.
+	issuer *acmetest.Authority
 
 	// latencies are those of exchanges with small messages.
 	latencies traffic.Histogram
@@ -103,7 +102,7 @@ func (w *world) dynamic(n int) string {
 			scheme, name, 1+n%4, scheme, name, transport)
 	}
 	pair := w.pairs[n%len(w.pairs)]
-	routers.WriteString("    renewed: {rule: Host(`" + renewedHost + "`), service: h1, tls: {certResolver: le}}\n")
+	routers.WriteString("    issued: {rule: Host(`" + issuedHost + "`), service: h1, tls: {certResolver: le}}\n")
 	return "http:\n  routers:\n" + routers.String() + "  services:\n" + services.String() + fmt.Sprintf(`
   middlewares:
     stamp: {headers: {customResponseHeaders: {X-Version: "%d"}}}
@@ -121,14 +120,10 @@ udp:
 `, n/3, pair.CertFile, pair.KeyFile)
 }
 
-// renewedHost is the host whose certificate is an ACME server's, and renewals how many there are in a run.
-const (
-	renewedHost = "renewed.example.com"
-	renewals    = 4
-)
+// issuedHost is the host whose certificate is an ACME server's.
+const issuedHost = "issued.example.com"
 
-// newWorld returns one whose certificate of renewedHost is renewed several times while the test runs.
-func newWorld(t *testing.T, long time.Duration) *world {
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "soak") //nolint:usetesting // That of a test may have too long a path.
 	if err != nil {
@@ -137,18 +132,15 @@ func newWorld(t *testing.T, long time.Duration) *world {
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	port := netip.MustParseAddrPort(harness.FreeAddress(t)).Port()
 	w := &world{authority: harness.NewAuthority(t)}
-	life := max(long/renewals, 5*time.Minute)
-	w.renewed = acmetest.New(t, acmetest.Options{
-		HTTPPort: int(port), Profiles: map[string]ca.Profile{"default": {ValidityPeriod: uint64(life / time.Second)}},
-	})
+	w.issuer = acmetest.New(t, acmetest.Options{HTTPPort: int(port)})
 	root := filepath.Join(folder, "ca.pem")
-	block := &pem.Block{Type: "CERTIFICATE", Bytes: w.renewed.Certificate().Raw}
+	block := &pem.Block{Type: "CERTIFICATE", Bytes: w.issuer.Certificate().Raw}
 	if err := os.WriteFile(root, pem.EncodeToMemory(block), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	vars := map[string]string{
 		"CA": w.authority.File, "HTTP": strconv.Itoa(int(port)), "SOCKET": filepath.Join(folder, "sluice.sock"),
-		"STORAGE": filepath.Join(folder, "acme.json"), "ACME": w.renewed.URL, "ACME_CA": root,
+		"STORAGE": filepath.Join(folder, "acme.json"), "ACME": w.issuer.URL, "ACME_CA": root,
 		"ECHO_TCP": harness.StartEcho(t), "ECHO_UDP": harness.StartPacketEcho(t),
 	}
 	for _, name := range []string{"A", "B"} {
@@ -228,7 +220,7 @@ func duration(t *testing.T, variable string, otherwise time.Duration) time.Durat
 // TestSoak runs all loads while the configuration changes.
 func TestSoak(t *testing.T) {
 	long := duration(t, "TEST_SOAK", shortest)
-	w := newWorld(t, long)
+	w := newWorld(t)
 	before := w.sample(t)
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
@@ -240,7 +232,7 @@ func TestSoak(t *testing.T) {
 	counts := w.load(ctx, t)
 	result := outcome{
 		long: long, changes: harness.Await(t, reloaded, "the last configuration"),
-		upgrades: harness.Await(t, upgraded, "the last process"), hostile: hostile(), renewals: w.renewals(),
+		upgrades: harness.Await(t, upgraded, "the last process"), hostile: hostile(), orders: len(w.issuer.Orders()),
 		samples: harness.Await(t, sampled, "the last sample"), counts: counts,
 	}
 	result.report(t)
