@@ -181,14 +181,7 @@ func TestHandshakeRate(t *testing.T) {
 			s.eventually("a refusal over TCP", func() bool { return s.shake(t.Context(), "a.example.com") != nil })
 			do(t, client, http.MethodGet, url, nil)
 			s.eventually("a token", func() bool { return s.shake(t.Context(), "a.example.com") == nil })
-			s.eventually("a refusal over QUIC", func() bool {
-				_, _, err := try(t, s.http3(nil), http.MethodGet, "https://"+s.address, nil)
-				return err != nil
-			})
-			s.eventually("a token for QUIC", func() bool {
-				_, _, err := try(t, s.http3(nil), http.MethodGet, "https://"+s.address, nil)
-				return err == nil
-			})
+			s.limitsQUIC()
 			if counted := counter.counted(); len(counted) != 1 || counted[reason] < 2 {
 				t.Errorf("refused %v", counted)
 			}

@@ -234,6 +234,17 @@ func TestConnectionRatePerClient(t *testing.T) {
 	})
 }
 
+// limitsQUIC expects connections of HTTP/3 to be refused, and to be accepted again with the next token.
+func (s *served) limitsQUIC() {
+	s.t.Helper()
+	accepted := func() bool {
+		_, _, err := try(s.t, s.http3(nil), http.MethodGet, "https://"+s.address, nil)
+		return err == nil
+	}
+	s.eventually("a refusal over QUIC", func() bool { return !accepted() })
+	s.eventually("a token for QUIC", accepted)
+}
+
 // TestFloodsOfConnections opens connections over the network until one is refused, and goes on being served.
 func TestFloodsOfConnections(t *testing.T) {
 	t.Parallel()
@@ -260,14 +271,7 @@ func TestFloodsOfConnections(t *testing.T) {
 				t.Errorf("an open connection: status %d", status)
 			}
 			s.eventually("a token", func() bool { return attempt() == http.StatusOK })
-			s.eventually("a refusal over QUIC", func() bool {
-				_, _, err := try(t, s.http3(nil), http.MethodGet, "https://"+s.address, nil)
-				return err != nil
-			})
-			s.eventually("a token for QUIC", func() bool {
-				_, _, err := try(t, s.http3(nil), http.MethodGet, "https://"+s.address, nil)
-				return err == nil
-			})
+			s.limitsQUIC()
 			if counted := counter.counted(); len(counted) != 1 || counted[name] < 2 {
 				t.Errorf("refused %v", counted)
 			}

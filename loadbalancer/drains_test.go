@@ -50,7 +50,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "state", b.reason("web@file", first), "draining: it is drained by hand")
-	equal(t, "who answers", b.who(pool, 10), []string{second + "#b"})
+	equal(t, "the endpoints", b.who(pool, 10), []string{second + "#b"})
 	closed := dialer.calls
 	under.Done(Result{})
 	equal(t, "closed after the last request", dialer.calls, closed+1)
@@ -58,18 +58,18 @@ func TestDrain(t *testing.T) {
 	// Another incarnation, another version of the service, and a pool that takes the place of this one are held too.
 	b.Apply(endpointSet(2, "192.0.2.1:80#c", "192.0.2.2:80#b"))
 	b.pass(FlushInterval)
-	equal(t, "who answers when the uid is another one", b.who(pool, 10), []string{second + "#b"})
+	equal(t, "the endpoints when the uid is another one", b.who(pool, 10), []string{second + "#b"})
 	b.pool(PoolSpec{Name: "web@file", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
-	equal(t, "who answers after a reload", b.who(pool, 10), []string{second + "#b"})
+	equal(t, "the endpoints after a reload", b.who(pool, 10), []string{second + "#b"})
 	b.Release("web@file")
 	pool = b.pool(PoolSpec{Name: "web@file", Dialer: dialer, Servers: []ServerSpec{following(web, 1)}})
-	equal(t, "who answers in a new pool", b.who(pool, 10), []string{second + "#b"})
+	equal(t, "the endpoints in a new pool", b.who(pool, 10), []string{second + "#b"})
 
 	ended := b.Undrain(ofEndpoint(first))
 	b.pass(FlushInterval)
 	equal(t, "drains that ended", len(ended), 1)
 	equal(t, "drains that are left", len(b.Drains()), 0)
-	equal(t, "who answers at the end", b.who(pool, 10), []string{first + "#c", second + "#b"})
+	equal(t, "the endpoints at the end", b.who(pool, 10), []string{first + "#c", second + "#b"})
 	equal(t, "state at the end", b.reason("web@file", first), "serving")
 }
 
@@ -81,11 +81,11 @@ func TestDrainNeverFallsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.fails(pool, second, 3)
-	equal(t, "who answers", b.who(pool, 4), []string{second})
+	equal(t, "the endpoints", b.who(pool, 4), []string{second})
 	if err := b.drains(ofEndpoint(second), true); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "who answers without any", b.who(pool, 4), []string{"nobody"})
+	equal(t, "the endpoints without any", b.who(pool, 4), []string{"nobody"})
 	equal(t, "up", pool.Up(), false)
 }
 
@@ -103,9 +103,9 @@ func TestDrainKeepsClients(t *testing.T) {
 	}
 	for range 4 {
 		address, _ = b.asks(pool, given)
-		equal(t, "who answers the client", address, first)
+		equal(t, "the endpoint of the client", address, first)
 		address, _ = b.asks(pool, "")
-		equal(t, "who answers a new client", address, second)
+		equal(t, "the endpoint of a new client", address, second)
 	}
 }
 
@@ -217,9 +217,9 @@ func TestDrainExpires(t *testing.T) {
 		t.Errorf("the next flush is after %v", next.Sub(begins))
 	}
 	b.pass(time.Minute - 2*FlushInterval)
-	equal(t, "who answers before", b.who(pool, 10), []string{second})
+	equal(t, "the endpoints before", b.who(pool, 10), []string{second})
 	b.pass(2 * FlushInterval)
-	equal(t, "who answers after", b.who(pool, 100), []string{first, second})
+	equal(t, "the endpoints after", b.who(pool, 100), []string{first, second})
 	equal(t, "drains that ended", len(ended), 1)
 	equal(t, "drains that are left", len(b.Drains()), 0)
 	for _, status := range b.EndpointStatuses(EndpointQuery{Search: first}) {

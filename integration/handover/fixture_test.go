@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +32,7 @@ type service struct {
 	// web, secure, dns and mail are addresses of entrypoints: HTTP, HTTPS with HTTP/3, UDP and TCP.
 	web, secure, dns, mail string
 	// datagrams is the server behind dns.
-	datagrams *datagrams
+	datagrams *harness.PacketEcho
 }
 
 // newService returns a service that does not run yet. extra is added to the static configuration.
@@ -48,7 +47,7 @@ func newService(t *testing.T, extra string) *service {
 		t: t, web: harness.FreeAddress(t), secure: harness.FreeAddress(t), dns: harness.FreeAddress(t),
 		mail: harness.FreeAddress(t),
 	}
-	s.datagrams = echoUDP(t)
+	s.datagrams = harness.StartPacketEcho(t)
 	backend := harness.StartBackend(t, "b", nil)
 	s.setup = harness.Setup{
 		Static: `
@@ -75,7 +74,7 @@ udp:
 `},
 		Vars: map[string]string{
 			"WEB": s.web, "SECURE": s.secure, "DNS": s.dns, "MAIL": s.mail, "BACKEND": backend.H1,
-			"SOCKET": filepath.Join(folder, "sluice.sock"), "ECHO": echo(t), "ECHO_UDP": s.datagrams.address,
+			"SOCKET": filepath.Join(folder, "sluice.sock"), "ECHO": harness.StartEcho(t), "ECHO_UDP": s.datagrams.Address,
 		},
 	}
 	return s
@@ -91,69 +90,6 @@ func (s *service) succeed(before *harness.Sluice) *harness.Sluice {
 		s.t.Errorf("the predecessor ended with exit code %d", code)
 	}
 	return next
-}
-
-// echo starts a server that sends back what it gets, and returns its address.
-func echo(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				_, _ = io.Copy(conn, conn)
-				_ = conn.Close()
-			}()
-		}
-	}()
-	return listener.Addr().String()
-}
-
-// datagrams is a server that sends back the datagrams that it gets.
-type datagrams struct {
-	address string
-	// sources are those of the datagrams.
-	mutex   sync.Mutex
-	sources map[string]bool
-}
-
-// count returns how many sources there are.
-func (d *datagrams) count() int {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	return len(d.sources)
-}
-
-// echoUDP is echo for datagrams.
-func echoUDP(t *testing.T) *datagrams {
-	t.Helper()
-	socket, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = socket.Close() })
-	d := &datagrams{address: socket.LocalAddr().String(), sources: map[string]bool{}}
-	go func() {
-		buffer := make([]byte, 1500)
-		for {
-			n, from, err := socket.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			d.mutex.Lock()
-			d.sources[from.String()] = true
-			d.mutex.Unlock()
-			_, _ = socket.WriteTo(buffer[:n], from)
-		}
-	}()
-	return d
 }
 
 // exchange sends a line and expects it back.

@@ -186,7 +186,7 @@ http:
 	exchange(t, mail, "b\n")
 	exchange(t, stream, "b\n")
 	exchangeAll(t, dns, "b")
-	if got := s.datagrams.count(); got != manySessions {
+	if got := s.datagrams.Sources(); got != manySessions {
 		t.Errorf("the server has seen %d sources, want %d", got, manySessions)
 	}
 	if got := idle.Get("/ok"); !got.Close {

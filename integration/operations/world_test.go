@@ -100,7 +100,7 @@ func newWorld(t *testing.T) *world {
 		Static: staticFile, Dynamic: map[string]string{"dynamic.yaml": dynamicFile},
 		Vars: map[string]string{
 			"A": harness.StartBackend(t, "a", nil).H1, "B": harness.StartBackend(t, "b", nil).H1, "CERT": issued.CertFile,
-			"KEY": issued.KeyFile, "ECHO": echoDatagrams(t),
+			"KEY": issued.KeyFile, "ECHO": harness.StartPacketEcho(t).Address,
 		},
 	})
 	clients := map[string]*harness.Client{}
@@ -147,27 +147,6 @@ func (w *world) converse(t *testing.T, network, entrypoint, text string) {
 	if _, err := conn.Read(make([]byte, 512)); err != nil {
 		t.Errorf("%s: %v", entrypoint, err)
 	}
-}
-
-// echoDatagrams returns the address of a server that sends datagrams back.
-func echoDatagrams(t *testing.T) string {
-	t.Helper()
-	socket, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = socket.Close() })
-	go func() {
-		buffer := make([]byte, 512)
-		for {
-			n, from, err := socket.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = socket.WriteTo(buffer[:n], from)
-		}
-	}()
-	return socket.LocalAddr().String()
 }
 
 // change changes the configuration, and waits until that is applied.

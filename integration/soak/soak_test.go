@@ -141,7 +141,7 @@ func newWorld(t *testing.T) *world {
 	vars := map[string]string{
 		"CA": w.authority.File, "HTTP": strconv.Itoa(int(port)), "SOCKET": filepath.Join(folder, "sluice.sock"),
 		"STORAGE": filepath.Join(folder, "acme.json"), "ACME": w.issuer.URL, "ACME_CA": root,
-		"ECHO_TCP": harness.StartEcho(t), "ECHO_UDP": harness.StartPacketEcho(t),
+		"ECHO_TCP": harness.StartEcho(t), "ECHO_UDP": harness.StartPacketEcho(t).Address,
 	}
 	for _, name := range []string{"A", "B"} {
 		backend := harness.StartBackend(t, name, w.authority)

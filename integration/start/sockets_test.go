@@ -50,27 +50,6 @@ func bindUDP(t *testing.T, address string) *os.File {
 	return socketFile(t, socket, err)
 }
 
-// echoUDP starts a server that sends each datagram back, and returns its address.
-func echoUDP(t *testing.T) string {
-	t.Helper()
-	socket, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = socket.Close() })
-	go func() {
-		buffer := make([]byte, 1500)
-		for {
-			n, from, err := socket.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = socket.WriteTo(buffer[:n], from)
-		}
-	}()
-	return socket.LocalAddr().String()
-}
-
 // TestSocketsOfTheServiceManager starts Sluice twice with the sockets of TCP, HTTP/3 and UDP entrypoints. A client
 // that connects while no process runs is answered by the second one.
 func TestSocketsOfTheServiceManager(t *testing.T) {
@@ -90,7 +69,7 @@ udp:
   routers: {echo: {entryPoints: [dns], service: echo}}
   services: {echo: {loadBalancer: {servers: [{address: "${ECHO}"}]}}}
 `},
-		Vars: map[string]string{"WEB": web, "DNS": dns, "ECHO": echoUDP(t)},
+		Vars: map[string]string{"WEB": web, "DNS": dns, "ECHO": harness.StartPacketEcho(t).Address},
 		Sockets: []harness.Socket{
 			{Name: "web", File: bindTCP(t, web)},
 			{Name: "web", File: bindUDP(t, web)},

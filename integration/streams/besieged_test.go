@@ -65,7 +65,7 @@ log: {level: DEBUG}
 accessLog: {filePath: "${DIR}/access.log", format: json}
 `, Env: []string{"GOMAXPROCS=" + strconv.Itoa(sockets)}, Vars: map[string]string{
 			"CERT": issued.CertFile, "KEY": issued.KeyFile, "HTTP": harness.StartBackend(t, "www", nil).H1,
-			"TCP": harness.StartEcho(t), "UDP": harness.StartPacketEcho(t), "TLS": startTLS(t, authority.Issue("through.test")),
+			"TCP": harness.StartEcho(t), "UDP": harness.StartPacketEcho(t).Address, "TLS": startTLS(t, authority.Issue("through.test")),
 		},
 		Dynamic: map[string]string{"all.yaml": `
 tcp:
@@ -205,7 +205,7 @@ func dial(t *testing.T, network, address string) net.Conn {
 func startTLS(t *testing.T, issued harness.Issued) string {
 	t.Helper()
 	config := &tls.Config{Certificates: []tls.Certificate{issued.Pair}, MinVersion: tls.VersionTLS12}
-	return accept(t, func(conn net.Conn) {
+	return harness.StartServer(t, func(conn net.Conn) {
 		secure := tls.Server(conn, config)
 		for reader := bufio.NewReader(secure); ; {
 			line, err := reader.ReadString('\n')
@@ -215,27 +215,4 @@ func startTLS(t *testing.T, issued harness.Issued) string {
 			_, _ = io.WriteString(secure, line)
 		}
 	})
-}
-
-// accept serves connections until the test ends, and returns the address.
-func accept(t *testing.T, serve func(net.Conn)) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				serve(conn)
-			}()
-		}
-	}()
-	return listener.Addr().String()
 }
