@@ -65,7 +65,8 @@ log: {level: DEBUG}
 accessLog: {filePath: "${DIR}/access.log", format: json}
 `, Env: []string{"GOMAXPROCS=" + strconv.Itoa(sockets)}, Vars: map[string]string{
 			"CERT": issued.CertFile, "KEY": issued.KeyFile, "HTTP": harness.StartBackend(t, "www", nil).H1,
-			"TCP": harness.StartEcho(t), "UDP": harness.StartPacketEcho(t).Address, "TLS": startTLS(t, authority.Issue("through.test")),
+			"TCP": harness.StartEcho(t), "UDP": harness.StartPacketEcho(t).Address,
+			"TLS": startTLS(t, authority.Issue("through.test")),
 		},
 		Dynamic: map[string]string{"all.yaml": `
 tcp:
