@@ -67,6 +67,7 @@ func TestCancel(t *testing.T) {
 				} else if a.status != 200 || !errors.Is(a.err, cause) {
 					t.Errorf("got %d, %v, %v", a.status, a.head, a.err)
 				}
+				synctest.Wait() // The upload may end after the response.
 				g.idle()
 			})
 		})
