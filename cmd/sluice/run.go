@@ -93,7 +93,6 @@ func (s *system) run(ctx context.Context, logs logFile) error {
 	defer abort(nil)
 	var behind, front sync.WaitGroup
 	s.background(background, &behind, abort)
-	behind.Go(func() { manager.Watch(background, s.pipeline.Responds) })
 	behind.Go(func() { each(background, rotations, func() { s.rotate(logs.Reopen) }) })
 	if err = succession.takeOver(serving, o.entrypoints); err == nil {
 		s.foreground(serving, o, &front, abort)
@@ -101,6 +100,8 @@ func (s *system) run(ctx context.Context, logs logFile) error {
 		err = succession.confirm(serving)
 	}
 	if err == nil {
+		// Not before confirm, which makes this process the one whose states the service manager takes.
+		behind.Go(func() { manager.Watch(background, s.pipeline.Responds) })
 		s.storeAgain(manager, succession, o)
 		front.Go(func() { succession.serve(serving, o.entrypoints, abort) })
 		// Not before confirm, since the end of a reload is the state READY=1. The files were read since the start.

@@ -67,10 +67,14 @@ func expectHandOver(t *testing.T, m *machine) {
 		now := strings.TrimSpace(m.run(t, "sluice upgrade --configFile=/etc/sluice/sluice.yaml"))
 		m.prints(t, now, "systemctl show --property=MainPID --value sluice")
 		m.prints(t, "active 0", "echo $(systemctl is-active sluice) $(systemctl show --property=NRestarts --value sluice)")
-		m.run(t, "await eval '! kill -0 "+strings.TrimSpace(before)+"'")
-		m.run(t, request+"await eval 'request upgraded | grep -q app-1'")
+		m.run(t, request+"await eval '! kill -0 "+strings.TrimSpace(before)+"'\nrequest upgraded | grep -q app-1")
 	}
+	m.prints(t, "3", "systemctl show --property=NFileDescriptorStore --value sluice")
+	m.prints(t, "", "journalctl --unit=sluice --boot --grep='reception only permitted' --quiet || true")
 	m.run(t, "systemctl reload sluice")
+	m.run(t, request+`kill -KILL $(systemctl show --property=MainPID --value sluice)
+request killed | grep -q app-1`)
+	m.prints(t, "active 1", "echo $(systemctl is-active sluice) $(systemctl show --property=NRestarts --value sluice)")
 }
 
 // expectRunning checks that the installed service serves a route at port 80, with no more rights than it needs.
