@@ -8,7 +8,14 @@ import (
 )
 
 // Begun returns how many connections have sent a first byte and no whole request.
-func (e *Entrypoint) Begun() int { return e.open.count(upTo(opening)) - e.open.count(upTo(silent)) }
+func (e *Entrypoint) Begun() (begun int) {
+	e.open.each(func(c *connection) {
+		if upTo(opening)(c) && !upTo(silent)(c) {
+			begun++
+		}
+	})
+	return begun
+}
 
 // ServeHTTP1 handles a request as the server of HTTP/1.1 does.
 func (e *Entrypoint) ServeHTTP1(w http.ResponseWriter, r *http.Request) { e.chain.serve(w, r) }

@@ -132,26 +132,36 @@ func upTo(p phase) func(*connection) bool {
 // isStream selects connections of TCP routers.
 func isStream(c *connection) bool { return c.streamed.Load() }
 
-// count returns how many open connections are selected.
-func (r *registry) count(selected func(*connection) bool) int {
+// find returns a selected connection that is open, or nil.
+func (r *registry) find(selected func(*connection) bool) *connection {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	n := 0
 	for c := range r.all {
 		if selected(c) {
-			n++
+			return c
 		}
 	}
-	return n
+	return nil
 }
 
-// await waits until no selected connection is left, or until ctx ends. One caller at a time.
+// has reports whether a connection is open.
+func (r *registry) has(c *connection) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	_, open := r.all[c]
+	return open
+}
+
+// await waits until no selected connection is left, or until ctx ends. One caller at a time. It waits for one connection
+// after another: a look at all of them for each one that ends would take the lock for long.
 func (r *registry) await(ctx context.Context, selected func(*connection) bool) {
-	for r.count(selected) > 0 {
-		select {
-		case <-r.changed:
-		case <-ctx.Done():
-			return
+	for c := r.find(selected); c != nil; c = r.find(selected) {
+		for selected(c) && r.has(c) {
+			select {
+			case <-r.changed:
+			case <-ctx.Done():
+				return
+			}
 		}
 	}
 }

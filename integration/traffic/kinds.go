@@ -56,9 +56,6 @@ func (l *Load) StartAll(to Target, idle int) {
 	}
 }
 
-// between is the pause between the requests of a client.
-const between = 5 * time.Millisecond
-
 // once sends one request on a connection of its own.
 func (l *Load) once(address string, secure bool, t *Tally) error {
 	client, err := Connect(l.t.Context(), address, secure)
@@ -70,7 +67,7 @@ func (l *Load) once(address string, secure bool, t *Tally) error {
 		return err
 	}
 	t.succeeded()
-	l.Pause(between)
+	l.Pause(l.Between)
 	return nil
 }
 
@@ -95,7 +92,7 @@ func (l *Load) keep(address string, secure bool, t *Tally) error {
 		if last || l.over() {
 			return nil
 		}
-		l.Pause(between)
+		l.Pause(l.Between)
 	}
 }
 
@@ -108,7 +105,7 @@ func (l *Load) startMultiplexed(name string, protocol harness.Protocol, address 
 			return err
 		}
 		t.took(time.Since(start))
-		l.Pause(between)
+		l.Pause(l.Between)
 		return nil
 	})
 }
@@ -143,7 +140,7 @@ func (l *Load) onceHTTP3(address string, t *Tally) error {
 		return err
 	}
 	t.succeeded()
-	l.Pause(10 * between)
+	l.Pause(10 * l.Between)
 	return nil
 }
 
@@ -168,7 +165,7 @@ func (l *Load) startWebSockets(name, address string, secure bool) {
 				return err
 			}
 			t.succeeded()
-			l.Pause(4 * between)
+			l.Pause(4 * l.Between)
 		}
 		return conn.Close(websocket.StatusNormalClosure, "")
 	})
@@ -206,7 +203,7 @@ func (l *Load) exchange(network, address string, t *Tally) error {
 			return fmt.Errorf("message %d: got %q", n, got[:len(message)])
 		}
 		t.succeeded()
-		l.Pause(4 * between)
+		l.Pause(4 * l.Between)
 	}
 	return nil
 }
@@ -253,13 +250,14 @@ func (l *Load) shakeSlowly(address string, t *Tally) error {
 
 // idle sends a request on a connection every five to ten seconds, until a response ends it.
 func (l *Load) idle(address string, t *Tally) error {
-	l.Pause(upTo(5 * time.Second))
+	l.Pause(upTo(time.Second))
 	client, err := Connect(l.t.Context(), address, false)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = client.Close() }()
 	for n := 1; ; n++ {
+		l.Pause(5*time.Second + upTo(5*time.Second))
 		last, err := client.Get()
 		if err != nil {
 			return fmt.Errorf("request %d of the connection: %w", n, err)
@@ -268,7 +266,6 @@ func (l *Load) idle(address string, t *Tally) error {
 		if last || l.over() {
 			return nil
 		}
-		l.Pause(5*time.Second + upTo(5*time.Second))
 	}
 }
 

@@ -13,6 +13,9 @@ const timeout = time.Minute
 
 // Load is a number of clients that send requests until Close. It must be made by [New].
 type Load struct {
+	// Between is the pause between the requests of a client, 5 ms by default. It is set before Start.
+	Between time.Duration
+
 	t        testing.TB
 	done     chan struct{}
 	work     sync.WaitGroup
@@ -70,7 +73,7 @@ func (t *Tally) String() string {
 // New returns a load without clients. The test ends it.
 func New(t testing.TB) *Load {
 	t.Helper()
-	l := &Load{t: t, done: make(chan struct{})}
+	l := &Load{Between: 5 * time.Millisecond, t: t, done: make(chan struct{})}
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -90,6 +93,13 @@ func (l *Load) Start(name string, clients int, send func(*Tally) error) {
 				}
 			}
 		})
+	}
+}
+
+// Steady discards the latencies without changes so far, which are those of a beginning.
+func (l *Load) Steady() {
+	for _, tally := range l.tallies {
+		tally.Steady.Reset()
 	}
 }
 
