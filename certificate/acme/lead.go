@@ -339,7 +339,7 @@ func (l *leader) cleanUnused(ctx context.Context, now time.Time, p planned) {
 	l.cleanChallenges(ctx, now)
 	l.cleanDemands(ctx, now)
 	for _, id := range l.state.scheduleIDs() {
-		if s := l.state.schedule(id); !wanted[id] && now.After(s.Next) && now.After(s.earliest(now)) {
+		if s := l.state.schedule(id); !wanted[id] && now.After(s.Next) && now.After(s.earliest(now, nil)) {
 			_ = l.remove(ctx, storage.KindSchedule, id) // It is tried again in the next step.
 		}
 	}

@@ -171,7 +171,8 @@ func (a *onDemand) obtain(ctx context.Context, r *resolver, name string) *tls.Ce
 // waitsUntil returns when a certificate for one name may be ordered at the earliest.
 func (r *resolver) waitsUntil(name string) time.Time {
 	now := time.Now()
-	at := r.state.schedule(storage.CertificateID([]string{name})).earliest(now)
+	id := storage.CertificateID([]string{name})
+	at := r.state.schedule(id).earliest(now, r.state.certificate(id))
 	if all := r.state.schedule(resolverSchedule).Next; all.After(at) {
 		return all
 	}

@@ -188,7 +188,7 @@ func (p *planner) renew(c *issuedCertificate) {
 
 func (p *planner) job(id string, names []string, renews *issuedCertificate) job {
 	return job{
-		id: id, names: names, renews: renews, start: p.schedules[id].earliest(p.now),
+		id: id, names: names, renews: renews, start: p.schedules[id].earliest(p.now, renews),
 		urgent: renews == nil || p.now.After(renews.leaf.NotAfter), asked: slices.ContainsFunc(names, p.asked),
 	}
 }

@@ -238,8 +238,20 @@ func TestSchedule(t *testing.T) {
 	for i := range duplicateLimit {
 		s = s.succeed(now.Add(time.Duration(i)*time.Hour), []string{"a.x.com"})
 	}
-	if free := s.earliest(now.Add(6 * time.Hour)); !free.Equal(now.Add(duplicateWindow)) {
+	if free := s.earliest(now.Add(6*time.Hour), stored(0.5, "a.x.com")); !free.Equal(now.Add(duplicateWindow)) {
 		t.Errorf("after five certificates for the same names, the next one is due %v", free)
+	}
+	// A certificate of an hour, which is renewed after two thirds of it, can be renewed.
+	brief := stored(0.5, "a.x.com")
+	brief.leaf.NotBefore = brief.leaf.NotAfter.Add(-time.Hour)
+	s = schedule{}
+	for range 20 {
+		s = s.succeed(now, []string{"a.x.com"})
+		free := s.earliest(now, brief)
+		if free.Sub(now) > 40*time.Minute {
+			t.Fatalf("a certificate of an hour may be renewed after %v", free.Sub(now))
+		}
+		now = now.Add(40 * time.Minute)
 	}
 	leaf := stored(0.5, "a.x.com").leaf
 	late := schedule{Serial: serialOf(leaf), Renew: leaf.NotAfter.Add(time.Hour)}

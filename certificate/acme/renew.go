@@ -54,7 +54,7 @@ func RenewNow(ctx context.Context, store storage.Store, resolver, name string) (
 	if err != nil {
 		return Renewal{}, fmt.Errorf("the schedule of %s cannot be written: %w", next.Names[0], err)
 	}
-	renewal := Renewal{Names: next.Names, Earliest: next.earliest(now)}
+	renewal := Renewal{Names: next.Names, Earliest: next.earliest(now, present)}
 	if present != nil {
 		renewal.NotAfter = present.leaf.NotAfter
 	}

@@ -17,7 +17,8 @@ const (
 	// duplicateWindow and duplicateLimit are a limit of Let's Encrypt on certificates for exactly the same names.
 	duplicateWindow = 7 * 24 * time.Hour
 	duplicateLimit  = 5
-	// dailyLimit is how many certificates for the same names are ordered in a day, whatever the authority suggests.
+	// dailyLimit is how many certificates for the same names are ordered in a day, or in the lifetime of a certificate if
+	// that is shorter, whatever the authority suggests.
 	dailyLimit = 2
 	// leastLife is the part of the lifetime at whose beginning a certificate is renewed whatever the authority suggests.
 	leastLife = 20
@@ -95,16 +96,22 @@ func (s schedule) succeed(now time.Time, names []string) schedule {
 	return schedule{Names: names, Issued: append(issued, now.Round(0))}
 }
 
-// earliest returns when an order may be made at the earliest.
-func (s schedule) earliest(now time.Time) time.Time {
+// earliest returns when an order may be made at the earliest. Present is the certificate that it replaces, or nil. One
+// of hours or minutes is of an authority without the limits of Let's Encrypt, and may be renewed twice in its lifetime.
+func (s schedule) earliest(now time.Time, present *issuedCertificate) time.Time {
 	next := s.Next
 	if latest := now.Add(longestRetryAfter); next.After(latest) {
 		next = latest // The clock was ahead.
 	}
+	week, day := duplicateWindow, 24*time.Hour
+	if present != nil {
+		life := present.leaf.NotAfter.Sub(present.leaf.NotBefore)
+		week, day = min(week, 2*life), min(day, life)
+	}
 	recent := slices.DeleteFunc(slices.Clone(s.Issued), func(t time.Time) bool {
-		return now.Sub(t) > duplicateWindow || t.After(now)
+		return now.Sub(t) > week || t.After(now)
 	})
-	for limit, window := range map[int]time.Duration{duplicateLimit: duplicateWindow, dailyLimit: 24 * time.Hour} {
+	for limit, window := range map[int]time.Duration{duplicateLimit: week, dailyLimit: day} {
 		if len(recent) < limit {
 			continue
 		}

@@ -286,6 +286,13 @@ func (s *state) storedAccount() *storage.Account {
 	return s.account
 }
 
+// certificate returns the certificate with an ID, valid or not, or nil.
+func (s *state) certificate(id string) *issuedCertificate {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.certificates[id]
+}
+
 func (s *state) order(id string) (openOrder, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -61,19 +62,21 @@ func TestPodsEnd(t *testing.T) {
 				if name, err := get(t.Context(), asker, address, ""); err != nil || name != "default/lone" {
 					t.Fatalf("the pod says %q, %v", name, err)
 				}
-				running, later := make(chan error, 1), make(chan error, 1)
+				running, later := make(chan error, 1), make(chan attempt, 1)
 				go func() { _, err := get(t.Context(), asker, address, "?wait=500ms"); running <- err }()
 				begun := time.Now()
 				c.DeleteNow("Pod", "lone")
 				c.Until("Pod", "lone", "terminating or gone", func(pod *unstructured.Unstructured) bool {
 					return gone(pod) || terminating(pod)
 				})
-				go func() { _, err := get(t.Context(), asker, address, ""); later <- err }()
+				go func() { later <- requestAtEnd(t, asker, address, test.later) }()
 				if err := <-running; (err == nil) != test.running {
 					t.Errorf("the request that was running: %v", err)
 				}
-				if err := <-later; (err == nil) != test.later {
-					t.Errorf("the request during the end: %v", err)
+				if during := <-later; (during.err == nil) != test.later {
+					t.Errorf("the request during the end: %v", during.err)
+				} else if test.stop == "hang" && during.took < 100*time.Millisecond {
+					t.Errorf("a pod that hangs let go of a request after %v: %v", during.took, during.err)
 				}
 				c.Until("Pod", "lone", "gone", gone)
 				if took := time.Since(begun); took < test.shortest || took > test.longest {
@@ -83,6 +86,25 @@ func TestPodsEnd(t *testing.T) {
 					t.Error("a pod that is gone answers")
 				}
 			})
+		}
+	}
+}
+
+// attempt is what became of a request.
+type attempt struct {
+	took time.Duration
+	err  error
+}
+
+// requestAtEnd sends a request to a pod that is to end. Where none is to be answered, it repeats it until the pod has got
+// its signal as well, which another watch brings.
+func requestAtEnd(t *testing.T, asker http.RoundTripper, address string, answered bool) attempt {
+	t.Helper()
+	for {
+		begun := time.Now()
+		_, err := get(t.Context(), asker, address, "")
+		if err != nil || answered {
+			return attempt{time.Since(begun), err}
 		}
 	}
 }

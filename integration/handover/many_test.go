@@ -26,15 +26,23 @@ func number(t *testing.T, variable string, otherwise int) int {
 }
 
 // TestManyHandOvers hands over again and again under clients of all kinds, of which none may see an error: also slow
-// ones, and idle connections. TEST_HANDOVERS (3) and TEST_IDLE (200) are how many hand-overs and idle connections, and
-// TEST_PAUSE (1) the seconds between them, TEST_BETWEEN (5) the milliseconds between two requests of a client; with TEST_PEERS, nginx and haproxy reload under the same clients beside it.
+// ones, and idle connections. TEST_HANDOVERS (3) and TEST_IDLE (200) are how many hand-overs and idle connections,
+// TEST_PAUSE (1) and TEST_IDLE_PAUSE (5) the seconds between hand-overs and the least of them between the requests of an
+// idle connection, and TEST_BETWEEN (5) the milliseconds between those of other clients; with TEST_PEERS, nginx and
+// haproxy reload under the same clients beside it.
 func TestManyHandOvers(t *testing.T) {
 	handOvers, idle := number(t, "TEST_HANDOVERS", 3), number(t, "TEST_IDLE", 200)
 	s := newService(t, "")
-	s.setup.Args = []string{"--handover.drain=20s"}
-	current := harness.Start(t, s.setup)
 	clients := traffic.New(t)
 	clients.Between = time.Duration(number(t, "TEST_BETWEEN", 5)) * time.Millisecond
+	clients.Idle = time.Duration(number(t, "TEST_IDLE_PAUSE", 5)) * time.Second
+	longest := 2*clients.Idle + 10*time.Second
+	s.setup.Args = []string{
+		"--handover.drain=" + longest.String(),
+		// Idle connections also wait before their first request.
+		"--entrypoints.web.transport.respondingtimeouts.readtimeout=" + max(longest, time.Minute).String(),
+	}
+	current := harness.Start(t, s.setup)
 	clients.StartAll(s.target(), idle)
 	repeat(t, clients, handOvers, func() { current = s.succeedWithout(current) })
 	clients.Finish("sluice, " + strconv.Itoa(handOvers) + " hand-overs")
@@ -52,7 +60,7 @@ func repeat(t *testing.T, clients *traffic.Load, changes int, change func()) {
 	t.Helper()
 	pause := time.Duration(number(t, "TEST_PAUSE", 1)) * time.Second
 	if changes > 3 {
-		clients.Pause(15 * time.Second) // Until all are connected.
+		clients.Pause(5*time.Second + 2*clients.Idle) // Until all are connected, and send at a steady rate.
 		clients.Steady()
 		clients.Pause(30 * time.Second)
 	}

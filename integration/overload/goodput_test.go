@@ -1,6 +1,7 @@
 package overload
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -121,53 +122,96 @@ func loadTime(t *testing.T) time.Duration {
 	return duration
 }
 
-// TestGoodput offers three times the requests that an endpoint serves. It goes on to serve nearly all that it can,
-// important requests are not refused, and when the load is over, nothing is.
-func TestGoodput(t *testing.T) {
-	t.Parallel()
-	duration := loadTime(t)
-	endpoint := &capacity{free: make(chan struct{}, slots)}
-	backend := httptest.NewServer(endpoint)
-	t.Cleanup(backend.Close)
-	s := harness.Start(t, harness.Setup{
-		Static: static, Dynamic: map[string]string{"classes.yaml": classes}, Vars: map[string]string{"BACKEND": backend.URL},
-		Args: []string{"--overload.cpu.schedulerlatency=100ms", "--overload.actions.shedhigh=0"},
-	})
-	high := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)
-	low := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)
-	high.Transport.MaxIdleConnsPerHost, low.Transport.MaxIdleConnsPerHost = 2*offered, 2*offered
+// outcome is what became of a load.
+type outcome struct {
+	duration time.Duration
+	// goodput is the part of the capacity that was used for requests whose response has been written.
+	goodput float64
+	others  map[int]int
+	// important are the statuses of the important requests, loaded and normal the times within which 99 % of those were
+	// answered with 200 with and without the others.
+	important      map[int]int
+	loaded, normal time.Duration
+}
 
+// String returns the numbers as one line.
+func (o *outcome) String() string {
+	return fmt.Sprintf("%v of %d requests a second: goodput %.1f %% of the capacity; others %v; "+
+		"important %v, 99 %% within %v, %v without load", o.duration, offered, 100*o.goodput, o.others, o.important,
+		o.loaded, o.normal)
+}
+
+// clients have the connections for important and other requests.
+type clients struct{ high, low *harness.Client }
+
+func newClients(t *testing.T, address string) clients {
+	t.Helper()
+	c := clients{
+		high: harness.NewClient(t, harness.H1, address, "any.test", nil),
+		low:  harness.NewClient(t, harness.H1, address, "any.test", nil),
+	}
+	c.high.Transport.MaxIdleConnsPerHost, c.low.Transport.MaxIdleConnsPerHost = 2*offered, 2*offered
+	return c
+}
+
+// overload sends important requests alone for a while, and then three times the requests that an endpoint serves.
+func (c clients) overload(endpoint *capacity, duration time.Duration) *outcome {
 	alone := &offer{path: "/important", rate: important}
-	alone.run(high, duration/3)
-	normal := percentile(alone.took, 0.99)
-
-	pings := ping(t, s)
+	alone.run(c.high, duration/3)
 	before, began := endpoint.busy.Load(), time.Now()
 	others, first := &offer{path: "/other", rate: offered - important}, &offer{path: "/important", rate: important}
 	var load sync.WaitGroup
-	load.Go(func() { others.run(low, duration) })
-	first.run(high, duration)
+	load.Go(func() { others.run(c.low, duration) })
+	first.run(c.high, duration)
 	goodput := float64(endpoint.busy.Load()-before) / float64(time.Since(began)) / slots
 	load.Wait()
-	pings.stop()
-
-	loaded := percentile(first.took, 0.99)
-	t.Logf("%v of %d requests a second: goodput %.1f %% of the capacity; others %v; important %v, 99 %% within %v, %v without load",
-		duration, offered, 100*goodput, others.status, first.status, loaded, normal)
-	if goodput < 0.85 {
-		t.Errorf("the goodput is %.1f %% of the capacity", 100*goodput)
+	return &outcome{
+		duration: duration, goodput: goodput, others: others.status, important: first.status,
+		loaded: percentile(first.took, 0.99), normal: percentile(alone.took, 0.99),
 	}
-	if others.status[http.StatusServiceUnavailable] == 0 {
+}
+
+// TestGoodput offers three times the requests that an endpoint serves. It goes on to serve nearly all that it can,
+// important requests are not refused, and when the load is over, nothing is. TEST_OVERLOAD (6s) is how long the load
+// goes on; with TEST_PEERS, nginx and haproxy get it as well.
+func TestGoodput(t *testing.T) {
+	t.Parallel()
+	duration := loadTime(t)
+	endpoint, backend := startEndpoint(t)
+	s := harness.Start(t, harness.Setup{
+		Static: static, Dynamic: map[string]string{"classes.yaml": classes}, Vars: map[string]string{"BACKEND": backend},
+		Args: []string{"--overload.cpu.schedulerlatency=100ms", "--overload.actions.shedhigh=0"},
+	})
+	pings, clients := ping(t, s), newClients(t, s.Addr("web"))
+	got := clients.overload(endpoint, duration)
+	pings.stop()
+	t.Log(got)
+	if got.goodput < 0.85 {
+		t.Errorf("the goodput is %.1f %% of the capacity", 100*got.goodput)
+	}
+	if got.others[http.StatusServiceUnavailable] == 0 {
 		t.Error("no request was refused: this was no overload")
 	}
-	if n := first.status[http.StatusOK]; n == 0 || len(first.status) != 1 {
-		t.Errorf("important requests were answered with %v", first.status)
+	if n := got.important[http.StatusOK]; n == 0 || len(got.important) != 1 {
+		t.Errorf("important requests were answered with %v", got.important)
 	}
-	if duration >= judged && loaded > normal*3/2 {
-		t.Errorf("99 %% of the important requests were answered within %v, without load within %v", loaded, normal)
+	if duration >= judged && got.loaded > got.normal*3/2 {
+		t.Errorf("99 %% of the important requests were answered within %v, without load within %v", got.loaded, got.normal)
 	}
-	recovers(t, high, "/important")
-	recovers(t, low, "/other")
+	recovers(t, clients.high, "/important")
+	recovers(t, clients.low, "/other")
+	if os.Getenv("TEST_PEERS") != "" {
+		overloadPeers(t, duration)
+	}
+}
+
+// startEndpoint starts an endpoint, and returns its URL with it.
+func startEndpoint(t *testing.T) (endpoint *capacity, url string) {
+	t.Helper()
+	endpoint = &capacity{free: make(chan struct{}, slots)}
+	backend := httptest.NewServer(endpoint)
+	t.Cleanup(backend.Close)
+	return endpoint, backend.URL
 }
 
 // recovers waits until a request succeeds, and then sends more, all of which have to succeed.

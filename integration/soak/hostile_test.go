@@ -32,7 +32,7 @@ func (w *world) besiege(ctx context.Context) (connections func() int64) {
 	var count atomic.Int64
 	for _, one := range w.attacks() {
 		running.Go(func() {
-			next := time.NewTicker(pace)
+			next := time.NewTicker(w.pace)
 			defer next.Stop()
 			for {
 				select {

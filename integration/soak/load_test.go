@@ -19,8 +19,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// pace is the time from one exchange of a client to the next one. The machine shall not be saturated: time-outs of
-// clients would say nothing about Sluice.
+// pace is the time from one exchange of a client to the next one by default. The machine shall not be saturated:
+// time-outs of clients would say nothing about Sluice.
 const pace = 100 * time.Millisecond
 
 // load is a client that makes one exchange after another.
@@ -37,7 +37,7 @@ type count struct {
 }
 
 // run makes exchanges until ctx ends or one fails.
-func (c *count) run(ctx context.Context, t *testing.T, exchange func() error) {
+func (c *count) run(ctx context.Context, t *testing.T, pace time.Duration, exchange func() error) {
 	t.Helper()
 	next := time.NewTicker(pace)
 	defer next.Stop()
@@ -109,7 +109,7 @@ func (w *world) load(ctx context.Context, t *testing.T) []*count {
 			counted := &count{name: one.name}
 			counts = append(counts, counted)
 			exchange := one.open(t)
-			running.Go(func() { counted.run(ctx, t, exchange) })
+			running.Go(func() { counted.run(ctx, t, w.pace, exchange) })
 		}
 		running.Wait()
 	})

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/letsencrypt/pebble/v2/ca"
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
@@ -66,6 +67,8 @@ type world struct {
 	// issuer issues the certificate of issuedHost.
 	issuer *acmetest.Authority
 
+	// pace is the time from one exchange of a client to the next one.
+	pace time.Duration
 	// latencies are those of exchanges with small messages.
 	latencies traffic.Histogram
 
@@ -120,8 +123,12 @@ udp:
 `, n/3, pair.CertFile, pair.KeyFile)
 }
 
-// issuedHost is the host whose certificate is an ACME server's.
-const issuedHost = "issued.example.com"
+const (
+	// issuedHost is the host whose certificate is an ACME server's.
+	issuedHost = "issued.example.com"
+	// issuedSeconds is the lifetime of the certificate: a long run has many renewals.
+	issuedSeconds = 600
+)
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -132,7 +139,9 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	port := netip.MustParseAddrPort(harness.FreeAddress(t)).Port()
 	w := &world{authority: harness.NewAuthority(t)}
-	w.issuer = acmetest.New(t, acmetest.Options{HTTPPort: int(port)})
+	w.issuer = acmetest.New(t, acmetest.Options{
+		HTTPPort: int(port), Profiles: map[string]ca.Profile{"default": {ValidityPeriod: issuedSeconds}},
+	})
 	root := filepath.Join(folder, "ca.pem")
 	block := &pem.Block{Type: "CERTIFICATE", Bytes: w.issuer.Certificate().Raw}
 	if err := os.WriteFile(root, pem.EncodeToMemory(block), 0o600); err != nil {
@@ -211,8 +220,8 @@ func duration(t *testing.T, variable string, otherwise time.Duration) time.Durat
 		return otherwise
 	}
 	long, err := time.ParseDuration(text)
-	if err != nil || long < time.Second {
-		t.Fatalf("%s=%q is no duration of a second or more", variable, text)
+	if err != nil || long < time.Millisecond {
+		t.Fatalf("%s=%q is no duration of a millisecond or more", variable, text)
 	}
 	return long
 }
@@ -221,6 +230,7 @@ func duration(t *testing.T, variable string, otherwise time.Duration) time.Durat
 func TestSoak(t *testing.T) {
 	long := duration(t, "TEST_SOAK", shortest)
 	w := newWorld(t)
+	w.pace = duration(t, "TEST_SOAK_PACE", pace)
 	before := w.sample(t)
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()

@@ -248,7 +248,7 @@ func (l *Load) shakeSlowly(address string, t *Tally) error {
 	return nil
 }
 
-// idle sends a request on a connection every five to ten seconds, until a response ends it.
+// idle sends a request on a connection after each pause, until a response ends it.
 func (l *Load) idle(address string, t *Tally) error {
 	l.Pause(upTo(time.Second))
 	client, err := Connect(l.t.Context(), address, false)
@@ -257,7 +257,7 @@ func (l *Load) idle(address string, t *Tally) error {
 	}
 	defer func() { _ = client.Close() }()
 	for n := 1; ; n++ {
-		l.Pause(5*time.Second + upTo(5*time.Second))
+		l.Pause(l.Idle + upTo(l.Idle))
 		last, err := client.Get()
 		if err != nil {
 			return fmt.Errorf("request %d of the connection: %w", n, err)

@@ -15,6 +15,9 @@ const timeout = time.Minute
 type Load struct {
 	// Between is the pause between the requests of a client, 5 ms by default. It is set before Start.
 	Between time.Duration
+	// Idle is the shortest pause of an idle connection, 5 s by default; the longest one is twice as long. It is set before
+	// Start.
+	Idle time.Duration
 
 	t        testing.TB
 	done     chan struct{}
@@ -73,7 +76,7 @@ func (t *Tally) String() string {
 // New returns a load without clients. The test ends it.
 func New(t testing.TB) *Load {
 	t.Helper()
-	l := &Load{Between: 5 * time.Millisecond, t: t, done: make(chan struct{})}
+	l := &Load{Between: 5 * time.Millisecond, Idle: 5 * time.Second, t: t, done: make(chan struct{})}
 	t.Cleanup(func() { l.Close() })
 	return l
 }
