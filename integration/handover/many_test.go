@@ -54,22 +54,34 @@ func TestManyHandOvers(t *testing.T) {
 	}
 }
 
-// repeat makes changes with pauses, and ends the clients. Many changes are preceded by a time without them, for the
-// latencies.
+// repeat makes changes with pauses, and ends the clients. Many changes have a time without them before and after, for the
+// latencies: windows of the same length.
 func repeat(t *testing.T, clients *traffic.Load, changes int, change func()) {
 	t.Helper()
+	const steady = 30 * time.Second
 	pause := time.Duration(number(t, "TEST_PAUSE", 1)) * time.Second
-	if changes > 3 {
-		clients.Pause(5*time.Second + 2*clients.Idle) // Until all are connected, and send at a steady rate.
-		clients.Steady()
-		clients.Pause(30 * time.Second)
+	settle := 5*time.Second + 2*clients.Idle
+	without := func() {
+		for begin := time.Now(); changes > 3 && time.Since(begin) < steady; {
+			clients.Pause(pause)
+			clients.Window(false)
+		}
 	}
-	clients.Change(true)
+	if changes > 3 {
+		clients.Pause(settle) // Until all are connected, and send at a steady rate.
+		clients.Discard()
+	}
+	without()
 	for range changes {
 		clients.Pause(pause)
 		change()
+		clients.Window(true)
 	}
-	clients.Pause(pause)
+	if changes > 3 {
+		clients.Pause(settle + pause) // Until no process drains.
+		clients.Discard()
+	}
+	without()
 	clients.Close()
 }
 

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,7 +24,6 @@ type Load struct {
 	done     chan struct{}
 	work     sync.WaitGroup
 	tallies  []*Tally
-	changing atomic.Bool
 }
 
 // Tally counts the requests of the clients of one kind.
@@ -32,11 +32,12 @@ type Tally struct {
 	Name string
 	// Requests are those that have succeeded, and Failed those that have not.
 	Requests, Failed atomic.Int64
-	// Steady and Changing are latencies without and with changes, for the kinds that record them.
-	Steady, Changing Histogram
 
-	changing *atomic.Bool
-	first    atomic.Pointer[error]
+	// latencies are those since the last window, for the kinds that record them.
+	latencies Histogram
+	// steady and changing are the 99th percentiles of windows without and with changes.
+	steady, changing []time.Duration
+	first            atomic.Pointer[error]
 }
 
 // First returns the first failure, or nil.
@@ -53,18 +54,14 @@ func (t *Tally) succeeded() { t.Requests.Add(1) }
 // took counts a request with its latency.
 func (t *Tally) took(latency time.Duration) {
 	t.Requests.Add(1)
-	if t.changing.Load() {
-		t.Changing.Record(latency)
-	} else {
-		t.Steady.Record(latency)
-	}
+	t.latencies.Record(latency)
 }
 
 // String returns the numbers as one line.
 func (t *Tally) String() string {
 	line := fmt.Sprintf("%s: %d requests, %d failed", t.Name, t.Requests.Load(), t.Failed.Load())
-	if steady, changing := t.Steady.Percentile(99), t.Changing.Percentile(99); steady > 0 && changing > 0 {
-		line += fmt.Sprintf(", p99 %v before and %v meanwhile (%.2f x)", steady.Round(time.Microsecond),
+	if steady, changing := median(t.steady), median(t.changing); steady > 0 && changing > 0 {
+		line += fmt.Sprintf(", p99 %v without and %v with changes (%.2f x)", steady.Round(time.Microsecond),
 			changing.Round(time.Microsecond), float64(changing)/float64(steady))
 	}
 	if first := t.First(); first != nil {
@@ -84,7 +81,7 @@ func New(t testing.TB) *Load {
 // Start starts clients of a kind. send is called by each of them again and again, and counts in the tally what has
 // succeeded. An error is a request that has failed.
 func (l *Load) Start(name string, clients int, send func(*Tally) error) {
-	tally := &Tally{Name: name, changing: &l.changing}
+	tally := &Tally{Name: name}
 	l.tallies = append(l.tallies, tally)
 	for range clients {
 		l.work.Go(func() {
@@ -99,15 +96,34 @@ func (l *Load) Start(name string, clients int, send func(*Tally) error) {
 	}
 }
 
-// Steady discards the latencies without changes so far, which are those of a beginning.
-func (l *Load) Steady() {
+// Discard forgets the latencies since the last window, which are those of a beginning.
+func (l *Load) Discard() {
 	for _, tally := range l.tallies {
-		tally.Steady.Reset()
+		tally.latencies.Reset()
 	}
 }
 
-// Change says whether latencies are from now on those of a time with changes.
-func (l *Load) Change(changing bool) { l.changing.Store(changing) }
+// Window ends a window of latencies, with or without changes. Windows are seconds long: the median of many says more
+// than one percentile of a long time, on a machine with other work.
+func (l *Load) Window(changing bool) {
+	for _, tally := range l.tallies {
+		p99 := tally.latencies.Percentile(99)
+		tally.latencies.Reset()
+		if changing {
+			tally.changing = append(tally.changing, p99)
+		} else {
+			tally.steady = append(tally.steady, p99)
+		}
+	}
+}
+
+// median returns that of some times, and 0 for none.
+func median(times []time.Duration) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(times))[len(times)/2]
+}
 
 // over reports whether the clients end.
 func (l *Load) over() bool {
