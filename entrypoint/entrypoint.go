@@ -193,22 +193,30 @@ func (e *Entrypoint) Addr() net.Addr {
 // Draining reports whether the context of Serve has ended, so that ping can answer with its terminating status.
 func (e *Entrypoint) Draining() bool { return e.draining.Load() }
 
+// maxPorts is how many ports are tried of those that the system chooses, since HTTP/3 needs the one of TCP for UDP too.
+const maxPorts = 20
+
 // Listen binds the address, unless its socket is inherited. The error is one line that names the entrypoint, the
 // address and the cause.
 func (e *Entrypoint) Listen(ctx context.Context) error {
-	listener, err := e.bind(ctx)
-	if err != nil {
-		return listenError(e.name, err)
-	}
-	if e.http3 != nil {
-		if e.packets, err = e.bindPackets(ctx, listener.Addr()); err != nil {
-			_ = listener.Close()
+	for attempt := 1; ; attempt++ {
+		listener, inherited, err := e.bind(ctx)
+		if err != nil {
+			return listenError(e.name, err)
+		}
+		if e.http3 != nil {
+			e.packets, err = e.bindPackets(ctx, listener.Addr())
+		}
+		if err == nil {
+			e.listener = listener
+			e.alternate = newAlternate(e.settings.http3, e.packets)
+			return nil
+		}
+		_ = listener.Close()
+		if inherited || e.address.Port != 0 || attempt == maxPorts || !errors.Is(err, syscall.EADDRINUSE) {
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)
 		}
 	}
-	e.listener = listener
-	e.alternate = newAlternate(e.settings.http3, e.packets)
-	return nil
 }
 
 // ListenWith takes the place of Listen, with the socket of another entrypoint of the same address, which need not be

@@ -17,13 +17,14 @@ type Inherited interface {
 }
 
 // bind returns the inherited listener, or else a new one.
-func (e *Entrypoint) bind(ctx context.Context) (net.Listener, error) {
+func (e *Entrypoint) bind(ctx context.Context) (listener net.Listener, inherited bool, err error) {
 	if e.deps.Inherited != nil {
 		if listener, ok := e.deps.Inherited.Listener(e.name, e.address.HostPort()); ok {
-			return listener, nil
+			return listener, true, nil
 		}
 	}
-	return e.deps.Listen(ctx, "tcp", e.address.HostPort())
+	listener, err = e.deps.Listen(ctx, "tcp", e.address.HostPort())
+	return listener, false, err
 }
 
 // bindPackets returns the inherited socket of HTTP/3, or else a new one on the port of tcp.
