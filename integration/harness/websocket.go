@@ -134,6 +134,9 @@ func overStream(inner *http2.Transport, r *http.Request) (*http.Response, error)
 	return response, nil
 }
 
+// errUnsent says that a connection takes no more requests, as after GOAWAY.
+var errUnsent = errors.New("the request was not sent")
+
 // quicTunnels opens streams on a connection of HTTP/3 (RFC 9220), and another one when that has ended.
 type quicTunnels struct {
 	transport *http3.Transport
@@ -175,7 +178,8 @@ func (q *quicTunnels) close() {
 // processed (RFC 9114, section 5.2).
 func (q *quicTunnels) open(r *http.Request) (*http.Response, error) {
 	response, err := q.try(r)
-	if rejected := new(http3.Error); errors.As(err, &rejected) && rejected.ErrorCode == http3.ErrCodeRequestRejected {
+	rejected := new(http3.Error)
+	if errors.Is(err, errUnsent) || errors.As(err, &rejected) && rejected.ErrorCode == http3.ErrCodeRequestRejected {
 		q.mutex.Lock()
 		q.before, q.connection = append(q.before, q.connection), nil
 		q.mutex.Unlock()
@@ -191,7 +195,7 @@ func (q *quicTunnels) try(r *http.Request) (*http.Response, error) {
 	}
 	stream, err := connection.OpenRequestStream(r.Context())
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(errUnsent, err)
 	}
 	r.Proto = "websocket"
 	if err := stream.SendRequestHeader(r); err != nil {
