@@ -257,9 +257,10 @@ func (e *Entrypoint) Serve(ctx context.Context) error {
 	if e.listener == nil {
 		return fmt.Errorf("entrypoint %q: %w", e.name, errors.New("not listening"))
 	}
+	servers := e.newServers()
 	if directory := e.deps.Directory; directory != nil {
-		directory.enter(&e.open, e.name)
+		directory.enter(&e.open, listing{name: e.name, servers: e.retirers(servers)})
 		defer directory.leave(&e.open)
 	}
-	return e.run(ctx)
+	return e.run(ctx, servers)
 }

@@ -54,17 +54,18 @@ func (e *endpoints) Undrain(selector loadbalancer.DrainSelector) (ended []loadba
 
 func (e *endpoints) Drains() []loadbalancer.Drain { return e.drains }
 
-// closer closes 7 connections of web, and that with ID 3.
+// closer closes 7 of 12 connections of web, and that with ID 3.
 type closer struct{}
 
-func (closer) CloseConnections(_ context.Context, selection entrypoint.Selection, graceful bool) int {
+func (closer) CloseConnections(_ context.Context, selection entrypoint.Selection, graceful bool,
+) entrypoint.ClosedConnections {
 	switch {
 	case selection.Entrypoint == "web" && selection.Client == netip.MustParsePrefix("192.0.2.0/24") && graceful:
-		return 7
+		return entrypoint.ClosedConnections{Closed: 7, Closing: 3, Remaining: 2}
 	case selection == entrypoint.Selection{ID: 3}:
-		return 1
+		return entrypoint.ClosedConnections{Closed: 1}
 	}
-	return 0
+	return entrypoint.ClosedConnections{}
 }
 
 // setup is an administration with its log.
@@ -271,17 +272,19 @@ func TestLevels(t *testing.T) {
 // TestCloseConnections closes connections, with a line of the log.
 func TestCloseConnections(t *testing.T) {
 	s := start(t)
-	for request, want := range map[string]int{
-		`{"id": 3}`: 1, `{"client": "192.0.2.0/24", "entryPoint": "web", "graceful": true}`: 7,
+	for request, want := range map[string]admin.Closed{
+		`{"id": 3}`: {Closed: 1},
+		`{"client": "192.0.2.0/24", "entryPoint": "web", "graceful": true}`: {Closed: 7, Closing: 3, Remaining: 2},
 	} {
-		if got := decode[admin.Closed](t, s.send("POST", "connections/close", request)); got.Closed != want {
-			t.Errorf("%s: %d are closed", request, got.Closed)
+		if got := decode[admin.Closed](t, s.send("POST", "connections/close", request)); got != want {
+			t.Errorf("%s: %+v, want %+v", request, got, want)
 		}
 	}
 	s.close()
 	for _, line := range []string{
 		`msg="connections closed" by=ann client=192.0.2.7 count=1 id=3 subsystem=api`,
-		`msg="connections closed" by=ann client=192.0.2.7 count=7 entrypoint=web graceful=true of=192.0.2.0/24 subsystem=api`,
+		`msg="connections closed" by=ann client=192.0.2.7 closing=3 count=7 entrypoint=web graceful=true ` +
+			`of=192.0.2.0/24 remaining=2 subsystem=api`,
 	} {
 		if !strings.Contains(s.log.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, s.log)
