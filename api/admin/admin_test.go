@@ -86,7 +86,7 @@ func start(t *testing.T) *setup {
 	s := &setup{t: t, log: lines, close: func() { _ = logs.Close() }}
 	s.handler = admin.New(admin.Options{
 		Endpoints: &endpoints{}, Levels: logs, Connections: closer{}, Logger: logs.For(log.SubsystemAPI),
-		BasePath: "/sluice/",
+		Audit: logs.Audit(log.SubsystemAPI), BasePath: "/sluice/",
 	})
 	t.Cleanup(s.close)
 	return s
@@ -289,6 +289,34 @@ func TestCloseConnections(t *testing.T) {
 		if !strings.Contains(s.log.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, s.log)
 		}
+	}
+}
+
+// TestAuditIsAlwaysWritten has lines for changes in a log of errors alone, and none for what is refused.
+func TestAuditIsAlwaysWritten(t *testing.T) {
+	s := start(t)
+	for _, change := range [][3]string{
+		{"PUT", "log", `{"level": "ERROR"}`},
+		{"PUT", "log", `{"level": "loud"}`},
+		{"POST", "drains", `{"endpoint": "192.0.2.1:80"}`},
+		{"DELETE", "drains", `{"endpoint": "192.0.2.1:80"}`},
+		{"POST", "connections/close", `{"id": 3}`},
+		{"PUT", "log", `{"level": "configured"}`},
+	} {
+		s.send(change[0], change[1], change[2])
+	}
+	s.close()
+	for _, line := range []string{
+		`msg="the level of the log is changed" by=ann client=192.0.2.7 subsystem=api to=ERROR`,
+		`msg="endpoint drained" by=ann`, `msg="drain of endpoint ended" by=ann`, `msg="connections closed" by=ann`,
+		`subsystem=api to=CONFIGURED`,
+	} {
+		if !strings.Contains(s.log.String(), line) {
+			t.Errorf("the log lacks %s:\n%s", line, s.log)
+		}
+	}
+	if strings.Contains(s.log.String(), "LOUD") {
+		t.Errorf("the log has a change that was refused:\n%s", s.log)
 	}
 }
 

@@ -81,6 +81,7 @@ type system struct {
 // loggers are the loggers of the subsystems and their levels; log.Log is.
 type loggers interface {
 	For(subsystem string) telemetry.Logger
+	Audit(subsystem string) telemetry.Logger
 	admin.Levels
 }
 
@@ -92,6 +93,9 @@ type silent struct{}
 
 // For returns a logger that writes nothing.
 func (silent) For(string) telemetry.Logger { return telemetry.Discard{} }
+
+// Audit returns a logger that writes nothing.
+func (silent) Audit(string) telemetry.Logger { return telemetry.Discard{} }
 
 // SetLevel fails: there is no level to set.
 func (silent) SetLevel(string, string, time.Duration) error { return errors.ErrUnsupported }
