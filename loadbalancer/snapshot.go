@@ -25,6 +25,8 @@ type Snapshot struct {
 	timed    bool
 	up       bool
 	present  bool
+	// withheld is set when no member serves, and a drain by hand holds one.
+	withheld bool
 	policies *Policies
 	cookies  cookies
 	// balanced picks by the values of balanced cookies; nil for others.

@@ -37,6 +37,7 @@ func (e *endpoints) Drain(drain loadbalancer.Drain, force bool) (int, error) {
 	case drain.Endpoint == netip.MustParseAddrPort("192.0.2.8:80"):
 		return 0, loadbalancer.ErrTooManyDrains
 	}
+	drain.Unserved = []string{"shop@file", "tcp:db@file"}
 	e.drains = append(e.drains, drain)
 	return 2, nil
 }
@@ -217,6 +218,7 @@ func TestDrains(t *testing.T) {
 		t.Errorf("begun (-want +got):\n%s", diff)
 	}
 	want.Endpoints = 0
+	want.Unserved = []admin.Service{{Protocol: "http", Service: "shop@file"}, {Protocol: "tcp", Service: "db@file"}}
 	if diff := cmp.Diff([]admin.Drain{want}, decode[[]admin.Drain](t, s.send("GET", "drains", ""))); diff != "" {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}

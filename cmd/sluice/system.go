@@ -127,7 +127,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	if err != nil {
 		return nil, err
 	}
-	s.balancing = newBalancing(metrics, logs.For(log.SubsystemLoadBalancer), serves)
+	s.balancing = newBalancing(metrics, logs, serves)
 	if serves {
 		s.descriptors = descriptors.New(config.Descriptors.Reserve)
 		s.logger.Debug("file descriptors in reserve", "count", s.descriptors.Reserve())
