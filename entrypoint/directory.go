@@ -11,13 +11,15 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// Directory lists and closes the open connections of the entrypoints that have it in their Dependencies. Its methods
-// may be called from any goroutine; no request takes its lock.
+// Directory lists and closes the open connections of the entrypoints that have it in their Dependencies, and knows the
+// loopback addresses at which those listen. Its methods may be called from any goroutine; no request takes its lock.
 type Directory struct {
 	// last is the ID of the connection that came last.
 	last       atomic.Uint64
 	mutex      sync.Mutex
 	registries map[*registry]listing
+	// own counts the entrypoints at each loopback address.
+	own map[ownAddress]int
 }
 
 // listing is an entrypoint of a directory.
@@ -28,7 +30,9 @@ type listing struct {
 }
 
 // NewDirectory returns a directory without entrypoints.
-func NewDirectory() *Directory { return &Directory{registries: map[*registry]listing{}} }
+func NewDirectory() *Directory {
+	return &Directory{registries: map[*registry]listing{}, own: map[ownAddress]int{}}
+}
 
 // Selection selects connections. A field with its zero value selects all.
 type Selection struct {

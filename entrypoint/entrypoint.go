@@ -208,7 +208,15 @@ func (e *Entrypoint) Listen(ctx context.Context) error {
 	}
 	e.listener = listener
 	e.alternate = newAlternate(e.settings.http3, e.packets)
+	e.listens()
 	return nil
+}
+
+// listens has the directory know the address.
+func (e *Entrypoint) listens() {
+	if e.deps.Directory != nil {
+		e.deps.Directory.listens(e)
+	}
 }
 
 // ListenWith takes the place of Listen, with the socket of another entrypoint of the same address, which need not be
@@ -227,6 +235,7 @@ func (e *Entrypoint) ListenWith(other *Entrypoint) error {
 		return fmt.Errorf("entrypoint %q: %w", e.name, err)
 	}
 	e.listener = listener
+	e.listens()
 	return nil
 }
 
@@ -243,6 +252,9 @@ func listenError(name string, err error) error {
 func (e *Entrypoint) Close() error {
 	if e.listener == nil {
 		return nil
+	}
+	if e.deps.Directory != nil {
+		e.deps.Directory.leaves(e)
 	}
 	if e.packets != nil {
 		_ = e.packets.Close()
@@ -261,6 +273,11 @@ func (e *Entrypoint) Serve(ctx context.Context) error {
 	if directory := e.deps.Directory; directory != nil {
 		directory.enter(&e.open, listing{name: e.name, servers: e.retirers(servers)})
 		defer directory.leave(&e.open)
+		defer func() {
+			if _, handed := handedOver(ctx); !handed { // Otherwise another process listens there.
+				directory.leaves(e)
+			}
+		}()
 	}
 	return e.run(ctx, servers)
 }

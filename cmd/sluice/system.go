@@ -27,6 +27,7 @@ import (
 	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forward/stream"
 	"github.com/sluiceproxy/sluice/forwardproxy"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/middleware"
@@ -134,7 +135,9 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	}
 	s.middlewares = middleware.NewBuilder(middleware.Options{
 		Logger: logs.For(log.SubsystemMiddleware),
-		Dial:   (&net.Dialer{Timeout: authorizationDial, Control: s.descriptors.Control}).DialContext,
+		Dial: (&net.Dialer{
+			Timeout: authorizationDial, Control: httpio.Controls(s.control(), s.descriptors.Control),
+		}).DialContext,
 	})
 	s.target = s.newTarget(entrypoints)
 	keys, internal := certificate.NewTickets(), map[string]http.Handler{} // Filled below, before the first compilation.
@@ -160,6 +163,8 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		RequireAuth: config.API != nil && config.API.RequireAuth,
 		Resolvers:   resolverNames(config),
 
+		Control: s.control(),
+
 		TCPTransport:      tcpTransport,
 		PacketEntryPoints: packetEntryPoints(config),
 	}
@@ -175,6 +180,16 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	s.management = newManagement(s, internal)
 	s.countStatus()
 	return s, nil
+}
+
+// control returns what decides about connections that the dynamic configuration directs; nil permits all. With
+// api.admin, none leads to an entrypoint on a loopback address, where the administration may be served without
+// authentication: a service there would make it reachable from elsewhere.
+func (s *system) control() httpio.Control {
+	if s.config.API == nil || !s.config.API.Admin {
+		return nil
+	}
+	return s.connections.Control
 }
 
 // newPipeline wires what changes the table that serves.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -153,4 +154,38 @@ func underLoad(t *testing.T, client *harness.Client) (stop func(), failed func()
 		}
 		return sum
 	}
+}
+
+// selfServed has services lead to the administration, which a loopback entrypoint serves without authentication.
+func selfServed(t *testing.T, s *harness.Sluice) {
+	t.Helper()
+	_, at, err := net.SplitHostPort(s.Addr("shut"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := harness.NewClient(t, harness.H1, s.Addr("shut"), "loopback-admin.test", nil)
+	if got := direct.Get("/api/admin/drains"); got.StatusCode != http.StatusOK {
+		t.Errorf("a direct request is answered with %d", got.StatusCode)
+	}
+	hosts := []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"}
+	var routers, services strings.Builder
+	for i, host := range hosts {
+		fmt.Fprintf(&routers, "    self%d: {rule: \"Host(`self%d.test`)\", entryPoints: [open], service: self%d, middlewares: [named]}\n",
+			i, i, i)
+		fmt.Fprintf(&services, "    self%d: {loadBalancer: {servers: [{url: \"http://%s:%s\"}]}}\n", i, host, at)
+	}
+	s.Write("self.yaml", "http:\n  routers:\n"+routers.String()+"  services:\n"+services.String()+
+		"  middlewares: {named: {headers: {customRequestHeaders: {Host: loopback-admin.test}}}}\n")
+	for i, host := range hosts {
+		client := harness.NewClient(t, harness.H1, port(s, "open"), fmt.Sprintf("self%d.test", i), nil)
+		var got harness.Response
+		until(t, "a router to "+host, func() bool {
+			got = client.Get("/api/admin/drains")
+			return got.StatusCode != http.StatusNotFound
+		})
+		if got.StatusCode < http.StatusInternalServerError {
+			t.Errorf("through %s the administration answers %d: %s", host, got.StatusCode, got.Text)
+		}
+	}
+	s.WaitLog("request failed", "an entrypoint listens at that loopback address")
 }
