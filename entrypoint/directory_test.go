@@ -63,9 +63,12 @@ func TestConnectionsAreListed(t *testing.T) {
 			if done := directory.CloseConnections(t.Context(), byID, true); done.Closed+done.Closing != 1 {
 				t.Errorf("closed gracefully: %+v", done)
 			}
-			do(t, client, http.MethodGet, url, nil)
-			do(t, client, http.MethodGet, url, nil) // On another one.
-			s.eventually("the end of the first connection", func() bool {
+			s.gone(directory)
+			s.eventually("a response on another connection", func() bool { // The client may learn of the end only now.
+				_, _, err := try(t, client, http.MethodGet, url, nil)
+				return err == nil
+			})
+			s.eventually("another connection alone", func() bool {
 				list, _ := directory.Connections(entrypoint.Selection{}, 10)
 				return len(list) == 1 && list[0].ID > status.ID
 			})
