@@ -16,9 +16,9 @@ import (
 const foreignHost = "the Host of a request to a loopback address has to be an IP address, localhost or the name of this " +
 	"machine, unless the rule of the router names it, or a user is authenticated"
 
-// refusesHost reports whether a request has come over a loopback address without TLS, with the name of a host that
-// anyone may have given that address: a web page of that name has the origin of the entrypoint then (DNS rebinding). A
-// name that the rule of the router requires is none of a stranger, and a page has no credentials for another name.
+// refusesHost reports whether a request has come over a loopback address without TLS, for a name that a web page could
+// have: in DNS any name can have that address, and the page has the origin of the entrypoint then (DNS rebinding). A
+// name that the rule of the router requires is the operator's, and a page has no credentials for its own name.
 func refusesHost(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok || r.TLS != nil {
