@@ -80,7 +80,7 @@ type Drain struct {
 
 // holds are the current drains. It is immutable; nil holds nothing.
 type holds struct {
-	drains   []Drain // sorted
+	drains   []Drain               // sorted
 	selected map[DrainSelector]int // by their index
 	// next is when the first of them ends; the zero time without one that does.
 	next time.Time

@@ -281,7 +281,7 @@ type Route struct {
 	// hostNamed says that the rule admits no host but those that it names.
 	hostNamed bool
 	domains   []string
-	tls     *certificate.Options
+	tls       *certificate.Options
 	// certResolver says that the router names a resolver of certificates.
 	certResolver bool
 }
