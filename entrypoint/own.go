@@ -55,9 +55,15 @@ func (d *Directory) leaves(e *Entrypoint) {
 // entrypoint listens. Entrypoints that listen on all addresses are none of these. It is called with the address that
 // the connection goes to, so that no name or notation leads around it.
 func (d *Directory) Control(network, address string, _ syscall.RawConn) error {
+	if !strings.HasPrefix(network, "tcp") && !strings.HasPrefix(network, "udp") {
+		return nil
+	}
+	if strings.HasPrefix(address, ":") { // A dialer goes to this machine without a host.
+		address = netip.IPv4Unspecified().String() + address
+	}
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return nil //nolint:nilerr // It is that of a Unix socket.
+		return err
 	}
 	return d.Permits(network, to)
 }

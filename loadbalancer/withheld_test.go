@@ -29,7 +29,7 @@ func TestDrainWithholdsLater(t *testing.T) {
 	if err := b.drains(ofEndpoint(first), false); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "withheld when another endpoint serves", noted(), nil)
+	equal(t, "withheld when another endpoint serves", len(noted()), 0)
 	apply(2, first+"#a")
 	equal(t, "withheld when the other one leaves", noted(), []string{"web@file "})
 	equal(t, "state", b.reason("web@file", first), "draining: it is drained by hand; no endpoint of the service gets requests")
@@ -40,11 +40,11 @@ func TestDrainWithholdsLater(t *testing.T) {
 	equal(t, "withheld after a terminating one", noted(), []string{"web@file "})
 	apply(5, first+"#a")
 	b.pool(PoolSpec{Name: "web@file", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
-	equal(t, "withheld by changes of no matter", noted(), nil)
+	equal(t, "withheld by changes of no matter", len(noted()), 0)
 	apply(6, first+"#c")
 	equal(t, "withheld when a new endpoint has the address", noted(), []string{"web@file " + first})
 	apply(7, first+"#c", second+"#b")
-	equal(t, "withheld when another one comes", noted(), nil)
+	equal(t, "withheld when another one comes", len(noted()), 0)
 	equal(t, "unserved then", len(b.Drains()[0].Unserved), 0)
 	equal(t, "state then", b.reason("web@file", first), "draining: it is drained by hand")
 }

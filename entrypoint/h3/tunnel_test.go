@@ -271,4 +271,5 @@ func TestRetireLeavesTunnels(t *testing.T) {
 	_ = stream.Close()
 	await(t, done, "the end of the handler")
 	await(t, s.closed, "the end of the connection")
+	s.closed <- struct{}{}
 }

@@ -461,6 +461,7 @@ func TestRetireLeavesTunnels(t *testing.T) {
 	if last := expect[*http2.GoAwayFrame](p).LastStreamID; last < 1 {
 		t.Errorf("GOAWAY refuses stream %d", last+1)
 	}
+	expect[*http2.PingFrame](p)
 	p.must(p.WriteData(1, false, []byte("ping")))
 	p.flush()
 	p.data(1, "ping", false)
