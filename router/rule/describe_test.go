@@ -157,7 +157,7 @@ func TestDomains(t *testing.T) {
 func TestNamesHosts(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Host(`a`)":                                   true,
-		"Host(`a`, `*.b`)":                            true,
+		"Host(`a`) || Host(`*.b`)":                    true,
 		"Host(`*`)":                                   false,
 		"HostRegexp(`a`)":                             false,
 		"Path(`/`)":                                   false,
