@@ -13,8 +13,8 @@ import (
 )
 
 // foreignHost is the answer to a request that refusesHost refuses.
-const foreignHost = "the Host of a request to a loopback address has to be an IP address, localhost or the name of this " +
-	"machine, unless the rule of the router names it, or a user is authenticated"
+const foreignHost = "the Host of a request to a loopback address has to be an IP address, localhost or the name of " +
+	"this machine, unless the rule of the router names it, or a user is authenticated"
 
 // refusesHost reports whether a request has come over a loopback address without TLS, for a name that a web page could
 // have: in DNS any name can have that address, and the page has the origin of the entrypoint then (DNS rebinding). A

@@ -149,6 +149,8 @@ func TestNamesOfOthersAreRefusedOnLoopback(t *testing.T) {
 		t.Fatal(err)
 	}
 	const loopback = "127.0.0.1:8080"
+	named, authenticated := telemetry.Record{HostNamed: true}, telemetry.Record{Authenticated: true}
+	received := func(host string) telemetry.Record { return telemetry.Record{Host: host} }
 	for name, test := range map[string]struct {
 		local, host string
 		record      telemetry.Record
@@ -170,18 +172,19 @@ func TestNamesOfOthersAreRefusedOnLoopback(t *testing.T) {
 		"a label":                       {local: loopback, host: "evil", refused: true},
 		"no valid host":                 {local: loopback, host: "evil..test", refused: true},
 		"a name over another address":   {local: "192.0.2.1:8080", host: "sluice.test"},
-		"a name of the rule":            {local: loopback, host: "sluice.test", record: telemetry.Record{HostNamed: true}},
-		"a name of a user":              {local: loopback, host: "sluice.test", record: telemetry.Record{Authenticated: true}},
+		"a name of the rule":            {local: loopback, host: "sluice.test", record: named},
+		"a name of a user":              {local: loopback, host: "sluice.test", record: authenticated},
 		"a name over TLS":               {local: loopback, host: "sluice.test", secure: true},
-		"a name hidden by a middleware": {local: loopback, host: "localhost", record: telemetry.Record{Host: "evil.test"}, refused: true},
-		"a name set by a middleware":    {local: loopback, host: "sluice.test", record: telemetry.Record{Host: "127.0.0.1"}},
+		"a name hidden by a middleware": {local: loopback, host: "localhost", record: received("evil.test"), refused: true},
+		"a name set by a middleware":    {local: loopback, host: "sluice.test", record: received("127.0.0.1")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address, err := net.ResolveTCPAddr("tcp", test.local)
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx := context.WithValue(telemetry.WithRecord(t.Context(), &test.record), http.LocalAddrContextKey, net.Addr(address))
+			ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, net.Addr(address))
+			ctx = telemetry.WithRecord(ctx, &test.record)
 			answered := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 			for _, handler := range []http.Handler{
 				Protect("", telemetry.Discard{}, answered), ProtectChanges(telemetry.Discard{}, answered),

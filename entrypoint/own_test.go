@@ -89,7 +89,8 @@ func TestOwnAddressesAreKnownInTime(t *testing.T) {
 		t.Error("it is known when it has been given up")
 	}
 	everywhere := listen(":0")
-	local := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), netip.MustParseAddrPort(everywhere.Addr().String()).Port())
+	port := netip.MustParseAddrPort(everywhere.Addr().String()).Port()
+	local := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port)
 	if err := directory.Permits("tcp", local); err != nil {
 		t.Errorf("one that is reached from elsewhere: %v", err)
 	}

@@ -81,7 +81,7 @@ func TestGracefulCloseDuringAResponse(t *testing.T) {
 	}
 }
 
-// TestGracefulCloseOfLongResponses ends a connection of HTTP/1.1 whose response has begun without the end of keep-alive.
+// TestGracefulCloseOfLongResponses ends a connection of HTTP/1.1 whose response has begun before.
 func TestGracefulCloseOfLongResponses(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
