@@ -118,6 +118,26 @@ func administer(t *testing.T, s *harness.Sluice, reads *harness.Client) {
 	_ = conn.Close()
 	ann.send(http.MethodGet, "log", "")
 	s.WaitLog("level=debug", `msg="connection refused"`, "nothing was sent")
+	ann.withholds(s, reads)
+}
+
+// withholds drains all of a service, of which the log, the endpoints and the list of drains say so.
+func (a administrator) withholds(s *harness.Sluice, reads *harness.Client) {
+	a.t.Helper()
+	const whole = `{"service": "load@file"`
+	if answer := a.send(http.MethodPost, "drains", whole+`, "force": true}`); answer.StatusCode != http.StatusOK {
+		a.t.Fatalf("draining all is answered with %d: %s", answer.StatusCode, answer.Text)
+	}
+	s.WaitLog("level=warning", "no endpoint of the service gets requests, and one is drained by hand", "service=load@file")
+	until(a.t, "the endpoints say so", func() bool {
+		list := decode[[]live.Endpoint](a.t, reads.Get("/api/endpoints?serviceName=load@file"))
+		return len(list) == 2 && strings.HasSuffix(list[0].Pools[0].Reason, "; no endpoint of the service gets requests")
+	})
+	drains := decode[[]admin.Drain](a.t, a.send(http.MethodGet, "drains", ""))
+	if len(drains) != 1 || len(drains[0].Unserved) != 1 || drains[0].Unserved[0].Service != "load@file" {
+		a.t.Errorf("drains: %+v", drains)
+	}
+	a.send(http.MethodDelete, "drains", whole+`}`)
 }
 
 func must[A, B any](value A, _ B) A { return value }
