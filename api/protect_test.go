@@ -1,9 +1,13 @@
 package api
 
 import (
+	"context"
+	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -135,5 +139,67 @@ func TestPartsOfTheirOwnAreProtected(t *testing.T) {
 		if answer.Code != test.status || answer.Code == http.StatusForbidden && answer.Body.Len() > 0 {
 			t.Errorf("%s %s %v = %d %s", test.method, test.path, test.header, answer.Code, answer.Body)
 		}
+	}
+}
+
+// TestNamesOfOthersAreRefusedOnLoopback refuses what a web page could send whose name resolves to a loopback address.
+func TestNamesOfOthersAreRefusedOnLoopback(t *testing.T) {
+	machine, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const loopback = "127.0.0.1:8080"
+	named, authenticated := telemetry.Record{HostNamed: true}, telemetry.Record{Authenticated: true}
+	received := func(host string) telemetry.Record { return telemetry.Record{Host: host} }
+	for name, test := range map[string]struct {
+		local, host string
+		record      telemetry.Record
+		secure      bool
+		refused     bool
+	}{
+		"an address":                    {local: loopback, host: loopback},
+		"an address of another machine": {local: loopback, host: "192.0.2.1"},
+		"an IPv6 address":               {local: "[::1]:8080", host: "[::1]:8080"},
+		"localhost":                     {local: loopback, host: "LocalHost:8080"},
+		"below localhost":               {local: loopback, host: "sluice.localhost."},
+		"this machine":                  {local: loopback, host: strings.ToUpper(machine) + ":8080"},
+		"no host":                       {local: loopback},
+		"a name":                        {local: loopback, host: "evil.test:8080", refused: true},
+		"a name over IPv6":              {local: "[::1]:8080", host: "evil.test", refused: true},
+		"a name over mapped IPv4":       {local: "[::ffff:127.0.0.1]:8080", host: "evil.test", refused: true},
+		"a name like an address":        {local: loopback, host: "127.0.0.1.evil.test", refused: true},
+		"a name like localhost":         {local: loopback, host: "localhost.evil.test", refused: true},
+		"a label":                       {local: loopback, host: "evil", refused: true},
+		"no valid host":                 {local: loopback, host: "evil..test", refused: true},
+		"a name over another address":   {local: "192.0.2.1:8080", host: "sluice.test"},
+		"a name of the rule":            {local: loopback, host: "sluice.test", record: named},
+		"a name of a user":              {local: loopback, host: "sluice.test", record: authenticated},
+		"a name over TLS":               {local: loopback, host: "sluice.test", secure: true},
+		"a name hidden by a middleware": {local: loopback, host: "localhost", record: received("evil.test"), refused: true},
+		"a name set by a middleware":    {local: loopback, host: "sluice.test", record: received("127.0.0.1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address, err := net.ResolveTCPAddr("tcp", test.local)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, net.Addr(address))
+			ctx = telemetry.WithRecord(ctx, &test.record)
+			answered := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+			for _, handler := range []http.Handler{
+				Protect("", telemetry.Discard{}, answered), ProtectChanges(telemetry.Discard{}, answered),
+			} {
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/overview", nil)
+				if r.Host = test.host; test.secure {
+					r.TLS = new(tls.ConnectionState)
+				}
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, r)
+				if refused := w.Code == http.StatusForbidden; refused != test.refused ||
+					refused && !strings.Contains(w.Body.String(), "an IP address, localhost or the name of this machine") {
+					t.Errorf("status %d: %s", w.Code, w.Body)
+				}
+			}
+		})
 	}
 }

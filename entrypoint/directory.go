@@ -2,7 +2,6 @@ package entrypoint
 
 import (
 	"cmp"
-	"context"
 	"net/netip"
 	"slices"
 	"sync"
@@ -12,17 +11,28 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// Directory lists and closes the open connections of the entrypoints that have it in their Dependencies. Its methods
-// may be called from any goroutine; no request takes its lock.
+// Directory lists and closes the open connections of the entrypoints that have it in their Dependencies, and knows the
+// loopback addresses at which those listen. Its methods may be called from any goroutine; no request takes its lock.
 type Directory struct {
 	// last is the ID of the connection that came last.
 	last       atomic.Uint64
 	mutex      sync.Mutex
-	registries map[*registry]string
+	registries map[*registry]listing
+	// own counts the entrypoints at each loopback address.
+	own map[ownAddress]int
+}
+
+// listing is an entrypoint of a directory.
+type listing struct {
+	// name is that of the entrypoint, and servers what serves its connections.
+	name    string
+	servers []retirer
 }
 
 // NewDirectory returns a directory without entrypoints.
-func NewDirectory() *Directory { return &Directory{registries: map[*registry]string{}} }
+func NewDirectory() *Directory {
+	return &Directory{registries: map[*registry]listing{}, own: map[ownAddress]int{}}
+}
 
 // Selection selects connections. A field with its zero value selects all.
 type Selection struct {
@@ -53,10 +63,10 @@ type ConnectionStatus struct {
 }
 
 // enter lists the connections of a registry, until leave.
-func (d *Directory) enter(r *registry, name string) {
+func (d *Directory) enter(r *registry, entry listing) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	d.registries[r] = name
+	d.registries[r] = entry
 }
 
 func (d *Directory) leave(r *registry) {
@@ -65,54 +75,40 @@ func (d *Directory) leave(r *registry) {
 	delete(d.registries, r)
 }
 
-// selected calls f with each selected connection and its status.
-func (d *Directory) selected(selection Selection, f func(*connection, ConnectionStatus)) {
+// chosen returns the entrypoints that are selected.
+func (d *Directory) chosen(selection Selection) map[*registry]listing {
 	d.mutex.Lock()
-	chosen := make(map[*registry]string, len(d.registries))
-	for r, name := range d.registries {
-		if selection.Entrypoint == "" || selection.Entrypoint == name {
-			chosen[r] = name
+	defer d.mutex.Unlock()
+	chosen := make(map[*registry]listing, len(d.registries))
+	for r, entry := range d.registries {
+		if selection.Entrypoint == "" || selection.Entrypoint == entry.name {
+			chosen[r] = entry
 		}
 	}
-	d.mutex.Unlock()
-	for r, name := range chosen {
-		r.each(func(c *connection) {
-			if selection.ID != 0 && selection.ID != c.id {
-				return
-			}
-			status, client := c.status(name)
-			if !selection.Client.IsValid() || selection.Client.Contains(client) {
-				f(c, status)
-			}
-		})
-	}
+	return chosen
+}
+
+// selected calls f with each selected connection of an entrypoint and its status.
+func (r *registry) selected(name string, selection Selection, f func(*connection, ConnectionStatus)) {
+	r.each(func(c *connection) {
+		if selection.ID != 0 && selection.ID != c.id {
+			return
+		}
+		status, client := c.status(name)
+		if !selection.Client.IsValid() || selection.Client.Contains(client) {
+			f(c, status)
+		}
+	})
 }
 
 // Connections returns the selected connections, those that have been open longest first and most of them at most, and
 // how many are selected.
 func (d *Directory) Connections(selection Selection, most int) (oldest []ConnectionStatus, total int) {
-	d.selected(selection, func(_ *connection, status ConnectionStatus) { oldest = append(oldest, status) })
+	for r, entry := range d.chosen(selection) {
+		r.selected(entry.name, selection, func(_ *connection, status ConnectionStatus) { oldest = append(oldest, status) })
+	}
 	slices.SortFunc(oldest, func(a, b ConnectionStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.Clip(oldest[:min(most, len(oldest))]), len(oldest)
-}
-
-// CloseConnections closes the selected connections, and returns their number. A graceful close has each connection end
-// with the response to its next request, and leaves those of TCP routers, which have none, out. The connection of the
-// request whose context is ctx is always closed like that.
-func (d *Directory) CloseConnections(ctx context.Context, selection Selection, graceful bool) (closed int) {
-	own, _ := ctx.Value(connectionKey{}).(*connection)
-	d.selected(selection, func(c *connection, _ ConnectionStatus) {
-		switch {
-		case graceful && c.streamed.Load():
-			return
-		case graceful || c == own:
-			c.closing.Store(true)
-		default:
-			_ = c.Close() // Below TLS, which would wait for a client that reads nothing.
-		}
-		closed++
-	})
-	return closed
 }
 
 // describe notes what is known after the first bytes and the handshake, for the directory.

@@ -60,18 +60,22 @@ func TestConnectionsAreListed(t *testing.T) {
 				t.Errorf("server name %q", status.ServerName)
 			}
 			byID := entrypoint.Selection{ID: status.ID}
-			if closed := directory.CloseConnections(t.Context(), byID, true); closed != 1 {
-				t.Errorf("%d are closed gracefully", closed)
+			if done := directory.CloseConnections(t.Context(), byID, true); done.Closed+done.Closing != 1 {
+				t.Errorf("closed gracefully: %+v", done)
 			}
-			do(t, client, http.MethodGet, url, nil)
-			do(t, client, http.MethodGet, url, nil) // On another one.
-			s.eventually("the end of the first connection", func() bool {
+			s.gone(directory)
+			s.eventually("a response on another connection", func() bool { // The client may learn of the end only now.
+				_, _, err := try(t, client, http.MethodGet, url, nil)
+				return err == nil
+			})
+			s.eventually("another connection alone", func() bool {
 				list, _ := directory.Connections(entrypoint.Selection{}, 10)
 				return len(list) == 1 && list[0].ID > status.ID
 			})
 			byID.ID = only(t, directory).ID
-			if closed := directory.CloseConnections(t.Context(), byID, false); closed != 1 {
-				t.Errorf("%d are closed", closed)
+			done := directory.CloseConnections(t.Context(), byID, false)
+			if want := (entrypoint.ClosedConnections{Closed: 1}); done != want {
+				t.Errorf("closed: %+v", done)
 			}
 			s.eventually("the end of the connections", func() bool {
 				_, total := directory.Connections(entrypoint.Selection{}, 10)
@@ -122,8 +126,8 @@ func TestConnectionsAreSelected(t *testing.T) {
 		}
 	}
 	selection := entrypoint.Selection{Client: netip.MustParsePrefix("203.0.113.0/24")}
-	if closed := directory.CloseConnections(t.Context(), selection, false); closed != 2 {
-		t.Errorf("%d are closed", closed)
+	if done := directory.CloseConnections(t.Context(), selection, false); done.Total() != 2 || done.Closed != 2 {
+		t.Errorf("closed: %+v", done)
 	}
 	s.eventually("the end of two", func() bool {
 		_, total := directory.Connections(entrypoint.Selection{}, 10)
@@ -137,7 +141,10 @@ func TestCloseOfTheOwnConnection(t *testing.T) {
 	t.Parallel()
 	directory := entrypoint.NewDirectory()
 	closing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		directory.CloseConnections(r.Context(), entrypoint.Selection{Entrypoint: "web"}, false)
+		done := directory.CloseConnections(r.Context(), entrypoint.Selection{Entrypoint: "web"}, false)
+		if want := (entrypoint.ClosedConnections{Closed: 1, Closing: 1}); done != want {
+			t.Errorf("closed: %+v", done)
+		}
 		hello(w, r)
 	})
 	s := startDeps(t, closing, nil, func(deps *entrypoint.Dependencies) { deps.Directory = directory })
@@ -146,12 +153,13 @@ func TestCloseOfTheOwnConnection(t *testing.T) {
 		_, total := directory.Connections(entrypoint.Selection{}, 10)
 		return total == 2
 	})
+	say(t, own, get)
 	reader := bufio.NewReader(own)
-	for _, last := range []bool{false, true} {
-		say(t, own, get)
-		if response, _ := answer(t, reader); response.Close != last {
-			t.Errorf("the response says close: %v, want %v", response.Close, last)
-		}
+	if response, _ := answer(t, reader); !response.Close {
+		t.Error("the response does not say close")
+	}
+	if _, err := reader.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("the own connection: %v", err)
 	}
 	if _, err := other.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the other connection: %v", err)
@@ -178,11 +186,13 @@ func TestConnectionsOfTCPRoutersAreListed(t *testing.T) {
 	if status.Protocol != "tcp" || status.ServerName != "db.test" {
 		t.Errorf("listed: %+v", status)
 	}
-	if closed := directory.CloseConnections(t.Context(), entrypoint.Selection{}, true); closed != 0 {
-		t.Errorf("%d are closed gracefully", closed)
+	done := directory.CloseConnections(t.Context(), entrypoint.Selection{}, true)
+	if want := (entrypoint.ClosedConnections{Remaining: 1}); done != want {
+		t.Errorf("closed gracefully: %+v", done)
 	}
-	if closed := directory.CloseConnections(t.Context(), entrypoint.Selection{}, false); closed != 1 {
-		t.Errorf("%d are closed", closed)
+	done = directory.CloseConnections(t.Context(), entrypoint.Selection{}, false)
+	if want := (entrypoint.ClosedConnections{Closed: 1}); done != want {
+		t.Errorf("closed: %+v", done)
 	}
 	if rest, err := io.ReadAll(conn); err == nil && len(rest) > 0 {
 		t.Errorf("it goes on: %q", strings.TrimSpace(string(rest)))

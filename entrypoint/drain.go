@@ -25,13 +25,12 @@ func acceptGrace(ended context.Context, configured time.Duration) time.Duration 
 const settleTime = time.Second
 
 // run serves until ctx ends and nothing is left.
-func (e *Entrypoint) run(ctx context.Context) error {
+func (e *Entrypoint) run(ctx context.Context, servers servers) error {
 	var work sync.WaitGroup
 	base := context.WithoutCancel(ctx)
 	logging, stopLogging := context.WithCancel(base)
 	work.Go(func() { e.writeReports(logging) })
 	opening, stopOpening := context.WithCancel(base)
-	servers := e.newServers()
 	packets, stopPackets := context.WithCancel(base)
 	if e.http3 != nil {
 		work.Go(func() { e.servePackets(packets) })

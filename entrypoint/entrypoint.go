@@ -210,12 +210,20 @@ func (e *Entrypoint) Listen(ctx context.Context) error {
 		if err == nil {
 			e.listener = listener
 			e.alternate = newAlternate(e.settings.http3, e.packets)
+			e.listens()
 			return nil
 		}
 		_ = listener.Close()
 		if inherited || e.address.Port != 0 || attempt == maxPorts || !errors.Is(err, syscall.EADDRINUSE) {
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)
 		}
+	}
+}
+
+// listens has the directory know the address.
+func (e *Entrypoint) listens() {
+	if e.deps.Directory != nil {
+		e.deps.Directory.listens(e)
 	}
 }
 
@@ -235,6 +243,7 @@ func (e *Entrypoint) ListenWith(other *Entrypoint) error {
 		return fmt.Errorf("entrypoint %q: %w", e.name, err)
 	}
 	e.listener = listener
+	e.listens()
 	return nil
 }
 
@@ -252,6 +261,9 @@ func (e *Entrypoint) Close() error {
 	if e.listener == nil {
 		return nil
 	}
+	if e.deps.Directory != nil {
+		e.deps.Directory.leaves(e)
+	}
 	if e.packets != nil {
 		_ = e.packets.Close()
 	}
@@ -265,9 +277,15 @@ func (e *Entrypoint) Serve(ctx context.Context) error {
 	if e.listener == nil {
 		return fmt.Errorf("entrypoint %q: %w", e.name, errors.New("not listening"))
 	}
+	servers := e.newServers()
 	if directory := e.deps.Directory; directory != nil {
-		directory.enter(&e.open, e.name)
+		directory.enter(&e.open, listing{name: e.name, servers: e.retirers(servers)})
 		defer directory.leave(&e.open)
+		defer func() {
+			if _, handed := handedOver(ctx); !handed { // Otherwise another process listens there.
+				directory.leaves(e)
+			}
+		}()
 	}
-	return e.run(ctx)
+	return e.run(ctx, servers)
 }

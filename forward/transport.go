@@ -38,6 +38,7 @@ type Transport struct {
 	identity Identity // nil without the option spiffe
 	dial     dialFunc // nil for a [net.Dialer]
 	reserve  *descriptors.Limit
+	control  httpio.Control // nil permits all
 	timeouts dynamic.ForwardingTimeouts
 	maxIdle  int
 	noHTTP2  bool
@@ -97,15 +98,20 @@ func (t *Transport) Reserve(limit *descriptors.Limit) {
 	t.reserve, t.memory.tunnels.Reserve = limit, limit
 }
 
+// Control has control decide about each connection, also those of active checks, unless DialWith makes them. It comes
+// before the first Connect.
+func (t *Transport) Control(control httpio.Control) { t.control = control }
+
 // dialer returns what makes connections to an upstream.
 func (t *Transport) dialer(key *loadbalancer.UpstreamKey) dialFunc {
 	if t.dial != nil {
 		return t.dial
 	}
-	dialer := &net.Dialer{KeepAlive: -1}
+	control := t.control
 	if !key.Checks() {
-		dialer.Control = t.reserve.Control
+		control = httpio.Controls(t.control, t.reserve.Control)
 	}
+	dialer := &net.Dialer{Control: control, KeepAlive: -1}
 	return dialer.DialContext
 }
 

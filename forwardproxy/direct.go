@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -30,13 +31,14 @@ type Direct struct {
 	via string
 }
 
-// NewDirect returns a Direct. Errors of the library are logged.
-func NewDirect(logger *log.Logger) *Direct {
+// NewDirect returns a Direct. Errors of the library are logged. control decides about each connection to a host; nil
+// permits all.
+func NewDirect(logger *log.Logger, control httpio.Control) *Direct {
 	d := &Direct{via: "1.1 sluice-" + strings.ToLower(rand.Text()[:10])}
 	d.proxy = &httputil.ReverseProxy{
 		Rewrite: d.rewrite,
 		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			DialContext:         (&net.Dialer{Timeout: dialTimeout, Control: control}).DialContext,
 			MaxIdleConnsPerHost: idlePerHost, IdleConnTimeout: idleTimeout,
 			DisableCompression: true, // The client's Accept-Encoding is what it wants.
 		},

@@ -31,7 +31,7 @@ func serve(t *testing.T, options *static.ForwardProxy) *http.Client {
 	config := &static.EntryPoint{Address: "127.0.0.1:0", ForwardProxy: options}
 	config.SetDefaults()
 	table := router.NewActiveTable([]router.EntryPoint{{Name: "proxy"}})
-	direct := forwardproxy.NewDirect(log.New(io.Discard, "", 0))
+	direct := forwardproxy.NewDirect(log.New(io.Discard, "", 0), nil)
 	proxy := forwardproxy.New(options, table.HandlerOr("proxy", direct))
 	opened, err := entrypoint.New("proxy", config, proxy, table.TLS("proxy"), entrypoint.Dependencies{})
 	if err != nil {

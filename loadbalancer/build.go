@@ -66,6 +66,7 @@ func (p *Pool) publish(now time.Duration, zone string) {
 		present:  slices.ContainsFunc(p.servers, func(s *server) bool { return s.set == nil || !s.set.deleted }),
 	}
 	s.candidates, s.serving = divide(p.servers, serves)
+	s.withheld = s.serving == 0 && s.candidates.anyHeld()
 	p.buildPickers(s, now, zone)
 	if p.policies.Sticks {
 		if p.policies.Cookie.Balanced() {

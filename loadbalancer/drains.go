@@ -73,12 +73,15 @@ type Drain struct {
 	Since time.Time
 	// Until is when it ends by itself; the zero value is never.
 	Until time.Time
+	// Unserved are the names of the pools of which no endpoint gets requests while the drain holds one, sorted. Only
+	// Drains sets it.
+	Unserved []string
 }
 
 // holds are the current drains. It is immutable; nil holds nothing.
 type holds struct {
-	drains   []Drain // sorted
-	selected map[DrainSelector]struct{}
+	drains   []Drain               // sorted
+	selected map[DrainSelector]int // by their index
 	// next is when the first of them ends; the zero time without one that does.
 	next time.Time
 }
@@ -97,9 +100,9 @@ func newHolds(drains []Drain) *holds {
 		return cmp.Or(strings.Compare(a.Protocol, b.Protocol), strings.Compare(a.Service, b.Service),
 			a.Endpoint.Compare(b.Endpoint))
 	})
-	h := &holds{drains: drains, selected: make(map[DrainSelector]struct{}, len(drains))}
+	h := &holds{drains: drains, selected: make(map[DrainSelector]int, len(drains))}
 	for i := range drains {
-		h.selected[drains[i].DrainSelector] = struct{}{}
+		h.selected[drains[i].DrainSelector] = i
 		if until := drains[i].Until; !until.IsZero() {
 			h.next = sooner(h.next, until)
 		}
@@ -116,20 +119,7 @@ func (h *holds) all() []Drain {
 }
 
 // has reports whether a member of a pool is held.
-func (h *holds) has(pool string, address netip.AddrPort) bool {
-	if h == nil {
-		return false
-	}
-	protocol, service := SplitPoolName(pool)
-	for _, selector := range [...]DrainSelector{
-		{protocol, service, address}, {protocol, service, netip.AddrPort{}}, {protocol, "", address}, {"", "", address},
-	} {
-		if _, held := h.selected[selector]; held {
-			return true
-		}
-	}
-	return false
-}
+func (h *holds) has(pool string, address netip.AddrPort) bool { return h.of(pool, address) >= 0 }
 
 // end returns when the next drain ends; the zero time without one that does.
 func (h *holds) end() time.Time {
@@ -247,8 +237,14 @@ func (r *Registry) endDrains(ends func(*Drain) bool) []Drain {
 	return ended
 }
 
-// Drains returns the drains, sorted by protocol, service and endpoint. Any goroutine may call it.
-func (r *Registry) Drains() []Drain { return slices.Clone(r.held.current.Load().all()) }
+// Drains returns the drains, sorted by protocol, service and endpoint. Any goroutine may call it. Its cost is
+// proportional to the number of members of the pools that it finds unserved.
+func (r *Registry) Drains() []Drain {
+	known := r.held.current.Load()
+	drains := slices.Clone(known.all())
+	r.markUnserved(known, drains)
+	return drains
+}
 
 // applyHolds marks the pools with members that begin or end to be held.
 func (r *Registry) applyHolds() {

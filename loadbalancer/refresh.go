@@ -86,7 +86,11 @@ func (r *Registry) refresh(pool *Pool, now time.Duration) {
 		gone = r.follow(server, endpoints, joins, gone)
 	}
 	r.round++
+	withheld := pool.snapshot.Load().withheld
 	pool.publish(now, r.zone)
+	if pool.snapshot.Load().withheld && !withheld {
+		r.withhold(pool)
+	}
 	if pool.snapshot.Load().warming {
 		r.warming[pool] = now + pool.policies.SlowStart
 		r.expireAt(r.warming[pool])
@@ -138,6 +142,9 @@ func (r *Registry) join(server *server, endpoint *dynamic.Endpoint) *Member {
 	}
 	if secure(key.Scheme) {
 		key.Host = spec.Host
+	}
+	if r.endpoints[key.Endpoint] == nil { // A pool that is configured anew has it already.
+		r.withholdNew(server.pool, endpoint.Address)
 	}
 	member := &Member{pool: server.pool, spec: spec, upstream: r.acquire(key)}
 	member.name, member.url = member.upstream.url, member.upstream.url

@@ -33,6 +33,9 @@ type Options struct {
 	Report func(Event)
 	// Undrained is called when a drain ends because its time is over; it may be nil, and must not block.
 	Undrained func(Drain)
+	// Withheld is called when a drain by hand begins to hold an endpoint that has joined, or the last one that could get
+	// requests; it may be nil, and must not block.
+	Withheld func(Withheld)
 }
 
 // Registry owns the pools and the state of their endpoints. Changed, SetZone, Pools, Lookup, and those that say so may

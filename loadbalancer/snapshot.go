@@ -22,9 +22,11 @@ type Snapshot struct {
 	// warming is set when some members are in their slow start.
 	warming bool
 	// timed is set when the time to the response head must be measured.
-	timed    bool
-	up       bool
-	present  bool
+	timed   bool
+	up      bool
+	present bool
+	// withheld is set when no member serves, and a drain by hand holds one.
+	withheld bool
 	policies *Policies
 	cookies  cookies
 	// balanced picks by the values of balanced cookies; nil for others.

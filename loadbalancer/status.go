@@ -191,6 +191,9 @@ func (p *membership) look(now time.Time) MemberStatus {
 		seen.Latency = latency.Mean()
 	}
 	seen.Reason, seen.Back = member.statusReasons.of(seen.State, instant)
+	if p.snapshot.withheld && seen.State == Draining && member.statusReasons.held.Load() {
+		seen.Reason += "; no endpoint of the service gets requests"
+	}
 	if seen.Reason != "" && seen.Share > 0 {
 		seen.Reason += "; it gets requests all the same, since too few others can"
 	}

@@ -169,6 +169,7 @@ func (h routingHandler) answer(
 	}
 	route := found.route.Value
 	record.Router, record.RouterSeries, record.Ingress = route.Name, route.series, route.ingress
+	record.HostNamed = route.hostNamed
 	record.Critical = route.class == dynamic.PriorityCritical
 	if !route.seen.Has(telemetry.ObserveAccess) {
 		record.Observe &^= telemetry.ObserveHeaders // They are kept for the access log alone.

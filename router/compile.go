@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -73,6 +74,9 @@ type Options struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Descriptors are those that connections to endpoints leave in reserve, but for active checks; nil keeps none.
 	Descriptors *descriptors.Limit
+	// Control decides about each connection to an endpoint of an HTTP or TCP service, unless Dial makes it; nil permits
+	// all.
+	Control httpio.Control
 	// Middlewares makes the middlewares; nil means that the compiler makes its own builder, which logs nothing.
 	Middlewares *middleware.Builder
 }

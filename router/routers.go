@@ -161,7 +161,7 @@ func (c *Compiler) serviceOf(ref dynamic.Ref, definition *dynamic.Router) (*serv
 func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *routerNode, entrypoint EntryPoint,
 	parsed *rule.Rule, service *serviceNode, own *ownerInstances,
 ) {
-	route := &Route{Name: ref.Name, Rule: parsed.String(), EntryPoint: entrypoint.Name}
+	route := &Route{Name: ref.Name, Rule: parsed.String(), EntryPoint: entrypoint.Name, hostNamed: parsed.NamesHosts()}
 	route.class = c.classOf(definition, service, node)
 	c.observe(route, definition, entrypoint, service, node)
 	secure := entrypoint.secured(definition.TLS)
@@ -278,8 +278,10 @@ type Route struct {
 	seen    telemetry.Observe
 	series  *metrics.Series
 	ingress *telemetry.Ingress
-	domains []string
-	tls     *certificate.Options
+	// hostNamed says that the rule admits no host but those that it names.
+	hostNamed bool
+	domains   []string
+	tls       *certificate.Options
 	// certResolver says that the router names a resolver of certificates.
 	certResolver bool
 }

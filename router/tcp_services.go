@@ -178,6 +178,7 @@ func (c *Compiler) tcpTransport(ref dynamic.Ref) *tcpTransportNode {
 	}
 	if node.err == nil {
 		node.transport.Reserve(c.options.Descriptors)
+		node.transport.Control(c.options.Control)
 		if c.options.Dial != nil {
 			node.transport.DialWith(c.options.Dial)
 		}

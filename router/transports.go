@@ -63,6 +63,7 @@ func (c *Compiler) buildTransport(ref dynamic.Ref) *transportNode {
 		transport.DialWith(c.options.Dial)
 	}
 	transport.Reserve(c.options.Descriptors)
+	transport.Control(c.options.Control)
 	node := &transportNode{dialer: transport}
 	if accepted := definition.Spiffe; accepted != nil && len(accepted.IDs) > 0 && accepted.TrustDomain != "" {
 		node.warnings = append(node.warnings, "spiffe.trustDomain has no effect beside spiffe.ids")

@@ -49,6 +49,8 @@ type Record struct {
 	Ingress *Ingress
 	// EndpointURL is scheme://host:port of the endpoint; empty where Endpoint is, or without an observer.
 	EndpointURL string
+	// HostNamed reports that the rule of the router admits no host but those that it names.
+	HostNamed bool
 	// Authenticated reports that basicAuth, digestAuth, jwt, forwardAuth, externalAuth or authRequest has admitted the
 	// request, and is set by nothing else: no part of a request can set it.
 	Authenticated bool

@@ -30,8 +30,10 @@ type Options struct {
 	Levels Levels
 	// Connections closes connections. It is required.
 	Connections Connections
-	// Logger gets a line for each change, with who made it. It is required.
+	// Logger gets failures to answer. It is required.
 	Logger telemetry.Logger
+	// Audit gets a line for each change, with who made it; none of its lines may be left out. It is required.
+	Audit telemetry.Logger
 	// BasePath is the option api.basePath: what precedes /api. Empty means /.
 	BasePath string
 }
@@ -129,5 +131,5 @@ func (h *handler) log(r *http.Request, message string, fields ...any) {
 	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		fields = append(fields, "by", r.TLS.PeerCertificates[0].Subject.String())
 	}
-	h.options.Logger.Info(message, append(fields, "client", record.Client)...)
+	h.options.Audit.Info(message, append(fields, "client", record.Client)...)
 }

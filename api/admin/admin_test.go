@@ -37,6 +37,7 @@ func (e *endpoints) Drain(drain loadbalancer.Drain, force bool) (int, error) {
 	case drain.Endpoint == netip.MustParseAddrPort("192.0.2.8:80"):
 		return 0, loadbalancer.ErrTooManyDrains
 	}
+	drain.Unserved = []string{"shop@file", "tcp:db@file"}
 	e.drains = append(e.drains, drain)
 	return 2, nil
 }
@@ -54,17 +55,18 @@ func (e *endpoints) Undrain(selector loadbalancer.DrainSelector) (ended []loadba
 
 func (e *endpoints) Drains() []loadbalancer.Drain { return e.drains }
 
-// closer closes 7 connections of web, and that with ID 3.
+// closer closes 7 of 12 connections of web, and that with ID 3.
 type closer struct{}
 
-func (closer) CloseConnections(_ context.Context, selection entrypoint.Selection, graceful bool) int {
+func (closer) CloseConnections(_ context.Context, selection entrypoint.Selection, graceful bool,
+) entrypoint.ClosedConnections {
 	switch {
 	case selection.Entrypoint == "web" && selection.Client == netip.MustParsePrefix("192.0.2.0/24") && graceful:
-		return 7
+		return entrypoint.ClosedConnections{Closed: 7, Closing: 3, Remaining: 2}
 	case selection == entrypoint.Selection{ID: 3}:
-		return 1
+		return entrypoint.ClosedConnections{Closed: 1}
 	}
-	return 0
+	return entrypoint.ClosedConnections{}
 }
 
 // setup is an administration with its log.
@@ -85,7 +87,7 @@ func start(t *testing.T) *setup {
 	s := &setup{t: t, log: lines, close: func() { _ = logs.Close() }}
 	s.handler = admin.New(admin.Options{
 		Endpoints: &endpoints{}, Levels: logs, Connections: closer{}, Logger: logs.For(log.SubsystemAPI),
-		BasePath: "/sluice/",
+		Audit: logs.Audit(log.SubsystemAPI), BasePath: "/sluice/",
 	})
 	t.Cleanup(s.close)
 	return s
@@ -216,6 +218,7 @@ func TestDrains(t *testing.T) {
 		t.Errorf("begun (-want +got):\n%s", diff)
 	}
 	want.Endpoints = 0
+	want.Unserved = []admin.Service{{Protocol: "http", Service: "shop@file"}, {Protocol: "tcp", Service: "db@file"}}
 	if diff := cmp.Diff([]admin.Drain{want}, decode[[]admin.Drain](t, s.send("GET", "drains", ""))); diff != "" {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
@@ -271,21 +274,51 @@ func TestLevels(t *testing.T) {
 // TestCloseConnections closes connections, with a line of the log.
 func TestCloseConnections(t *testing.T) {
 	s := start(t)
-	for request, want := range map[string]int{
-		`{"id": 3}`: 1, `{"client": "192.0.2.0/24", "entryPoint": "web", "graceful": true}`: 7,
+	for request, want := range map[string]admin.Closed{
+		`{"id": 3}`: {Closed: 1},
+		`{"client": "192.0.2.0/24", "entryPoint": "web", "graceful": true}`: {Closed: 7, Closing: 3, Remaining: 2},
 	} {
-		if got := decode[admin.Closed](t, s.send("POST", "connections/close", request)); got.Closed != want {
-			t.Errorf("%s: %d are closed", request, got.Closed)
+		if got := decode[admin.Closed](t, s.send("POST", "connections/close", request)); got != want {
+			t.Errorf("%s: %+v, want %+v", request, got, want)
 		}
 	}
 	s.close()
 	for _, line := range []string{
 		`msg="connections closed" by=ann client=192.0.2.7 count=1 id=3 subsystem=api`,
-		`msg="connections closed" by=ann client=192.0.2.7 count=7 entrypoint=web graceful=true of=192.0.2.0/24 subsystem=api`,
+		`msg="connections closed" by=ann client=192.0.2.7 closing=3 count=7 entrypoint=web graceful=true ` +
+			`of=192.0.2.0/24 remaining=2 subsystem=api`,
 	} {
 		if !strings.Contains(s.log.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, s.log)
 		}
+	}
+}
+
+// TestAuditIsAlwaysWritten has lines for changes in a log of errors alone, and none for what is refused.
+func TestAuditIsAlwaysWritten(t *testing.T) {
+	s := start(t)
+	for _, change := range [][3]string{
+		{"PUT", "log", `{"level": "ERROR"}`},
+		{"PUT", "log", `{"level": "loud"}`},
+		{"POST", "drains", `{"endpoint": "192.0.2.1:80"}`},
+		{"DELETE", "drains", `{"endpoint": "192.0.2.1:80"}`},
+		{"POST", "connections/close", `{"id": 3}`},
+		{"PUT", "log", `{"level": "configured"}`},
+	} {
+		s.send(change[0], change[1], change[2])
+	}
+	s.close()
+	for _, line := range []string{
+		`msg="the level of the log is changed" by=ann client=192.0.2.7 subsystem=api to=ERROR`,
+		`msg="endpoint drained" by=ann`, `msg="drain of endpoint ended" by=ann`, `msg="connections closed" by=ann`,
+		`subsystem=api to=CONFIGURED`,
+	} {
+		if !strings.Contains(s.log.String(), line) {
+			t.Errorf("the log lacks %s:\n%s", line, s.log)
+		}
+	}
+	if strings.Contains(s.log.String(), "LOUD") {
+		t.Errorf("the log has a change that was refused:\n%s", s.log)
 	}
 }
 

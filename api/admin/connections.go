@@ -11,9 +11,9 @@ import (
 
 // Connections closes connections; entrypoint.Directory does.
 type Connections interface {
-	// CloseConnections closes the selected connections, gracefully with the response to their next request, and returns
-	// how many. That of the request whose context is ctx is closed gracefully in any case.
-	CloseConnections(ctx context.Context, selection entrypoint.Selection, graceful bool) int
+	// CloseConnections closes the selected connections, gracefully as a server that shuts down, and returns what has
+	// become of them. That of the request whose context is ctx is closed gracefully in any case.
+	CloseConnections(ctx context.Context, selection entrypoint.Selection, graceful bool) entrypoint.ClosedConnections
 }
 
 // CloseRequest is the JSON of a request to close connections. One of ID, Client and EntryPoint is required; together
@@ -25,14 +25,18 @@ type CloseRequest struct {
 	Client string `json:"client,omitempty"`
 	// EntryPoint is the name of an entrypoint; that of a listener of a provider is its address.
 	EntryPoint string `json:"entryPoint,omitempty"`
-	// Graceful has each connection end with the response to its next request. Connections of TCP routers are left out.
+	// Graceful closes idle connections alone, and has others end with the responses that are under way.
 	Graceful bool `json:"graceful,omitempty"`
 }
 
-// Closed is the JSON of the connections that were closed.
+// Closed is the JSON of what has become of the selected connections.
 type Closed struct {
-	// Closed is their number.
+	// Closed is how many are closed; idle ones of HTTP/2 and HTTP/3 end within a second.
 	Closed int `json:"closed"`
+	// Closing is how many end with the responses that are under way, or with the first one.
+	Closing int `json:"closing"`
+	// Remaining is how many stay open: those of TCP routers, and those with a WebSocket or another upgrade.
+	Remaining int `json:"remaining"`
 }
 
 // closeConnections closes connections.
@@ -49,12 +53,24 @@ func (h *handler) closeConnections(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	closed := h.options.Connections.CloseConnections(r.Context(), selection, request.Graceful)
-	if closed == 0 {
+	done := h.options.Connections.CloseConnections(r.Context(), selection, request.Graceful)
+	if done.Total() == 0 {
 		h.refuse(w, http.StatusNotFound, errors.New("there is no such connection"))
 		return
 	}
-	fields := []any{"count", closed}
+	h.log(r, "connections closed", closeFields(&request, done)...)
+	h.write(w, http.StatusOK, Closed(done))
+}
+
+// closeFields are the fields of the line of the log.
+func closeFields(request *CloseRequest, done entrypoint.ClosedConnections) []any {
+	fields := []any{"count", done.Closed}
+	if done.Closing > 0 {
+		fields = append(fields, "closing", done.Closing)
+	}
+	if done.Remaining > 0 {
+		fields = append(fields, "remaining", done.Remaining)
+	}
 	if request.ID != 0 {
 		fields = append(fields, "id", request.ID)
 	}
@@ -67,6 +83,5 @@ func (h *handler) closeConnections(w http.ResponseWriter, r *http.Request) {
 	if request.Graceful {
 		fields = append(fields, "graceful", true)
 	}
-	h.log(r, "connections closed", fields...)
-	h.write(w, http.StatusOK, Closed{Closed: closed})
+	return fields
 }

@@ -48,6 +48,17 @@ type Drain struct {
 	Until time.Time `json:"until,omitzero"`
 	// Endpoints is how many endpoints of services it selected when it began; only the response to POST has it.
 	Endpoints int `json:"endpoints,omitempty"`
+	// Unserved are the services of which no endpoint gets requests while the drain holds one. The response to POST
+	// does not have it.
+	Unserved []Service `json:"unserved,omitempty"`
+}
+
+// Service is the JSON of a service with endpoints.
+type Service struct {
+	// Protocol is http, tcp or udp.
+	Protocol string `json:"protocol"`
+	// Service is its qualified name.
+	Service string `json:"service"`
 }
 
 // newDrain returns the JSON of a drain.
@@ -55,6 +66,10 @@ func newDrain(drain loadbalancer.Drain) Drain {
 	shown := Drain{Protocol: drain.Protocol, Service: drain.Service, Since: drain.Since, Until: drain.Until}
 	if drain.Endpoint.IsValid() {
 		shown.Endpoint = drain.Endpoint.String()
+	}
+	for _, pool := range drain.Unserved {
+		protocol, service := loadbalancer.SplitPoolName(pool)
+		shown.Unserved = append(shown.Unserved, Service{Protocol: protocol, Service: service})
 	}
 	return shown
 }

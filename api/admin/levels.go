@@ -72,10 +72,10 @@ func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) {
 	if lasting > 0 {
 		fields = append(fields, "for", lasting.String())
 	}
-	h.log(r, "the level of the log is changed", fields...) // Before: the new level may leave it out.
 	if err := h.options.Levels.SetLevel(request.Subsystem, request.Level, lasting); err != nil {
 		h.refuse(w, http.StatusBadRequest, err)
 		return
 	}
+	h.log(r, "the level of the log is changed", fields...)
 	h.write(w, http.StatusOK, h.levels())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
 	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/log"
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
@@ -26,16 +27,20 @@ type balancing struct {
 	prober   *health.Prober // nil without health checks
 	mirrors  *service.Mirrors
 	logger   telemetry.Logger
+	audit    telemetry.Logger // of drains, whatever the level is
 	events   chan loadbalancer.Event
 	unlogged atomic.Uint64
 }
 
 // newBalancing returns an empty registry. Only a system that serves runs health checks.
-func newBalancing(counted *metrics.Metrics, logger telemetry.Logger, serves bool) *balancing {
+func newBalancing(counted *metrics.Metrics, logs loggers, serves bool) *balancing {
 	b := &balancing{
-		mirrors: service.NewMirrors(), logger: logger, events: make(chan loadbalancer.Event, queuedEvents),
+		mirrors: service.NewMirrors(), logger: logs.For(log.SubsystemLoadBalancer),
+		audit: logs.Audit(log.SubsystemLoadBalancer), events: make(chan loadbalancer.Event, queuedEvents),
 	}
-	options := loadbalancer.Options{Took: counted.EndpointsChanged, Report: b.queue, Undrained: b.undrained}
+	options := loadbalancer.Options{
+		Took: counted.EndpointsChanged, Report: b.queue, Undrained: b.undrained, Withheld: b.withheld,
+	}
 	if serves {
 		b.prober = health.NewProber(parallelChecks)
 		options.Prober = b.prober
@@ -94,17 +99,38 @@ func (b *balancing) log(event loadbalancer.Event) {
 
 // undrained logs that a drain by hand has ended by its time.
 func (b *balancing) undrained(drain loadbalancer.Drain) {
-	var fields []any
-	if drain.Protocol != "" {
-		fields = append(fields, "protocol", drain.Protocol)
+	fields := drainFields(&drain, drain.Protocol, drain.Service)
+	b.audit.Info("drain of endpoint ended", append(fields, "after", drain.Until.Sub(drain.Since).String())...)
+}
+
+// withheld logs what a drain by hand has begun to hold, so that one without an end is not forgotten.
+func (b *balancing) withheld(what loadbalancer.Withheld) {
+	protocol, service := loadbalancer.SplitPoolName(what.Pool)
+	fields := drainFields(&what.Drain, protocol, service)
+	fields = append(fields, "since", what.Drain.Since.UTC().Format(time.RFC3339))
+	if until := what.Drain.Until; !until.IsZero() {
+		fields = append(fields, "until", until.UTC().Format(time.RFC3339))
 	}
-	if drain.Service != "" {
-		fields = append(fields, "service", drain.Service)
+	if what.Endpoint != "" {
+		b.logger.Warn("an endpoint has joined that is drained by hand", fields...)
+		return
+	}
+	b.logger.Warn("no endpoint of the service gets requests, and one is drained by hand", fields...)
+}
+
+// drainFields are the fields of a line about a drain.
+func drainFields(drain *loadbalancer.Drain, protocol, service string) []any {
+	var fields []any
+	if protocol != "" {
+		fields = append(fields, "protocol", protocol)
+	}
+	if service != "" {
+		fields = append(fields, "service", service)
 	}
 	if drain.Endpoint.IsValid() {
 		fields = append(fields, "endpoint", drain.Endpoint.String())
 	}
-	b.logger.Info("drain of endpoint ended", append(fields, "after", drain.Until.Sub(drain.Since).String())...)
+	return fields
 }
 
 // setZone sets the zone of the pools: the one that the option zone names, or else that of its node.

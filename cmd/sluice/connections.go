@@ -123,14 +123,15 @@ func (p *process) closeCommand() *cobra.Command {
 		Use:   "close [ID] [--client CLIENT] [--entrypoint ENTRYPOINT] [--graceful] [--api URL]",
 		Short: "close connections of clients",
 		Long: "Close the connection with this ID, or those of CLIENT, of ENTRYPOINT, or of both. What is under way is cut; with\n" +
-			"--graceful, each connection ends with the response to its next request, and those of TCP routers are left out.\n" +
+			"--graceful, idle connections are closed, and others end with the responses that are under way. Those of TCP\n" +
+			"routers and those with a WebSocket stay open then.\n" +
 			"--api is the URL at which a router leads to admin@internal.\n\n" +
-			"Exit codes: 0 when a connection was closed, 1 when there was none or it was refused, 2 when the arguments are\n" +
-			"wrong.",
+			"Exit codes: 0 when a connection was closed or will end, 1 when there was none or it was refused, 2 when the\n" +
+			"arguments are wrong.",
 		Example: "  sluice connections close --client 203.0.113.7",
 	}
 	selects := addSelectionFlags(command)
-	graceful := command.Flags().Bool("graceful", false, "let each connection end with the response to its next request")
+	graceful := command.Flags().Bool("graceful", false, "close idle connections, and let others end with their responses")
 	address := command.Flags().String(apiFlag, "", "the `URL` at which a running Sluice serves admin@internal")
 	p.takes(command, 1, false, func(given arguments) int {
 		request, err := closeRequest(strings.Join(given.positional, ""), selects)
@@ -144,10 +145,25 @@ func (p *process) closeCommand() *cobra.Command {
 			say(p.stderr, "%s: %v\n", command.CommandPath(), err)
 			return exitNone
 		}
-		say(p.stdout, "closed: %d\n", closed.Closed)
+		say(p.stdout, "%s\n", closedText(closed))
+		if closed.Closed+closed.Closing == 0 {
+			return exitNone
+		}
 		return exitFine
 	})
 	return command
+}
+
+// closedText says what has become of connections.
+func closedText(closed admin.Closed) string {
+	text := fmt.Sprintf("closed: %d", closed.Closed)
+	if closed.Closing > 0 {
+		text += fmt.Sprintf(", ending with a response: %d", closed.Closing)
+	}
+	if closed.Remaining > 0 {
+		text += fmt.Sprintf(", remaining: %d of TCP routers or with an upgrade such as a WebSocket", closed.Remaining)
+	}
+	return text
 }
 
 // closeRequest returns the request for what is selected.

@@ -28,14 +28,18 @@ func (s *system) datagrams(name string, config *static.EntryPoint) *datagram.Ser
 func (s *system) datagramsOf(name string, router *datagram.Router, config *static.EntryPoint) *datagram.Server {
 	deps := s.observability.dependencies(name, config)
 	s.countByListener(deps.Sinks)
-	return datagram.NewServer(router, datagram.Options{
+	options := datagram.Options{
 		EntryPoint:           name,
 		Timeout:              time.Duration(config.UDP.Timeout),
 		MaxSessions:          config.UDP.MaxSessions,
 		MaxSessionsPerClient: config.UDP.MaxSessionsPerClient,
 		Descriptors:          s.descriptors,
 		Observer:             sessions{sinks: deps.Sinks, observe: deps.Observe},
-	})
+	}
+	if s.control() != nil {
+		options.Permits = s.connections.Permits
+	}
+	return datagram.NewServer(router, options)
 }
 
 // datagramServers returns the state of the servers of the UDP entrypoints, by name.

@@ -26,7 +26,7 @@ func administrated(t *testing.T) (address string, last *string) {
 			"GET /api/admin/log":                `[{"subsystem": "main", "level": "INFO", "configured": "INFO"}]`,
 			"PUT /api/admin/log":                `[{"subsystem": "xds", "level": "DEBUG", "configured": "INFO"}]`,
 			"GET /api/connections":              `[{"id": 7, "entryPoint": "web", "protocol": "h2", "client": "192.0.2.9", "clientPort": "1"}]`,
-			"POST /api/admin/connections/close": `{"closed": 3}`,
+			"POST /api/admin/connections/close": `{"closed": 3, "closing": 2, "remaining": 1}`,
 		}
 		answer, known := answers[r.Method+" "+r.URL.Path]
 		var wanted struct{ Endpoint, Client string }
@@ -86,7 +86,7 @@ func TestAdministration(t *testing.T) {
 		{"connections --client 192.0.2.9", 0, "GET /api/connections?client=192.0.2.9&page=1&per_page=1000", "7   web         h2"},
 		{
 			"connections close 7 --graceful", 0, "POST /api/admin/connections/close " + sent + `{"id":7,"graceful":true}`,
-			"closed: 3",
+			"closed: 3, ending with a response: 2, remaining: 1 of TCP routers or with an upgrade",
 		},
 		{"connections close", 2, "", "name the ID of a connection, --client or --entrypoint"},
 		{"connections close web", 2, "", `"web" is not the ID of a connection`},

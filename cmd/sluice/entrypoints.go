@@ -199,7 +199,8 @@ func (s *system) handler(name string, config *static.EntryPoint) http.Handler {
 		}
 		return handler
 	}
-	direct := forwardproxy.NewDirect(stdlog.New(libraryLog{s.logs.For(log.SubsystemLibrary)}, "", 0))
+	direct := forwardproxy.NewDirect(
+		stdlog.New(libraryLog{s.logs.For(log.SubsystemLibrary)}, "", 0), s.control())
 	proxy := forwardproxy.New(config.ForwardProxy, s.target.HandlerOr(name, direct))
 	s.proxies = append(s.proxies, proxy)
 	return proxy

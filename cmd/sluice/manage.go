@@ -84,7 +84,7 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 	if config.API.Admin {
 		services[pipeline.ServiceAdmin] = admin.New(admin.Options{
 			Endpoints: s.balancing.registry, Levels: s.logs, Connections: s.connections, Logger: logger,
-			BasePath: config.API.BasePath,
+			Audit: s.logs.Audit(log.SubsystemAPI), BasePath: config.API.BasePath,
 		})
 	}
 	services[pipeline.ServiceAPI] = api.New(api.Options{

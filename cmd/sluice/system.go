@@ -27,6 +27,7 @@ import (
 	"github.com/sluiceproxy/sluice/forward/datagram"
 	"github.com/sluiceproxy/sluice/forward/stream"
 	"github.com/sluiceproxy/sluice/forwardproxy"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/middleware"
@@ -81,6 +82,7 @@ type system struct {
 // loggers are the loggers of the subsystems and their levels; log.Log is.
 type loggers interface {
 	For(subsystem string) telemetry.Logger
+	Audit(subsystem string) telemetry.Logger
 	admin.Levels
 }
 
@@ -92,6 +94,9 @@ type silent struct{}
 
 // For returns a logger that writes nothing.
 func (silent) For(string) telemetry.Logger { return telemetry.Discard{} }
+
+// Audit returns a logger that writes nothing.
+func (silent) Audit(string) telemetry.Logger { return telemetry.Discard{} }
 
 // SetLevel fails: there is no level to set.
 func (silent) SetLevel(string, string, time.Duration) error { return errors.ErrUnsupported }
@@ -123,14 +128,16 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	if err != nil {
 		return nil, err
 	}
-	s.balancing = newBalancing(metrics, logs.For(log.SubsystemLoadBalancer), serves)
+	s.balancing = newBalancing(metrics, logs, serves)
 	if serves {
 		s.descriptors = descriptors.New(config.Descriptors.Reserve)
 		s.logger.Debug("file descriptors in reserve", "count", s.descriptors.Reserve())
 	}
 	s.middlewares = middleware.NewBuilder(middleware.Options{
 		Logger: logs.For(log.SubsystemMiddleware),
-		Dial:   (&net.Dialer{Timeout: authorizationDial, Control: s.descriptors.Control}).DialContext,
+		Dial: (&net.Dialer{
+			Timeout: authorizationDial, Control: httpio.Controls(s.control(), s.descriptors.Control),
+		}).DialContext,
 	})
 	s.target = s.newTarget(entrypoints)
 	keys, internal := certificate.NewTickets(), map[string]http.Handler{} // Filled below, before the first compilation.
@@ -156,6 +163,8 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		RequireAuth: config.API != nil && config.API.RequireAuth,
 		Resolvers:   resolverNames(config),
 
+		Control: s.control(),
+
 		TCPTransport:      tcpTransport,
 		PacketEntryPoints: packetEntryPoints(config),
 	}
@@ -171,6 +180,16 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	s.management = newManagement(s, internal)
 	s.countStatus()
 	return s, nil
+}
+
+// control returns what decides about connections that the dynamic configuration directs; nil permits all. With
+// api.admin, none leads to an entrypoint on a loopback address, where the administration may be served without
+// authentication: a service there would make it reachable from elsewhere.
+func (s *system) control() httpio.Control {
+	if s.config.API == nil || !s.config.API.Admin {
+		return nil
+	}
+	return s.connections.Control
 }
 
 // newPipeline wires what changes the table that serves.

@@ -46,6 +46,8 @@ type Conn struct {
 	inner  http3.Server
 
 	requests, resets atomic.Int64
+	// tunnels is how many requests have been hijacked.
+	tunnels atomic.Int64
 
 	mutex sync.Mutex
 	// active counts requests, rested is since when there is none, and timer ends the connection when that is some time.
@@ -304,6 +306,7 @@ func (c *Conn) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 		completed := false
 		defer func() {
 			if t.taken.Load() {
+				c.tunnels.Add(-1)
 				t.end(completed)
 			}
 		}()

@@ -54,6 +54,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	case t.taken.Swap(true):
 		return nil, nil, http.ErrHijacked
 	default:
+		w.conn.tunnels.Add(1)
 		return t, bufio.NewReadWriter(bufio.NewReaderSize(t, tunnelBytes), bufio.NewWriterSize(t, tunnelBytes)), nil
 	}
 }

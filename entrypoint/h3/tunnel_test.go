@@ -248,3 +248,28 @@ func TestTunnelEndsWithTheServer(t *testing.T) {
 		t.Error("the tunnel has ended in order")
 	}
 }
+
+// TestRetireLeavesTunnels sends GOAWAY to a client with a WebSocket, and counts its connection as none that ends.
+func TestRetireLeavesTunnels(t *testing.T) {
+	t.Parallel()
+	done := make(chan struct{})
+	s, stream := openTunnel(t, func(conn net.Conn) {
+		defer close(done)
+		_, _ = io.Copy(conn, conn)
+	})
+	all := func(net.Conn) bool { return true }
+	if closed, closing := s.Retire(all); closed != 0 || closing != 0 {
+		t.Errorf("%d are closed, and %d end with a response", closed, closing)
+	}
+	if _, err := io.WriteString(stream, "ping"); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 4)
+	if _, err := io.ReadFull(stream, got); err != nil || string(got) != "ping" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	_ = stream.Close()
+	await(t, done, "the end of the handler")
+	await(t, s.closed, "the end of the connection")
+	s.closed <- struct{}{}
+}

@@ -25,6 +25,8 @@ type Options struct {
 	MaxSessionsPerClient int
 	// Descriptors are those that sessions leave in reserve; nil keeps none.
 	Descriptors *descriptors.Limit
+	// Permits returns an error for an address to which sessions are not connected; nil permits all.
+	Permits func(network string, address netip.AddrPort) error
 	// Observer may be nil.
 	Observer Observer
 }

@@ -97,7 +97,7 @@ func (t *table) reach(s *session, service Service) (Cause, bool) {
 			s.tried = append(s.tried, target.Member)
 			continue
 		}
-		if err = t.engine.connect(s); err == nil {
+		if err = t.connect(s); err == nil {
 			s.connections = connections
 			return 0, true
 		}
@@ -115,6 +115,16 @@ func (t *table) reach(s *session, service Service) (Cause, bool) {
 		}
 	}
 	return NoEndpoint, false
+}
+
+// connect connects a session to its endpoint, where that is permitted.
+func (t *table) connect(s *session) error {
+	if permits := t.server.options.Permits; permits != nil {
+		if err := permits("udp", s.target.Member.Endpoint().Key().Address); err != nil {
+			return err
+		}
+	}
+	return t.engine.connect(s)
 }
 
 // exhausted reports whether the error of a new socket is about the system rather than the endpoint.

@@ -11,6 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward/relay"
 	"github.com/sluiceproxy/sluice/forward/servertls"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
@@ -27,6 +28,7 @@ type Transport struct {
 	name     string
 	dial     dialFunc // nil for a [net.Dialer]
 	reserve  *descriptors.Limit
+	control  httpio.Control // nil permits all
 	timeout  time.Duration
 	tls      *servertls.Settings
 	identity servertls.Identity // nil without the option spiffe
@@ -90,15 +92,20 @@ func (t *Transport) DialWith(dial func(ctx context.Context, network, address str
 // unless DialWith makes them. Those of active checks may take it. It comes before the first Connect.
 func (t *Transport) Reserve(limit *descriptors.Limit) { t.reserve, t.engine.Reserve = limit, limit }
 
+// Control has control decide about each connection, also those of active checks, unless DialWith makes them. It comes
+// before the first Connect.
+func (t *Transport) Control(control httpio.Control) { t.control = control }
+
 // dialer returns what makes connections to an upstream.
 func (t *Transport) dialer(key *loadbalancer.UpstreamKey) dialFunc {
 	if t.dial != nil {
 		return t.dial
 	}
-	dialer := &net.Dialer{KeepAlive: -1} // The relay begins the keep-alive.
+	control := t.control
 	if !key.Checks() {
-		dialer.Control = t.reserve.Control
+		control = httpio.Controls(t.control, t.reserve.Control)
 	}
+	dialer := &net.Dialer{Control: control, KeepAlive: -1} // The relay begins the keep-alive.
 	return dialer.DialContext
 }
 

@@ -71,6 +71,8 @@ type serverConn struct {
 	watched watched
 	ahead   aheadReader
 	vector  vector
+	// retiring says that the connection ends with its response, or once it is idle.
+	retiring atomic.Bool
 	// last says that the next write is the last one of the connection, which ends its sending side right behind it.
 	last bool
 

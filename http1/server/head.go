@@ -85,8 +85,8 @@ func (c *serverConn) await(first, again bool) error {
 		c.rested.Store(int64(c.begun.Sub(c.opened)))
 		c.state.Store(connIdle)
 		if !c.retires(first, again) {
-			if first && c.server.draining.Load() && c.server.ending() {
-				// Shutdown may have passed by before the connection was idle, and would not close it.
+			if first && c.ends() {
+				// Shutdown or Retire may have passed by before the connection was idle, and would not close it.
 				by = earlier(by, time.Now().Add(lingerTime))
 			}
 			err := c.wait(by)
@@ -106,10 +106,13 @@ func (c *serverConn) await(first, again bool) error {
 	return c.wait(earlier(by, time.Now().Add(lingerTime)))
 }
 
-// retires reports whether the connection ends instead of being idle, since Shutdown has begun. Before, its last
-// response may have been sent without the end of keep-alive. One that is new waits for its first request.
-func (c *serverConn) retires(first, again bool) bool {
-	return (!first || again) && c.server.draining.Load() && c.server.ending()
+// retires reports whether the connection ends instead of being idle. Before, its last response may have been sent
+// without the end of keep-alive. One that is new waits for its first request.
+func (c *serverConn) retires(first, again bool) bool { return (!first || again) && c.ends() }
+
+// ends reports whether Shutdown has begun, or Retire has selected the connection.
+func (c *serverConn) ends() bool {
+	return c.retiring.Load() || c.server.draining.Load() && c.server.ending()
 }
 
 // wait waits for bytes, until by at the latest. A buffer is taken when there is something to read, as far as the system

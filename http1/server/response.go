@@ -186,7 +186,7 @@ func (x *exchange) commit(final bool) {
 	r.decide(x.minor, final)
 	status := int(r.status.Load())
 	if !x.closeAfter.Load() && (r.framing == untilClose || status == http.StatusSwitchingProtocols || !x.persistent ||
-		x.conn.server.draining.Load() || x.body.awaitsContinue() || final && x.body.isLong()) {
+		x.conn.server.draining.Load() || x.conn.retiring.Load() || x.body.awaitsContinue() || final && x.body.isLong()) {
 		x.closeAfter.Store(true)
 	}
 	var room [headroom]byte

@@ -441,3 +441,30 @@ func await[T any](t *testing.T, from <-chan T, what string) T {
 		panic("unreachable")
 	}
 }
+
+// TestRetireLeavesTunnels sends GOAWAY to a client with a WebSocket, and counts its connection as none that ends.
+func TestRetireLeavesTunnels(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{})
+	g := tunnels(t, func(conn net.Conn) {
+		close(begun)
+		_, _ = io.Copy(conn, conn)
+	})
+	p := g.peer()
+	p.connect(1, false)
+	p.status(1, "200")
+	<-begun
+	all := func(net.Conn) bool { return true }
+	if closed, closing := g.server.Retire(all); closed != 0 || closing != 0 {
+		t.Errorf("%d are closed, and %d end with a response", closed, closing)
+	}
+	if last := expect[*http2.GoAwayFrame](p).LastStreamID; last < 1 {
+		t.Errorf("GOAWAY refuses stream %d", last+1)
+	}
+	expect[*http2.PingFrame](p)
+	p.must(p.WriteData(1, false, []byte("ping")))
+	p.flush()
+	p.data(1, "ping", false)
+	p.must(p.WriteData(1, true, nil))
+	p.flush()
+}

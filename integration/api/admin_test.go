@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -95,14 +96,14 @@ func administer(t *testing.T, s *harness.Sluice, reads *harness.Client) {
 		t.Errorf("connections: %+v", open)
 	}
 	answer := ann.send(http.MethodPost, "connections/close", `{"entryPoint": "open", "graceful": true}`)
-	if closed := decode[admin.Closed](t, answer); closed.Closed < len(open) {
-		t.Errorf("%d of %d connections are closed", closed.Closed, len(open))
+	if closed := decode[admin.Closed](t, answer); closed.Closed+closed.Closing < len(open) || closed.Remaining > 0 {
+		t.Errorf("of %d connections are closed: %+v", len(open), closed)
 	}
 	until(t, "other connections", func() bool {
 		now := decode[[]api.Connection](t, reads.Get("/api/connections?entryPoint=open"))
 		last := open[len(open)-1].ID
 		return len(now) > 0 && now[len(now)-1].ID > last && !slices.ContainsFunc(now, func(one api.Connection) bool {
-			return one.Requests > 100 && one.ID <= last // Those that are idle stay.
+			return one.ID <= last
 		})
 	})
 	stop()
@@ -117,6 +118,26 @@ func administer(t *testing.T, s *harness.Sluice, reads *harness.Client) {
 	_ = conn.Close()
 	ann.send(http.MethodGet, "log", "")
 	s.WaitLog("level=debug", `msg="connection refused"`, "nothing was sent")
+	ann.withholds(s, reads)
+}
+
+// withholds drains all of a service, of which the log, the endpoints and the list of drains say so.
+func (a administrator) withholds(s *harness.Sluice, reads *harness.Client) {
+	a.t.Helper()
+	const whole = `{"service": "load@file"`
+	if answer := a.send(http.MethodPost, "drains", whole+`, "force": true}`); answer.StatusCode != http.StatusOK {
+		a.t.Fatalf("draining all is answered with %d: %s", answer.StatusCode, answer.Text)
+	}
+	s.WaitLog("level=warning", "no endpoint of the service gets requests, and one is drained by hand", "service=load@file")
+	until(a.t, "the endpoints say so", func() bool {
+		list := decode[[]live.Endpoint](a.t, reads.Get("/api/endpoints?serviceName=load@file"))
+		return len(list) == 2 && strings.HasSuffix(list[0].Pools[0].Reason, "; no endpoint of the service gets requests")
+	})
+	drains := decode[[]admin.Drain](a.t, a.send(http.MethodGet, "drains", ""))
+	if len(drains) != 1 || len(drains[0].Unserved) != 1 || drains[0].Unserved[0].Service != "load@file" {
+		a.t.Errorf("drains: %+v", drains)
+	}
+	a.send(http.MethodDelete, "drains", whole+`}`)
 }
 
 func must[A, B any](value A, _ B) A { return value }
@@ -153,4 +174,38 @@ func underLoad(t *testing.T, client *harness.Client) (stop func(), failed func()
 		}
 		return sum
 	}
+}
+
+// selfServed has services lead to the administration, which a loopback entrypoint serves without authentication.
+func selfServed(t *testing.T, s *harness.Sluice) {
+	t.Helper()
+	_, at, err := net.SplitHostPort(s.Addr("shut"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := harness.NewClient(t, harness.H1, s.Addr("shut"), "loopback-admin.test", nil)
+	if got := direct.Get("/api/admin/drains"); got.StatusCode != http.StatusOK {
+		t.Errorf("a direct request is answered with %d", got.StatusCode)
+	}
+	hosts := []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"}
+	var routers, services strings.Builder
+	for i, host := range hosts {
+		fmt.Fprintf(&routers, "    self%d: {rule: \"Host(`self%d.test`)\", entryPoints: [open], service: self%d, middlewares: [named]}\n",
+			i, i, i)
+		fmt.Fprintf(&services, "    self%d: {loadBalancer: {servers: [{url: \"http://%s:%s\"}]}}\n", i, host, at)
+	}
+	s.Write("self.yaml", "http:\n  routers:\n"+routers.String()+"  services:\n"+services.String()+
+		"  middlewares: {named: {headers: {customRequestHeaders: {Host: loopback-admin.test}}}}\n")
+	for i, host := range hosts {
+		client := harness.NewClient(t, harness.H1, port(s, "open"), fmt.Sprintf("self%d.test", i), nil)
+		var got harness.Response
+		until(t, "a router to "+host, func() bool {
+			got = client.Get("/api/admin/drains")
+			return got.StatusCode != http.StatusNotFound
+		})
+		if got.StatusCode < http.StatusInternalServerError {
+			t.Errorf("through %s the administration answers %d: %s", host, got.StatusCode, got.Text)
+		}
+	}
+	s.WaitLog("request failed", "an entrypoint listens at that loopback address")
 }

@@ -264,6 +264,7 @@ func TestAccess(t *testing.T) {
 			}
 			if required == "false" {
 				t.Run("administration", func(t *testing.T) { administer(t, s, client.For(t)) })
+				t.Run("self-served", func(t *testing.T) { selfServed(t, s) })
 			}
 		})
 	}

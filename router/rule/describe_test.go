@@ -153,6 +153,31 @@ func TestDomains(t *testing.T) {
 	}
 }
 
+// TestNamesHosts tells rules that admit hosts which they do not name from others.
+func TestNamesHosts(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Host(`a`)":                                   true,
+		"Host(`a`) || Host(`*.b`)":                    true,
+		"Host(`*`)":                                   false,
+		"HostRegexp(`a`)":                             false,
+		"Path(`/`)":                                   false,
+		"Host(`a`) && Path(`/`)":                      true,
+		"Host(`a`) || Path(`/`)":                      false,
+		"Host(`a`) || Host(`b`) && Path(`/`)":         true,
+		"!Host(`a`)":                                  false,
+		"!!Host(`a`)":                                 true,
+		"!(!Host(`a`) || Host(`b`))":                  true,
+		"!(!Host(`a`) && !Host(`b`))":                 true,
+		"!(!Host(`a`) && Path(`/`))":                  false,
+		"Path(`/`) && (Host(`a`) || HostSuffix(`b`))": true,
+		"(Host(`a`) || Path(`/`)) && (Host(`b`) || !Path(`/x`))": false,
+	} {
+		if got := mustParse(t, text).NamesHosts(); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	req := Request{
 		Host: "a.example.com", Path: "/y", Method: "GET", RawQuery: "k=1&k=2",

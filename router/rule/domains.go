@@ -8,6 +8,9 @@ import "github.com/sluiceproxy/sluice/router/rule/expression"
 // options are chosen by these names, since SNI is all that is known then.
 func (r *Rule) Domains() []string { return expression.Domains(r.root, domainOf) }
 
+// NamesHosts reports whether the rule admits no host but those of Domains.
+func (r *Rule) NamesHosts() bool { return expression.NamesAll(r.root, domainOf) }
+
 // domainOf returns the host that a matcher names, if it does.
 func domainOf(m matcher) (string, bool) {
 	switch m.(type) {

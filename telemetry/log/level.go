@@ -144,7 +144,7 @@ func (l *Log) end(over *setting, name string) {
 	if name != "" {
 		fields = []any{"target", name}
 	}
-	l.For(SubsystemMain).Info("the level of the log is as configured again", fields...)
+	l.Audit(SubsystemMain).Info("the level of the log is as configured again", fields...)
 }
 
 // Levels returns the levels of all subsystems, in the order of Subsystems. Any goroutine may call it.

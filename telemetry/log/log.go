@@ -74,6 +74,12 @@ func (l *Log) For(subsystem string) telemetry.Logger {
 	return &logger{log: l, name: subsystem, subsystem: l.subsystem(subsystem)}
 }
 
+// Audit returns a logger of a subsystem whose lines are written whatever its level is: those that say who has changed
+// the process.
+func (l *Log) Audit(subsystem string) telemetry.Logger {
+	return &logger{log: l, name: subsystem, subsystem: l.subsystem(subsystem), audits: true}
+}
+
 // Export sends every line to an OpenTelemetry collector too, until Close. It is called at most once, and the
 // exporter is shut down by Close.
 func (l *Log) Export(exporter sdklog.Exporter, describes *resource.Resource) {

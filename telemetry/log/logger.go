@@ -20,6 +20,8 @@ type logger struct {
 	log       *Log
 	name      string
 	subsystem *subsystem
+	// audits says that lines are written whatever the level is.
+	audits bool
 }
 
 // Debug writes a line at level debug.
@@ -43,7 +45,7 @@ func (s *logger) Error(message string, keysAndValues ...any) {
 }
 
 func (s *logger) write(level logrus.Level, message string, keysAndValues []any) {
-	if level > logrus.Level(s.subsystem.level.Load()) {
+	if !s.audits && level > logrus.Level(s.subsystem.level.Load()) {
 		return
 	}
 	fields := make(logrus.Fields, len(keysAndValues)/2+1)

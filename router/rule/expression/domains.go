@@ -14,6 +14,32 @@ func Domains[V any](root Node[V], nameOf func(Matcher[V]) (string, bool)) []stri
 	return slices.Sorted(maps.Keys(s.names))
 }
 
+// NamesAll reports whether a rule admits no host but those that Domains returns: each alternative requires a name.
+func NamesAll[V any](root Node[V], nameOf func(Matcher[V]) (string, bool)) bool {
+	return namesAll(root, false, nameOf)
+}
+
+// namesAll is NamesAll for a node, or for its negation.
+func namesAll[V any](n Node[V], negated bool, nameOf func(Matcher[V]) (string, bool)) bool {
+	names := func(operand Node[V]) bool { return namesAll(operand, negated, nameOf) }
+	some := func(operands []Node[V]) bool { return slices.ContainsFunc(operands, names) }
+	every := func(operands []Node[V]) bool {
+		return !slices.ContainsFunc(operands, func(operand Node[V]) bool { return !names(operand) })
+	}
+	switch n := n.(type) {
+	case *Not[V]:
+		return namesAll(n.Operand, !negated, nameOf)
+	case *And[V]:
+		return !negated && some(n.Operands) || negated && every(n.Operands)
+	case *Or[V]:
+		return negated && some(n.Operands) || !negated && every(n.Operands)
+	case Matcher[V]:
+		_, has := nameOf(n)
+		return has && !negated
+	}
+	return false
+}
+
 // domains is a set of hosts. When open, hosts outside the set are possible too. It is changed in place, so that a
 // long rule costs no more than its length.
 type domains struct {

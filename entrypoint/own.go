@@ -1,0 +1,90 @@
+package entrypoint
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"syscall"
+)
+
+// ErrOwnAddress is the error of a connection that would lead to an entrypoint on a loopback address.
+var ErrOwnAddress = errors.New("an entrypoint listens at that loopback address, to which Sluice opens no connection with " +
+	"api.admin")
+
+// ownAddress is a loopback address at which an entrypoint listens.
+type ownAddress struct {
+	packets bool // UDP, that of HTTP/3
+	netip.AddrPort
+}
+
+// ownAddresses returns the loopback addresses at which the entrypoint listens.
+func (e *Entrypoint) ownAddresses() (own []ownAddress) {
+	at, err := netip.ParseAddrPort(e.listener.Addr().String())
+	if err != nil || !at.Addr().Unmap().IsLoopback() {
+		return nil
+	}
+	at = netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port())
+	own = append(own, ownAddress{AddrPort: at})
+	if e.packets != nil {
+		own = append(own, ownAddress{packets: true, AddrPort: at})
+	}
+	return own
+}
+
+// listens notes the loopback addresses of an entrypoint, until leaves.
+func (d *Directory) listens(e *Entrypoint) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for _, own := range e.ownAddresses() {
+		d.own[own]++
+	}
+}
+
+func (d *Directory) leaves(e *Entrypoint) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for _, own := range e.ownAddresses() {
+		if d.own[own]--; d.own[own] <= 0 {
+			delete(d.own, own)
+		}
+	}
+}
+
+// Control is for [net.Dialer.Control]: it returns ErrOwnAddress for a connection to a loopback address at which an
+// entrypoint listens. Entrypoints that listen on all addresses are none of these. It is called with the address that
+// the connection goes to, so that no name or notation leads around it.
+func (d *Directory) Control(network, address string, _ syscall.RawConn) error {
+	if !strings.HasPrefix(network, "tcp") && !strings.HasPrefix(network, "udp") {
+		return nil
+	}
+	if strings.HasPrefix(address, ":") { // A dialer goes to this machine without a host.
+		address = netip.IPv4Unspecified().String() + address
+	}
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	return d.Permits(network, to)
+}
+
+// Permits is Control for an address.
+func (d *Directory) Permits(network string, to netip.AddrPort) error {
+	address := to.Addr().Unmap().WithZone("")
+	candidates := []netip.Addr{address}
+	switch {
+	case address.IsUnspecified(): // The system connects to this machine.
+		candidates = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	case !address.IsLoopback():
+		return nil
+	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for _, one := range candidates {
+		own := ownAddress{packets: strings.HasPrefix(network, "udp"), AddrPort: netip.AddrPortFrom(one, to.Port())}
+		if d.own[own] > 0 {
+			return fmt.Errorf("%s: %w", netip.AddrPortFrom(address, to.Port()), ErrOwnAddress)
+		}
+	}
+	return nil
+}
