@@ -49,8 +49,7 @@ func (e *Entrypoint) run(ctx context.Context, servers servers) error {
 	select {
 	case <-ctx.Done():
 		e.leavePackets(ctx, stopPackets)
-		end := func() { stop(context.Cause(ctx)) }
-		err = e.retire(servers, acceptGrace(ctx, e.settings.acceptGrace), end, ended)
+		err = e.retire(ctx, servers, func() { stop(context.Cause(ctx)) }, ended)
 	case err = <-ended:
 		e.draining.Store(true)
 	}
@@ -74,12 +73,10 @@ func (e *Entrypoint) servePackets(ctx context.Context) {
 	}
 }
 
-// retire goes on accepting for the grace time, and then ends keep-alive and the accept loop.
-func (e *Entrypoint) retire(
-	servers servers, grace time.Duration, stop func(), ended <-chan error,
-) error {
+// retire goes on accepting for the grace time, and then ends keep-alive, but for a hand-over, and the accept loop.
+func (e *Entrypoint) retire(handing context.Context, servers servers, stop func(), ended <-chan error) error {
 	e.draining.Store(true)
-	if grace > 0 {
+	if grace := acceptGrace(handing, e.settings.acceptGrace); grace > 0 {
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
 		select {
@@ -88,7 +85,9 @@ func (e *Entrypoint) retire(
 			return err
 		}
 	}
-	e.endKeepAlives(servers)
+	if _, handed := handedOver(handing); !handed {
+		e.endKeepAlives(servers)
+	}
 	stop()
 	if e.setAcceptDeadline() != nil {
 		_ = e.listener.Close()

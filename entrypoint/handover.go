@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -12,7 +13,8 @@ import (
 // ErrHandedOver is the cause with which the context of Serve ends where another process has the sockets and serves
 // them; [HandedOver] is the same with a time. Clients are not accepted any more, and those in the queue of the system
 // are left to the other process. Connections, also idle ones, stay until they end by themselves: their next response
-// ends keep-alive, and clients of HTTP/2 and HTTP/3 get GOAWAY. What is left at the end of the time is cut. Connections
+// ends keep-alive, and clients of HTTP/2 and HTTP/3 get GOAWAY, a thousand in a second, so that not all come back at
+// once. What is left at the end of the time is cut. Connections
 // of HTTP/3 need [Entrypoint.Park] before, and end at once without it; the sessions of UDP that are not handed over end
 // at once, since their datagrams reach the other process.
 var ErrHandedOver = errors.New("the sockets are handed over")
@@ -32,17 +34,21 @@ func (HandedOver) Error() string { return ErrHandedOver.Error() }
 // Unwrap returns ErrHandedOver.
 func (HandedOver) Unwrap() error { return ErrHandedOver }
 
+// within returns the time that connections have to end.
+func (h HandedOver) within(grace time.Duration) time.Duration {
+	if h.Drain == 0 {
+		return grace
+	}
+	return h.Drain
+}
+
 // limit returns two contexts: waiting ends when connections are not waited for any more, ended when those are to be cut
 // that are not idle. Both end after Drain, or after grace where that is 0. With Stopping, waiting ends, and ended after
 // grace at the latest.
 func (h HandedOver) limit(
 	base context.Context, grace time.Duration,
 ) (waiting, ended context.Context, cancel context.CancelFunc) {
-	drain := h.Drain
-	if drain == 0 {
-		drain = grace
-	}
-	ended, end := context.WithTimeout(base, drain)
+	ended, end := context.WithTimeout(base, h.within(grace))
 	waiting, stop := context.WithCancel(ended)
 	go func() {
 		defer stop()
@@ -185,7 +191,39 @@ func (e *Entrypoint) drainHandedOver(
 ) {
 	waiting, ended, cancel := handed.limit(base, e.settings.grace)
 	defer cancel()
-	e.endKeepAlives(servers) // Again, for connections that have come since.
+	e.endKeepAlivesInTurn(waiting, handed.within(e.settings.grace)/2)
+	e.endKeepAlives(servers)
 	e.open.await(waiting, upTo(active))
 	e.shutDown(ended, base, servers, stopOpening)
+}
+
+const (
+	// endingPause is the time between groups of connections whose keep-alive ends, and endingGroup their size: clients of
+	// a thousand connections come back in a second.
+	endingPause = 100 * time.Millisecond
+	endingGroup = 100
+)
+
+// endKeepAlivesInTurn has connections end with the response to their next request, one group after another in no order.
+// The groups are larger where it would take longer than a time. It returns after the last group, or when ctx has
+// ended.
+func (e *Entrypoint) endKeepAlivesInTurn(ctx context.Context, longest time.Duration) {
+	var open []*connection
+	e.open.each(func(c *connection) { open = append(open, c) })
+	size := max(endingGroup, len(open)/max(1, int(longest/endingPause)))
+	ticker := time.NewTicker(endingPause)
+	defer ticker.Stop()
+	for group := range slices.Chunk(open, size) {
+		for _, c := range group {
+			c.closing.Store(true)
+		}
+		if open = open[len(group):]; len(open) == 0 {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
