@@ -129,15 +129,20 @@ func (w *writer) settle(one *route, owners map[string]*route) bool {
 	return true
 }
 
-// leaveClosed notes the routes that answer 503. That for TLS is not noted beside the same one without.
+// leaveClosed notes the routes that answer 503. One for TLS is noted together with the same one without.
 func (w *writer) leaveClosed(routes []*route) {
+	const suffix = ",tls"
 	reasons := map[string]string{}
 	for _, one := range routes {
 		reasons[one.name] = one.reason
 	}
 	for _, one := range routes {
-		plain, tls := strings.CutSuffix(one.name, ",tls")
-		if one.reason != "" && (!tls || reasons[plain] != one.reason) {
+		plain, tls := strings.CutSuffix(one.name, suffix)
+		switch {
+		case one.reason == "" || tls && reasons[plain] == one.reason:
+		case reasons[one.name+suffix] == one.reason:
+			w.leave("router %s (%s) answers 503, with TLS too: %s", one.name, one.rule, one.reason)
+		default:
 			w.leave("router %s (%s) answers 503: %s", one.name, one.rule, one.reason)
 		}
 	}
