@@ -73,14 +73,17 @@ func (h *histogram) drain() (counts [buckets]int, n int) {
 	return counts, n
 }
 
-// count returns how many latencies there are of responses, or of requests without one from a bucket on if these are more.
-func (s *samples) count(tolerated int) int { return max(s.answered.count(0), s.unanswered.count(tolerated)) }
+// count returns how many latencies there are of responses, or of requests without one from a bucket on if these are
+// more.
+func (s *samples) count(tolerated int) int {
+	return max(s.answered.count(0), s.unanswered.count(tolerated))
+}
 
 // drain empties the histograms, and returns how many latencies they had and their median, which a minority of slow
 // requests, such as long polls, does not move. It is the estimate of Kaplan and Meier: a request without a response
 // counts as one that would have taken longer than it waited, and not at all if it waited for less than the median. If
-// these are so many that the median is not known, it is at least the median of their times from the bucket tolerated on,
-// of which a few say nothing.
+// these are so many that the median is not known, it is at least the median of their times from the bucket tolerated
+// on, of which a few say nothing.
 func (s *samples) drain(tolerated int) (n int, median time.Duration, bound bool) {
 	answered, n := s.answered.drain()
 	unanswered, left := s.unanswered.drain()

@@ -117,8 +117,8 @@ func (r *requestState) end(request *http.Request, returned bool) {
 	l.check(now)
 }
 
-// judge notes an answer that says that the service is overloaded: 503 or 504 of an endpoint, or the time-out of one. The
-// record has what the endpoint answered, also where a middleware has replaced it.
+// judge notes an answer that says that the service is overloaded: 503 or 504 of an endpoint, or the time-out of one.
+// The record has what the endpoint answered, also where a middleware has replaced it.
 func (r *requestState) judge(now time.Duration) {
 	switch l, status := r.step.limiter, r.record.OriginStatus; {
 	case !r.tried():

@@ -11,8 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/migrate/probe"
 )
 
-// passthrough returns the answer over a connection with TLS that the controller passes on to the Service of the path "/"
-// as it is, in front of nginx, and whether it does. The name of the handshake must be that of the host: aliases and
+// passthrough returns the answer over a connection with TLS that the controller passes on to the Service of the path
+// "/" as it is, in front of nginx, and whether it does. The name of the handshake must be that of the host: aliases and
 // wildcards do not count. The endpoint gets the request as it was sent, and refuses what is no URI. Without a Service
 // that is ready the connection is closed, which is shown as 502.
 func (m *Model) passthrough(p probe.Probe) (out answer.Answer, passed bool) {

@@ -8,8 +8,8 @@ import (
 	"github.com/sluiceproxy/sluice/migrate/nginxmodel"
 )
 
-// TestPassthrough demands that connections with TLS reach the Service of "/" as they are, by the first Ingress of a host
-// and the flag of the controller.
+// TestPassthrough demands that connections with TLS reach the Service of "/" as they are, by the first Ingress of a
+// host and the flag of the controller.
 func TestPassthrough(t *testing.T) {
 	on, passed := nginxmodel.Config{SSLPassthrough: true}, []string{"ssl-passthrough: true", "server-alias: alias.example"}
 	other := born("2024", ingress("other", "a.example", []string{"permanent-redirect: https://b.example/"},
@@ -22,13 +22,17 @@ func TestPassthrough(t *testing.T) {
 		status  int
 		passed  bool
 	}{
-		"passed":          {on, []string{main, other}, "GET https://a.example:443/x?a=%2F", 200, true},
-		"no URI":          {on, []string{main, other}, "GET https://a.example/%zz", 400, false},
-		"plain":           {on, []string{main, other}, "GET http://a.example/x", 301, false},
-		"an alias":        {on, []string{main, other}, "GET https://alias.example/x", 301, false},
-		"without a flag":  {nginxmodel.Config{}, []string{main, other}, "GET https://a.example/x", 301, false},
-		"no path /":       {on, []string{ingress("one", "a.example", passed, "/x Prefix one")}, "GET https://a.example/x", 502, false},
-		"of another host": {on, []string{main, ingress("two", "b.example", nil, "/ Prefix two")}, "GET https://b.example/", 200, false},
+		"passed":         {on, []string{main, other}, "GET https://a.example:443/x?a=%2F", 200, true},
+		"no URI":         {on, []string{main, other}, "GET https://a.example/%zz", 400, false},
+		"plain":          {on, []string{main, other}, "GET http://a.example/x", 301, false},
+		"an alias":       {on, []string{main, other}, "GET https://alias.example/x", 301, false},
+		"without a flag": {nginxmodel.Config{}, []string{main, other}, "GET https://a.example/x", 301, false},
+		"no path /": {
+			on, []string{ingress("one", "a.example", passed, "/x Prefix one")}, "GET https://a.example/x", 502, false,
+		},
+		"of another host": {
+			on, []string{main, ingress("two", "b.example", nil, "/ Prefix two")}, "GET https://b.example/", 200, false,
+		},
 		"not the first": {
 			on,
 			[]string{other, born("2025", ingress("one", "a.example", passed, "/ Prefix one"))},

@@ -265,7 +265,8 @@ func TestPassthrough(t *testing.T) {
 	objects := read(t, strings.Replace(shop, "auth-url: https://auth.example.com/check", `ssl-passthrough: "true"`, 1))
 	p := start(t, process.Options{Objects: objects, Provider: static.KubernetesNGINX{EnableSSLPassthrough: true}})
 	got, err := p.Answer(t.Context(), probe.Probe{
-		Method: http.MethodGet, Scheme: "https", Host: "guarded.example.com", Target: "/a?b", Header: http.Header{"X-Own": {"1"}},
+		Method: http.MethodGet, Scheme: "https", Host: "guarded.example.com", Target: "/a?b",
+		Header: http.Header{"X-Own": {"1"}},
 	})
 	if err != nil || got.Upstream == nil || got.Upstream.Service != "web/inner:8080" || got.Upstream.Target != "/a?b" ||
 		got.Upstream.Header.Get("X-Own") != "1" || got.Upstream.Header.Get("X-Forwarded-For") != "" {

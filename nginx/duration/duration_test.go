@@ -10,7 +10,8 @@ import (
 func TestParse(t *testing.T) {
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{
-		"0": 0, "30": 30 * time.Second, "30s": 30 * time.Second, "1h30m": 90 * time.Minute, "1h30": time.Hour + 30*time.Second,
+		"0": 0, "30": 30 * time.Second, "30s": 30 * time.Second,
+		"1h30m": 90 * time.Minute, "1h30": time.Hour + 30*time.Second,
 		"1M": 30 * day, "1y2w": 379 * day, "100y": duration.Longest,
 	} {
 		if got, ok := duration.Parse(text); !ok || got != want {

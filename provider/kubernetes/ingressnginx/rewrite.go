@@ -6,8 +6,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/snippet"
 )
 
-// rewrite replaces path and query by rewrite-target, or by the rewrite of configuration-snippet. The name of the location
-// is looked for anywhere in the path of the request.
+// rewrite replaces path and query by rewrite-target, or by the rewrite of configuration-snippet. The name of the
+// location is looked for anywhere in the path of the request.
 func (d *locationDraft) rewrite() {
 	one := d.location()
 	if found := d.snippetRewrite(); found != nil && !found.Redirects {

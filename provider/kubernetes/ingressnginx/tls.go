@@ -77,8 +77,8 @@ type clientsOfLocation struct {
 	problem *backend.Problem
 }
 
-// clientTLS returns how certificates of clients are verified; nil when they are not. All chains of the location have the
-// same, for which the Secrets are read once.
+// clientTLS returns how certificates of clients are verified; nil when they are not. All chains of the location have
+// the same, for which the Secrets are read once.
 func (d *locationDraft) clientTLS() (found *clientTLS, problem *backend.Problem) {
 	if d.clients == nil {
 		d.clients = new(clientsOfLocation)

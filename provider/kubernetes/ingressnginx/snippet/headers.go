@@ -257,7 +257,8 @@ func (r *reader) expires(one *directive) {
 			r.rest(one, "it takes a time, epoch, max or off")
 			return
 		}
-		set, remove = []dynamic.HeaderValue{{Name: control, Value: "max-age=" + strconv.Itoa(int(age/time.Second))}}, []string{until}
+		set = []dynamic.HeaderValue{{Name: control, Value: "max-age=" + strconv.Itoa(int(age/time.Second))}}
+		remove = []string{until}
 		if strings.HasPrefix(value, "-") {
 			set[0].Value = "no-cache"
 		}
