@@ -90,10 +90,34 @@ type Verdict struct {
 	// refuses protects more.
 	Revokes bool
 	// Cause is the object to which the fault belongs that a reference leads to, or the object that does not exist; for a
-	// missing certificate, a router that needs it. It is the zero value for a fault of the object itself.
+	// missing certificate, a router that needs it; for one of several objects that a provider makes of one declaration, the
+	// first of them. It is the zero value for a fault of the object itself.
 	Cause Ref
 	// Since is when the first invalid definition came after the last valid one; zero unless Status is Retained.
 	Since time.Time
+}
+
+// Distinct returns the verdicts, in their order, without those that repeat another one for display: those on objects
+// whose Cause has a verdict of the same status for the same reason.
+func Distinct(verdicts []Verdict) []Verdict {
+	type said struct {
+		of     Ref
+		status Status
+		reason string
+	}
+	all := map[said]bool{}
+	for i := range verdicts {
+		one := &verdicts[i]
+		all[said{one.Ref, one.Status, one.Reason}] = true
+	}
+	distinct := make([]Verdict, 0, len(verdicts))
+	for i := range verdicts {
+		one := &verdicts[i]
+		if one.Cause == (Ref{}) || one.Cause == one.Ref || !all[said{one.Cause, one.Status, one.Reason}] {
+			distinct = append(distinct, *one)
+		}
+	}
+	return distinct
 }
 
 // String returns the verdict as check prints it: FILE:LINE: KIND NAME@PROVIDER: REASON, or FILE:LINE: REASON for a file

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/migrate/nginxmodel"
 	"github.com/sluiceproxy/sluice/migrate/report"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/snippet"
 )
 
@@ -17,8 +18,8 @@ func proposals(model *nginxmodel.Model) []report.Proposal {
 	for i := range ingresses {
 		one := &ingresses[i]
 		snippets := one.Options.Snippets
-		p.read(one.Key, "configuration-snippet", snippets.Configuration)
-		p.read(one.Key, "server-snippet", snippets.Server)
+		p.read(one.Key, "configuration-snippet", snippets.Configuration, rewrites(one.Options))
+		p.read(one.Key, "server-snippet", snippets.Server, false)
 	}
 	for i := range p.out {
 		slices.Sort(p.out[i].Ingresses)
@@ -27,14 +28,20 @@ func proposals(model *nginxmodel.Model) []report.Proposal {
 	return p.out
 }
 
+// rewrites reports whether Sluice does the rewrite of configuration-snippet wherever the Ingress has a path.
+func rewrites(options *annotation.Options) bool {
+	rewrite := options.Snippets.Rewrite
+	return rewrite != nil && !rewrite.Last && (rewrite.Redirects || options.Rewrite.Target == "")
+}
+
 // proposer reads snippets.
 type proposer struct {
 	out []report.Proposal
 	at  map[string]int
 }
 
-// read adds what takes the place of the directives of one snippet.
-func (p *proposer) read(ingress, annotation, text string) {
+// read adds what takes the place of the directives of one snippet, apart from a rewrite that is done.
+func (p *proposer) read(ingress, annotation, text string, rewrites bool) {
 	if text == "" {
 		return
 	}
@@ -42,6 +49,9 @@ func (p *proposer) read(ingress, annotation, text string) {
 	result := snippet.Read(text)
 	for i := range result.Proposals {
 		one := &result.Proposals[i]
+		if rewrites && one.Middleware != nil && one.Middleware.RegexRewrite != nil {
+			continue
+		}
 		notes := slices.Clone(one.Caveats)
 		if one.Match != "" {
 			notes = slices.Insert(notes, 0, "for a route of its own, with "+one.Match)

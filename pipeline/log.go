@@ -11,8 +11,9 @@ type LogSink struct {
 }
 
 // Publish writes errors for quarantined and retained objects, warnings for degraded ones, and a line for each recovery.
+// What repeats the verdict on another object is left out (dynamic.Distinct).
 func (s LogSink) Publish(verdicts []dynamic.Verdict) {
-	for _, verdict := range verdicts {
+	for _, verdict := range dynamic.Distinct(verdicts) {
 		fields := []any{"kind", string(verdict.Ref.Kind), "name", verdict.Ref.Name}
 		if origin := verdict.Origin.String(); origin != "" {
 			fields = append(fields, "origin", origin)

@@ -118,6 +118,9 @@ func (m *merger) judge(e *edit, own *declaration) {
 			verdict.Origin = e.configuration.Origins.Get(verdict.Ref)
 		}
 		verdict.Ref = qualify(verdict.Ref, e.provider)
+		if verdict.Cause != (dynamic.Ref{}) {
+			verdict.Cause = qualify(verdict.Cause, e.provider)
+		}
 		after = append(after, verdict)
 	}
 	after = own.markRetained(after, e)

@@ -107,8 +107,7 @@ func (l *loader) nginx() {
 		{"defaultSSLCertificate", k.DefaultSSLCertificate},
 		{"publishService", k.PublishService},
 	} {
-		namespace, name, _ := strings.Cut(one[1], "/")
-		if one[1] != "" && (namespace == "" || name == "" || strings.Contains(name, "/")) {
+		if _, _, ok := ObjectName(one[1]); one[1] != "" && !ok {
 			l.fail("expected namespace/name, got "+shorten(one[1]), at(one[0])...)
 		}
 	}
@@ -142,6 +141,13 @@ func (l *loader) nginx() {
 			"any other one is served without its snippet", at("allowSnippetAnnotations")...)
 	}
 	l.published(k)
+}
+
+// ObjectName divides NAMESPACE/NAME of an object of Kubernetes. It is ok unless one of them is empty, or the name has a
+// slash.
+func ObjectName(text string) (namespace, name string, ok bool) {
+	namespace, name, ok = strings.Cut(text, "/")
+	return namespace, name, ok && namespace != "" && name != "" && !strings.Contains(name, "/")
 }
 
 // published warns of addresses that are not written.

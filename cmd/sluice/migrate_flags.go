@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -75,7 +76,8 @@ func formatOf(file string) string {
 // controllerFlags are arguments of ingress-nginx that change answers, under their names there.
 type controllerFlags struct {
 	class, controllerClass, configMap, namespace, selector, backend, certificate *string
-	byName, withoutClass, disableCatchAll                                        *bool
+	byName, withoutClass, disableCatchAll, passthrough                           *bool
+	httpPort, httpsPort                                                          *uint16
 	set                                                                          *pflag.FlagSet
 }
 
@@ -99,17 +101,28 @@ func (c *controllerFlags) add(flags *pflag.FlagSet) {
 	c.certificate = flags.String("default-ssl-certificate", "",
 		"`NAMESPACE/NAME` of the Secret with the certificate of hosts that have none")
 	c.disableCatchAll = flags.Bool("disable-catch-all", false, "Ingresses with a default backend are not accepted")
+	c.passthrough = flags.Bool("enable-ssl-passthrough", false,
+		"the annotation ssl-passthrough has connections with TLS passed on as they are")
+	c.httpPort = flags.Uint16("http-port", 80, "the `PORT` on which the controller listens for http, 1 to 65535")
+	c.httpsPort = flags.Uint16("https-port", 443, "the `PORT` on which it listens for https, 1 to 65535")
 }
 
-// check reports names that are not of the form NAMESPACE/NAME.
+// check reports names that are not of the form NAMESPACE/NAME, and ports that cannot be listened on.
 func (c *controllerFlags) check() error {
 	for _, one := range []struct{ name, value string }{
 		{"configmap", *c.configMap}, {"default-backend-service", *c.backend}, {"default-ssl-certificate", *c.certificate},
 	} {
-		namespace, name, _ := strings.Cut(one.value, "/")
-		if one.value != "" && (namespace == "" || name == "" || strings.Contains(name, "/")) {
+		if _, _, ok := static.ObjectName(one.value); one.value != "" && !ok {
 			return fmt.Errorf("--%s %s: it is NAMESPACE/NAME", one.name, one.value)
 		}
+	}
+	switch {
+	case *c.httpPort == 0:
+		return errors.New("--http-port 0: it is at least 1")
+	case *c.httpsPort == 0:
+		return errors.New("--https-port 0: it is at least 1")
+	case *c.httpPort == *c.httpsPort:
+		return fmt.Errorf("--http-port and --https-port are both %d", *c.httpPort)
 	}
 	return nil
 }
@@ -132,6 +145,7 @@ func (c *controllerFlags) apply(to *static.KubernetesNGINX) {
 		"ingress-class-by-name":       {&to.IngressClassByName, c.byName},
 		"watch-ingress-without-class": {&to.WatchIngressWithoutClass, c.withoutClass},
 		"disable-catch-all":           {&to.DisableCatchAll, c.disableCatchAll},
+		"enable-ssl-passthrough":      {&to.EnableSSLPassthrough, c.passthrough},
 	} {
 		if c.set.Changed(name) {
 			*one.into = *one.value
@@ -139,13 +153,15 @@ func (c *controllerFlags) apply(to *static.KubernetesNGINX) {
 	}
 }
 
-// modelOf returns how the controller runs that the provider takes the place of.
-func modelOf(provider *static.KubernetesNGINX, settings map[string]string) nginxmodel.Config {
-	namespace, _, _ := strings.Cut(provider.ConfigMap, "/")
+// model returns how the controller runs that the provider takes the place of.
+func (c *controllerFlags) model(provider *static.KubernetesNGINX, settings map[string]string) nginxmodel.Config {
+	namespace, _, _ := static.ObjectName(provider.ConfigMap)
 	return nginxmodel.Config{
 		Class: provider.IngressClass, Controller: provider.ControllerClass, ClassByName: provider.IngressClassByName,
 		WithoutClass: provider.WatchIngressWithoutClass, DisableCatchAll: provider.DisableCatchAll,
 		DefaultBackend: provider.DefaultBackendService, Settings: settings, Namespace: namespace,
+		SSLPassthrough: provider.EnableSSLPassthrough,
+		HTTPPort:       strconv.Itoa(int(*c.httpPort)), HTTPSPort: strconv.Itoa(int(*c.httpsPort)),
 	}
 }
 

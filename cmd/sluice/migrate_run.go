@@ -158,7 +158,7 @@ func (m *migration) read(ctx context.Context, f *migrateFlags, files []string) (
 	if err != nil {
 		return err
 	}
-	m.model = nginxmodel.Build(m.objects, modelOf(&m.provider, settings))
+	m.model = nginxmodel.Build(m.objects, f.controller.model(&m.provider, settings))
 	if len(m.model.Ingresses()) == 0 {
 		return m.noIngress(files)
 	}
@@ -238,7 +238,7 @@ func (m *migration) known() error {
 // settings returns the data of the ConfigMap. That of the usual name is read if no other one is named.
 func (m *migration) settings() (map[string]string, error) {
 	name := cmp.Or(m.provider.ConfigMap, usualConfigMap)
-	namespace, own, _ := strings.Cut(name, "/")
+	namespace, own, _ := static.ObjectName(name)
 	found := m.objects.ConfigMap(namespace, own)
 	switch {
 	case found == nil && m.provider.ConfigMap != "":

@@ -62,9 +62,10 @@ func (s *settled) printConcerned(stderr io.Writer, names []string) {
 	}
 }
 
-// printVerdicts writes one verdict a line, with its reason code in brackets.
+// printVerdicts writes one verdict a line, with its reason code in brackets, and leaves out what repeats that on another
+// object (dynamic.Distinct).
 func printVerdicts(out io.Writer, verdicts []dynamic.Verdict) {
-	for _, verdict := range verdicts {
+	for _, verdict := range dynamic.Distinct(verdicts) {
 		if verdict.Status >= dynamic.Retained {
 			say(out, "%s [%s]\n", verdict, verdict.ReasonCode())
 			continue

@@ -169,6 +169,9 @@ func TestMigrateArguments(t *testing.T) {
 		{[]string{"-f", "shop.yaml", "--kubeconfig", "x"}, "exclude each other"},
 		{[]string{"-f", "shop.yaml", "--ingres-class", "x"}, "did you mean --ingress-class?"},
 		{[]string{"--kubeconfig", "no.kubeconfig"}, "no.kubeconfig: no such file"},
+		{[]string{"-f", "shop.yaml", "--http-port", "0"}, "--http-port 0: it is at least 1"},
+		{[]string{"-f", "shop.yaml", "--https-port", "65536"}, "--https-port"},
+		{[]string{"-f", "shop.yaml", "--https-port", "80"}, "--http-port and --https-port are both 80"},
 		{nil, "no cluster"},
 	} {
 		result := migrated(t, test.args...)
@@ -179,6 +182,60 @@ func TestMigrateArguments(t *testing.T) {
 	if result := harness.Run(t, empty, nil, "migrate", "nginx"); result.Code != 2 ||
 		result.Stderr != "sluice migrate: unknown command \"nginx\"; one of ingress-nginx\n" {
 		t.Errorf("exit code %d, %s", result.Code, result.Stderr)
+	}
+}
+
+// TestMigrateFlagsOfTheController has redirects to the port of the controller, connections with TLS that it passes on, and
+// a closed Ingress, which --write notes once.
+func TestMigrateFlagsOfTheController(t *testing.T) {
+	t.Parallel()
+	var manifests strings.Builder
+	for name, annotations := range map[string]string{
+		"ports":  `use-port-in-redirects: "true", nginx.ingress.kubernetes.io/force-ssl-redirect: "true"`,
+		"passed": `ssl-passthrough: "true"`, "closed": "auth-url: nonsense",
+	} {
+		fmt.Fprintf(&manifests, `---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: %[1]s, namespace: web, annotations: {nginx.ingress.kubernetes.io/%[2]s}}
+spec:
+  ingressClassName: nginx
+  rules:
+    - host: %[1]s.example.com
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: shop, port: {number: 80}}}}]}
+`, name, annotations)
+	}
+	file := filepath.Join(t.TempDir(), "all.yaml")
+	if err := os.WriteFile(file, []byte(manifests.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const needs, port = "it needs enableSSLPassthrough", "https://ports.example.com:8443"
+	for _, test := range []struct {
+		flags        []string
+		needs, ports bool
+	}{
+		{nil, true, false},
+		{[]string{"--enable-ssl-passthrough", "--http-port", "8080", "--https-port=8443"}, false, true},
+	} {
+		result := migrated(t, append([]string{"-f", file, "--output", "json"}, test.flags...)...)
+		if result.Code == 2 || strings.Contains(result.Stdout, needs) != test.needs ||
+			strings.Contains(result.Stdout, port) != test.ports {
+			t.Errorf("%q: exit code %d, %.2000s%s", test.flags, result.Code, result.Stdout, result.Stderr)
+		}
+	}
+	result := migrated(t, "-f", file, "--enable-ssl-passthrough", "--host", "passed.example.com", "--output", "json")
+	var got struct {
+		Summary struct{ Probes, Differing, Stated, Failed int }
+	}
+	if err := json.Unmarshal([]byte(result.Stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if s := got.Summary; s.Probes < 20 || s.Differing != s.Stated || s.Failed > 0 {
+		t.Errorf("passed on: %+v", s)
+	}
+	result = migrated(t, "-f", file, "--write", "ingressroute")
+	if n := strings.Count(result.Stderr, "answers 503"); n != 1 {
+		t.Errorf("%d lines about one Ingress: %s", n, result.Stderr)
 	}
 }
 

@@ -191,6 +191,8 @@ func configOf(state *cases.State) nginxmodel.Config {
 			config.DisableCatchAll = value == "true"
 		case "--default-backend-service":
 			config.DefaultBackend = value
+		case "--enable-ssl-passthrough":
+			config.SSLPassthrough = true
 		case "--http-port":
 			config.HTTPPort = value
 		case "--https-port":

@@ -39,10 +39,11 @@ const (
 // window is what was measured between two changes of the limit.
 type window struct {
 	elapsed time.Duration
-	// responses is the number of responses with a latency, median the median of these, and failed the number of answers
-	// that say that the service is overloaded.
+	// responses is the number of exchanges with a latency, median the median of these, of which bound says that it is only
+	// known to be at least that, and failed the number of answers that say that the service is overloaded.
 	responses int
 	median    time.Duration
+	bound     bool
 	failed    int
 	// reached says that a request found the limit reached, and used that more than half of the limit was in use.
 	reached, used bool
@@ -72,7 +73,7 @@ type gradient struct {
 // change sets the limit after a window, and reports whether it has grown.
 func (g *gradient) change(w window) (grown bool) {
 	before := g.limit
-	if w.responses > 0 {
+	if w.responses > 0 && (g.windows > 0 || !w.bound) { // The first latency is that of responses.
 		g.follow(w, max(float64(w.median), 1))
 	}
 	if failedPart*w.failed >= w.responses+w.failed && w.failed > 0 {

@@ -152,10 +152,8 @@ func TestFailuresLowerTheLimit(t *testing.T) {
 		var status atomic.Int64
 		status.Store(http.StatusNoContent)
 		c := &clients{path: "/", patience: time.Second}
-		c.handler = step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			now := status.Load()
-			pause(50 * time.Millisecond)
-			w.WriteHeader(int(now))
+		c.handler = step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer(w, r, int(status.Load()), 50*time.Millisecond)
 		}))
 		c.load(t, 400, 3*time.Second)
 		if _, levels := step.Status(); levels["limit"] < 20 {

@@ -14,7 +14,7 @@ const (
 	// windowTime and windowSamples are the least time and number of responses between two changes of the limit. The time
 	// also is at least the latency, so that a window shows the effect of the change before.
 	windowTime    = 100 * time.Millisecond
-	windowSamples = 10
+	windowSamples = 16
 	// leastQueue is how many requests may wait if the limit is lower; otherwise as many as the limit.
 	leastQueue = 100
 )
@@ -95,13 +95,17 @@ func (l *limiter) release() {
 }
 
 // sample notes the latency of a response.
-func (l *limiter) sample(latency time.Duration) {
-	s := l.samples.Load()
-	if s == nil {
-		l.samples.CompareAndSwap(nil, new(samples))
-		s = l.samples.Load()
+func (l *limiter) sample(latency time.Duration) { l.histograms().answered.add(latency) }
+
+// unanswered notes how long a request was without a response until its client left or its time was over.
+func (l *limiter) unanswered(waited time.Duration) { l.histograms().unanswered.add(waited) }
+
+func (l *limiter) histograms() *samples {
+	if s := l.samples.Load(); s != nil {
+		return s
 	}
-	s.add(latency)
+	l.samples.CompareAndSwap(nil, new(samples))
+	return l.samples.Load()
 }
 
 // check changes the limit if the window is over.
@@ -110,19 +114,22 @@ func (l *limiter) check(now time.Duration) {
 		return
 	}
 	defer l.closing.Store(false)
-	s := l.samples.Load()
-	if int64(now) < l.end.Load() || s == nil && l.failed.Load() < windowSamples ||
-		s != nil && int64(s.count())+l.failed.Load() < windowSamples {
+	s := l.histograms()
+	tolerated := 0
+	if long := l.gradient.long; long > 0 {
+		tolerated = bucketOf(uint64(l.settings.tolerance*long/float64(time.Microsecond))) + 1
+	}
+	if int64(now) < l.end.Load() || int64(s.count(tolerated))+l.failed.Load() < windowSamples {
 		return
 	}
 	w := window{elapsed: now - l.began, reached: l.busy.Swap(false), failed: int(l.failed.Swap(0))}
-	if s != nil {
-		w.responses, w.median = s.drain()
-	}
+	w.responses, w.median, w.bound = s.drain(tolerated)
 	w.used = w.reached || 2*l.inFlight.Load() > l.limit.Load()
 	grown := l.gradient.change(w)
 	l.limit.Store(int64(l.gradient.limit))
-	l.short.Store(int64(w.median))
+	if w.responses > 0 {
+		l.short.Store(int64(w.median))
+	}
 	l.long.Store(int64(l.gradient.long))
 	l.began = now
 	l.end.Store(int64(now + max(windowTime, w.median)))

@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/adaptiveconcurrency"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,6 +42,15 @@ func build(t testing.TB, config dynamic.AdaptiveConcurrency) (*adaptiveconcurren
 }
 
 func pause(d time.Duration) { <-time.NewTimer(d).C }
+
+// answer answers as an endpoint does, after a time.
+func answer(w http.ResponseWriter, r *http.Request, status int, after time.Duration) {
+	record := telemetry.RecordFrom(r.Context())
+	record.Tries++
+	pause(after)
+	record.OriginStatus = status
+	w.WriteHeader(status)
+}
 
 // service serves a number of requests at a time; others wait within it. The work of a request takes an exponential time
 // if random is set.
@@ -88,10 +98,11 @@ func (s *service) leave() {
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/poll" {
-		pause(30 * time.Second)
-		w.WriteHeader(http.StatusNoContent)
+		answer(w, r, http.StatusNoContent, 30*time.Second)
 		return
 	}
+	record := telemetry.RecordFrom(r.Context())
+	record.Tries++
 	places, work := s.enter()
 	defer s.leave()
 	select {
@@ -104,6 +115,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		record.OriginStatus = http.StatusNoContent
 		w.WriteHeader(http.StatusNoContent)
 	case <-r.Context().Done():
 	}
@@ -124,7 +136,7 @@ type clients struct {
 func (c *clients) send(t *testing.T, r *http.Request) {
 	t.Helper()
 	start, w := time.Now(), new(middlewaretest.Writer)
-	ctx, cancel := context.WithTimeout(t.Context(), c.patience)
+	ctx, cancel := context.WithTimeout(telemetry.WithRecord(t.Context(), new(telemetry.Record)), c.patience)
 	defer cancel()
 	c.handler.ServeHTTP(w, r.Clone(ctx))
 	if w.Status == http.StatusNoContent {

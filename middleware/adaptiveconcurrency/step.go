@@ -44,6 +44,9 @@ type requestState struct {
 	response.Writer
 	step    *step
 	arrived time.Duration
+	record  *telemetry.Record
+	// tries are those of the record before the request came here.
+	tries int
 	// measured says that the latency counts, and waited that the request had to wait for its place.
 	measured, waited bool
 	// answered says that the response has begun, and counted that the request counts until it is released. They are atomic
@@ -86,21 +89,23 @@ func (s *step) Wrap(next http.Handler) http.Handler {
 }
 
 func (r *requestState) begin(s *step, w http.ResponseWriter, request *http.Request, waited bool) {
-	*r = requestState{step: s, arrived: s.limiter.now(), waited: waited}
+	record := telemetry.RecordFrom(request.Context())
+	*r = requestState{step: s, arrived: s.limiter.now(), record: record, tries: record.Tries, waited: waited}
 	r.measured = request.ContentLength >= 0 && request.ContentLength <= smallBody
 	r.ResponseWriter, r.Editor = w, r
 	r.counted.Store(true)
 }
 
-// end counts the request out. One whose client left before the response took at least the time until then.
+// end counts the request out.
 func (r *requestState) end(request *http.Request, returned bool) {
 	l := r.step.limiter
 	now := l.now()
 	switch left := request.Context().Err() != nil; {
 	case r.answered.Load():
+		r.judge(now)
 	case left:
-		if r.measured {
-			l.sample(now - r.arrived)
+		if r.tried() && r.record.OriginStatus == 0 {
+			r.unanswered(now)
 		}
 		if r.waited {
 			l.queue.Abandoned()
@@ -112,6 +117,30 @@ func (r *requestState) end(request *http.Request, returned bool) {
 	l.check(now)
 }
 
+// judge notes an answer that says that the service is overloaded: 503 or 504 of an endpoint, or the time-out of one.
+// The record has what the endpoint answered, also where a middleware has replaced it.
+func (r *requestState) judge(now time.Duration) {
+	switch l, status := r.step.limiter, r.record.OriginStatus; {
+	case !r.tried():
+	case status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
+		l.failed.Add(1)
+	case status == 0 && r.record.Code == telemetry.CodeTimeout && !r.record.Excused:
+		l.failed.Add(1)
+		r.unanswered(now)
+	}
+}
+
+// tried reports whether the request has gone to an endpoint. Middlewares that come after this one, and services without
+// an available endpoint, answer in no time.
+func (r *requestState) tried() bool { return r.record.Tries > r.tries }
+
+// unanswered notes how long an endpoint did not answer.
+func (r *requestState) unanswered(now time.Duration) {
+	if r.measured {
+		r.step.limiter.unanswered(now - r.arrived)
+	}
+}
+
 // streams reports whether a request is for a stream: an upgrade, a tunnel, a call of gRPC, or events.
 func streams(r *http.Request) bool {
 	return len(r.Header["Upgrade"]) > 0 || r.Method == http.MethodConnect || httpio.IsGRPC(r) ||
@@ -121,16 +150,15 @@ func streams(r *http.Request) bool {
 // events is the content type of server-sent events.
 const events = "text/event-stream"
 
-// EditHead notes the latency. A stream of events does not count from here on.
+// EditHead notes the latency of an endpoint's answer. A stream of events does not count from here on.
 func (r *requestState) EditHead(header http.Header, status int) {
 	r.answered.Store(true)
 	l := r.step.limiter
 	switch {
 	case status == 0 || status == http.StatusSwitchingProtocols || strings.HasPrefix(header.Get("Content-Type"), events):
 		r.release()
-	case status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
-		l.failed.Add(1)
-	case r.measured && status < http.StatusInternalServerError:
+	case r.measured && status < http.StatusInternalServerError && r.counted.Load() && r.tried() &&
+		r.record.OriginStatus != 0 && r.record.OriginStatus < http.StatusInternalServerError:
 		l.sample(l.now() - r.arrived)
 	}
 }

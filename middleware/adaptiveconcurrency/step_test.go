@@ -100,10 +100,13 @@ func TestCounted(t *testing.T) {
 func TestClientsThatLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, step := build(t, defaults())
-		handler := step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+		handler := step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			telemetry.RecordFrom(r.Context()).Tries++
+			<-r.Context().Done()
+		}))
 		for range 4 {
 			for range 5 {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				ctx, cancel := context.WithTimeout(telemetry.WithRecord(t.Context(), new(telemetry.Record)), time.Second)
 				defer cancel()
 				go handler.ServeHTTP(new(middlewaretest.Writer), middlewaretest.Request(t, "GET /").WithContext(ctx))
 			}
@@ -220,8 +223,11 @@ func BenchmarkAdaptiveConcurrency(b *testing.B) {
 	handler := step.Wrap(quick{})
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
+		record := &telemetry.Record{OriginStatus: http.StatusNoContent}
 		r, w := middlewaretest.Request(b, "GET /"), new(middlewaretest.Writer)
+		r = r.WithContext(telemetry.WithRecord(b.Context(), record))
 		for pb.Next() {
+			record.Tries = 0
 			handler.ServeHTTP(w, r)
 		}
 	})
@@ -232,7 +238,10 @@ type quick struct{}
 
 func (quick) NoRetain() {}
 
-func (quick) ServeHTTP(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+func (quick) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	telemetry.RecordFrom(r.Context()).Tries++
+	w.WriteHeader(http.StatusNoContent)
+}
 
 // TestLate has a request wait longer than queueTimeout.
 func TestLate(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	nginxtime "github.com/sluiceproxy/sluice/nginx/duration"
 )
 
 // usualDuration is how long answers are kept where cacheDuration is not set, as in ingress-nginx.
@@ -32,7 +34,7 @@ func parseDurations(entries []string) (durations, error) {
 			return nil, fmt.Errorf("authRequest.cacheDuration: %q is empty", entry)
 		}
 		codes, last := fields[:len(fields)-1], fields[len(fields)-1]
-		valid, ok := parseTime(last)
+		valid, ok := nginxtime.Parse(last)
 		if !ok {
 			return nil, fmt.Errorf("authRequest.cacheDuration %q: %q is no time such as 30s, 10m or 1h30m", entry, last)
 		}
@@ -54,54 +56,6 @@ func parseDurations(entries []string) (durations, error) {
 		}
 	}
 	return all, nil
-}
-
-// longest is the longest time that is accepted: a hundred years.
-const longest = 100 * 365 * 24 * time.Hour
-
-// parseTime reads a time of nginx: numbers with the units y, M, w, d, h, m and s, each at most once and in this order,
-// where the last may have none, which is s.
-func parseTime(text string) (time.Duration, bool) {
-	const day = 24 * time.Hour
-	units := []struct {
-		name byte
-		time time.Duration
-	}{
-		{'y', 365 * day},
-		{'M', 30 * day},
-		{'w', 7 * day},
-		{'d', day},
-		{'h', time.Hour},
-		{'m', time.Minute},
-		{'s', time.Second},
-	}
-	if text == "" {
-		return 0, false
-	}
-	var total time.Duration
-	for text != "" {
-		end := 0
-		for end < len(text) && text[end] >= '0' && text[end] <= '9' {
-			end++
-		}
-		number, err := strconv.ParseUint(text[:end], 10, 32)
-		if err != nil {
-			return 0, false
-		}
-		unit := byte('s')
-		if text = text[end:]; text != "" {
-			unit, text = text[0], text[1:]
-		}
-		for len(units) > 0 && units[0].name != unit {
-			units = units[1:]
-		}
-		if len(units) == 0 || time.Duration(number) > (longest-total)/units[0].time {
-			return 0, false
-		}
-		total += time.Duration(number) * units[0].time
-		units = units[1:]
-	}
-	return total, true
 }
 
 // of returns how long an answer is kept, as proxy_cache decides: as its header says, or else by its status; 0 for not
@@ -163,5 +117,5 @@ func headerDuration(header http.Header, now time.Time) (valid time.Duration, say
 
 // bounded returns seconds as a time; 0 for negative ones.
 func bounded(seconds int64) time.Duration {
-	return time.Duration(min(max(seconds, 0), int64(longest/time.Second))) * time.Second
+	return time.Duration(min(max(seconds, 0), int64(nginxtime.Longest/time.Second))) * time.Second
 }

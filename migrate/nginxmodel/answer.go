@@ -12,6 +12,9 @@ import (
 
 // Answer implements [answer.Answerer]. It never fails.
 func (m *Model) Answer(_ context.Context, p probe.Probe) (answer.Answer, error) {
+	if out, passed := m.passthrough(p); passed {
+		return out, nil
+	}
 	q, valid := m.read(p)
 	if !valid {
 		return q.finish(http.StatusBadRequest, answer.Parse), nil
@@ -140,6 +143,15 @@ func (q *request) rewriteLocation() (out answer.Answer, done bool) {
 	if options.Redirect.URL != "" {
 		q.out.Header.Set("Location", q.absolute(q.text(options.Redirect.URL)))
 		return q.refuse(options.Redirect.Code, answer.Return), true
+	}
+	if snippet := q.place.snippet; snippet != nil && snippet.redirects {
+		if target, found := snippet.apply(q); found {
+			q.out.Header.Set("Location", target)
+			if options.Snippets.Rewrite.Permanent {
+				return q.finish(http.StatusMovedPermanently, answer.Return), true
+			}
+			return q.finish(http.StatusFound, answer.Return), true
+		}
 	}
 	if rewrite := q.place.rewrite; rewrite != nil && rewrite.redirects && q.place.backend != nil {
 		if target, found := rewrite.apply(q); found {

@@ -112,6 +112,11 @@ func (q *request) sent() *answer.Upstream {
 			sent.Header.Set("X-Forwarded-Prefix", prefix)
 		}
 	}
+	if snippet := q.place.snippet; snippet != nil && !snippet.redirects {
+		if target, found := snippet.apply(q); found { // What is matched goes to no further rewrite.
+			sent.Target = target
+		}
+	}
 	if options.Backend.Host != "" {
 		sent.Host = q.text(options.Backend.Host)
 	}

@@ -4,7 +4,7 @@
 // language of nginx: so that a mistake of the one is a difference between both. What cannot be told from objects has
 // these assumptions: endpoints answer 200; external authentication lets those requests pass that have an Authorization
 // or a Cookie, and answers 401 to others; no password is right; no client has a certificate; no limit of rate is
-// reached. Snippets are not executed.
+// reached. Snippets are not executed but for a rewrite that the provider translates.
 package nginxmodel
 
 import (
@@ -26,6 +26,8 @@ type Config struct {
 	DisableCatchAll bool
 	// DefaultBackend is NAMESPACE/NAME of --default-backend-service; empty for 404.
 	DefaultBackend string
+	// SSLPassthrough is --enable-ssl-passthrough.
+	SSLPassthrough bool
 	// HTTPPort and HTTPSPort are those of the flags; empty for 80 and 443.
 	HTTPPort, HTTPSPort string
 	// Settings are the data of the ConfigMap, which is in Namespace.

@@ -27,11 +27,37 @@ func (p *place) prepareRewrite() error {
 	if !p.rewrites() || p.rewrite != nil {
 		return nil
 	}
-	target := p.options.Rewrite.Target
 	pattern, err := pcre.Compile(p.path, pcre.Caseless)
 	if err != nil {
 		return err
 	}
+	made, err := newRewrite(pattern, p.options.Rewrite.Target)
+	if err != nil {
+		return fmt.Errorf("rewrite-target: %w", err)
+	}
+	if made.prefix, err = variable.ParseReplacement(p.options.Backend.ForwardedPrefix, pattern); err != nil {
+		return fmt.Errorf("x-forwarded-prefix: %w", err)
+	}
+	p.rewrite = made
+	return nil
+}
+
+// prepareSnippet compiles the rewrite of configuration-snippet that Sluice does, if there is one. Other directives, and
+// one that has nginx choose another location of the host, are not in the model.
+func (p *place) prepareSnippet(alone bool) {
+	given := p.options.Snippets.Rewrite
+	if given == nil || given.Last && !alone {
+		return
+	}
+	pattern, err := pcre.Compile(given.Regex, 0)
+	if err != nil {
+		return
+	}
+	p.snippet, _ = newRewrite(pattern, given.Replacement)
+}
+
+// newRewrite compiles the target of a pattern.
+func newRewrite(pattern *pcre.Regexp, target string) (_ *rewrite, err error) {
 	made := &rewrite{pattern: pattern}
 	target, dropped := strings.CutSuffix(target, "?")
 	made.keeps = !dropped
@@ -42,17 +68,13 @@ func (p *place) prepareRewrite() error {
 	if !made.redirects {
 		path, args, made.queried = strings.Cut(target, "?")
 	}
-	if made.path, err = variable.ParseReplacement(path, pattern); err == nil {
-		made.args, err = variable.ParseReplacement(args, pattern)
+	if made.path, err = variable.ParseReplacement(path, pattern); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return fmt.Errorf("rewrite-target: %w", err)
+	if made.args, err = variable.ParseReplacement(args, pattern); err != nil {
+		return nil, err
 	}
-	if made.prefix, err = variable.ParseReplacement(p.options.Backend.ForwardedPrefix, pattern); err != nil {
-		return fmt.Errorf("x-forwarded-prefix: %w", err)
-	}
-	p.rewrite = made
-	return nil
+	return made, nil
 }
 
 // apply returns the new target, or the URL that the client is sent to. It reports false when the pattern is not found.

@@ -27,6 +27,8 @@ type server struct {
 	// clientTLS is that of clientOwner; nil for none.
 	clientTLS   *annotation.ClientTLS
 	clientOwner *ingress
+	// passthrough says that the Ingress has ssl-passthrough that is the first one of the host.
+	passthrough bool
 	// regex says that all locations are regular expressions.
 	regex bool
 	// declared are the locations before each plain prefix became two.
@@ -52,8 +54,8 @@ type place struct {
 	headers map[string]string
 	// standIn is the Service for what has no endpoints, and for pages of errors; nil for none.
 	standIn *backend
-	// rewrite is nil for none.
-	rewrite *rewrite
+	// rewrite is that of rewrite-target, and snippet that of configuration-snippet; nil for none.
+	rewrite, snippet *rewrite
 }
 
 // hostSuffix is the end of an alias that begins with "*", which stands for any number of labels.
@@ -151,7 +153,9 @@ func (b *builder) declare(one *ingress) {
 		}
 		root := b.place(one, "/", false, fallback)
 		root.implied = true
-		b.model.names[name] = &server{name: name, declared: []*place{root}}
+		b.model.names[name] = &server{
+			name: name, passthrough: one.options.TLS.Passthrough, declared: []*place{root},
+		}
 	}
 }
 
@@ -258,6 +262,9 @@ func (s *server) order() {
 // compile prepares the choice of a location. It returns what nginx cannot choose.
 func (s *server) compile() (problems []Problem) {
 	s.chosen = map[*location.Location]*place{}
+	for _, one := range s.places {
+		one.prepareSnippet(len(s.places) == 1)
+	}
 	var exact, prefix, regex []*place
 	for _, one := range s.places {
 		of := &prefix

@@ -240,3 +240,45 @@ func TestStartFails(t *testing.T) {
 		t.Errorf("started without time: %v", p.Close())
 	}
 }
+
+// TestVerdictsOnce has an Ingress closed, with a router for requests without TLS and one for those with it: what is
+// displayed says so once.
+func TestVerdictsOnce(t *testing.T) {
+	closed := strings.Replace(shop, "auth-url: https://auth.example.com/check", "auth-url: nonsense", 1)
+	p := start(t, process.Options{Objects: read(t, closed)})
+	count := func(verdicts []dynamic.Verdict) (n int) {
+		for i := range verdicts {
+			if verdicts[i].Status == dynamic.Quarantined {
+				n++
+			}
+		}
+		return n
+	}
+	all, distinct := p.Verdicts(), dynamic.Distinct(p.Verdicts())
+	if count(all) != 2*count(distinct) || count(distinct) == 0 {
+		t.Errorf("%d of %d verdicts: %v", count(distinct), count(all), all)
+	}
+}
+
+// TestPassthrough has a connection with TLS end at the endpoint, which gets the request as it was sent.
+func TestPassthrough(t *testing.T) {
+	objects := read(t, strings.Replace(shop, "auth-url: https://auth.example.com/check", `ssl-passthrough: "true"`, 1))
+	p := start(t, process.Options{Objects: objects, Provider: static.KubernetesNGINX{EnableSSLPassthrough: true}})
+	got, err := p.Answer(t.Context(), probe.Probe{
+		Method: http.MethodGet, Scheme: "https", Host: "guarded.example.com", Target: "/a?b",
+		Header: http.Header{"X-Own": {"1"}},
+	})
+	if err != nil || got.Upstream == nil || got.Upstream.Service != "web/inner:8080" || got.Upstream.Target != "/a?b" ||
+		got.Upstream.Header.Get("X-Own") != "1" || got.Upstream.Header.Get("X-Forwarded-For") != "" {
+		t.Errorf("%+v %+v, %v, %v", got, got.Upstream, err, p.Verdicts())
+	}
+	// Without a path "/", connections are closed.
+	closed := strings.Replace(shop, "auth-url: https://auth.example.com/check", `ssl-passthrough: "true"`, 1)
+	closed = strings.Replace(closed, "{path: /, pathType: Prefix", "{path: /x, pathType: Prefix", 1)
+	p = start(t, process.Options{
+		Objects: read(t, closed), Provider: static.KubernetesNGINX{EnableSSLPassthrough: true},
+	})
+	if got, err := p.Answer(t.Context(), get("https", "guarded.example.com", "/x")); err == nil {
+		t.Errorf("without a path /: %+v", got)
+	}
+}

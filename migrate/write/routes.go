@@ -33,6 +33,7 @@ func (w *writer) http() {
 	for _, one := range routes {
 		w.compile(one)
 	}
+	w.leaveClosed(routes)
 	if w.format == Gateway {
 		routes = w.gateway(routes)
 	}
@@ -128,6 +129,25 @@ func (w *writer) settle(one *route, owners map[string]*route) bool {
 	return true
 }
 
+// leaveClosed notes the routes that answer 503. One for TLS is noted together with the same one without.
+func (w *writer) leaveClosed(routes []*route) {
+	const suffix = ",tls"
+	reasons := map[string]string{}
+	for _, one := range routes {
+		reasons[one.name] = one.reason
+	}
+	for _, one := range routes {
+		plain, tls := strings.CutSuffix(one.name, suffix)
+		switch {
+		case one.reason == "" || tls && reasons[plain] == one.reason:
+		case reasons[one.name+suffix] == one.reason:
+			w.leave("router %s (%s) answers 503, with TLS too: %s", one.name, one.rule, one.reason)
+		default:
+			w.leave("router %s (%s) answers 503: %s", one.name, one.rule, one.reason)
+		}
+	}
+}
+
 // compile writes what a route needs. A route of which something cannot be written is closed.
 func (w *writer) compile(one *route) {
 	one.reason = w.quarantined[dynamic.Ref{Kind: dynamic.KindRouter, Name: one.name}]
@@ -144,7 +164,6 @@ func (w *writer) compile(one *route) {
 	if one.reason == "" {
 		return
 	}
-	w.leave("router %s (%s) answers 503: %s", one.name, one.rule, one.reason)
 	w.put("TraefikService", one.namespace, closed, map[string]any{"directResponse": map[string]any{"status": 503}})
 	one.middlewares, one.service = nil, map[string]any{"kind": "TraefikService", "name": closed}
 }

@@ -87,3 +87,24 @@ func TestRoutesOfServers(t *testing.T) {
 		t.Error(left, err, out.String())
 	}
 }
+
+// TestClosedRoutesAreNotedOnce has a router for requests with TLS beside the one without.
+func TestClosedRoutesAreNotedOnce(t *testing.T) {
+	of := configuration(&dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{}})
+	routers := map[string]*dynamic.Router{}
+	for name, router := range of.HTTP.Routers.All() {
+		plain, provider, _ := strings.Cut(name, "@")
+		routers[name], routers[plain+",tls@"+provider] = router, router
+	}
+	of.HTTP.Routers = immutable.Of(routers)
+	for _, format := range write.Formats() {
+		left, err := write.Write(new(bytes.Buffer), of, format)
+		count := 0
+		for _, line := range left {
+			count += strings.Count(line, "answers 503")
+		}
+		if err != nil || count != 1 || strings.Contains(left[0], ",tls") {
+			t.Errorf("%s: %q, %v", format, left, err)
+		}
+	}
+}

@@ -145,6 +145,9 @@ func (d *serverDraft) blocked() {
 				clients.err.Error(), false)
 		}
 		draft.service = draft.directResponse(&dynamic.DirectResponse{Status: http.StatusForbidden})
+		if tls && d.provider.passes(d.plan) {
+			names = names[1:] // The host itself comes first.
+		}
 		for _, one := range names {
 			draft.router(draft.name+one.suffix, one.with(clients.match), []int64{one.key, phaseBlocked})
 		}

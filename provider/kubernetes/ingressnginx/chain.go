@@ -24,7 +24,7 @@ const (
 	phasePreflight
 	// phaseReturn ends the chain with a response, see answer.
 	phaseReturn
-	// phaseSecure redirects to https.
+	// phaseSecure redirects by a rewrite, then to https.
 	phaseSecure
 	// phaseLimit limits rates, then connections.
 	phaseLimit
@@ -77,7 +77,7 @@ func chain() []stage {
 		{phaseBody, ofSlash, []step{(*locationDraft).bodySize}},
 		{phasePreflight, ofLocation, []step{(*locationDraft).crossOrigin}},
 		{phaseReturn, ofLocation, []step{(*locationDraft).redirect}},
-		{phaseSecure, ofLocation, []step{(*locationDraft).secureRedirect}},
+		{phaseSecure, ofLocation, []step{(*locationDraft).redirectBySnippet, (*locationDraft).secureRedirect}},
 		{phaseLimit, ofLocation, []step{(*locationDraft).rates, (*locationDraft).connections}},
 		{phaseAccess, ofLocation, []step{(*locationDraft).firewall, (*locationDraft).access}},
 		{phaseBandwidth, ofLocation, []step{(*locationDraft).bandwidth}},

@@ -121,9 +121,8 @@ func objectName(text string) (types.NamespacedName, bool) {
 	if text == "" {
 		return types.NamespacedName{}, true
 	}
-	namespace, name, divided := strings.Cut(text, "/")
-	return types.NamespacedName{Namespace: namespace, Name: name},
-		divided && namespace != "" && name != "" && !strings.Contains(name, "/")
+	namespace, name, ok := static.ObjectName(text)
+	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }
 
 // assemble makes a provider of its parts.

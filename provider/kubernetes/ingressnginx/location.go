@@ -27,6 +27,10 @@ type locationDraft struct {
 	// name is what the names of the routers begin with.
 	name string
 
+	// faults say why expressions cannot be compiled, by the places of their locations; nil for those that can.
+	faults map[int]error
+	// clients says how certificates of clients are verified, once it is known.
+	clients *clientsOfLocation
 	// tls says for which requests the chain is made.
 	tls bool
 	// twin says that it is made for the host with or without "www.", which has neither certificates of clients nor TLS
@@ -114,7 +118,7 @@ func (d *locationDraft) path(place int) dynamic.Match {
 	case d.server.Regex:
 		const caseless = "(?i)^"
 		pattern := caseless + one.Name
-		if _, err := pcre.Compile(pattern, 0); err != nil {
+		if err := d.fault(place, pattern); err != nil {
 			d.refused = &backend.Problem{Code: dynamic.CodeInvalidRule, Reason: "the path " + one.Path + ": " + err.Error()}
 			pattern = caseless + literal(one.Name)
 		}
@@ -123,6 +127,19 @@ func (d *locationDraft) path(place int) dynamic.Match {
 		return matcher("NormalizedPath", one.Name)
 	}
 	return matcher("NormalizedPathPrefix", one.Name)
+}
+
+// fault returns why the expression of a location cannot be compiled, which is tried once for all of its routers.
+func (d *locationDraft) fault(place int, pattern string) error {
+	err, known := d.faults[place]
+	if !known {
+		if d.faults == nil {
+			d.faults = map[int]error{}
+		}
+		_, err = pcre.Compile(pattern, 0)
+		d.faults[place] = err
+	}
+	return err
 }
 
 // mostLiteral bounds what is left of an expression that cannot be compiled, in bytes. Longer ones may not be compiled
@@ -153,7 +170,7 @@ func matcher(name, argument string) dynamic.Match {
 
 // put declares the routers of a match, one for each kind of names that the host has.
 func (d *locationDraft) put(name string, match dynamic.Match, place int) {
-	for _, names := range d.server.hosts() {
+	for _, names := range d.hosts() {
 		d.router(name+names.suffix, names.with(match), d.server.precedence(names.key, place))
 	}
 }
@@ -168,7 +185,7 @@ func (d *locationDraft) router(name string, match *dynamic.Match, precedence []i
 	if d.ingress != nil {
 		router.Created = d.ingress.CreationTimestamp.Time
 	}
-	entryPoint := config.HTTPEntryPoint
+	entryPoint, plain := config.HTTPEntryPoint, dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 	if d.tls {
 		name += ",tls"
 		entryPoint, router.TLS = config.HTTPSEntryPoint, &dynamic.RouterTLS{}
@@ -183,6 +200,9 @@ func (d *locationDraft) router(name string, match *dynamic.Match, precedence []i
 	d.result.Put(ref, router)
 	if d.refused != nil {
 		d.result.Revoke(ref, d.refused.Code, d.refused.Reason, d.refused.Missing)
+		if d.tls {
+			d.result.Verdicts[len(d.result.Verdicts)-1].Cause = plain
+		}
 	}
 }
 

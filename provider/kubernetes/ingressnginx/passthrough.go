@@ -18,9 +18,9 @@ const passthroughKey = "nginx.ingress.kubernetes.io/ssl-passthrough: "
 // and those to an alias, are served as for other hosts.
 func (d *ingressDraft) passthrough(plan *serverPlan) {
 	if d.options.TLS.Passthrough {
-		d.reportPassthrough(plan.Host)
+		d.reportPassthrough(plan)
 	}
-	if !plan.Passthrough || !d.provider.config.EnableSSLPassthrough || hostKind(plan.Host) != exactName {
+	if !d.provider.passes(plan) {
 		return
 	}
 	at := slices.IndexFunc(plan.Locations, func(one location) bool {
@@ -47,16 +47,35 @@ func (d *ingressDraft) passthrough(plan *serverPlan) {
 	router.Service = d.connections(key)
 }
 
+// passes reports whether connections with TLS to a host go on to endpoints as they are.
+func (p *Provider) passes(plan *serverPlan) bool {
+	return plan.Passthrough && p.config.EnableSSLPassthrough && hostKind(plan.Host) == exactName
+}
+
+// hosts returns the names of the host for the routers under way. Connections with TLS that go on to endpoints as they
+// are have no router here: it would be preferred to the one that passes them on.
+func (d *locationDraft) hosts() []hostNames {
+	names := d.server.hosts()
+	if d.tls && d.provider.passes(d.server) {
+		names = names[1:]
+	}
+	return names
+}
+
 // reportPassthrough adds a verdict on the annotation where it has no effect.
-func (d *ingressDraft) reportPassthrough(host string) {
+func (d *ingressDraft) reportPassthrough(plan *serverPlan) {
 	switch {
 	case d.options.Canary.Enabled:
 		d.ineffective(passthroughKey + "it has no effect on a canary, as in ingress-nginx")
 	case !d.provider.config.EnableSSLPassthrough:
 		d.ineffective(passthroughKey + "it needs enableSSLPassthrough of the provider, as it needs a flag of ingress-nginx; " +
 			"TLS ends here")
-	case hostKind(host) != exactName:
-		d.ineffective(passthroughKey + "it needs a host without a wildcard, as in ingress-nginx; TLS ends here for " + host)
+	case hostKind(plan.Host) != exactName:
+		d.ineffective(passthroughKey + "it needs a host without a wildcard, as in ingress-nginx; TLS ends here for " +
+			plan.Host)
+	case plan.First != nameOf(d.ingress):
+		d.ineffective(passthroughKey + "that of " + plan.First.String() + " decides, which is the first Ingress of " +
+			plan.Host + ", as in ingress-nginx")
 	}
 }
 

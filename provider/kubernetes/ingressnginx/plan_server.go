@@ -36,7 +36,9 @@ func (p *planner) firstWins(member member) {
 		p.snippet = true
 		p.plan.Denied = cmp.Or(p.plan.Denied, snippets.Denied)
 	}
-	p.plan.Passthrough = p.plan.Passthrough || options.TLS.Passthrough
+	if name == p.plan.First {
+		p.plan.Passthrough = options.TLS.Passthrough
+	}
 	p.plan.Ciphers = cmp.Or(p.plan.Ciphers, options.TLS.Ciphers)
 	if p.plan.TLS == nil && p.plan.Host != anyHost && len(member.ingress.Spec.TLS) > 0 {
 		p.plan.TLS = tlsOf(member.ingress, p.plan.Host)

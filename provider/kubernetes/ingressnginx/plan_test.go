@@ -16,8 +16,14 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/annotation"
 )
 
-// reader reads annotations without a ConfigMap.
-var reader = annotation.NewReader(annotation.DefaultSettings())
+// reader reads annotations of every risk, without other settings of a ConfigMap.
+var reader = annotation.NewReader(riskiest())
+
+func riskiest() *annotation.Settings {
+	settings := annotation.DefaultSettings()
+	settings.Risk = annotation.Critical
+	return settings
+}
 
 // object describes an Ingress: its name, how many seconds it is younger than others, annotations, hosts with paths,
 // the Services of which are named after it.
@@ -271,8 +277,13 @@ func TestServers(t *testing.T) {
 			},
 		))
 	if diff := cmp.Diff([]string{"b"}, plan.Aliases); diff != "" || plan.Twin != "" || plan.AppRoot != "/second" ||
-		!plan.Passthrough || plan.Ciphers != "HIGH" || plan.TLS != nil || plan.Secured {
+		plan.Passthrough || plan.Ciphers != "HIGH" || plan.TLS != nil || plan.Secured {
 		t.Errorf("%s%+v", diff, plan)
+	}
+	// The first Ingress of a host alone decides about ssl-passthrough.
+	passed := with(first, map[string]string{"ssl-passthrough": "true"})
+	if plan := planOf(host, nil, passed, second); !plan.Passthrough {
+		t.Errorf("%+v", plan)
 	}
 	if plan := planOf(host, nil, with(first, www)); plan.Twin != "www."+host {
 		t.Errorf("twin %q", plan.Twin)

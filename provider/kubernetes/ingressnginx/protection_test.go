@@ -207,7 +207,11 @@ func snippets(long string) map[string]protection {
 	for name, text := range map[string]string{"rule": "location /admin { deny all; }", "length": "# " + long} {
 		all["snippet of the server: "+name] = protection{
 			annotations: map[string]string{"server-snippet": text},
+			settings:    map[string]string{"annotations-risk-level": "Critical"},
 			host:        http.StatusServiceUnavailable, hostTLS: http.StatusServiceUnavailable,
+		}
+		all["snippet of the server above the risk: "+name] = protection{
+			annotations: map[string]string{"server-snippet": text},
 		}
 	}
 	for list, text := range map[string]string{

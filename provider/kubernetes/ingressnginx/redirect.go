@@ -85,7 +85,7 @@ func (d *locationDraft) slash() {
 			Status:  http.StatusMovedPermanently,
 			Headers: []dynamic.HeaderValue{{Name: locationHeader, Value: d.slashed(one.Name)}},
 		})
-		for _, names := range d.server.hosts() {
+		for _, names := range d.hosts() {
 			match := matcher("NormalizedPath", path)
 			d.router(d.name+names.suffix+",slash", names.with(match), []int64{names.key, phaseSlash, int64(len(path))})
 		}
@@ -171,6 +171,9 @@ func (d *serverDraft) redirects(
 			draft.refuse(dynamic.CodeInvalidOption, made.Headers[0].Value+": "+err.Error(), false)
 		}
 		draft.service = draft.directResponse(made)
+		if tls && kind != www && d.provider.passes(d.plan) {
+			names = names[1:] // The host itself comes first.
+		}
 		for _, one := range names {
 			draft.router(draft.name+one.suffix, one.with(match), []int64{one.key, phaseServer})
 		}

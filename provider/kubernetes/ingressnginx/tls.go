@@ -71,10 +71,26 @@ func (d *locationDraft) certificateErrorPage(page string) string {
 	return ""
 }
 
-// clientTLS returns how certificates of clients are verified; nil when they are not. It is the first Ingress of the
-// host whose Secret has an authority that decides. A Secret that does not exist closes the host, as in ingress-nginx,
-// and so does it here when no Secret has an authority.
+// clientsOfLocation is how certificates of clients are verified, or why they cannot be.
+type clientsOfLocation struct {
+	found   *clientTLS
+	problem *backend.Problem
+}
+
+// clientTLS returns how certificates of clients are verified; nil when they are not. All chains of the location have
+// the same, for which the Secrets are read once.
 func (d *locationDraft) clientTLS() (found *clientTLS, problem *backend.Problem) {
+	if d.clients == nil {
+		d.clients = new(clientsOfLocation)
+		d.clients.found, d.clients.problem = d.readClientTLS()
+	}
+	return d.clients.found, d.clients.problem
+}
+
+// readClientTLS reads the Secrets of the host. It is the first Ingress of the host whose Secret has an authority that
+// decides. A Secret that does not exist closes the host, as in ingress-nginx, and so does it here when no Secret has an
+// authority.
+func (d *locationDraft) readClientTLS() (found *clientTLS, problem *backend.Problem) {
 	for _, owner := range d.server.ClientTLS {
 		options := d.optionsOf(owner)
 		if options == nil || options.ClientTLS == nil {

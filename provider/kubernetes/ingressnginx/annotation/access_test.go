@@ -248,12 +248,12 @@ func TestFirewall(t *testing.T) {
 	})
 	settings := annotation.DefaultSettings()
 	settings.Firewall = true
-	if options, _ := readWith(t, settings, nil); !options.Firewall.Enabled || options.Firewall.Disabled {
+	if options, _ := readWith(t, settings, nil); !options.Firewall.Enabled {
 		t.Errorf("with the ConfigMap's: %+v", options.Firewall)
 	}
 	if options, _ := readWith(
 		t, settings, one("enable-modsecurity", "false"),
-	); options.Firewall.Enabled || !options.Firewall.Disabled {
+	); options.Firewall.Enabled {
 		t.Errorf("switched off: %+v", options.Firewall)
 	}
 }

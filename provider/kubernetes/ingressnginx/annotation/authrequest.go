@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sluiceproxy/sluice/nginx/duration"
 )
 
 // authRequest reads the annotations about the subrequest to an authentication service.
@@ -187,23 +189,26 @@ func cacheDurations(text string) ([]CacheDuration, Verdict) {
 
 func isStatus(word string) bool { return len(word) == 3 && strings.Trim(word, "0123456789") == "" }
 
-// nginxTime reads a number with a unit of nginx: ms, s, m, h, d, w, M (30 days) or y (365 days). Longer times than a
-// century count as one.
+// nginxTime reads a number with a unit of nginx: ms, s, m, h, d, w, M or y. Longer times than [duration.Longest] count
+// as that.
 func nginxTime(word string) (time.Duration, bool) {
 	digits := strings.TrimRight(word, "smhdwMy")
-	unit, known := map[string]time.Duration{
-		"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
-		"w": 7 * 24 * time.Hour, "M": 30 * 24 * time.Hour, "y": 365 * 24 * time.Hour,
-	}[word[len(digits):]]
-	if !known || digits == "" || strings.Trim(digits, "0123456789") != "" {
+	unit := word[len(digits):]
+	if digits == "" || strings.Trim(digits, "0123456789") != "" || len(unit) != 1 && unit != "ms" {
 		return 0, false
 	}
-	const century = 100 * 365 * 24 * time.Hour
-	number, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || number > int64(century/unit) {
-		return century, true
+	if unit == "ms" {
+		number, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || number > duration.Longest.Milliseconds() {
+			return duration.Longest, true
+		}
+		return time.Duration(number) * time.Millisecond, true
 	}
-	return time.Duration(number) * unit, true
+	length, ok := duration.Parse(word)
+	if !ok {
+		return duration.Longest, true
+	}
+	return length, true
 }
 
 // all reports whether every text passes a test.

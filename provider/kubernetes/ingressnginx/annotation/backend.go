@@ -88,16 +88,17 @@ func (r *reading) hashBy() {
 // headers reads the annotations about headers.
 func (r *reading) headers() {
 	out := &r.options.Backend
-	var state state
-	if out.Host, state = r.text("upstream-vhost", serverName); state == wrong {
+	host, state := r.text("upstream-vhost", serverName)
+	if state == wrong {
 		r.refuse("upstream-vhost")
 	}
-	if out.Connection, state = r.text("connection-proxy-header", oneOfSpaced("close", "keep-alive")); state == wrong {
+	out.Host = host
+	connection, state := r.text("connection-proxy-header", oneOfSpaced("close", "keep-alive"))
+	if state == wrong {
 		r.refuse("connection-proxy-header")
 	}
-	if !oneOf("close", "keep-alive", "")(out.Connection) {
-		r.reject("connection-proxy-header", "nginx does not accept "+quote(out.Connection))
-		out.Connection = ""
+	if !oneOf("close", "keep-alive", "")(connection) {
+		r.reject("connection-proxy-header", "nginx does not accept "+quote(connection))
 	}
 	prefix, state := r.text("x-forwarded-prefix", captureChars.spaced)
 	switch {
@@ -146,5 +147,5 @@ func (r *reading) errors() {
 		r.idle("custom-http-errors", "disable-proxy-intercept-errors")
 		return
 	}
-	out.Statuses, out.Own, out.KeepUpstream = statuses, true, keep
+	out.Statuses, out.KeepUpstream = statuses, keep
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/snippet"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 // Effect is what a key of the ConfigMap changes in Sluice.
@@ -264,8 +265,8 @@ func (c *configReading) reference(key string, into **Reference) {
 	if !given || text == "" {
 		return
 	}
-	namespace, name, divided := strings.Cut(text, "/")
-	if !divided || namespace == "" || name == "" || strings.Contains(name, "/") {
+	namespace, name, ok := static.ObjectName(text)
+	if !ok {
 		c.useless(key, text)
 		return
 	}

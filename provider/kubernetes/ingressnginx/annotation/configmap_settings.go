@@ -65,8 +65,8 @@ func (c *configReading) proxy() {
 	buffering, version := "on", "1.1"
 	c.word("proxy-request-buffering", &buffering, "on", "off")
 	c.word("proxy-http-version", &version, "1.0", "1.1")
-	out.RequestBuffering, out.HTTP10 = buffering == "on", version == "1.0"
-	if out.HTTP10 {
+	out.RequestBuffering = buffering == "on"
+	if version == "1.0" {
 		c.set("proxy-http-version", Unsupported, "endpoints are spoken to by HTTP/1.1")
 	}
 

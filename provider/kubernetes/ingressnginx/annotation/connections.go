@@ -119,7 +119,6 @@ func (r *reading) firewall() {
 	out := &r.options.Firewall
 	enabled, state := r.flag("enable-modsecurity")
 	out.Enabled = enabled || r.settings.Firewall && state != valid
-	out.Disabled = r.settings.Firewall && state == valid && !enabled
 	if state == wrong {
 		out.Enabled = true
 		r.set("enable-modsecurity", Unsupported, "it must be true or false: ingress-nginx has no firewall then, and neither "+

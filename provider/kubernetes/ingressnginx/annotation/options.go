@@ -1,6 +1,10 @@
 package annotation
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/snippet"
+)
 
 // Options are the annotations of one Ingress, with the values that ingress-nginx would use: its defaults and those of
 // its ConfigMap where an annotation is absent or has no valid value. They are not changed once Read has returned
@@ -215,8 +219,6 @@ type Backend struct {
 	SubsetSize int
 	// Host is the header Host; empty for that of the request.
 	Host string
-	// Connection is close, keep-alive or empty.
-	Connection string
 	// ForwardedPrefix is X-Forwarded-Prefix, set with Rewrite.Target alone; it may hold captures.
 	ForwardedPrefix string
 	// CustomHeaders is the ConfigMap with headers of responses; nil for none.
@@ -232,9 +234,7 @@ type Proxy struct {
 	// RequestBuffering reads a body before an endpoint gets it.
 	RequestBuffering                         bool
 	ConnectTimeout, ReadTimeout, SendTimeout time.Duration
-	// HTTP10 is set for HTTP/1.0 towards endpoints.
-	HTTP10       bool
-	NextUpstream NextUpstream
+	NextUpstream                             NextUpstream
 	// RedirectFrom and RedirectTo replace in Location and Refresh; both are empty for nothing. RedirectFrom is "default"
 	// for nginx's own replacement.
 	RedirectFrom, RedirectTo string
@@ -279,8 +279,6 @@ type ProxyTLS struct {
 type Errors struct {
 	// Statuses are those that the default backend answers.
 	Statuses []int
-	// Own says that the Ingress has set them, not the ConfigMap.
-	Own bool
 	// KeepUpstream leaves what endpoints answer as it is.
 	KeepUpstream bool
 }
@@ -311,13 +309,16 @@ type Log struct {
 
 // Firewall is ModSecurity, which Sluice does not have.
 type Firewall struct {
-	// Enabled says that it inspects requests. Disabled says that the Ingress switches off one for all locations.
-	Enabled, Disabled bool
+	// Enabled says that it inspects requests.
+	Enabled bool
 }
 
 // Snippets are directives of nginx. They are never executed.
 type Snippets struct {
-	Configuration, Server, Stream string
-	// Denied is why Server, which is for the whole host, closes it; empty when it does not.
+	Configuration, Server string
+	// Rewrite is what Configuration does with the path; nil for nothing, and for what is not done.
+	Rewrite *snippet.Rewrite
+	// Denied is why Server, which is for the whole host, closes it; empty when it does not. Above the level of risk it
+	// closes the locations of its Ingress alone.
 	Denied string
 }

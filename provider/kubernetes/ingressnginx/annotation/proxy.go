@@ -25,10 +25,8 @@ func (r *reading) proxy() {
 	if text, state := r.text("proxy-request-buffering", oneOf("on", "off")); state == valid {
 		out.RequestBuffering = text == "on"
 	}
-	if text, state := r.text("proxy-http-version", oneOf("1.0", "1.1")); state == valid {
-		if out.HTTP10 = text == "1.0"; !out.HTTP10 {
-			r.agree("proxy-http-version")
-		}
+	if text, _ := r.text("proxy-http-version", oneOf("1.0", "1.1")); text == "1.1" {
+		r.agree("proxy-http-version")
 	}
 	r.nextUpstream(out)
 	r.replacements(out)

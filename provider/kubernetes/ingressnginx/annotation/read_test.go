@@ -66,9 +66,14 @@ func (r reads) closes() reads {
 
 func run(t *testing.T, rows []reads) {
 	t.Helper()
+	runWith(t, annotation.DefaultSettings(), rows)
+}
+
+func runWith(t *testing.T, settings *annotation.Settings, rows []reads) {
+	t.Helper()
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			options, findings := read(t, row.annotations)
+			options, findings := readWith(t, settings, row.annotations)
 			if got := outcome(options); got != row.outcome {
 				t.Errorf("outcome %q, want %q: %s%s", got, row.outcome, options.Rejected, options.Denied+options.Closed)
 			}

@@ -56,15 +56,19 @@ func snippetSpecs() []Spec {
 	const text = "directives of nginx are not executed. A snippet that denies, authenticates, limits or returns an error " +
 		"makes the locations answer 503, and so do conditions that decide more than headers, logs and variables, and " +
 		"directives that are not understood"
+	const rewrite = ". One rewrite with a flag, without another directive about the path, is done as by rewrite-target: " +
+		"with 302 for permanent too, and with last where the host has no other location"
+	const host = ". They are those of the whole host, but above annotations-risk-level those of the Ingress alone, which " +
+		"ingress-nginx does not accept then"
 	const objects = "Middleware objects, which sluice migrate proposes for common directives"
 	return []Spec{
 		{
 			Name: "configuration-snippet", Group: "snippets", Scope: Location, Risk: Critical, Support: Refused,
-			Means: "directives of the location", Note: text, Replacement: objects,
+			Means: "directives of the location", Note: text + rewrite, Replacement: objects,
 		},
 		{
 			Name: "server-snippet", Group: "snippets", Scope: Host, Risk: Critical, Support: Refused,
-			Means: "directives of the server", Note: text, Replacement: objects,
+			Means: "directives of the server", Note: text + host, Replacement: objects,
 		},
 		{
 			Name: "stream-snippet", Group: "snippets", Scope: Global, Risk: Critical, Support: Refused,

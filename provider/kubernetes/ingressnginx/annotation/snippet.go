@@ -6,8 +6,36 @@ import "github.com/sluiceproxy/sluice/provider/kubernetes/ingressnginx/snippet"
 func (r *reading) snippets() {
 	out := &r.options.Snippets
 	out.Configuration, _ = r.snippet("configuration-snippet")
+	out.Rewrite = r.rewriteSnippet(out.Configuration)
 	out.Server, out.Denied = r.snippet("server-snippet")
-	out.Stream, _ = r.text("stream-snippet", anything)
+	if r.index.specs["server-snippet"].Risk > r.settings.Risk {
+		// ingress-nginx does not accept the Ingress, and serves the other ones of the host without the snippet.
+		out.Denied = ""
+	}
+	r.text("stream-snippet", anything)
+}
+
+// rewriteSnippet returns the rewrite of a snippet, which is done; nil for none.
+func (r *reading) rewriteSnippet(text string) *snippet.Rewrite {
+	const name = "configuration-snippet"
+	found := r.findings[name]
+	if found == nil || found.Verdict != Unsupported {
+		return nil // It is not set, or closes the locations.
+	}
+	rewrite := snippet.RewriteOf(text)
+	if rewrite == nil {
+		return nil
+	}
+	reason := "its rewrite is done as by rewrite-target"
+	if rewrite.Caveat != "" {
+		reason += ": " + rewrite.Caveat
+	}
+	if rewrite.Whole {
+		r.weaken(name, Different, reason)
+	} else {
+		found.Reason = cut(reason+"; all else has no effect: "+found.Reason, mostReason)
+	}
+	return rewrite
 }
 
 // snippet reads one annotation. A snippet that may protect something is denied, for the reason that is returned.

@@ -4,10 +4,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/nginx/duration"
 	"github.com/sluiceproxy/sluice/nginx/variable"
 )
 
@@ -250,12 +252,13 @@ func (r *reader) expires(one *directive) {
 			{Name: control, Value: "max-age=315360000"}, {Name: until, Value: "Thu, 31 Dec 2037 23:55:55 GMT"},
 		}
 	default:
-		age, ok := seconds(value)
+		age, ok := duration.Parse(strings.TrimPrefix(value, "-"))
 		if !ok {
 			r.rest(one, "it takes a time, epoch, max or off")
 			return
 		}
-		set, remove = []dynamic.HeaderValue{{Name: control, Value: "max-age=" + strconv.Itoa(age)}}, []string{until}
+		set = []dynamic.HeaderValue{{Name: control, Value: "max-age=" + strconv.Itoa(int(age/time.Second))}}
+		remove = []string{until}
 		if strings.HasPrefix(value, "-") {
 			set[0].Value = "no-cache"
 		}
@@ -266,28 +269,4 @@ func (r *reader) expires(one *directive) {
 		r.response.proposal.caveat("Expires, which would be a time from now on, is not sent: Cache-Control has precedence")
 	}
 	r.response.proposal.caveat(someStatuses)
-}
-
-// seconds reads a time of nginx, such as 1h30m, as seconds; those of a negative one are positive.
-func seconds(text string) (total int, ok bool) {
-	text = strings.TrimPrefix(text, "-")
-	if text == "" {
-		return 0, false
-	}
-	units := map[byte]int{'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 7 * 86400, 'M': 30 * 86400, 'y': 365 * 86400}
-	number, digits := 0, 0
-	for i := range len(text) {
-		b := text[i]
-		if b >= '0' && b <= '9' && digits < 9 {
-			number, digits = number*10+int(b-'0'), digits+1
-			continue
-		}
-		unit, known := units[b]
-		if !known || digits == 0 {
-			return 0, false
-		}
-		total += number * unit
-		number, digits = 0, 0
-	}
-	return min(total+number, 1<<31-1), true
 }
