@@ -77,6 +77,8 @@ type Options struct {
 	Staple func(fingerprint string) (ocsp.Status, bool)
 	// Resolvers returns the states of the certificate resolvers; it may be nil, which means none.
 	Resolvers func() []acme.ResolverStatus
+	// Overload returns the state of the overload manager; it may be nil, and nothing is shown without a pressure.
+	Overload func() metrics.Overload
 	// Version is returned by /api/version.
 	Version Version
 	// Parts are mounted in order. The first one that has a path serves it; the API's own paths take precedence.

@@ -20,6 +20,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // secret stands in every object of the sample that may have one.
@@ -244,6 +245,12 @@ func sampleOptions() Options {
 				ID: 5, Entrypoint: "web", Client: "192.0.2.8", ClientPort: "4712",
 				Since: time.Date(2026, 11, 21, 12, 1, 0, 0, time.UTC),
 			},
+		},
+		Overload: func() metrics.Overload {
+			return metrics.Overload{
+				Pressures: map[string]float64{"memory": 0.875, "cpu": 0.25},
+				Active:    map[string]bool{"shedLow": true, "shedDefault": false, "endKeepAlive": true},
+			}
 		},
 		Version: Version{Version: "1.2.3", Codename: "weir", Start: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
 	}

@@ -111,7 +111,32 @@ type features struct {
 	CertificatesResolvers bool   `json:"certificatesResolvers,omitempty"`
 }
 
-// overview returns the numbers of objects by status.
+// overload is the state of the overload manager.
+type overload struct {
+	// Pressures are those of the monitors, from 0 to 1, and Active the names of the actions that are under way, sorted.
+	Pressures map[string]float64 `json:"pressures"`
+	Active    []string           `json:"active"`
+}
+
+// overload returns the state of the overload manager, or nil where nothing is measured.
+func (h *handler) overload() *overload {
+	if h.options.Overload == nil {
+		return nil
+	}
+	state := h.options.Overload()
+	if len(state.Pressures) == 0 {
+		return nil
+	}
+	shown := &overload{Pressures: state.Pressures, Active: []string{}}
+	for _, action := range slices.Sorted(maps.Keys(state.Active)) {
+		if state.Active[action] {
+			shown.Active = append(shown.Active, action)
+		}
+	}
+	return shown
+}
+
+// overview returns the numbers of objects by status, and the state of the overload manager.
 func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 	v := h.view()
 	found := featuresOf(h.options.Static)
@@ -130,6 +155,7 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 		Listeners    *statusCounts `json:"listeners,omitempty"`
 		Features     features      `json:"features"`
 		Providers    []string      `json:"providers,omitempty"`
+		Overload     *overload     `json:"overload,omitempty"`
 	}{
 		HTTP: protocol{
 			Routers: v.routers.statusCounts(), Services: v.services.statusCounts(),
@@ -148,6 +174,7 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 		Listeners:    listeners,
 		Features:     found,
 		Providers:    configured(reflect.ValueOf(h.options.Static.Providers)),
+		Overload:     h.overload(),
 	})
 }
 

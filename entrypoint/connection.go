@@ -61,10 +61,12 @@ type connection struct {
 	streamed atomic.Bool
 	// handshaking is the TLS handshake of a server that is under way; nil without one.
 	handshaking *handshaking
-	replay      []byte
-	phase       atomic.Int32
-	requests    atomic.Int64
-	closed      atomic.Bool
+	// announcing is set while a PROXY header is read of which a part has come.
+	announcing atomic.Bool
+	replay     []byte
+	phase      atomic.Int32
+	requests   atomic.Int64
+	closed     atomic.Bool
 }
 
 // connectionKey is the context key of a *connection.
@@ -154,6 +156,11 @@ func (c *connection) Close() error {
 		c.owner.remove(c)
 	}
 	return err
+}
+
+// silentSince reports whether the connection was accepted before a time and has sent nothing, a PROXY header apart.
+func (c *connection) silentSince(before time.Time) bool {
+	return phase(c.phase.Load()) == silent && c.accepted.Before(before)
 }
 
 // reached notes how far the connection has come.

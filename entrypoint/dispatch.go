@@ -246,6 +246,10 @@ func (e *Entrypoint) readProxy(c *connection) error {
 		return err
 	}
 	reader := bufio.NewReaderSize(c.Conn, proxyBytes)
+	_, err := reader.Peek(1)
+	c.announcing.Store(err == nil)
+	// What follows the header ends the silence.
+	defer func() { c.announcing.Store(len(c.replay) > 0) }()
 	header, err := proxyproto.Read(reader)
 	switch {
 	case errors.Is(err, proxyproto.ErrNoProxyProtocol):

@@ -36,7 +36,7 @@ func (e *Entrypoint) run(ctx context.Context, servers servers) error {
 		work.Go(func() { e.servePackets(packets) })
 	}
 	stopping, stop := context.WithCancelCause(base)
-	if e.deps.Gate != nil {
+	if e.deps.Timeouts != nil {
 		work.Go(func() { e.reduceTimeouts(stopping, servers) })
 	}
 	ended := make(chan error, 1)
@@ -156,7 +156,7 @@ func (e *Entrypoint) awaitStreams(base context.Context) {
 // closeSilent closes the connections that were accepted before a time and have sent nothing.
 func (e *Entrypoint) closeSilent(before time.Time) {
 	e.open.each(func(c *connection) {
-		if phase(c.phase.Load()) == silent && c.accepted.Before(before) {
+		if c.silentSince(before) {
 			_ = c.Close()
 		}
 	})

@@ -68,13 +68,19 @@ type HTTP2Failures interface {
 	HTTP2Failed(cause string)
 }
 
-// Gate bounds how fast connections are accepted, and how long they are idle. Its methods may be called from any
-// goroutine.
+// Gate bounds how fast connections are accepted. Its methods may be called from any goroutine.
 type Gate interface {
 	// Enter waits until one more connection may be served, or until ctx ends. It takes a fraction of a second at most.
 	Enter(ctx context.Context)
-	// Shut reports whether connections that cannot wait, those of HTTP/3, are refused.
-	Shut() bool
+	// TryEnter reports whether a connection that cannot wait, one of HTTP/3, may be served, and counts it.
+	TryEnter() bool
+	// Crowded reports whether half of the connections that may be served for now have come. Clients of HTTP/3 must prove
+	// their addresses then.
+	Crowded() bool
+}
+
+// TimeoutReducer says when connections are closed sooner. Its method may be called from any goroutine.
+type TimeoutReducer interface {
 	// ReducesTimeouts reports whether connections that are idle for a fifth of the time-out are closed.
 	ReducesTimeouts() bool
 }
@@ -110,8 +116,10 @@ type Dependencies struct {
 	Descriptors *descriptors.Limit
 	// Directory lists and closes the connections; it may be nil.
 	Directory *Directory
-	// Gate has connections wait before they are served, and closes idle ones sooner; nil does neither.
+	// Gate has connections wait before they are served; it may be nil.
 	Gate Gate
+	// Timeouts has idle and silent connections closed sooner; it may be nil.
+	Timeouts TimeoutReducer
 	// Inherited has sockets that take the place of new ones; nil has none.
 	Inherited Inherited
 	// Listen replaces the listener of the operating system.

@@ -17,7 +17,9 @@ import (
 type barrier struct {
 	open    chan struct{}
 	waiting atomic.Int32
-	reduces atomic.Bool
+	// entered is how many have come that do not wait.
+	entered          atomic.Int32
+	reduces, crowded atomic.Bool
 }
 
 func (b *barrier) Enter(ctx context.Context) {
@@ -31,12 +33,15 @@ func (b *barrier) Enter(ctx context.Context) {
 
 func (b *barrier) ReducesTimeouts() bool { return b.reduces.Load() }
 
-func (b *barrier) Shut() bool {
+func (b *barrier) Crowded() bool { return b.crowded.Load() }
+
+func (b *barrier) TryEnter() bool {
 	select {
 	case <-b.open:
-		return false
-	default:
+		b.entered.Add(1)
 		return true
+	default:
+		return false
 	}
 }
 
@@ -61,12 +66,15 @@ func TestGate(t *testing.T) {
 	if counted := counter.counted(); counted["overload"] == 0 || len(counted) > 1 {
 		t.Errorf("refused are %v", counted)
 	}
-	s.logged("connections refused: overload.actions.stopAccepting is active")
+	s.logged("connections refused: overload.actions.stopAccepting is reached")
 	close(gate.open)
 	for _, conn := range []net.Conn{first, second} {
 		answer(t, bufio.NewReader(conn))
 	}
 	do(t, s.http3(nil), http.MethodGet, url, nil)
+	if n := gate.entered.Load(); n == 0 {
+		t.Error("a connection of HTTP/3 does not count")
+	}
 }
 
 // TestDrainPassesTheGate stops an entrypoint with a connection that waits, which has sent its request and is served.
@@ -89,7 +97,7 @@ func TestReducedTimeouts(t *testing.T) {
 	close(gate.open)
 	s := startDeps(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
 		c.Transport.RespondingTimeouts.IdleTimeout = static.Duration(5 * time.Second)
-	}, func(deps *entrypoint.Dependencies) { deps.Gate = gate })
+	}, func(deps *entrypoint.Dependencies) { deps.Timeouts = gate })
 	var clients []*http.Client
 	for _, protocol := range []string{"h1", "h1+TLS", "h2"} {
 		client, url := s.client(protocol)
@@ -109,4 +117,30 @@ func TestReducedTimeouts(t *testing.T) {
 		_, url := s.client(protocol)
 		do(t, clients[i], http.MethodGet, url, nil)
 	}
+}
+
+// TestReducedTimeoutsOfSilentConnections closes those that have sent nothing, or a PROXY header alone. What has begun a
+// PROXY header or a ClientHello goes on.
+func TestReducedTimeoutsOfSilentConnections(t *testing.T) {
+	t.Parallel()
+	gate := &barrier{}
+	s := startDeps(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+		c.Transport.RespondingTimeouts.IdleTimeout = static.Duration(5 * time.Second)
+		c.ProxyProtocol = &static.ProxyProtocol{Insecure: true}
+	}, func(deps *entrypoint.Dependencies) { deps.Timeouts = gate })
+	header := proxyHeader(t, 2, "203.0.113.9:4711", "198.51.100.1:80")
+	nothing, headerAlone, halfHeader, halfHello := s.dial(), s.dial(), s.dial(), s.dial()
+	say(t, headerAlone, header)
+	say(t, halfHeader, header[:20])
+	say(t, halfHello, header+"\x16\x03\x01")
+	gate.reduces.Store(true)
+	s.eventually("two are left", func() bool { return s.connections() == 2 })
+	for name, conn := range map[string]net.Conn{"nothing": nothing, "a header alone": headerAlone} {
+		if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
+			t.Errorf("%s: read %d bytes, %v", name, n, err)
+		}
+	}
+	say(t, halfHeader, header[20:]+get)
+	answer(t, bufio.NewReader(halfHeader))
+	_ = halfHello.Close()
 }

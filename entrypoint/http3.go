@@ -61,7 +61,7 @@ func (e *Entrypoint) admitQUIC(ctx context.Context, conn *h3.Conn) (context.Cont
 	}
 	c.identify()
 	c.phase.Store(int32(opening))
-	if e.deps.Gate != nil && e.deps.Gate.Shut() {
+	if e.deps.Gate != nil && !e.deps.Gate.TryEnter() {
 		e.refuseConnection(overloaded, c.text)
 		return nil, nil, false
 	}
@@ -78,12 +78,13 @@ func (e *Entrypoint) admitQUIC(ctx context.Context, conn *h3.Conn) (context.Cont
 	return certificate.WithConnection(ctx, &c.handshake), func() { _ = c.Close() }, true
 }
 
-// crowded reports whether half of what connections may be at a time, in total or from a client, is in use: by addresses
-// that are not proven, a client could use up the other half at most, also in the name of another. Tokens of a rate are
-// given to proven addresses alone.
+// crowded reports whether half of what connections may be at a time, in total or from a client, or may come before the
+// next sample of the gate, is in use: by addresses that are not proven, a client could use up the other half at most,
+// also in the name of another. Tokens of a rate are given to proven addresses alone.
 func (e *Entrypoint) crowded(client net.Addr) bool {
 	addr, _ := forwarded.ClientAddr(client.String())
-	return e.connectionRate != nil || e.handshakes.rate != nil || e.open.crowded(addr)
+	return e.connectionRate != nil || e.handshakes.rate != nil || e.open.crowded(addr) ||
+		e.deps.Gate != nil && e.deps.Gate.Crowded()
 }
 
 // configForQUIC selects the options for the ClientHello of a connection of HTTP/3.

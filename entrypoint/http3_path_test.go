@@ -41,27 +41,47 @@ func TestHTTP3Retry(t *testing.T) {
 	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
 		c.Transport.Limits.MaxConnectionsPerClient = 4
 	})
-	retries := func() int {
-		var mutex sync.Mutex
-		seen := 0
-		client := s.over(newQUICProxy(t, s.address, func(datagram []byte, toServer bool) bool {
-			mutex.Lock()
-			defer mutex.Unlock()
-			if !toServer && isRetry(datagram) {
-				seen++
-			}
-			return true
-		}), nil)
-		do(t, client, http.MethodGet, "https://"+s.address, nil)
-		mutex.Lock()
-		defer mutex.Unlock()
-		return seen
-	}
 	for i, want := range []bool{false, false, true} {
-		if got := retries(); (got > 0) != want {
+		if got := retries(t, s); (got > 0) != want {
 			t.Errorf("connection %d: %d Retry packets, want some: %v", i+1, got, want)
 		}
 	}
+}
+
+// TestHTTP3RetryByGate has clients prove their addresses where half of what may come before the next sample has come.
+func TestHTTP3RetryByGate(t *testing.T) {
+	t.Parallel()
+	gate := &barrier{open: make(chan struct{})}
+	close(gate.open)
+	s := startDeps(t, http.HandlerFunc(hello), nil, func(deps *entrypoint.Dependencies) { deps.Gate = gate })
+	for _, want := range []bool{false, true} {
+		gate.crowded.Store(want)
+		if got := retries(t, s); (got > 0) != want {
+			t.Errorf("crowded %v: %d Retry packets", want, got)
+		}
+	}
+	if n := gate.entered.Load(); n != 2 {
+		t.Errorf("%d connections count", n)
+	}
+}
+
+// retries makes a request over a connection of its own, and returns how many Retry packets its client got.
+func retries(t *testing.T, s *served) int {
+	t.Helper()
+	var mutex sync.Mutex
+	seen := 0
+	client := s.over(newQUICProxy(t, s.address, func(datagram []byte, toServer bool) bool {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if !toServer && isRetry(datagram) {
+			seen++
+		}
+		return true
+	}), nil)
+	do(t, client, http.MethodGet, "https://"+s.address, nil)
+	mutex.Lock()
+	defer mutex.Unlock()
+	return seen
 }
 
 // TestHTTP3Amplification counts what goes to an address that has sent one datagram and answers nothing.

@@ -19,8 +19,8 @@ type idleCloser interface {
 	CloseIdle(longer time.Duration)
 }
 
-// reduceTimeouts closes connections that have been idle for a part of the time-out while the gate demands it, until ctx
-// ends.
+// reduceTimeouts closes connections that have been idle, or have not sent a byte, for a part of the time-out while
+// time-outs are reduced, until ctx ends.
 func (e *Entrypoint) reduceTimeouts(ctx context.Context, servers servers) {
 	longer := time.Duration(reducedShare * float64(e.settings.idle))
 	if longer <= 0 {
@@ -43,11 +43,17 @@ func (e *Entrypoint) reduceTimeouts(ctx context.Context, servers servers) {
 		case <-ctx.Done():
 			return
 		}
-		if !e.deps.Gate.ReducesTimeouts() {
+		if !e.deps.Timeouts.ReducesTimeouts() {
 			continue
 		}
 		for _, closer := range closers {
 			closer.CloseIdle(longer)
 		}
+		before := time.Now().Add(-longer)
+		e.open.each(func(c *connection) {
+			if c.silentSince(before) && !c.announcing.Load() {
+				_ = c.Close()
+			}
+		})
 	}
 }

@@ -46,7 +46,7 @@ func (r refusalReason) Error() string {
 		"transport.limits.maxConnectionRate is exceeded", "transport.limits.maxConnectionRatePerClient is exceeded",
 		descriptors.ErrReserved.Error(), "transport.limits.maxHandshakes is reached",
 		"transport.limits.maxHandshakeRate is exceeded", "transport.limits.maxHandshakeRatePerClient is exceeded",
-		"overload.actions.stopAccepting is active",
+		"overload.actions.stopAccepting is reached",
 	}[r]
 }
 

@@ -1,7 +1,7 @@
 // Package overload decides what Sluice does while a resource is short.
 //
-// A [Monitor] measures the pressure on one resource, where 1 is its limit: [Memory], [Scheduler] and [Count]. The
-// [Ladder] samples them and runs a ladder of actions. An [Action] begins when two samples in a row have reached its
+// A [Monitor] measures the pressure on one resource, where 1 is its limit: [Memory], [Scheduler],
+// [Descriptors] and [Count]. The [Ladder] samples them and runs a ladder of actions. An [Action] begins when two samples in a row have reached its
 // threshold, and ends when the pressure has fallen below it by the hysteresis. The pressure that counts rises at once
 // and falls slowly, so that the relief that an action brings does not end it at once.
 //

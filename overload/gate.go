@@ -15,13 +15,28 @@ const (
 )
 
 // gate counts the connections that may be accepted until the next sample.
-type gate struct{ left atomic.Int64 }
+type gate struct {
+	// left is how many are left; negative where more have come. room is how many there were.
+	left, room atomic.Int64
+}
 
-func (g *gate) set(left int64) { g.left.Store(left) }
+func (g *gate) set(room int64) {
+	g.room.Store(room)
+	g.left.Store(room)
+}
+
+// tryEnter takes one, and reports whether one was left.
+func (g *gate) tryEnter() bool { return g.left.Load() == unlimited || g.left.Add(-1) >= 0 }
+
+// crowded reports whether half of them or more are taken.
+func (g *gate) crowded() bool {
+	room := g.room.Load()
+	return room != unlimited && 2*g.left.Load() <= room
+}
 
 // enter takes one, and waits if none is left.
 func (g *gate) enter(ctx context.Context) {
-	if g.left.Load() == unlimited || g.left.Add(-1) >= 0 {
+	if g.tryEnter() {
 		return
 	}
 	timer := time.NewTimer(entranceTime)
@@ -37,11 +52,14 @@ func (g *gate) enter(ctx context.Context) {
 // second, among them those of health checks. It returns at once when ctx ends.
 func (m *Ladder) Enter(ctx context.Context) { m.gate.enter(ctx) }
 
+// TryEnter is Enter for a connection that cannot wait: it reports whether that may be accepted.
+func (m *Ladder) TryEnter() bool { return m.gate.tryEnter() }
+
+// Crowded reports whether half of the connections that may be accepted before the next sample have come, or more.
+func (m *Ladder) Crowded() bool { return m.gate.crowded() }
+
 // ReducesTimeouts reports whether idle connections are closed sooner.
 func (m *Ladder) ReducesTimeouts() bool { return m.Active(ReduceTimeouts) }
-
-// Shut reports whether connections that cannot wait are refused: while StopAccepting is active.
-func (m *Ladder) Shut() bool { return m.Active(StopAccepting) }
 
 // room returns how many connections may be accepted until the next sample, in which what they need shows. A burst that
 // comes while the pressure is still low needs a limit most of all. The mutex is held.

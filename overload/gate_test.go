@@ -19,16 +19,15 @@ func TestGate(t *testing.T) {
 		threshold int
 		// room is how many enter at once; -1 is any number.
 		room int
-		shut bool
 	}{
-		{"no pressure", 0, 95, 95, false},
-		{"half of it", 0.5, 95, 45, false},
-		{"near the threshold", 0.9, 95, 5, false},
-		{"no room", 0.946, 95, 0, false},
-		{"the threshold", 0.95, 95, 0, true},
-		{"beyond the limit", 7, 95, 0, true},
-		{"another threshold", 0.5, 70, 20, false},
-		{"off", 1, 0, -1, false},
+		{"no pressure", 0, 95, 95},
+		{"half of it", 0.5, 95, 45},
+		{"near the threshold", 0.9, 95, 5},
+		{"no room", 0.946, 95, 0},
+		{"the threshold", 0.95, 95, 0},
+		{"beyond the limit", 7, 95, 0},
+		{"another threshold", 0.5, 70, 20},
+		{"off", 1, 0, -1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -37,9 +36,6 @@ func TestGate(t *testing.T) {
 				m, monitor := gated(t, config)
 				monitor.set(test.pressure)
 				samples(2)
-				if got := m.Shut(); got != test.shut {
-					t.Errorf("shut is %v", got)
-				}
 				began, entered := time.Now(), 0
 				for time.Since(began) == 0 && entered < 1000 {
 					m.Enter(t.Context())
@@ -57,6 +53,41 @@ func TestGate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestGateCountsBothKinds has connections that wait and others that cannot, which share what there is room for until the
+// next sample. Addresses are to be proven from the half of it on.
+func TestGateCountsBothKinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, monitor := gated(t, defaults())
+		if !m.TryEnter() || m.Crowded() {
+			t.Error("there is no room before the first sample")
+		}
+		monitor.set(0.85)
+		samples(2)
+		for n := range 10 {
+			if crowded := m.Crowded(); crowded != (n >= 5) {
+				t.Errorf("after %d it is crowded: %v", n, crowded)
+			}
+			if n%2 == 0 {
+				m.Enter(t.Context())
+			} else if !m.TryEnter() {
+				t.Errorf("after %d there is no room", n)
+			}
+		}
+		if m.TryEnter() {
+			t.Error("more have entered than there is room for")
+		}
+		samples(1)
+		if !m.TryEnter() || m.Crowded() {
+			t.Error("there is no room after the next sample")
+		}
+		monitor.set(1)
+		samples(2)
+		if m.TryEnter() || !m.Crowded() {
+			t.Error("there is room without any left")
+		}
+	})
 }
 
 // gated runs a manager whose resource a hundred connections use up.
@@ -83,7 +114,7 @@ func TestGateOpens(t *testing.T) {
 		for range 75 { // As many as have room.
 			m.Enter(t.Context())
 		}
-		if waited := time.Since(began); waited > 0 || m.Shut() {
+		if waited := time.Since(began); waited > 0 {
 			t.Errorf("without pressure connections waited for %v", waited)
 		}
 	})

@@ -205,6 +205,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"overload.actions.stopAccepting",
 		"overload.connections.limit",
 		"overload.cpu.schedulerLatency",
+		"overload.descriptors.limit",
 		"overload.hysteresis",
 		"overload.interval",
 		"overload.memory.gcShare",

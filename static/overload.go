@@ -10,7 +10,8 @@ import (
 type Overload struct {
 	Memory      OverloadMemory      `json:"memory" description:"Pressure on memory."`
 	CPU         OverloadCPU         `json:"cpu" description:"Pressure on the CPU."`
-	Connections OverloadConnections `json:"connections" description:"Pressure by open connections, which has only the action endKeepAlive."`
+	Connections OverloadConnections `json:"connections" description:"Pressure by open connections, which has only the actions endKeepAlive and reduceTimeouts."`
+	Descriptors OverloadDescriptors `json:"descriptors" description:"Pressure by open file descriptors, which has only the actions endKeepAlive, reduceTimeouts and stopAccepting."`
 	Interval    Duration            `json:"interval" description:"Time between two measurements, 10ms to 10s." range:"10000000..10000000000"`
 	RetryAfter  Duration            `json:"retryAfter" description:"Header Retry-After of refused requests, rounded up to seconds; 0 leaves it out." range:"0.."`
 	Actions     OverloadActions     `json:"actions" description:"The pressure at which an action begins, in percent; 0 is never."`
@@ -20,6 +21,7 @@ type Overload struct {
 // SetDefaults measures nothing.
 func (o *Overload) SetDefaults() {
 	o.Memory.SetDefaults()
+	o.Descriptors.SetDefaults()
 	o.Interval = Duration(100 * time.Millisecond)
 	o.RetryAfter = Duration(time.Second)
 	o.Actions.SetDefaults()
@@ -45,14 +47,22 @@ type OverloadConnections struct {
 	Limit int `json:"limit" description:"Open connections of clients on all entrypoints at which the pressure is 100 percent. Further ones are accepted. 0 does not count them." range:"0.."`
 }
 
+// OverloadDescriptors says when file descriptors are short.
+type OverloadDescriptors struct {
+	Limit int `json:"limit" description:"Open file descriptors of the process at which the pressure is 100 percent; 0 is RLIMIT_NOFILE without descriptors.reserve. A negative number, the default, does not count them."`
+}
+
+// SetDefaults does not count descriptors.
+func (o *OverloadDescriptors) SetDefaults() { o.Limit = -1 }
+
 // OverloadActions are the thresholds of what is done.
 type OverloadActions struct {
-	EndKeepAlive   int `json:"endKeepAlive" description:"Connections of clients end with the response to their next request, under pressure on memory or by connections." range:"0..100"`
-	ReduceTimeouts int `json:"reduceTimeouts" description:"Connections of clients that have been idle for a fifth of respondingTimeouts.idleTimeout are closed, under pressure on memory or by connections." range:"0..100"`
+	EndKeepAlive   int `json:"endKeepAlive" description:"Connections of clients end with the response to their next request, under pressure on memory, by connections or by descriptors." range:"0..100"`
+	ReduceTimeouts int `json:"reduceTimeouts" description:"Connections of clients that have been idle, or have not sent a byte yet, for a fifth of respondingTimeouts.idleTimeout are closed, under pressure on memory, by connections or by descriptors." range:"0..100"`
 	ShedLow        int `json:"shedLow" description:"Requests of routers with the priorityClass low are refused, a share that grows to all of them at shedDefault." range:"0..100"`
 	ShedDefault    int `json:"shedDefault" description:"Requests of routers with the priorityClass default are refused, a share that grows to all of them at shedHigh." range:"0..100"`
 	ShedHigh       int `json:"shedHigh" description:"Requests of routers with the priorityClass high are refused, a share that grows to all of them at 100 percent." range:"0..100"`
-	StopAccepting  int `json:"stopAccepting" description:"Connections of clients wait in the queue of the system, but for ten a second on each entrypoint, and those of HTTP/3 are refused, under pressure on memory. From 50 percent on, as many are accepted at a time as there is room for below this value." range:"0..100"`
+	StopAccepting  int `json:"stopAccepting" description:"Connections of clients wait in the queue of the system, but for ten a second on each entrypoint, and those of HTTP/3 are refused, under pressure on memory or by descriptors. Below this value, as many are accepted between two measurements as there is room for; those of HTTP/3 beyond them are refused." range:"0..100"`
 }
 
 // SetDefaults sets the order in which the actions begin.

@@ -168,7 +168,7 @@ func (s *system) streams(name string, config *static.EntryPoint) (*entrypoint.En
 	}
 	deps.HTTP3, deps.Inherited, deps.Directory = s.http3, s.inherited, s.connections
 	if !s.internal(name) {
-		deps.Descriptors, deps.Gate = s.descriptors, s.overload
+		deps.Descriptors, deps.Gate, deps.Timeouts = s.descriptors, s.overload, s.overload
 	}
 	if s.certificates != nil && !config.AllowACMEByPass {
 		deps.Challenges = s.certificates

@@ -84,7 +84,7 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 	deps := s.system.observability.dependencies(socket.HostPort, config)
 	deps.Directory = s.system.connections
 	deps.Streams, deps.Descriptors, deps.Inherited = hosts, s.system.descriptors, s.system.predecessor
-	deps.Gate = s.system.overload
+	deps.Gate, deps.Timeouts = s.system.overload, s.system.overload
 	if s.system.certificates != nil && !config.AllowACMEByPass {
 		deps.Challenges = s.system.certificates
 	}

@@ -103,6 +103,7 @@ func newManagement(s *system, services map[string]http.Handler) *management {
 		Staple:       s.stapleStatus,
 		Resolvers:    s.resolverStatus,
 		Rates:        metrics.Rates,
+		Overload:     s.overloadState,
 	})
 	return m
 }

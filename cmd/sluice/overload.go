@@ -9,6 +9,7 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
+	"github.com/sluiceproxy/sluice/httpio/descriptors"
 	"github.com/sluiceproxy/sluice/overload"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry/log"
@@ -19,25 +20,44 @@ import (
 // which shows some samples later, and its TLS handshake leaves as much to be collected.
 const connectionBytes = 512 << 10
 
+// connectionDescriptors is how many descriptors a connection takes: its own, and one to an endpoint.
+const connectionDescriptors = 2
+
 // newOverload makes the overload manager, and has the router and the metrics use it. It is called after the memory
 // limit of the process is set, and before requests come.
 func (s *system) newOverload() {
+	logger := s.logs.For(log.SubsystemOverload)
+	found := limits{memory: foundMemoryLimit()}
+	if s.config.Overload.Descriptors.Limit >= 0 {
+		found.descriptors = descriptors.Available(s.config.Descriptors.Reserve)
+		if _, err := descriptors.Open(); err != nil {
+			found.descriptors = -1
+			logger.Warn("overload: open file descriptors are not counted", "option", "overload.descriptors.limit", "error", err)
+		}
+	}
 	s.overload = overload.New(s.config.Overload, overload.Options{
-		Monitors: overloadMonitors(&s.config.Overload, foundMemoryLimit(), s.observability.metrics.OpenConnections),
-		Logger:   s.logs.For(log.SubsystemOverload),
+		Monitors: overloadMonitors(&s.config.Overload, found, s.observability.metrics.OpenConnections),
+		Logger:   logger,
 		Ready:    s.pipeline.FirstReady(),
 	})
 	s.target.SetShedder(s.overload)
 	s.observability.metrics.Register(metrics.NewOverload(s.overloadState))
 }
 
-// overloadMonitors returns the monitors of the configuration. found is the memory limit of the process in bytes, 0
-// without one, and connections counts those that are open.
-func overloadMonitors(config *static.Overload, found int64, connections func() int64) []overload.Monitored {
+// limits are those of the process; 0 is none.
+type limits struct {
+	// memory is in bytes.
+	memory int64
+	// descriptors are without those in reserve; negative where they cannot be counted.
+	descriptors int
+}
+
+// overloadMonitors returns the monitors of the configuration. connections counts those that are open.
+func overloadMonitors(config *static.Overload, found limits, connections func() int64) []overload.Monitored {
 	var monitors []overload.Monitored
 	limit := config.Memory.Limit
 	if limit == 0 {
-		limit = found
+		limit = found.memory
 	}
 	if limit > 0 {
 		monitors = append(monitors, overload.Monitored{
@@ -60,7 +80,23 @@ func overloadMonitors(config *static.Overload, found int64, connections func() i
 			Actions: []overload.Action{overload.EndKeepAlive, overload.ReduceTimeouts},
 		})
 	}
+	if limit := descriptorLimit(config, found); limit > 0 {
+		monitors = append(monitors, overload.Monitored{
+			Name: "descriptors", Option: "overload.descriptors.limit",
+			Monitor:     overload.Descriptors(descriptors.Open, limit),
+			Actions:     []overload.Action{overload.EndKeepAlive, overload.ReduceTimeouts, overload.StopAccepting},
+			Connections: float64(limit) / connectionDescriptors,
+		})
+	}
 	return monitors
+}
+
+// descriptorLimit returns how many descriptors are a pressure of 1; 0 or less does not count them.
+func descriptorLimit(config *static.Overload, found limits) int {
+	if config.Descriptors.Limit == 0 || found.descriptors < 0 {
+		return found.descriptors
+	}
+	return config.Descriptors.Limit
 }
 
 // foundMemoryLimit returns the lower one of GOMEMLIMIT and the part of the container's limit that the runtime may use,

@@ -21,21 +21,40 @@ func TestMonitorsAreThoseOfTheConfiguration(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*static.Overload)
-		found  int64
+		found  limits
 		want   map[string]int
 	}{
-		{"defaults", func(*static.Overload) {}, 1 << 30, map[string]int{}},
-		{"no limit", func(o *static.Overload) { o.Memory.Limit = 0 }, 0, map[string]int{}},
-		{"the found limit", func(o *static.Overload) { o.Memory.Limit = 0 }, 1 << 30, map[string]int{"memory": 6}},
-		{"own limit", func(o *static.Overload) { o.Memory.Limit = 1 << 20 }, 0, map[string]int{"memory": 6}},
+		{"defaults", func(*static.Overload) {}, limits{memory: 1 << 30}, map[string]int{}},
+		{"no limit", func(o *static.Overload) { o.Memory.Limit = 0 }, limits{}, map[string]int{}},
+		{
+			"the found limit",
+			func(o *static.Overload) { o.Memory.Limit = 0 },
+			limits{memory: 1 << 30},
+			map[string]int{"memory": 6},
+		},
+		{"own limit", func(o *static.Overload) { o.Memory.Limit = 1 << 20 }, limits{}, map[string]int{"memory": 6}},
 		{
 			"everything",
 			func(o *static.Overload) {
 				o.Memory.Limit = 0
 				o.CPU.SchedulerLatency, o.Connections.Limit = static.Duration(time.Millisecond), 10
+				o.Descriptors.Limit = 0
 			},
-			1 << 30,
-			map[string]int{"memory": 6, "cpu": 3, "connections": 2},
+			limits{memory: 1 << 30, descriptors: 900},
+			map[string]int{"memory": 6, "cpu": 3, "connections": 2, "descriptors": 3},
+		},
+		{"unlimited descriptors", func(o *static.Overload) { o.Descriptors.Limit = 0 }, limits{}, map[string]int{}},
+		{
+			"own limit of descriptors",
+			func(o *static.Overload) { o.Descriptors.Limit = 10 },
+			limits{},
+			map[string]int{"descriptors": 3},
+		},
+		{
+			"descriptors that cannot be counted",
+			func(o *static.Overload) { o.Descriptors.Limit = 10 },
+			limits{descriptors: -1},
+			map[string]int{},
 		},
 	} {
 		config := &static.Overload{}

@@ -18,6 +18,17 @@ func hasMore(raw syscall.RawConn) bool {
 	return raw.Control(look) == nil && n > 0
 }
 
+// writable reports whether a descriptor takes some bytes without waiting.
+func writable(raw syscall.RawConn) bool {
+	ready := false
+	look := func(fd uintptr) {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}} //nolint:gosec // A descriptor is an int.
+		_, err := unix.Poll(poll, 0)
+		ready = err == nil && poll[0].Revents&unix.POLLOUT != 0
+	}
+	return raw.Control(look) == nil && ready
+}
+
 // readNow reads what a descriptor has; errors are for the next Read that waits to find.
 func readNow(raw syscall.RawConn, p []byte) int {
 	n := 0

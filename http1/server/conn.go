@@ -156,14 +156,16 @@ func (c *serverConn) idleFor() time.Duration {
 }
 
 // closeIdle closes the connection if it waits for a request, and no part of one has come. It never waits for the
-// client, as TLS does to say goodbye.
+// client: TLS sends close_notify where that fits into the buffer of the socket.
 func (c *serverConn) closeIdle() {
 	switch {
 	case c.secure == nil && c.state.Load() == connIdle && c.pending():
 		// The waiting Read is about to return it. Below TLS it may be nothing.
 	case !c.state.CompareAndSwap(connIdle, connClosed):
-	case c.secure != nil:
+	case c.secure != nil && c.raw == nil: // No socket: it may wait.
 		go func() { _ = c.rwc.Close() }()
+	case c.secure != nil && !writable(c.raw):
+		_ = httpio.Bottom(c.rwc).Close()
 	default:
 		_ = c.rwc.Close()
 	}

@@ -4,10 +4,13 @@
 // In flow new connections; out flows whether they may stay. The kernel gives a new descriptor the lowest free number:
 // one that reaches into the reserve shows that nothing below it was free. So nothing is counted, and descriptors are
 // free again as soon as they are closed.
+//
+// [Open] counts all of them, for the overload manager.
 package descriptors
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
 
@@ -32,6 +35,27 @@ func New(reserve int) *Limit {
 		return nil
 	}
 	return &Limit{first: end - reserve, end: end}
+}
+
+// Available returns how many descriptors the process may open beyond which there is only such a reserve; 0 where
+// descriptors have no limit.
+func Available(reserve int) int {
+	end, ok := softLimit()
+	if !ok {
+		return 0
+	}
+	return end - New(reserve).Reserve()
+}
+
+// list counts the names in a directory, without the descriptor that reads it.
+func list(directory string) (int, error) {
+	reader, err := os.Open(directory)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = reader.Close() }()
+	names, err := reader.Readdirnames(-1)
+	return max(len(names)-1, 0), err
 }
 
 // Reserve returns how many descriptors are in reserve.

@@ -71,3 +71,27 @@ func TestReserveIsAQuarterAtMost(t *testing.T) {
 		}
 	})
 }
+
+// TestOpen counts what is open as descriptors are taken, up to all that the process may have.
+func TestOpen(t *testing.T) {
+	descriptorstest.InChild(t, 128, func(t *testing.T) {
+		if got := descriptors.Available(16); got != 112 {
+			t.Errorf("%d are available", got)
+		}
+		release := descriptorstest.Fill(t)
+		full, err := descriptors.Open()
+		if err != nil || full < 128 {
+			t.Errorf("%d of 128 are open, %v", full, err)
+		}
+		release(8)
+		counts := map[string]func() (int, error){
+			"the count of the kernel": descriptors.Open,
+			"a list":                  func() (int, error) { return descriptors.List("/proc/self/fd") },
+		}
+		for name, count := range counts {
+			if got, err := count(); err != nil || got != full-8 {
+				t.Errorf("%s: %d are open of %d, %v", name, got, full, err)
+			}
+		}
+	})
+}

@@ -19,6 +19,7 @@ entryPoints:
   websecure: {address: "127.0.0.1:0", http: {tls: {}}}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
+overload: {descriptors: {limit: 0}}
 metrics: {prometheus: {addRoutersLabels: true}}
 accessLog: {format: json, filePath: "${DIR}/access.log"}
 api: {${API}}

@@ -263,6 +263,10 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 		HTTP      map[string]struct{ Total, Warnings, Errors int }
 		Features  object
 		Providers []string
+		Overload  struct {
+			Pressures map[string]float64
+			Active    []string
+		}
 	}](t, client.Get("/api/overview"))
 	if routers := overview.HTTP["routers"]; routers.Warnings != 1 || routers.Errors != 1 || routers.Total < 6 {
 		t.Errorf("the overview counts %+v", overview)
@@ -270,6 +274,11 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 	if !slices.Equal(overview.Providers, []string{"File"}) || overview.Features["accessLog"] != true ||
 		overview.Features["metrics"] != "Prometheus" {
 		t.Errorf("the overview shows %+v", overview)
+	}
+	// The first sample comes later; a pressure of 0 is shown until then.
+	if pressure, ok := overview.Overload.Pressures["descriptors"]; !ok || pressure > 0.5 || overview.Overload.Active == nil ||
+		len(overview.Overload.Active) > 0 {
+		t.Errorf("the overview shows %+v", overview.Overload)
 	}
 	raw := decode[map[string]map[string]object](t, client.Get("/api/rawdata"))
 	if raw["routers"]["a/b@file"]["rule"] != "Host(`slash.test`)" || raw["middlewares"]["prefix@file"] == nil ||

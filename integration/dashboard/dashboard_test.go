@@ -15,6 +15,7 @@ entryPoints:
   websecure: {address: "127.0.0.1:0", http: {tls: {}}, asDefault: false}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
+overload: {descriptors: {limit: 0}}
 api: {insecure: true, dashboardName: edge-test, liveRequests: true}
 metrics: {prometheus: {}}
 providers:

@@ -21,6 +21,7 @@ entryPoints:
   dns: {address: "127.0.0.1:0/udp", udp: {timeout: 100ms}}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
+overload: {descriptors: {limit: 0}}
 api: {insecure: true}
 metrics: {prometheus: {addRoutersLabels: true}}
 providers:

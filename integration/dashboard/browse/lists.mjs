@@ -23,6 +23,8 @@ export async function opens({ open, check, eventually, environment }) {
   await page.locator('main [role="alert"]', { hasText: 'There is no environment service' }).waitFor();
   await page.locator('nav a', { hasText: 'Overview' }).click();
   await page.locator('.state.bad h1', { hasText: 'disabled' }).waitFor();
+  const overload = await page.locator('section[aria-label="Overload"]').innerText();
+  check(/no action is active/.test(overload) && /descriptors\s*\d+ %/.test(overload), `the state of overload is ${overload}`);
   await eventually('requests a second of the entrypoint web', async () => Number(await page.locator('.lane', { hasText: 'web' }).first().locator('figcaption b').first().innerText()) > 1);
   await eventually('the busiest router', async () => (await page.locator('section[aria-label="Routers"] tbody tr', { hasText: 'shop@file' }).innerText()).match(/shop@file\s+[\d.]+\s/));
   await page.locator('section[aria-label="Routers"] button', { hasText: 'Most 5xx' }).click();

@@ -41,6 +41,7 @@ export async function overview({ signal }) {
   const traffic = el('div', {});
   const recent = el('div', {});
   const facts = el('div', {});
+  const pressed = el('div', {});
   let overviewed;
 
   const drawState = () => {
@@ -61,6 +62,10 @@ export async function overview({ signal }) {
     wrong.hidden = total === 0;
   };
   const drawFacts = () => replace(facts, counts(overviewed));
+  const drawPressures = (overload) => {
+    replace(pressed, pressures(overload));
+    pressed.hidden = !overload;
+  };
 
   async function changesNow() {
     const { data } = await page('generations', { signal });
@@ -69,6 +74,7 @@ export async function overview({ signal }) {
   const tally = async () => {
     overviewed = await ask('overview', { signal });
     drawFacts();
+    drawPressures(overviewed.overload);
   };
 
   findings.hear(drawState, signal);
@@ -81,7 +87,8 @@ export async function overview({ signal }) {
   drawState();
   const lanes = entrypointLanes(traffic);
   repeat(async () => lanes(await ask('traffic', { signal })), 2000, signal);
-  return { title: 'Overview', node: [state, wrong, traffic, unmatchedBrief(signal), busiest(signal), el('div', { class: 'halves' }, recent, facts)] };
+  if (overviewed?.overload) repeat(async () => drawPressures((await ask('overview', { signal })).overload), 5000, signal);
+  return { title: 'Overview', node: [state, wrong, pressed, traffic, unmatchedBrief(signal), busiest(signal), el('div', { class: 'halves' }, recent, facts)] };
 }
 
 /** rank sorts findings: what affects requests comes first, then what is disabled, then refused changes. */
@@ -107,6 +114,14 @@ function entrypointLanes(place) {
       lanes.get(one.name).draw(drawn.times, drawn.course, many(one.openConnections, 'open connection'));
     }
   };
+}
+
+/** pressures shows the pressure of each monitor of overload, and what is done about it. */
+function pressures(overload) {
+  if (!overload) return null;
+  const active = overload.active.length > 0;
+  return sheet('Overload', el('span', { class: 'quiet-text' }, active ? `active: ${overload.active.join(', ')}` : 'no action is active'),
+    el('div', { class: 'body facts' }, Object.entries(overload.pressures).map(([monitor, value]) => el('span', {}, stateIcon(active ? 'overloaded' : 'serving'), monitor, el('span', { class: 'quiet-text' }, `${Math.round(100 * value)} %`)))));
 }
 
 function counts(overviewed) {
