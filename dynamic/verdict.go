@@ -90,8 +90,8 @@ type Verdict struct {
 	// refuses protects more.
 	Revokes bool
 	// Cause is the object to which the fault belongs that a reference leads to, or the object that does not exist; for a
-	// missing certificate, a router that needs it; for one of several objects that a provider makes of one declaration, the
-	// first of them. It is the zero value for a fault of the object itself.
+	// missing certificate, a router that needs it; for one of several objects that a provider makes of one declaration,
+	// the first of them. It is the zero value for a fault of the object itself.
 	Cause Ref
 	// Since is when the first invalid definition came after the last valid one; zero unless Status is Retained.
 	Since time.Time
@@ -120,8 +120,8 @@ func Distinct(verdicts []Verdict) []Verdict {
 	return distinct
 }
 
-// String returns the verdict as check prints it: FILE:LINE: KIND NAME@PROVIDER: REASON, or FILE:LINE: REASON for a file
-// as a whole.
+// String returns the verdict as check prints it: FILE:LINE: KIND NAME@PROVIDER: REASON, or FILE:LINE: REASON for a
+// file as a whole.
 func (v Verdict) String() string {
 	if v.Ref.Kind == KindSource && v.Origin.File != "" {
 		return v.Origin.String() + ": " + v.Reason

@@ -136,7 +136,9 @@ type Entrypoint struct {
 	chain    chain
 	tls      *tls.Config
 	listener net.Listener
-	open     registry
+	// listed is set while the directory knows the addresses; its mutex guards it.
+	listed bool
+	open   registry
 	// connectionRate and requestRate are nil without limits.
 	connectionRate, requestRate *rate
 	handshakes                  handshakes

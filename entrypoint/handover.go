@@ -13,10 +13,11 @@ import (
 // ErrHandedOver is the cause with which the context of Serve ends where another process has the sockets and serves
 // them; [HandedOver] is the same with a time. Clients are not accepted any more, and those in the queue of the system
 // are left to the other process. Connections, also idle ones, stay until they end by themselves: their next response
-// ends keep-alive, and clients of HTTP/2 and HTTP/3 get GOAWAY, a thousand in a second, so that not all come back at
-// once. What is left at the end of the time is cut. Connections
-// of HTTP/3 need [Entrypoint.Park] before, and end at once without it; the sessions of UDP that are not handed over end
-// at once, since their datagrams reach the other process.
+// ends keep-alive, and clients of HTTP/2 and HTTP/3 get GOAWAY, for a thousand connections in a second, or more where
+// they would not be through in half of the time, so that not all come back at once; then those that were idle get
+// GOAWAY. What is left at the end of the time is cut. Connections of HTTP/3 need [Entrypoint.Park] before, and end at
+// once without it; the sessions of UDP that are not handed over end at once, since their datagrams reach the other
+// process.
 var ErrHandedOver = errors.New("the sockets are handed over")
 
 // HandedOver is ErrHandedOver with the time that connections have to end.
@@ -42,9 +43,9 @@ func (h HandedOver) within(grace time.Duration) time.Duration {
 	return h.Drain
 }
 
-// limit returns two contexts: waiting ends when connections are not waited for any more, ended when those are to be cut
-// that are not idle. Both end after Drain, or after grace where that is 0. With Stopping, waiting ends, and ended after
-// grace at the latest.
+// limit returns two contexts: waiting ends when connections are not waited for any more, ended when those are to be
+// cut that are not idle. Both end after Drain, or after grace where that is 0. With Stopping, waiting ends, and ended
+// after grace at the latest.
 func (h HandedOver) limit(
 	base context.Context, grace time.Duration,
 ) (waiting, ended context.Context, cancel context.CancelFunc) {
@@ -154,10 +155,10 @@ func (e *Entrypoint) Unpark() {
 	close(at.resume)
 }
 
-// Park stops reading datagrams, and returns when none is read any more, or with the cause of ctx when that ends before.
-// They are kept in the queues of the system, for another process or for Unpark. Sessions do not end meanwhile, and
-// Serve does not return before Unpark or Leave, one of which must follow, also after an error. The server must be a
-// SessionServer.
+// Park stops reading datagrams, and returns when none is read any more, or with the cause of ctx when that ends
+// before. They are kept in the queues of the system, for another process or for Unpark. Sessions do not end meanwhile,
+// and Serve does not return before Unpark or Leave, one of which must follow, also after an error. The server must be
+// a SessionServer.
 func (e *PacketEntrypoint) Park(ctx context.Context) error {
 	server, ok := e.server.(SessionServer)
 	if !ok {
@@ -204,9 +205,9 @@ const (
 	endingGroup = 100
 )
 
-// endKeepAlivesInTurn has connections end with the response to their next request, one group after another in no order.
-// The groups are larger where it would take longer than a time. It returns after the last group, or when ctx has
-// ended.
+// endKeepAlivesInTurn has connections end with the response to their next request, one group after another in no
+// order. The groups are larger where it would take longer than a time. It returns after the last group, or when ctx
+// has ended.
 func (e *Entrypoint) endKeepAlivesInTurn(ctx context.Context, longest time.Duration) {
 	var open []*connection
 	e.open.each(func(c *connection) { open = append(open, c) })

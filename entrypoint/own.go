@@ -39,11 +39,17 @@ func (d *Directory) listens(e *Entrypoint) {
 	for _, own := range e.ownAddresses() {
 		d.own[own]++
 	}
+	e.listed = true
 }
 
+// leaves forgets them; it may be called again.
 func (d *Directory) leaves(e *Entrypoint) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	if !e.listed {
+		return
+	}
+	e.listed = false
 	for _, own := range e.ownAddresses() {
 		if d.own[own]--; d.own[own] <= 0 {
 			delete(d.own, own)

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// registry holds the open connections of one entrypoint and their limits. Its lock is taken when a connection comes and
-// goes, never by a request.
+// registry holds the open connections of one entrypoint and their limits. Its lock is taken when a connection comes
+// and goes, never by a request.
 type registry struct {
 	mutex     sync.Mutex
 	all       map[*connection]struct{}
@@ -152,8 +152,8 @@ func (r *registry) has(c *connection) bool {
 	return open
 }
 
-// await waits until no selected connection is left, or until ctx ends. One caller at a time. It waits for one connection
-// after another: a look at all of them for each one that ends would take the lock for long.
+// await waits until no selected connection is left, or until ctx ends. One caller at a time. It waits for one
+// connection after another: a look at all of them for each one that ends would take the lock for long.
 func (r *registry) await(ctx context.Context, selected func(*connection) bool) {
 	for c := r.find(selected); c != nil; c = r.find(selected) {
 		for selected(c) && r.has(c) {

@@ -96,7 +96,7 @@ func (l retiring) retire(servers []retirer) (done ClosedConnections) {
 	settled := time.Now().Add(-settleTime)
 	for _, c := range l { // No server has them.
 		switch reached := phase(c.phase.Load()); {
-		case reached == silent && c.accepted.Before(settled):
+		case reached == silent && c.accepted.Before(settled) && !c.announcing.Load():
 			_ = c.Close()
 			done.Closed++
 		case c.closed.Load():

@@ -15,8 +15,8 @@ type descriptors struct {
 }
 
 // Descriptors returns a monitor of open file descriptors: the pressure is their part of the limit, which is above 0.
-// While open fails the pressure is 1, because it may need a descriptor itself. It is called for a fiftieth of the time at
-// most; meanwhile the pressure stays as it was.
+// While open fails the pressure is 1, because it may need a descriptor itself. It is called for a fiftieth of the time
+// at most; meanwhile the pressure stays as it was.
 func Descriptors(open func() (int, error), limit int) Monitor {
 	return &descriptors{open: open, limit: limit}
 }

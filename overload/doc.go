@@ -1,9 +1,9 @@
 // Package overload decides what Sluice does while a resource is short.
 //
-// A [Monitor] measures the pressure on one resource, where 1 is its limit: [Memory], [Scheduler],
-// [Descriptors] and [Count]. The [Ladder] samples them and runs a ladder of actions. An [Action] begins when two samples in a row have reached its
-// threshold, and ends when the pressure has fallen below it by the hysteresis. The pressure that counts rises at once
-// and falls slowly, so that the relief that an action brings does not end it at once.
+// A [Monitor] measures the pressure on one resource, where 1 is its limit: [Memory], [Scheduler], [Descriptors] and
+// [Count]. The [Ladder] samples them and runs a ladder of actions. An [Action] begins when two samples in a row have
+// reached its threshold, and ends when the pressure has fallen below it by the hysteresis. The pressure that counts
+// rises at once and falls slowly, so that the relief that an action brings does not end it at once.
 //
 // The router uses the Ladder as its Shedder: requests of less important routers are refused first, and the refused
 // share of a class grows with the pressure. Reading an action or refusing a request takes one atomic load, no lock and

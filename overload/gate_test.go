@@ -55,8 +55,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateCountsBothKinds has connections that wait and others that cannot, which share what there is room for until the
-// next sample. Addresses are to be proven from the half of it on.
+// TestGateCountsBothKinds has connections that wait and others that cannot, which share what there is room for until
+// the next sample. Addresses are to be proven from the half of it on.
 func TestGateCountsBothKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, monitor := gated(t, defaults())

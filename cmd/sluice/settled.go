@@ -18,8 +18,8 @@ type settled struct {
 	verdicts []dynamic.Verdict
 }
 
-// settleSource compiles the configuration as run would. Objects that are quarantined do not keep it from answering, but
-// a provider of which nothing is known does: the answer would be another one with it.
+// settleSource compiles the configuration as run would. Objects that are quarantined do not keep it from answering,
+// but a provider of which nothing is known does: the answer would be another one with it.
 func settleSource(from source, stderr io.Writer) (*settled, error) {
 	return settleInputs(from, &inputs{}, stderr)
 }
@@ -62,8 +62,8 @@ func (s *settled) printConcerned(stderr io.Writer, names []string) {
 	}
 }
 
-// printVerdicts writes one verdict a line, with its reason code in brackets, and leaves out what repeats that on another
-// object (dynamic.Distinct).
+// printVerdicts writes one verdict a line, with its reason code in brackets, and leaves out what repeats that on
+// another object (dynamic.Distinct).
 func printVerdicts(out io.Writer, verdicts []dynamic.Verdict) {
 	for _, verdict := range dynamic.Distinct(verdicts) {
 		if verdict.Status >= dynamic.Retained {

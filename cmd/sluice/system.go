@@ -182,7 +182,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	return s, nil
 }
 
-// control returns what decides about connections that the dynamic configuration directs; nil permits all. With
+// control returns what decides about connections to endpoints and authorization servers; nil permits all. With
 // api.admin, none leads to an entrypoint on a loopback address, where the administration may be served without
 // authentication: a service there would make it reachable from elsewhere.
 func (s *system) control() httpio.Control {

@@ -276,7 +276,8 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 		t.Errorf("the overview shows %+v", overview)
 	}
 	// The first sample comes later; a pressure of 0 is shown until then.
-	if pressure, ok := overview.Overload.Pressures["descriptors"]; !ok || pressure > 0.5 || overview.Overload.Active == nil ||
+	pressure, ok := overview.Overload.Pressures["descriptors"]
+	if !ok || pressure > 0.5 || overview.Overload.Active == nil ||
 		len(overview.Overload.Active) > 0 {
 		t.Errorf("the overview shows %+v", overview.Overload)
 	}

@@ -96,8 +96,8 @@ type attempt struct {
 	err  error
 }
 
-// requestAtEnd sends a request to a pod that is to end. Where none is to be answered, it repeats it until the pod has got
-// its signal as well, which another watch brings.
+// requestAtEnd sends a request to a pod that is to end. Where none is to be answered, it repeats it until the pod has
+// got its signal as well, which another watch brings.
 func requestAtEnd(t *testing.T, asker http.RoundTripper, address string, answered bool) attempt {
 	t.Helper()
 	for {

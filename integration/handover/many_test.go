@@ -27,8 +27,8 @@ func number(t *testing.T, variable string, otherwise int) int {
 
 // TestManyHandOvers hands over again and again under clients of all kinds, of which none may see an error: also slow
 // ones, and idle connections. TEST_HANDOVERS (3) and TEST_IDLE (200) are how many hand-overs and idle connections,
-// TEST_PAUSE (1) and TEST_IDLE_PAUSE (5) the seconds between hand-overs and the least of them between the requests of an
-// idle connection, and TEST_BETWEEN (5) the milliseconds between those of other clients; with TEST_PEERS, nginx and
+// TEST_PAUSE (1) and TEST_IDLE_PAUSE (5) the seconds between hand-overs and the least of them between the requests of
+// an idle connection, and TEST_BETWEEN (5) the milliseconds between those of other clients; with TEST_PEERS, nginx and
 // haproxy reload under the same clients beside it.
 func TestManyHandOvers(t *testing.T) {
 	handOvers, idle := number(t, "TEST_HANDOVERS", 3), number(t, "TEST_IDLE", 200)
@@ -54,8 +54,8 @@ func TestManyHandOvers(t *testing.T) {
 	}
 }
 
-// repeat makes changes with pauses, and ends the clients. Many changes have a time without them before and after, for the
-// latencies: windows of the same length.
+// repeat makes changes with pauses, and ends the clients. Many changes have a time without them before and after, for
+// the latencies: windows of the same length.
 func repeat(t *testing.T, clients *traffic.Load, changes int, change func()) {
 	t.Helper()
 	const steady = 30 * time.Second

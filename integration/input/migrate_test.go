@@ -185,8 +185,8 @@ func TestMigrateArguments(t *testing.T) {
 	}
 }
 
-// TestMigrateFlagsOfTheController has redirects to the port of the controller, connections with TLS that it passes on, and
-// a closed Ingress, which --write notes once.
+// TestMigrateFlagsOfTheController has redirects to the port of the controller, connections with TLS that it passes on,
+// and a closed Ingress, which --write notes once.
 func TestMigrateFlagsOfTheController(t *testing.T) {
 	t.Parallel()
 	var manifests strings.Builder

@@ -6,6 +6,6 @@
 //
 // TEST_SOAK is how long it runs: twenty seconds by default, which finds failed requests and leaks of connections;
 // growth of memory is judged from ten minutes on. TEST_SOAK_UPGRADE is the time between two processes, by default a
-// quarter of the run, and 20 minutes at most. TEST_SOAK_PACE (100ms) is the time from one exchange of a client to the next
-// one. TEST_SOAK_OUT is a file for the samples.
+// quarter of the run, and 20 minutes at most. TEST_SOAK_PACE (100ms) is the time from one exchange of a client to the
+// next one. TEST_SOAK_OUT is a file for the samples.
 package soak

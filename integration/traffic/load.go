@@ -20,10 +20,10 @@ type Load struct {
 	// Start.
 	Idle time.Duration
 
-	t        testing.TB
-	done     chan struct{}
-	work     sync.WaitGroup
-	tallies  []*Tally
+	t       testing.TB
+	done    chan struct{}
+	work    sync.WaitGroup
+	tallies []*Tally
 }
 
 // Tally counts the requests of the clients of one kind.
