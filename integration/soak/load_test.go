@@ -167,10 +167,10 @@ func (w *world) once(t *testing.T, protocol harness.Protocol) func() error {
 	}
 }
 
-// chat opens one WebSocket after another, each for a hundred messages.
+// chat opens one WebSocket after another, each for some messages.
 func (w *world) chat(t *testing.T, protocol harness.Protocol) func() error {
 	t.Helper()
-	const messages = 100
+	messages := w.messages()
 	client := harness.NewClient(t, protocol, w.address(protocol), "h1.test", w.settings())
 	var socket *websocket.Conn
 	n := 0

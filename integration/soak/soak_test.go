@@ -30,6 +30,8 @@ const (
 	judged   = 10 * time.Minute
 	// reloads is the time between two configurations, of which each has other routers, weights, headers and certificates.
 	reloads = 2 * time.Second
+	// drain is how long the connections of a process that was replaced may go on.
+	drain = 30 * time.Second
 )
 
 const static = `
@@ -44,7 +46,7 @@ ping: {}
 api: {insecure: true, debug: true}
 metrics: {prometheus: {}}
 providers: {file: {directory: "${DYNAMIC}"}}
-handover: {socket: "${SOCKET}", drain: 30s}
+handover: {socket: "${SOCKET}", drain: ${DRAIN}}
 certificatesResolvers:
   le:
     acme:
@@ -148,7 +150,8 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	vars := map[string]string{
-		"CA": w.authority.File, "HTTP": strconv.Itoa(int(port)), "SOCKET": filepath.Join(folder, "sluice.sock"),
+		"DRAIN": drain.String(),
+		"CA":    w.authority.File, "HTTP": strconv.Itoa(int(port)), "SOCKET": filepath.Join(folder, "sluice.sock"),
 		"STORAGE": filepath.Join(folder, "acme.json"), "ACME": w.issuer.URL, "ACME_CA": root,
 		"ECHO_TCP": harness.StartEcho(t), "ECHO_UDP": harness.StartPacketEcho(t).Address,
 	}

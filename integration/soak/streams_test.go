@@ -14,10 +14,14 @@ import (
 // timeout bounds every wait for an answer.
 const timeout = time.Minute
 
-// exchange sends a message over TCP or UDP and gets it back: a hundred on each connection or session.
+// messages returns how many messages a connection is for. A hand-over cuts connections that are open for longer than
+// its time to drain.
+func (w *world) messages() int { return max(1, min(100, int(drain/2/w.pace))) }
+
+// exchange sends a message over TCP or UDP and gets it back: some on each connection or session.
 func (w *world) exchange(t *testing.T, network string) func() error {
 	t.Helper()
-	const messages = 100
+	messages := w.messages()
 	entrypoint := map[string]string{"tcp": "mail", "udp": "dns"}[network]
 	address := w.current().Addr(entrypoint)
 	var conn net.Conn
