@@ -12,6 +12,8 @@ const (
 	reducedLimit = 30 * time.Second
 	// reduceInterval is the time between two looks at the connections.
 	reduceInterval = time.Second
+	// mostSilent is how many silent connections are closed at a time at most: their clients may connect again at once.
+	mostSilent = 1000
 )
 
 // idleCloser closes connections that have been idle for so long or longer.
@@ -49,10 +51,11 @@ func (e *Entrypoint) reduceTimeouts(ctx context.Context, servers servers) {
 		for _, closer := range closers {
 			closer.CloseIdle(longer)
 		}
-		before := time.Now().Add(-longer)
+		before, left := time.Now().Add(-longer), mostSilent
 		e.open.each(func(c *connection) {
-			if c.silentSince(before) && !c.announcing.Load() {
+			if left > 0 && c.silentSince(before) && !c.announcing.Load() {
 				_ = c.Close()
+				left--
 			}
 		})
 	}

@@ -248,7 +248,8 @@ func (l *Load) shakeSlowly(address string, t *Tally) error {
 	return nil
 }
 
-// idle sends a request on a connection after each pause, until a response ends it.
+// idle sends a request on a connection after each pause, until a response ends it. The connections of the beginning
+// bring one at once; later ones do not, so that there are as many requests while they are opened again.
 func (l *Load) idle(address string, t *Tally) error {
 	l.Pause(upTo(time.Second))
 	client, err := Connect(l.t.Context(), address, false)
@@ -257,7 +258,9 @@ func (l *Load) idle(address string, t *Tally) error {
 	}
 	defer func() { _ = client.Close() }()
 	for n := 1; ; n++ {
-		l.Pause(l.Idle + upTo(l.Idle))
+		if n > 1 || time.Since(l.begun) > l.Idle {
+			l.Pause(l.Idle + upTo(l.Idle))
+		}
 		last, err := client.Get()
 		if err != nil {
 			return fmt.Errorf("request %d of the connection: %w", n, err)

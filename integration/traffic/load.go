@@ -20,7 +20,9 @@ type Load struct {
 	// Start.
 	Idle time.Duration
 
-	t       testing.TB
+	t testing.TB
+	// begun is when it was made.
+	begun   time.Time
 	done    chan struct{}
 	work    sync.WaitGroup
 	tallies []*Tally
@@ -73,7 +75,7 @@ func (t *Tally) String() string {
 // New returns a load without clients. The test ends it.
 func New(t testing.TB) *Load {
 	t.Helper()
-	l := &Load{Between: 5 * time.Millisecond, Idle: 5 * time.Second, t: t, done: make(chan struct{})}
+	l := &Load{Between: 5 * time.Millisecond, Idle: 5 * time.Second, t: t, begun: time.Now(), done: make(chan struct{})}
 	t.Cleanup(func() { l.Close() })
 	return l
 }

@@ -76,6 +76,7 @@ type ingress struct {
 func Build(objects *source.Objects, config Config) *Model {
 	config.HTTPPort, config.HTTPSPort = cmp.Or(config.HTTPPort, "80"), cmp.Or(config.HTTPSPort, "443")
 	settings, findings := annotation.ReadConfigMap(config.Namespace, config.Settings)
+	settings.Given = config.Settings != nil
 	b := &builder{
 		objects: objects, config: config, reader: annotation.NewReader(settings), ready: objects.Ready(),
 		services: map[string]int{}, secrets: map[string]int{}, backends: map[string]*backend{},

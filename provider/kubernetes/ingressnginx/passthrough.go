@@ -44,6 +44,10 @@ func (d *ingressDraft) passthrough(plan *serverPlan) {
 			" leads to a Service: connections with TLS are closed, as by ingress-nginx", false)
 		return
 	}
+	if reason := denied(plan, d.options); reason != "" {
+		d.result.Quarantine(ref, dynamic.CodeUnsupportedOption, passthroughKey+"connections with TLS are closed: "+reason, false)
+		return
+	}
 	router.Service = d.connections(key)
 }
 
@@ -70,6 +74,9 @@ func (d *ingressDraft) reportPassthrough(plan *serverPlan) {
 	case !d.provider.config.EnableSSLPassthrough:
 		d.ineffective(passthroughKey + "it needs enableSSLPassthrough of the provider, as it needs a flag of ingress-nginx; " +
 			"TLS ends here")
+	case plan.Wildcard != "" && plan.First == nameOf(d.ingress):
+		d.ineffective(passthroughKey + "TLS ends here for " + plan.Host + ", since the routers of " + plan.Wildcard +
+			" come before those that pass connections on, and would get its requests")
 	case hostKind(plan.Host) != exactName:
 		d.ineffective(passthroughKey + "it needs a host without a wildcard, as in ingress-nginx; TLS ends here for " +
 			plan.Host)

@@ -39,8 +39,9 @@ type serverPlan struct {
 	// the certificate of a wildcard is enough.
 	TLS     *tlsPlan
 	Secured bool
-	// Passthrough says that TLS ends at the endpoints.
+	// Passthrough says that TLS ends at the endpoints. Wildcard is a host that prevents that; empty for none.
 	Passthrough bool
+	Wildcard    string
 	// Ciphers are those of the connections of clients; empty for the default.
 	Ciphers string
 	// ClientTLS and ProxyTLS are the Ingresses with certificates of clients and TLS towards endpoints, of which the

@@ -37,12 +37,23 @@ func (p *planner) firstWins(member member) {
 		p.plan.Denied = cmp.Or(p.plan.Denied, snippets.Denied)
 	}
 	if name == p.plan.First {
-		p.plan.Passthrough = options.TLS.Passthrough
+		p.plan.Wildcard = p.wildcard(options)
+		p.plan.Passthrough = options.TLS.Passthrough && p.plan.Wildcard == ""
 	}
 	p.plan.Ciphers = cmp.Or(p.plan.Ciphers, options.TLS.Ciphers)
 	if p.plan.TLS == nil && p.plan.Host != anyHost && len(member.ingress.Spec.TLS) > 0 {
 		p.plan.TLS = tlsOf(member.ingress, p.plan.Host)
 	}
+}
+
+// wildcard returns the host with a wildcard that has Ingresses and stands for the host too, if connections of the host
+// are to be passed on.
+func (p *planner) wildcard(options *annotation.Options) string {
+	_, parent, found := strings.Cut(p.plan.Host, ".")
+	if host := "*." + parent; options.TLS.Passthrough && found && p.others.exists(host) {
+		return host
+	}
+	return ""
 }
 
 // hasRule reports whether an Ingress has a rule for the host; with paths if it is wanted, which anyHost does not

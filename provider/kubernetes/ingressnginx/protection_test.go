@@ -212,6 +212,11 @@ func snippets(long string) map[string]protection {
 		}
 		all["snippet of the server above the risk: "+name] = protection{
 			annotations: map[string]string{"server-snippet": text},
+			settings:    map[string]string{"annotations-risk-level": "High"},
+		}
+		all["snippet of the server, and the risk is not known: "+name] = protection{
+			annotations: map[string]string{"server-snippet": text},
+			host:        http.StatusServiceUnavailable, hostTLS: http.StatusServiceUnavailable,
 		}
 	}
 	for list, text := range map[string]string{

@@ -38,6 +38,7 @@ func (p *Provider) translateSettings() (result translation.Result, ok bool) {
 			" does not exist, so that the options of the provider apply", true)
 	}
 	settings, findings := readSettings(&p.config, name.Namespace, data)
+	settings.Given = given != nil
 	if p.unreadable = p.unreadableConfig(); p.unreadable && given == nil {
 		settings.Closed = "ConfigMap " + name.String() + " cannot be read, so that what it protects is unknown"
 		result.Degrade(ref, dynamic.CodeMissingReference, settings.Closed+": all locations answer 503", false)

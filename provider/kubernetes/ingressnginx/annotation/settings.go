@@ -5,6 +5,9 @@ import "time"
 // Settings are what the ConfigMap of ingress-nginx says about answers to requests. They are not changed once they are
 // in use.
 type Settings struct {
+	// Given says that the ConfigMap was read. Without it, the level of risk that ingress-nginx accepts is unknown.
+	Given bool
+
 	SSLRedirect, ForceSSLRedirect, PreserveTrailingSlash bool
 	// RedirectCode is the status of the redirect to https: 301, 302, 307 or 308.
 	RedirectCode                          int

@@ -8,8 +8,9 @@ func (r *reading) snippets() {
 	out.Configuration, _ = r.snippet("configuration-snippet")
 	out.Rewrite = r.rewriteSnippet(out.Configuration)
 	out.Server, out.Denied = r.snippet("server-snippet")
-	if r.index.specs["server-snippet"].Risk > r.settings.Risk {
-		// ingress-nginx does not accept the Ingress, and serves the other ones of the host without the snippet.
+	if r.settings.Given && r.index.specs["server-snippet"].Risk > r.settings.Risk {
+		// ingress-nginx does not accept the Ingress, and serves the other ones of the host without the snippet. Where the
+		// level is not known, it may.
 		out.Denied = ""
 	}
 	r.text("stream-snippet", anything)

@@ -48,15 +48,20 @@ func TestSnippets(t *testing.T) {
 }
 
 // TestServerSnippetAboveTheRisk demands that a snippet closes the locations of its Ingress, and not those of the others
-// of the host: ingress-nginx does not accept the Ingress, and serves them.
+// of the host: ingress-nginx does not accept the Ingress, and serves them. Without the ConfigMap it may accept it, so that
+// the host is closed.
 func TestServerSnippetAboveTheRisk(t *testing.T) {
 	for name, text := range map[string]string{
 		"access": "deny all;", "no syntax": "add_header a b", "long": strings.Repeat("#", annotation.MostValue+1),
 	} {
-		options, findings := read(t, one("server-snippet", text))
-		if options.Closed == "" || options.Snippets.Denied != "" || findings["server-snippet"].Verdict != annotation.Denied ||
-			!findings["server-snippet"].AboveRisk {
-			t.Errorf("%s: %+v, %+v", name, options.Snippets, findings)
+		for _, given := range []bool{false, true} {
+			settings := annotation.DefaultSettings()
+			settings.Given = given
+			options, findings := readWith(t, settings, one("server-snippet", text))
+			found := findings["server-snippet"]
+			if options.Closed == "" || (options.Snippets.Denied == "") != given || found.Verdict != annotation.Denied || !found.AboveRisk {
+				t.Errorf("%s, ConfigMap %v: %+v, %+v", name, given, options.Snippets, findings)
+			}
 		}
 	}
 }
