@@ -44,15 +44,15 @@ func TestResetLargest(t *testing.T) {
 				})
 				run(t, m)
 				monitor.set(0.97)
-				time.Sleep(time.Second + interval/2) //nolint:forbidigo // The clock is synctest's.
+				pass(time.Second + interval/2)
 				if ends.calls != 0 {
 					t.Errorf("%d calls below the threshold", ends.calls)
 				}
 				monitor.set(0.98)
-				time.Sleep(2500 * time.Millisecond) //nolint:forbidigo // The clock is synctest's.
+				pass(2500 * time.Millisecond)
 				// The pressure that counts is still at the threshold then, and the action active.
 				monitor.set(0.94)
-				time.Sleep(time.Second) //nolint:forbidigo // The clock is synctest's.
+				pass(time.Second)
 				if ends.calls != test.want || m.Status().Reset != uint64(2*test.want) {
 					t.Errorf("%d calls, %d requests", ends.calls, m.Status().Reset)
 				}

@@ -111,8 +111,7 @@ func TestHeldRequestsAreReleased(t *testing.T) {
 		config dynamic.Buffering
 		body   io.Reader
 		answer http.HandlerFunc
-		// panics says how many requests were held while the handler ran.
-		want int
+		want   int
 	}{
 		{name: "answered", answer: func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write(make([]byte, 2*mib))
