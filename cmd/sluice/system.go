@@ -137,7 +137,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	}
 	s.held = newHeld(&config.Overload)
 	s.middlewares = middleware.NewBuilder(middleware.Options{
-		Held: s.held,
+		Held:   s.held,
 		Logger: logs.For(log.SubsystemMiddleware),
 		Dial: (&net.Dialer{
 			Timeout: authorizationDial, Control: httpio.Controls(s.control(), s.descriptors.Control),

@@ -35,7 +35,7 @@ func TestLargestRequestsAreEnded(t *testing.T) {
 		args = append(args, "--overload.actions."+action+"=0")
 	}
 	s := harness.Start(t, harness.Setup{
-		Static: strings.ReplaceAll(static, "  websecure: {address: \"127.0.0.1:0\", http: {tls: {}}}\n", ""),
+		Static:  strings.ReplaceAll(static, "  websecure: {address: \"127.0.0.1:0\", http: {tls: {}}}\n", ""),
 		Dynamic: map[string]string{"buffered.yaml": buffered}, Vars: map[string]string{"BACKEND": backend.URL}, Args: args,
 	})
 	s.WaitLog("subsystem=overload", "overload: resetLargest begins", "monitor=memory")
@@ -77,7 +77,8 @@ func TestLargestRequestsAreEnded(t *testing.T) {
 	s.Stop()
 }
 
-// startCritical begins a large upload to the critical router, which ends when rest is closed, and sends its status then.
+// startCritical begins a large upload to the critical router, which ends when rest is closed, and sends its status
+// then.
 func startCritical(t *testing.T, s *harness.Sluice) (status <-chan int, rest io.Closer) {
 	t.Helper()
 	client := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)

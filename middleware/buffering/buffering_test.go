@@ -40,7 +40,8 @@ func TestNew(t *testing.T) {
 		"buffering.memResponseBodyBytes -4 is negative":                                                             {MemResponseBodyBytes: -4},
 		`buffering.retryExpression "Attempts() < 'x'": 'x' is neither a whole number nor a string in double quotes`: {RetryExpression: "Attempts() < 'x'"},
 	} {
-		if step, err := buffering.New("whole@file", config, buffering.Options{}); step != nil || err == nil || err.Error() != want {
+		step, err := buffering.New("whole@file", config, buffering.Options{})
+		if step != nil || err == nil || err.Error() != want {
 			t.Errorf("%v, %v, want %q", step, err, want)
 		}
 	}

@@ -121,7 +121,10 @@ func TestHeldRequestsAreReleased(t *testing.T) {
 			body: onlyReader{bytes.NewReader(make([]byte, 2*mib))}, want: http.StatusRequestEntityTooLarge,
 		},
 		{name: "unreadable", body: broken(), answer: http.NotFound, want: http.StatusBadRequest},
-		{name: "panic", answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: http.StatusOK},
+		{
+			name: "panic", answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			want: http.StatusOK,
+		},
 		{name: "repeated", config: dynamic.Buffering{RetryExpression: "Attempts() < 3"}, answer: http.NotFound, want: http.StatusNotFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
