@@ -31,7 +31,9 @@ func TestLargestRequestsAreEnded(t *testing.T) {
 	}))
 	t.Cleanup(backend.Close)
 	args := []string{"--overload.memory.limit=1000000000", "--overload.actions.resetLargest=1", "--overload.hysteresis=0"}
-	for _, action := range []string{"endKeepAlive", "reduceTimeouts", "shedLow", "shedDefault", "shedHigh", "stopAccepting"} {
+	for _, action := range []string{
+		"endKeepAlive", "reduceTimeouts", "shedLow", "shedDefault", "shedHigh", "stopAccepting",
+	} {
 		args = append(args, "--overload.actions."+action+"=0")
 	}
 	s := harness.Start(t, harness.Setup{

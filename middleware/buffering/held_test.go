@@ -125,7 +125,10 @@ func TestHeldRequestsAreReleased(t *testing.T) {
 			name: "panic", answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 			want: http.StatusOK,
 		},
-		{name: "repeated", config: dynamic.Buffering{RetryExpression: "Attempts() < 3"}, answer: http.NotFound, want: http.StatusNotFound},
+		{
+			name: "repeated", config: dynamic.Buffering{RetryExpression: "Attempts() < 3"}, answer: http.NotFound,
+			want: http.StatusNotFound,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			step, registry := holding(t, test.config)
