@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/held"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/middleware/authrequest"
 	"github.com/sluiceproxy/sluice/middleware/basicauth"
@@ -24,6 +25,8 @@ type Options struct {
 	Logger telemetry.Logger
 	// Dial connects authRequest and forwardAuth to their servers; nil is a [net.Dialer].
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Held knows the requests that hold much memory; nil has none of them ended for that.
+	Held *held.Registry
 }
 
 // Builder builds middlewares and holds what they share.
@@ -38,6 +41,7 @@ type Builder struct {
 	answers *authrequest.Cache
 	// pageBodies lends the memory of the bodies that error pages keep.
 	pageBodies *replay.Memory
+	held       *held.Registry
 }
 
 // NewBuilder returns a builder of all [Kinds].
@@ -49,7 +53,7 @@ func NewBuilder(options Options) *Builder {
 		kinds: map[string]Kind{}, logger: options.Logger, dial: options.Dial, files: NewFiles(),
 		redis:  redis.NewClients(options.Logger),
 		hashes: basicauth.NewHashSemaphore(), answers: authrequest.NewCache(),
-		pageBodies: replay.NewMemory(errorpages.MemoryBytes),
+		pageBodies: replay.NewMemory(errorpages.MemoryBytes), held: options.Held,
 	}
 	for _, kind := range Kinds() {
 		b.kinds[kind.Name] = kind
@@ -100,7 +104,8 @@ type dependencies struct {
 	named      References
 	// readFile reads a file that the options name; the middleware is rebuilt when the file changes.
 	readFile func(path string) ([]byte, error)
-	// dial is that of [Options].
+	// dial and held are those of [Options].
+	held *held.Registry
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -122,7 +127,7 @@ func (b *Builder) Build(name string, config *dynamic.Middleware, named Reference
 	}
 	d := dependencies{
 		logger: b.logger, redis: b.redis, hashes: b.hashes, answers: b.answers, pageBodies: b.pageBodies, named: named,
-		readFile: reads.ReadFile, dial: b.dial,
+		readFile: reads.ReadFile, dial: b.dial, held: b.held,
 	}
 	return kind.build(name, reflect.ValueOf(config).Elem().Field(kind.field).Interface(), d)
 }

@@ -70,7 +70,9 @@ func Kinds() []Kind {
 			return basicauth.New(name, config, basicauth.Options{ReadFile: d.readFile, Semaphore: d.hashes})
 		}),
 		plain(bodylimit.New),
-		plain(buffering.New),
+		kind(func(name string, config dynamic.Buffering, d dependencies) (*buffering.Buffering, error) {
+			return buffering.New(name, config, buffering.Options{Held: d.held})
+		}),
 		kind(func(name string, config dynamic.CircuitBreaker, d dependencies) (*circuitbreaker.CircuitBreaker, error) {
 			return circuitbreaker.New(name, config, circuitbreaker.Options{Logger: d.logger})
 		}),

@@ -24,8 +24,10 @@ const (
 	StopAccepting
 	// ReduceTimeouts closes idle connections of clients sooner.
 	ReduceTimeouts
+	// ResetLargest ends the requests that hold the most memory.
+	ResetLargest
 
-	actionCount = int(ReduceTimeouts) + 1
+	actionCount = int(ResetLargest) + 1
 	classCount  = int(ShedHigh-ShedLow) + 1
 )
 
@@ -44,6 +46,8 @@ func (a Action) String() string {
 		return "stopAccepting"
 	case ReduceTimeouts:
 		return "reduceTimeouts"
+	case ResetLargest:
+		return "resetLargest"
 	}
 	return fmt.Sprintf("Action(%d)", uint8(a))
 }
@@ -65,7 +69,7 @@ func stepsOf(config static.OverloadActions) [actionCount]step {
 	percent := [actionCount]int{
 		EndKeepAlive: config.EndKeepAlive, ReduceTimeouts: config.ReduceTimeouts,
 		ShedLow: config.ShedLow, ShedDefault: config.ShedDefault, ShedHigh: config.ShedHigh,
-		StopAccepting: config.StopAccepting,
+		StopAccepting: config.StopAccepting, ResetLargest: config.ResetLargest,
 	}
 	var steps [actionCount]step
 	for action, percentage := range percent {

@@ -55,6 +55,8 @@ type Options struct {
 	Logger telemetry.Logger
 	// Ready is closed when the first configuration serves; the first sample is taken ten seconds later. Nil is ready.
 	Ready <-chan struct{}
+	// Resetter is what ResetLargest calls; nil has nothing to end.
+	Resetter Resetter
 }
 
 // Ladder runs the actions. All methods but Run may be called from any goroutine, and before Run.
@@ -64,6 +66,7 @@ type Ladder struct {
 	steps                [actionCount]step
 	logger               telemetry.Logger
 	ready                <-chan struct{}
+	reset                reset
 
 	// state has the refused shares of the classes from the lowest bits on, and then one bit for each active action.
 	state atomic.Uint64
@@ -99,7 +102,7 @@ func New(config static.Overload, options Options) *Ladder {
 	m := &Ladder{
 		interval: time.Duration(config.Interval), retryAfter: time.Duration(config.RetryAfter),
 		hysteresis: float64(config.Hysteresis) / 100, steps: stepsOf(config.Actions), logger: options.Logger,
-		ready: options.Ready,
+		ready: options.Ready, reset: reset{resetter: options.Resetter},
 	}
 	m.gate.set(unlimited)
 	for _, one := range options.Monitors {
@@ -134,7 +137,9 @@ func (m *Ladder) Run(ctx context.Context) {
 		select {
 		case <-ticker.C:
 			now := time.Now() // The tick may have waited.
-			m.sample(now, now.Sub(before))
+			if m.sample(now, now.Sub(before)) {
+				m.resetLargest(now)
+			}
 			before = now
 		case <-ctx.Done():
 			return
@@ -142,8 +147,8 @@ func (m *Ladder) Run(ctx context.Context) {
 	}
 }
 
-// sample measures all pressures and sets the actions.
-func (m *Ladder) sample(now time.Time, since time.Duration) {
+// sample measures all pressures and sets the actions. It reports whether requests are to be ended.
+func (m *Ladder) sample(now time.Time, since time.Duration) (resets bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for i := range m.monitors {
@@ -169,6 +174,7 @@ func (m *Ladder) sample(now time.Time, since time.Duration) {
 	}
 	m.state.Store(state)
 	m.gate.set(m.room())
+	return m.resets()
 }
 
 // take adds a sample. The pressure that counts is at least the lower one of the last two samples, so that one alone

@@ -14,6 +14,8 @@ type Status struct {
 	Actions []ActionStatus
 	// Shed has the refused requests of all classes below critical, from the least important one.
 	Shed []ShedStatus
+	// Reset is how many requests ResetLargest has ended.
+	Reset uint64
 }
 
 // Pressure is that of a monitor.
@@ -44,7 +46,7 @@ type ShedStatus struct {
 func (m *Ladder) Status() Status {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	var status Status
+	status := Status{Reset: m.reset.requests.Load()}
 	for i := range m.monitors {
 		status.Pressures = append(status.Pressures, Pressure{Monitor: m.monitors[i].Name, Value: m.monitors[i].counts})
 	}

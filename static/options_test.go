@@ -199,6 +199,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"log.levels.<name>",
 		"overload.actions.endKeepAlive",
 		"overload.actions.reduceTimeouts",
+		"overload.actions.resetLargest",
 		"overload.actions.shedDefault",
 		"overload.actions.shedHigh",
 		"overload.actions.shedLow",

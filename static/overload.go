@@ -62,13 +62,14 @@ type OverloadActions struct {
 	ShedLow        int `json:"shedLow" description:"Requests of routers with the priorityClass low are refused, a share that grows to all of them at shedDefault." range:"0..100"`
 	ShedDefault    int `json:"shedDefault" description:"Requests of routers with the priorityClass default are refused, a share that grows to all of them at shedHigh." range:"0..100"`
 	ShedHigh       int `json:"shedHigh" description:"Requests of routers with the priorityClass high are refused, a share that grows to all of them at 100 percent." range:"0..100"`
+	ResetLargest   int `json:"resetLargest" description:"Requests for which the middleware buffering holds the most memory are ended, those that together hold a tenth of what all hold, under pressure on memory. Those of routers with the priorityClass critical are not." range:"0..100"`
 	StopAccepting  int `json:"stopAccepting" description:"Connections of clients wait in the queue of the system, but for ten a second on each entrypoint, and those of HTTP/3 are refused, under pressure on memory or by descriptors. Below this value, as many are accepted between two measurements as there is room for; those of HTTP/3 beyond them are refused." range:"0..100"`
 }
 
 // SetDefaults sets the order in which the actions begin.
 func (o *OverloadActions) SetDefaults() {
 	o.EndKeepAlive, o.ReduceTimeouts = 80, 80
-	o.ShedLow, o.ShedDefault, o.ShedHigh, o.StopAccepting = 85, 92, 97, 95
+	o.ShedLow, o.ShedDefault, o.ShedHigh, o.StopAccepting, o.ResetLargest = 85, 92, 97, 95, 98
 }
 
 // overload checks that less important requests are refused first.

@@ -38,7 +38,8 @@ const (
 	// CodeSaturated means that a limit of the service is reached, also one that adaptiveConcurrency has found, or that no
 	// descriptor is left but those in reserve (503).
 	CodeSaturated Code = "saturated"
-	// CodeOverloaded means that Sluice is overloaded and refuses requests of the router's priority class (503).
+	// CodeOverloaded means that Sluice is overloaded and refuses requests of the router's priority class (503), or has
+	// ended one that held much memory (503, or an incomplete response).
 	CodeOverloaded Code = "overloaded"
 	// CodeUnreachable means that no connection to the endpoint could be made (502).
 	CodeUnreachable Code = "endpoint_unreachable"

@@ -10,6 +10,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"github.com/sluiceproxy/sluice/httpio/descriptors"
+	"github.com/sluiceproxy/sluice/httpio/held"
 	"github.com/sluiceproxy/sluice/overload"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry/log"
@@ -35,13 +36,25 @@ func (s *system) newOverload() {
 			logger.Warn("overload: open file descriptors are not counted", "option", "overload.descriptors.limit", "error", err)
 		}
 	}
-	s.overload = overload.New(s.config.Overload, overload.Options{
+	options := overload.Options{
 		Monitors: overloadMonitors(&s.config.Overload, found, s.observability.metrics.OpenConnections),
 		Logger:   logger,
 		Ready:    s.pipeline.FirstReady(),
-	})
+	}
+	if s.held != nil {
+		options.Resetter = s.held
+	}
+	s.overload = overload.New(s.config.Overload, options)
 	s.target.SetShedder(s.overload)
 	s.observability.metrics.Register(metrics.NewOverload(s.overloadState))
+}
+
+// newHeld returns what knows the requests that hold much memory, nil where none is ended for that.
+func newHeld(config *static.Overload) *held.Registry {
+	if config.Memory.Limit < 0 || config.Actions.ResetLargest == 0 {
+		return nil
+	}
+	return held.New(time.Duration(config.RetryAfter))
 }
 
 // limits are those of the process; 0 is none.
@@ -63,7 +76,7 @@ func overloadMonitors(config *static.Overload, found limits, connections func() 
 		monitors = append(monitors, overload.Monitored{
 			Name: "memory", Option: "overload.memory", Monitor: overload.Memory(limit, config.Memory.GCShare, nil, nil),
 			Actions: append(overload.Shedding(), overload.EndKeepAlive, overload.ReduceTimeouts,
-				overload.StopAccepting),
+				overload.StopAccepting, overload.ResetLargest),
 			Connections: float64(limit) / connectionBytes,
 		})
 	}
@@ -117,6 +130,7 @@ func (s *system) overloadState() metrics.Overload {
 	status := s.overload.Status()
 	state := metrics.Overload{
 		Pressures: map[string]float64{}, Active: map[string]bool{}, Begun: map[string]uint64{}, Shed: map[string]uint64{},
+		Reset: status.Reset,
 	}
 	for _, pressure := range status.Pressures {
 		state.Pressures[pressure.Monitor] = pressure.Value

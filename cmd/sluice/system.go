@@ -29,6 +29,7 @@ import (
 	"github.com/sluiceproxy/sluice/forwardproxy"
 	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/httpio/descriptors"
+	"github.com/sluiceproxy/sluice/httpio/held"
 	"github.com/sluiceproxy/sluice/inject/injector"
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/overload"
@@ -72,6 +73,7 @@ type system struct {
 	connections       *entrypoint.Directory
 	descriptors       *descriptors.Limit   // nil without a reserve, and unless it serves
 	overload          *overload.Ladder     // nil unless it serves
+	held              *held.Registry       // nil where no request is ended for its memory
 	inherited         entrypoint.Inherited // nil unless it serves
 	predecessor       entrypoint.Inherited // the sockets of the process that runs; nil without one
 	auxiliaries       auxiliaries
@@ -133,7 +135,9 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		s.descriptors = descriptors.New(config.Descriptors.Reserve)
 		s.logger.Debug("file descriptors in reserve", "count", s.descriptors.Reserve())
 	}
+	s.held = newHeld(&config.Overload)
 	s.middlewares = middleware.NewBuilder(middleware.Options{
+		Held:   s.held,
 		Logger: logs.For(log.SubsystemMiddleware),
 		Dial: (&net.Dialer{
 			Timeout: authorizationDial, Control: httpio.Controls(s.control(), s.descriptors.Control),

@@ -59,6 +59,9 @@ func (b *Body) Init(source io.Reader, length, limit int64, memory *Memory) {
 	b.source, b.length, b.limit, b.spool.Memory = source, length, limit, memory
 }
 
+// Measure has the meter follow the memory of the buffer. It is called before the first read.
+func (b *Body) Measure(meter Meter) { b.spool.Meter = meter }
+
 // Open makes r the current Reader, at the beginning of the body. An earlier Reader must be closed, unless all of the
 // body is buffered.
 func (b *Body) Open(r *Reader) {

@@ -18,6 +18,14 @@ func (e *DiskError) Error() string { return "buffering on disk: " + e.err.Error(
 // Unwrap returns the system's error.
 func (e *DiskError) Unwrap() error { return e.err }
 
+// Meter follows the memory of a body. Its methods are called by the goroutine that uses the Spool.
+type Meter interface {
+	// Held is called when the memory has grown by so many bytes, or shrunk.
+	Held(change int64)
+	// Ended returns why nothing more is to be held, which is the error of Write and ReadFrom then, or nil.
+	Ended() error
+}
+
 // Spool holds the bytes of a body: the first in memory, the rest in a temporary file. The zero value holds all in
 // memory. Its methods are called by one goroutine at a time.
 type Spool struct {
@@ -27,6 +35,8 @@ type Spool struct {
 	InMemory int64
 	// Limit is how many bytes are accepted; 0 is no limit.
 	Limit int64
+	// Meter follows the memory; nil is none.
+	Meter Meter
 
 	data []byte
 	file *file
@@ -52,8 +62,11 @@ func (s *Spool) Len() int64 {
 // Err returns the error of a Write that failed.
 func (s *Spool) Err() error { return s.err }
 
-// Write appends p. Its errors are ErrTooLarge and a *DiskError, which all calls that follow return, too.
+// Write appends p. Its errors are ErrTooLarge, a *DiskError and that of the Meter, which all calls that follow return, too.
 func (s *Spool) Write(p []byte) (int, error) {
+	if s.err == nil && s.Meter != nil {
+		s.err = s.Meter.Ended()
+	}
 	if s.err == nil {
 		s.err = s.append(p, 0, true)
 	}
@@ -92,8 +105,17 @@ func (s *Spool) reserve(size, expected int64, must bool) bool {
 
 // grow makes room for size bytes in memory, which is more than there is.
 func (s *Spool) grow(size, expected int64, must bool) (ok bool) {
+	before := cap(s.data)
 	s.data, ok = s.Memory.grow(s.data, size, max(s.InMemory, expected), expected, must)
+	s.measure(cap(s.data) - before)
 	return ok
+}
+
+// measure has the Meter follow a change of the memory.
+func (s *Spool) measure(change int) {
+	if s.Meter != nil && change != 0 {
+		s.Meter.Held(int64(change))
+	}
 }
 
 // save appends p to the file.
@@ -186,5 +208,6 @@ func (s *Spool) Release() {
 			_ = os.Remove(s.file.Name()) // a name that stays is the system's to clear
 		}
 	}
+	s.measure(-cap(s.data))
 	s.data, s.file, s.err = nil, nil, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/httpio/held"
 	"github.com/sluiceproxy/sluice/httpio/replay"
 )
 
@@ -35,17 +36,25 @@ type Buffering struct {
 	requestOnly bool
 	// memory recycles the memory of request bodies.
 	memory replay.Memory
+	held   *held.Registry
 
 	tooLarge, responseTooLarge, retried atomic.Uint64
+}
+
+// Options are what the middleware needs beside its configuration.
+type Options struct {
+	// Held gets the requests that hold 1 MiB of memory or more, so that they can be ended when memory is short, but for
+	// those of routers of the class critical. Nil ends none.
+	Held *held.Registry
 }
 
 // New checks the definition: no size is negative, retryExpression is one, and requestOnly is set without options of
 // responses and retries. A memRequestBodyBytes or memResponseBodyBytes of 0 is 1 MiB, a maxRequestBodyBytes or
 // maxResponseBodyBytes of 0 is no limit.
-func New(name string, config dynamic.Buffering) (*Buffering, error) {
+func New(name string, config dynamic.Buffering, options Options) (*Buffering, error) {
 	b := &Buffering{
 		name: name, maxRequest: config.MaxRequestBodyBytes, memRequest: config.MemRequestBodyBytes,
-		maxResponse: config.MaxResponseBodyBytes, memResponse: config.MemResponseBodyBytes,
+		maxResponse: config.MaxResponseBodyBytes, memResponse: config.MemResponseBodyBytes, held: options.Held,
 	}
 	if b.requestOnly = config.RequestOnly; b.requestOnly &&
 		(b.maxResponse != 0 || b.memResponse != 0 || config.RetryExpression != "") {
@@ -93,7 +102,8 @@ func (b *Buffering) Counts() map[string]uint64 {
 // it comes with requestOnly. It answers 413 to a body that is larger than maxRequestBodyBytes, without requesting it
 // where its length is announced; 400 or 408 to one that can't be read; 500 for a response larger than
 // maxResponseBodyBytes, or where a file can't be written; and 502 for a response that broke off. Where the expression
-// says so, a response is discarded and next is called again, with the original request.
+// says so, a response is discarded and next is called again, with the original request. A request that [Options.Held]
+// ends is answered 503 or, when its response has begun, aborted.
 func (b *Buffering) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > b.maxRequest && b.maxRequest > 0 {

@@ -25,7 +25,7 @@ import (
 
 func newBuffering(t testing.TB, config dynamic.Buffering) *buffering.Buffering {
 	t.Helper()
-	step, err := buffering.New("whole@file", config)
+	step, err := buffering.New("whole@file", config, buffering.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,8 @@ func TestNew(t *testing.T) {
 		"buffering.memResponseBodyBytes -4 is negative":                                                             {MemResponseBodyBytes: -4},
 		`buffering.retryExpression "Attempts() < 'x'": 'x' is neither a whole number nor a string in double quotes`: {RetryExpression: "Attempts() < 'x'"},
 	} {
-		if step, err := buffering.New("whole@file", config); step != nil || err == nil || err.Error() != want {
+		step, err := buffering.New("whole@file", config, buffering.Options{})
+		if step != nil || err == nil || err.Error() != want {
 			t.Errorf("%v, %v, want %q", step, err, want)
 		}
 	}

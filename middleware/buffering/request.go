@@ -18,9 +18,15 @@ type requestState struct {
 	next      http.Handler
 	// body is the request's body, nil without one.
 	body *replay.Body
+	// phase is what goes on, bytes the memory that the bodies take, and holder what ends the request; nil while that is
+	// little.
+	phase  phase
+	bytes  int64
+	holder *holder
 }
 
 func (s *requestState) release() {
+	s.finish()
 	if s.body != nil {
 		s.body.Release()
 	}
@@ -31,8 +37,9 @@ func (s *requestState) serve() {
 	if !s.receive() {
 		return
 	}
+	s.cancelable()
 	if s.buffering.requestOnly {
-		s.next.ServeHTTP(s.writer, s.request)
+		s.passResponse()
 		return
 	}
 	record := telemetry.RecordFrom(s.request.Context())
@@ -67,7 +74,13 @@ func (s *requestState) receive() bool {
 	}
 	s.body = new(replay.Body)
 	s.body.Init(r.Body, r.ContentLength, limit, &b.memory)
-	if err := s.body.Fill(inMemory); err != nil {
+	s.body.Measure(s)
+	err := s.body.Fill(inMemory)
+	if !s.enter(serving) {
+		s.refuseEnded()
+		return false
+	}
+	if err != nil {
 		s.unreadable(err)
 		return false
 	}

@@ -85,7 +85,7 @@ func TestRequestOnlyExcludes(t *testing.T) {
 		{RequestOnly: true, MemResponseBodyBytes: 1},
 		{RequestOnly: true, RetryExpression: "IsNetworkError()"},
 	} {
-		_, err := buffering.New("x", config)
+		_, err := buffering.New("x", config, buffering.Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), "buffering.requestOnly excludes") {
 			t.Errorf("%+v: %v", config, err)
 		}

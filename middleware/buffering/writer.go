@@ -33,7 +33,7 @@ type writer struct {
 // newWriter returns the writer of an attempt. Attempts count from 1.
 func (s *requestState) newWriter(number int) *writer {
 	w := &writer{state: s, number: number}
-	w.body = replay.Spool{InMemory: s.buffering.memResponse, Limit: s.buffering.maxResponse}
+	w.body = replay.Spool{InMemory: s.buffering.memResponse, Limit: s.buffering.maxResponse, Meter: s}
 	w.Decider = w
 	w.Reset(s.writer)
 	return w
@@ -46,6 +46,9 @@ func (w *writer) Decide(status int) (int, intercept.Decision) {
 	case !w.streams && w.repeats(status):
 		return status, intercept.Discard
 	case w.streams || status == http.StatusSwitchingProtocols || isEvents(header) || isGRPC(header):
+		if !w.state.enter(sending) {
+			return status, intercept.Discard
+		}
 		if limit := w.state.buffering.maxResponse; limit > 0 {
 			w.limited = limitedWriter{to: w.ResponseWriter, left: limit}
 			w.Body = &w.limited
@@ -93,6 +96,10 @@ func (w *writer) serve(r *http.Request) (again bool) {
 	defer w.release()
 	s := w.state
 	returned := w.Serve(s.next, w, r)
+	if s.Ended() != nil {
+		w.abandon()
+		return false
+	}
 	if !returned && s.request.Context().Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -102,7 +109,11 @@ func (w *writer) serve(r *http.Request) (again bool) {
 	case intercept.Hold:
 		w.failure = w.body.Err()
 		if w.failure == nil && returned {
-			w.commit()
+			if s.enter(sending) {
+				w.commit()
+			} else {
+				w.abandon()
+			}
 			return false
 		}
 		again = w.failure == nil && w.repeats(http.StatusBadGateway)
@@ -119,6 +130,15 @@ func (w *writer) serve(r *http.Request) (again bool) {
 		w.refuse()
 	}
 	return again
+}
+
+// abandon answers for a request that was ended, or aborts its response if that has begun.
+func (w *writer) abandon() {
+	if w.Decision() == intercept.Pass {
+		panic(http.ErrAbortHandler)
+	}
+	w.Restore()
+	w.state.refuseEnded()
 }
 
 // unwritten ends an attempt without a status, which stands for 200 unless the client has left.

@@ -11,12 +11,14 @@ type Overload struct {
 	Begun  map[string]uint64
 	// Shed has the refused requests of each priority class.
 	Shed map[string]uint64
+	// Reset is how many requests were ended because they held the most memory.
+	Reset uint64
 }
 
 // overloadCollector exposes an Overload as it is at the scrape.
 type overloadCollector struct {
-	read                              func() Overload
-	pressure, active, begun, requests *prometheus.Desc
+	read                                     func() Overload
+	pressure, active, begun, requests, reset *prometheus.Desc
 }
 
 // NewOverload returns a collector of the state that read returns.
@@ -31,6 +33,8 @@ func NewOverload(read func() Overload) prometheus.Collector {
 			"Times that an action against overload has begun.", []string{"action"}, nil),
 		requests: prometheus.NewDesc("sluice_overload_shed_total",
 			"Requests refused because of overload, by priority class.", []string{"class"}, nil),
+		reset: prometheus.NewDesc("sluice_overload_reset_total",
+			"Requests ended because they held the most memory.", nil, nil),
 	}
 }
 
@@ -40,6 +44,7 @@ func (c *overloadCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.active
 	to <- c.begun
 	to <- c.requests
+	to <- c.reset
 }
 
 // Collect sends the state.
@@ -61,6 +66,7 @@ func (c *overloadCollector) Collect(to chan<- prometheus.Metric) {
 	for name, requests := range state.Shed {
 		to <- prometheus.MustNewConstMetric(c.requests, prometheus.CounterValue, float64(requests), name)
 	}
+	to <- prometheus.MustNewConstMetric(c.reset, prometheus.CounterValue, float64(state.Reset))
 }
 
 // OpenConnections returns how many connections of clients are open on all entrypoints, of TCP and of HTTP/3. It takes

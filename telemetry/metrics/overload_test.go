@@ -21,6 +21,7 @@ func TestOverloadIsShown(t *testing.T) {
 			Active:    map[string]bool{"shedLow": true, "shedHigh": false},
 			Begun:     map[string]uint64{"shedLow": 3, "shedHigh": 0},
 			Shed:      map[string]uint64{"low": 812, "high": 0},
+			Reset:     7,
 		}
 	})
 	if problems, err := testutil.CollectAndLint(collector); err != nil || len(problems) > 0 {
@@ -41,6 +42,7 @@ func TestOverloadIsShown(t *testing.T) {
 		`sluice_overload_active{action="shedLow"} 1`,
 		`sluice_overload_pressure{monitor="cpu"} 0`,
 		`sluice_overload_pressure{monitor="memory"} 0.87`,
+		`sluice_overload_reset_total 7`,
 		`sluice_overload_shed_total{class="high"} 0`,
 		`sluice_overload_shed_total{class="low"} 812`,
 		`sluice_overload_transitions_total{action="shedHigh"} 0`,
