@@ -9,10 +9,8 @@ import (
 )
 
 // Protect restricts a handler to GET and HEAD, and refuses requests of pages of other origins with 403. Browsers mark
-// these with Fetch Metadata or Origin (RFC 6454). It also refuses requests to a loopback address without TLS that name
-// a host which a page could have (DNS rebinding), unless the rule of the router names it or the user is authenticated.
-// New applies it to what it returns; Protect is for a part that is served beside it. basePath is the option
-// api.basePath.
+// these with Fetch Metadata or Origin (RFC 6454). New applies it to what it returns; Protect is for a part that is
+// served beside it. basePath is the option api.basePath.
 func Protect(basePath string, logger telemetry.Logger, next http.Handler) http.Handler {
 	return protect(strings.TrimRight(basePath, "/"), Writer(logger), next)
 }
@@ -22,10 +20,6 @@ func protect(prefix string, write func(http.ResponseWriter, int, any), next http
 		setPolicies(w.Header())
 		if crossOrigin(r) && !isNavigation(prefix, r) {
 			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		if refusesHost(r) {
-			write(w, http.StatusForbidden, Problem{Message: foreignHost})
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

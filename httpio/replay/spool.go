@@ -62,7 +62,8 @@ func (s *Spool) Len() int64 {
 // Err returns the error of a Write that failed.
 func (s *Spool) Err() error { return s.err }
 
-// Write appends p. Its errors are ErrTooLarge, a *DiskError and that of the Meter, which all calls that follow return, too.
+// Write appends p. Its errors are ErrTooLarge, a *DiskError and that of the Meter, which all calls that follow return,
+// too.
 func (s *Spool) Write(p []byte) (int, error) {
 	if s.err == nil && s.Meter != nil {
 		s.err = s.Meter.Ended()

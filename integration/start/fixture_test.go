@@ -167,7 +167,7 @@ func (s site) expectRest(t *testing.T) {
 	if got := s.client(t, harness.H1, "certain.test").Get("/"); got.StatusCode != http.StatusNotFound {
 		t.Errorf("a router of websecure on web: status %d", got.StatusCode)
 	}
-	internal := harness.NewClient(t, harness.H1, s.Addr("traefik"), "localhost", nil)
+	internal := harness.NewClient(t, harness.H1, s.Addr("traefik"), "internal.test", nil)
 	if got := internal.Get("/ping"); got.StatusCode != http.StatusOK || got.Text != "OK" {
 		t.Errorf("/ping: status %d, %q", got.StatusCode, got.Text)
 	}

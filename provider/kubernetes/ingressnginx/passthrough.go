@@ -45,7 +45,8 @@ func (d *ingressDraft) passthrough(plan *serverPlan) {
 		return
 	}
 	if reason := denied(plan, d.options); reason != "" {
-		d.result.Quarantine(ref, dynamic.CodeUnsupportedOption, passthroughKey+"connections with TLS are closed: "+reason, false)
+		d.result.Quarantine(ref, dynamic.CodeUnsupportedOption,
+			passthroughKey+"connections with TLS are closed: "+reason, false)
 		return
 	}
 	router.Service = d.connections(key)

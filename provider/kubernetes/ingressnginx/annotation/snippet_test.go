@@ -47,9 +47,9 @@ func TestSnippets(t *testing.T) {
 	})
 }
 
-// TestServerSnippetAboveTheRisk demands that a snippet closes the locations of its Ingress, and not those of the others
-// of the host: ingress-nginx does not accept the Ingress, and serves them. Without the ConfigMap it may accept it, so that
-// the host is closed.
+// TestServerSnippetAboveTheRisk demands that a snippet closes the locations of its Ingress, and not those of the
+// others of the host: ingress-nginx does not accept the Ingress, and serves them. Without the ConfigMap it may accept
+// it, so that the host is closed.
 func TestServerSnippetAboveTheRisk(t *testing.T) {
 	for name, text := range map[string]string{
 		"access": "deny all;", "no syntax": "add_header a b", "long": strings.Repeat("#", annotation.MostValue+1),
@@ -59,7 +59,8 @@ func TestServerSnippetAboveTheRisk(t *testing.T) {
 			settings.Given = given
 			options, findings := readWith(t, settings, one("server-snippet", text))
 			found := findings["server-snippet"]
-			if options.Closed == "" || (options.Snippets.Denied == "") != given || found.Verdict != annotation.Denied || !found.AboveRisk {
+			if options.Closed == "" || (options.Snippets.Denied == "") != given ||
+				found.Verdict != annotation.Denied || !found.AboveRisk {
 				t.Errorf("%s, ConfigMap %v: %+v, %+v", name, given, options.Snippets, findings)
 			}
 		}
