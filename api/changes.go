@@ -12,9 +12,10 @@ const MaxChange = 64 << 10
 
 // ProtectChanges is Protect for a handler of requests that change something. It refuses the requests of web pages with
 // 403, also of the page's own origin: a host name that resolves to a loopback address (DNS rebinding) gives a page the
-// origin of an entrypoint. Browsers send no Origin with GET, so hosts are refused as by Protect. Methods other than
-// GET and HEAD must have a body of the type application/json (415), of which reads beyond MaxChange bytes fail with
-// [http.MaxBytesError].
+// origin of an entrypoint. Browsers send no Origin with GET, so that requests to a loopback address without TLS are
+// refused that name a host which a page could have, unless the rule of the router names it or the user is
+// authenticated. Methods other than GET and HEAD must have a body of the type application/json (415), of which reads
+// beyond MaxChange bytes fail with [http.MaxBytesError].
 func ProtectChanges(logger telemetry.Logger, next http.Handler) http.Handler {
 	write := Writer(logger)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -30,9 +30,9 @@ func TestMonitorsAreThoseOfTheConfiguration(t *testing.T) {
 			"the found limit",
 			func(o *static.Overload) { o.Memory.Limit = 0 },
 			limits{memory: 1 << 30},
-			map[string]int{"memory": 6},
+			map[string]int{"memory": 7},
 		},
-		{"own limit", func(o *static.Overload) { o.Memory.Limit = 1 << 20 }, limits{}, map[string]int{"memory": 6}},
+		{"own limit", func(o *static.Overload) { o.Memory.Limit = 1 << 20 }, limits{}, map[string]int{"memory": 7}},
 		{
 			"everything",
 			func(o *static.Overload) {
@@ -41,7 +41,7 @@ func TestMonitorsAreThoseOfTheConfiguration(t *testing.T) {
 				o.Descriptors.Limit = 0
 			},
 			limits{memory: 1 << 30, descriptors: 900},
-			map[string]int{"memory": 6, "cpu": 3, "connections": 2, "descriptors": 3},
+			map[string]int{"memory": 7, "cpu": 3, "connections": 2, "descriptors": 3},
 		},
 		{"unlimited descriptors", func(o *static.Overload) { o.Descriptors.Limit = 0 }, limits{}, map[string]int{}},
 		{
