@@ -74,9 +74,9 @@ func (e *Entrypoint) servePackets(ctx context.Context) {
 }
 
 // retire goes on accepting for the grace time, and then ends keep-alive, but for a hand-over, and the accept loop.
-func (e *Entrypoint) retire(handing context.Context, servers servers, stop func(), ended <-chan error) error {
+func (e *Entrypoint) retire(ctx context.Context, servers servers, stop func(), ended <-chan error) error {
 	e.draining.Store(true)
-	if grace := acceptGrace(handing, e.settings.acceptGrace); grace > 0 {
+	if grace := acceptGrace(ctx, e.settings.acceptGrace); grace > 0 {
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
 		select {
@@ -85,7 +85,7 @@ func (e *Entrypoint) retire(handing context.Context, servers servers, stop func(
 			return err
 		}
 	}
-	if _, handed := handedOver(handing); !handed {
+	if _, handed := handedOver(ctx); !handed {
 		e.endKeepAlives(servers)
 	}
 	stop()

@@ -3,8 +3,6 @@ package handover
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -87,35 +85,11 @@ listen mail
 // start starts the proxy in the place of a service, and returns what reloads it.
 func (p *peer) start(s *service) (to traffic.Target, reload func()) {
 	s.t.Helper()
-	dir := s.t.TempDir()
-	vars := []string{"${DIR}", dir}
-	for name, value := range s.setup.Vars {
-		vars = append(vars, "${"+name+"}", value)
-	}
-	replacer := strings.NewReplacer(vars...)
 	issued := harness.NewAuthority(s.t).Issue("any.test")
-	for name, text := range map[string]string{
-		p.file: replacer.Replace(p.text), "certificate.pem": read(s.t, issued.CertFile), "key.pem": read(s.t, issued.KeyFile),
-		"both.pem": read(s.t, issued.CertFile) + read(s.t, issued.KeyFile),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	var args []string
-	for _, arg := range p.args {
-		args = append(args, replacer.Replace(arg))
-	}
-	command := exec.Command(p.name, args...) //nolint:noctx // ends by a signal
-	var output strings.Builder
-	command.Stdout, command.Stderr = &output, &output
-	if err := command.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait()
-	})
+	certificate, key := read(s.t, issued.CertFile), read(s.t, issued.KeyFile)
+	process := harness.StartPeer(s.t, p.name, p.args, map[string]string{
+		p.file: p.text, "certificate.pem": certificate, "key.pem": key, "both.pem": certificate + key,
+	}, s.setup.Vars)
 	harness.Eventually(s.t, time.Minute, func() bool {
 		client, err := traffic.Connect(s.t.Context(), s.web, false)
 		if err != nil {
@@ -124,13 +98,13 @@ func (p *peer) start(s *service) (to traffic.Target, reload func()) {
 		defer func() { _ = client.Close() }()
 		_, err = client.Get()
 		return err == nil
-	}, func() string { return fmt.Sprintf("%s does not serve: %s", p.name, &output) })
+	}, func() string { return p.name + " does not serve" })
 	to = traffic.Target{Web: s.web, Secure: s.secure, NoH2C: true}
 	if strings.Contains(p.text, "${MAIL}") {
 		to.Mail = s.mail
 	}
 	return to, func() {
-		if err := command.Process.Signal(p.reload); err != nil {
+		if err := process.Signal(p.reload); err != nil {
 			s.t.Error(err)
 		}
 	}
@@ -155,9 +129,6 @@ func reloadPeers(t *testing.T, reloads, idle int) {
 	t.Helper()
 	for _, one := range peers() {
 		t.Run(one.name, func(t *testing.T) {
-			if _, err := exec.LookPath(one.name); err != nil {
-				t.Skipf("missing tool: %v", err)
-			}
 			to, reload := one.start(newService(t, ""))
 			clients := traffic.New(t)
 			clients.StartAll(to, min(idle, mostIdle))

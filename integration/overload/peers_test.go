@@ -2,11 +2,7 @@ package overload
 
 import (
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -73,28 +69,9 @@ backend other
 // start starts the proxy, and returns its address.
 func (p peer) start(t *testing.T, backend string) (address string) {
 	t.Helper()
-	if _, err := exec.LookPath(p.name); err != nil {
-		t.Skipf("missing tool: %v", err)
-	}
-	dir, address := t.TempDir(), harness.FreeAddress(t)
-	backend = strings.TrimPrefix(backend, "http://")
-	replacer := strings.NewReplacer("${DIR}", dir, "${WEB}", address, "${BACKEND}", backend)
-	if err := os.WriteFile(filepath.Join(dir, "configuration"), []byte(replacer.Replace(p.text)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var args []string
-	for _, arg := range p.args {
-		args = append(args, replacer.Replace(arg))
-	}
-	command := exec.Command(p.name, args...) //nolint:noctx // ends by a signal
-	command.Stderr = t.Output()
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait()
-	})
+	address = harness.FreeAddress(t)
+	harness.StartPeer(t, p.name, p.args, map[string]string{"configuration": p.text},
+		map[string]string{"WEB": address, "BACKEND": strings.TrimPrefix(backend, "http://")})
 	client := harness.NewClient(t, harness.H1, address, "any.test", nil)
 	harness.Until(t, p.name+" serves", func() bool {
 		return statusOf(client, client.Request(http.MethodGet, "/important", nil)) == http.StatusOK
