@@ -173,14 +173,13 @@ func TestChecksOfPredecessor(t *testing.T) {
 		w.wait(0)
 		failed := w.FailedChecks()
 		equal(t, "failed", len(failed), 1)
-		next := &ward{rig: newRig(t, w.prober), clinic: w.clinic}
+		next := &ward{rig: newRig(t, w.prober), clinic: newClinic()}
 		next.now = w.now
 		next.Inherit(append(failed, FailedCheck{Pool: "other", Address: servers(2)[1].Address}))
 		pool := next.pool(next.spec("shop", 2, "/changed"))
 		equal(t, "before the first result", next.who(pool, 4), []string{"192.0.2.2:80"})
 		again := next.FailedChecks()
 		equal(t, "the same before the first result", len(again) == 1 && again[0] == failed[0], true)
-		w.clinic.sick("192.0.2.1:80", false)
 		next.wait(0)
 		equal(t, "after the first result", len(next.who(pool, 4)), 2)
 		next.Release("shop")
