@@ -101,8 +101,10 @@ func parseMixed(flags *pflag.FlagSet, args []string) (arguments, error) {
 			}
 			given.options = append(given.options, "--"+configFile+"="+value)
 		case known == nil || switchesAPI(known, hasValue, value, args[i+1:]):
-			if near := nearestOption(name, flags); near != "" && known == nil {
-				return given, fmt.Errorf("unknown flag %s; did you mean --%s?", arg, near)
+			if known == nil {
+				if near := nearestOption(name, flags); near != "" {
+					return given, fmt.Errorf("unknown flag %s; did you mean --%s?", arg, near)
+				}
 			}
 			given.options = append(given.options, arg)
 		default:
@@ -151,15 +153,18 @@ func nearestOption(name string, flags *pflag.FlagSet) string {
 	if strings.EqualFold(name, configFile) {
 		return ""
 	}
+	var names []string
+	flags.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	near, _ := document.Nearest(name, names)
+	if near == "" {
+		return ""
+	}
 	first, _, _ := strings.Cut(name, ".")
 	for _, option := range static.Options() {
 		if root, _, _ := strings.Cut(option.Path, "."); strings.EqualFold(root, first) {
 			return ""
 		}
 	}
-	var names []string
-	flags.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-	near, _ := document.Nearest(name, names)
 	return near
 }
 
