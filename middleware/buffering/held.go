@@ -136,8 +136,8 @@ func (s *requestState) refuseEnded() {
 	answer.Refuse(s.writer, s.request, http.StatusServiceUnavailable, s.buffering.name, errEndedEarly.Error())
 }
 
-// conclude aborts a response that was ended while its last bytes were sent: a server may drop what follows them, such as
-// trailers, and end the response as if it were whole. After it, the response is not ended any more.
+// conclude aborts a response that was ended while its last bytes were sent: a server may drop what follows them, such
+// as trailers, and end the response as if it were whole. After it, the response is not ended any more.
 func (s *requestState) conclude() {
 	if !s.enter(finished) {
 		panic(http.ErrAbortHandler)
