@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -15,9 +14,9 @@ import (
 // are left to the other process. Connections, also idle ones, stay until they end by themselves: their next response
 // ends keep-alive, and clients of HTTP/2 and HTTP/3 get GOAWAY, for a thousand connections in a second, or more where
 // they would not be through in half of the time, so that not all come back at once; then those that were idle get
-// GOAWAY. What is left at the end of the time is cut. Connections of HTTP/3 need [Entrypoint.Park] before, and end at
-// once without it; the sessions of UDP that are not handed over end at once, since their datagrams reach the other
-// process.
+// GOAWAY at the same pace, or within a quarter of the time. What is left at the end of the time is cut. Connections of
+// HTTP/3 need [Entrypoint.Park] before, and end at once without it; the sessions of UDP that are not handed over end at
+// once, since their datagrams reach the other process.
 var ErrHandedOver = errors.New("the sockets are handed over")
 
 // HandedOver is ErrHandedOver with the time that connections have to end.
@@ -192,39 +191,83 @@ func (e *Entrypoint) drainHandedOver(
 ) {
 	waiting, ended, cancel := handed.limit(base, e.settings.grace)
 	defer cancel()
-	e.endKeepAlivesInTurn(waiting, handed.within(e.settings.grace)/2)
+	within := handed.within(e.settings.grace)
+	e.endKeepAlivesInTurn(waiting, within/2)
+	servers.http1.EndKeepAlives()
+	e.goAwayInTurn(waiting, servers, within/4)
 	e.endKeepAlives(servers)
 	e.open.await(waiting, upTo(active))
 	e.shutDown(ended, base, servers, stopOpening)
 }
 
-const (
-	// endingPause is the time between groups of connections whose keep-alive ends, and endingGroup their size: clients of
-	// a thousand connections come back in a second.
-	endingPause = 100 * time.Millisecond
-	endingGroup = 100
-)
-
-// endKeepAlivesInTurn has connections end with the response to their next request, one group after another in no
-// order. The groups are larger where it would take longer than a time. It returns after the last group, or when ctx
-// has ended.
+// endKeepAlivesInTurn has connections end with the response to their next request, in no order and within a time. It
+// returns after the last one, or when ctx has ended.
 func (e *Entrypoint) endKeepAlivesInTurn(ctx context.Context, longest time.Duration) {
 	var open []*connection
 	e.open.each(func(c *connection) { open = append(open, c) })
-	size := max(endingGroup, len(open)/max(1, int(longest/endingPause)))
-	ticker := time.NewTicker(endingPause)
-	defer ticker.Stop()
-	for group := range slices.Chunk(open, size) {
-		for _, c := range group {
-			c.closing.Store(true)
-		}
-		if open = open[len(group):]; len(open) == 0 {
+	turns := newTurns(len(open), longest)
+	defer turns.end()
+	for _, c := range open {
+		if !turns.next(ctx) {
 			return
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+		c.closing.Store(true)
 	}
 }
+
+// goAwayInTurn sends GOAWAY on connections of HTTP/2 and HTTP/3, in no order and within a time. It returns after the
+// last one, or when ctx has ended. It comes after endKeepAlivesInTurn: a response brings GOAWAY before the next request
+// is sent, while one that comes by itself may cross it.
+func (e *Entrypoint) goAwayInTurn(ctx context.Context, servers servers, longest time.Duration) {
+	count := 0
+	e.open.each(func(c *connection) {
+		if c.quic || c.described.Load() && c.protocol == protocolHTTP2 {
+			count++
+		}
+	})
+	turns := newTurns(count, longest)
+	defer turns.end()
+	selected := func(net.Conn) bool { return turns.next(ctx) }
+	if server, ok := servers.http2.(retirer); ok {
+		server.Retire(selected)
+	}
+	if e.http3 != nil {
+		e.http3.Retire(selected)
+	}
+}
+
+const (
+	// turnPause is the time between groups of connections that end, and turnGroup their size: clients of a thousand
+	// connections come back in a second.
+	turnPause = 100 * time.Millisecond
+	turnGroup = 100
+)
+
+// turns divides connections into groups, which are larger where it would take longer than a time.
+type turns struct {
+	ticker *time.Ticker
+	// size is that of a group, left what is left of the current one.
+	size, left int
+}
+
+// newTurns returns the turns of so many connections. end must be called.
+func newTurns(count int, longest time.Duration) *turns {
+	size := max(turnGroup, count/max(1, int(longest/turnPause)))
+	return &turns{ticker: time.NewTicker(turnPause), size: size, left: size}
+}
+
+// next waits for the turn of a connection. It returns false when ctx has ended.
+func (t *turns) next(ctx context.Context) bool {
+	if t.left == 0 {
+		select {
+		case <-t.ticker.C:
+		case <-ctx.Done():
+			return false
+		}
+		t.left = t.size
+	}
+	t.left--
+	return ctx.Err() == nil
+}
+
+func (t *turns) end() { t.ticker.Stop() }

@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http2"
+
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -55,20 +58,7 @@ func TestKeepAliveEndsInTurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				listener := &piped{conns: make(chan net.Conn), ended: make(chan struct{})}
-				e, err := entrypoint.New("web", newConfig(), http.HandlerFunc(hello), nil, entrypoint.Dependencies{
-					Logger: telemetry.Discard{},
-					Listen: func(context.Context, string, string) (net.Listener, error) { return listener, nil },
-				})
-				if err == nil {
-					err = e.Listen(t.Context())
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx, leave := context.WithCancelCause(t.Context())
-				served := make(chan error, 1)
-				go func() { served <- e.Serve(ctx) }()
+				listener, leave, served := servePiped(t)
 				kept := make([]net.Conn, test.connections)
 				for i := range kept {
 					var server net.Conn
@@ -103,6 +93,94 @@ func TestKeepAliveEndsInTurn(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// servePiped serves a listener for connections in memory until leave is called, and sends the error of Serve.
+func servePiped(t *testing.T) (listener *piped, leave context.CancelCauseFunc, served <-chan error) {
+	t.Helper()
+	listener = &piped{conns: make(chan net.Conn), ended: make(chan struct{})}
+	e, err := entrypoint.New("web", newConfig(), http.HandlerFunc(hello), nil, entrypoint.Dependencies{
+		Logger: telemetry.Discard{},
+		Listen: func(context.Context, string, string) (net.Listener, error) { return listener, nil },
+	})
+	if err == nil {
+		err = e.Listen(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- e.Serve(ctx) }()
+	return listener, leave, ended
+}
+
+// TestGoAwayComesInTurn hands over with idle connections of HTTP/2, whose clients get GOAWAY when keep-alive has ended,
+// a hundred in a tenth of a second, or more where they have not got the time.
+func TestGoAwayComesInTurn(t *testing.T) {
+	const tenth = 100 * time.Millisecond
+	for name, test := range map[string]struct {
+		connections int
+		drain       time.Duration
+		// first is when the first ones come.
+		first time.Duration
+		want  []int
+	}{
+		"few":     {100, time.Minute, 0, []int{100}},
+		"many":    {350, time.Minute, 3 * tenth, []int{100, 100, 100, 50}},
+		"hurry":   {600, 1200 * time.Millisecond, 5 * tenth, []int{200, 200, 200}},
+		"at once": {300, time.Millisecond, 0, []int{300}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				listener, leave, served := servePiped(t)
+				came := make(chan time.Time, test.connections)
+				for range test.connections {
+					client, server := net.Pipe()
+					listener.conns <- server
+					go func() { came <- awaitGoAway(t, client) }()
+				}
+				synctest.Wait()
+				begin := time.Now()
+				leave(entrypoint.HandedOver{Drain: test.drain})
+				got := map[time.Duration]int{}
+				for range test.connections {
+					got[(<-came).Sub(begin)]++
+				}
+				want := map[time.Duration]int{}
+				for i, n := range test.want {
+					want[test.first+time.Duration(i)*tenth] = n
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Error(diff)
+				}
+				if err := <-served; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// awaitGoAway begins a connection of HTTP/2, and returns when the first GOAWAY has come. It reads until the connection
+// ends.
+func awaitGoAway(t *testing.T, conn net.Conn) (came time.Time) {
+	t.Helper()
+	defer conn.Close() //nolint:errcheck // a test's
+	framer := http2.NewFramer(conn, conn)
+	go func() {
+		_, _ = io.WriteString(conn, http2.ClientPreface)
+		_ = framer.WriteSettings()
+	}()
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			return came
+		}
+		if _, ok := frame.(*http2.GoAwayFrame); ok && came.IsZero() {
+			came = time.Now()
+		}
 	}
 }
 

@@ -24,7 +24,8 @@ func (c ClosedConnections) Total() int { return c.Closed + c.Closing + c.Remaini
 // retirer is a server that can close some of its connections gracefully.
 type retirer interface {
 	// Retire closes those that are selected: idle ones at once, and others with their last response. It returns the
-	// numbers of both, without those that no response ends.
+	// numbers of both, without those that no response ends. selected may wait, and each connection is closed when it has
+	// returned.
 	Retire(selected func(net.Conn) bool) (closed, closing int)
 }
 

@@ -2,6 +2,7 @@ package overload_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,7 @@ func TestDescriptors(t *testing.T) {
 			counted++
 			pass(takes)
 			return open, failure
-		}, 200)
+		}, func() int64 { return 0 }, 200)
 		for _, test := range []struct {
 			name    string
 			wait    time.Duration
@@ -42,6 +43,79 @@ func TestDescriptors(t *testing.T) {
 			if got := monitor.Pressure(time.Now()); got != test.want || counted != test.counted {
 				t.Errorf("%s: the pressure is %v after %d counts, want %v and %d", test.name, got, counted, test.want, test.counted)
 			}
+		}
+	})
+}
+
+// TestSlowDescriptors counts for a second, which no sample waits for. Connections that open and close meanwhile, and
+// until the next count, correct the last one.
+func TestSlowDescriptors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var open, connections, counting, counted atomic.Int64
+		takes := 100 * time.Millisecond
+		monitor := overload.Descriptors(func() (int, error) {
+			if counting.Add(1) > 1 {
+				t.Error("two counts are under way")
+			}
+			defer counting.Add(-1)
+			n := open.Load()
+			pass(takes)
+			counted.Add(1)
+			return int(n), nil
+		}, connections.Load, 1000)
+		pressure := func(want float64) {
+			t.Helper()
+			began := time.Now()
+			if got := monitor.Pressure(began); got != want || time.Since(began) > 0 {
+				t.Errorf("the pressure is %v after %v, want %v at once", got, time.Since(began), want)
+			}
+		}
+		open.Store(100)
+		connections.Store(20)
+		monitor.Pressure(time.Now()) // How long it takes is not known yet.
+		takes = time.Second
+		pass(5 * time.Second)
+		pressure(0.1) // The count begins.
+		connections.Store(70)
+		pressure(0.2)
+		pass(1100 * time.Millisecond)
+		pressure(0.2) // It has ended, and has not seen the new ones.
+		connections.Store(10)
+		pressure(0.09)
+		open.Store(130)
+		pass(51 * time.Second)
+		pressure(0.09) // The next count begins.
+		pass(1100 * time.Millisecond)
+		pressure(0.13)
+		if counted.Load() != 3 {
+			t.Errorf("%d counts", counted.Load())
+		}
+	})
+}
+
+// TestGateFollowsConnections lets as many connections in as there is room for while descriptors are counted seldom.
+func TestGateFollowsConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 1000
+		var connections atomic.Int64
+		m := overload.New(defaults(), overload.Options{Logger: &lines{}, Monitors: []overload.Monitored{{
+			Name: "descriptors", Option: "overload.descriptors.limit", Connections: limit / overload.ConnectionDescriptors,
+			Monitor: overload.Descriptors(func() (int, error) {
+				pass(time.Second)
+				return 900, nil
+			}, connections.Load, limit),
+			Actions: []overload.Action{overload.StopAccepting},
+		}}})
+		run(t, m)
+		pass(1500 * time.Millisecond)
+		for range 100 {
+			for m.TryEnter() {
+				connections.Add(1)
+			}
+			pass(interval)
+		}
+		if entered := connections.Load(); entered != 25 {
+			t.Errorf("%d connections have entered, and there was room for 25", entered)
 		}
 	})
 }

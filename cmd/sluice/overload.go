@@ -21,9 +21,6 @@ import (
 // which shows some samples later, and its TLS handshake leaves as much to be collected.
 const connectionBytes = 512 << 10
 
-// connectionDescriptors is how many descriptors a connection takes: its own, and one to an endpoint.
-const connectionDescriptors = 2
-
 // newOverload makes the overload manager, and has the router and the metrics use it. It is called after the memory
 // limit of the process is set, and before requests come.
 func (s *system) newOverload() {
@@ -96,9 +93,9 @@ func overloadMonitors(config *static.Overload, found limits, connections func() 
 	if limit := descriptorLimit(config, found); limit > 0 {
 		monitors = append(monitors, overload.Monitored{
 			Name: "descriptors", Option: "overload.descriptors.limit",
-			Monitor:     overload.Descriptors(descriptors.Open, limit),
+			Monitor:     overload.Descriptors(descriptors.Open, connections, limit),
 			Actions:     []overload.Action{overload.EndKeepAlive, overload.ReduceTimeouts, overload.StopAccepting},
-			Connections: float64(limit) / connectionDescriptors,
+			Connections: float64(limit) / overload.ConnectionDescriptors,
 		})
 	}
 	return monitors

@@ -309,3 +309,32 @@ func TestWindowsHaveABudget(t *testing.T) {
 		t.Error("no room again")
 	}
 }
+
+// TestRetireInTurn sends GOAWAY on a connection that is selected while the selection of the next one waits.
+func TestRetireInTurn(t *testing.T) {
+	t.Parallel()
+	s := start(t, hello, nil)
+	for range 2 {
+		if text, err := s.get(t, client(t)); text != "hello" {
+			t.Fatalf("got %q, %v", text, err)
+		}
+	}
+	next, retired := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(retired)
+		s.Retire(func(net.Conn) bool {
+			<-next
+			return true
+		})
+	}()
+	for range 2 {
+		next <- struct{}{}
+		await(t, s.closed, "the end of a connection")
+		if len(s.closed) > 0 {
+			t.Error("the other connection has ended with it")
+		}
+	}
+	await(t, retired, "the end of Retire")
+	s.closed <- struct{}{}
+	s.closed <- struct{}{}
+}

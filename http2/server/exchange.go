@@ -56,7 +56,7 @@ type exchange struct {
 	// What the head says beside the fields: see block.
 	scheme, host       string
 	protocol           string
-	cookies            []byte
+	cookies            []string
 	declared           int64
 	count              int
 	size               int64
@@ -115,16 +115,17 @@ func (x *exchange) addField(name, value string) {
 	x.fields[name] = x.values[x.used-1 : x.used : x.used]
 }
 
-// addCookie adds a part of the field Cookie, which a client may divide (RFC 9113, section 8.2.3).
+// addCookie adds a part of the field Cookie, which a client may divide (RFC 9113, section 8.2.3). The parts are joined
+// when the head is known to be accepted: many of them may be references to one entry of the table.
 func (x *exchange) addCookie(value string) {
 	prior, ok := x.fields["Cookie"]
 	switch {
 	case !ok:
 		x.addField("Cookie", value)
 	case x.cookies == nil:
-		x.cookies = append(append([]byte(prior[0]), "; "...), value...)
+		x.cookies = []string{prior[0], value}
 	default:
-		x.cookies = append(append(x.cookies, "; "...), value...)
+		x.cookies = append(x.cookies, value)
 	}
 }
 
@@ -153,7 +154,7 @@ func (x *exchange) announce(list string) {
 func (x *exchange) build(ended bool) {
 	c, r := x.conn, &x.request
 	if x.cookies != nil {
-		x.fields["Cookie"][0] = string(x.cookies)
+		x.fields["Cookie"][0] = strings.Join(x.cookies, "; ")
 		x.cookies = nil
 	}
 	if x.fields == nil {

@@ -10,6 +10,7 @@ package descriptors
 
 import (
 	"errors"
+	"io"
 	"os"
 	"syscall"
 )
@@ -47,6 +48,9 @@ func Available(reserve int) int {
 	return end - New(reserve).Reserve()
 }
 
+// listed is how many names are read at a time.
+const listed = 1000
+
 // list counts the names in a directory, without the descriptor that reads it.
 func list(directory string) (int, error) {
 	reader, err := os.Open(directory)
@@ -54,8 +58,16 @@ func list(directory string) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = reader.Close() }()
-	names, err := reader.Readdirnames(-1)
-	return max(len(names)-1, 0), err
+	for count := -1; ; {
+		names, err := reader.Readdirnames(listed)
+		count += len(names)
+		if errors.Is(err, io.EOF) {
+			return max(count, 0), nil
+		}
+		if err != nil {
+			return max(count, 0), err
+		}
+	}
 }
 
 // Reserve returns how many descriptors are in reserve.

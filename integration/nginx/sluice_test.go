@@ -171,10 +171,11 @@ func (b *backends) of(state *cases.State) http.Handler {
 func optionsOf(t *testing.T, own *authority, state *cases.State) process.Options {
 	t.Helper()
 	options := process.Options{
-		Objects: objectsOf(t, state), Secrets: secretsOf(t, own, state), Namespaces: state.Objects.Namespaces,
+		Objects: objectsOf(t, state), Secrets: secretsOf(t, own, state),
 		Provider: providerOf(state), EntryPoint: entryPointOf(state.Settings),
 		Resolves: func(name string) bool { return name != "invalid.hostname" },
 	}
+	options.Objects.Namespaces = state.Objects.Namespaces
 	presented := own.issue(t, "upstream")
 	options.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &presented, nil }
 	options.Objects.ConfigMaps = append(options.Objects.ConfigMaps, &corev1.ConfigMap{

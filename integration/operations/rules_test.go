@@ -123,6 +123,7 @@ func situations() map[string]situation {
 		"SluiceRetriesExhausted":      counter(service("retries_exhausted"), 1),
 		"SluiceServiceSaturated":      counter(service("saturated"), 1),
 		"SluiceOverloaded":            counter(`sluice_overload_shed_total{class="default"}`, 1),
+		"SluiceRequestsEnded":         counter("sluice_overload_reset_total", 1),
 		"SluiceConfigurationRefused":  gauge("sluice_config_quarantined_objects", 2, 0),
 		"SluiceChangeRefused":         gauge("sluice_config_retained_objects", 1, 0),
 		"SluiceConfigurationSlow":     {20, lags("10"), lags("1")},

@@ -30,7 +30,7 @@ const (
 	serving
 	// sending sends the response.
 	sending
-	// finished is after the handler.
+	// finished is after the handler, or after the last byte that it has sent.
 	finished
 )
 
@@ -134,6 +134,14 @@ func (s *requestState) refuseEnded() {
 		s.writer.Header().Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
 	}
 	answer.Refuse(s.writer, s.request, http.StatusServiceUnavailable, s.buffering.name, errEndedEarly.Error())
+}
+
+// conclude aborts a response that was ended while its last bytes were sent: a server may drop what follows them, such
+// as trailers, and end the response as if it were whole. After it, the response is not ended any more.
+func (s *requestState) conclude() {
+	if !s.enter(finished) {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // finish ends what Held began.

@@ -2,13 +2,17 @@ package buffering_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
 
+	"github.com/quic-go/quic-go/http3"
+
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/httpio/held"
 	"github.com/sluiceproxy/sluice/middleware/buffering"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
@@ -187,4 +191,160 @@ func TestHeldUpload(t *testing.T) {
 		}
 		ends(t, registry, 0)
 	})
+}
+
+// lastWriter is a response of which something is called after each Write.
+type lastWriter struct {
+	*httptest.ResponseRecorder
+
+	written func()
+}
+
+// Write implements http.ResponseWriter.
+func (w lastWriter) Write(p []byte) (int, error) {
+	defer w.written()
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestHeldResponseIsAborted ends a request when the last byte of its response has been written: what is recorded as
+// ended is aborted, whatever has been sent.
+func TestHeldResponseIsAborted(t *testing.T) {
+	step, registry := holding(t, dynamic.Buffering{})
+	record := &telemetry.Record{}
+	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/", http.NoBody)
+	w := lastWriter{httptest.NewRecorder(), func() { ends(t, registry, 1) }}
+	var cause any
+	func() {
+		defer func() { cause = recover() }()
+		step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(make([]byte, 2*mib))
+		})).ServeHTTP(w, r)
+	}()
+	if cause != http.ErrAbortHandler || record.Code != telemetry.CodeOverloaded { //nolint:errorlint // net/http compares it.
+		t.Errorf("the code is %q, the panic %v", record.Code, cause)
+	}
+	ends(t, registry, 0)
+}
+
+// large is a response that no socket and no window takes whole, in bytes.
+const large = 24 * mib
+
+// TestHeldPhases ends requests in each phase, over real connections, each of which serves another request behind it
+// with HTTP/2 and HTTP/3.
+func TestHeldPhases(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		config dynamic.Buffering
+		// uploads says that the request has a body.
+		uploads bool
+		// path is what the endpoint does.
+		path string
+		want int
+	}{
+		{"receiving", dynamic.Buffering{}, true, "/never", http.StatusServiceUnavailable},
+		{"serving", dynamic.Buffering{}, true, "/wait", http.StatusServiceUnavailable},
+		{"serving with a response that passes", dynamic.Buffering{RequestOnly: true}, true, "/wait", http.StatusServiceUnavailable},
+		{"sending", dynamic.Buffering{}, false, "/large", http.StatusOK},
+		{"sending a response that passes", dynamic.Buffering{RequestOnly: true}, true, "/large", http.StatusOK},
+	} {
+		for _, protocol := range []string{"h1", "h2c", "h3"} {
+			t.Run(test.name+" "+protocol, func(t *testing.T) {
+				t.Parallel()
+				step, registry := holding(t, test.config)
+				serving := make(chan struct{}, 1)
+				g := rig.New(t, rig.Setup{
+					Wrap: step.Wrap, Upstream: "h1", HTTP3: protocol == "h3", Endpoint: phaseEndpoint(t, serving),
+				})
+				var body io.Reader
+				var rest io.Closer = http.NoBody
+				if test.uploads {
+					body, rest = upload(test.name == "receiving")
+				}
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					if test.want == http.StatusOK {
+						return
+					}
+					if test.name != "receiving" {
+						http1test.Receive(t, serving, "the request at the endpoint")
+					}
+					http1test.Eventually(t, "a request is ended", func() bool {
+						requests, _ := registry.EndLargest()
+						return requests == 1
+					})
+				}()
+				client := clientOf(t, g, protocol)
+				response, err := client.Do(g.Request(http.MethodPost, test.path, body))
+				<-ended
+				_ = rest.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if test.want == http.StatusOK { // Its head has come.
+					ends(t, registry, 1)
+				}
+				n, err := io.Copy(io.Discard, response.Body)
+				_ = response.Body.Close()
+				after := response.Header.Get("Retry-After")
+				if aborted := err != nil && n < large; response.StatusCode != test.want ||
+					aborted != (test.want == http.StatusOK) || (after == "2") == aborted {
+					t.Errorf("status %d, Retry-After %q, %d bytes, %v", response.StatusCode, after, n, err)
+				}
+				if record := g.Record(); record.Code != telemetry.CodeOverloaded || record.Status != test.want {
+					t.Errorf("the record has the status %d and the code %q: %s", record.Status, record.Code, record.Reason)
+				}
+				ends(t, registry, 0)
+				if response, err = client.Do(g.Request(http.MethodGet, "/", nil)); err != nil {
+					t.Fatal(err)
+				}
+				if _ = response.Body.Close(); response.StatusCode != http.StatusOK {
+					t.Errorf("the next request is answered %d", response.StatusCode)
+				}
+			})
+		}
+	}
+}
+
+// clientOf returns a client that speaks a protocol: h1, h2c or h3.
+func clientOf(t *testing.T, g *rig.Rig, protocol string) *http.Client {
+	t.Helper()
+	if protocol != "h3" {
+		return g.Client(protocol)
+	}
+	//nolint:gosec // The certificate is generated.
+	transport := &http3.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	t.Cleanup(func() { _ = transport.Close() })
+	return &http.Client{Transport: transport}
+}
+
+// phaseEndpoint waits, answers much, or little, as the path says. It signals requests that it waits for.
+func phaseEndpoint(t *testing.T, serving chan<- struct{}) http.HandlerFunc {
+	t.Helper()
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/never":
+			t.Error("the endpoint was called")
+		case "/wait":
+			_, _ = io.Copy(io.Discard, r.Body) // Otherwise the server does not notice the end of the connection.
+			serving <- struct{}{}
+			<-r.Context().Done()
+		case "/large":
+			for range large / mib {
+				if _, err := w.Write(make([]byte, mib)); err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// upload returns a body of 2 MiB, which ends when rest is closed, or at once.
+func upload(pauses bool) (body io.Reader, rest io.Closer) {
+	begin := bytes.NewReader(make([]byte, 2*mib))
+	if !pauses {
+		return begin, http.NoBody
+	}
+	reader, writer := io.Pipe()
+	return io.MultiReader(begin, reader), writer
 }

@@ -111,6 +111,7 @@ func (w *writer) serve(r *http.Request) (again bool) {
 		if w.failure == nil && returned {
 			if s.enter(sending) {
 				w.commit()
+				s.conclude()
 			} else {
 				w.abandon()
 			}
@@ -123,6 +124,7 @@ func (w *writer) serve(r *http.Request) (again bool) {
 		if w.limited.exceeded {
 			panic(http.ErrAbortHandler)
 		}
+		s.conclude()
 		return false
 	}
 	w.Restore()

@@ -60,7 +60,7 @@ func (c *cluster) objects() ([]manifest.Object, error) {
 			return nil, err
 		}
 	}
-	for _, one := range c.options.Namespaces {
+	for _, one := range read.Namespaces {
 		if err := c.add(corev1.SchemeGroupVersion.WithKind("Namespace"), one); err != nil {
 			return nil, err
 		}

@@ -24,19 +24,17 @@ import (
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // Options are what is served.
 type Options struct {
 	// Objects are those of the cluster. Kinds of which there is no object are presumed to be as Ingresses need them:
-	// Services have endpoints, Secrets and ConfigMaps exist, and the class is there.
+	// Services have endpoints, Secrets and ConfigMaps exist, and the class is there. Namespaces are needed where the
+	// provider selects by their labels.
 	Objects *source.Objects
 	// Secrets have the values of Secrets of Objects. Those of others are made up: certificates are issued by an authority
 	// of the process, and no password is right.
 	Secrets []*corev1.Secret
-	// Namespaces are those of the cluster; nil for none, which matters where the provider selects by their labels.
-	Namespaces []*corev1.Namespace
 	// Provider is providers.kubernetesIngressNGINX.
 	Provider static.KubernetesNGINX
 	// EntryPoint has the options of the entrypoints; nil for the defaults. Address and PROXY protocol are the process's
@@ -53,8 +51,6 @@ type Options struct {
 	Resolves func(name string) bool
 	// Taken is how many addresses of endpoints are passed over, for one that has other addresses than an earlier one.
 	Taken int
-	// Logger may be nil.
-	Logger telemetry.Logger
 }
 
 // firstState is how long the providers may take for their first state, also with thousands of Ingresses on a busy
@@ -80,9 +76,6 @@ type Process struct {
 
 // Start compiles the objects, and listens. The context bounds the start alone; Close ends the process.
 func Start(ctx context.Context, options Options) (_ *Process, err error) {
-	if options.Logger == nil {
-		options.Logger = telemetry.Discard{}
-	}
 	authority, err := newAuthority()
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // The names of the entrypoints, and of the provider of addresses of names.
@@ -34,6 +35,7 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	}
 	config := options.Provider
 	config.HTTPEntryPoint, config.HTTPSEntryPoint = plainEntryPoint, secureEntryPoint
+	logger := telemetry.Discard{}
 	own := p.options(options.EntryPoint)
 	settings := own()
 	config.Publish = false
@@ -41,7 +43,7 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	clusters, err := kubernetes.New(kubernetes.Options{
 		IngressNGINX: &config,
 		EntryPoints:  map[string]*static.EntryPoint{plainEntryPoint: settings, secureEntryPoint: settings},
-		Manifests:    manifest.NewServer(objects), Metrics: uncounted{}, Logger: options.Logger,
+		Manifests:    manifest.NewServer(objects), Metrics: uncounted{}, Logger: logger,
 		State: func() provider.State { return once.State().State },
 	})
 	if err != nil {
@@ -57,17 +59,17 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	target := router.NewActiveTable(entrypoints)
 	p.target = target
 	registry, mirrors := loadbalancer.NewRegistry(loadbalancer.Options{}), service.NewMirrors()
-	builder := middleware.NewBuilder(middleware.Options{Logger: options.Logger, Dial: p.network.authorize})
+	builder := middleware.NewBuilder(middleware.Options{Logger: logger, Dial: p.network.authorize})
 	p.release = append(p.release, mirrors.Close, builder.Close)
 	names := &names{network: p.network, changed: make(chan struct{}, 1)}
 	once = pipeline.New(pipeline.Options{
 		Source: provider.NewHub(append(clusters.Entries(), provider.Entry{Name: namesProvider, Provider: names}),
-			options.Logger, provider.WithFirstStateTimeout(firstState)),
+			logger, provider.WithFirstStateTimeout(firstState)),
 		Compiler: router.NewCompiler(router.Options{
 			EntryPoints: entrypoints, Registry: registry, Mirrors: mirrors, Tickets: certificate.NewTickets(),
 			Middlewares: builder, Dial: p.network.dial,
 		}, target),
-		Endpoints: registry, Logger: options.Logger, Resolver: names, Files: builder.Files(),
+		Endpoints: registry, Logger: logger, Resolver: names, Files: builder.Files(),
 	})
 	if p.state, err = settle(ctx, once, clusters); err != nil {
 		return err
@@ -80,7 +82,7 @@ func (p *Process) compile(ctx context.Context, options *Options, authority *auth
 	}
 	for _, name := range []string{plainEntryPoint, secureEntryPoint} {
 		p.entrypoints[name], err = entrypoint.New(name, own(), target.Handler(name), target.TLS(name),
-			entrypoint.Dependencies{Logger: options.Logger, Streams: target.Streams(name)})
+			entrypoint.Dependencies{Logger: logger, Streams: target.Streams(name)})
 		if err != nil {
 			delete(p.entrypoints, name)
 			return err

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/forward"
@@ -33,6 +34,7 @@ type Rig struct {
 	Pool *loadbalancer.Pool
 
 	t       *testing.T
+	scheme  string
 	records chan telemetry.Record
 }
 
@@ -48,6 +50,8 @@ type Setup struct {
 	// server takes the endpoint's place.
 	Server string
 	Change func(*static.EntryPoint)
+	// HTTP3 has the entrypoint speak HTTP/3 beside, with a generated certificate. Requests have https URLs then.
+	HTTP3 bool
 	// ResponseHeaderTimeout is how long the endpoint has to begin its response; 0 is no limit.
 	ResponseHeaderTimeout time.Duration
 }
@@ -68,7 +72,7 @@ func Matrix(t *testing.T, test func(t *testing.T, client, upstream string)) {
 // New starts a rig, which ends with the test.
 func New(t *testing.T, s Setup) *Rig {
 	t.Helper()
-	g := &Rig{t: t, records: make(chan telemetry.Record, 1000)}
+	g := &Rig{t: t, records: make(chan telemetry.Record, 1000), scheme: "http"}
 	if s.Server == "" {
 		server := httptest.NewUnstartedServer(s.Endpoint)
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -101,19 +105,23 @@ func New(t *testing.T, s Setup) *Rig {
 		Servers: []loadbalancer.ServerSpec{spec},
 	})
 	t.Cleanup(func() { registry.Release("svc@file") })
-	g.listen(s.Wrap(forward.NewService(g.Pool, forward.Options{Service: "svc@file", FlushInterval: -1})), s.Change)
+	g.listen(s.Wrap(forward.NewService(g.Pool, forward.Options{Service: "svc@file", FlushInterval: -1})), &s)
 	return g
 }
 
-func (g *Rig) listen(handler http.Handler, change func(*static.EntryPoint)) {
+func (g *Rig) listen(handler http.Handler, s *Setup) {
 	g.t.Helper()
 	config := new(static.EntryPoint)
 	config.SetDefaults()
 	config.Address = "127.0.0.1:0"
-	if change != nil {
-		change(config)
+	var selector entrypoint.TLSSelector
+	if s.HTTP3 {
+		config.HTTP3, selector, g.scheme = new(static.HTTP3), newGenerated(g.t), "https"
 	}
-	e, err := entrypoint.New("web", config, handler, nil,
+	if s.Change != nil {
+		s.Change(config)
+	}
+	e, err := entrypoint.New("web", config, handler, selector,
 		entrypoint.Dependencies{Logger: telemetry.Discard{}, Sinks: []entrypoint.Sink{g}})
 	if err != nil {
 		g.t.Fatal(err)
@@ -139,7 +147,24 @@ func (g *Rig) Record() telemetry.Record {
 	return http1test.Receive(g.t, g.records, "a record")
 }
 
-// Client returns a client that speaks a protocol.
+// generated selects a generated certificate for all names.
+type generated struct{ options *certificate.Options }
+
+func newGenerated(t *testing.T) generated {
+	t.Helper()
+	set, problems := certificate.NewSet(nil, nil)
+	options, err := certificate.NewOptions("default", nil, func() *certificate.Set { return set }, nil,
+		certificate.NewTickets())
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	return generated{options}
+}
+
+// SelectTLS implements entrypoint.TLSSelector.
+func (g generated) SelectTLS(string) (*certificate.Options, bool) { return g.options, true }
+
+// Client returns a client that speaks a protocol, h1 or h2c.
 func (g *Rig) Client(protocol string) *http.Client {
 	transport := &http.Transport{Protocols: new(http.Protocols), ExpectContinueTimeout: http1test.Timeout}
 	transport.Protocols.SetHTTP1(protocol == "h1")
@@ -153,7 +178,7 @@ func (g *Rig) Request(method, path string, body io.Reader, headers ...string) *h
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), http1test.Timeout)
 	g.t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+g.Address+path, body)
+	r, err := http.NewRequestWithContext(ctx, method, g.scheme+"://"+g.Address+path, body)
 	if err != nil {
 		g.t.Fatal(err)
 	}
