@@ -10,4 +10,7 @@ type RegexRewrite struct {
 	// ...) and the groups of the pattern ($1 to $9 and those with names). A URL with http:// or https://, or one that
 	// begins with $scheme, redirects with 302. Required.
 	Replacement string `json:"replacement,omitempty"`
+	// Last replaces the new path again as long as the pattern is found in it, as the flag last does in a location that is
+	// chosen anew. Where it is found in the result of ten times, the answer is 500. A redirect ends that. Default: once.
+	Last bool `json:"last,omitempty"`
 }

@@ -13,26 +13,44 @@ import (
 // TestPatternsAreShared has many routers with one regular expression, which is in memory once.
 func TestPatternsAreShared(t *testing.T) {
 	const routers = 200
-	b := newBench(t)
-	b.all()
-	before := heap()
-	for i := range routers {
-		b.router(fmt.Sprintf("r%d@file", i), "", "a@internal").Match = &dynamic.Match{All: []dynamic.Match{
-			{Name: "Host", Args: []string{fmt.Sprintf("h%d.test", i)}},
-			{Name: "HeaderRegexp", Args: []string{"User-Agent", "^(?:bot|crawler|spider)[a-z]{0,900}$"}},
-		}}
-	}
-	b.all()
-	if grown := heap() - before; grown > 8<<20 {
-		t.Errorf("%d bytes for %d routers", grown, routers)
-	}
-	for agent, want := range map[string]int{"crawlers": http.StatusOK, "a crawler": http.StatusNotFound} {
-		w := httptest.NewRecorder()
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://h7.test/", nil)
-		r.Header.Set("User-Agent", agent)
-		b.target.Handler("web").ServeHTTP(w, r)
-		if w.Code != want {
-			t.Errorf("%s: status %d, want %d", agent, w.Code, want)
+	for _, test := range []struct {
+		matcher               dynamic.Match
+		agent, path           string
+		otherAgent, otherPath string
+	}{
+		{
+			dynamic.Match{Name: "HeaderRegexp", Args: []string{"User-Agent", "^(?:bot|crawler|spider)[a-z]{0,900}$"}},
+			"crawlers", "/", "a crawler", "/",
+		},
+		{
+			dynamic.Match{Name: "NormalizedPathRegexp", Args: []string{"^/(?:bot|crawler|spider)[a-z]{0,900}$"}},
+			"", "/crawlers", "", "/a/crawler",
+		},
+	} {
+		b := newBench(t)
+		b.all()
+		before := heap()
+		for i := range routers {
+			b.router(fmt.Sprintf("r%d@file", i), "", "a@internal").Match = &dynamic.Match{All: []dynamic.Match{
+				{Name: "Host", Args: []string{fmt.Sprintf("h%d.test", i)}}, test.matcher,
+			}}
+		}
+		b.all()
+		if grown := heap() - before; grown > 8<<20 {
+			t.Errorf("%s: %d bytes for %d routers", test.matcher.Name, grown, routers)
+		}
+		status := func(agent, path string) int {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://h7.test"+path, nil)
+			r.Header.Set("User-Agent", agent)
+			b.target.Handler("web").ServeHTTP(w, r)
+			return w.Code
+		}
+		if got := status(test.agent, test.path); got != http.StatusOK {
+			t.Errorf("%s: status %d", test.matcher.Name, got)
+		}
+		if got := status(test.otherAgent, test.otherPath); got != http.StatusNotFound {
+			t.Errorf("%s: status %d of another request", test.matcher.Name, got)
 		}
 	}
 }

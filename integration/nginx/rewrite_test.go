@@ -29,7 +29,9 @@ var refusedSegment = regexp.MustCompile(`/(\.\.?(;|/|$)|;)`)
 // directive is a rewrite with targets.
 type directive struct {
 	regex, replacement string
-	targets            []string
+	// last says that the flag is last, not break.
+	last    bool
+	targets []string
 }
 
 // TestRewrite compares targets and redirections of the middleware regexRewrite with those of the directive rewrite.
@@ -62,7 +64,7 @@ func TestRewrite(t *testing.T) {
 		}
 	}
 	t.Logf("%d targets: %v", rewrites*rewritten, counts)
-	for _, class := range []string{"200", "302", "dot segment"} {
+	for _, class := range []string{"200", "302", "500", "dot segment"} {
 		if counts[class] < rewrites/20 {
 			t.Errorf("only %d are of the class %s", counts[class], class)
 		}
@@ -79,6 +81,9 @@ func (d *directive) compare(t *testing.T, target string, got reply, counts map[s
 		counts["canonical form"]++ // Sluice forwards such a target in another form, with or without a rewrite.
 		return
 	case got == want:
+	case d.last && want.status == http.StatusBadRequest:
+		counts["refused before the last round"]++ // For a dot segment, or without a slash at its beginning.
+		return
 	case got.status == http.StatusOK && !strings.HasPrefix(path, "/"):
 		t.Fatalf("%q to %q on %q: the echo has got %v", d.regex, d.replacement, target, got)
 	case got.status == http.StatusOK:
@@ -100,7 +105,7 @@ func (d *directive) compare(t *testing.T, target string, got reply, counts map[s
 }
 
 func (d *directive) middleware() (*regexrewrite.RegexRewrite, error) {
-	return regexrewrite.New("r", dynamic.RegexRewrite{Regex: d.regex, Replacement: d.replacement})
+	return regexrewrite.New("r", dynamic.RegexRewrite{Regex: d.regex, Replacement: d.replacement, Last: d.last})
 }
 
 // serve returns what the middleware makes of a target. It reports false for a target that Sluice changes before, or
@@ -134,9 +139,10 @@ func directives(p *nginx.Process, all []*directive) string {
 	var text strings.Builder
 	text.WriteString(config(p, nil))
 	for i, one := range all {
+		flag := map[bool]string{true: "last", false: "break"}[one.last]
 		fmt.Fprintf(&text, "server { listen unix:%s; server_name s%d;\n"+
-			"  location / { rewrite %s %s break; proxy_pass http://echo; } }\n",
-			p.Socket("web"), i, nginx.Quote(one.regex), nginx.Quote(one.replacement))
+			"  location / { rewrite %s %s %s; proxy_pass http://echo; } }\n",
+			p.Socket("web"), i, nginx.Quote(one.regex), nginx.Quote(one.replacement), flag)
 	}
 	return text.String()
 }
@@ -144,7 +150,7 @@ func directives(p *nginx.Process, all []*directive) string {
 // directive makes a rewrite as Ingresses have them, and others.
 func (g generator) directive() *directive {
 	one := &directive{regex: g.one("^/api(/|$)(.*)", "^/(.*)", "(?i)/A(.*)", "/(a)|(b)", "^/([^/]*)/?(.*)", "/foo",
-		"/(.)(.)(.*)$")}
+		"/(.)(.)(.*)$"), last: g.chance(3)}
 	one.replacement = g.one("/", "/", "/", "/x/", "/u$uri", "/%41 é/", "https://h/", "http://h/%41%2f%zz/", "$scheme://h/")
 	for range g.IntN(4) {
 		one.replacement += g.one("$1", "$2", "$3", "/", "a", "$request_method", "?", "?a=", "&b=", "${scheme}", "..", ".",

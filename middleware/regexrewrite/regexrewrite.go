@@ -17,8 +17,12 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// maxTarget bounds the bytes of a result.
-const maxTarget = 64 << 10
+const (
+	// maxTarget bounds the bytes of a result.
+	maxTarget = 64 << 10
+	// mostRounds is how often a path is rewritten with the option last, as in nginx.
+	mostRounds = 10
+)
 
 // RegexRewrite is one configured regexRewrite.
 type RegexRewrite struct {
@@ -31,6 +35,8 @@ type RegexRewrite struct {
 	redirects bool
 	// keeps is set when the query of the request is added.
 	keeps bool
+	// last is set when results are rewritten again.
+	last bool
 }
 
 // The reasons for which requests are refused.
@@ -38,6 +44,7 @@ var (
 	errNoForm   = errors.New("the path has no normalised form")
 	errEmpty    = errors.New("the rewritten path is empty")
 	errRelative = errors.New("the rewritten path does not begin with a slash")
+	errCycle    = fmt.Errorf("the pattern matches the path also after %d rewrites", mostRounds)
 	errLong     = fmt.Errorf("the rewritten target has more than %d bytes", maxTarget)
 )
 
@@ -52,7 +59,7 @@ func New(name string, config dynamic.RegexRewrite) (*RegexRewrite, error) {
 		return nil, fmt.Errorf("regexRewrite.regex %q: %w", config.Regex, err)
 	}
 	text, drops := strings.CutSuffix(config.Replacement, "?")
-	rw := &RegexRewrite{name: name, regex: regex, keeps: !drops}
+	rw := &RegexRewrite{name: name, regex: regex, keeps: !drops, last: config.Last}
 	for _, scheme := range []string{"http://", "https://", "$scheme"} {
 		rw.redirects = rw.redirects || strings.HasPrefix(text, scheme)
 	}
@@ -77,8 +84,8 @@ func (*RegexRewrite) NoRetain() {}
 func (*RegexRewrite) RewritesTarget() {}
 
 // Wrap returns a handler that replaces path and query and calls next, or redirects. A path that does not match passes
-// unchanged, and so does "OPTIONS *". A result that [canonical.SetPath] refuses is answered with 400, and an empty one
-// with 500.
+// unchanged, and so does "OPTIONS *". A result that [canonical.SetPath] refuses is answered with 400, and with 500 an
+// empty one and one that matches too often.
 func (rw *RegexRewrite) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		escaped, ok := canonical.EscapedPath(r)
@@ -104,8 +111,8 @@ func (rw *RegexRewrite) Wrap(next http.Handler) http.Handler {
 			rw.redirect(w, r, &to)
 			return
 		}
-		switch err := rw.rewrite(r, &to); {
-		case errors.Is(err, errEmpty):
+		switch err := rw.rewriteAll(r, values, &to); {
+		case errors.Is(err, errEmpty), errors.Is(err, errCycle):
 			answer.Refuse(w, r, http.StatusInternalServerError, rw.name, err.Error())
 		case err != nil:
 			answer.BadRequest(w, r, rw.name, err)
@@ -115,25 +122,45 @@ func (rw *RegexRewrite) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// rewrite changes the request. After an error it is as it was.
-func (rw *RegexRewrite) rewrite(r *http.Request, to *writer) error {
-	path := to.text(rw.path, false)
+// rewriteAll rewrites the request, whose path matches: once, or as long as the pattern is found with the option last.
+// The path of the next round is that of nginx, whose adjacent slashes are not merged.
+func (rw *RegexRewrite) rewriteAll(r *http.Request, values *variable.Live, to *writer) error {
+	if rw.last {
+		values.Target = values.Value(variable.Variable{Kind: variable.RequestURI})
+	}
+	for round := 1; ; round++ {
+		path, err := rw.rewrite(r, to)
+		if err != nil || !rw.last {
+			return err
+		}
+		if values.Captures = rw.regex.Find(path); values.Captures == nil {
+			return nil
+		}
+		if round == mostRounds {
+			return errCycle
+		}
+	}
+}
+
+// rewrite changes the request, and returns its path as the replacement has it. After an error the request is as it was.
+func (rw *RegexRewrite) rewrite(r *http.Request, to *writer) (path string, err error) {
+	path = to.text(rw.path, false)
 	query := to.query(rw, r.URL.RawQuery)
 	switch {
 	case path == "":
-		return errEmpty
+		return "", errEmpty
 	case path[0] != '/':
-		return errRelative
+		return "", errRelative
 	case len(path)+len(query) > maxTarget:
-		return errLong
+		return "", errLong
 	}
 	before, forced := r.URL.RawQuery, r.URL.ForceQuery
 	r.URL.RawQuery, r.URL.ForceQuery = query, false
 	if err := canonical.SetPath(r, uri.Escape(merged(path))); err != nil {
 		r.URL.RawQuery, r.URL.ForceQuery = before, forced
-		return err
+		return "", err
 	}
-	return nil
+	return path, nil
 }
 
 // merged merges adjacent slashes, as those of requests are.

@@ -89,6 +89,29 @@ func TestRegexRewrite(t *testing.T) {
 	}
 }
 
+// TestLast rewrites as often as nginx does, with which integration/nginx compares.
+func TestLast(t *testing.T) {
+	for _, test := range []struct{ regex, replacement, line, want string }{
+		{"^/a(a*)$", "/$1", "GET /" + strings.Repeat("a", 10), "/"},
+		{"^/a(a*)$", "/$1", "GET /" + strings.Repeat("a", 11), "Internal Server Error"},
+		{"^/(.*)$", "/x/$1", "GET /", "Internal Server Error"},
+		{"^/old/(.*)$", "/new/$1", "GET /old/a?b", "/new/a?b"},
+		{"^/old/(.*)$", "/new/$1", "GET /other", "/other"},
+		{"^/a(/.*)$", "$1?$uri$request_uri", "GET /a/a/b", "/b?/a/b/a/a/b&/a/a/b/a/a/b"},
+		{"^/a/(.*)$", "/$1/", "GET /a/a/a", "/"},
+		{"^/a(.*)$", "$1", "GET /aa", "Bad Request"},
+		{"^/(.*)$", "http://x/$1", "GET /a", "Found http://x/a"},
+	} {
+		step, err := New("r@file", dynamic.RegexRewrite{Regex: test.regex, Replacement: test.replacement, Last: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := serve(t, step, middlewaretest.Request(t, test.line)); got != test.want {
+			t.Errorf("%s with %s on %s: %q, want %q", test.regex, test.replacement, test.line, got, test.want)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for _, test := range []struct{ regex, replacement, reason string }{
 		{"", "/x", "regex is empty"},

@@ -61,6 +61,7 @@ const (
 	Slash       Step = "slash redirect"
 	Denied      Step = "denied location"
 	Preflight   Step = "preflight"
+	Cycle       Step = "cycle of rewrites"
 	Return      Step = "redirect"
 	HTTPS       Step = "redirect to https"
 	Addresses   Step = "addresses"

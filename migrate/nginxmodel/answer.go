@@ -129,7 +129,7 @@ func (p *place) objects() map[string]string {
 	return names
 }
 
-// rewriteLocation answers preflights and what locations answer themselves.
+// rewriteLocation answers preflights and what locations answer themselves, in the order of the directives in them.
 func (q *request) rewriteLocation() (out answer.Answer, done bool) {
 	options := q.place.options
 	if q.place.denied != "" {
@@ -140,21 +140,15 @@ func (q *request) rewriteLocation() (out answer.Answer, done bool) {
 		q.out.Header.Set("Content-Type", "text/plain charset=UTF-8")
 		return q.finish(http.StatusNoContent, answer.Preflight), true
 	}
+	if out, done := q.runSnippet(); done || q.settled {
+		return out, done
+	}
 	if options.Redirect.URL != "" {
 		q.out.Header.Set("Location", q.absolute(q.text(options.Redirect.URL)))
 		return q.refuse(options.Redirect.Code, answer.Return), true
 	}
-	if snippet := q.place.snippet; snippet != nil && snippet.redirects {
-		if target, found := snippet.apply(q); found {
-			q.out.Header.Set("Location", target)
-			if options.Snippets.Rewrite.Permanent {
-				return q.finish(http.StatusMovedPermanently, answer.Return), true
-			}
-			return q.finish(http.StatusFound, answer.Return), true
-		}
-	}
 	if rewrite := q.place.rewrite; rewrite != nil && rewrite.redirects && q.place.backend != nil {
-		if target, found := rewrite.apply(q); found {
+		if target, found := rewrite.url(q); found {
 			q.out.Header.Set("Location", target)
 			return q.finish(http.StatusFound, answer.Return), true
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/migrate/answer"
 	"github.com/sluiceproxy/sluice/migrate/probe"
+	"github.com/sluiceproxy/sluice/nginx/uri"
 	"github.com/sluiceproxy/sluice/nginx/variable"
 )
 
@@ -105,16 +106,17 @@ func (q *request) sent() *answer.Upstream {
 		}
 	}
 	if rewrite := q.place.rewrite; rewrite != nil {
-		if target, found := rewrite.apply(q); found {
-			sent.Target = target
+		if !rewrite.redirects && !q.settled {
+			rewrite.apply(q)
 		}
 		if prefix := expand(rewrite.prefix, q, nil); prefix != "" {
 			sent.Header.Set("X-Forwarded-Prefix", prefix)
 		}
 	}
-	if snippet := q.place.snippet; snippet != nil && !snippet.redirects {
-		if target, found := snippet.apply(q); found { // What is matched goes to no further rewrite.
-			sent.Target = target
+	if q.rewritten {
+		sent.Target = uri.Escape(q.path)
+		if q.query != "" {
+			sent.Target += "?" + q.query
 		}
 	}
 	if options.Backend.Host != "" {

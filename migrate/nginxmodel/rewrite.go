@@ -2,8 +2,10 @@ package nginxmodel
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/migrate/answer"
 	"github.com/sluiceproxy/sluice/nginx/pcre"
 	"github.com/sluiceproxy/sluice/nginx/uri"
 	"github.com/sluiceproxy/sluice/nginx/variable"
@@ -77,27 +79,29 @@ func newRewrite(pattern *pcre.Regexp, target string) (_ *rewrite, err error) {
 	return made, nil
 }
 
-// apply returns the new target, or the URL that the client is sent to. It reports false when the pattern is not found.
-// Where the requested path has encodings, captures in the query are encoded.
-func (r *rewrite) apply(q *request) (target string, found bool) {
-	captures := r.pattern.Find(q.path)
-	if captures == nil {
+// url returns the URL that the client is sent to. It reports false when the pattern is not found.
+func (r *rewrite) url(q *request) (target string, found bool) {
+	if q.values.Captures = r.pattern.Find(q.path); q.values.Captures == nil {
 		return "", false
 	}
-	q.values.Captures = captures
-	encoded := strings.ContainsAny(q.target, "%+")
-	if r.redirects {
-		text := string(r.path.Append(nil, &q.values))
-		if r.keeps && q.query != "" {
-			text += "?" + q.query
-		}
-		return text, true
+	target = string(r.path.Append(nil, &q.values))
+	if r.keeps && q.query != "" {
+		target += "?" + q.query
+	}
+	return target, true
+}
+
+// apply rewrites path and query of the request. It reports false when the pattern is not found. Where the requested path
+// has encodings, captures in the query are encoded.
+func (r *rewrite) apply(q *request) (found bool) {
+	if q.values.Captures = r.pattern.Find(q.path); q.values.Captures == nil {
+		return false
 	}
 	path, query := expand(r.path, q, nil), q.query
 	switch {
 	case r.queried:
 		var escape func([]byte, string) []byte
-		if encoded {
+		if strings.ContainsAny(q.target, "%+") {
 			escape = uri.AppendEscapedArgs
 		}
 		query = expand(r.args, q, escape)
@@ -107,11 +111,46 @@ func (r *rewrite) apply(q *request) (target string, found bool) {
 	case !r.keeps:
 		query = ""
 	}
-	target = uri.Escape(path)
-	if query != "" {
-		target += "?" + query
+	q.path, q.query, q.rewritten = path, query, true
+	q.values.URI, q.values.Query = path, query
+	return true
+}
+
+// mostRounds is how often nginx rewrites the path of a request before it takes that for a cycle.
+const mostRounds = 10
+
+// runSnippet applies the rewrite of configuration-snippet. With the flag last, the new path has the same location, in
+// which the rewrite is tried again; with break, no other rewrite and no return is reached.
+func (q *request) runSnippet() (out answer.Answer, done bool) {
+	snippet := q.place.snippet
+	if snippet == nil {
+		return out, false
 	}
-	return target, true
+	given := q.place.options.Snippets.Rewrite
+	if snippet.redirects {
+		target, found := snippet.url(q)
+		if !found {
+			return out, false
+		}
+		q.out.Header.Set("Location", target)
+		if given.Permanent {
+			return q.finish(http.StatusMovedPermanently, answer.Return), true
+		}
+		return q.finish(http.StatusFound, answer.Return), true
+	}
+	for range mostRounds {
+		if !snippet.apply(q) {
+			return out, false
+		}
+		if !given.Last {
+			q.settled = true
+			return out, false
+		}
+	}
+	if snippet.pattern.Match(q.path) {
+		return q.finish(http.StatusInternalServerError, answer.Cycle), true
+	}
+	return out, false
 }
 
 // expand returns a text with the values of a request, of which captures may be escaped.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 )
 
@@ -67,25 +68,48 @@ type Regexp struct {
 
 // Compile compiles a pattern. The error is an [*UnsupportedError] or a [*SyntaxError].
 func Compile(pattern string, flags Flags) (*Regexp, error) {
-	if len(pattern) > MaxPattern {
-		return nil, &UnsupportedError{Construct: fmt.Sprintf("a pattern of more than %d bytes", MaxPattern)}
-	}
-	p := parser{text: pattern, fold: flags&Caseless != 0, names: []string{""}}
-	root, err := p.pattern()
+	p, root, text, err := translate(pattern, flags)
 	if err != nil {
 		return nil, err
 	}
-	weight := root.weight()
-	if weight > MaxWeight {
-		return nil, &UnsupportedError{Construct: fmt.Sprintf("repetition to more than %d instructions", MaxWeight)}
-	}
-	var text strings.Builder
-	root.write(&text)
-	re, err := regexp.Compile(text.String())
+	re, err := regexp.Compile(text)
 	if err != nil {
-		return nil, &UnsupportedError{Construct: fmt.Sprintf("nested repetition above %d", maxRepeat)}
+		return nil, errRepeats()
 	}
-	return &Regexp{pattern: pattern, re: re, names: p.names, weight: weight, prefix: root.prefix()}, nil
+	return &Regexp{pattern: pattern, re: re, names: p.names, weight: root.weight(), prefix: root.prefix()}, nil
+}
+
+// Check returns the error of [Compile] without compiling, for a pattern that is compiled elsewhere.
+func Check(pattern string, flags Flags) error {
+	_, _, text, err := translate(pattern, flags)
+	if err != nil {
+		return err
+	}
+	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
+		return errRepeats()
+	}
+	return nil
+}
+
+func errRepeats() error {
+	return &UnsupportedError{Construct: fmt.Sprintf("nested repetition above %d", maxRepeat)}
+}
+
+// translate reads a pattern and writes it as an expression of Go.
+func translate(pattern string, flags Flags) (_ *parser, root *node, text string, err error) {
+	if len(pattern) > MaxPattern {
+		return nil, nil, "", &UnsupportedError{Construct: fmt.Sprintf("a pattern of more than %d bytes", MaxPattern)}
+	}
+	p := &parser{text: pattern, fold: flags&Caseless != 0, names: []string{""}}
+	if root, err = p.pattern(); err != nil {
+		return nil, nil, "", err
+	}
+	if root.weight() > MaxWeight {
+		return nil, nil, "", &UnsupportedError{Construct: fmt.Sprintf("repetition to more than %d instructions", MaxWeight)}
+	}
+	var out strings.Builder
+	root.write(&out)
+	return p, root, out.String(), nil
 }
 
 // String returns the pattern.

@@ -107,6 +107,9 @@ func TestRefusals(t *testing.T) {
 		if !strings.Contains(err.Error(), want.Construct) || pcre.Unsupported(err) != want.Construct {
 			t.Errorf("%.40s: the error %q does not name %q", pattern, err, want.Construct)
 		}
+		if checked := pcre.Check(pattern, 0); checked == nil || checked.Error() != err.Error() {
+			t.Errorf("%.40s: Check says %v", pattern, checked)
+		}
 	}
 }
 

@@ -19,6 +19,8 @@ type Live struct {
 	Client string
 	// Captures are those of a pattern, that of the whole pattern first.
 	Captures []string
+	// Target is $request_uri where the request has been rewritten since; empty is that of Request as it is now.
+	Target string
 	// id is the request ID of a request that came without one.
 	id string
 }
@@ -38,6 +40,16 @@ func (l *Live) Value(of Variable) string {
 			return l.Captures[of.Number]
 		}
 		return ""
+	case RequestURI:
+		if l.Target != "" {
+			return l.Target
+		}
+		return ValueOf(l.Request, l.Client, of)
+	case EscapedRequestURI:
+		if l.Target != "" {
+			return EscapeArgument(l.Target)
+		}
+		return ValueOf(l.Request, l.Client, of)
 	case RequestID:
 		if l.id == "" {
 			l.id = ValueOf(l.Request, l.Client, of)

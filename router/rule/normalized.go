@@ -67,11 +67,8 @@ func checkNormalized(path string) *fault {
 }
 
 func newNormalizedPathRegexp(args []string, b *budget) (node, *fault) {
-	re, err := pcre.Compile(args[0], 0)
-	if err != nil {
-		return nil, expression.Faultf(0, "%q: %v", expression.Clip(args[0]), err)
-	}
-	if wrong := b.Spend(0, re.Weight()); wrong != nil {
+	re, wrong := b.CompilePCRE(0, args[0])
+	if wrong != nil {
 		return nil, wrong
 	}
 	return &normalizedRegexp{re: re}, nil

@@ -61,6 +61,9 @@ func (r *renderer) location(t *text, s *server, l *location) {
 	r.fields(t, s, l)
 	r.proxy(t, o)
 	r.responses(t, l)
+	if r.settings.flag("allow-snippet-annotations") {
+		t.line("%s", o.text("configuration-snippet", ""))
+	}
 	if o.redirect.target != "" {
 		t.line("return %d %s;", o.redirect.code, o.redirect.target)
 	}

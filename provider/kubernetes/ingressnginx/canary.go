@@ -169,7 +169,7 @@ func (d *locationDraft) canary() {
 		made.Cookie = cookie
 	}
 	if made.HeaderPattern != "" {
-		if _, err := pcre.Compile(made.HeaderPattern, 0); err != nil {
+		if err := pcre.Check(made.HeaderPattern, 0); err != nil {
 			d.degrade(dynamic.CodeInvalidOption, "canary-by-header-pattern: "+err.Error()+
 				"; the header decides nothing", false)
 			made.Header, made.HeaderPattern = "", ""

@@ -22,9 +22,9 @@ const (
 	phaseBody
 	// phasePreflight answers preflight requests, and adds the headers of CORS.
 	phasePreflight
-	// phaseReturn ends the chain with a response, see answer.
+	// phaseReturn redirects by the rewrite of configuration-snippet, or ends the chain with a response, see answer.
 	phaseReturn
-	// phaseSecure redirects by a rewrite, then to https.
+	// phaseSecure redirects to https.
 	phaseSecure
 	// phaseLimit limits rates, then connections.
 	phaseLimit
@@ -76,8 +76,8 @@ func chain() []stage {
 		{phaseErrors, ofSlash, []step{(*locationDraft).errorPages, (*locationDraft).locationHeaders}},
 		{phaseBody, ofSlash, []step{(*locationDraft).bodySize}},
 		{phasePreflight, ofLocation, []step{(*locationDraft).crossOrigin}},
-		{phaseReturn, ofLocation, []step{(*locationDraft).redirect}},
-		{phaseSecure, ofLocation, []step{(*locationDraft).redirectBySnippet, (*locationDraft).secureRedirect}},
+		{phaseReturn, ofLocation, []step{(*locationDraft).redirectBySnippet, (*locationDraft).redirect}},
+		{phaseSecure, ofLocation, []step{(*locationDraft).secureRedirect}},
 		{phaseLimit, ofLocation, []step{(*locationDraft).rates, (*locationDraft).connections}},
 		{phaseAccess, ofLocation, []step{(*locationDraft).firewall, (*locationDraft).access}},
 		{phaseBandwidth, ofLocation, []step{(*locationDraft).bandwidth}},

@@ -45,6 +45,8 @@ type Provider struct {
 	parsed   map[types.NamespacedName]reading
 	plans    map[string]*serverPlan
 	making   map[string]bool
+	// aliases are the hosts of plans by their aliases with a wildcard in front, see serverPlan.leading.
+	aliases map[string]map[string]struct{}
 	// upstreams are the plans of ports of Services.
 	upstreams map[serviceKey]*upstreamPlan
 	shared    shared
@@ -134,7 +136,7 @@ func assemble(
 		status: make(chan struct{}, 1),
 		memory: translation.New(Name, []string{kindIngress, kindServer, kindSettings, kindUpstream}, counters),
 		parsed: map[types.NamespacedName]reading{}, plans: map[string]*serverPlan{}, making: map[string]bool{},
-		upstreams: map[serviceKey]*upstreamPlan{},
+		aliases: map[string]map[string]struct{}{}, upstreams: map[serviceKey]*upstreamPlan{},
 	}
 	p.selector = NewSelector(&p.config, p.class)
 	if given := config.WatchNamespaceSelector; given != "" {

@@ -129,14 +129,14 @@ func (d *locationDraft) path(place int) dynamic.Match {
 	return matcher("NormalizedPathPrefix", one.Name)
 }
 
-// fault returns why the expression of a location cannot be compiled, which is tried once for all of its routers.
+// fault returns why the expression of a location cannot be compiled, which is checked once for all of its routers.
 func (d *locationDraft) fault(place int, pattern string) error {
 	err, known := d.faults[place]
 	if !known {
 		if d.faults == nil {
 			d.faults = map[int]error{}
 		}
-		_, err = pcre.Compile(pattern, 0)
+		err = pcre.Check(pattern, 0)
 		d.faults[place] = err
 	}
 	return err

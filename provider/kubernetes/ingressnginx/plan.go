@@ -39,7 +39,7 @@ type serverPlan struct {
 	// the certificate of a wildcard is enough.
 	TLS     *tlsPlan
 	Secured bool
-	// Passthrough says that TLS ends at the endpoints. Wildcard is a host that prevents that; empty for none.
+	// Passthrough says that TLS ends at the endpoints. Wildcard is a host or an alias that prevents that; empty for none.
 	Passthrough bool
 	Wildcard    string
 	// Ciphers are those of the connections of clients; empty for the default.
@@ -92,6 +92,8 @@ type member struct {
 type surroundings interface {
 	// exists reports whether an Ingress that is no canary has a host.
 	exists(host string) bool
+	// aliased reports whether another host has an alias with a wildcard in front.
+	aliased(alias string) bool
 	// certified reports whether a host has a certificate of its own.
 	certified(host string) bool
 }
@@ -120,6 +122,7 @@ func planServer(host string, members []member, others surroundings) *serverPlan 
 	planner.arrange()
 	planner.names()
 	plan.Secured = plan.TLS != nil || others.certified(wildcardOf(host))
+	planner.passthrough() // Last, since the plans of other hosts that are made on the way have aliases.
 	return plan
 }
 

@@ -37,8 +37,7 @@ func (p *planner) firstWins(member member) {
 		p.plan.Denied = cmp.Or(p.plan.Denied, snippets.Denied)
 	}
 	if name == p.plan.First {
-		p.plan.Wildcard = p.wildcard(options)
-		p.plan.Passthrough = options.TLS.Passthrough && p.plan.Wildcard == ""
+		p.plan.Passthrough = options.TLS.Passthrough
 	}
 	p.plan.Ciphers = cmp.Or(p.plan.Ciphers, options.TLS.Ciphers)
 	if p.plan.TLS == nil && p.plan.Host != anyHost && len(member.ingress.Spec.TLS) > 0 {
@@ -46,14 +45,35 @@ func (p *planner) firstWins(member member) {
 	}
 }
 
-// wildcard returns the host with a wildcard that has Ingresses and stands for the host too, if connections of the host
-// are to be passed on.
-func (p *planner) wildcard(options *annotation.Options) string {
-	_, parent, found := strings.Cut(p.plan.Host, ".")
-	if host := "*." + parent; options.TLS.Passthrough && found && p.others.exists(host) {
-		return host
+// passthrough gives up passing connections on where there is a name with a wildcard that stands for the host too, whose
+// HTTP routers would get its requests: that of a host with Ingresses, or an alias. Aliases of the plan are known.
+func (p *planner) passthrough() {
+	if !p.plan.Passthrough {
+		return
 	}
-	return ""
+	_, rest, divided := strings.Cut(lower(p.plan.Host), ".")
+	if wildcard := "*." + rest; divided && p.others.exists(wildcard) {
+		p.plan.Wildcard = wildcard
+	}
+	for ; divided && p.plan.Wildcard == ""; _, rest, divided = strings.Cut(rest, ".") {
+		if alias := "*." + rest; p.others.aliased(alias) || slices.Contains(p.plan.leading(), alias) {
+			p.plan.Wildcard = alias
+		}
+	}
+	p.plan.Passthrough = p.plan.Wildcard == ""
+}
+
+// leading returns the aliases with a wildcard in front, as hosts are compared. A nil plan has none.
+func (p *serverPlan) leading() (aliases []string) {
+	if p == nil {
+		return nil
+	}
+	for _, alias := range p.Aliases {
+		if aliasKind(alias) == leadingWildcard {
+			aliases = append(aliases, strings.TrimSuffix(lower(alias), "."))
+		}
+	}
+	return aliases
 }
 
 // hasRule reports whether an Ingress has a rule for the host; with paths if it is wanted, which anyHost does not

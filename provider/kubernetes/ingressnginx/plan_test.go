@@ -92,6 +92,9 @@ func (n neighbours) exists(host string) bool {
 	return found
 }
 
+// aliased has aliases among the other hosts, with a mark.
+func (n neighbours) aliased(alias string) bool { return n.exists("alias " + alias) }
+
 func (n neighbours) certified(host string) bool { return n[host] }
 
 func planOf(host string, others neighbours, objects ...object) *serverPlan {
@@ -283,6 +286,20 @@ func TestServers(t *testing.T) {
 	// The first Ingress of a host alone decides about ssl-passthrough.
 	passed := with(first, map[string]string{"ssl-passthrough": "true"})
 	if plan := planOf(host, nil, passed, second); !plan.Passthrough {
+		t.Errorf("%+v", plan)
+	}
+	// A name with a wildcard that stands for the host prevents it, of hosts one label and of aliases any number.
+	for name, want := range map[string]string{
+		"*.example.com": "*.example.com", "*.com": "", "*.a.example.com": "", "alias *.example.com": "*.example.com",
+		"alias *.com": "*.com", "alias *.a.example.com": "", "alias *.example.net": "",
+	} {
+		plan := planOf(host, neighbours{name: false}, passed)
+		if plan.Wildcard != want || plan.Passthrough != (want == "") {
+			t.Errorf("%s: %q, %v", name, plan.Wildcard, plan.Passthrough)
+		}
+	}
+	own := with(first, map[string]string{"ssl-passthrough": "true", "server-alias": "*.Example.com"})
+	if plan := planOf(host, nil, own); plan.Wildcard != "*.example.com" || plan.Passthrough {
 		t.Errorf("%+v", plan)
 	}
 	if plan := planOf(host, nil, with(first, www)); plan.Twin != "www."+host {

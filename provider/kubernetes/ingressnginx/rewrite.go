@@ -22,20 +22,23 @@ func (d *locationDraft) rewrite() {
 	}})
 }
 
-// redirectBySnippet redirects by the rewrite of configuration-snippet.
+// redirectBySnippet redirects by the rewrite of configuration-snippet, which stands in front of the return of
+// permanent-redirect and temporal-redirect.
 func (d *locationDraft) redirectBySnippet() {
 	if found := d.snippetRewrite(); found != nil && found.Redirects {
-		d.use(phaseSecure, "rewrite", rewriteMiddleware(found))
+		d.use(phaseReturn, "rewrite", rewriteMiddleware(found))
 	}
 }
 
 func rewriteMiddleware(of *snippet.Rewrite) *dynamic.Middleware {
-	return &dynamic.Middleware{RegexRewrite: &dynamic.RegexRewrite{Regex: of.Regex, Replacement: of.Replacement}}
+	return &dynamic.Middleware{RegexRewrite: &dynamic.RegexRewrite{
+		Regex: of.Regex, Replacement: of.Replacement, Last: of.Last,
+	}}
 }
 
 // snippetRewrite returns the rewrite of configuration-snippet; nil for none, and with a verdict for one that cannot be
-// done: beside rewrite-target, which applies where it does not, and where nginx may choose another location by the new
-// path.
+// done: beside rewrite-target and redirects, which apply where it does not, and where nginx may choose another location
+// by the new path.
 func (d *locationDraft) snippetRewrite() *snippet.Rewrite {
 	found := d.options.Snippets.Rewrite
 	if found == nil {
@@ -45,6 +48,9 @@ func (d *locationDraft) snippetRewrite() *snippet.Rewrite {
 	switch one := d.location(); {
 	case one.Plain:
 		d.degrade(dynamic.CodeUnsupportedOption, key+"a default backend for all hosts has no rewriting", false)
+		return nil
+	case d.options.Redirect.URL != "" && !found.Redirects:
+		d.degrade(dynamic.CodeUnsupportedOption, key+"permanent-redirect or temporal-redirect is set too", false)
 		return nil
 	case one.Rewrite && !found.Redirects:
 		d.degrade(dynamic.CodeUnsupportedOption, key+"rewrite-target is set too", false)

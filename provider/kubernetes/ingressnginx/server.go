@@ -2,6 +2,7 @@ package ingressnginx
 
 import (
 	"reflect"
+	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,8 +36,32 @@ func (p *Provider) see(host string, next *serverPlan) {
 	default:
 		p.plans[host] = next
 	}
+	if !slices.Equal(before.leading(), next.leading()) {
+		p.seeAliases(host, before, next)
+	}
 	if before != nil || p.memory.Needed(planSource(host)) {
 		p.retouch(planSource(host))
+	}
+}
+
+// seeAliases keeps which hosts have an alias with a wildcard in front, and has the plans made again that depend on it.
+func (p *Provider) seeAliases(host string, before, next *serverPlan) {
+	for _, alias := range before.leading() {
+		delete(p.aliases[alias], host)
+	}
+	for _, alias := range next.leading() {
+		if p.aliases[alias] == nil {
+			p.aliases[alias] = map[string]struct{}{}
+		}
+		p.aliases[alias][host] = struct{}{}
+	}
+	for _, alias := range slices.Concat(before.leading(), next.leading()) {
+		if len(p.aliases[alias]) == 0 {
+			delete(p.aliases, alias)
+		}
+		if p.memory.Needed(planSource(alias)) {
+			p.retouch(planSource(alias))
+		}
 	}
 }
 
@@ -53,16 +78,24 @@ func (p *Provider) makePlan(host string, result *translation.Result) (*serverPla
 	for i, ingress := range ingresses {
 		members[i] = member{ingress, p.read(ingress).options}
 	}
-	return planServer(host, members, others{p, result}), ingresses
+	return planServer(host, members, others{p, host, result}), ingresses
 }
 
-// others are the other servers, for a result that then depends on them.
+// others are the servers of other hosts than one, for a result that then depends on them.
 type others struct {
 	provider *Provider
+	host     string
 	result   *translation.Result
 }
 
 func (n others) exists(host string) bool { return n.planOf(host) != nil }
+
+func (n others) aliased(alias string) bool {
+	n.result.Needs = append(n.result.Needs, planSource(alias))
+	hosts := n.provider.aliases[alias]
+	_, own := hosts[n.host]
+	return len(hosts) > 1 || len(hosts) == 1 && !own
+}
 
 func (n others) certified(host string) bool {
 	plan := n.planOf(host)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"weak"
+
+	"github.com/sluiceproxy/sluice/nginx/pcre"
 )
 
 const (
@@ -20,45 +22,45 @@ const (
 // Patterns are the regular expressions of the rules in use, of which equal ones are compiled once. The zero value is
 // usable; it belongs to one goroutine.
 type Patterns struct {
-	compiled map[string]pattern
+	re2  compiled[regexp.Regexp]
+	pcre compiled[pcre.Regexp]
+}
+
+// compiled are the expressions of one syntax.
+type compiled[R any] struct {
+	known map[string]pattern[R]
 	// sweep is the number of expressions at which those without a rule are removed.
 	sweep int
 }
 
-type pattern struct {
+type pattern[R any] struct {
 	// compiled ends with the last rule that has it.
-	compiled weak.Pointer[regexp.Regexp]
+	compiled weak.Pointer[R]
 	weight   int
 }
 
 // leastPatterns is the number of expressions below which none is removed.
 const leastPatterns = 1024
 
-// get returns an expression and its weight; nil if it is not in use. A nil Patterns has none.
-func (p *Patterns) get(text string) (compiled *regexp.Regexp, weight int) {
-	if p == nil {
-		return nil, 0
-	}
-	known := p.compiled[text]
+// get returns an expression and its weight; nil if it is not in use.
+func (c *compiled[R]) get(text string) (one *R, weight int) {
+	known := c.known[text]
 	return known.compiled.Value(), known.weight
 }
 
-func (p *Patterns) put(text string, compiled *regexp.Regexp, weight int) {
-	if p == nil {
-		return
-	}
-	if len(p.compiled) >= p.sweep {
-		for text, known := range p.compiled {
+func (c *compiled[R]) put(text string, one *R, weight int) {
+	if len(c.known) >= c.sweep {
+		for text, known := range c.known {
 			if known.compiled.Value() == nil {
-				delete(p.compiled, text)
+				delete(c.known, text)
 			}
 		}
-		p.sweep = max(leastPatterns, 2*len(p.compiled))
+		c.sweep = max(leastPatterns, 2*len(c.known))
 	}
-	if p.compiled == nil {
-		p.compiled = map[string]pattern{}
+	if c.known == nil {
+		c.known = map[string]pattern[R]{}
 	}
-	p.compiled[text] = pattern{weak.Make(compiled), weight}
+	c.known[text] = pattern[R]{weak.Make(one), weight}
 }
 
 // Budget adds up what the regular expressions of one rule cost in memory.
@@ -68,13 +70,21 @@ type Budget struct {
 	patterns *Patterns
 }
 
+// shared returns the expressions of other rules, or empty ones.
+func (b *Budget) shared() *Patterns {
+	if b.patterns == nil {
+		b.patterns = &Patterns{}
+	}
+	return b.patterns
+}
+
 // Compile compiles argument number arg as a regular expression, within the budget.
 func (b *Budget) Compile(arg int, pattern string) (*regexp.Regexp, *Fault) {
 	if len(pattern) > MaxPattern {
 		return nil, Faultf(arg, "the regular expression has %d bytes, more than the %d that are allowed",
 			len(pattern), MaxPattern)
 	}
-	if known, cost := b.patterns.get(pattern); known != nil {
+	if known, cost := b.shared().re2.get(pattern); known != nil {
 		if wrong := b.Spend(arg, cost); wrong != nil {
 			return nil, wrong
 		}
@@ -92,8 +102,25 @@ func (b *Budget) Compile(arg int, pattern string) (*regexp.Regexp, *Fault) {
 	if err != nil {
 		return nil, InvalidPattern(arg, pattern, err)
 	}
-	b.patterns.put(pattern, compiled, cost)
+	b.shared().re2.put(pattern, compiled, cost)
 	return compiled, nil
+}
+
+// CompilePCRE is [Budget.Compile] for a pattern of PCRE.
+func (b *Budget) CompilePCRE(arg int, pattern string) (*pcre.Regexp, *Fault) {
+	known, cost := b.shared().pcre.get(pattern)
+	if known == nil {
+		compiled, err := pcre.Compile(pattern, 0)
+		if err != nil {
+			return nil, Faultf(arg, "%q: %v", Clip(pattern), err)
+		}
+		known, cost = compiled, compiled.Weight()
+		b.shared().pcre.put(pattern, known, cost)
+	}
+	if wrong := b.Spend(arg, cost); wrong != nil {
+		return nil, wrong
+	}
+	return known, nil
 }
 
 // Spend adds the instructions of a regular expression, which argument number arg is.

@@ -8,4 +8,7 @@ type RegexRewrite struct {
 	// Replacement is the new path and query, or a URL, with variables of nginx and the groups of the pattern.
 	// +optional
 	Replacement string `json:"replacement,omitempty"`
+	// Last replaces the new path again as long as the pattern is found in it; above ten times the answer is 500.
+	// +optional
+	Last bool `json:"last,omitempty"`
 }

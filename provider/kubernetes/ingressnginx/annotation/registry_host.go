@@ -13,7 +13,8 @@ func tlsSpecs() []Spec {
 		},
 		{
 			Name: "ssl-passthrough", Group: "connections", Scope: Host, Risk: Low,
-			Means: "TLS ends at the endpoints; it needs the provider's option enableSSLPassthrough",
+			Means: "TLS ends at the endpoints; it needs the provider's option enableSSLPassthrough, and "+
+				"no wildcard host or alias that covers the host",
 		},
 		{
 			Name: "ssl-prefer-server-ciphers", Group: "connections", Scope: Host, Risk: Low, Support: NoEffect,

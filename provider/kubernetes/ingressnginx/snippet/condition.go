@@ -153,7 +153,7 @@ func headerMatch(name, operator, value string) (match, reason string) {
 
 // patternOf returns a pattern in Go's syntax.
 func patternOf(operator, value string) (pattern, reason string) {
-	if _, err := pcre.Compile(value, 0); err != nil {
+	if err := pcre.Check(value, 0); err != nil {
 		return "", err.Error()
 	}
 	if operator == "~*" {
@@ -215,7 +215,7 @@ func pathMatch(operator, value string) (match, reason string) {
 		if operator == "~*" {
 			value = "(?i)" + value
 		}
-		if _, err := pcre.Compile(value, 0); err != nil {
+		if err := pcre.Check(value, 0); err != nil {
 			return "", err.Error()
 		}
 		return "NormalizedPathRegexp(" + quoted(value) + ")", ""

@@ -22,7 +22,7 @@ type Rewrite struct {
 	Regex, Replacement string
 	// Redirects says that the client is redirected: with 302, or with 301 in nginx if it is Permanent.
 	Redirects, Permanent bool
-	// Last says that nginx chooses the location anew, by the new path.
+	// Last says that nginx chooses the location anew, by the new path, in which the pattern is looked for again.
 	Last bool
 	// Whole says that the snippet has nothing else.
 	Whole bool
