@@ -23,7 +23,8 @@ import (
 type Options struct {
 	// Logger logs changes of the state of middlewares; nil disables this.
 	Logger telemetry.Logger
-	// Dial connects authRequest and forwardAuth to their servers; nil is a [net.Dialer].
+	// Dial makes the connections of middlewares to servers that their definitions name (authRequest, forwardAuth, jwt and
+	// rateLimit), within the time that the context has; nil is a [net.Dialer].
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Held knows the requests that hold much memory; nil has none of them ended for that.
 	Held *held.Registry
@@ -54,6 +55,9 @@ func NewBuilder(options Options) *Builder {
 		redis:  redis.NewClients(options.Logger),
 		hashes: basicauth.NewHashSemaphore(), answers: authrequest.NewCache(),
 		pageBodies: replay.NewMemory(errorpages.MemoryBytes), held: options.Held,
+	}
+	if options.Dial != nil {
+		b.redis.Dial = options.Dial
 	}
 	for _, kind := range Kinds() {
 		b.kinds[kind.Name] = kind

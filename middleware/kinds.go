@@ -102,7 +102,7 @@ func Kinds() []Kind {
 		plain(ipdenylist.New),
 		plain(ipallowlist.NewWhiteList),
 		kind(func(name string, config dynamic.JWT, d dependencies) (*jwt.JWT, error) {
-			return jwt.New(name, config, jwt.Options{ReadFile: d.readFile, Logger: d.logger})
+			return jwt.New(name, config, jwt.Options{ReadFile: d.readFile, Logger: d.logger, Dial: d.dial})
 		}),
 		plain(nginxcors.New),
 		plain(passtlsclientcert.New),

@@ -2,10 +2,13 @@ package ocsp_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -330,5 +333,25 @@ func TestSockets(t *testing.T) {
 	f.stop()
 	if f.staple() == nil {
 		t.Errorf("no response: %+v", f.status())
+	}
+}
+
+// A connection that is not permitted is not made, and the attempt fails.
+func TestControl(t *testing.T) {
+	a := newAuthority(t)
+	var queried atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { queried.Store(true) }))
+	defer server.Close()
+	counted := make(results, 1)
+	f := begin(t, ocsp.Options{Metrics: counted, Control: func(_, address string, _ syscall.RawConn) error {
+		return fmt.Errorf("no connection to %s", address)
+	}}, a.entry(7, nil, server.URL))
+	if result := <-counted; result != "failed" {
+		t.Errorf("result %q", result)
+	}
+	f.stop()
+	why := "no connection to " + server.Listener.Addr().String()
+	if status := f.status(); queried.Load() || !strings.Contains(status.Error, why) {
+		t.Errorf("queried: %t, status %+v", queried.Load(), status)
 	}
 }

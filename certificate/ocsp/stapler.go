@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -57,6 +58,8 @@ type Options struct {
 	Metrics Metrics
 	// Transport sends the requests; nil means one that obeys HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
 	Transport http.RoundTripper
+	// Control decides about each connection to a responder or a proxy, unless Transport is set; nil permits all.
+	Control httpio.Control
 }
 
 // Stapler obtains and staples OCSP responses. It is safe for concurrent use.
@@ -88,9 +91,9 @@ func New(options Options) *Stapler {
 	transport := options.Transport
 	if transport == nil {
 		transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{}).DialContext, ForceAttemptHTTP2: true,
-			TLSHandshakeTimeout: requestTimeout, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: idleTimeout,
-			MaxResponseHeaderBytes: maxResponse,
+			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Control: options.Control}).DialContext,
+			ForceAttemptHTTP2: true, TLSHandshakeTimeout: requestTimeout, MaxIdleConnsPerHost: maxConnections,
+			IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxResponse,
 		}
 	}
 	return &Stapler{

@@ -119,10 +119,13 @@ func (s *system) acmeCertificates() []metrics.ACMECertificate {
 }
 
 // newStapler makes what staples OCSP responses, with its metrics.
-func newStapler(config *static.OCSP, all *metrics.Metrics, logger telemetry.Logger) *ocsp.Stapler {
+func (s *system) newStapler() *ocsp.Stapler {
 	var stapler *ocsp.Stapler
-	counts := all.OCSP(func() map[string]int { return stapler.States() })
-	stapler = ocsp.New(ocsp.Options{Overrides: config.ResponderOverrides, Logger: logger, Metrics: counts})
+	stapler = ocsp.New(ocsp.Options{
+		Overrides: s.config.OCSP.ResponderOverrides, Logger: s.logs.For(log.SubsystemCertificates),
+		Metrics: s.observability.metrics.OCSP(func() map[string]int { return stapler.States() }),
+		Control: s.control(),
+	})
 	return stapler
 }
 

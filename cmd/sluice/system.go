@@ -88,9 +88,6 @@ type loggers interface {
 	admin.Levels
 }
 
-// authorizationDial bounds a connection attempt to a server that authorizes requests.
-const authorizationDial = 10 * time.Second
-
 // silent are the loggers of commands that answer a question.
 type silent struct{}
 
@@ -139,9 +136,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	s.middlewares = middleware.NewBuilder(middleware.Options{
 		Held:   s.held,
 		Logger: logs.For(log.SubsystemMiddleware),
-		Dial: (&net.Dialer{
-			Timeout: authorizationDial, Control: httpio.Controls(s.control(), s.descriptors.Control),
-		}).DialContext,
+		Dial:   (&net.Dialer{Control: httpio.Controls(s.control(), s.descriptors.Control)}).DialContext,
 	})
 	s.target = s.newTarget(entrypoints)
 	keys, internal := certificate.NewTickets(), map[string]http.Handler{} // Filled below, before the first compilation.
@@ -186,9 +181,10 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	return s, nil
 }
 
-// control returns what decides about connections to endpoints and authorization servers; nil permits all. With
-// api.admin, none leads to an entrypoint on a loopback address, where the administration may be served without
-// authentication: a service there would make it reachable from elsewhere.
+// control returns what decides about connections whose target the dynamic configuration or a certificate names: to
+// endpoints, to the servers of middlewares and to OCSP responders; nil permits all. With api.admin, none leads to an
+// entrypoint on a loopback address, where the administration may be served without authentication: a service there
+// would make it reachable from elsewhere.
 func (s *system) control() httpio.Control {
 	if s.config.API == nil || !s.config.API.Admin {
 		return nil
@@ -274,7 +270,7 @@ func (s *system) serveCertificates(options *router.Options) {
 		options.Demands, options.Obtain = s.certificates, s.certificates.Get
 	}
 	if s.config.OCSP != nil {
-		s.stapler = newStapler(s.config.OCSP, s.observability.metrics, s.logs.For(log.SubsystemCertificates))
+		s.stapler = s.newStapler()
 		options.Staples = s.stapler
 	}
 }

@@ -176,7 +176,8 @@ func underLoad(t *testing.T, client *harness.Client) (stop func(), failed func()
 	}
 }
 
-// selfServed has services lead to the administration, which a loopback entrypoint serves without authentication.
+// selfServed has services and middlewares lead to the administration, which a loopback entrypoint serves without
+// authentication.
 func selfServed(t *testing.T, s *harness.Sluice) {
 	t.Helper()
 	_, at, err := net.SplitHostPort(s.Addr("shut"))
@@ -194,8 +195,12 @@ func selfServed(t *testing.T, s *harness.Sluice) {
 			i, i, i)
 		fmt.Fprintf(&services, "    self%d: {loadBalancer: {servers: [{url: \"http://%s:%s\"}]}}\n", i, host, at)
 	}
-	s.Write("self.yaml", "http:\n  routers:\n"+routers.String()+"  services:\n"+services.String()+
-		"  middlewares: {named: {headers: {customRequestHeaders: {Host: loopback-admin.test}}}}\n")
+	routers.WriteString("    dialed: {rule: Host(`dialed.test`), entryPoints: [open], service: self0, " +
+		"middlewares: [limited, signed]}\n")
+	s.Write("self.yaml", "http:\n  routers:\n"+routers.String()+"  services:\n"+services.String()+"  middlewares:\n"+
+		"    named: {headers: {customRequestHeaders: {Host: loopback-admin.test}}}\n"+
+		"    limited: {rateLimit: {average: 1000, burst: 1000, redis: {endpoints: [\"localhost:"+at+"\"]}}}\n"+
+		"    signed: {jwt: {jwksUrl: \"http://localhost:"+at+"/api/admin/drains\", issuers: [\"https://id.test\"]}}\n")
 	for i, host := range hosts {
 		client := harness.NewClient(t, harness.H1, port(s, "open"), fmt.Sprintf("self%d.test", i), nil)
 		var got harness.Response
@@ -207,5 +212,14 @@ func selfServed(t *testing.T, s *harness.Sluice) {
 			t.Errorf("through %s the administration answers %d: %s", host, got.StatusCode, got.Text)
 		}
 	}
-	s.WaitLog("request failed", "an entrypoint listens at that loopback address")
+	const why = "an entrypoint listens at that loopback address"
+	s.WaitLog("request failed", why)
+	dialed := harness.NewClient(t, harness.H1, port(s, "open"), "dialed.test", nil)
+	request := dialed.Request(http.MethodGet, "/", nil)
+	request.Header.Set("Authorization", "Bearer a.b.c")
+	if got := dialed.Send(request); got.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("without keys: %d: %s", got.StatusCode, got.Text)
+	}
+	s.WaitLog("Redis is lost", why)
+	s.WaitLog("the key set can't be fetched", why)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/sluiceproxy/sluice/clienttls"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/http1/client"
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 const (
@@ -43,7 +44,7 @@ type Server struct {
 	TLS *dynamic.ClientTLS
 	// ReadFile reads the files that the options of TLS name; nil reads them from the disk.
 	ReadFile func(path string) ([]byte, error)
-	// Dial connects to the server; nil is a [net.Dialer] with a timeout of 10 s.
+	// Dial connects to the server, within a deadline of 10 s that the context has; nil is a [net.Dialer].
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -77,13 +78,15 @@ func NewClient(server Server) (*Client, error) {
 	}
 	target, dial := net.JoinHostPort(server.URL.Hostname(), port), server.Dial
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+		dial = new(net.Dialer).DialContext
 	}
 	return &Client{
 		slots: NewSlots(),
 		upstream: new(client.Resources).NewUpstream(&client.Config{
-			Dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", target) },
-			TLS:  secured, HandshakeTimeout: dialTimeout,
+			Dial: func(ctx context.Context) (net.Conn, error) {
+				return dial(httpio.WithLimit(ctx, dialTimeout), "tcp", target)
+			},
+			TLS: secured, HandshakeTimeout: dialTimeout,
 			MaxIdle: MaxInFlight, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
 		}),
 	}, nil

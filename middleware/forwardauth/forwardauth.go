@@ -31,7 +31,7 @@ type ForwardAuth struct {
 type Options struct {
 	// ReadFile reads the files that the options of tls name; nil reads them from the disk.
 	ReadFile func(path string) ([]byte, error)
-	// Dial connects to the authentication server; nil is a [net.Dialer] with a timeout of 10 s.
+	// Dial connects to the authentication server, within a deadline of 10 s that the context has; nil is a [net.Dialer].
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

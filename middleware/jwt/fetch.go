@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 
@@ -13,9 +14,12 @@ import (
 )
 
 // newTransport returns how a key set is fetched: each time on a connection of its own. HTTPS_PROXY and NO_PROXY count.
-func newTransport(secured *tls.Config) *http.Transport {
+// A nil dial is a [net.Dialer].
+func newTransport(
+	secured *tls.Config, dial func(ctx context.Context, network, address string) (net.Conn, error),
+) *http.Transport {
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: secured,
+		Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSClientConfig: secured, ForceAttemptHTTP2: secured == nil,
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
 	}
 }

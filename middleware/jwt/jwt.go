@@ -8,6 +8,7 @@ package jwt
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -39,6 +40,8 @@ type Options struct {
 	ReadFile func(path string) ([]byte, error)
 	// Logger gets a line when the key set can't be fetched, and one when it can be again; nil logs nothing.
 	Logger telemetry.Logger
+	// Dial connects to the server of jwksUrl, or to the proxy that HTTPS_PROXY names; nil is a [net.Dialer].
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // counts are what has happened to requests since the object was made.

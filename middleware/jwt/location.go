@@ -44,7 +44,7 @@ func newRemote(name string, config dynamic.JWT, options Options, allowed []jose.
 			return nil, err
 		}
 	}
-	return startless(fetchFrom(location, newTransport(secured)), allowed, every, reporter{
+	return startless(fetchFrom(location, newTransport(secured, options.Dial)), allowed, every, reporter{
 		logger: options.Logger, middleware: name, location: location.Scheme + "://" + location.Host + location.EscapedPath(),
 	}), nil
 }

@@ -110,9 +110,7 @@ func (p *provider) guard(t testing.TB, logger *lines, change func(*dynamic.JWT))
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := newTransport(nil)
-	transport.DialContext = p.network.dial
-	j.keys.(*remote).get = fetchFrom(location, transport)
+	j.keys.(*remote).get = fetchFrom(location, newTransport(nil, p.network.dial))
 	t.Cleanup(j.Close)
 	return j
 }

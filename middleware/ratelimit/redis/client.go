@@ -44,6 +44,7 @@ var bucket string
 // client is what limiters with equal options share: connections, and the circuit breaker around them.
 type client struct {
 	settings      *settings
+	dial          dialFunc
 	logger        telemetry.Logger
 	script        *redis.Script
 	answerTimeout time.Duration
@@ -66,11 +67,11 @@ type client struct {
 // newClient starts the connections that the settings demand at once, and waits for none.
 func newClient(settings *settings, clients *Clients) *client {
 	c := &client{
-		settings: settings, logger: clients.logger, script: redis.NewScript(bucket),
+		settings: settings, dial: clients.Dial, logger: clients.logger, script: redis.NewScript(bucket),
 		answerTimeout: clients.AnswerTimeout, probeInterval: clients.ProbeInterval,
 	}
 	c.life, c.end = context.WithCancel(context.Background())
-	c.current.Store(newPool(settings, false))
+	c.current.Store(newPool(settings, c.dial, false))
 	return c
 }
 
@@ -166,7 +167,7 @@ func (c *client) recover(lost *pool, key string, look []any, reason string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.life.Err() == nil {
-		c.current.Store(newPool(c.settings, false))
+		c.current.Store(newPool(c.settings, c.dial, false))
 		c.logger.Info("Redis is back, rate limits are shared", "endpoints", c.settings.endpoints, "after",
 			time.Since(began).Round(time.Millisecond))
 	}
@@ -175,7 +176,7 @@ func (c *client) recover(lost *pool, key string, look []any, reason string) {
 // probe runs the script over a connection of its own, which has the time that the options give, and once more, for
 // which it has as long as a request.
 func (c *client) probe(key string, look []any) error {
-	p := newPool(c.settings, true)
+	p := newPool(c.settings, c.dial, true)
 	defer p.close()
 	defer context.AfterFunc(c.life, p.close)()
 	for _, limit := range []time.Duration{probeTimeout, c.answerTimeout} {

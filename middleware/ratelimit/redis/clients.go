@@ -1,6 +1,8 @@
 package redis
 
 import (
+	"context"
+	"net"
 	"sync"
 	"time"
 
@@ -13,11 +15,13 @@ import (
 // Clients holds the connections of all limiters: those with equal options share theirs, which end with the last of
 // them. It is safe for concurrent use.
 type Clients struct {
-	// AnswerTimeout is how long a request waits for an answer of Redis. It and ProbeInterval may be set before the
-	// first limiter is made.
+	// AnswerTimeout is how long a request waits for an answer of Redis. It, ProbeInterval and Dial may be set before
+	// the first limiter is made.
 	AnswerTimeout time.Duration
 	// ProbeInterval is the time between two attempts to reach a Redis that is lost.
 	ProbeInterval time.Duration
+	// Dial connects to Redis, over network tcp or unix, until its context ends; it is a [net.Dialer] unless it is set.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	logger telemetry.Logger
 
@@ -32,7 +36,7 @@ func NewClients(logger telemetry.Logger) *Clients {
 	logging.Disable() // The library would write lines of its own to stderr, about what is logged here.
 	return &Clients{
 		logger: logger, AnswerTimeout: answerTimeout, ProbeInterval: probeInterval,
-		shared: map[string]*client{},
+		Dial: new(net.Dialer).DialContext, shared: map[string]*client{},
 	}
 }
 
