@@ -9,10 +9,10 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/api/inspector"
+	"github.com/sluiceproxy/sluice/httpio/graceful"
 )
 
 // inspectorTimeout bounds how long the inspector of KT-env may take for its request.
@@ -70,17 +70,8 @@ func (s *system) listenInspector(
 	}
 	s.logger.Info("listening", "address", listener.Addr().String(), "protocol", "inspector")
 	return func(ctx context.Context) {
-		var ending sync.WaitGroup
-		defer ending.Wait()
-		ending.Go(func() {
-			<-ctx.Done()
-			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), inspectorTimeout)
-			defer cancel()
-			if server.Shutdown(limited) != nil {
-				_ = server.Close()
-			}
-		})
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		err := graceful.Serve(ctx, server, listener, inspectorTimeout, func() error { return server.Serve(listener) })
+		if err != nil && !errors.Is(err, graceful.ErrCutOff) {
 			s.logger.Error("the inspector is not answered any more", "error", err)
 		}
 	}, nil

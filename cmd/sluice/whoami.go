@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluiceproxy/sluice/httpio/graceful"
 )
 
 // whoamiGrace is how long requests in progress may take to finish after the signal to stop.
@@ -60,20 +62,9 @@ func runWhoami(ctx context.Context, address, name string, stdout io.Writer) erro
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
+	err = graceful.Serve(ctx, server, listener, whoamiGrace, func() error { return server.Serve(listener) })
+	if errors.Is(err, graceful.ErrCutOff) {
+		return nil
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), whoamiGrace)
-	defer cancel()
-	if err := server.Shutdown(grace); err != nil {
-		_ = server.Close()
-	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return err
 }

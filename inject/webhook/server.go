@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluiceproxy/sluice/httpio/graceful"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -88,7 +89,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	mux.Handle(path+"/", reviews)
 	server := newHTTPServer(mux, s.options.Logger)
 	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.options.Certificate}
-	return serve(ctx, server, func() error { return server.ServeTLS(listener, "", "") })
+	return serve(ctx, server, listener, func() error { return server.ServeTLS(listener, "", "") })
 }
 
 // closing returns the handler, with Connection: close in its answers after EndConnections. API servers do not repeat
@@ -105,7 +106,7 @@ func (s *Server) closing(next http.Handler) http.Handler {
 // ServePlain serves a handler without TLS until ctx ends, and closes the listener. It is for pages about the server.
 func ServePlain(ctx context.Context, listener net.Listener, handler http.Handler, logger telemetry.Logger) error {
 	server := newHTTPServer(handler, logger)
-	return serve(ctx, server, func() error { return server.Serve(listener) })
+	return serve(ctx, server, listener, func() error { return server.Serve(listener) })
 }
 
 func newHTTPServer(handler http.Handler, logger telemetry.Logger) *http.Server {
@@ -116,25 +117,9 @@ func newHTTPServer(handler http.Handler, logger telemetry.Logger) *http.Server {
 }
 
 // serve runs a server until ctx ends, and lets requests end.
-func serve(ctx context.Context, server *http.Server, run func() error) error {
-	ended := make(chan error, 1)
-	go func() { ended <- run() }()
-	select {
-	case err := <-ended:
+func serve(ctx context.Context, server *http.Server, listener net.Listener, accept func() error) error {
+	if err := graceful.Serve(ctx, server, listener, stopTimeout, accept); err != nil {
 		return fmt.Errorf("webhook: %w", err)
-	case <-ctx.Done():
-	}
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-	defer cancel()
-	err := server.Shutdown(stopping)
-	if err != nil {
-		_ = server.Close()
-	}
-	if closed := <-ended; !errors.Is(closed, http.ErrServerClosed) {
-		return fmt.Errorf("webhook: %w", closed)
-	}
-	if err != nil {
-		return fmt.Errorf("webhook: requests were cut off: %w", err)
 	}
 	return nil
 }
