@@ -167,7 +167,8 @@ func heads() []flood {
 	bomb := func(name, path string, times int, others ...string) func(p *peer, i uint32) error {
 		return func(p *peer, i uint32) error {
 			p.block.Reset()
-			for _, field := range append([]string{":method: GET", ":scheme: http", ":authority: a", ":path: " + path}, others...) {
+			pseudo := []string{":method: GET", ":scheme: http", ":authority: a", ":path: " + path}
+			for _, field := range append(pseudo, others...) {
 				before, value, _ := strings.Cut(field[1:], ": ")
 				_ = p.encoder.WriteField(hpack.HeaderField{Name: field[:1] + before, Value: value, Sensitive: true})
 			}
