@@ -16,8 +16,8 @@ import (
 type request struct {
 	probe.Probe
 	model *Model
-	// target is as it was sent; path is decoded and normalised, query has no question mark. Both are those of the rewrites,
-	// where rewritten says that there were some. Settled says that no further one follows.
+	// target is as it was sent; path is decoded and normalised, query has no question mark. Both are those of
+	// the rewrites, where rewritten says that there were some. Settled says that no further one follows.
 	target, path, query string
 	rewritten, settled  bool
 	// host is in lower case without port.

@@ -91,8 +91,8 @@ func (r *rewrite) url(q *request) (target string, found bool) {
 	return target, true
 }
 
-// apply rewrites path and query of the request. It reports false when the pattern is not found. Where the requested path
-// has encodings, captures in the query are encoded.
+// apply rewrites path and query of the request. It reports false when the pattern is not found. Where the requested
+// path has encodings, captures in the query are encoded.
 func (r *rewrite) apply(q *request) (found bool) {
 	if q.values.Captures = r.pattern.Find(q.path); q.values.Captures == nil {
 		return false

@@ -13,7 +13,7 @@ func tlsSpecs() []Spec {
 		},
 		{
 			Name: "ssl-passthrough", Group: "connections", Scope: Host, Risk: Low,
-			Means: "TLS ends at the endpoints; it needs the provider's option enableSSLPassthrough, and "+
+			Means: "TLS ends at the endpoints; it needs the provider's option enableSSLPassthrough, and " +
 				"no wildcard host or alias that covers the host",
 		},
 		{
