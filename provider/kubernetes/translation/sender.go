@@ -32,8 +32,8 @@ type Sender struct {
 	Next func() (next dynamic.Message, changed bool)
 }
 
-// Run sends nothing but what it waits for until no watch is pending, and then what Next returns, at first and after each
-// change of it. It returns nil when ctx ends; nothing else ends it. It must not be called twice at once.
+// Run sends nothing but what it waits for until no watch is pending, and then what Next returns, at first and after
+// each change of it. It returns nil when ctx ends; nothing else ends it. It must not be called twice at once.
 func (s *Sender) Run(ctx context.Context, messages chan<- dynamic.Message) error {
 	if !s.settled(ctx, messages) {
 		return nil
