@@ -28,6 +28,18 @@ type Watched[T Object] struct {
 	objects map[objectKey]T
 }
 
+// Watcher is what providers need of one resource of a cluster. Watched is one.
+type Watcher[T Object] interface {
+	// Get returns an object by its name, without a namespace where it has none.
+	Get(namespace, name string) (T, bool)
+	// All returns the objects, in no order.
+	All() iter.Seq[T]
+	// Notify has the function called for every object and each change, see [Watched.Notify].
+	Notify(handle func(before, after T))
+	// Status returns the status of the watch.
+	Status() Status
+}
+
 type objectKey struct{ namespace, name string }
 
 // Status is the status of a watch.

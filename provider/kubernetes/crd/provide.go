@@ -5,84 +5,28 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-// Provide implements provider.Provider: it sends the whole configuration as soon as everything has been read that can
-// be, and again after each change, the first one in a quiet time at once and then with a pause. It returns nil when ctx
-// ends, and nothing else ends it. It may be called again, but not twice at once.
+// Provide implements provider.Provider, as [translation.Sender.Run]. It may be called again, but not twice at once.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
-	if !p.wait(ctx, messages) {
-		return nil
+	sender := translation.Sender{
+		Provider: Name, Interval: p.throttle, Adaptive: true, Touched: p.memory.Touched(), Status: p.statusChanged,
+		Pending: p.Pending, Next: p.next,
 	}
-	var sent dynamic.Message
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	for first := true; ; first = false {
-		message := dynamic.Message{Provider: Name}
-		var changed bool
-		began := time.Now()
-		message.Configuration, changed = p.memory.Update(p.translate)
-		p.translator.pairs.Forget()
-		took := time.Since(began)
-		message.State, message.Reason = p.state()
-		if first || changed || message.State != sent.State || message.Reason != sent.Reason {
-			if !send(ctx, messages, message) {
-				return nil
-			}
-			sent = message
-		}
-		// A pause ten times as long as the translation bounds the cost of many edits of many routes to a tenth of a core.
-		pause.Reset(max(p.throttle, min(10*took, longestPause)))
-		select {
-		case <-p.memory.Touched():
-		case <-p.statusChanged:
-		case <-ctx.Done():
-			return nil
-		}
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return sender.Run(ctx, messages)
 }
 
-// longestPause bounds how long a large configuration makes the provider pause of itself.
-const longestPause = 100 * time.Millisecond
-
-func send(ctx context.Context, messages chan<- dynamic.Message, message dynamic.Message) bool {
-	select {
-	case messages <- message:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// wait returns when no watch is pending any more, and logs meanwhile what it waits for. It is false when ctx has
-// ended.
-func (p *Provider) wait(ctx context.Context, messages chan<- dynamic.Message) bool {
-	reported := ""
-	for {
-		pending, reason := p.Pending()
-		if !pending {
-			return true
-		}
-		if reason != reported {
-			if reported = reason; !send(ctx, messages, dynamic.Message{Provider: Name, Reason: reason}) {
-				return false
-			}
-		}
-		select {
-		case <-p.statusChanged:
-		case <-ctx.Done():
-			return false
-		}
-	}
+// next translates what has changed and returns the message of the whole.
+func (p *Provider) next() (next dynamic.Message, changed bool) {
+	next.Provider = Name
+	next.Configuration, changed = p.memory.Update(p.translate)
+	p.translator.pairs.Forget()
+	next.State, next.Reason = p.state()
+	return next, changed
 }
 
 // Pending reports whether any watch is pending, and why. It may be called from any goroutine.

@@ -109,8 +109,8 @@ func watchKind[T client.Object](in groupWatch, kind, resource string, list runti
 		},
 		follow: func() {
 			watched.Notify(func(before, after T) {
-				namespace, name := identity(before, after)
-				p.touch(kind, in.group, namespace, name)
+				object := translation.Last(before, after)
+				p.touch(kind, in.group, object.GetNamespace(), object.GetName())
 			})
 		},
 	}
@@ -159,15 +159,6 @@ func strip(object metav1.Object) {
 	object.SetFinalizers(nil)
 }
 
-// identity returns the name of an object that changed.
-func identity[T client.Object](before, after T) (namespace, name string) {
-	var none T
-	if any(after) == any(none) {
-		after = before
-	}
-	return after.GetNamespace(), after.GetName()
-}
-
 // watchReferences watches what objects refer to.
 func (p *Provider) watchReferences(cluster *client.Cluster, options static.KubernetesCRD) *references {
 	scope := client.Scope{Namespaces: options.Namespaces}
@@ -178,9 +169,9 @@ func (p *Provider) watchReferences(cluster *client.Cluster, options static.Kuber
 		configMaps: client.Watch(cluster, client.ConfigMaps(), scope),
 	}
 	p.others = []watch{found.services, found.secrets, found.configMaps}
-	touchNamed(p, backend.KindService, found.services)
-	touchNamed(p, backend.KindSecret, found.secrets)
-	touchNamed(p, backend.KindConfigMap, found.configMaps)
+	translation.Follow(p.memory, backend.KindService, found.services)
+	translation.Follow(p.memory, backend.KindSecret, found.secrets)
+	translation.Follow(p.memory, backend.KindConfigMap, found.configMaps)
 	if !options.DisableClusterScopeResources {
 		found.nodes = client.Watch(cluster, client.Nodes(), client.Scope{})
 		p.others = append(p.others, found.nodes)
@@ -191,14 +182,6 @@ func (p *Provider) watchReferences(cluster *client.Cluster, options static.Kuber
 		})
 	}
 	return found
-}
-
-// touchNamed marks the objects that depend on the changed objects of a watch.
-func touchNamed[T client.Object](p *Provider, kind string, watched *client.Watched[T]) {
-	watched.Notify(func(before, after T) {
-		namespace, name := identity(before, after)
-		p.memory.Touch(translation.Source{Kind: kind, Namespace: namespace, Name: name})
-	})
 }
 
 // addresses returns the internal addresses of a node, which may be nil.

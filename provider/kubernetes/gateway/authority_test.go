@@ -11,6 +11,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client/clienttest"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -32,7 +33,7 @@ func TestAuthoritiesAreParsedOnce(t *testing.T) {
 	validation: {hostname: web.test, caCertificateRefs: [{group: "", kind: ConfigMap, name: many}]}}}`))
 	c.configMaps.put(authorityConfig("many", many...))
 	backends := func(n int) float64 {
-		route := parsed[gatewayv1.HTTPRoute](t, []byte(`{metadata: {name: web, namespace: shop}, spec: {
+		route := clienttest.Parse[gatewayv1.HTTPRoute](t, []byte(`{metadata: {name: web, namespace: shop}, spec: {
 			parentRefs: [{name: main}], rules: [{}]}}`))
 		for range n {
 			ref := gatewayv1.HTTPBackendRef{}

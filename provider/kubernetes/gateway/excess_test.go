@@ -8,6 +8,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client/clienttest"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -15,7 +16,7 @@ import (
 func crowded(c *fakeCluster, t *testing.T, listeners int) {
 	t.Helper()
 	c.apply(t, common(t))
-	gateway := parsed[gatewayv1.Gateway](t, []byte(`{metadata: {name: main, namespace: shop},
+	gateway := clienttest.Parse[gatewayv1.Gateway](t, []byte(`{metadata: {name: main, namespace: shop},
 		spec: {gatewayClassName: sluice}}`))
 	for i := range listeners {
 		gateway.Spec.Listeners = append(gateway.Spec.Listeners, gatewayv1.Listener{
@@ -33,7 +34,7 @@ func TestRoutersOfOneRouteAreBounded(t *testing.T) {
 	c := newCluster()
 	crowded(c, t, 65)
 	put := func(name string, matches, hostnames int) {
-		route := parsed[gatewayv1.HTTPRoute](t, []byte(`{metadata: {namespace: shop}, spec: {
+		route := clienttest.Parse[gatewayv1.HTTPRoute](t, []byte(`{metadata: {namespace: shop}, spec: {
 			parentRefs: [{name: main}], rules: [{backendRefs: [{name: web, port: 80}]}]}}`))
 		route.Name = name
 		for i := range hostnames {

@@ -8,11 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"iter"
-	"maps"
 	"math/big"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,66 +22,19 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client/clienttest"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 	"github.com/sluiceproxy/sluice/static"
 )
 
 // fakeWatch is a watch that a test feeds.
-type fakeWatch[T client.Object] struct {
-	mu       sync.Mutex
-	handlers []func(before, after T)
-	objects  map[types.NamespacedName]T
-}
+type fakeWatch[T client.Object] struct{ *clienttest.Watch[T] }
 
-func newWatch[T client.Object]() *fakeWatch[T] {
-	return &fakeWatch[T]{objects: map[types.NamespacedName]T{}}
-}
+func newWatch[T client.Object]() *fakeWatch[T] { return &fakeWatch[T]{clienttest.NewWatch[T]()} }
 
-func (w *fakeWatch[T]) Get(namespace, name string) (T, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	object, ok := w.objects[types.NamespacedName{Namespace: namespace, Name: name}]
-	return object, ok
-}
+func (w *fakeWatch[T]) put(object T) { w.Put(object) }
 
-func (w *fakeWatch[T]) All() iter.Seq[T] {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Values(slices.Collect(maps.Values(w.objects)))
-}
-
-func (w *fakeWatch[T]) Notify(handle func(before, after T)) {
-	var none T
-	for object := range w.All() {
-		handle(none, object)
-	}
-	w.handlers = append(w.handlers, handle)
-}
-
-func (*fakeWatch[T]) Status() client.Status { return client.Status{State: dynamic.StateSynced} }
-
-func (w *fakeWatch[T]) put(object T) {
-	w.mu.Lock()
-	before := w.objects[nameOf(object)]
-	w.objects[nameOf(object)] = object
-	w.mu.Unlock()
-	for _, handle := range w.handlers {
-		handle(before, object)
-	}
-}
-
-func (w *fakeWatch[T]) drop(name types.NamespacedName) {
-	w.mu.Lock()
-	before, known := w.objects[name]
-	delete(w.objects, name)
-	w.mu.Unlock()
-	var none T
-	for _, handle := range w.handlers {
-		if known {
-			handle(before, none)
-		}
-	}
-}
+func (w *fakeWatch[T]) drop(name types.NamespacedName) { w.Drop(name.Namespace, name.Name) }
 
 // fakeCluster is a cluster that a test feeds.
 type fakeCluster struct {
@@ -221,38 +170,38 @@ func (c *fakeCluster) apply(t testing.TB, manifests []byte) {
 		}
 		switch kind.Kind {
 		case kindClass:
-			c.classes.put(edited(c, parsed[gatewayv1.GatewayClass](t, manifest)))
+			c.classes.put(edited(c, clienttest.Parse[gatewayv1.GatewayClass](t, manifest)))
 		case kindGateway:
-			c.gateways.put(edited(c, parsed[gatewayv1.Gateway](t, manifest)))
+			c.gateways.put(edited(c, clienttest.Parse[gatewayv1.Gateway](t, manifest)))
 		case kindListenerSet:
-			c.listenerSets.put(edited(c, parsed[gatewayv1.ListenerSet](t, manifest)))
+			c.listenerSets.put(edited(c, clienttest.Parse[gatewayv1.ListenerSet](t, manifest)))
 		case kindHTTPRoute:
-			c.httpRoutes.put(edited(c, parsed[gatewayv1.HTTPRoute](t, manifest)))
+			c.httpRoutes.put(edited(c, clienttest.Parse[gatewayv1.HTTPRoute](t, manifest)))
 		case kindGRPCRoute:
-			c.grpcRoutes.put(edited(c, parsed[gatewayv1.GRPCRoute](t, manifest)))
+			c.grpcRoutes.put(edited(c, clienttest.Parse[gatewayv1.GRPCRoute](t, manifest)))
 		case kindTLSRoute:
-			c.tlsRoutes.put(edited(c, parsed[gatewayv1.TLSRoute](t, manifest)))
+			c.tlsRoutes.put(edited(c, clienttest.Parse[gatewayv1.TLSRoute](t, manifest)))
 		case kindTCPRoute:
-			c.tcpRoutes.put(edited(c, parsed[gatewayv1.TCPRoute](t, manifest)))
+			c.tcpRoutes.put(edited(c, clienttest.Parse[gatewayv1.TCPRoute](t, manifest)))
 		case kindUDPRoute:
-			c.udpRoutes.put(edited(c, parsed[gatewayv1.UDPRoute](t, manifest)))
+			c.udpRoutes.put(edited(c, clienttest.Parse[gatewayv1.UDPRoute](t, manifest)))
 		case kindGrant:
-			c.grants.put(parsed[gatewayv1beta1.ReferenceGrant](t, manifest))
+			c.grants.put(clienttest.Parse[gatewayv1beta1.ReferenceGrant](t, manifest))
 		case kindPolicy:
-			c.policies.put(edited(c, parsed[gatewayv1.BackendTLSPolicy](t, manifest)))
+			c.policies.put(edited(c, clienttest.Parse[gatewayv1.BackendTLSPolicy](t, manifest)))
 		case "Namespace":
-			c.namespaces.put(parsed[corev1.Namespace](t, manifest))
+			c.namespaces.put(clienttest.Parse[corev1.Namespace](t, manifest))
 		case "Service":
-			c.services.put(parsed[corev1.Service](t, manifest))
+			c.services.put(clienttest.Parse[corev1.Service](t, manifest))
 		case "ConfigMap":
-			config := parsed[corev1.ConfigMap](t, manifest)
+			config := clienttest.Parse[corev1.ConfigMap](t, manifest)
 			if config.Data["generate"] != "" {
 				certificate, _ := generated(t)
 				config.Data = map[string]string{"ca.crt": string(certificate)}
 			}
 			c.configMaps.put(config)
 		case "Secret":
-			secret := parsed[corev1.Secret](t, manifest)
+			secret := clienttest.Parse[corev1.Secret](t, manifest)
 			if secret.StringData["generate"] != "" {
 				certificate, key := generated(t)
 				secret.Data = map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key}
@@ -269,15 +218,6 @@ func edited[T client.Object](c *fakeCluster, object T) T {
 	if c.generation > 0 {
 		object.SetGeneration(c.generation)
 		c.generation++
-	}
-	return object
-}
-
-func parsed[T any](t testing.TB, manifest []byte) *T {
-	t.Helper()
-	object := new(T)
-	if err := yaml.UnmarshalStrict(manifest, object); err != nil {
-		t.Fatalf("%v in\n%s", err, manifest)
 	}
 	return object
 }

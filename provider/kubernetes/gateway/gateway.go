@@ -206,7 +206,7 @@ func (p *Provider) object(kind, namespace, name string) client.Object {
 }
 
 // got returns an object of a watch as an interface that is nil when it does not exist.
-func got[T client.Object](of watch[T], namespace, name string) client.Object {
+func got[T client.Object](of client.Watcher[T], namespace, name string) client.Object {
 	if object, found := of.Get(namespace, name); found {
 		return object
 	}
@@ -238,7 +238,7 @@ func (p *Provider) FollowObjects(changed func(status.Key)) {
 }
 
 // followVersions has a function called for each new version of an object.
-func followVersions[T client.Object](of watch[T], kind status.Kind, changed func(status.Key)) {
+func followVersions[T client.Object](of client.Watcher[T], kind status.Kind, changed func(status.Key)) {
 	var none T
 	of.Notify(func(_, after T) {
 		if any(after) != any(none) {

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client/clienttest"
 )
 
 // tenants are the manifests of a tenant in the namespace good, and the frame of one in the namespace evil.
@@ -41,7 +43,7 @@ spec:
 // goodRoute returns a route of the tenant good.
 func goodRoute(t *testing.T, n int) *gatewayv1.HTTPRoute {
 	t.Helper()
-	return parsed[gatewayv1.HTTPRoute](t, fmt.Appendf(nil, `{metadata: {name: r%d, namespace: good}, spec: {
+	return clienttest.Parse[gatewayv1.HTTPRoute](t, fmt.Appendf(nil, `{metadata: {name: r%d, namespace: good}, spec: {
 		parentRefs: [{name: main}], hostnames: [h%d.good.test], rules: [
 			{matches: [{path: {type: Exact, value: /x}}], backendRefs: [{name: web, port: 80}],
 				filters: [{type: RequestHeaderModifier, requestHeaderModifier: {remove: [x-internal]}}]},

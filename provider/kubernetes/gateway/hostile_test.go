@@ -14,6 +14,7 @@ import (
 	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client/clienttest"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/gateway/status"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -190,7 +191,7 @@ func (c *fakeCluster) attack(t *testing.T, routes int) map[string]string {
 	for i := range routes {
 		kind := kinds[i%len(kinds)]
 		spec := strings.ReplaceAll("{parentRefs: ["+kind[0]+"], "+kind[1]+"}", "%d", fmt.Sprint(i))
-		route := parsed[gatewayv1.HTTPRoute](t, []byte(`{metadata: {namespace: evil}, spec: `+spec+`}`))
+		route := clienttest.Parse[gatewayv1.HTTPRoute](t, []byte(`{metadata: {namespace: evil}, spec: `+spec+`}`))
 		route.Name = fmt.Sprintf("r%d", i)
 		c.httpRoutes.put(route)
 		made[route.Name] = kind[2]
@@ -244,7 +245,7 @@ func (s *serving) flip(t *testing.T, c *fakeCluster, counted builds, before foot
 	t.Helper()
 	kinds := invalidRoutes()
 	dependent := len(routes) / len(kinds)
-	grant := parsed[gatewayv1beta1.ReferenceGrant](t, []byte(`{metadata: {name: g, namespace: lent}, spec: {
+	grant := clienttest.Parse[gatewayv1beta1.ReferenceGrant](t, []byte(`{metadata: {name: g, namespace: lent}, spec: {
 		from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evil}], to: [{group: "", kind: Service}]}}`))
 	name := fmt.Sprintf("r%d", len(kinds)-1)
 	for i := range 6 {

@@ -31,34 +31,14 @@ func (p *Provider) translateHTTPRoute(source translation.Source) (result transla
 		return result, false
 	}
 	d := p.newRoute(&result, kindHTTPRoute, route, route.Spec.ParentRefs, route.Spec.Hostnames)
-	d.rules = len(route.Spec.Rules)
-	all := 0
-	for i := range route.Spec.Rules {
-		all += max(1, len(route.Spec.Rules[i].Matches))
-	}
-	excess := d.excess(all)
-	for i := range route.Spec.Rules {
-		spec := &route.Spec.Rules[i]
+	matches := func(spec *gatewayv1.HTTPRouteRule) []gatewayv1.HTTPRouteMatch { return spec.Matches }
+	translateRules(d, route.Spec.Rules, matches, httpMatch, func(spec *gatewayv1.HTTPRouteRule) *rule {
 		made := &rule{filters: spec.Filters, backends: spec.BackendRefs, timeouts: spec.Timeouts}
 		if p.options.ExperimentalChannel {
 			made.retry, made.session = spec.Retry, spec.SessionPersistence
 		}
-		matches := spec.Matches
-		if len(matches) == 0 {
-			matches = []gatewayv1.HTTPRouteMatch{{}}
-		}
-		wrong := excess
-		for j := range matches {
-			match, err := httpMatch(&matches[j])
-			if err != nil && wrong == nil {
-				wrong = fmt.Errorf("rule %d, match %d: %w", i, j, err)
-			}
-			made.matches = append(made.matches, match)
-		}
-		d.rule(i, made, wrong)
-	}
-	d.finish()
-	backend.Divide(&result, p.environments())
+		return made
+	})
 	return result, true
 }
 
@@ -70,14 +50,8 @@ func (p *Provider) translateGRPCRoute(source translation.Source) (result transla
 		return result, false
 	}
 	d := p.newRoute(&result, kindGRPCRoute, route, route.Spec.ParentRefs, route.Spec.Hostnames)
-	d.rules = len(route.Spec.Rules)
-	all := 0
-	for i := range route.Spec.Rules {
-		all += max(1, len(route.Spec.Rules[i].Matches))
-	}
-	excess := d.excess(all)
-	for i := range route.Spec.Rules {
-		spec := &route.Spec.Rules[i]
+	matches := func(spec *gatewayv1.GRPCRouteRule) []gatewayv1.GRPCRouteMatch { return spec.Matches }
+	translateRules(d, route.Spec.Rules, matches, grpcMatch, func(spec *gatewayv1.GRPCRouteRule) *rule {
 		made := &rule{filters: httpFilters(spec.Filters), grpc: true}
 		if p.options.ExperimentalChannel {
 			made.session = spec.SessionPersistence
@@ -87,23 +61,39 @@ func (p *Provider) translateGRPCRoute(source translation.Source) (result transla
 				BackendRef: ref.BackendRef, Filters: httpFilters(ref.Filters),
 			})
 		}
-		matches := spec.Matches
-		if len(matches) == 0 {
-			matches = []gatewayv1.GRPCRouteMatch{{}}
+		return made
+	})
+	return result, true
+}
+
+// translateRules translates the rules of an HTTPRoute or a GRPCRoute, and completes its result. Made returns a rule
+// without its matches.
+func translateRules[R, M any](
+	d *routeDraft, rules []R, matches func(*R) []M, match func(*M) (*ruleMatch, error), made func(*R) *rule,
+) {
+	d.rules = len(rules)
+	all := 0
+	for i := range rules {
+		all += max(1, len(matches(&rules[i])))
+	}
+	excess := d.excess(all)
+	for i := range rules {
+		one, found := made(&rules[i]), matches(&rules[i])
+		if len(found) == 0 {
+			found = make([]M, 1)
 		}
 		wrong := excess
-		for j := range matches {
-			match, err := grpcMatch(&matches[j])
+		for j := range found {
+			translated, err := match(&found[j])
 			if err != nil && wrong == nil {
 				wrong = fmt.Errorf("rule %d, match %d: %w", i, j, err)
 			}
-			made.matches = append(made.matches, match)
+			one.matches = append(one.matches, translated)
 		}
-		d.rule(i, made, wrong)
+		d.rule(i, one, wrong)
 	}
 	d.finish()
-	backend.Divide(&result, p.environments())
-	return result, true
+	backend.Divide(d.result, d.p.environments())
 }
 
 // httpFilters returns the filters of a GRPCRoute as those of an HTTPRoute.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client/clienttest"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -174,7 +175,7 @@ func FuzzHTTPRoute(f *testing.F) {
 		}
 		c := newCluster()
 		c.apply(t, common(t))
-		c.gateways.put(parsed[gatewayv1.Gateway](t, []byte(`{metadata: {name: main, namespace: shop}, spec: {
+		c.gateways.put(clienttest.Parse[gatewayv1.Gateway](t, []byte(`{metadata: {name: main, namespace: shop}, spec: {
 			gatewayClassName: sluice, listeners: [{name: http, port: 80, protocol: HTTP}]}}`)))
 		p := c.provider(static.KubernetesGateway{ExperimentalChannel: true})
 		route.Namespace, route.Name = "shop", "fuzzed"

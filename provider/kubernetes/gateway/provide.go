@@ -8,78 +8,22 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-const (
-	// leastInterval is the minimum time between two messages, the default of throttleDuration.
-	leastInterval = 10 * time.Millisecond
-	// longestPause bounds how long a large configuration makes the provider pause of itself.
-	longestPause = 100 * time.Millisecond
-)
-
-// Provide implements provider.Provider. It sends nothing but what it waits for until every watch has its first state,
-// or cannot have one, and returns nil when ctx ends; nothing else ends it. It must not be called twice at once.
+// Provide implements provider.Provider, as [translation.Sender.Run].
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
-	if !p.settled(ctx, messages) {
-		return nil
+	sender := translation.Sender{
+		Provider: Name, Interval: time.Duration(p.options.ThrottleDuration), Adaptive: true,
+		Touched: p.memory.Touched(), Status: p.statusChanged, Pending: p.pending, Next: p.next,
 	}
-	interval := cmp.Or(time.Duration(p.options.ThrottleDuration), leastInterval)
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	var sent dynamic.Message
-	for first := true; ; first = false {
-		began := time.Now()
-		next, changed := p.next()
-		took := time.Since(began)
-		if first || changed || next.State != sent.State || next.Reason != sent.Reason {
-			select {
-			case messages <- next:
-				sent = next
-			case <-ctx.Done():
-				return nil
-			}
-		}
-		// A pause ten times as long as the translation bounds the cost of many edits of many routes to a tenth of a core.
-		pause.Reset(max(interval, min(10*took, longestPause)))
-		select {
-		case <-p.memory.Touched():
-		case <-p.statusChanged:
-		case <-ctx.Done():
-			return nil
-		}
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return sender.Run(ctx, messages)
 }
 
-// settled waits until no watch is pending, and reports meanwhile what is pending; false means that ctx has ended.
-func (p *Provider) settled(ctx context.Context, messages chan<- dynamic.Message) bool {
-	reported := ""
-	for {
-		if ctx.Err() != nil {
-			return false
-		}
-		state, reason := p.state()
-		if state != dynamic.StatePending {
-			return true
-		}
-		if reason != reported {
-			reported = reason
-			select {
-			case messages <- dynamic.Message{Provider: Name, Reason: reason}:
-			case <-ctx.Done():
-				return false
-			}
-		}
-		select {
-		case <-p.statusChanged:
-		case <-ctx.Done():
-			return false
-		}
-	}
+// pending reports whether any watch is pending, and why.
+func (p *Provider) pending() (pending bool, reason string) {
+	state, reason := p.state()
+	return state == dynamic.StatePending, reason
 }
 
 // next translates what has changed and returns the state to send. It has no configuration while what is required may

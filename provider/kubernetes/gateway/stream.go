@@ -154,18 +154,24 @@ func (d *routeDraft) tcpService(
 				&dynamic.TCPService{LoadBalancer: balancer})
 		}
 	}
+	none := &dynamic.TCPServersLoadBalancer{}
+	none.SetDefaults()
+	return d.combined(dynamic.Ref{Kind: dynamic.KindTCPService, Name: name}, branches, &dynamic.TCPService{LoadBalancer: none},
+		&dynamic.TCPService{Weighted: &dynamic.TCPWeightedRoundRobin{Services: branches}})
+}
+
+// combined declares the service of several backends, weighted, or none if there are none, and returns its name. A single
+// backend is a service by itself.
+func (d *routeDraft) combined(ref dynamic.Ref, branches []dynamic.WeightedService, none, weighted any) string {
 	switch len(branches) {
 	case 0:
-		balancer := &dynamic.TCPServersLoadBalancer{}
-		balancer.SetDefaults()
-		d.result.Put(dynamic.Ref{Kind: dynamic.KindTCPService, Name: name}, &dynamic.TCPService{LoadBalancer: balancer})
+		d.result.Put(ref, none)
 	case 1:
 		return branches[0].Name
 	default:
-		d.result.Put(dynamic.Ref{Kind: dynamic.KindTCPService, Name: name},
-			&dynamic.TCPService{Weighted: &dynamic.TCPWeightedRoundRobin{Services: branches}})
+		d.result.Put(ref, weighted)
 	}
-	return name
+	return ref.Name
 }
 
 // branchOf returns a backend as one of several; false for one without weight.
@@ -242,16 +248,8 @@ func (d *routeDraft) udpService(name string, refs []gatewayv1.BackendRef) string
 				&dynamic.UDPService{LoadBalancer: balancer})
 		}
 	}
-	switch len(branches) {
-	case 0:
-		balancer := &dynamic.UDPServersLoadBalancer{}
-		balancer.SetDefaults()
-		d.result.Put(dynamic.Ref{Kind: dynamic.KindUDPService, Name: name}, &dynamic.UDPService{LoadBalancer: balancer})
-	case 1:
-		return branches[0].Name
-	default:
-		d.result.Put(dynamic.Ref{Kind: dynamic.KindUDPService, Name: name},
-			&dynamic.UDPService{Weighted: &dynamic.UDPWeightedRoundRobin{Services: branches}})
-	}
-	return name
+	none := &dynamic.UDPServersLoadBalancer{}
+	none.SetDefaults()
+	return d.combined(dynamic.Ref{Kind: dynamic.KindUDPService, Name: name}, branches, &dynamic.UDPService{LoadBalancer: none},
+		&dynamic.UDPService{Weighted: &dynamic.UDPWeightedRoundRobin{Services: branches}})
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"iter"
 	"reflect"
 	"sync"
 
@@ -16,31 +15,23 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-// watch is one resource of the cluster, as client.Watched holds it.
-type watch[T client.Object] interface {
-	Get(namespace, name string) (T, bool)
-	All() iter.Seq[T]
-	Notify(handle func(before, after T))
-	Status() client.Status
-}
-
 // watches are what the provider reads.
 type watches struct {
-	classes      watch[*gatewayv1.GatewayClass]
-	gateways     watch[*gatewayv1.Gateway]
-	listenerSets watch[*gatewayv1.ListenerSet]
-	httpRoutes   watch[*gatewayv1.HTTPRoute]
-	grpcRoutes   watch[*gatewayv1.GRPCRoute]
-	tlsRoutes    watch[*gatewayv1.TLSRoute]
-	tcpRoutes    watch[*gatewayv1.TCPRoute]
-	udpRoutes    watch[*gatewayv1.UDPRoute]
-	grants       watch[*gatewayv1beta1.ReferenceGrant]
-	policies     watch[*gatewayv1.BackendTLSPolicy]
-	namespaces   watch[*corev1.Namespace]
-	services     watch[*corev1.Service]
-	secrets      watch[*corev1.Secret]
-	configMaps   watch[*corev1.ConfigMap]
-	definitions  watch[*metav1.PartialObjectMetadata]
+	classes      client.Watcher[*gatewayv1.GatewayClass]
+	gateways     client.Watcher[*gatewayv1.Gateway]
+	listenerSets client.Watcher[*gatewayv1.ListenerSet]
+	httpRoutes   client.Watcher[*gatewayv1.HTTPRoute]
+	grpcRoutes   client.Watcher[*gatewayv1.GRPCRoute]
+	tlsRoutes    client.Watcher[*gatewayv1.TLSRoute]
+	tcpRoutes    client.Watcher[*gatewayv1.TCPRoute]
+	udpRoutes    client.Watcher[*gatewayv1.UDPRoute]
+	grants       client.Watcher[*gatewayv1beta1.ReferenceGrant]
+	policies     client.Watcher[*gatewayv1.BackendTLSPolicy]
+	namespaces   client.Watcher[*corev1.Namespace]
+	services     client.Watcher[*corev1.Service]
+	secrets      client.Watcher[*corev1.Secret]
+	configMaps   client.Watcher[*corev1.ConfigMap]
+	definitions  client.Watcher[*metav1.PartialObjectMetadata]
 }
 
 // watchAll registers the watches of a cluster.
@@ -133,7 +124,7 @@ func sameSpec(before, after client.Object) bool {
 
 // follow has a function called for each change of more than the status of an object. Before and after are nil as in
 // client.Watched.Notify.
-func follow[T client.Object](of watch[T], handle func(before, after T, name types.NamespacedName)) {
+func follow[T client.Object](of client.Watcher[T], handle func(before, after T, name types.NamespacedName)) {
 	var none T
 	of.Notify(func(before, after T) {
 		switch {
@@ -148,29 +139,18 @@ func follow[T client.Object](of watch[T], handle func(before, after T, name type
 }
 
 // touch passes the changes of a kind of the Gateway API on to the memory.
-func touch[T client.Object](p *Provider, kind string, of watch[T]) {
+func touch[T client.Object](p *Provider, kind string, of client.Watcher[T]) {
 	follow(of, func(_, _ T, name types.NamespacedName) { p.memory.Touch(sourceOf(kind, name)) })
-}
-
-// touchCore passes every change of a resource of Kubernetes on to the memory.
-func touchCore[T client.Object](p *Provider, kind string, of watch[T]) {
-	var none T
-	of.Notify(func(before, after T) {
-		if any(after) == any(none) {
-			after = before
-		}
-		p.memory.Touch(translation.Source{Kind: kind, Namespace: after.GetNamespace(), Name: after.GetName()})
-	})
 }
 
 // followAll subscribes to everything.
 func (p *Provider) followAll() {
 	w := &p.watches
-	touchCore(p, backend.KindService, w.services)
-	touchCore(p, backend.KindSecret, w.secrets)
-	touchCore(p, backend.KindConfigMap, w.configMaps)
-	touchCore(p, kindNamespace, w.namespaces)
-	touchCore(p, kindDefinition, w.definitions)
+	translation.Follow(p.memory, backend.KindService, w.services)
+	translation.Follow(p.memory, backend.KindSecret, w.secrets)
+	translation.Follow(p.memory, backend.KindConfigMap, w.configMaps)
+	translation.Follow(p.memory, kindNamespace, w.namespaces)
+	translation.Follow(p.memory, kindDefinition, w.definitions)
 	follow(w.grants, func(_, _ *gatewayv1beta1.ReferenceGrant, name types.NamespacedName) {
 		in := types.NamespacedName{Namespace: name.Namespace}
 		if _, found := w.grants.Get(name.Namespace, name.Name); found {

@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 )
 
 // Exists reports whether the cluster has an Ingress, with its uid, that this provider translates. It may be called from
@@ -41,7 +42,7 @@ func (p *Provider) Claimed() iter.Seq[*networkingv1.Ingress] {
 // of the watches and must return at once.
 func (p *Provider) OnClaimed(changed func()) {
 	p.watches.ingresses.Notify(func(_, _ *networkingv1.Ingress) { changed() })
-	for _, classes := range []watch[*networkingv1.IngressClass]{p.watches.classes, p.watches.excluding} {
+	for _, classes := range []client.Watcher[*networkingv1.IngressClass]{p.watches.classes, p.watches.excluding} {
 		if classes != nil {
 			classes.Notify(func(_, _ *networkingv1.IngressClass) { changed() })
 		}

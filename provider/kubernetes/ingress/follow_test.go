@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client/clienttest"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -110,7 +111,7 @@ spec: {controller: sluice.dev/ingress-controller}
 		t.Errorf("with the class: claimed %v, reported %d times, %d routers", got, told, routers())
 	}
 	cluster.classes.put(&networkingv1.IngressClass{
-		ObjectMeta: parsed[networkingv1.IngressClass](t, []byte("metadata: {name: edge}")).ObjectMeta,
+		ObjectMeta: clienttest.Parse[networkingv1.IngressClass](t, []byte("metadata: {name: edge}")).ObjectMeta,
 		Spec:       networkingv1.IngressClassSpec{Controller: "example.com/other"},
 	})
 	if got := claimed(p); !slices.Equal(got, []string{"two"}) || routers() != 1 {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client/clienttest"
 	"github.com/sluiceproxy/sluice/router/rule"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -153,8 +154,10 @@ func FuzzAnnotations(f *testing.F) {
 		}
 		good[prefix+key] = value
 		cluster := newCluster()
-		service := parsed[corev1.Service](t, []byte("{metadata: {namespace: a, name: b}, spec: {ports: [{port: 80}]}}"))
-		ingress := parsed[networkingv1.Ingress](t, []byte(`{metadata: {namespace: a, name: b}, spec: {rules: [{http: {paths: [
+		service := clienttest.Parse[corev1.Service](t,
+			[]byte("{metadata: {namespace: a, name: b}, spec: {ports: [{port: 80}]}}"))
+		ingress := clienttest.Parse[networkingv1.Ingress](t, []byte(`{
+			metadata: {namespace: a, name: b}, spec: {rules: [{http: {paths: [
 			{path: /, pathType: ImplementationSpecific, backend: {service: {name: b, port: {number: 80}}}}]}}]}}`))
 		service.Annotations, ingress.Annotations = good, good
 		cluster.services.put(service)

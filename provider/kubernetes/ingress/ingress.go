@@ -7,7 +7,6 @@ package ingress
 
 import (
 	"fmt"
-	"iter"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -28,26 +27,18 @@ const (
 	kindClass   = "IngressClass"
 )
 
-// watch is one resource of the cluster, as client.Watched holds it.
-type watch[T client.Object] interface {
-	Get(namespace, name string) (T, bool)
-	All() iter.Seq[T]
-	Notify(handle func(before, after T))
-	Status() client.Status
-}
-
 // watches are what the provider reads.
 type watches struct {
-	ingresses watch[*networkingv1.Ingress]
-	services  watch[*corev1.Service]
-	secrets   watch[*corev1.Secret]
+	ingresses client.Watcher[*networkingv1.Ingress]
+	services  client.Watcher[*corev1.Service]
+	secrets   client.Watcher[*corev1.Secret]
 	// classes is nil when IngressClasses are not to be read, nodes when nothing of the whole cluster is.
-	classes watch[*networkingv1.IngressClass]
-	nodes   watch[*corev1.Node]
+	classes client.Watcher[*networkingv1.IngressClass]
+	nodes   client.Watcher[*corev1.Node]
 	// excluding are the IngressClasses that decide which Ingresses another provider reads; nil for no other provider.
-	excluding watch[*networkingv1.IngressClass]
+	excluding client.Watcher[*networkingv1.IngressClass]
 	// namespaces is nil unless the labels of Namespaces decide about that too.
-	namespaces watch[*corev1.Namespace]
+	namespaces client.Watcher[*corev1.Namespace]
 }
 
 // Exclusion says which Ingresses another provider reads; *ingressnginx.Selector is one. Its methods may be called from
@@ -129,11 +120,11 @@ func assemble(source string, config static.KubernetesIngress, all watches, count
 	}
 	if all.classes != nil {
 		p.selector.lookup = p.class
-		touch(p, all.classes, kindClass)
+		translation.Follow(p.memory, kindClass, all.classes)
 		all.classes.Notify(func(_, _ *networkingv1.IngressClass) { p.memory.Touch(theDefault()) })
 	}
 	if all.excluding != nil {
-		touch(p, all.excluding, kindClass)
+		translation.Follow(p.memory, kindClass, all.excluding)
 		all.excluding.Notify(func(_, _ *networkingv1.IngressClass) { p.memory.Touch(theDefault()) })
 	}
 	if all.namespaces != nil {
@@ -142,9 +133,9 @@ func assemble(source string, config static.KubernetesIngress, all watches, count
 	if all.nodes != nil {
 		all.nodes.Notify(p.touchNode)
 	}
-	touch(p, all.services, backend.KindService)
-	touch(p, all.secrets, backend.KindSecret)
-	touch(p, all.ingresses, kindIngress)
+	translation.Follow(p.memory, backend.KindService, all.services)
+	translation.Follow(p.memory, backend.KindSecret, all.secrets)
+	translation.Follow(p.memory, kindIngress, all.ingresses)
 	all.ingresses.Notify(p.touchDefault)
 	return p
 }
@@ -160,18 +151,6 @@ func (p *Provider) touchNamespace(before, after *corev1.Namespace) {
 		}
 	}
 	p.memory.Touch(theDefault())
-}
-
-// touch passes every change of a resource on to the memory.
-func touch[T client.Object](p *Provider, of watch[T], kind string) {
-	var none T
-	of.Notify(func(before, after T) {
-		object := client.Object(after)
-		if object == client.Object(none) {
-			object = before
-		}
-		p.memory.Touch(translation.Source{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()})
-	})
 }
 
 func (p *Provider) class(name string) *networkingv1.IngressClass {

@@ -101,14 +101,14 @@ func quiet(t *testing.T, messages <-chan dynamic.Message) {
 func TestProvideWaitsForEveryWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newCluster()
-		cluster.secrets.stand(dynamic.StatePending, "")
+		cluster.secrets.SetStatus(dynamic.StatePending, "")
 		p := cluster.provider(static.KubernetesIngress{})
 		messages := started(t, p)
 		cluster.apply(t, []byte(twoIngresses))
 		p.statusChanged()
 		quiet(t, messages)
 
-		cluster.secrets.stand(dynamic.StatePending, "cannot reach the API server")
+		cluster.secrets.SetStatus(dynamic.StatePending, "cannot reach the API server")
 		p.statusChanged()
 		if m := <-messages; m.Configuration != nil || m.State != dynamic.StateUnchanged ||
 			m.Reason != "cannot reach the API server" {
@@ -117,7 +117,7 @@ func TestProvideWaitsForEveryWatch(t *testing.T) {
 		p.statusChanged()
 		quiet(t, messages)
 
-		cluster.secrets.stand(dynamic.StateForbidden, "may not list secrets")
+		cluster.secrets.SetStatus(dynamic.StateForbidden, "may not list secrets")
 		p.statusChanged()
 		first := <-messages
 		if first.State != dynamic.StateSynced || first.Reason != "may not list secrets" {
@@ -127,7 +127,7 @@ func TestProvideWaitsForEveryWatch(t *testing.T) {
 			t.Errorf("the first configuration has %d routers, want 2", first.Configuration.HTTP.Routers.Len())
 		}
 
-		cluster.secrets.stand(dynamic.StateSynced, "")
+		cluster.secrets.SetStatus(dynamic.StateSynced, "")
 		p.statusChanged()
 		if next := <-messages; next.State != dynamic.StateSynced || next.Reason != "" ||
 			next.Configuration != first.Configuration {
@@ -143,14 +143,16 @@ func TestProvideReportsMissingPermissions(t *testing.T) {
 		want  dynamic.ProviderState
 	}{
 		{"ingresses forbidden", func(c *fakeCluster) {
-			c.ingresses.stand(dynamic.StateForbidden, "why")
+			c.ingresses.SetStatus(dynamic.StateForbidden, "why")
 		}, dynamic.StateForbidden},
 		{"services forbidden", func(c *fakeCluster) {
-			c.services.stand(dynamic.StateForbidden, "why")
+			c.services.SetStatus(dynamic.StateForbidden, "why")
 		}, dynamic.StateForbidden},
-		{"ingresses absent", func(c *fakeCluster) { c.ingresses.stand(dynamic.StateAbsent, "why") }, dynamic.StateAbsent},
-		{"classes forbidden", func(c *fakeCluster) { c.classes.stand(dynamic.StateForbidden, "why") }, dynamic.StateSynced},
-		{"nodes forbidden", func(c *fakeCluster) { c.nodes.stand(dynamic.StateForbidden, "why") }, dynamic.StateSynced},
+		{"ingresses absent", func(c *fakeCluster) { c.ingresses.SetStatus(dynamic.StateAbsent, "why") }, dynamic.StateAbsent},
+		{"classes forbidden", func(c *fakeCluster) {
+			c.classes.SetStatus(dynamic.StateForbidden, "why")
+		}, dynamic.StateSynced},
+		{"nodes forbidden", func(c *fakeCluster) { c.nodes.SetStatus(dynamic.StateForbidden, "why") }, dynamic.StateSynced},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -183,7 +185,7 @@ func TestARefusalLeavesGood(t *testing.T) {
 			{dynamic.StateAbsent, "services are not served", dynamic.StateAbsent},
 			{dynamic.StateForbidden, "may not list services", dynamic.StateForbidden},
 		} {
-			cluster.services.stand(step.state, step.reason)
+			cluster.services.SetStatus(step.state, step.reason)
 			p.statusChanged()
 			if m := <-messages; m.State != step.want || m.Reason != step.reason || m.Configuration.HTTP.Routers.Len() != 2 {
 				t.Errorf("the message is %+v, want the state %v because %q", m, step.want, step.reason)

@@ -1,7 +1,6 @@
 package ingressnginx
 
 import (
-	"iter"
 	"maps"
 	"slices"
 
@@ -14,23 +13,15 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// watch is one resource of the cluster, as client.Watched holds it.
-type watch[T client.Object] interface {
-	Get(namespace, name string) (T, bool)
-	All() iter.Seq[T]
-	Notify(handle func(before, after T))
-	Status() client.Status
-}
-
 // watches are what the provider reads.
 type watches struct {
-	ingresses  watch[*networkingv1.Ingress]
-	classes    watch[*networkingv1.IngressClass]
-	services   watch[*corev1.Service]
-	secrets    watch[*corev1.Secret]
-	configMaps watch[*corev1.ConfigMap]
+	ingresses  client.Watcher[*networkingv1.Ingress]
+	classes    client.Watcher[*networkingv1.IngressClass]
+	services   client.Watcher[*corev1.Service]
+	secrets    client.Watcher[*corev1.Secret]
+	configMaps client.Watcher[*corev1.ConfigMap]
 	// namespaces is nil unless their labels decide about Ingresses.
-	namespaces watch[*corev1.Namespace]
+	namespaces client.Watcher[*corev1.Namespace]
 }
 
 // watchAll registers the watches of a cluster.
@@ -78,28 +69,16 @@ func (*watches) Nodes() []*corev1.Node { return nil }
 
 // followAll subscribes to everything.
 func (p *Provider) followAll() {
-	touch(p, p.watches.classes, kindClass)
-	touch(p, p.watches.services, backend.KindService)
-	touch(p, p.watches.secrets, backend.KindSecret)
-	touch(p, p.watches.configMaps, backend.KindConfigMap)
+	translation.Follow(p.memory, kindClass, p.watches.classes)
+	translation.Follow(p.memory, backend.KindService, p.watches.services)
+	translation.Follow(p.memory, backend.KindSecret, p.watches.secrets)
+	translation.Follow(p.memory, backend.KindConfigMap, p.watches.configMaps)
 	if p.watches.namespaces != nil {
-		touch(p, p.watches.namespaces, kindNamespace)
+		translation.Follow(p.memory, kindNamespace, p.watches.namespaces)
 	}
 	p.watches.ingresses.Notify(p.followIngress)
 	p.memory.Touch(settingsSource())
 	p.memory.Touch(serverSource(anyHost))
-}
-
-// touch passes every change of a resource on to the memory.
-func touch[T client.Object](p *Provider, of watch[T], kind string) {
-	var none T
-	of.Notify(func(before, after T) {
-		object := after
-		if any(object) == any(none) {
-			object = before
-		}
-		p.memory.Touch(translation.Source{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()})
-	})
 }
 
 // followIngress notes that an Ingress has changed, and with it its hosts and the Services that it leads to.
@@ -109,10 +88,6 @@ func (p *Provider) followIngress(before, after *networkingv1.Ingress) {
 		return
 	}
 	hosts, services := p.index.replace(before, after)
-	one := after
-	if one == nil {
-		one = before
-	}
 	// Plans come first, since the translation of an Ingress needs them.
 	for _, host := range hosts {
 		p.memory.Touch(serverSource(host))
@@ -120,7 +95,7 @@ func (p *Provider) followIngress(before, after *networkingv1.Ingress) {
 	for _, key := range services {
 		p.memory.Touch(key.source())
 	}
-	p.memory.Touch(ingressSource(nameOf(one)))
+	p.memory.Touch(ingressSource(nameOf(translation.Last(before, after))))
 }
 
 // sameIngress reports whether two versions of an Ingress differ in status alone.

@@ -1,15 +1,11 @@
 package translation
 
 import (
-	"cmp"
 	"context"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
-
-// leastInterval is the minimum time between two messages, the default of Loop.Interval.
-const leastInterval = 10 * time.Millisecond
 
 // Loop sends what a provider of Ingresses translates. Its fields are not changed once it runs.
 type Loop struct {
@@ -31,58 +27,15 @@ type Loop struct {
 // Run sends nothing but what it waits for until every watch has its first state, or cannot have one, and returns nil
 // when ctx ends; nothing else ends it. It must not be called twice at once.
 func (l *Loop) Run(ctx context.Context, messages chan<- dynamic.Message) error {
-	if !l.settled(ctx, messages) {
-		return nil
+	sender := Sender{
+		Provider: l.Provider, Interval: l.Interval, Touched: l.Touched, Status: l.Status, Pending: l.pending, Next: l.next,
 	}
-	interval := cmp.Or(l.Interval, leastInterval)
-	var sent dynamic.Message
-	for first := true; ; first = false {
-		next, changed := l.next()
-		if first || changed || next.State != sent.State || next.Reason != sent.Reason {
-			select {
-			case messages <- next:
-				sent = next
-			case <-ctx.Done():
-				return nil
-			}
-			if !pause(ctx, interval) {
-				return nil
-			}
-		}
-		select {
-		case <-l.Touched:
-		case <-l.Status:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return sender.Run(ctx, messages)
 }
 
-// settled waits until no watch is pending, and reports meanwhile what is pending; false means that ctx has ended.
-func (l *Loop) settled(ctx context.Context, messages chan<- dynamic.Message) bool {
-	reported := ""
-	for {
-		if ctx.Err() != nil {
-			return false
-		}
-		state, reason := l.State()
-		if state != dynamic.StatePending {
-			return true
-		}
-		if reason != reported {
-			reported = reason
-			select {
-			case messages <- dynamic.Message{Provider: l.Provider, Reason: reason}:
-			case <-ctx.Done():
-				return false
-			}
-		}
-		select {
-		case <-l.Status:
-		case <-ctx.Done():
-			return false
-		}
-	}
+func (l *Loop) pending() (pending bool, reason string) {
+	state, reason := l.State()
+	return state == dynamic.StatePending, reason
 }
 
 // next translates what has changed and returns the state to send.
@@ -99,16 +52,4 @@ func (l *Loop) next() (next dynamic.Message, changed bool) {
 	}
 	l.trusted = state == dynamic.StateSynced
 	return dynamic.Message{Provider: l.Provider, Configuration: configuration, State: state, Reason: reason}, changed
-}
-
-// pause waits; false means that ctx has ended.
-func pause(ctx context.Context, interval time.Duration) bool {
-	timer := time.NewTimer(interval)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -1,4 +1,4 @@
-// Package clienttest is a small API server for tests of packages that watch a cluster.
+// Package clienttest is a small API server for tests of packages that watch a cluster; Watch is a watch without one.
 //
 // In flow objects, rights and accidents that a test decides on; out flow lists, watches and discovery in JSON over
 // HTTP on a loopback address. It keeps what it is given as it is: nothing is validated, defaulted or derived. It is
