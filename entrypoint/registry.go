@@ -46,13 +46,17 @@ func (r *registry) add(c *connection) bool {
 	return true
 }
 
-// claim counts the connection for its client, and reports whether that one may have it.
+// claim counts the connection for its client, and reports whether that one may have it. One that was closed meanwhile is
+// not counted, since it is not removed again.
 func (r *registry) claim(c *connection) bool {
 	if r.maxClient <= 0 || !c.client.IsValid() {
 		return true
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	if _, open := r.all[c]; !open {
+		return true
+	}
 	key := clientKey(c.client)
 	if r.perClient[key] >= r.maxClient {
 		return false
