@@ -18,7 +18,7 @@ type Directory struct {
 	last       atomic.Uint64
 	mutex      sync.Mutex
 	registries map[*registry]listing
-	// own counts the entrypoints at each loopback address.
+	// own counts the listeners at each loopback address.
 	own map[ownAddress]int
 }
 

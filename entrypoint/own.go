@@ -3,16 +3,18 @@ package entrypoint
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"syscall"
 )
 
-// ErrOwnAddress is the error of a connection that would lead to an entrypoint on a loopback address.
-var ErrOwnAddress = errors.New("an entrypoint listens at that loopback address, to which Sluice opens no connection with " +
+// ErrOwnAddress is the error of a connection that would lead to an entrypoint on a loopback address, or to another
+// listener that Reserve was called for.
+var ErrOwnAddress = errors.New("this process listens at that loopback address itself, to which it opens no connection with " +
 	"api.admin")
 
-// ownAddress is a loopback address at which an entrypoint listens.
+// ownAddress is a loopback address at which the process listens.
 type ownAddress struct {
 	packets bool // UDP, that of HTTP/3
 	netip.AddrPort
@@ -20,16 +22,36 @@ type ownAddress struct {
 
 // ownAddresses returns the loopback addresses at which the entrypoint listens.
 func (e *Entrypoint) ownAddresses() (own []ownAddress) {
-	at, err := netip.ParseAddrPort(e.listener.Addr().String())
-	if err != nil || !at.Addr().Unmap().IsLoopback() {
+	at, ok := loopback(e.listener.Addr())
+	if !ok {
 		return nil
 	}
-	at = netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port())
 	own = append(own, ownAddress{AddrPort: at})
 	if e.packets != nil {
 		own = append(own, ownAddress{packets: true, AddrPort: at})
 	}
 	return own
+}
+
+// loopback returns a loopback address as addresses of connections are compared with it; false for another address.
+func loopback(address net.Addr) (at netip.AddrPort, ok bool) {
+	at, err := netip.ParseAddrPort(address.String())
+	if err != nil || !at.Addr().Unmap().IsLoopback() {
+		return at, false
+	}
+	return netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port()), true
+}
+
+// Reserve has Control and Permits refuse the TCP address of a listener that is no entrypoint, if it is a loopback
+// address, until the process ends.
+func (d *Directory) Reserve(listener net.Listener) {
+	at, ok := loopback(listener.Addr())
+	if !ok {
+		return
+	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.own[ownAddress{AddrPort: at}]++
 }
 
 // listens notes the loopback addresses of an entrypoint, until leaves.
@@ -58,7 +80,7 @@ func (d *Directory) leaves(e *Entrypoint) {
 }
 
 // Control is for [net.Dialer.Control]: it returns ErrOwnAddress for a connection to a loopback address at which an
-// entrypoint listens. Entrypoints that listen on all addresses are none of these. It is called with the address that
+// entrypoint listens, or one of Reserve. Entrypoints that listen on all addresses are none of these. It is called with the address that
 // the connection goes to, so that no name or notation leads around it.
 func (d *Directory) Control(network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") && !strings.HasPrefix(network, "udp") {

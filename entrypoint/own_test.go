@@ -88,6 +88,15 @@ func TestOwnAddressesAreKnownInTime(t *testing.T) {
 	if known(given) {
 		t.Error("it is known when it has been given up")
 	}
+	beside, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory.Reserve(beside)
+	_ = beside.Close()
+	if !errors.Is(directory.Control("tcp", beside.Addr().String(), nil), entrypoint.ErrOwnAddress) {
+		t.Error("a reserved address is not known")
+	}
 	everywhere := listen(":0")
 	port := netip.MustParseAddrPort(everywhere.Addr().String()).Port()
 	local := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port)

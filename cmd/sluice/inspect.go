@@ -64,6 +64,7 @@ func (s *system) listenInspector(
 	if err != nil {
 		return nil, fmt.Errorf("inspector: %w", err)
 	}
+	s.connections.Reserve(listener) // It changes the level of the log without authentication.
 	server := &http.Server{
 		Handler:           inspector.NewHandler(inspection{s, setLevel}, inspectedVersion()),
 		ReadHeaderTimeout: inspectorTimeout, WriteTimeout: inspectorTimeout, IdleTimeout: inspectorTimeout,

@@ -183,8 +183,8 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 
 // control returns what decides about connections whose target the dynamic configuration or a certificate names: to
 // endpoints, to the servers of middlewares and to OCSP responders; nil permits all. With api.admin, none leads to an
-// entrypoint on a loopback address, where the administration may be served without authentication: a service there
-// would make it reachable from elsewhere.
+// entrypoint on a loopback address, where the administration may be served without authentication, or to the inspector
+// on one: a service there would make it reachable from elsewhere.
 func (s *system) control() httpio.Control {
 	if s.config.API == nil || !s.config.API.Admin {
 		return nil

@@ -212,7 +212,7 @@ func selfServed(t *testing.T, s *harness.Sluice) {
 			t.Errorf("through %s the administration answers %d: %s", host, got.StatusCode, got.Text)
 		}
 	}
-	const why = "an entrypoint listens at that loopback address"
+	const why = "this process listens at that loopback address itself"
 	s.WaitLog("request failed", why)
 	dialed := harness.NewClient(t, harness.H1, port(s, "open"), "dialed.test", nil)
 	request := dialed.Request(http.MethodGet, "/", nil)
