@@ -2,11 +2,7 @@ package ingressnginx
 
 import (
 	"bytes"
-	"iter"
-	"maps"
 	"os"
-	"slices"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,82 +10,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client/clienttest"
 	"github.com/sluiceproxy/sluice/static"
 )
 
 // fakeWatch is a watch that a test feeds.
-type fakeWatch[T client.Object] struct {
-	delivery sync.Mutex
-	handlers []func(before, after T)
+type fakeWatch[T client.Object] struct{ *clienttest.Watch[T] }
 
-	mu      sync.Mutex
-	objects map[[2]string]T
-	status  client.Status
-}
+func newWatch[T client.Object]() *fakeWatch[T] { return &fakeWatch[T]{clienttest.NewWatch[T]()} }
 
-func newWatch[T client.Object]() *fakeWatch[T] {
-	return &fakeWatch[T]{objects: map[[2]string]T{}, status: client.Status{State: dynamic.StateSynced}}
-}
+func (w *fakeWatch[T]) put(object T) { w.Put(object) }
 
-func (w *fakeWatch[T]) Get(namespace, name string) (T, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	object, ok := w.objects[[2]string{namespace, name}]
-	return object, ok
-}
-
-func (w *fakeWatch[T]) All() iter.Seq[T] {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Values(slices.Collect(maps.Values(w.objects)))
-}
-
-func (w *fakeWatch[T]) Notify(handle func(before, after T)) {
-	w.delivery.Lock()
-	defer w.delivery.Unlock()
-	var none T
-	for object := range w.All() {
-		handle(none, object)
-	}
-	w.handlers = append(w.handlers, handle)
-}
-
-func (w *fakeWatch[T]) Status() client.Status {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.status
-}
-
-func (w *fakeWatch[T]) put(object T) {
-	w.delivery.Lock()
-	defer w.delivery.Unlock()
-	w.mu.Lock()
-	key := [2]string{object.GetNamespace(), object.GetName()}
-	before := w.objects[key]
-	w.objects[key] = object
-	w.mu.Unlock()
-	for _, handle := range w.handlers {
-		handle(before, object)
-	}
-}
-
-func (w *fakeWatch[T]) drop(namespace, name string) {
-	w.delivery.Lock()
-	defer w.delivery.Unlock()
-	w.mu.Lock()
-	key := [2]string{namespace, name}
-	before, known := w.objects[key]
-	delete(w.objects, key)
-	w.mu.Unlock()
-	var none T
-	for _, handle := range w.handlers {
-		if known {
-			handle(before, none)
-		}
-	}
-}
+func (w *fakeWatch[T]) drop(namespace, name string) { w.Drop(namespace, name) }
 
 // fakeCluster is a cluster that a test feeds.
 type fakeCluster struct {
@@ -130,17 +63,17 @@ func (c *fakeCluster) apply(t *testing.T, manifests []byte) {
 		}
 		switch kind.Kind {
 		case "Ingress":
-			c.ingresses.put(parsed[networkingv1.Ingress](t, manifest))
+			c.ingresses.put(clienttest.Parse[networkingv1.Ingress](t, manifest))
 		case "IngressClass":
-			c.classes.put(parsed[networkingv1.IngressClass](t, manifest))
+			c.classes.put(clienttest.Parse[networkingv1.IngressClass](t, manifest))
 		case "Service":
-			c.services.put(parsed[corev1.Service](t, manifest))
+			c.services.put(clienttest.Parse[corev1.Service](t, manifest))
 		case "Namespace":
-			c.namespaces.put(parsed[corev1.Namespace](t, manifest))
+			c.namespaces.put(clienttest.Parse[corev1.Namespace](t, manifest))
 		case "ConfigMap":
-			c.configMaps.put(parsed[corev1.ConfigMap](t, manifest))
+			c.configMaps.put(clienttest.Parse[corev1.ConfigMap](t, manifest))
 		case "Secret":
-			secret := parsed[corev1.Secret](t, manifest)
+			secret := clienttest.Parse[corev1.Secret](t, manifest)
 			if host := secret.StringData["generate"]; host != "" {
 				secret.Data = generate(t, host)
 			}
@@ -149,15 +82,6 @@ func (c *fakeCluster) apply(t *testing.T, manifests []byte) {
 			t.Fatalf("a manifest has the kind %q:\n%s", kind.Kind, manifest)
 		}
 	}
-}
-
-func parsed[T any](t *testing.T, manifest []byte) *T {
-	t.Helper()
-	object := new(T)
-	if err := yaml.UnmarshalStrict(manifest, object); err != nil {
-		t.Fatalf("%v in\n%s", err, manifest)
-	}
-	return object
 }
 
 func readFile(tb testing.TB, path string) []byte {

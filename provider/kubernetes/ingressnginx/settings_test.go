@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 )
 
 // TestUnreadableConfigMap demands that nothing is served without what the ConfigMap protects, until it can be read, and
@@ -15,9 +14,7 @@ func TestUnreadableConfigMap(t *testing.T) {
 		open := placed{"open", "a.example.com", "/", "web", nil}
 		cluster := hostile(open.object())
 		turn := func(state dynamic.ProviderState) {
-			cluster.configMaps.mu.Lock()
-			defer cluster.configMaps.mu.Unlock()
-			cluster.configMaps.status = client.Status{State: state, Reason: "configmaps"}
+			cluster.configMaps.SetStatus(state, "configmaps")
 		}
 		turn(state)
 		config := defaultConfig()
