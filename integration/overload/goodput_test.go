@@ -173,7 +173,7 @@ func (c clients) overload(endpoint *capacity, duration time.Duration) *outcome {
 
 // TestGoodput offers three times the requests that an endpoint serves. It goes on to serve nearly all that it can,
 // important requests are not refused, and when the load is over, nothing is. TEST_OVERLOAD (6s) is how long the load
-// goes on; with TEST_PEERS, nginx, haproxy and Traefik get it as well.
+// goes on; with TEST_PEERS, nginx and haproxy get it as well.
 func TestGoodput(t *testing.T) {
 	t.Parallel()
 	duration := loadTime(t)

@@ -9,21 +9,17 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// peer is another proxy with the limits of classes: text is that of its configuration file.
+// peer is another proxy with the limits of classes.
 type peer struct {
-	name, file, text string
-	args             []string
+	name, text string
+	args       []string
 }
 
-// peers leave 11 of the 40 slots to important requests, as Sluice does. nginx has no queue without a subscription, and
-// Traefik has none.
+// peers leave 11 of the 40 slots to important requests, as Sluice does. nginx has no queue without a subscription.
 func peers() []peer {
 	return []peer{
-		{"nginx", "nginx.conf", nginxText, []string{"-p", "${DIR}", "-c", "${DIR}/nginx.conf"}},
-		{"haproxy", "haproxy.cfg", haproxyText, []string{"-db", "-f", "${DIR}/haproxy.cfg"}},
-		{"traefik", "traefik.yaml", traefikText, []string{
-			"--entryPoints.web.address=${WEB}", "--providers.file.filename=${DIR}/traefik.yaml", "--log.level=ERROR",
-		}},
+		{"nginx", nginxText, []string{"-p", "${DIR}", "-c", "${DIR}/configuration"}},
+		{"haproxy", haproxyText, []string{"-db", "-f", "${DIR}/configuration"}},
 	}
 }
 
@@ -70,22 +66,11 @@ backend other
   server b ${BACKEND} maxconn 29 maxqueue 29
 `
 
-const traefikText = `http:
-  routers:
-    important: {rule: "Path(` + "`/important`" + `)", service: backend, middlewares: [important]}
-    other: {rule: "Path(` + "`/other`" + `)", service: backend, middlewares: [other]}
-  middlewares:
-    important: {inFlightReq: {amount: 40, sourceCriterion: {requestHost: true}}}
-    other: {inFlightReq: {amount: 29, sourceCriterion: {requestHost: true}}}
-  services:
-    backend: {loadBalancer: {servers: [{url: "http://${BACKEND}"}]}}
-`
-
 // start starts the proxy, and returns its address.
 func (p peer) start(t *testing.T, backend string) (address string) {
 	t.Helper()
 	address = harness.FreeAddress(t)
-	harness.StartPeer(t, p.name, p.args, map[string]string{p.file: p.text},
+	harness.StartPeer(t, p.name, p.args, map[string]string{"configuration": p.text},
 		map[string]string{"WEB": address, "BACKEND": strings.TrimPrefix(backend, "http://")})
 	client := harness.NewClient(t, harness.H1, address, "any.test", nil)
 	harness.Until(t, p.name+" serves", func() bool {
@@ -94,7 +79,7 @@ func (p peer) start(t *testing.T, backend string) (address string) {
 	return address
 }
 
-// overloadPeers has the other proxies get the load of TestGoodput, and writes what became of it.
+// overloadPeers has nginx and haproxy get the load of TestGoodput, and writes what became of it.
 func overloadPeers(t *testing.T, duration time.Duration) {
 	t.Helper()
 	for _, one := range peers() {
