@@ -80,8 +80,8 @@ func (d *Directory) leaves(e *Entrypoint) {
 }
 
 // Control is for [net.Dialer.Control]: it returns ErrOwnAddress for a connection to a loopback address at which an
-// entrypoint listens, or one of Reserve. Entrypoints that listen on all addresses are none of these. It is called with the address that
-// the connection goes to, so that no name or notation leads around it.
+// entrypoint listens, or one of Reserve. Entrypoints that listen on all addresses are none of these. It is called with
+// the address that the connection goes to, so that no name or notation leads around it.
 func (d *Directory) Control(network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") && !strings.HasPrefix(network, "udp") {
 		return nil

@@ -46,8 +46,8 @@ func (r *registry) add(c *connection) bool {
 	return true
 }
 
-// claim counts the connection for its client, and reports whether that one may have it. One that was closed meanwhile is
-// not counted, since it is not removed again.
+// claim counts the connection for its client, and reports whether that one may have it. One that was closed meanwhile
+// is not counted, since it is not removed again.
 func (r *registry) claim(c *connection) bool {
 	if r.maxClient <= 0 || !c.client.IsValid() {
 		return true

@@ -17,9 +17,10 @@ import (
 var ErrCutOff = errors.New("requests were cut off")
 
 // Serve has the server accept connections until ctx ends, closes the listener, and gives the requests of the
-// connections that were accepted a time to end: half of the limit to come, and all of it for their responses, which end
-// their connections. What is left at the end of the limit is cut, which is the error ErrCutOff; other errors are those of
-// the accept loop. accept is Serve or ServeTLS of the server with the listener; ConnState of the server is replaced.
+// connections that were accepted a time to end: half of the limit to come, and all of it for their responses, which
+// end their connections. What is left at the end of the limit is cut, which is the error ErrCutOff; other errors are
+// those of the accept loop. accept is Serve or ServeTLS of the server with the listener; ConnState of the server is
+// replaced.
 func Serve(
 	ctx context.Context, server *http.Server, listener net.Listener, limit time.Duration, accept func() error,
 ) error {

@@ -156,12 +156,12 @@ func (d *routeDraft) tcpService(
 	}
 	none := &dynamic.TCPServersLoadBalancer{}
 	none.SetDefaults()
-	return d.combined(dynamic.Ref{Kind: dynamic.KindTCPService, Name: name}, branches, &dynamic.TCPService{LoadBalancer: none},
-		&dynamic.TCPService{Weighted: &dynamic.TCPWeightedRoundRobin{Services: branches}})
+	return d.combined(dynamic.Ref{Kind: dynamic.KindTCPService, Name: name}, branches,
+		&dynamic.TCPService{LoadBalancer: none}, &dynamic.TCPService{Weighted: &dynamic.TCPWeightedRoundRobin{Services: branches}})
 }
 
-// combined declares the service of several backends, weighted, or none if there are none, and returns its name. A single
-// backend is a service by itself.
+// combined declares the service of several backends, weighted, or none if there are none, and returns its name. A
+// single backend is a service by itself.
 func (d *routeDraft) combined(ref dynamic.Ref, branches []dynamic.WeightedService, none, weighted any) string {
 	switch len(branches) {
 	case 0:
@@ -250,6 +250,6 @@ func (d *routeDraft) udpService(name string, refs []gatewayv1.BackendRef) string
 	}
 	none := &dynamic.UDPServersLoadBalancer{}
 	none.SetDefaults()
-	return d.combined(dynamic.Ref{Kind: dynamic.KindUDPService, Name: name}, branches, &dynamic.UDPService{LoadBalancer: none},
-		&dynamic.UDPService{Weighted: &dynamic.UDPWeightedRoundRobin{Services: branches}})
+	return d.combined(dynamic.Ref{Kind: dynamic.KindUDPService, Name: name}, branches,
+		&dynamic.UDPService{LoadBalancer: none}, &dynamic.UDPService{Weighted: &dynamic.UDPWeightedRoundRobin{Services: branches}})
 }
