@@ -11,8 +11,8 @@ import (
 
 // ErrOwnAddress is the error of a connection that would lead to an entrypoint on a loopback address, or to another
 // listener that Reserve was called for.
-var ErrOwnAddress = errors.New("this process listens at that loopback address itself, to which it opens no connection with " +
-	"api.admin")
+var ErrOwnAddress = errors.New("this process listens at that loopback address itself, to which it opens no " +
+	"connection with api.admin")
 
 // ownAddress is a loopback address at which the process listens.
 type ownAddress struct {

@@ -157,7 +157,8 @@ func (d *routeDraft) tcpService(
 	none := &dynamic.TCPServersLoadBalancer{}
 	none.SetDefaults()
 	return d.combined(dynamic.Ref{Kind: dynamic.KindTCPService, Name: name}, branches,
-		&dynamic.TCPService{LoadBalancer: none}, &dynamic.TCPService{Weighted: &dynamic.TCPWeightedRoundRobin{Services: branches}})
+		&dynamic.TCPService{LoadBalancer: none},
+		&dynamic.TCPService{Weighted: &dynamic.TCPWeightedRoundRobin{Services: branches}})
 }
 
 // combined declares the service of several backends, weighted, or none if there are none, and returns its name. A
@@ -251,5 +252,6 @@ func (d *routeDraft) udpService(name string, refs []gatewayv1.BackendRef) string
 	none := &dynamic.UDPServersLoadBalancer{}
 	none.SetDefaults()
 	return d.combined(dynamic.Ref{Kind: dynamic.KindUDPService, Name: name}, branches,
-		&dynamic.UDPService{LoadBalancer: none}, &dynamic.UDPService{Weighted: &dynamic.UDPWeightedRoundRobin{Services: branches}})
+		&dynamic.UDPService{LoadBalancer: none},
+		&dynamic.UDPService{Weighted: &dynamic.UDPWeightedRoundRobin{Services: branches}})
 }
