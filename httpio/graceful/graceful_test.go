@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,12 +21,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // limit is the time to end; tests that wait for all of it have a shorter one.
 const limit = 20 * time.Second
 
-// accepting is a listener that says when it has accepted a connection.
+// accepting is a listener that says when it has accepted a connection, and when it is closed. Serve of net/http and
+// graceful may close it at the same time.
 type accepting struct {
 	net.Listener
 
 	accepted chan struct{}
 	closed   chan struct{}
+	once     sync.Once
 }
 
 func (a *accepting) Accept() (net.Conn, error) {
@@ -38,11 +41,7 @@ func (a *accepting) Accept() (net.Conn, error) {
 
 func (a *accepting) Close() error {
 	err := a.Listener.Close()
-	select {
-	case <-a.closed:
-	default:
-		close(a.closed)
-	}
+	a.once.Do(func() { close(a.closed) })
 	return err
 }
 

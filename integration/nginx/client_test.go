@@ -95,26 +95,30 @@ func (c *client) send(ctx context.Context, address string, r cases.Request, more
 		conn, presented = secured, secured.ConnectionState().PeerCertificates[0].DNSNames
 	}
 	written := make(chan struct{})
-	go func() {
+	go func() { // With one Write: nginx responds in another way to a short body that comes after its head.
 		defer close(written)
-		_, _ = io.WriteString(conn, head(r, more)+r.Body)
-		if r.Chunked {
-			_, _ = fmt.Fprintf(conn, "%x\r\n%s\r\n0\r\n\r\n", r.Length, strings.Repeat("0", r.Length))
-		} else if r.Length > 0 {
-			_, _ = io.WriteString(conn, strings.Repeat("0", r.Length)) // An answer may come first, and end the connection.
-		}
+		_, _ = io.WriteString(conn, head(r, more)+r.Body+body(r)) // An answer may come first, and end the connection.
 	}()
 	answer, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: r.Method})
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(answer.Body)
+	content, err := io.ReadAll(answer.Body)
 	if err := errors.Join(err, answer.Body.Close()); err != nil {
 		return nil, err
 	}
 	_ = conn.Close()
 	<-written
-	return &response{answer.StatusCode, answer.Header, string(body), presented}, nil
+	return &response{answer.StatusCode, answer.Header, string(content), presented}, nil
+}
+
+// body returns a request body of zeros.
+func body(r cases.Request) string {
+	zeros := strings.Repeat("0", r.Length)
+	if r.Chunked {
+		return fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", r.Length, zeros)
+	}
+	return zeros
 }
 
 // head returns the first line and the fields of a request.
