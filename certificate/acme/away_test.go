@@ -23,6 +23,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/certificate/acme"
+	"github.com/sluiceproxy/sluice/certificate/acme/acmetest"
 	"github.com/sluiceproxy/sluice/certificate/storage"
 	"github.com/sluiceproxy/sluice/certificate/storage/storagetest"
 	"github.com/sluiceproxy/sluice/static"
@@ -88,7 +89,7 @@ func newDirect(t *testing.T, life time.Duration) *direct {
 	profiles := map[string]ca.Profile{"only": {ValidityPeriod: uint64(life.Seconds())}}
 	authority := ca.New(logger, store, "", "ecdsa", 0, 1, profiles)
 	front := wfe.New(logger, store, va.New(logger, 80, 443, false, "", store), authority, nil, false, false, 0, 0)
-	return &direct{handler: front.Handler()}
+	return &direct{handler: acmetest.Exclusive(front.Handler())}
 }
 
 // An authority that is away for a day is asked ever less often, and the operator sees it. When it is back,

@@ -86,7 +86,7 @@ func New(t testing.TB, options Options) *Authority {
 	validation := va.New(logger, options.HTTPPort, options.TLSPort, false, address, a.Database)
 	front := wfe.New(logger, a.Database, validation, issuer, nil, false, options.RequireEAB, 0, 0)
 	a.wfe = &front
-	handler := front.Handler()
+	handler := Exclusive(front.Handler())
 	a.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.mutex.Lock()
 		a.requests[r.URL.Path]++
@@ -101,9 +101,28 @@ func New(t testing.TB, options Options) *Authority {
 	return a
 }
 
+// newOrder is the end of the path of new orders.
+const newOrder = "/order-plz"
+
+// Exclusive returns the handler of Pebble, which gets a new order while it serves no other request. A new order locks
+// the database before authorizations, and requests for authorizations lock the other way round.
+func Exclusive(pebble http.Handler) http.Handler {
+	var orders sync.RWMutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, newOrder) {
+			orders.Lock()
+			defer orders.Unlock()
+		} else {
+			orders.RLock()
+			defer orders.RUnlock()
+		}
+		pebble.ServeHTTP(w, r)
+	})
+}
+
 // serve lets Pebble answer, and notes the orders that it accepts.
 func (a *Authority) serve(handler http.Handler, w http.ResponseWriter, r *http.Request) {
-	if !strings.HasSuffix(r.URL.Path, "/order-plz") {
+	if !strings.HasSuffix(r.URL.Path, newOrder) {
 		handler.ServeHTTP(w, r)
 		return
 	}
