@@ -47,6 +47,9 @@ type ReadFile = func(path string) ([]byte, error)
 // everything that can be checked without Redis and opens nothing before Start. A nil config is one with all defaults.
 // An error begins with the option, and never holds the password or a key.
 func (c *Clients) Limiter(name string, config *dynamic.Redis, rate Rate, readFile ReadFile) (*Limiter, error) {
+	if err := checkSocket(name, config); err != nil {
+		return nil, err
+	}
 	settings, err := newSettings(config, readFile)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ const (
 	defaultEndpoint    = "localhost:6379"
 	defaultTimeout     = 3 * time.Second
 	defaultDialTimeout = 5 * time.Second
+	// fileProvider ends the names of middlewares that are declared in files.
+	fileProvider = "@file"
 )
 
 // settings are the options of a Redis, checked.
@@ -42,6 +44,20 @@ type settings struct {
 	endpoints string // With spaces between, for the log.
 	password  string
 	options   redis.UniversalOptions
+}
+
+// checkSocket refuses a path for a middleware that is not declared in a file. Other programs of this machine listen on
+// sockets, and those who write labels or objects of a cluster need not have access to them.
+func checkSocket(name string, config *dynamic.Redis) error {
+	if config == nil || strings.HasSuffix(name, fileProvider) {
+		return nil
+	}
+	for i, address := range config.Endpoints {
+		if strings.HasPrefix(address, "/") {
+			return fmt.Errorf("%s.endpoints[%d] %q is a socket, which only the file provider may name", option, i, address)
+		}
+	}
+	return nil
 }
 
 // newSettings checks the options and sets the defaults; nil has them all. An error begins with the option.

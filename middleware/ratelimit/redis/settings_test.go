@@ -105,10 +105,18 @@ func TestErrorsNameTheOption(t *testing.T) {
 	}
 }
 
-// A socket in the file system is an endpoint, too.
+// TestSocket names a socket in the file system, which only files may.
 func TestSocket(t *testing.T) {
-	if _, err := newSettings(at("/run/redis.sock"), nil); err != nil {
+	c, _ := clients(t)
+	if _, err := c.Limiter("limit@file", at("/run/redis.sock"), plenty(), nil); err != nil {
 		t.Error(err)
+	}
+	for _, name := range []string{"limit@docker", "default-limit@kubernetescrd"} {
+		_, err := c.Limiter(name, at("/run/docker.sock"), plenty(), nil)
+		const want = `rateLimit.redis.endpoints[0] "/run/docker.sock" is a socket, which only the file provider may name`
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: the error is %v", name, err)
+		}
 	}
 }
 
