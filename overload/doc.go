@@ -5,7 +5,8 @@
 // reached its threshold, and ends when the pressure has fallen below it by the hysteresis. The pressure that counts
 // rises at once and falls slowly, so that the relief that an action brings does not end it at once.
 //
-// The router uses the Ladder as its Shedder: requests of less important routers are refused first, and the refused
-// share of a class grows with the pressure. Reading an action or refusing a request takes one atomic load, no lock and
-// no memory.
+// The router uses the Ladder as its Shedder: requests of less important routers are refused first. The refused share of
+// a class grows with the pressure. A resource that work waits for, a [Queue], limits how many requests are served at a
+// time instead, and the limit follows the pressure. Reading an action or refusing a request takes atomic operations, no
+// lock and no memory.
 package overload

@@ -33,14 +33,25 @@ type Monitor interface {
 	Pressure(now time.Time) float64
 }
 
+// Queue is a monitor of a resource that work waits for.
+type Queue interface {
+	Monitor
+	// Measured returns how long work waited by the last measurement, and when that was, which may be before the last
+	// sample.
+	Measured() (wait time.Duration, at time.Time)
+}
+
 // Monitored is a monitor with what it leads to.
 type Monitored struct {
 	// Name is that in metrics and in the log.
 	Name string
 	// Option is the static option that sets its limit, for the log.
 	Option string
-	// Monitor measures the pressure.
+	// Monitor measures the pressure, by which a share of the requests is refused.
 	Monitor Monitor
+	// Queue is set in its place for a resource that work waits for. Requests are then refused by a limit of how many are
+	// served at a time, which is found by the pressure. One monitor has it at most.
+	Queue Queue
 	// Actions are those that the pressure can begin.
 	Actions []Action
 	// Connections is how many connections use up the resource, about; it is needed for StopAccepting.
@@ -72,6 +83,8 @@ type Ladder struct {
 	state atomic.Uint64
 	shed  [classCount]atomic.Uint64
 	gate  gate
+	// concurrency is nil without a monitor that is a Queue.
+	concurrency *concurrency
 
 	// monitors and actions are written by Run, under the mutex.
 	mutex    sync.Mutex
@@ -83,15 +96,19 @@ type Ladder struct {
 type monitored struct {
 	Monitored
 
-	// last is the last sample, and counts the pressure that counts. Both are 0 to 1.
+	// last is the last sample, and counts the pressure that counts, which is 1 at most.
 	last, counts float64
+	// measured is when the last sample of a Queue was measured.
+	measured time.Time
 }
 
 // running is the state of an action.
 type running struct {
 	active bool
-	begun  uint64
-	since  time.Time
+	// reached says that it is active by its threshold.
+	reached bool
+	begun   uint64
+	since   time.Time
 	// logged is when the last line was written, and announced says that there is one about this beginning.
 	logged    time.Time
 	announced bool
@@ -106,6 +123,9 @@ func New(config static.Overload, options Options) *Ladder {
 	}
 	m.gate.set(unlimited)
 	for _, one := range options.Monitors {
+		if one.Queue != nil {
+			one.Monitor, m.concurrency = one.Queue, newConcurrency()
+		}
 		m.monitors = append(m.monitors, monitored{Monitored: one})
 	}
 	return m
@@ -153,23 +173,32 @@ func (m *Ladder) sample(now time.Time, since time.Duration) (resets bool) {
 	defer m.mutex.Unlock()
 	for i := range m.monitors {
 		one := &m.monitors[i]
-		one.take(min(max(one.Monitor.Pressure(now), 0), 1), since)
+		sample := max(one.Monitor.Pressure(now), 0)
+		if one.Queue == nil {
+			one.take(sample, since)
+			continue
+		}
+		if wait, at := one.Queue.Measured(); at.After(one.measured) {
+			measured := measurement{pressure: sample, lasting: min(sample, one.last), wait: wait}
+			one.take(sample, at.Sub(one.measured))
+			one.measured = at
+			m.concurrency.adjust(measured, &m.steps, now)
+		}
 	}
 	var state uint64
 	for i := range m.actions {
-		action := Action(i)
-		highest := m.highest(action)
-		pressure := 0.0
-		if highest != nil {
-			pressure = highest.counts
+		action, running := Action(i), &m.actions[i]
+		cause := m.highest(action)
+		running.reached = cause != nil && m.reached(action, cause.counts)
+		if running.reached && action >= ShedLow && action <= ShedHigh {
+			state |= uint64(math.Round(shareMax*m.steps[action].share(cause.counts))) << shift(action)
 		}
-		m.step(action, highest, pressure, now)
-		if !m.actions[i].active {
-			continue
+		if !running.reached {
+			cause = m.limiting(action)
 		}
-		state |= bit(action)
-		if action >= ShedLow && action <= ShedHigh {
-			state |= uint64(math.Round(shareMax*m.steps[i].share(pressure))) << shift(action)
+		m.step(action, cause, now)
+		if running.active {
+			state |= bit(action)
 		}
 	}
 	m.state.Store(state)
@@ -180,38 +209,57 @@ func (m *Ladder) sample(now time.Time, since time.Duration) (resets bool) {
 // take adds a sample. The pressure that counts is at least the lower one of the last two samples, so that one alone
 // changes nothing, and falls slowly.
 func (m *monitored) take(sample float64, since time.Duration) {
-	m.counts = max(min(m.last, sample), m.counts-falling*since.Seconds(), 0)
+	m.counts = max(min(m.last, sample, 1), m.counts-falling*since.Seconds(), 0)
 	m.last = sample
 }
 
 // leadsTo reports whether the pressure can begin the action.
 func (m *monitored) leadsTo(action Action) bool { return slices.Contains(m.Actions, action) }
 
-// highest returns the monitor with the highest pressure of those that lead to the action, nil when none does.
+// highest returns the monitor with the highest pressure of those that lead to the action by a threshold, nil when none
+// does.
 func (m *Ladder) highest(action Action) (highest *monitored) {
 	for i := range m.monitors {
-		if one := &m.monitors[i]; one.leadsTo(action) && (highest == nil || one.counts > highest.counts) {
+		one := &m.monitors[i]
+		if one.leadsTo(action) && one.Queue == nil && (highest == nil || one.counts > highest.counts) {
 			highest = one
 		}
 	}
 	return highest
 }
 
-// step begins or ends an action.
-func (m *Ladder) step(action Action, highest *monitored, pressure float64, now time.Time) {
-	threshold, state := m.steps[action].begins, &m.actions[action]
+// reached reports whether a pressure is at the threshold of an action, or was and has not fallen below it by the
+// hysteresis.
+func (m *Ladder) reached(action Action, pressure float64) bool {
+	threshold := m.steps[action].begins
+	if m.actions[action].reached {
+		return pressure >= threshold-m.hysteresis
+	}
+	return threshold > 0 && pressure >= threshold
+}
+
+// limiting returns the monitor that limits how many requests are served at a time, nil where the action does not limit
+// them.
+func (m *Ladder) limiting(action Action) *monitored {
+	if m.concurrency == nil || action < ShedLow || action > ShedHigh || !m.concurrency.limited(action) {
+		return nil
+	}
+	i := slices.IndexFunc(m.monitors, func(one monitored) bool { return one.Queue != nil })
+	return &m.monitors[i]
+}
+
+// step begins an action that has a cause, or ends one that has none.
+func (m *Ladder) step(action Action, cause *monitored, now time.Time) {
+	state := &m.actions[action]
 	switch {
-	case highest == nil || threshold == 0:
-		return
-	case !state.active && pressure >= threshold:
+	case cause != nil && !state.active:
 		state.active, state.since, state.announced = true, now, false
 		state.begun++
-	case state.active && pressure < threshold-m.hysteresis:
+	case cause == nil && state.active:
 		state.active = false
 		if state.announced {
 			m.logger.Info("overload: "+action.String()+" ends", "after", now.Sub(state.since).Round(time.Millisecond).String())
 		}
-		return
 	}
 	if !state.active || !state.logged.IsZero() && now.Sub(state.logged) < repeated {
 		return
@@ -221,27 +269,53 @@ func (m *Ladder) step(action Action, highest *monitored, pressure float64, now t
 		verb = " goes on"
 	}
 	state.logged, state.announced = now, true
-	m.logger.Warn("overload: "+action.String()+verb, "monitor", highest.Name, "option", highest.Option,
-		"pressure", math.Round(100*highest.counts)/100)
+	m.logger.Warn("overload: "+action.String()+verb, "monitor", cause.Name, "option", cause.Option,
+		"pressure", math.Round(100*cause.counts)/100)
 }
 
 // Active reports whether an action is under way.
 func (m *Ladder) Active(action Action) bool { return m.state.Load()&bit(action) != 0 }
 
-// Shed reports whether a request of a router of the class is refused, and after which time the client may try again.
-// It counts those that are. The class critical is never refused.
-func (m *Ladder) Shed(class dynamic.PriorityClass) (retryAfter time.Duration, shed bool) {
+// Admit reports whether a request of a router of the class is served. If so, Release has to be called with the permit
+// when it has ended, otherwise the client may try again after a time. Refused requests are counted. The class critical
+// is never refused.
+func (m *Ladder) Admit(class dynamic.PriorityClass) (permit uint32, retryAfter time.Duration, admitted bool) {
+	if class < dynamic.PriorityLow || class > dynamic.PriorityHigh {
+		return 0, 0, true
+	}
+	if m.sheds(class) {
+		return 0, m.refused(class), false
+	}
+	if m.concurrency == nil {
+		return 0, 0, true
+	}
+	if permit, admitted = m.concurrency.admit(class); !admitted {
+		return 0, m.refused(class), false
+	}
+	return permit, 0, true
+}
+
+// Release ends a request that Admit has admitted.
+func (m *Ladder) Release(permit uint32) {
+	if m.concurrency != nil && permit != 0 {
+		m.concurrency.release(permit)
+	}
+}
+
+// sheds draws whether a request is one of the refused share.
+func (m *Ladder) sheds(class dynamic.PriorityClass) bool {
 	state := m.state.Load()
-	if state == 0 || class < dynamic.PriorityLow || class > dynamic.PriorityHigh {
-		return 0, false
+	if state == 0 {
+		return false
 	}
-	action := shedding(class)
-	share := uint32(state >> shift(action) & shareMax)
-	if share == 0 || share < shareMax && rand.Uint32N(shareMax) >= share { //nolint:gosec // Load is divided by it.
-		return 0, false
-	}
-	m.shed[action-ShedLow].Add(1)
-	return m.retryAfter, true
+	share := uint32(state >> shift(shedding(class)) & shareMax)
+	return share > 0 && (share == shareMax || rand.Uint32N(shareMax) < share) //nolint:gosec // Load is divided by it.
+}
+
+// refused counts a request, and returns the time after which the client may try again.
+func (m *Ladder) refused(class dynamic.PriorityClass) time.Duration {
+	m.shed[class-dynamic.PriorityLow].Add(1)
+	return m.retryAfter
 }
 
 // shift returns the place of the refused share of an action that refuses requests.

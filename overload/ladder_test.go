@@ -133,7 +133,7 @@ func refused(m *overload.Ladder, class dynamic.PriorityClass) float64 {
 	const draws = 20000
 	count := 0
 	for range draws {
-		if _, shed := m.Shed(class); shed {
+		if _, _, admitted := m.Admit(class); !admitted {
 			count++
 		}
 	}
@@ -298,7 +298,7 @@ func TestNothingIsMeasuredBeforeTheFirstConfiguration(t *testing.T) {
 func TestWithoutMonitorsNothingRuns(t *testing.T) {
 	m := overload.New(defaults(), overload.Options{Logger: &lines{}})
 	m.Run(t.Context())
-	if _, shed := m.Shed(dynamic.PriorityLow); shed || active(m) != "" {
+	if _, _, admitted := m.Admit(dynamic.PriorityLow); !admitted || active(m) != "" {
 		t.Error("something is active")
 	}
 }
@@ -350,11 +350,11 @@ func TestRefusedRequestsAreCountedAndComeBackLater(t *testing.T) {
 		monitor.set(1)
 		samples(2)
 		for range 3 {
-			if retryAfter, shed := m.Shed(dynamic.PriorityHigh); !shed || retryAfter != 3*time.Second {
-				t.Errorf("shed %t, retry after %s", shed, retryAfter)
+			if _, retryAfter, admitted := m.Admit(dynamic.PriorityHigh); admitted || retryAfter != 3*time.Second {
+				t.Errorf("admitted %t, retry after %s", admitted, retryAfter)
 			}
 		}
-		m.Shed(dynamic.PriorityLow)
+		m.Admit(dynamic.PriorityLow)
 		want := []overload.ShedStatus{
 			{Class: dynamic.PriorityLow, Requests: 1},
 			{Class: dynamic.PriorityDefault},
@@ -372,11 +372,11 @@ func TestNamesOfActions(t *testing.T) {
 	}
 }
 
-func BenchmarkShed(b *testing.B) {
+func BenchmarkAdmit(b *testing.B) {
 	m := overload.New(defaults(), overload.Options{Logger: &lines{}})
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Shed(dynamic.PriorityDefault)
+		m.Admit(dynamic.PriorityDefault)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 const (
 	// fewest is the number of waits from which on their percentile means something.
-	fewest = 100
+	fewest = 20
 	// longestWindow is the time after which fewer are taken, or none.
 	longestWindow = time.Second
 	// percentile is the part of the waits that are not longer.
@@ -24,14 +24,15 @@ type scheduler struct {
 	// before has the counts at the beginning of the window, which began at the time since.
 	before   []uint64
 	since    time.Time
+	wait     time.Duration
 	pressure float64
 }
 
 // Scheduler returns a monitor of how long runnable goroutines wait for a CPU: the pressure is 0.9 where the 99th
-// percentile of the waits since the last sample is the latency, which is above 0. Where there are less than a hundred
+// percentile of the waits since the last sample is the latency, which is above 0. Where there are less than 20
 // waits, those of up to a second count together. read returns the histogram of all waits in seconds since the process
 // began, nil without one, and its result may change at the next call; nil is that of the runtime.
-func Scheduler(latency time.Duration, read func() *metrics.Float64Histogram) Monitor {
+func Scheduler(latency time.Duration, read func() *metrics.Float64Histogram) Queue {
 	if read == nil {
 		read = runtimeLatencies()
 	}
@@ -55,11 +56,15 @@ func (s *scheduler) Pressure(now time.Time) float64 {
 	if waits < fewest && now.Sub(s.since) < longestWindow {
 		return s.pressure
 	}
-	s.pressure = s.quantile(histogram, waits) / s.latency.Seconds() * atOption
+	wait := s.quantile(histogram, waits)
+	s.wait, s.pressure = time.Duration(wait*float64(time.Second)), wait/s.latency.Seconds()*atOption
 	s.since = now
 	copy(s.before, histogram.Counts)
 	return s.pressure
 }
+
+// Measured implements Queue.
+func (s *scheduler) Measured() (wait time.Duration, at time.Time) { return s.wait, s.since }
 
 // quantile returns the percentile of a number of waits since the window began, in seconds. Within a bucket they are
 // taken to be spread evenly; those of the bucket without an upper bound count as its lower one.

@@ -190,10 +190,7 @@ func (h routingHandler) answer(
 		misdirected(w)
 		return
 	}
-	if h.target.shed(w, r, record, route) {
-		return
-	}
-	route.handler.ServeHTTP(w, r)
+	h.target.serve(w, r, record, route)
 	if route.recyclable && record.Released {
 		if recycler, ok := w.(recycler); ok {
 			recycler.Recycle()

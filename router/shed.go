@@ -10,11 +10,13 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Shedder decides which requests are refused while Sluice is overloaded.
+// Shedder decides which requests are refused while Sluice is overloaded. Its methods are called from any goroutine.
 type Shedder interface {
-	// Shed reports whether a request of a router of the class is refused, and after which time the client may try again;
-	// 0 leaves Retry-After out. It is called for every request of a class below PriorityCritical, from any goroutine.
-	Shed(class dynamic.PriorityClass) (retryAfter time.Duration, shed bool)
+	// Admit reports whether a request of a router of the class is served; if not, the client may try again after a time,
+	// and 0 leaves Retry-After out. It is called for every request of a class below PriorityCritical.
+	Admit(class dynamic.PriorityClass) (permit uint32, retryAfter time.Duration, admitted bool)
+	// Release is called with the permit when an admitted request has ended.
+	Release(permit uint32)
 }
 
 // SetShedder sets what refuses requests while Sluice is overloaded; without one none is refused. It is called before
@@ -36,15 +38,23 @@ func (c *Compiler) classOf(definition *dynamic.Router, service *serviceNode, nod
 	return class
 }
 
-// shed answers 503 when the request is one that the overload manager refuses; it reports whether it has answered.
-func (t *ActiveTable) shed(w http.ResponseWriter, r *http.Request, record *telemetry.Record, route *Route) bool {
+// serve calls the handler of a route, unless the request is one that is refused under overload.
+func (t *ActiveTable) serve(w http.ResponseWriter, r *http.Request, record *telemetry.Record, route *Route) {
 	if t.shedder == nil || route.class == dynamic.PriorityCritical {
-		return false
+		route.handler.ServeHTTP(w, r)
+		return
 	}
-	retryAfter, shed := t.shedder.Shed(route.class)
-	if !shed {
-		return false
+	permit, retryAfter, admitted := t.shedder.Admit(route.class)
+	if !admitted {
+		overloaded(w, r, record, retryAfter)
+		return
 	}
+	defer t.shedder.Release(permit)
+	route.handler.ServeHTTP(w, r)
+}
+
+// overloaded answers 503; the client may try again after a time.
+func overloaded(w http.ResponseWriter, r *http.Request, record *telemetry.Record, retryAfter time.Duration) {
 	record.Code = telemetry.CodeOverloaded
 	record.Reason = "Sluice is overloaded and refuses requests of the router's priority class"
 	if retryAfter > 0 {
@@ -52,5 +62,4 @@ func (t *ActiveTable) shed(w http.ResponseWriter, r *http.Request, record *telem
 		w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
 	}
 	httpio.Error(w, r, http.StatusServiceUnavailable, http.StatusText(http.StatusServiceUnavailable)+"\n")
-	return true
 }

@@ -23,9 +23,11 @@ type level struct {
 	retryAfter time.Duration
 }
 
-func (l level) Shed(class dynamic.PriorityClass) (time.Duration, bool) {
-	return l.retryAfter, class <= l.most
+func (l level) Admit(class dynamic.PriorityClass) (permit uint32, retryAfter time.Duration, admitted bool) {
+	return 0, l.retryAfter, class > l.most
 }
+
+func (level) Release(uint32) {}
 
 // none refuses no request.
 const none = dynamic.PriorityLow - 1

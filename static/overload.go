@@ -15,7 +15,7 @@ type Overload struct {
 	Interval    Duration            `json:"interval" description:"Time between two measurements, 10ms to 10s." range:"10000000..10000000000"`
 	RetryAfter  Duration            `json:"retryAfter" description:"Header Retry-After of refused requests, rounded up to seconds; 0 leaves it out." range:"0.."`
 	Actions     OverloadActions     `json:"actions" description:"The pressure at which an action begins, in percent; 0 is never."`
-	Hysteresis  int                 `json:"hysteresis" description:"How far the pressure has to fall below the value of an action for it to end, in points of a percent." range:"0..50"`
+	Hysteresis  int                 `json:"hysteresis" description:"How far the pressure has to fall below the value of an action for it to end, in points of a percent. Those under pressure on the CPU end when no request has been refused for a second." range:"0..50"`
 }
 
 // SetDefaults measures nothing.
@@ -59,9 +59,9 @@ func (o *OverloadDescriptors) SetDefaults() { o.Limit = -1 }
 type OverloadActions struct {
 	EndKeepAlive   int `json:"endKeepAlive" description:"Connections of clients end with the response to their next request, under pressure on memory, by connections or by descriptors." range:"0..100"`
 	ReduceTimeouts int `json:"reduceTimeouts" description:"Connections of clients that have been idle, or have not sent a byte yet, for a fifth of respondingTimeouts.idleTimeout are closed, under pressure on memory, by connections or by descriptors." range:"0..100"`
-	ShedLow        int `json:"shedLow" description:"Requests of routers with the priorityClass low are refused, a share that grows to all of them at shedDefault." range:"0..100"`
-	ShedDefault    int `json:"shedDefault" description:"Requests of routers with the priorityClass default are refused, a share that grows to all of them at shedHigh." range:"0..100"`
-	ShedHigh       int `json:"shedHigh" description:"Requests of routers with the priorityClass high are refused, a share that grows to all of them at 100 percent." range:"0..100"`
+	ShedLow        int `json:"shedLow" description:"Requests of routers with the priorityClass low are refused: under pressure on memory, a share that grows to all of them at shedDefault; under pressure on the CPU, those beyond a limit of requests at a time, which follows the pressure." range:"0..100"`
+	ShedDefault    int `json:"shedDefault" description:"Requests of routers with the priorityClass default are refused: under pressure on memory, a share that grows to all of them at shedHigh; under pressure on the CPU, those beyond a limit of requests at a time, which follows the pressure." range:"0..100"`
+	ShedHigh       int `json:"shedHigh" description:"Requests of routers with the priorityClass high are refused: under pressure on memory, a share that grows to all of them at 100 percent; under pressure on the CPU, those beyond a limit of requests at a time, which follows the pressure." range:"0..100"`
 	ResetLargest   int `json:"resetLargest" description:"Requests for which the middleware buffering holds the most memory are ended, those that together hold a tenth of what all hold, under pressure on memory. Those of routers with the priorityClass critical are not." range:"0..100"`
 	StopAccepting  int `json:"stopAccepting" description:"Connections of clients wait in the queue of the system, but for ten a second on each entrypoint, and those of HTTP/3 are refused, under pressure on memory or by descriptors. Below this value, as many are accepted between two measurements as there is room for; those of HTTP/3 beyond them are refused." range:"0..100"`
 }

@@ -80,7 +80,7 @@ func overloadMonitors(config *static.Overload, found limits, connections func() 
 	if latency := config.CPU.SchedulerLatency; latency > 0 {
 		monitors = append(monitors, overload.Monitored{
 			Name: "cpu", Option: "overload.cpu.schedulerLatency",
-			Monitor: overload.Scheduler(time.Duration(latency), nil), Actions: overload.Shedding(),
+			Queue: overload.Scheduler(time.Duration(latency), nil), Actions: overload.Shedding(),
 		})
 	}
 	if limit := config.Connections.Limit; limit > 0 {
