@@ -95,7 +95,7 @@ func (o *offer) run(client *harness.Client, duration time.Duration) {
 		}
 		o.running.Go(func() {
 			began := time.Now()
-			code := statusOf(client, client.Request(http.MethodGet, o.path, nil))
+			code := statusOf(client, get(client, o.path))
 			took := time.Since(began)
 			o.mutex.Lock()
 			defer o.mutex.Unlock()
@@ -109,7 +109,7 @@ func (o *offer) run(client *harness.Client, duration time.Duration) {
 }
 
 // loadTime returns how long the load goes on.
-func loadTime(t *testing.T) time.Duration {
+func loadTime(t testing.TB) time.Duration {
 	t.Helper()
 	text := os.Getenv("TEST_OVERLOAD")
 	if text == "" {

@@ -11,16 +11,25 @@ import (
 
 // peer is another proxy with the limits of classes.
 type peer struct {
-	name, text string
-	args       []string
+	name  string
+	args  []string
+	files map[string]string
 }
 
 // peers leave 11 of the 40 slots to important requests, as Sluice does. nginx has no queue without a subscription.
 func peers() []peer {
 	return []peer{
-		{"nginx", nginxText, []string{"-p", "${DIR}", "-c", "${DIR}/configuration"}},
-		{"haproxy", haproxyText, []string{"-db", "-f", "${DIR}/configuration"}},
+		nginxPeer(nginxText),
+		haproxyPeer(haproxyText),
 	}
+}
+
+func nginxPeer(text string) peer {
+	return peer{"nginx", []string{"-p", "${DIR}", "-c", "${DIR}/configuration"}, map[string]string{"configuration": text}}
+}
+
+func haproxyPeer(text string) peer {
+	return peer{"haproxy", []string{"-db", "-f", "${DIR}/configuration"}, map[string]string{"configuration": text}}
 }
 
 const nginxText = `daemon off;
@@ -67,10 +76,10 @@ backend other
 `
 
 // start starts the proxy, and returns its address.
-func (p peer) start(t *testing.T, backend string) (address string) {
+func (p peer) start(t testing.TB, backend string) (address string) {
 	t.Helper()
 	address = harness.FreeAddress(t)
-	harness.StartPeer(t, p.name, p.args, map[string]string{"configuration": p.text},
+	harness.StartPeer(t, p.name, p.args, p.files,
 		map[string]string{"WEB": address, "BACKEND": strings.TrimPrefix(backend, "http://")})
 	client := harness.NewClient(t, harness.H1, address, "any.test", nil)
 	harness.Until(t, p.name+" serves", func() bool {
