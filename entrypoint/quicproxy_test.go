@@ -100,8 +100,11 @@ func (p *quicProxy) toClient(back *net.UDPConn) {
 			return
 		}
 		p.mutex.Lock()
-		client := p.client
+		client, replaced := p.client, p.back != back
 		p.mutex.Unlock()
+		if replaced {
+			return // What was read before rebind, and not passed on, is lost as well.
+		}
 		if p.passes(buffer[:n], false) {
 			_, _ = p.front.WriteToUDP(buffer[:n], client)
 		}
