@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,9 +80,29 @@ func TestLengthsInHTTP2(t *testing.T) {
 	}
 }
 
+// post begins a request that declares a length of 0, and further fields, on a connection of HTTP/2 in memory.
+func (v *visited) post(fields ...string) *http2.Framer {
+	v.t.Helper()
+	conn := v.connect("192.0.2.1")
+	go func() { _, _ = io.Copy(io.Discard, conn) }()
+	say(v.t, conn, http2.ClientPreface)
+	framer := http2.NewFramer(conn, nil)
+	if err := framer.WriteSettings(); err != nil {
+		v.t.Fatal(err)
+	}
+	open(v.t, framer, 1, false, append([]string{
+		":method", "POST", ":scheme", "http", ":path", "/", ":authority", "a", "content-length", "0",
+	}, fields...)...)
+	return framer
+}
+
+// shortRead sets a readTimeout.
+func shortRead(c *static.EntryPoint) {
+	c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(500 * time.Millisecond)
+}
+
 // TestEmptyBodyThatGoesOn declares a length of 0, and leaves the stream open.
 func TestEmptyBodyThatGoesOn(t *testing.T) {
-	t.Parallel()
 	for name, test := range map[string]struct {
 		then    func(*http2.Framer) error
 		handler bool
@@ -92,24 +113,22 @@ func TestEmptyBodyThatGoesOn(t *testing.T) {
 		"stays open": {func(*http2.Framer) error { return nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			seen := make(chan bool, 1)
-			s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				seen <- r.Body == http.NoBody
-			}), func(c *static.EntryPoint) {
-				c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(500 * time.Millisecond)
+			var reached, empty atomic.Bool
+			visitHandler(t, func(_ http.ResponseWriter, r *http.Request, _ chan<- error) {
+				reached.Store(true)
+				empty.Store(r.Body == http.NoBody)
+			}, shortRead, func(t *testing.T, v *visited) {
+				if err := test.then(v.post()); err != nil {
+					t.Fatal(err)
+				}
+				record := v.record()
+				if reached.Load() != test.handler || empty.Load() != test.handler {
+					t.Errorf("the handler was reached: %v, without a body: %v", reached.Load(), empty.Load())
+				}
+				if (record.Status == http.StatusOK) != test.handler || (record.Reason == "") != test.handler {
+					t.Errorf("record %+v", record)
+				}
 			})
-			framer := s.posts(false, "0")
-			if err := test.then(framer); err != nil {
-				t.Fatal(err)
-			}
-			record := s.record()
-			if reached := len(seen) > 0; reached != test.handler || reached && !<-seen {
-				t.Errorf("the handler was reached: %v", reached)
-			}
-			if (record.Status == http.StatusOK) != test.handler || (record.Reason == "") != test.handler {
-				t.Errorf("record %+v", record)
-			}
 		})
 	}
 }
@@ -117,14 +136,12 @@ func TestEmptyBodyThatGoesOn(t *testing.T) {
 // TestEmptyBodyOfGRPC declares a length of 0 with the media type of gRPC, whose bodies may be silent, and leaves the
 // stream open.
 func TestEmptyBodyOfGRPC(t *testing.T) {
-	t.Parallel()
-	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler was reached") })
-	s := start(t, handler, func(c *static.EntryPoint) {
-		c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(500 * time.Millisecond)
+	visitHandler(t, func(http.ResponseWriter, *http.Request, chan<- error) {
+		t.Error("the handler was reached")
+	}, shortRead, func(t *testing.T, v *visited) {
+		v.post("content-type", "application/grpc")
+		if record := v.record(); record.Status != http.StatusBadRequest {
+			t.Errorf("record %+v", record)
+		}
 	})
-	open(t, s.framer(), 1, false, ":method", "POST", ":scheme", "http", ":path", "/", ":authority", "a",
-		"content-type", "application/grpc", "content-length", "0")
-	if record := s.record(); record.Status != http.StatusBadRequest {
-		t.Errorf("record %+v", record)
-	}
 }

@@ -169,52 +169,55 @@ func TestKeepAliveLimits(t *testing.T) {
 	}
 }
 
-func TestSlowClients(t *testing.T) {
-	t.Parallel()
-	short := func(c *static.EntryPoint) {
-		c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(400 * time.Millisecond)
-	}
+// TestSlowClientsOfHTTP1 closes connections that bring no head in time, and serves others meanwhile.
+func TestSlowClientsOfHTTP1(t *testing.T) {
 	for _, test := range []struct{ name, sent string }{
 		{"silent", ""},
 		{"slow head", "GET / HTTP/1.1\r\nHost: a\r\n"},
 		{"h2 preface only in part", "PRI * HTTP/2.0\r\n\r\nSM"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, http.HandlerFunc(hello), short)
-			conn := s.dial()
-			say(t, conn, test.sent)
-			// While this client is silent, others are served.
-			client, url := s.client("h1")
-			do(t, client, http.MethodGet, url, nil)
-			got, err := io.ReadAll(conn)
-			if err != nil || strings.Contains(string(got), "200") {
-				t.Errorf("got %q, error %v", got, err)
-			}
+			visit(t, shortRead, func(t *testing.T, v *visited) {
+				conn := v.connect("192.0.2.1")
+				if test.sent != "" {
+					say(t, conn, test.sent)
+				}
+				client, url := v.client("h1")
+				do(t, client, http.MethodGet, url, nil)
+				got, err := io.ReadAll(conn)
+				if err != nil || strings.Contains(string(got), "200") {
+					t.Errorf("got %q, error %v", got, err)
+				}
+			})
 		})
 	}
 	t.Run("slow body that says it is gRPC", func(t *testing.T) {
-		t.Parallel()
-		failed := make(chan error, 1)
-		s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			_, err := io.ReadAll(r.Body)
-			failed <- err
-		}), short)
-		say(t, s.dial(), "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/grpc-web\r\nContent-Length: 9\r\n\r\nx")
-		if err := receive(t, failed, "the end of the body"); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("error %v", err)
-		}
+		visitHandler(t, readAll, shortRead, func(t *testing.T, v *visited) {
+			say(t, v.connect("192.0.2.1"),
+				"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/grpc-web\r\nContent-Length: 9\r\n\r\nx")
+			if err := receive(t, v.over, "the end of the body"); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("error %v", err)
+			}
+		})
 	})
-	for _, protocol := range protocols() {
-		t.Run("slow body "+protocol, func(t *testing.T) {
-			t.Parallel()
-			failed := make(chan error, 1)
-			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, err := io.ReadAll(r.Body)
-				failed <- err
-				http.Error(w, "slow", http.StatusRequestTimeout)
-			}), short)
-			client, url := s.client(protocol)
+}
+
+// readAll reads the body, and answers that it was slow.
+func readAll(w http.ResponseWriter, r *http.Request, over chan<- error) {
+	_, err := io.ReadAll(r.Body)
+	over <- err
+	http.Error(w, "slow", http.StatusRequestTimeout)
+}
+
+// slowBodies tests what readTimeout does to bodies. serve serves a handler, and plays its client.
+func slowBodies(
+	t *testing.T, read time.Duration,
+	serve func(t *testing.T, handle handler, play func(t *testing.T, client *http.Client, url string, over <-chan error)),
+) {
+	t.Helper()
+	t.Run("slow body", func(t *testing.T) {
+		serve(t, readAll, func(t *testing.T, client *http.Client, url string, over <-chan error) {
+			t.Helper()
 			reader, writer := io.Pipe()
 			defer func() { _ = writer.Close() }()
 			go func() { _, _ = writer.Write([]byte("x")) }()
@@ -222,38 +225,67 @@ func TestSlowClients(t *testing.T) {
 			if err == nil && response.StatusCode != http.StatusRequestTimeout {
 				t.Errorf("status %d", response.StatusCode)
 			}
-			if err := receive(t, failed, "the end of the body"); err == nil {
+			if err := receive(t, over, "the end of the body"); err == nil {
 				t.Error("the body ended well")
 			}
 		})
-		t.Run("steady body "+protocol, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, err := io.ReadAll(r.Body)
-				_, _ = fmt.Fprintf(w, "%s %v", body, err)
-			}), short)
-			client, url := s.client(protocol)
-			if _, body := do(t, client, http.MethodPost, url,
-				&steady{left: 6, pause: 100 * time.Millisecond}); body != "xxxxxx <nil>" {
+	})
+	t.Run("steady body", func(t *testing.T) {
+		serve(t, func(w http.ResponseWriter, r *http.Request, _ chan<- error) {
+			body, err := io.ReadAll(r.Body)
+			_, _ = fmt.Fprintf(w, "%s %v", body, err)
+		}, func(t *testing.T, client *http.Client, url string, _ <-chan error) {
+			t.Helper()
+			if _, body := do(t, client, http.MethodPost, url, &steady{left: 6, pause: read / 4}); body != "xxxxxx <nil>" {
 				t.Errorf("got %q", body)
 			}
 		})
-		t.Run("stream "+protocol, func(t *testing.T) {
-			t.Parallel()
-			// Once the response has begun, the client may be silent for longer than readTimeout.
-			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_ = http.NewResponseController(w).EnableFullDuplex()
-				_ = http.NewResponseController(w).Flush()
-				body, err := io.ReadAll(r.Body)
-				_, _ = fmt.Fprintf(w, "%s %v", body, err)
-			}), short)
-			client, url := s.client(protocol)
-			if _, body := do(t, client, http.MethodPost, url,
-				&steady{left: 2, pause: 700 * time.Millisecond}); body != "xx <nil>" {
+	})
+	t.Run("stream", func(t *testing.T) {
+		// Once the response has begun, the client may be silent for longer than readTimeout.
+		serve(t, func(w http.ResponseWriter, r *http.Request, _ chan<- error) {
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			_ = http.NewResponseController(w).Flush()
+			body, err := io.ReadAll(r.Body)
+			_, _ = fmt.Fprintf(w, "%s %v", body, err)
+		}, func(t *testing.T, client *http.Client, url string, _ <-chan error) {
+			t.Helper()
+			if _, body := do(t, client, http.MethodPost, url, &steady{left: 2, pause: read * 7 / 4}); body != "xx <nil>" {
 				t.Errorf("got %q", body)
 			}
+		})
+	})
+}
+
+func TestSlowBodies(t *testing.T) {
+	for _, protocol := range tcpProtocols() {
+		t.Run(protocol, func(t *testing.T) {
+			slowBodies(t, 500*time.Millisecond, func(
+				t *testing.T, handle handler, play func(*testing.T, *http.Client, string, <-chan error),
+			) {
+				t.Helper()
+				visitHandler(t, handle, shortRead, func(t *testing.T, v *visited) {
+					client, url := v.client(protocol)
+					play(t, client, url, v.over)
+				})
+			})
 		})
 	}
+	const read = time.Second // There is no QUIC in memory, and a handshake takes a part of it on a busy machine.
+	t.Run("h3", func(t *testing.T) {
+		t.Parallel()
+		slowBodies(t, read, func(
+			t *testing.T, handle handler, play func(*testing.T, *http.Client, string, <-chan error),
+		) {
+			t.Helper()
+			t.Parallel()
+			over := make(chan error, 1)
+			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				handle(w, r, over)
+			}), func(c *static.EntryPoint) { c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(read) })
+			play(t, s.http3(nil), "https://"+s.address, over)
+		})
+	})
 }
 
 // steady is a body of single bytes with pauses between them.

@@ -76,17 +76,27 @@ type visited struct {
 	refusals
 	warnings
 	listener *pipes
+	// over gets what the handler has sent.
+	over chan error
 }
 
 // visit serves hello in a bubble, and has a function play its clients.
 func visit(t *testing.T, change func(*static.EntryPoint), play func(*testing.T, *visited)) {
 	t.Helper()
+	visitHandler(t, func(w http.ResponseWriter, r *http.Request, _ chan<- error) { hello(w, r) }, change, play)
+}
+
+// visitHandler is visit with a handler of the test's own.
+func visitHandler(t *testing.T, handle handler, change func(*static.EntryPoint), play func(*testing.T, *visited)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		v := &visited{
+			over:     make(chan error, 1),
 			warnings: warnings{lines: make(chan string, 4096)},
 			listener: &pipes{conns: make(chan net.Conn), done: make(chan struct{})},
 		}
-		v.served = startDeps(t, http.HandlerFunc(hello), change, func(deps *entrypoint.Dependencies) {
+		served := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, v.over) })
+		v.served = startDeps(t, served, change, func(deps *entrypoint.Dependencies) {
 			deps.Logger, deps.Refusals = v.warnings, &v.refusals
 			deps.Listen = func(context.Context, string, string) (net.Listener, error) { return v.listener, nil }
 		})
@@ -105,6 +115,19 @@ func (v *visited) connect(client string) net.Conn {
 	v.t.Cleanup(func() { _ = ours.Close() })
 	_ = ours.SetDeadline(time.Now().Add(timeout))
 	return ours
+}
+
+// client is that of served, with connections in memory.
+func (v *visited) client(protocol string) (*http.Client, string) {
+	v.t.Helper()
+	client, url := v.served.client(protocol)
+	transport, ok := client.Transport.(*http.Transport)
+	if !ok {
+		v.t.Fatal("no transport")
+	}
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return v.connect("192.0.2.1"), nil }
+	scheme, _, _ := strings.Cut(url, "://")
+	return client, scheme + "://a.test"
 }
 
 // request sends text on a connection, and returns the status of the answer, or 0 if the connection ends without.
