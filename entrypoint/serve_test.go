@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluiceproxy/sluice/entrypoint"
@@ -220,22 +221,26 @@ func TestDrainFinishesRequests(t *testing.T) {
 
 // TestDrainAcceptsForAWhile lets a new connection through during requestAcceptGraceTimeout.
 func TestDrainAcceptsForAWhile(t *testing.T) {
-	t.Parallel()
-	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "still here")
-	}), func(c *static.EntryPoint) {
-		c.Transport.LifeCycle.RequestAcceptGraceTimeout = static.Duration(500 * time.Millisecond)
+	const grace = 500 * time.Millisecond
+	visit(t, func(c *static.EntryPoint) {
+		c.Transport.LifeCycle.RequestAcceptGraceTimeout = static.Duration(grace)
+	}, func(t *testing.T, v *visited) {
+		begun := time.Now()
+		v.stop()
+		synctest.Wait()
+		if !v.entrypoint.Draining() {
+			t.Error("not draining")
+		}
+		pass(grace - time.Millisecond)
+		if !v.accepts("192.0.2.1", "") {
+			t.Error("it does not accept during the grace time")
+		}
+		<-v.listener.done
+		if took := time.Since(begun); took != grace {
+			t.Errorf("it accepts for %v", took)
+		}
+		v.wait()
 	})
-	s.stop()
-	s.eventually("draining", s.entrypoint.Draining)
-	client, url := s.client("h1")
-	if _, body := do(t, client, http.MethodGet, url, nil); body != "still here" {
-		t.Errorf("got %q", body)
-	}
-	s.wait()
-	if _, _, err := try(t, client, http.MethodGet, url, nil); err == nil {
-		t.Error("it still accepts after the grace time")
-	}
 }
 
 // TestDrainCuts stops while a request and a hijacked connection never end.
@@ -312,40 +317,44 @@ func TestDrainWaitsForUpgrades(t *testing.T) {
 
 // TestDrainServesWhatHasBegun stops between the first byte and the end of a request's head.
 func TestDrainServesWhatHasBegun(t *testing.T) {
-	t.Parallel()
-	s := start(t, http.HandlerFunc(hello), nil)
-	conn := s.dial()
-	say(t, conn, "GET / HT")
-	s.eventually("the first byte", func() bool { return s.entrypoint.Begun() == 1 })
-	s.stop()
-	s.eventually("draining", s.entrypoint.Draining)
-	say(t, conn, "TP/1.1\r\nHost: a\r\n\r\n")
-	response, body := answer(t, bufio.NewReader(conn))
-	if body != "hello" || !response.Close {
-		t.Errorf("got %q, close %v", body, response.Close)
-	}
-	s.wait()
+	visit(t, nil, func(t *testing.T, v *visited) {
+		conn := v.connect("192.0.2.1")
+		say(t, conn, "GET / HT")
+		synctest.Wait()
+		if n := v.entrypoint.Begun(); n != 1 {
+			t.Errorf("%d requests have begun", n)
+		}
+		v.stop()
+		synctest.Wait()
+		if !v.entrypoint.Draining() {
+			t.Error("not draining")
+		}
+		say(t, conn, "TP/1.1\r\nHost: a\r\n\r\n")
+		response, body := answer(t, bufio.NewReader(conn))
+		if body != "hello" || !response.Close {
+			t.Errorf("got %q, close %v", body, response.Close)
+		}
+		v.wait()
+	})
 }
 
 // TestDrainServesNewConnections stops when a client has connected and is about to send its request.
 func TestDrainServesNewConnections(t *testing.T) {
-	t.Parallel()
-	s := start(t, http.HandlerFunc(hello), nil)
-	conn := s.dial()
-	s.eventually("the connection", func() bool { return s.connections() == 1 })
-	s.stop()
-	s.eventually("the listener is closed", func() bool {
-		other, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.address)
-		if err == nil {
-			_ = other.Close()
+	visit(t, nil, func(t *testing.T, v *visited) {
+		conn := v.connect("192.0.2.1")
+		synctest.Wait()
+		if n := v.connections(); n != 1 {
+			t.Errorf("%d connections", n)
 		}
-		return err != nil
+		v.stop()
+		<-v.listener.done
+		synctest.Wait()
+		say(t, conn, get)
+		if response, body := answer(t, bufio.NewReader(conn)); body != "hello" || !response.Close {
+			t.Errorf("got %q, close %v", body, response.Close)
+		}
+		v.wait()
 	})
-	say(t, conn, get)
-	if response, body := answer(t, bufio.NewReader(conn)); body != "hello" || !response.Close {
-		t.Errorf("got %q, close %v", body, response.Close)
-	}
-	s.wait()
 }
 
 // slow is a listener whose connections are not accepted for a while.
