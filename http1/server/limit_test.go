@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -177,6 +178,7 @@ func TestServerHandlerEndsItsGoroutine(t *testing.T) {
 // TestServerOwnDeadlines lets a handler set deadlines, which end with its request.
 func TestServerOwnDeadlines(t *testing.T) {
 	t.Parallel()
+	tried := make(chan struct{})
 	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if r.URL.Path != "/own" {
@@ -187,21 +189,24 @@ func TestServerOwnDeadlines(t *testing.T) {
 		_ = control.SetReadDeadline(time.Now().Add(-time.Second))
 		_, first := r.Body.Read(make([]byte, 10))
 		_ = control.SetReadDeadline(time.Time{})
+		close(tried)
 		body, err := io.ReadAll(r.Body)
-		_, _ = fmt.Fprintf(w, "%v %s %v", errors.Is(first, os.ErrDeadlineExceeded), body, err)
+		text := fmt.Sprintf("%v %s %v", errors.Is(first, os.ErrDeadlineExceeded), body, err)
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		_, _ = io.WriteString(w, text)
+		_ = control.Flush() // Nothing is left to be written before the next deadline.
 		_ = control.SetReadDeadline(time.Now().Add(-time.Second))
 		_ = control.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
 	})
 	conn := g.Dial()
 	say(t, conn, "POST /own HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n")
-	pause := time.NewTimer(30 * time.Millisecond)
-	<-pause.C
+	http1test.Receive(t, tried, "the end of the first Read")
 	say(t, conn, "body")
 	reader := bufio.NewReader(conn)
 	if _, body := answer(t, reader); body != "true body <nil>" {
 		t.Errorf("got %q", body)
 	}
-	pause.Reset(50 * time.Millisecond)
+	pause := time.NewTimer(50 * time.Millisecond)
 	<-pause.C
 	say(t, conn, get)
 	if _, body := answer(t, reader); body != "hello" {
