@@ -15,9 +15,11 @@ const (
 	// minPause and maxPause bound how long the accept loop waits after an error, such as no free file descriptors.
 	minPause = 5 * time.Millisecond
 	maxPause = time.Second
-	// lastCall is how long the queue of the system must have been empty before the listener is closed, and maxLastCall
-	// how long that is tried at most.
+	// lastCall is how long the queue of the system must have been empty before the listener is closed, lastCalls how
+	// often in a row, since Accept does not look at the queue when the time has passed before, and maxLastCall how long
+	// that is tried at most.
 	lastCall    = 5 * time.Millisecond
+	lastCalls   = 2
 	maxLastCall = 200 * time.Millisecond
 	// mostIdleWorkers is how many goroutines wait for a connection.
 	mostIdleWorkers = 64
@@ -75,12 +77,18 @@ func (e *Entrypoint) accept(ctx context.Context, pool *workers.Pool[*connection]
 // emptyQueue takes the connections that the system has made already: it would reset them when the listener is closed,
 // though their clients may have sent a request.
 func (e *Entrypoint) emptyQueue(pool *workers.Pool[*connection]) {
-	for limit := time.Now().Add(maxLastCall); time.Now().Before(limit) && e.setAcceptDeadline() == nil; {
+	limit := time.Now().Add(maxLastCall)
+	for empty := 0; empty < lastCalls && time.Now().Before(limit) && e.setAcceptDeadline() == nil; {
 		conn, err := e.listener.Accept()
-		if err != nil {
+		switch {
+		case err == nil:
+			empty = 0
+			e.admit(conn, pool)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			empty++
+		default:
 			return
 		}
-		e.admit(conn, pool)
 	}
 }
 
