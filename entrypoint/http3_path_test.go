@@ -466,13 +466,19 @@ func TestPortOfUDPInUse(t *testing.T) {
 	taken := ""
 	occupying := func(ctx context.Context, network, address string) (net.Listener, error) {
 		listener, err := new(net.ListenConfig).Listen(ctx, network, address)
-		if err == nil && taken == "" {
-			taken = listener.Addr().String()
-			socket, err := new(net.ListenConfig).ListenPacket(ctx, "udp", taken)
-			if err != nil {
-				return nil, errors.Join(err, listener.Close())
+		for err == nil && taken == "" {
+			socket, failed := new(net.ListenConfig).ListenPacket(ctx, "udp", listener.Addr().String())
+			if failed == nil {
+				taken = listener.Addr().String()
+				t.Cleanup(func() { _ = socket.Close() })
+				break
 			}
-			t.Cleanup(func() { _ = socket.Close() })
+			if !errors.Is(failed, syscall.EADDRINUSE) {
+				return nil, errors.Join(failed, listener.Close())
+			}
+			before := listener // Another test has the port of UDP.
+			listener, err = new(net.ListenConfig).Listen(ctx, network, address)
+			_ = before.Close()
 		}
 		return listener, err
 	}
