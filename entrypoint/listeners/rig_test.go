@@ -26,6 +26,7 @@ import (
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/entrypoint/listeners"
 	"github.com/sluiceproxy/sluice/forward/datagram"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -184,12 +185,7 @@ func freeAddress(t *testing.T, network string) string {
 		defer func() { _ = conn.Close() }()
 		return conn.LocalAddr().String()
 	}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), network, "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	return http1test.Reserve(t)
 }
 
 // client returns one that sends all requests to an address, with that server name; empty has none.

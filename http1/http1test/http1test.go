@@ -26,6 +26,30 @@ type Endpoint struct {
 	conns    []net.Conn
 }
 
+// Reserve returns an address of TCP on which nothing listens. The system gives its port to no other socket that leaves
+// the choice to it until the test ends, since a connection has it; one that names the port can listen on it.
+func Reserve(t testing.TB) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Discard(listener)
+	for _, connect := range []func() (net.Conn, error){
+		func() (net.Conn, error) {
+			return new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
+		},
+		listener.Accept,
+	} {
+		conn, err := connect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { Discard(conn) })
+	}
+	return listener.Addr().String()
+}
+
 // NewEndpoint plays each connection with a function, which gets the number of the connection, from 1.
 func NewEndpoint(t testing.TB, play func(conn *Conn, number int)) *Endpoint {
 	t.Helper()

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/httpio/intercept"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -26,9 +27,7 @@ import (
 // refusingURL returns the URL of an endpoint without a listener.
 func refusingURL(t *testing.T) string {
 	t.Helper()
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	return server.URL
+	return "http://" + http1test.Reserve(t)
 }
 
 // says returns a script that writes text, and then waits for the other side to go if it hangs.
