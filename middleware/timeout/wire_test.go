@@ -126,6 +126,7 @@ func TestClientsThatTakeTooLong(t *testing.T) {
 
 // TestSlowUploads are the route's to bound, where it says how.
 func TestSlowUploads(t *testing.T) {
+	const read = 500 * time.Millisecond // A head has to come in it, also on a busy machine.
 	for name, test := range map[string]struct {
 		config dynamic.Timeout
 		status int
@@ -142,12 +143,12 @@ func TestSlowUploads(t *testing.T) {
 					n, _ := io.Copy(io.Discard, r.Body)
 					_, _ = fmt.Fprint(w, n)
 				}, Change: func(entrypoint *static.EntryPoint) {
-					entrypoint.Transport.RespondingTimeouts.ReadTimeout = ptypes.Duration(brief)
+					entrypoint.Transport.RespondingTimeouts.ReadTimeout = ptypes.Duration(read)
 				}})
 				reader, writer := io.Pipe()
 				go func() {
 					_, _ = io.WriteString(writer, "slow")
-					pause(3 * brief)
+					pause(2 * read)
 					_, _ = io.WriteString(writer, "body")
 					_ = writer.Close()
 				}()
