@@ -50,11 +50,17 @@ func TestTimeForATryIsNotTwice(t *testing.T) {
 		endpoints := newEndpoints()
 		endpoints.parts = []scenario{reads(endpoints.hangs)}
 		g := newServers(t, s, 1, endpoints)
-		r, _ := put.request(t, g.url)
-		began := time.Now()
-		response, _ := g.do(t, r)
-		took := time.Since(began)
-		equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "504 1")
+		var took time.Duration
+		for n := range 5 { // Until the machine is not busy for the time of a second try.
+			r, _ := put.request(t, g.url)
+			began := time.Now()
+			response, _ := g.do(t, r)
+			took = time.Since(began)
+			equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), fmt.Sprint(504, n+1))
+			if took < 2*policy.PerTry {
+				break
+			}
+		}
 		if took < policy.PerTry || took >= 2*policy.PerTry {
 			t.Errorf("the try took %v", took)
 		}
@@ -66,7 +72,7 @@ func TestEndpointsHaveTimeAfterSlowClients(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
 		policy := retryAll()
-		policy.PerTry = time.Second
+		policy.PerTry = 2 * time.Second // Half of it is what a busy machine may take.
 		s.options.Retry = policy
 		endpoints := newEndpoints(reads(func(w http.ResponseWriter, r *http.Request) {
 			<-time.After(policy.PerTry / 2) //nolint:forbidigo // an endpoint that thinks

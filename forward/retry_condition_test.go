@@ -78,7 +78,8 @@ func TestRetryTimeout(t *testing.T) {
 	endpoints := newEndpoints()
 	endpoints.parts = []scenario{endpoints.hangs, good}
 	policy := exact(t, func(r *dynamic.ServerRetry) {
-		r.PerTryTimeout, r.Timeout = ptypes.Duration(100*time.Millisecond), ptypes.Duration(50*time.Millisecond)
+		// The request has to reach the endpoint in the time for a try, also on a busy machine.
+		r.PerTryTimeout, r.Timeout = ptypes.Duration(time.Second), ptypes.Duration(50*time.Millisecond)
 	})
 	g := newServers(t, setup{options: forward.Options{Retry: policy}}, 2, endpoints)
 	response, _ := g.get(t, "/")

@@ -136,7 +136,7 @@ func TestTryTime(t *testing.T) {
 		for _, what := range []sends{put, post} {
 			t.Run(what.name, func(t *testing.T) {
 				policy := retryAll()
-				policy.PerTry, policy.Attempts = 300*time.Millisecond, 1
+				policy.PerTry, policy.Attempts = 600*time.Millisecond, 1 // A busy machine has to answer in it.
 				s.options.Retry = policy
 				endpoints := newEndpoints()
 				endpoints.parts = []scenario{reads(endpoints.hangs), good, endpoints.hangs}
