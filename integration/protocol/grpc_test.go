@@ -24,7 +24,7 @@ func (c cell) grpc(t *testing.T) (grpc_testing.TestServiceClient, context.Contex
 	if !c.Protocol.Secure() {
 		settings = nil
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // A call that hangs shall not hang the test.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // A call that hangs shall not hang the test.
 	t.Cleanup(cancel)
 	ctx = metadata.AppendToOutgoingContext(ctx, harness.EchoHeader, "head", harness.EchoTrailer, "tail")
 	if c.accept != "" {

@@ -90,15 +90,16 @@ func TestHTTP3ForeignClients(t *testing.T) {
 	w := newWorld(t)
 	address := w.sluice.Addr(entrypoint(harness.H3))
 	host, port, _ := net.SplitHostPort(address)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	t.Run("ngtcp2", func(t *testing.T) {
 		tool := foreign(t, "gtlsclient", "ngtcp2-client")
 		dir := t.TempDir()
 		// It changes its port and its keys while it waits for the second request.
-		output, err := exec.CommandContext(ctx, tool, "--quiet", "--exit-on-all-streams-close", "--timeout=30s",
-			"--change-local-addr=100ms", "--key-update=50ms", "--delay-stream=300ms", "--download="+dir, "--sni=h1-bare.test",
-			host, port, "https://h1-bare.test:"+port+"/bytes?size=3000000", "https://h1-bare.test:"+port+"/status?code=200",
+		output, err := exec.CommandContext(ctx, tool, "--quiet", "--exit-on-all-streams-close", "--timeout=60s",
+			"--handshake-timeout=60s", "--change-local-addr=100ms", "--key-update=50ms", "--delay-stream=300ms",
+			"--download="+dir, "--sni=h1-bare.test", host, port,
+			"https://h1-bare.test:"+port+"/bytes?size=3000000", "https://h1-bare.test:"+port+"/status?code=200",
 		).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, output)

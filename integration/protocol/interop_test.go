@@ -71,6 +71,8 @@ tls: {certificates: [{certFile: "${CERT}", keyFile: "${KEY}"}]}
 				args := []string{
 					"-server_host", host, "-server_port", port, "-test_case", name, "-soak_iterations", "20",
 					"-soak_max_failures", "0",
+					// A second for each call by default, and ten for all.
+					"-soak_per_iteration_max_acceptable_latency_ms", "60000", "-soak_overall_timeout_seconds", "60",
 				}
 				if strings.HasPrefix(entrypoint, "secure") {
 					args = append(args, "-use_tls", "-use_test_ca", "-ca_file", authority.File,
@@ -124,7 +126,7 @@ func startInterop(t *testing.T, programs interop, args ...string) string {
 		_ = command.Process.Kill() // It has no other end.
 		_ = command.Wait()
 	})
-	harness.Eventually(t, 20*time.Second, func() bool {
+	harness.Eventually(t, time.Minute, func() bool {
 		connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 		if err == nil {
 			_ = connection.Close()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -76,6 +77,8 @@ func TestWebSocketOfBrowser(t *testing.T) {
 		"--user-data-dir="+t.TempDir(), "--host-resolver-rules=MAP chat.test "+host,
 		"--ignore-certificate-errors-spki-list="+keyHash(t, front.CertFile), "https://chat.test:"+port+"/")
 	browser.Cancel = func() error { return browser.Process.Signal(syscall.SIGTERM) } // It ends its other processes.
+	// Wait waits until all of them have closed the pipe: they write into the folder, which is removed then.
+	browser.Stdout, browser.Stderr, browser.WaitDelay = io.Discard, io.Discard, time.Minute
 	if err := browser.Start(); err != nil {
 		t.Fatal(err)
 	}
