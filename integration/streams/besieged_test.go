@@ -191,6 +191,20 @@ func (b *besieged) measured(name string, labels ...string) (sum float64) {
 	return sum
 }
 
+// counts waits until the sum of the samples of a metric that have labels is as wanted, which it must not exceed. What
+// ends a connection is counted when its client may have seen the end already.
+func (b *besieged) counts(want float64, name string, labels ...string) {
+	b.t.Helper()
+	var got float64
+	harness.Eventually(b.t, timeout, func() bool {
+		got = b.measured(name, labels...)
+		return got >= want
+	}, func() string { return fmt.Sprintf("%s %q is %v, want %v", name, labels, got, want) })
+	if got != want {
+		b.t.Errorf("%s %q is %v, want %v", name, labels, got, want)
+	}
+}
+
 // dial connects until the test ends.
 func dial(t *testing.T, network, address string) net.Conn {
 	t.Helper()

@@ -3,6 +3,7 @@ package streams
 import (
 	"crypto/tls"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -45,6 +46,16 @@ func startPostgres(t *testing.T, certificate harness.Issued) (address string) {
 	host, port := split(t, address)
 	start(t, address, "postgres", filepath.Join(programs, "postgres"), "-D", data, "-c", "listen_addresses="+host, "-c",
 		"port="+port, "-c", "unix_socket_directories="+dir, "-c", "ssl=on", "-c", "fsync=off")
+	// It listens before it takes queries, which it refuses until then.
+	psql := program(t, "psql")
+	var printed []byte
+	var err error
+	harness.Eventually(t, timeout, func() bool {
+		query := exec.CommandContext(t.Context(), psql, "-X", "-c", "select 1",
+			"-d", "host="+host+" port="+port+" user=ann dbname=postgres")
+		printed, err = query.CombinedOutput()
+		return err == nil
+	}, func() string { return fmt.Sprintf("PostgreSQL takes no queries: %s", printed) })
 	return address
 }
 
