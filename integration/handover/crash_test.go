@@ -76,7 +76,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skip("missing tool: mount needs root")
 	}
 	s := newService(t, "")
-	harness.Start(t, s.setup)
+	first := harness.Start(t, s.setup)
 	folder := t.TempDir()
 	mount := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", folder)
 	if output, err := mount.CombinedOutput(); err != nil {
@@ -94,12 +94,21 @@ func TestFullDisk(t *testing.T) {
 	setup.Args = []string{"--log.filePath=" + filepath.Join(folder, "sluice.log")}
 	setup.NotReady = true
 	next := harness.Start(t, setup)
+	ended := func() bool {
+		select {
+		case <-next.Ended():
+			return true
+		default:
+			return false
+		}
+	}
+	harness.Until(t, "the successor serves, or has ended", func() bool {
+		return ended() || strings.Contains(first.Log.String(), "handed over")
+	})
 	clients.Pause(2 * time.Second)
 	s.answers(t, harness.H1)
-	select {
-	case <-next.Ended():
+	if ended() {
 		next.Wait() // Its exit code is that of a failure.
-	default:
 	}
 	clients.Finish("full disk")
 }
