@@ -127,7 +127,7 @@ func abortLarge(t *testing.T, s *harness.Sluice) {
 func startCritical(t *testing.T, s *harness.Sluice) (status <-chan int, rest io.Closer) {
 	t.Helper()
 	client := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)
-	client.Timeout = timeout
+	client.Timeout = 10 * timeout // The upload is as long as everything between its beginning and its end.
 	reader, writer := io.Pipe()
 	came := make(chan int, 1)
 	go func() { came <- statusOf(client, client.Request(http.MethodPost, "/critical", reader)) }()
