@@ -21,7 +21,7 @@ import (
 
 const (
 	// timeout bounds every wait for the cluster.
-	timeout = time.Minute
+	timeout = 3 * time.Minute
 	// pause is the polling interval.
 	pause = 10 * time.Millisecond
 )

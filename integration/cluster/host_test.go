@@ -32,8 +32,13 @@ spec:
           sleep 60 &
           wait
       securityContext: {capabilities: {drop: [ALL]}}
-      readinessProbe: {exec: {command: [/usr/bin/test, -e, /shared/ready]}, periodSeconds: 1}
-      livenessProbe: {exec: {command: [/usr/bin/test, "!", -e, /shared/sick]}, periodSeconds: 1, failureThreshold: 1}
+      readinessProbe:
+        {exec: {command: [/usr/bin/test, -e, /shared/ready]}, periodSeconds: 1, timeoutSeconds: 30}
+      livenessProbe:
+        exec: {command: [/usr/bin/test, "!", -e, /shared/sick]}
+        periodSeconds: 1
+        timeoutSeconds: 30
+        failureThreshold: 1
       volumeMounts: [{name: shared, mountPath: /shared}]
   volumes: [{name: shared, hostPath: {path: /var/shared, type: DirectoryOrCreate}}]
 `

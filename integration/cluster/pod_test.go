@@ -4,30 +4,33 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// lone is a pod without an owner. %q are how it runs and how it stops.
+// lone is a pod without an owner. %q are how it runs and how it stops, and for how long it serves meanwhile; %d is its
+// grace period in seconds.
 const lone = `
 apiVersion: v1
 kind: Pod
 metadata:
   name: lone
-  annotations: {test.sluice.dev/run: %q, test.sluice.dev/on-stop: %q, test.sluice.dev/drain: 400ms,
+  annotations: {test.sluice.dev/run: %q, test.sluice.dev/on-stop: %q, test.sluice.dev/drain: %q,
     test.sluice.dev/restart-after: 100ms}
 spec:
-  terminationGracePeriodSeconds: 2
+  terminationGracePeriodSeconds: %d
   containers: [{name: web, image: web, ports: [{containerPort: 8080}]}]
 `
 
 // begin applies the pod and returns its address once it is ready.
-func begin(c *Cluster, run, stop string) string {
+func begin(c *Cluster, manifest string) string {
 	c.t.Helper()
-	c.Apply(fmt.Sprintf(lone, run, stop))
+	c.Apply(manifest)
 	pod := c.Until("Pod", "lone", "ready", func(pod *unstructured.Unstructured) bool {
 		return Condition(pod, "Ready") == "True"
 	})
@@ -45,25 +48,30 @@ func gone(pod *unstructured.Unstructured) bool { return pod == nil }
 func TestPodsEnd(t *testing.T) {
 	tests := []struct {
 		stop           string
-		running, later bool // whether the request that is running, and one during the drain time, are answered
+		drain          string
+		grace          int    // in seconds
+		wait           string // how long the request that is running takes
+		running, later bool   // whether that one, and one during the drain time, are answered
 		shortest       time.Duration
 		longest        time.Duration
 	}{
-		{"polite", true, true, 400 * time.Millisecond, 1900 * time.Millisecond},
-		{"close", true, true, 400 * time.Millisecond, 1900 * time.Millisecond},
-		{"exit", false, false, 0, 390 * time.Millisecond},
-		{"hang", false, false, 1900 * time.Millisecond, 10 * time.Second},
+		// Before the end of the grace period.
+		{"polite", "2s", 60, "2500ms", true, true, 2 * time.Second, 50 * time.Second},
+		{"close", "2s", 60, "2500ms", true, true, 2 * time.Second, 50 * time.Second},
+		// Before the end of the drain time.
+		{"exit", "1m", 90, "1m", false, false, 0, 50 * time.Second},
+		// At the end of the grace period.
+		{"hang", "400ms", 4, "1m", false, false, 3900 * time.Millisecond, 50 * time.Second},
 	}
 	for _, run := range []string{"inside", "process"} {
 		for _, test := range tests {
 			t.Run(run+"/"+test.stop, func(t *testing.T) {
 				c, asker := Start(t), client(t)
-				address := begin(c, run, test.stop)
+				address := begin(c, fmt.Sprintf(lone, run, test.stop, test.drain, test.grace))
 				if name, err := get(t.Context(), asker, address, ""); err != nil || name != "default/lone" {
 					t.Fatalf("the pod says %q, %v", name, err)
 				}
-				running, later := make(chan error, 1), make(chan attempt, 1)
-				go func() { _, err := get(t.Context(), asker, address, "?wait=500ms"); running <- err }()
+				running, later := send(t, asker, address, "?wait="+test.wait), make(chan attempt, 1)
 				begun := time.Now()
 				c.DeleteNow("Pod", "lone")
 				c.Until("Pod", "lone", "terminating or gone", func(pod *unstructured.Unstructured) bool {
@@ -90,6 +98,21 @@ func TestPodsEnd(t *testing.T) {
 	}
 }
 
+// send begins a request to a pod's address, and returns when that is written. The channel gets its error.
+func send(t *testing.T, asker http.RoundTripper, address, query string) <-chan error {
+	t.Helper()
+	written, ended := make(chan struct{}), make(chan error, 1)
+	wrote := sync.OnceFunc(func() { close(written) }) // It may be repeated on another connection.
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { wrote() }}
+	go func() {
+		defer wrote()
+		_, err := get(httptrace.WithClientTrace(t.Context(), trace), asker, address, query)
+		ended <- err
+	}()
+	<-written
+	return ended
+}
+
 // attempt is what became of a request.
 type attempt struct {
 	took time.Duration
@@ -113,9 +136,8 @@ func TestPodsAreKilledAndComeBack(t *testing.T) {
 	for _, run := range []string{"inside", "process"} {
 		t.Run(run, func(t *testing.T) {
 			c, asker := Start(t), client(t)
-			address := begin(c, run, "polite")
-			running := make(chan error, 1)
-			go func() { _, err := get(t.Context(), asker, address, "?wait=20s"); running <- err }()
+			address := begin(c, fmt.Sprintf(lone, run, "polite", "400ms", 2))
+			running := send(t, asker, address, "?wait=20s")
 			c.Kill("default/lone")
 			if err := <-running; err == nil {
 				t.Error("a request survived")
@@ -145,9 +167,10 @@ func restarts(pod *unstructured.Unstructured) int64 {
 // TestReadinessFollowsTheAnnotation changes a pod's readiness while it runs.
 func TestReadinessFollowsTheAnnotation(t *testing.T) {
 	c := Start(t)
-	begin(c, "inside", "polite")
+	manifest := fmt.Sprintf(lone, "inside", "polite", "400ms", 2)
+	begin(c, manifest)
 	for _, ready := range []string{"False", "True"} {
-		c.Apply(strings.Replace(fmt.Sprintf(lone, "inside", "polite"), "annotations: {",
+		c.Apply(strings.Replace(manifest, "annotations: {",
 			"annotations: {test.sluice.dev/ready: '"+strings.ToLower(ready)+"', ", 1))
 		c.Until("Pod", "lone", "ready: "+ready, func(pod *unstructured.Unstructured) bool {
 			return Condition(pod, "Ready") == ready

@@ -9,8 +9,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
 // Rollout restarts a Deployment, given as namespace/name, and waits until every pod is new and available. Old pods may
@@ -51,10 +54,50 @@ func (c *Cluster) Deployed(deployment string) {
 }
 
 // Endpoints waits until the EndpointSlices of a Service, given as namespace/name, contain exactly count ready addresses
-// and no others, and returns them sorted.
+// and no others, with a selector those of pods that are not being deleted, and returns them sorted.
 func (c *Cluster) Endpoints(service string, count int) []string {
 	c.t.Helper()
 	namespace, name := split(service)
+	var ready []string
+	harness.Eventually(c.t, timeout, func() bool {
+		ready = c.ready(namespace, name, count)
+		return !c.stale(namespace, name, ready)
+	}, func() string { return fmt.Sprintf("the endpoints %q of %s are pods", ready, name) })
+	return ready
+}
+
+// stale reports whether an address is of no pod that a Service selects: the EndpointSlices follow the pods at a distance.
+func (c *Cluster) stale(namespace, name string, addresses []string) bool {
+	c.t.Helper()
+	service, err := c.Kubernetes.CoreV1().Services(namespace).Get(c.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatalf("service %s/%s: %v", namespace, name, err)
+	}
+	if len(service.Spec.Selector) == 0 {
+		return false
+	}
+	pods, err := c.Kubernetes.CoreV1().Pods(namespace).List(c.t.Context(), metav1.ListOptions{
+		LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String(),
+	})
+	if err != nil {
+		c.t.Fatalf("pods of service %s/%s: %v", namespace, name, err)
+	}
+	running := map[string]bool{}
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp != nil {
+			continue
+		}
+		for _, address := range pods.Items[i].Status.PodIPs {
+			running[address.IP] = true
+		}
+	}
+	return slices.ContainsFunc(addresses, func(address string) bool { return !running[address] })
+}
+
+// ready waits until the EndpointSlices of a Service contain exactly count ready addresses and no others, and returns
+// them sorted.
+func (c *Cluster) ready(namespace, name string, count int) []string {
+	c.t.Helper()
 	var ready []string
 	c.UntilAll("EndpointSlice.discovery.k8s.io", namespace, fmt.Sprintf("%d ready endpoints of %s", count, name),
 		func(objects []*unstructured.Unstructured) bool {
