@@ -37,7 +37,7 @@ providers: {kubernetesIngressNGINX: {httpEntryPoint: web, httpsEntryPoint: webse
 	// prefix is that of annotations.
 	prefix = population.Prefix
 	// timeout bounds every wait.
-	timeout = 20 * time.Second
+	timeout = 2 * time.Minute
 )
 
 // world is a cluster with the class nginx, the rights of deploy/kubernetes, and endpoints.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -105,12 +106,20 @@ func flipsOthers(w *world, g *gate, members []population.Member) {
 	}, func() string { return "the host for the endpoint does not change" })
 	turned := population.StartTraffic(w.t, g.Addr("web"), []string{turning.Host}, population.HostOf)
 
-	ctx, cancel := context.WithTimeout(w.t.Context(), 4*time.Second)
+	var changes, both int
+	var changing sync.WaitGroup
+	defer changing.Wait()
+	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
-	turns := make(chan int, 1)
-	go func() { turns <- population.Turns(ctx, w.t, w.Kubernetes, turning) }()
-	changes := population.Flip(ctx, w.t, w.Kubernetes, others[:200])
-	both := <-turns
+	g.until(func() bool { return turned.Answering() == 1 }, func() string { return "there is no traffic" })
+	changing.Go(func() { both = population.Turns(ctx, w.t, w.Kubernetes, turning) })
+	changing.Go(func() { changes = population.Flip(ctx, w.t, w.Kubernetes, others[:200]) })
+	timer := time.NewTimer(4 * time.Second)
+	<-timer.C
+	// A busy control plane may need longer for the first turn.
+	g.until(func() bool { return turned.Answering() == 2 }, func() string { return "one endpoint answers all" })
+	cancel()
+	changing.Wait()
 	calm, mixed := traffic.Stop(), turned.Stop()
 	w.t.Logf("%d changes of others and %d turns, %d and %d requests", changes, both, calm.All, mixed.All)
 	if calm.Failed > 0 {

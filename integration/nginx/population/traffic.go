@@ -53,6 +53,13 @@ func (t *Traffic) Stop() Tally {
 	return t.tally
 }
 
+// Answering returns how many endpoints have answered so far.
+func (t *Traffic) Answering() int {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return len(t.tally.Of)
+}
+
 func (t *Traffic) run(ctx context.Context, address string, hosts []string, turn int, hostOf func(string) string) {
 	ticker := time.NewTicker(requestEvery)
 	defer ticker.Stop()
