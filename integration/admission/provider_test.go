@@ -82,7 +82,7 @@ func TestProviderChangesItsKey(t *testing.T) {
 	changing.Lock()
 	p.Keypair = second
 	changing.Unlock()
-	until(t, 15*time.Second, "the new key counts", func() bool {
+	until(t, time.Minute, "the new key counts", func() bool {
 		return get(t, client, "any.test", young) == http.StatusOK
 	})
 	for name, value := range map[string]string{"of the old key": old, "of another key": token(pair(t)), "none": ""} {
