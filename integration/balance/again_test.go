@@ -20,7 +20,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 		t.Run(test.scheme, func(t *testing.T) {
 			t.Parallel()
 			fleet := startFleet(t, 2)
-			const options = `retry: {perTryTimeout: 800ms, status: ["500"], budgetPercent: 100}, ` + noOutlier
+			const options = `retry: {perTryTimeout: 2s, status: ["500"], budgetPercent: 100}, ` + noOutlier
 			p := startProxy(t, site{"pool": pool(options, test.server(fleet[0]), test.server(fleet[1]))})
 			expectTries(t, fleet[0], fleet[1], p.client("pool"))
 			if test.scheme == "h2c" {

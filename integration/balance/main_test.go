@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 const (
 	// timeout bounds every wait, also on a busy machine.
-	timeout = 30 * time.Second
+	timeout = 2 * time.Minute
 	// pause is the time between two looks.
 	pause = 2 * time.Millisecond
 )
