@@ -25,6 +25,8 @@ type replicas struct {
 	*fixture
 	// members are all processes.
 	members []*harness.Sluice
+	// begun is closed when there is one: it orders at once.
+	begun chan struct{}
 
 	mutex sync.Mutex
 	// living are those that were not killed.
@@ -51,9 +53,9 @@ func routers() string {
 func newReplicas(t *testing.T, storage, challenge string, env []string) *replicas {
 	t.Helper()
 	f := newFixture(t, storage, challenge)
-	r := &replicas{fixture: f}
-	forward(t, "127.0.0.1:"+f.setup.Vars["HTTP"], func() string { return r.pick().Addr("web") })
-	forward(t, f.tls, func() string { return r.pick().Addr("secure") })
+	r := &replicas{fixture: f, begun: make(chan struct{})}
+	forward(t, "127.0.0.1:"+f.setup.Vars["HTTP"], func() string { return r.address("web") })
+	forward(t, f.tls, func() string { return r.address("secure") })
 	f.setup.Vars["HTTP"], f.setup.Vars["TLS"] = "0", "0"
 	f.setup.Dynamic = map[string]string{"shop.yaml": routers()}
 	f.setup.Env = env
@@ -63,18 +65,27 @@ func newReplicas(t *testing.T, storage, challenge string, env []string) *replica
 // start starts the processes.
 func (r *replicas) start() {
 	r.t.Helper()
-	for range 3 {
+	for i := range 3 {
 		member := harness.Start(r.t, r.setup)
 		r.mutex.Lock()
 		r.members, r.living = append(r.members, member), append(r.living, member)
 		r.mutex.Unlock()
+		if i == 0 {
+			close(r.begun)
+		}
 	}
 }
 
-// pick returns one of the living members at random.
-func (r *replicas) pick() *harness.Sluice {
+// address returns that of an entrypoint of one of the living members, at random. It waits for the first one, and is empty
+// when the test ends before.
+func (r *replicas) address(entrypoint string) string {
+	select {
+	case <-r.begun:
+	case <-r.t.Context().Done():
+		return ""
+	}
 	living := r.all()
-	return living[mathrand.IntN(len(living))] //nolint:gosec // Any of them will do.
+	return living[mathrand.IntN(len(living))].Addr(entrypoint) //nolint:gosec // Any of them will do.
 }
 
 // all returns the living members.

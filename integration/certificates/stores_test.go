@@ -156,7 +156,7 @@ func TestSecretOfACertificate(t *testing.T) {
 func TestSecretsWithoutRights(t *testing.T) {
 	c := prepare(t)
 	store := openStore(t, "kubernetes://default", reach(c, c.Endpoint))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	err := store.Watch(ctx, func([]storage.Change) { t.Error("something was received") })
 	if err == nil || !strings.Contains(err.Error(), "secrets in namespace default") {

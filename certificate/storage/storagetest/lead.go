@@ -126,5 +126,5 @@ func testCrash(t *testing.T, b Backend) {
 	next := campaign(t, b.Open(t), &leaders)
 	crash()
 	await(t, "the next leader", next.began, takeover)
-	await(t, "the end of the first leader", leader.ended, time.Second)
+	await(t, "the end of the first leader", leader.ended, patience)
 }
