@@ -169,7 +169,7 @@ func newStack(t testing.TB) *stack {
 // until waits until something holds, and fails the test with what there is when it does not.
 func until(t testing.TB, what string, holds func() bool, is func() any) {
 	t.Helper()
-	const patience = 30 * time.Second
+	const patience = 2 * time.Minute
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	ticker := time.NewTicker(5 * time.Millisecond)

@@ -21,10 +21,10 @@ providers:
   file: {directory: "${DYNAMIC}", watch: ${WATCH}}
 `
 
-// await polls until the response is as wanted, and fails the test after 20 s.
+// await polls until the response is as wanted, and fails the test after two minutes.
 func await(t *testing.T, client *harness.Client, path string, wanted func(harness.Response) bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
 	for {
