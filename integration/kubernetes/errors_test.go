@@ -343,7 +343,10 @@ func expectSteady(t *testing.T, c *cluster.Cluster, g *gate) {
 			t.Errorf("the Events on %s were %q and are %q", name, was[name], is[name])
 		}
 	}
-	// One is about the router, one about its service.
+	// One is about the router, one about its service. The log and the Events are written apart from each other.
+	until(t, func() bool { return strings.Count(g.Log.String(), verdictLine) >= logged+2 }, func() string {
+		return "the lines about one more bad route" + g.tail()
+	})
 	if now := strings.Count(g.Log.String(), verdictLine); now != logged+2 {
 		t.Errorf("%d lines about one more bad route, want 2:\n%s", now-logged, g.Log)
 	}

@@ -21,9 +21,9 @@ import (
 func draining(web string) []string {
 	return []string{
 		"--entryPoints.web.address=" + web,
-		"--entryPoints.web.transport.lifeCycle.requestAcceptGraceTimeout=1s",
+		"--entryPoints.web.transport.lifeCycle.requestAcceptGraceTimeout=3s",
 		"--entryPoints.web.transport.lifeCycle.graceTimeOut=5s",
-		"--entryPoints.traefik.transport.lifeCycle.requestAcceptGraceTimeout=1s",
+		"--entryPoints.traefik.transport.lifeCycle.requestAcceptGraceTimeout=3s",
 	}
 }
 

@@ -103,16 +103,31 @@ func (l *load) drain() map[string]int {
 	return pods
 }
 
-// spread waits until answers come from exactly so many pods.
-func (l *load) spread(count int) {
+// spread waits until answers come from exactly so many pods, and returns how many come from each.
+func (l *load) spread(count int) (last map[string]int) {
 	l.t.Helper()
 	window := time.NewTicker(20 * turn) // Some 150 requests, each of which takes the next pod.
 	defer window.Stop()
-	var last map[string]int
 	l.drain()
 	until(l.t, func() bool { <-window.C; last = l.drain(); return len(last) == count }, func() string {
 		return fmt.Sprintf("answers come from %d pods, want %d: %v", len(last), count, last)
 	})
+	return last
+}
+
+// leaves is spread to pods that are not among those of before: what was on its way to these has been answered.
+func (l *load) leaves(before map[string]int, count int) {
+	l.t.Helper()
+	var last map[string]int
+	until(l.t, func() bool {
+		last = l.spread(count)
+		for pod := range last {
+			if before[pod] > 0 {
+				return false
+			}
+		}
+		return true
+	}, func() string { return fmt.Sprintf("answers come from %v, before from %v", last, before) })
 }
 
 // end stops the load and prints the result.
@@ -182,7 +197,7 @@ func podsComeAndGo(t *testing.T, c *cluster.Cluster) {
 		before := l.drain()
 		c.Rollout("tide/tide")
 		c.Endpoints("tide/tide", 10)
-		l.spread(10)
+		l.leaves(before, 10)
 		for pod := range l.drain() {
 			if before[pod] > 0 {
 				t.Errorf("pod %s was rolled away and answers", pod)

@@ -30,7 +30,7 @@ const account = "sluice/sluice"
 
 // timeout bounds every wait, pause is the polling interval.
 const (
-	timeout = 20 * time.Second
+	timeout = 2 * time.Minute
 	pause   = 3 * time.Millisecond
 )
 
