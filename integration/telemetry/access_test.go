@@ -237,13 +237,14 @@ func TestFiltersOfTheAccessLog(t *testing.T) {
 	const format = "accessLog: {format: json, filePath: '${DIR}/access.log'%s}\n"
 	tests := []struct {
 		name, options string
+		lasts         time.Duration // how long the request "slow" lasts at least
 		want          []string
 	}{
-		{"all but quiet", "", []string{"fine", "flaky", "lost", "slow", "status"}},
-		{"codes", ", filters: {statusCodes: ['404', '500-599']}", []string{"lost", "status"}},
-		{"minDuration", ", filters: {minDuration: 300ms}", []string{"slow"}},
-		{"either", ", filters: {statusCodes: ['500'], minDuration: 300ms}", []string{"slow", "status"}},
-		{"retries", ", filters: {retryAttempts: true}", []string{"flaky"}},
+		{"all but quiet", "", 0, []string{"fine", "flaky", "lost", "slow", "status"}},
+		{"codes", ", filters: {statusCodes: ['404', '500-599']}", 0, []string{"lost", "status"}},
+		{"minDuration", ", filters: {minDuration: 3s}", 3 * time.Second, []string{"slow"}},
+		{"either", ", filters: {statusCodes: ['500'], minDuration: 3s}", 3 * time.Second, []string{"slow", "status"}},
+		{"retries", ", filters: {retryAttempts: true}", 0, []string{"flaky"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -258,7 +259,7 @@ func TestFiltersOfTheAccessLog(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			w.slow(t)
+			w.slow(t, test.lasts)
 			flaky := w.client(t, harness.H1, "flaky.test")
 			for range 4 {
 				if _, err := ask(flaky, flaky.Request(http.MethodGet, "/", nil), "flaky"); err != nil {
@@ -280,20 +281,20 @@ func TestFiltersOfTheAccessLog(t *testing.T) {
 	}
 }
 
-// slow has a request that lasts half a second.
-func (w *world) slow(t *testing.T) {
+// slow has a request that lasts for a time at least.
+func (w *world) slow(t *testing.T, lasts time.Duration) {
 	t.Helper()
 	client := w.client(t, harness.H1, "shop.test")
 	stream := w.backend.Stream("slow")
 	ended := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() {
 		_, err := ask(client, client.Request(http.MethodGet, "/hang?id=slow", nil).WithContext(ctx), "slow")
 		ended <- err
 	}()
 	harness.Await(t, stream.Begun, "the request")
-	timer := time.NewTimer(500 * time.Millisecond)
+	timer := time.NewTimer(lasts)
 	defer timer.Stop()
 	<-timer.C
 	close(stream.Events)

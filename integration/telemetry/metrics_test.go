@@ -1,11 +1,13 @@
 package telemetry
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -109,11 +111,20 @@ func TestCountsAreExact(t *testing.T) {
 	w.send(t, known)
 	w.stream(t, known)
 	var found page
-	harness.Until(t, "all requests are counted", func() bool {
+	var wrong []string
+	// A request is counted after its client has got the response, on one level after the other.
+	harness.Eventually(t, time.Minute, func() bool {
 		found = w.scrape(t)
-		return found.value("traefik_entrypoint_requests_total", "entrypoint=web")+
-			found.value("traefik_entrypoint_requests_total", "entrypoint=websecure") >= known.total("entrypoint")
-	})
+		wrong = known.compare(found)
+		return len(wrong) == 0
+	}, func() string { return strings.Join(wrong, "\n") })
+	if n := len(found.metrics("traefik_router_requests_total", "router=quiet@file")); n > 0 {
+		t.Errorf("a router without metrics has %d series", n)
+	}
+}
+
+// compare returns in what a page differs from what was sent.
+func (s *tallies) compare(found page) (wrong []string) {
 	counted := map[string]tally{}
 	for _, level := range []string{"entrypoint", "router", "service"} {
 		prefix := "traefik_" + level
@@ -129,13 +140,13 @@ func TestCountsAreExact(t *testing.T) {
 			}
 			if durations := found.value(prefix+"_request_duration_seconds",
 				one...); durations != metric.GetCounter().GetValue() {
-				t.Errorf("%s %s: %v durations of %v requests", level, own, durations, metric.GetCounter().GetValue())
+				wrong = append(wrong, fmt.Sprintf("%s %s: %v durations of %v requests", level, own, durations,
+					metric.GetCounter().GetValue()))
 			}
 		}
 		// Half of the protocols use TLS, with the same number of requests.
-		if secure, want := found.value(prefix+"_requests_tls_total",
-			"tls_version=1.3"), known.total(level)/2; secure != want {
-			t.Errorf("%s: %v requests over TLS, want %v", level, secure, want)
+		if secure, want := found.value(prefix+"_requests_tls_total", "tls_version=1.3"), s.total(level)/2; secure != want {
+			wrong = append(wrong, fmt.Sprintf("%s: %v requests over TLS, want %v", level, secure, want))
 		}
 	}
 	for name, one := range counted {
@@ -143,12 +154,10 @@ func TestCountsAreExact(t *testing.T) {
 			counted[name] = tally{Requests: one.Requests}
 		}
 	}
-	if diff := cmp.Diff(known.by, counted); diff != "" {
-		t.Errorf("-sent +counted:\n%s", diff)
+	if diff := cmp.Diff(s.by, counted); diff != "" {
+		wrong = append(wrong, "-sent +counted:\n"+diff)
 	}
-	if n := len(found.metrics("traefik_router_requests_total", "router=quiet@file")); n > 0 {
-		t.Errorf("a router without metrics has %d series", n)
-	}
+	return wrong
 }
 
 // stream has one stream of events over each protocol, and a WebSocket over those of HTTP/1.1.

@@ -28,12 +28,7 @@ func TestRetriedRequestsAreCountedOnce(t *testing.T) {
 		t.Error("no request was retried")
 	}
 	of := "service=flaky@file"
-	var found page
-	harness.Until(t, "all requests are counted", func() bool {
-		found = w.scrape(t)
-		return found.value("traefik_service_requests_total", of) >= requests
-	})
-	for _, count := range []struct {
+	counts := []struct {
 		metric string
 		labels []string
 		want   float64
@@ -42,7 +37,19 @@ func TestRetriedRequestsAreCountedOnce(t *testing.T) {
 		{"traefik_service_requests_total", []string{of, "code=200"}, requests},
 		{"traefik_service_retries_total", []string{of}, retries},
 		{"sluice_service_retries_total", []string{of}, retries},
-	} {
+	}
+	var found page
+	// A request is counted after its client has got the response, one series after the other.
+	harness.Until(t, "all requests are counted", func() bool {
+		found = w.scrape(t)
+		for _, count := range counts {
+			if found.value(count.metric, count.labels...) < count.want {
+				return false
+			}
+		}
+		return true
+	})
+	for _, count := range counts {
 		if got := found.value(count.metric, count.labels...); got != count.want {
 			t.Errorf("%s %v is %v, want %v", count.metric, count.labels, got, count.want)
 		}
