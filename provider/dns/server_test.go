@@ -28,6 +28,9 @@ type zone struct {
 	// records maps "NAME TYPE" to the lines of the answer; a line that begins with ! is a code of failure, and "drop" is
 	// no answer at all.
 	records map[string][]string
+	// pairs are the records of which a name has been answered with those of one type: the other one gets those as well,
+	// since both are asked for at a time.
+	pairs map[string]pair
 	// rude makes the server refuse EDNS0; cut makes it cut answers by UDP.
 	rude, cut bool
 	asked     []string
@@ -35,7 +38,7 @@ type zone struct {
 
 func serve(t *testing.T) *zone {
 	t.Helper()
-	z := &zone{records: map[string][]string{}}
+	z := &zone{records: map[string][]string{}, pairs: map[string]pair{}}
 	packets, listener := listenTwice(t)
 	z.address = packets.LocalAddr().String()
 	for _, server := range []*mdns.Server{
@@ -103,7 +106,7 @@ func (z *zone) answer(question *mdns.Msg, tcp bool) *mdns.Msg {
 		answer.Truncated = true
 		return answer
 	}
-	lines, ok := z.records[key]
+	lines, ok := z.current(question.Question[0])[key]
 	if !ok {
 		answer.Rcode = mdns.RcodeNameError
 	}
@@ -126,6 +129,22 @@ func (z *zone) answer(question *mdns.Msg, tcp bool) *mdns.Msg {
 		answer.Answer = append(answer.Answer, record)
 	}
 	return answer
+}
+
+// pair are the records for both questions about a name, of which the one for a type has come.
+type pair struct {
+	kind    uint16
+	records map[string][]string
+}
+
+// current returns the records for a question.
+func (z *zone) current(question mdns.Question) map[string][]string {
+	if half, begun := z.pairs[question.Name]; begun && half.kind != question.Qtype {
+		delete(z.pairs, question.Name)
+		return half.records
+	}
+	z.pairs[question.Name] = pair{kind: question.Qtype, records: z.records}
+	return z.records
 }
 
 // set changes what the server answers: pairs of "NAME TYPE" and lines.
@@ -161,9 +180,14 @@ func (z *zone) files(t *testing.T, resolvConf, hosts string) Options {
 	return options
 }
 
+// write writes a file, which is never seen empty.
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	draft := path + ".new"
+	if err := os.WriteFile(draft, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(draft, path); err != nil {
 		t.Fatal(err)
 	}
 }
