@@ -78,7 +78,9 @@ func (s *subscriber) view() map[string]map[string]string {
 
 // world follows a state-of-the-world stream until ctx ends.
 func (s *subscriber) world(ctx context.Context, t *testing.T, w *world) {
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(w.raw()).StreamAggregatedResources(ctx)
+	channel := w.raw()
+	defer func() { _ = channel.Close() }()
+	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(channel).StreamAggregatedResources(ctx)
 	if err != nil {
 		return
 	}
@@ -113,7 +115,9 @@ func (s *subscriber) world(ctx context.Context, t *testing.T, w *world) {
 
 // delta follows an incremental stream until ctx ends. It begins with what the client has from earlier ones.
 func (s *subscriber) delta(ctx context.Context, t *testing.T, w *world) {
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(w.raw()).DeltaAggregatedResources(ctx)
+	channel := w.raw()
+	defer func() { _ = channel.Close() }()
+	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(channel).DeltaAggregatedResources(ctx)
 	if err != nil {
 		return
 	}
@@ -243,10 +247,12 @@ func TestClientsAgree(t *testing.T) {
 func (w *world) published(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	all := map[string]map[string]string{}
+	channel := w.raw()
+	defer func() { _ = channel.Close() }() // Connections are bounded, and it may be asked for often.
 	for _, typeURL := range []string{
 		resource.ListenerType, resource.RouteType, resource.ClusterType, resource.EndpointType,
 	} {
-		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(w.raw()).StreamAggregatedResources(t.Context())
+		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(channel).StreamAggregatedResources(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

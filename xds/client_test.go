@@ -201,7 +201,8 @@ func TestASetThatHasNotArrivedIsEmpty(t *testing.T) {
 // fails returns the error of a call that does not wait for the channel to be ready.
 func (c client) fails() error {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+	// grpc-go gives a resource up that does not come within 15 s, and such a call fails as well.
+	ctx, cancel := context.WithTimeout(c.t.Context(), 12*time.Second)
 	defer cancel()
 	_, err := grpc_health_v1.NewHealthClient(c.channel).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	return err

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const probe = "x"
 
 // limit is how long a test waits for what is to happen.
-const limit = 20 * time.Second
+const limit = 2 * time.Minute
 
 // world is a publisher with its server, and the state that it publishes.
 type world struct {

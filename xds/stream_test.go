@@ -93,8 +93,9 @@ func TestRejectionsAreAnnouncedSlowly(t *testing.T) {
 		s.reject(fmt.Sprint("message ", i), "k/a/one:80")
 		w.set("k/a/one:80", netip.AddrPortFrom(address.Addr(), uint16(1000+i)))
 	}
-	if most := int64(time.Since(began)/time.Second) + 1; announced.Load() > most {
-		t.Errorf("%d announcements of 100 rejections, want at most %d", announced.Load(), most)
+	got := announced.Load() // Before the time is taken, in which another one may come.
+	if most := int64(time.Since(began)/time.Second) + 1; got > most {
+		t.Errorf("%d announcements of 100 rejections, want at most %d", got, most)
 	}
 	until(t, "the rejections are announced", func() bool { return announced.Load() > 0 })
 }

@@ -74,7 +74,7 @@ func serve(t *testing.T) (address string) {
 func TestTheAlertOfTheServerIsNamed(t *testing.T) {
 	address := serve(t)
 	for range 300 {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		to := &lost{cancel: cancel}
 		one := client.New(client.Options{Address: address, Node: "n", TLS: func() (*tls.Config, error) {
 			return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}, nil //nolint:gosec // a test

@@ -113,7 +113,8 @@ func answering(
 	for i := range calls {
 		before[i] = calls[i].Load()
 	}
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), with...), 10*time.Second)
+	// grpc-go gives a resource up that does not come within 15 s, and such a call is Unavailable as well.
+	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), with...), 14*time.Second)
 	defer cancel()
 	if _, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{}); err != nil {
 		if status.Code(err) != codes.Unavailable {

@@ -187,7 +187,7 @@ func dial(t *testing.T, plane *controlPlane, target string) grpc_health_v1.Healt
 // call sends a request, and fails when there is no answer.
 func call(t *testing.T, plane *controlPlane, client grpc_health_v1.HealthClient) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true)); err != nil {
 		rejections, _ := plane.seen()
