@@ -151,7 +151,7 @@ func shake(t *testing.T, server, client *tls.Config) (tls.ConnectionState, error
 			return
 		}
 		defer func() { _ = conn.Close() }()
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		secure := tls.Server(conn, server)
 		if secure.HandshakeContext(t.Context()) == nil {
 			_, _ = secure.Write([]byte{1})

@@ -319,7 +319,7 @@ func eventually(t *testing.T, condition func() bool, message func() string) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-ticker.C {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); <-ticker.C {
 		if condition() {
 			return
 		}

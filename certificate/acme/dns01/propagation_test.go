@@ -57,17 +57,17 @@ func TestFollowsTheDelegation(t *testing.T) {
 	z.resolver.add(t, record+" 1 CNAME one.alias.test.", "one.alias.test. 1 CNAME two.shop.test.")
 	c := challenge("www.shop.test", "a")
 	z.authorities[0].txt("two.shop.test.", c.DNS01KeyAuthorization())
-	if err := z.solver(t, quick(10*time.Second), dns01.Options{}).Wait(t.Context(), c); err != nil {
+	if err := z.solver(t, quick(time.Minute), dns01.Options{}).Wait(t.Context(), c); err != nil {
 		t.Error(err)
 	}
 	z.resolver.add(t, "two.shop.test. 1 CNAME one.alias.test.")
-	err := z.solver(t, quick(500*time.Millisecond), dns01.Options{}).Wait(t.Context(), c)
+	err := z.solver(t, quick(2*time.Second), dns01.Options{}).Wait(t.Context(), c)
 	if err == nil || !strings.Contains(err.Error(), "more than 50 CNAMEs") {
 		t.Errorf("a circle gives %v", err)
 	}
 	t.Setenv("LEGO_DISABLE_CNAME_SUPPORT", "true")
 	z.authorities[0].txt(record, c.DNS01KeyAuthorization())
-	if err := z.solver(t, quick(10*time.Second), dns01.Options{}).Wait(t.Context(), c); err != nil {
+	if err := z.solver(t, quick(time.Minute), dns01.Options{}).Wait(t.Context(), c); err != nil {
 		t.Error(err)
 	}
 }
@@ -77,8 +77,8 @@ func TestAnAuthorityFails(t *testing.T) {
 	c := challenge("www.shop.test", "a")
 	z.authorities[0].txt(record, c.DNS01KeyAuthorization())
 	z.authorities[1].fail(record, dns.RcodeServerFailure)
-	err := z.solver(t, quick(time.Second), dns01.Options{}).Wait(t.Context(), c)
-	want := fmt.Sprintf("the record of %s was not seen within 1s: the name server ns2.shop.test. (%s): "+
+	err := z.solver(t, quick(2*time.Second), dns01.Options{}).Wait(t.Context(), c)
+	want := fmt.Sprintf("the record of %s was not seen within 2s: the name server ns2.shop.test. (%s): "+
 		"asking %[2]s for TXT of %[1]s: it answers SERVFAIL", record, z.authorities[1].address)
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -90,7 +90,7 @@ func TestAnAuthorityLags(t *testing.T) {
 	c := challenge("www.shop.test", "a")
 	z.authorities[0].txt(record, c.DNS01KeyAuthorization())
 	z.authorities[1].txt(record, "old", "older")
-	s := z.solver(t, quick(time.Second), dns01.Options{})
+	s := z.solver(t, quick(2*time.Second), dns01.Options{})
 	err := s.Wait(t.Context(), c)
 	want := "the name server ns2.shop.test. (" + z.authorities[1].address + ") has other TXT records of " + record +
 		`: ["old" "older"]`
@@ -103,7 +103,7 @@ func TestAnAuthorityLags(t *testing.T) {
 	}
 	timer := time.AfterFunc(100*time.Millisecond, func() { z.authorities[1].txt(record, c.DNS01KeyAuthorization()) })
 	defer timer.Stop()
-	if err := z.solver(t, quick(10*time.Second), dns01.Options{}).Wait(t.Context(), c); err != nil {
+	if err := z.solver(t, quick(time.Minute), dns01.Options{}).Wait(t.Context(), c); err != nil {
 		t.Error(err)
 	}
 }
@@ -121,9 +121,19 @@ func TestTheContextEnds(t *testing.T) {
 	if err := s.Present(ctx, c); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(100*time.Millisecond, cancel)
-	defer timer.Stop()
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		defer cancel()
+		ticker := time.NewTicker(time.Millisecond)
+		defer ticker.Stop()
+		for z.authorities[0].questions("udp TXT "+record) < 2 && ctx.Err() == nil { // The first answer has come.
+			<-ticker.C
+		}
+	}()
 	err := s.Wait(ctx, c)
+	cancel()
+	<-asked
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "has no TXT record of "+record) {
 		t.Errorf("Wait: %v", err)
 	}
@@ -143,7 +153,7 @@ func TestALongAnswerComesOverTCP(t *testing.T) {
 		values = append(values, fmt.Sprintf("%043d", i))
 	}
 	z.authorities[0].txt(record, append(values, c.DNS01KeyAuthorization())...)
-	if err := z.solver(t, quick(10*time.Second), dns01.Options{}).Wait(t.Context(), c); err != nil {
+	if err := z.solver(t, quick(time.Minute), dns01.Options{}).Wait(t.Context(), c); err != nil {
 		t.Error(err)
 	}
 	if n := z.authorities[0].questions("tcp TXT " + record); n != 1 {
@@ -156,7 +166,7 @@ func TestAllResolversMustHaveTheRecord(t *testing.T) {
 	c := challenge("www.shop.test", "a")
 	all[0].txt(record, c.DNS01KeyAuthorization())
 	options := dns01.Options{Challenge: recursiveOnly(all[0].address, all[1].address)}
-	s, err := dns01.New(quick(time.Second), options)
+	s, err := dns01.New(quick(2*time.Second), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,17 +183,17 @@ func TestAllResolversMustHaveTheRecord(t *testing.T) {
 func TestTheZoneIsUnknown(t *testing.T) {
 	all, port := servers(t, 1)
 	z := zone{resolver: all[0], port: port}
-	err := z.solver(t, quick(500*time.Millisecond), dns01.Options{}).Wait(t.Context(), challenge("www.shop.test", "a"))
+	err := z.solver(t, quick(2*time.Second), dns01.Options{}).Wait(t.Context(), challenge("www.shop.test", "a"))
 	if err == nil || !strings.HasSuffix(err.Error(), "no zone was found for "+record) {
 		t.Errorf("no zone: %v", err)
 	}
 	z.resolver.add(t, "shop.test. 1 SOA ns1.shop.test. root.shop.test. 1 1 1 1 1")
-	err = z.solver(t, quick(500*time.Millisecond), dns01.Options{}).Wait(t.Context(), challenge("www.shop.test", "a"))
+	err = z.solver(t, quick(2*time.Second), dns01.Options{}).Wait(t.Context(), challenge("www.shop.test", "a"))
 	if err == nil || !strings.HasSuffix(err.Error(), "the zone shop.test. has no name servers") {
 		t.Errorf("no servers: %v", err)
 	}
 	z.resolver.add(t, "shop.test. 1 NS ns1.shop.test.")
-	err = z.solver(t, quick(500*time.Millisecond), dns01.Options{}).Wait(t.Context(), challenge("www.shop.test", "a"))
+	err = z.solver(t, quick(2*time.Second), dns01.Options{}).Wait(t.Context(), challenge("www.shop.test", "a"))
 	if err == nil || !strings.HasSuffix(err.Error(), "the name server ns1.shop.test.: it has no address") {
 		t.Errorf("no address: %v", err)
 	}
@@ -195,7 +205,7 @@ func TestTheZoneOfTheTargetIsNotThatOfTheAlias(t *testing.T) {
 	// The resolver tells of the zone by the answer that there is no record, and for an alias it is that of its target.
 	z.resolver.nothing(t, record, "shop.test. 1 SOA ns1.shop.test. root.shop.test. 1 1 1 1 1")
 	z.authorities[0].txt(record, c.DNS01KeyAuthorization())
-	s := z.solver(t, quick(10*time.Second), dns01.Options{})
+	s := z.solver(t, quick(time.Minute), dns01.Options{})
 	if err := s.Wait(t.Context(), c); err != nil {
 		t.Error(err)
 	}
@@ -205,7 +215,7 @@ func TestTheZoneOfTheTargetIsNotThatOfTheAlias(t *testing.T) {
 	t.Setenv("LEGO_DISABLE_CNAME_SUPPORT", "true")
 	z.resolver.add(t, record+" 1 CNAME elsewhere.test.")
 	z.resolver.nothing(t, record, "test. 1 SOA ns.test. root.test. 1 1 1 1 1")
-	if err := z.solver(t, quick(10*time.Second), dns01.Options{}).Wait(t.Context(), c); err != nil {
+	if err := z.solver(t, quick(time.Minute), dns01.Options{}).Wait(t.Context(), c); err != nil {
 		t.Error(err)
 	}
 	if n := z.resolver.questions("udp SOA shop.test."); n != 1 {

@@ -219,7 +219,7 @@ func (z zone) solver(t *testing.T, p dns01.Provider, options dns01.Options) *dns
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.SetPort(z.port, 2*time.Second)
+	s.SetPort(z.port, 20*time.Second)
 	return s
 }
 

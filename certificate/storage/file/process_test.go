@@ -127,7 +127,7 @@ func TestLeaderThatIsKilledIsReplaced(t *testing.T) {
 	if _, err := output.Read(make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if held, err := (&leader{path: path + suffixLeader}).Acquire(ctx); held || err != nil {
 		t.Errorf("there are two leaders: %v, %v", held, err)

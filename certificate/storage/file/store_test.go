@@ -146,7 +146,7 @@ func TestDamageEndsTheWatch(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "cut off") {
 			t.Errorf("Watch: %v", err)
 		}
-	case <-time.NewTimer(10 * time.Second).C:
+	case <-time.NewTimer(time.Minute).C:
 		t.Error("Watch goes on")
 	}
 }
@@ -219,7 +219,7 @@ func TestLinkIsKept(t *testing.T) {
 // TestLeaderWithoutItsFile deletes the lock of a leader, which must not go on then.
 func TestLeaderWithoutItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "acme.json")
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	store := Open(path, telemetry.Discard{})
 	terms := 0

@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -91,7 +92,10 @@ func testOrder(t *testing.T, b Backend) {
 	for _, watcher := range watchers {
 		watcher.Await(key, []byte(strconv.Itoa(count-1)))
 		last := -1
-		for _, change := range watcher.history {
+		watcher.mu.Lock()
+		history := slices.Clone(watcher.history)
+		watcher.mu.Unlock()
+		for _, change := range history {
 			i, err := strconv.Atoi(string(change.Value))
 			if err != nil || i < last {
 				t.Fatalf("%q came after %d", change.Value, last)
