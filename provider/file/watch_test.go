@@ -108,7 +108,7 @@ func TestHalfWritten(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.yaml"), router("a", "1"))
 	write(t, filepath.Join(dir, "b.yaml"), router("b", "1"))
-	h := run(t, dir, static.FileProvider{Directory: dir, Watch: true}, WithSettle(50*time.Millisecond))
+	h := run(t, dir, static.FileProvider{Directory: dir, Watch: true}, WithSettle(250*time.Millisecond))
 	h.untilRules("a=1 b=1")
 
 	file, err := os.Create(h.path("a.yaml"))
