@@ -2,12 +2,14 @@ package xds_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,7 +29,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // server is an xDS server, as another Sluice has it.
 type server struct {
@@ -45,10 +47,7 @@ func serve(t *testing.T, address string) *server {
 	s := &server{t: t, changed: make(chan struct{})}
 	s.state.Store(&pipeline.State{State: provider.State{Changed: s.changed}})
 	s.publisher = xds.NewPublisher(xds.Options{State: s.state.Load, Logger: telemetry.Discard{}, Started: time.Now()})
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listen(t, address)
 	s.address = listener.Addr().String()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
@@ -60,6 +59,22 @@ func serve(t *testing.T, address string) *server {
 	})
 	t.Cleanup(s.stop)
 	return s
+}
+
+// listen listens on an address. That of a server of before may be in use for a moment, by a connection of another process.
+func listen(t *testing.T, address string) net.Listener {
+	t.Helper()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(patience); ; <-ticker.C {
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+		if err == nil {
+			return listener
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // publish publishes services of files, by their qualified names.
