@@ -24,7 +24,7 @@ import (
 )
 
 // deadline is how long a test waits for what must happen.
-const deadline = 10 * time.Second
+const deadline = time.Minute
 
 // api serves the part of an engine's API that the provider uses from a fakeEngine.
 type api struct {

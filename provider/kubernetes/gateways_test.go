@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"context"
 	"net/url"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -45,14 +44,16 @@ func TestOwnServicesAreReadWhereTheyAre(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
 				all.Watch(ctx)
 			}()
+			ticker := time.NewTicker(time.Millisecond)
+			defer ticker.Stop()
 			for len(namespacesOfServices(server.Requests())) < len(test.want) && ctx.Err() == nil {
-				runtime.Gosched()
+				<-ticker.C
 			}
 			cancel()
 			<-done

@@ -120,14 +120,14 @@ func events[T client.Object](watched *client.Watched[T]) <-chan string {
 func expect(t *testing.T, told <-chan string, want ...string) {
 	t.Helper()
 	var got []string
-	timeout := time.NewTimer(15 * time.Second)
+	timeout := time.NewTimer(2 * time.Minute)
 	defer timeout.Stop()
 	for len(got) < len(want) {
 		select {
 		case one := <-told:
 			got = append(got, one)
 		case <-timeout.C:
-			t.Fatalf("got %v within 15 s, want %v", got, want)
+			t.Fatalf("got %v within 2 min, want %v", got, want)
 		}
 	}
 	slices.Sort(got)
@@ -155,7 +155,7 @@ func await(t *testing.T, cluster *client.Cluster, watched status, want dynamic.P
 		default:
 		}
 	})
-	timeout := time.NewTimer(20 * time.Second)
+	timeout := time.NewTimer(2 * time.Minute)
 	defer timeout.Stop()
 	for {
 		now := watched.Status()
@@ -165,7 +165,7 @@ func await(t *testing.T, cluster *client.Cluster, watched status, want dynamic.P
 		select {
 		case <-changed:
 		case <-timeout.C:
-			t.Fatalf("status is %s (%s) after 20 s, want %s", now.State, now.Reason, want)
+			t.Fatalf("status is %s (%s) after 2 min, want %s", now.State, now.Reason, want)
 		}
 	}
 }
@@ -349,7 +349,7 @@ func awaitLine(t *testing.T, log *lines, part string) {
 		}
 		<-ticker.C
 	}
-	t.Fatalf("no line %q within 20 s; log: %v", part, log.written)
+	t.Fatalf("no line %q within 2 min; log: %v", part, log.written)
 }
 
 func TestStartsWhileTheAPIServerIsAway(t *testing.T) {

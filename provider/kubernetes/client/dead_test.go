@@ -104,7 +104,7 @@ func TestADeadConnectionIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	between.dead.Store(true)
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
 	select {
 	case <-changes.ResultChan():

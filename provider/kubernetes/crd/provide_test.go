@@ -78,7 +78,7 @@ func (r *rig) provide() (stop func()) {
 // await returns the first message that is as wanted.
 func (r *rig) await(what string, wanted func(dynamic.Message) bool) dynamic.Message {
 	r.t.Helper()
-	timeout := time.NewTimer(15 * time.Second)
+	timeout := time.NewTimer(2 * time.Minute)
 	defer timeout.Stop()
 	var last dynamic.Message
 	for {
@@ -88,7 +88,7 @@ func (r *rig) await(what string, wanted func(dynamic.Message) bool) dynamic.Mess
 				return last
 			}
 		case <-timeout.C:
-			r.t.Fatalf("%s: not within 15 s; the last message is %+v", what, last)
+			r.t.Fatalf("%s: not within 2 min; the last message is %+v", what, last)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func provide(t *testing.T, provider *endpoint.Provider) (<-chan dynamic.Message,
 // next returns the next message that says more than why there is nothing to say yet.
 func next(t *testing.T, messages <-chan dynamic.Message) dynamic.Message {
 	t.Helper()
-	timeout := time.NewTimer(20 * time.Second)
+	timeout := time.NewTimer(2 * time.Minute)
 	defer timeout.Stop()
 	for {
 		select {
@@ -101,7 +101,7 @@ func next(t *testing.T, messages <-chan dynamic.Message) dynamic.Message {
 			}
 			return message
 		case <-timeout.C:
-			t.Fatal("no message within 20 s")
+			t.Fatal("no message within 2 min")
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (d *divided) until(
 	what string, holds func(sets map[string]string, tags []string, verdicts []dynamic.Verdict) bool,
 ) {
 	d.t.Helper()
-	ticker, deadline := time.NewTicker(2*time.Millisecond), time.Now().Add(20*time.Second)
+	ticker, deadline := time.NewTicker(2*time.Millisecond), time.Now().Add(2*time.Minute)
 	defer ticker.Stop()
 	for {
 		var tags []string
@@ -153,7 +153,7 @@ func (d *divided) until(
 			return
 		}
 		if time.Now().After(deadline) {
-			d.t.Fatalf("%s: not within 20 s; sets %v, tags %v, verdicts %v", what, text, tags, verdicts)
+			d.t.Fatalf("%s: not within 2 min; sets %v, tags %v, verdicts %v", what, text, tags, verdicts)
 		}
 		<-ticker.C
 	}

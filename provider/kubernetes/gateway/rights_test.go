@@ -38,7 +38,7 @@ func await(
 	t *testing.T, messages <-chan dynamic.Message, seen func(dynamic.Message), wanted func(dynamic.Message) bool,
 ) dynamic.Message {
 	t.Helper()
-	timeout := time.NewTimer(15 * time.Second)
+	timeout := time.NewTimer(2 * time.Minute)
 	defer timeout.Stop()
 	var last dynamic.Message
 	for {
@@ -49,7 +49,7 @@ func await(
 			}
 			seen(last)
 		case <-timeout.C:
-			t.Fatalf("not within 15 s; the last message is %+v", last)
+			t.Fatalf("not within 2 min; the last message is %+v", last)
 		}
 	}
 }

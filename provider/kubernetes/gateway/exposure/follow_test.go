@@ -72,7 +72,7 @@ func (i *instance) lead() (stop func()) {
 // await waits until a configuration has listeners with these addresses and no others.
 func (i *instance) await(what string, addresses ...string) {
 	i.t.Helper()
-	timeout := time.NewTimer(15 * time.Second)
+	timeout := time.NewTimer(2 * time.Minute)
 	defer timeout.Stop()
 	for {
 		select {
@@ -88,7 +88,7 @@ func (i *instance) await(what string, addresses ...string) {
 				return
 			}
 		case <-timeout.C:
-			i.t.Fatalf("%s: not bound to %q within 15 s", what, addresses)
+			i.t.Fatalf("%s: not bound to %q within 2 min", what, addresses)
 		}
 	}
 }
