@@ -12,9 +12,9 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-const lifeCycle = `, transport: {lifeCycle: {requestAcceptGraceTimeout: 1s, graceTimeOut: 15s}}`
+const lifeCycle = `, transport: {lifeCycle: {requestAcceptGraceTimeout: 3s, graceTimeOut: 60s}}`
 
-// TestDrain sends SIGTERM while a request and a WebSocket are in flight. New connections are accepted for a second,
+// TestDrain sends SIGTERM while a request and a WebSocket are in flight. New connections are accepted for some seconds,
 // while /ping reports the shutdown; then they are refused, and those in flight complete.
 func TestDrain(t *testing.T) {
 	t.Parallel()
