@@ -124,7 +124,7 @@ func TestWhatIsNotDivided(t *testing.T) {
 
 // TestExistence shows the two meanings of an environment whose only pod is not ready.
 func TestExistence(t *testing.T) {
-	broken := strings.Replace(deployment("web", "dev.a", "1"), "{test.sluice.dev/drain: 1s}",
+	broken := strings.Replace(deployment("web", "dev.a", "1"), "{test.sluice.dev/drain: 5s}",
 		`{test.sluice.dev/ready: "false"}`, 1)
 	f := prepare(t, true, namespace, virtualEnvironment("demo", likeKT), service("web"), deployment("web", "dev", "1"),
 		broken)

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 // timeout bounds every wait.
-const timeout = 30 * time.Second
+const timeout = 2 * time.Minute
 
 // static is what Sluice is started with.
 const static = `
@@ -216,7 +216,7 @@ spec:
   template:
     metadata:
       labels: {app: APP, workload: NAMELABEL}
-      annotations: {test.sluice.dev/drain: 1s}
+      annotations: {test.sluice.dev/drain: 5s}
     spec:
       terminationGracePeriodSeconds: 10
       containers: [{name: web, image: web, ports: [{containerPort: 8080}]}]
