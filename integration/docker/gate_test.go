@@ -23,10 +23,10 @@ providers: {docker: {endpoint: "unix://${SOCKET}"}}
 
 // timeout bounds every wait, pause is the polling interval.
 const (
-	timeout = 30 * time.Second
+	timeout = 2 * time.Minute
 	pause   = 2 * time.Millisecond
 	// haste is the timeout of one request: a container that is being removed may not answer.
-	haste = 500 * time.Millisecond
+	haste = 5 * time.Second
 )
 
 // gate is a Sluice that reads an engine, seen by its clients.

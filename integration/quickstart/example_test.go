@@ -18,7 +18,7 @@ import (
 )
 
 // timeout bounds every wait.
-const timeout = 30 * time.Second
+const timeout = 2 * time.Minute
 
 // ports are those that the example listens on.
 var ports = []string{"8000", "8080", "8443", "9001", "9002", "9003"}

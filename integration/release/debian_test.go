@@ -12,7 +12,7 @@ const request = `request() {
   printf 'GET /%s HTTP/1.0\r\nHost: app.test\r\n\r\n' "$1" >&3
   cat <&3
 }
-await() { for _ in {1..300}; do if "$@"; then return; fi; sleep 0.1; done; echo "not within 30 seconds: $*"; return 1; }
+await() { for _ in {1..1200}; do if "$@"; then return; fi; sleep 0.1; done; echo "not within 2 minutes: $*"; return 1; }
 `
 
 // debian installs the package on a Debian system, and upgrades and removes it.
