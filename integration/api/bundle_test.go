@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -204,14 +203,7 @@ func keys(files map[string]string) []string {
 // TestBundleOfThisMachine finds the running Sluice by the static configuration that both read.
 func TestBundleOfThisMachine(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It is closed at once.
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := harness.FreeAddress(t)
 	s := harness.Start(t, harness.Setup{
 		Static: strings.Replace(static, `traefik: {address: "127.0.0.1:0"}`, `traefik: {address: "`+address+`"}`, 1),
 		Vars:   map[string]string{"API": "insecure: true, basePath: /below"},

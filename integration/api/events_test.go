@@ -153,7 +153,7 @@ func TestAListenerComesBack(t *testing.T) {
 // would give requests under way a minute.
 func TestDrainEndsStreams(t *testing.T) {
 	t.Parallel()
-	const cycle = `{address: "127.0.0.1:0", transport: {lifeCycle: {requestAcceptGraceTimeout: 2s, graceTimeOut: 60s}}}`
+	const cycle = `{address: "127.0.0.1:0", transport: {lifeCycle: {requestAcceptGraceTimeout: 5s, graceTimeOut: 60s}}}`
 	s := harness.Start(t, harness.Setup{
 		Static: strings.Replace(static, `traefik: {address: "127.0.0.1:0"}`, "traefik: "+cycle, 1),
 		Vars:   map[string]string{"API": "insecure: true"},
@@ -184,7 +184,7 @@ func TestDrainEndsStreams(t *testing.T) {
 	if code := s.Wait(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if took := time.Since(begin); took > 15*time.Second {
+	if took := time.Since(begin); took > 18*time.Second {
 		t.Errorf("Sluice took %v to end", took)
 	}
 }

@@ -74,12 +74,13 @@ func list(t *testing.T, client *harness.Client, path string) ([]string, http.Hea
 // until repeats a question until the answer is yes, and fails the test when that takes too long.
 func until(t *testing.T, what string, yes func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	const limit = 2 * time.Minute
+	deadline := time.Now().Add(limit)
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for !yes() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 30 s: %s", what)
+			t.Fatalf("not within %v: %s", limit, what)
 		}
 		<-ticker.C
 	}
