@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 const root = "../.."
 
 // timeout is how long a scenario may take.
-const timeout = 4 * time.Minute
+const timeout = 8 * time.Minute
 
 // browser is Chromium and what drives it.
 type browser struct{ node, chromium, modules string }

@@ -43,6 +43,8 @@ export async function keyboards({ open, check, eventually }) {
   await page.keyboard.press('/');
   await page.keyboard.type('shop.example');
   await eventually('the found router', async () => /^enabled\s+shop@file/.test(await page.locator('tbody tr').first().innerText()));
+  // The last keys may not have been searched for.
+  await eventually('the address of the search', () => page.url().endsWith('search=shop.example'));
   await page.keyboard.press('ArrowDown');
   check((await focused()) === 'shop@file', `the arrow leads to ${await focused()}`);
   await page.keyboard.press('Enter');
@@ -54,11 +56,13 @@ export async function keyboards({ open, check, eventually }) {
 
   await page.keyboard.press('/');
   await page.keyboard.type('x');
+  await eventually('the address of the search for x', () => page.url().endsWith('search=x'));
   await page.keyboard.press('Escape');
   check(await page.evaluate(() => document.activeElement === document.body), 'the focus stays in the search after Escape');
   check((await page.locator('input[type="search"]').inputValue()) === 'x', 'Escape clears the search');
   await page.locator('input[type="search"]').fill('shop.example');
-  // The search for x has one router as well, whose row may still be there.
+  // The search for x has one router as well, whose row may still be there, or come until the next search begins.
+  await eventually('the address of the next search', () => page.url().endsWith('search=shop.example'));
   await page.locator('tbody tr', { hasText: 'shop@file' }).waitFor();
   await eventually('the routers of the search', async () => (await page.locator('tbody tr').count()) === 1);
   await page.keyboard.press('Escape');

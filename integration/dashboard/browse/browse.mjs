@@ -14,6 +14,8 @@ const require = createRequire(`${process.env.MODULES}/`);
 const { chromium } = require('playwright-core');
 const own = new URL(process.env.DASHBOARD);
 const faults = [];
+/** patience is the time in milliseconds that every wait may take on a busy machine. */
+const patience = 60000;
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 const contexts = [];
@@ -22,7 +24,7 @@ const contexts = [];
 async function open({ width = 1360, height = 860, scheme = 'light', place = '', touch = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, hasTouch: touch, locale: 'en-GB', timezoneId: 'UTC' });
   contexts.push(context);
-  context.setDefaultTimeout(15000);
+  context.setDefaultTimeout(patience);
   await context.route((url) => url.origin !== own.origin && !['data:', 'blob:'].includes(url.protocol), (route) => {
     faults.push(`the page asks another host: ${route.request().url()}`);
     return route.abort();
@@ -52,7 +54,7 @@ function check(holds, what) {
 }
 
 /** eventually waits until a function returns a true value. */
-async function eventually(what, yes, patience = 15000) {
+async function eventually(what, yes) {
   const end = Date.now() + patience;
   let last;
   for (;;) {

@@ -9,7 +9,7 @@ export async function obtains({ open, check, eventually, require, environment })
   const part = page.locator('section[aria-label="Certificates of resolvers"]');
   const rows = async () => (await part.locator('tbody tr').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
   await page.locator('main h1', { hasText: 'Certificates' }).waitFor();
-  await eventually('the failure', async () => /^failing bad\.example\.com le failing rejectedIdentifier: <b>bad\.example\.com<\/b> is on a list none yet – 1 (now|in \d+ s) bad@file$/.test((await rows())[0]));
+  await eventually('the failure', async () => /^failing bad\.example\.com le failing rejectedIdentifier: <b>bad\.example\.com<\/b> is on a list none yet – [1-9]\d* (now|in \d+ (s|min)) bad@file$/.test((await rows())[0]));
   const [, valid, unused, ...others] = await rows();
   check(/^valid shop\.example\.com www\.shop\.example\.com le valid in 23 h .* – – shop@file$/.test(valid), `the valid certificate is ${valid}`);
   check(/^unused unused\.example\.com le unused in 23 h – – – none$/.test(unused), `the unused certificate is ${unused}`);

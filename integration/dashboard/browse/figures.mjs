@@ -24,10 +24,10 @@ export async function measures({ open, check, eventually, environment }) {
   await eventually('the figures in the diagram', async () => /[\d.]+ req\/s/.test(await page.locator('.route .column[aria-label="Endpoints"] .station').first().innerText()));
   await page.locator('nav a', { hasText: 'Routers' }).click();
   await page.locator('th button', { hasText: 'Req/s' }).click();
-  await eventually('the router with the most requests', async () => (await page.locator('tbody tr').first().innerText()).includes('shop@file'), 30000);
+  await eventually('the router with the most requests', async () => (await page.locator('tbody tr').first().innerText()).includes('shop@file'));
   check((await page.locator('th[aria-sort="descending"]').innerText()).includes('Req/s'), 'the order is not that of requests');
   await page.locator('th button', { hasText: '5xx' }).click();
-  await eventually('the routers with 5xx', async () => /(down|split)@file/.test(await page.locator('tbody tr').first().innerText()), 30000);
+  await eventually('the routers with 5xx', async () => /(down|split)@file/.test(await page.locator('tbody tr').first().innerText()));
   await stop();
 }
 

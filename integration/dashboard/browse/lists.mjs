@@ -32,7 +32,7 @@ export async function opens({ open, check, eventually, environment }) {
   await page.locator('section[aria-label="Traffic by entry point"] .plot').first().hover();
   await page.locator('.plot .note').first().waitFor();
   check(/requests/.test(await page.locator('.plot .note').first().innerText()), 'the plot does not say what was at a moment');
-  check((await page.locator('.pulse').innerText()) === 'Live', 'the page does not listen to events');
+  await eventually('the stream of events', async () => (await page.locator('.pulse').innerText()) === 'Live');
   check(await page.title() === 'Overview · edge-test · Sluice', `the title is ${await page.title()}`);
   await stop();
 }

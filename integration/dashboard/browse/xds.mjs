@@ -15,7 +15,7 @@ export async function publishes({ open, check, eventually, require }) {
   await page.locator('main h1', { hasText: 'xDS' }).waitFor();
   await eventually('the counters', async () => [await gauge('Streams'), await gauge('Synced'), await gauge('Pending'), await gauge('Rejected')].join() === '63,61,1,1');
 
-  check((await page.locator('.pager span').innerText()) === '1–50 of 63', `the first page is ${await page.locator('.pager span').innerText()}`);
+  await eventually('the first page', async () => (await page.locator('.pager span').innerText()) === '1–50 of 63');
   await page.locator('.pager button', { hasText: 'Next' }).click();
   await eventually('the second page', async () => (await page.locator('.pager span').innerText()) === '51–63 of 63');
 
