@@ -106,24 +106,30 @@ func newAuthority(t *testing.T, age time.Duration) (certificate *x509.Certificat
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 }
 
+// atATime is how many pods are created at a time. API servers give up a review after some seconds, which a slow machine
+// may need for any number of them.
+const atATime = 20
+
 // creating creates pods until it is stopped, and returns the number of pods, and those that were refused or not
-// injected.
-func (f *field) creating(every time.Duration) (stop func() (all int, wrong []string)) {
+// injected. Before, made is the number of pods so far.
+func (f *field) creating(every time.Duration) (made func() int, stop func() (all int, wrong []string)) {
+	places := make(chan struct{}, atATime)
 	ctx, cancel := context.WithCancel(f.t.Context())
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var all int
 	var wrong []string
 	one := func(number int) {
-		made, err := f.Kubernetes.CoreV1().Pods(shop).Create(context.WithoutCancel(ctx), pod(fmt.Sprint("load-", number)),
+		defer func() { <-places }()
+		admitted, err := f.Kubernetes.CoreV1().Pods(shop).Create(context.WithoutCancel(ctx), pod(fmt.Sprint("load-", number)),
 			metav1.CreateOptions{})
 		mu.Lock()
 		defer mu.Unlock()
 		all++
 		if err != nil {
 			wrong = append(wrong, err.Error())
-		} else if injected(made) == "" {
-			wrong = append(wrong, made.Name+" is not injected")
+		} else if injected(admitted) == "" {
+			wrong = append(wrong, admitted.Name+" is not injected")
 		}
 	}
 	running.Go(func() {
@@ -134,11 +140,21 @@ func (f *field) creating(every time.Duration) (stop func() (all int, wrong []str
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case places <- struct{}{}:
 				running.Go(func() { one(number) })
 			}
 		}
 	})
-	return func() (int, []string) {
+	made = func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return all
+	}
+	return made, func() (int, []string) {
 		cancel()
 		running.Wait()
 		return all, wrong
@@ -155,7 +171,7 @@ func TestAuthorityRotates(t *testing.T) {
 		len(text.Items) != 1 {
 		t.Fatalf("Secrets: %v, %v", text, err)
 	}
-	stop := f.creating(25 * time.Millisecond)
+	_, stop := f.creating(25 * time.Millisecond)
 
 	switched := func(what string, to func() *x509.Certificate) {
 		t.Helper()

@@ -26,7 +26,7 @@ const (
 	// name is the name of everything of the injector.
 	name = "sluice-injector"
 	// timeout bounds every wait.
-	timeout = time.Minute
+	timeout = 3 * time.Minute
 	// variable is what the templates of the tests add to every container.
 	variable = "INJECTED_BY"
 )
@@ -110,7 +110,7 @@ func (f *field) start(args ...string) *replica {
 	one := &replica{f: f}
 	one.Sluice = harness.Start(f.t, harness.Setup{
 		Args: append([]string{
-			"injector", "--config", f.folder, "--address=127.0.0.1:0", "--drainTimeout=1s", "--log.level=DEBUG",
+			"injector", "--config", f.folder, "--address=127.0.0.1:0", "--drainTimeout=4s", "--log.level=DEBUG",
 		}, args...),
 		Env:      []string{"KUBECONFIG=" + f.kubeconfig, "POD_NAMESPACE=" + system},
 		NotReady: true,

@@ -77,7 +77,7 @@ func TestPolicyIsEnforced(t *testing.T) {
 	if got := injected(f.create(pod("one-left"))); got != "first" {
 		t.Errorf("while a replica is left a pod has %q", got)
 	}
-	stop := f.creating(20 * time.Millisecond)
+	_, stop := f.creating(20 * time.Millisecond)
 	second.Stop()
 	f.service.remove(second.address)
 	all, wrong := stop()
@@ -130,16 +130,16 @@ func TestBurst(t *testing.T) {
 	f.untilInjected("first")
 	began := time.Now()
 	const every = 20 * time.Millisecond
-	stop := f.creating(every)
+	made, stop := f.creating(every)
 	for _, old := range replicas {
 		f.start()
 		f.service.remove(old.address)
 		old.Stop()
 	}
-	f.until("enough pods", func() bool { return time.Since(began) > time.Duration(count)*every })
+	f.until("enough pods", func() bool { return made() >= count })
 	all, wrong := stop()
 	t.Logf("%d pods in %v", all, time.Since(began).Round(time.Millisecond))
-	if len(wrong) > 0 || all < count/2 {
+	if len(wrong) > 0 {
 		t.Errorf("of %d pods, %d were refused or not injected: %.2000s", all, len(wrong), fmt.Sprint(wrong))
 	}
 }
