@@ -76,8 +76,8 @@ func (r *replicas) start() {
 	}
 }
 
-// address returns that of an entrypoint of one of the living members, at random. It waits for the first one, and is empty
-// when the test ends before.
+// address returns that of an entrypoint of one of the living members, at random. It waits for the first one, and is
+// empty when the test ends before.
 func (r *replicas) address(entrypoint string) string {
 	select {
 	case <-r.begun:

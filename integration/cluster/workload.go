@@ -66,7 +66,7 @@ func (c *Cluster) Endpoints(service string, count int) []string {
 	return ready
 }
 
-// stale reports whether an address is of no pod that a Service selects: the EndpointSlices follow the pods at a distance.
+// stale reports whether an address is of no pod that a Service selects: the EndpointSlices come later than the pods.
 func (c *Cluster) stale(namespace, name string, addresses []string) bool {
 	c.t.Helper()
 	service, err := c.Kubernetes.CoreV1().Services(namespace).Get(c.t.Context(), name, metav1.GetOptions{})

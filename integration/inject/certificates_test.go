@@ -121,8 +121,8 @@ func (f *field) creating(every time.Duration) (made func() int, stop func() (all
 	var wrong []string
 	one := func(number int) {
 		defer func() { <-places }()
-		admitted, err := f.Kubernetes.CoreV1().Pods(shop).Create(context.WithoutCancel(ctx), pod(fmt.Sprint("load-", number)),
-			metav1.CreateOptions{})
+		admitted, err := f.Kubernetes.CoreV1().Pods(shop).Create(context.WithoutCancel(ctx),
+			pod(fmt.Sprint("load-", number)), metav1.CreateOptions{})
 		mu.Lock()
 		defer mu.Unlock()
 		all++

@@ -99,7 +99,7 @@ func proveCut(t *testing.T, c cell) {
 
 // proveFailures expects the right status without internal details if there is no endpoint.
 func proveFailures(t *testing.T, c cell) {
-	// The backend may take a request that is late when it has been answered already, so that each has a stream of its own.
+	// The backend may take a late request when it has been answered already, so that each has a stream of its own.
 	late := map[string]string{}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		id := t.Name() + method

@@ -61,7 +61,8 @@ func serve(t *testing.T, address string) *server {
 	return s
 }
 
-// listen listens on an address. That of a server of before may be in use for a moment, by a connection of another process.
+// listen listens on an address. That of a server of before may be in use for a moment, by a connection of another
+// process.
 func listen(t *testing.T, address string) net.Listener {
 	t.Helper()
 	ticker := time.NewTicker(100 * time.Millisecond)
