@@ -16,7 +16,8 @@ const (
 	epochs = 4
 	// steepest is the most by which a limit falls with one measurement, as a factor.
 	steepest = 0.1
-	// growth is how much a limit grows in a second at most, as a part of it, and leastGrowth for a small one, in requests.
+	// growth is how much a limit grows in a second at most, as a part of it, and leastGrowth for a small one, in
+	// requests.
 	growth, leastGrowth = 1, 8
 	// unneeded is how long no request of a class has to be refused for its limit to end.
 	unneeded = time.Second
@@ -26,26 +27,28 @@ const (
 	unrestricted = -1
 )
 
-// measurement is the pressure of a queue, and how long the wait was. lasting is the lower one of the last two pressures.
+// measurement is the pressure of a queue, and how long the wait was. lasting is the lower one of the last two
+// pressures.
 type measurement struct {
 	pressure, lasting float64
 	wait              time.Duration
 }
 
-// concurrency limits how many requests are served at a time while a queue is long. As congestion control does, it finds
-// the limit by how long the queue is. One class is limited: requests of less important ones are refused, and those of
-// more important ones are admitted.
+// concurrency limits how many requests are served at a time while a queue is long. As congestion control does, it
+// finds the limit by how long the queue is. One class is limited: requests of less important ones are refused, and
+// those of more important ones are admitted.
 //
 // A limit of requests at a time bounds the queue whatever is offered, and the next request takes a place that becomes
 // free. Any share of requests that is admitted would be too low to use the resource, or too high, and the queue grow.
 type concurrency struct {
-	// epoch is the number of the current epoch, and began[class][epoch % epochs] has the requests that began in it and have
-	// not ended. Those that take longer than the last two epochs, such as WebSockets and streams of events, do not count:
-	// they wait for something else most of the time.
+	// epoch is the number of the current epoch, and began[class][epoch % epochs] has the requests that began in it and
+	// have not ended. Those that take longer than the last two epochs, such as WebSockets and streams of events, do not
+	// count: they wait for something else most of the time.
 	epoch atomic.Uint32
 	began [classCount][epochs]atomic.Int64
 
-	// limits are those of the classes. While there is one of a class, arrived counts its requests, and refused those beyond.
+	// limits are those of the classes. While there is one of a class, arrived counts its requests, and refused those
+	// beyond.
 	limits           [classCount]atomic.Int64
 	arrived, refused [classCount]atomic.Uint64
 
@@ -149,8 +152,8 @@ func (c *concurrency) change(measured measurement, steps *[actionCount]step, now
 	}
 }
 
-// lower lowers the limit in proportion to the pressure. Where all requests of the class are refused and the queue stays
-// too long, the next class is limited.
+// lower lowers the limit in proportion to the pressure. Where all requests of the class are refused and the queue
+// stays too long, the next class is limited.
 func (c *concurrency) lower(measured measurement, steps *[actionCount]step, now time.Time) {
 	if now.Add(-measured.wait).Before(c.lowered) {
 		return // What has waited came before the limit was lowered.

@@ -243,7 +243,8 @@ func TestClassesAreLimitedInTheirOrder(t *testing.T) {
 	})
 }
 
-// TestClassWithoutRequestsIsLeftOut has requests of the class default alone, and a second overload soon after the first.
+// TestClassWithoutRequestsIsLeftOut has requests of the class default alone, and a second overload soon after the
+// first.
 func TestClassWithoutRequestsIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := &waits{}
@@ -253,7 +254,8 @@ func TestClassWithoutRequestsIsLeftOut(t *testing.T) {
 			queue.set(1.84)
 			samples(2)
 			release(m, permits)
-			if permits = fill(m, dynamic.PriorityDefault, 100); len(permits) != 25 || active(m) != "shedLow shedDefault" {
+			permits = fill(m, dynamic.PriorityDefault, 100)
+			if len(permits) != 25 || active(m) != "shedLow shedDefault" {
 				t.Errorf("%d requests are served at a time; active: %q", len(permits), active(m))
 			}
 			release(m, permits)

@@ -9,7 +9,8 @@ func compressingPeers() []peer {
 	for _, limit := range []string{unlimited, "10"} {
 		text := func(text string) string { return strings.ReplaceAll(text, "${LIMIT}", limit) }
 		peers = append(peers, nginxPeer(text(nginxCompressing)), haproxyPeer(text(haproxyCompressing)), peer{
-			"traefik", []string{"--configFile=${DIR}/static.yaml"},
+			"traefik",
+			[]string{"--configFile=${DIR}/static.yaml"},
 			map[string]string{"static.yaml": traefikStatic, "dynamic.yaml": text(traefikCompressing)},
 		})
 	}
