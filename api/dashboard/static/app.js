@@ -53,6 +53,7 @@ async function show({ keepFocus = false } = {}) {
   const where = parse(location.hash);
   current.abort();
   const own = (current = new AbortController());
+  live.begin(own.signal);
   frame.mark(where.view);
   const make = views[where.view];
   let node;

@@ -7,6 +7,9 @@ const patience = [1000, 2000, 5000, 10000, 15000];
 /** unseen is how long a hidden page keeps its stream: with HTTP/1.1 all tabs of a browser share six connections. */
 const unseen = 10000;
 
+/** kept is how many events are kept for views that are being built. */
+const kept = 256;
+
 function parsed(text) {
   try {
     return JSON.parse(text);
@@ -29,6 +32,11 @@ class Live extends EventTarget {
   generation = undefined;
   /** featured is the generation of the features. */
   #featured = undefined;
+  /** recent are the last events: {number, type, detail}. */
+  #recent = [];
+  #events = 0;
+  /** begun has the number of events before a view, by its signal. */
+  #begun = new WeakMap();
   #source = undefined;
   #tries = 0;
   #away = false;
@@ -76,6 +84,8 @@ class Live extends EventTarget {
         if (detail === undefined) return;
         if (type === 'generation') this.generation = detail.generation;
         this.refresh();
+        this.#recent.push({ number: ++this.#events, type, detail });
+        if (this.#recent.length > kept) this.#recent.shift();
         this.dispatchEvent(new CustomEvent(type, { detail }));
       });
     }
@@ -118,9 +128,17 @@ class Live extends EventTarget {
     this.dispatchEvent(new Event('change'));
   }
 
-  /** hear adds an event listener until the signal aborts. */
+  /** begin marks the time at which a view begins to read what it shows. The view ends with the signal. */
+  begin(signal) {
+    this.#begun.set(signal, this.#events);
+  }
+
+  /** hear adds an event listener until the signal aborts. That of a view gets the events since its beginning as well, once the view is shown. */
   hear(type, handler, signal) {
     this.addEventListener(type, (event) => handler(event.detail), { signal });
+    const begun = this.#begun.get(signal) ?? this.#events;
+    const missed = this.#recent.filter((one) => one.type === type && one.number > begun);
+    if (missed.length) setTimeout(() => missed.forEach((one) => signal.aborted || handler(one.detail)));
   }
 }
 
