@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -457,50 +456,4 @@ func TestHTTP3QLogWithoutDirectory(t *testing.T) {
 	})
 	do(t, s.http3(nil), http.MethodGet, "https://"+s.address, nil)
 	s.logged("a connection is not recorded in qlog")
-}
-
-// TestPortOfUDPInUse listens on another port of the system's choice where that of TCP is in use over UDP, and not where
-// the port is configured.
-func TestPortOfUDPInUse(t *testing.T) {
-	t.Parallel()
-	taken := ""
-	occupying := func(ctx context.Context, network, address string) (net.Listener, error) {
-		listener, err := new(net.ListenConfig).Listen(ctx, network, address)
-		for err == nil && taken == "" {
-			socket, failed := new(net.ListenConfig).ListenPacket(ctx, "udp", listener.Addr().String())
-			if failed == nil {
-				taken = listener.Addr().String()
-				t.Cleanup(func() { _ = socket.Close() })
-				break
-			}
-			if !errors.Is(failed, syscall.EADDRINUSE) {
-				return nil, errors.Join(failed, listener.Close())
-			}
-			before := listener // Another test has the port of UDP.
-			listener, err = new(net.ListenConfig).Listen(ctx, network, address)
-			_ = before.Close()
-		}
-		return listener, err
-	}
-	listen := func(address string) (*entrypoint.Entrypoint, error) {
-		config := newConfig()
-		config.Address, config.HTTP3 = address, new(static.HTTP3)
-		e, err := entrypoint.New("web", config, http.HandlerFunc(hello), &selector{fallback: newTLS(t, nil, nil)},
-			entrypoint.Dependencies{Logger: newMemory(t), Listen: occupying})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e, e.Listen(t.Context())
-	}
-	e, err := listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close() })
-	if e.Addr().String() == taken {
-		t.Error("it listens where UDP is in use")
-	}
-	if _, err := listen(taken); !errors.Is(err, syscall.EADDRINUSE) {
-		t.Errorf("on the port itself: error %v", err)
-	}
 }

@@ -2,23 +2,28 @@ package entrypoint_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/quic-go/quic-go/http3"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -256,4 +261,50 @@ func clientCertificate(t *testing.T) tls.Certificate {
 		t.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// TestPortOfUDPInUse listens on another port of the system's choice where that of TCP is in use over UDP, and not where
+// the port is configured.
+func TestPortOfUDPInUse(t *testing.T) {
+	t.Parallel()
+	taken := ""
+	occupying := func(ctx context.Context, network, address string) (net.Listener, error) {
+		listener, err := new(net.ListenConfig).Listen(ctx, network, address)
+		for err == nil && taken == "" {
+			socket, failed := new(net.ListenConfig).ListenPacket(ctx, "udp", listener.Addr().String())
+			if failed == nil {
+				taken = listener.Addr().String()
+				t.Cleanup(func() { _ = socket.Close() })
+				break
+			}
+			if !errors.Is(failed, syscall.EADDRINUSE) {
+				return nil, errors.Join(failed, listener.Close())
+			}
+			before := listener // Another test has the port of UDP.
+			listener, err = new(net.ListenConfig).Listen(ctx, network, address)
+			_ = before.Close()
+		}
+		return listener, err
+	}
+	listen := func(address string) (*entrypoint.Entrypoint, error) {
+		config := newConfig()
+		config.Address, config.HTTP3 = address, new(static.HTTP3)
+		e, err := entrypoint.New("web", config, http.HandlerFunc(hello), &selector{fallback: newTLS(t, nil, nil)},
+			entrypoint.Dependencies{Logger: newMemory(t), Listen: occupying})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e, e.Listen(t.Context())
+	}
+	e, err := listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	if e.Addr().String() == taken {
+		t.Error("it listens where UDP is in use")
+	}
+	if _, err := listen(taken); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("on the port itself: error %v", err)
+	}
 }

@@ -14,85 +14,106 @@ const (
 	// epochs is the number of counters: those of the current and the last epoch are in use, and the others lie between
 	// them and their reuse, so that a request that ends late does not change one that is in use.
 	epochs = 4
-	// steepest is the most by which a limit falls with one measurement, as a factor.
-	steepest = 0.1
-	// growth is how much a limit grows in a second at most, as a part of it, and leastGrowth for a small one, in
-	// requests.
-	growth, leastGrowth = 1, 8
+	// steepest is the most by which the number of requests is lowered at once, as a factor, and steep by which a limit is.
+	steepest, steep = 0.1, 0.7
+	// growth is how much a limit grows in a second at most, and growthByLatency in the time that a request takes, as a part
+	// of it. A limit below leastGrowth grows by as many requests instead.
+	growth, growthByLatency, leastGrowth = 1, 0.5, 8
+	// leastPart is the part of the usual requests below which no limit falls: then something else makes the queue long.
+	leastPart = 0.25
+	// usualTime is the time over which the usual number is averaged.
+	usualTime = 5 * time.Second
+	// latencyTime is the number of measurements over which the latency is averaged.
+	latencyTime = 4
+	// exhausted is how long the limit of a class has to be without effect for the next class to be limited. Requests that
+	// are refused because of those of the last epoch are admitted before that.
+	exhausted = 3 * epochTime / 2
 	// unneeded is how long no request of a class has to be refused for its limit to end.
 	unneeded = time.Second
-	// exhausted is how long all requests of a class have to be refused for the next class to be limited.
-	exhausted = 500 * time.Millisecond
 	// unrestricted is the class that is limited while none is.
 	unrestricted = -1
 )
 
-// measurement is the pressure of a queue, and how long the wait was. lasting is the lower one of the last two
-// pressures.
+// measurement is the pressure of a queue. lasting is the lower one of the last two, and since when the first of the
+// waits that were measured began.
 type measurement struct {
 	pressure, lasting float64
-	wait              time.Duration
+	since             time.Time
 }
 
-// concurrency limits how many requests are served at a time while a queue is long. As congestion control does, it
-// finds the limit by how long the queue is. One class is limited: requests of less important ones are refused, and
-// those of more important ones are admitted.
+// concurrency limits how many requests are served at a time while a queue is long. As congestion control does, it finds
+// the limit by how long the queue is. One class is limited: requests of less important ones are refused, and those of
+// more important ones are admitted.
 //
 // A limit of requests at a time bounds the queue whatever is offered, and the next request takes a place that becomes
 // free. Any share of requests that is admitted would be too low to use the resource, or too high, and the queue grow.
 type concurrency struct {
-	// epoch is the number of the current epoch, and began[class][epoch % epochs] has the requests that began in it and
-	// have not ended. Those that take longer than the last two epochs, such as WebSockets and streams of events, do not
-	// count: they wait for something else most of the time.
-	epoch atomic.Uint32
-	began [classCount][epochs]atomic.Int64
+	// epoch is the number of the current epoch.
+	epoch   atomic.Uint32
+	classes [classCount]class
+	// processors is how many requests are worked on at a time.
+	processors float64
 
-	// limits are those of the classes. While there is one of a class, arrived counts its requests, and refused those
-	// beyond.
-	limits           [classCount]atomic.Int64
-	arrived, refused [classCount]atomic.Uint64
-
-	// What follows is for adjust alone. class is the one that limit applies to; limit is at least 1.
-	class int
-	limit float64
+	// What follows is for adjust alone. limited is the class that limit applies to.
+	limited int
+	limit   float64
+	// usual is the average of the requests that were served before the limit.
+	usual float64
+	// latency is how long a request is served.
+	latency time.Duration
 	// adjusted is when it was called last, and lowered when the limit was lowered.
 	adjusted, lowered time.Time
-	// needed is when a request of the class was refused last, or the queue was too long; served is when one was admitted
-	// last, or the queue was short enough.
-	needed, served time.Time
+	// needed is when a request of the class was refused last, or the queue was too long; effective is when the limit had
+	// an effect last, or the queue was short enough.
+	needed, effective time.Time
 	// rotated is when the current epoch began.
 	rotated time.Time
 }
 
-func newConcurrency() *concurrency {
-	c := &concurrency{class: unrestricted}
+// class counts the requests of a priority class.
+type class struct {
+	// began[epoch % epochs] has the requests that began in an epoch and have not ended. Those that take longer than the last
+	// two epochs, such as WebSockets and streams of events, do not count: they wait for something else most of the time.
+	began [epochs]atomic.Int64
+	// limit is how many requests of all classes are served at a time for one more to be admitted. While there is one,
+	// arrived counts the requests, and refused those beyond.
+	limit            atomic.Int64
+	arrived, refused atomic.Uint64
+	// ended counts the requests that have ended.
+	ended atomic.Uint64
+
+	_ [64]byte // The next class is on other cache lines.
+}
+
+func newConcurrency(processors int) *concurrency {
+	c := &concurrency{limited: unrestricted, processors: float64(max(processors, 1))}
 	c.epoch.Store(1) // A permit is not 0.
 	c.apply(nil)
 	return c
 }
 
 // admit counts a request, unless that is one too many. The permit is for release.
-func (c *concurrency) admit(class dynamic.PriorityClass) (permit uint32, admitted bool) {
-	index := int(class - dynamic.PriorityLow)
-	epoch := c.epoch.Load()
-	began := &c.began[index][epoch%epochs]
-	began.Add(1)
-	if limit := c.limits[index].Load(); limit != unlimited {
-		c.arrived[index].Add(1)
-		if c.serving() > limit {
-			began.Add(-1)
-			c.refused[index].Add(1)
+func (c *concurrency) admit(priority dynamic.PriorityClass) (permit uint32, admitted bool) {
+	index := uint32(priority - dynamic.PriorityLow)
+	class := &c.classes[index]
+	if limit := class.limit.Load(); limit != unlimited {
+		class.arrived.Add(1)
+		if limit == 0 || c.serving() >= limit {
+			class.refused.Add(1)
 			return 0, false
 		}
 	}
-	return epoch*uint32(classCount) + uint32(index), true
+	epoch := c.epoch.Load()
+	class.began[epoch%epochs].Add(1)
+	return epoch*uint32(classCount) + index, true
 }
 
 // release ends the request of a permit.
 func (c *concurrency) release(permit uint32) {
 	index, epoch := permit%uint32(classCount), permit/uint32(classCount)
+	c.classes[index].ended.Add(1)
 	if c.epoch.Load()-epoch <= 1 {
-		c.began[index][epoch%epochs].Add(-1)
+		c.classes[index].began[epoch%epochs].Add(-1)
 	}
 }
 
@@ -105,24 +126,25 @@ func (c *concurrency) serving() (all int64) {
 }
 
 func (c *concurrency) servingOf(class int) int64 {
-	epoch := c.epoch.Load()
-	return c.began[class][epoch%epochs].Load() + c.began[class][(epoch-1)%epochs].Load()
+	epoch, began := c.epoch.Load(), &c.classes[class].began
+	return began[epoch%epochs].Load() + began[(epoch-1)%epochs].Load()
 }
 
-// limited reports whether the requests of a class are limited.
-func (c *concurrency) limited(action Action) bool {
-	return c.limits[action-ShedLow].Load() != unlimited
+// limits reports whether an action limits requests.
+func (c *concurrency) limits(action Action) bool {
+	return c.classes[action-ShedLow].limit.Load() != unlimited
 }
 
 // adjust takes a new measurement. It is called from one goroutine.
 func (c *concurrency) adjust(measured measurement, steps *[actionCount]step, now time.Time) {
 	c.rotate(now)
-	if c.class == unrestricted {
-		if c.class = c.above(unrestricted, measured.lasting, steps); c.class == unrestricted {
-			return
+	c.estimate(now)
+	if c.limited == unrestricted {
+		if next := c.above(unrestricted, measured.lasting, steps); next != unrestricted {
+			c.begin(next, measured, steps, now)
+		} else {
+			c.average(now)
 		}
-		c.limit, c.needed, c.served, c.lowered = unlimited, now, now, time.Time{}
-		c.lower(measured, steps, now)
 	} else {
 		c.change(measured, steps, now)
 	}
@@ -130,48 +152,89 @@ func (c *concurrency) adjust(measured measurement, steps *[actionCount]step, now
 	c.apply(steps)
 }
 
+// estimate updates the latency by Little's law: as many requests are served as end in it.
+func (c *concurrency) estimate(now time.Time) {
+	var ended uint64
+	for i := range c.classes {
+		ended += c.classes[i].ended.Swap(0)
+	}
+	if ended == 0 || c.adjusted.IsZero() {
+		return
+	}
+	latency := time.Duration(float64(c.serving()) * float64(now.Sub(c.adjusted)) / float64(ended))
+	c.latency += (min(latency, 2*epochTime) - c.latency) / latencyTime
+}
+
+// average adds the requests that are served to the usual number.
+func (c *concurrency) average(now time.Time) {
+	if c.adjusted.IsZero() {
+		return
+	}
+	part := min(now.Sub(c.adjusted).Seconds()/usualTime.Seconds(), 1)
+	c.usual += part * (float64(c.serving()) - c.usual)
+}
+
+// begin limits a class. The first limit is in proportion to the pressure.
+func (c *concurrency) begin(class int, measured measurement, steps *[actionCount]step, now time.Time) {
+	c.classes[class].arrived.Store(0)
+	c.classes[class].refused.Store(0)
+	factor := max(steps[ShedLow+Action(class)].begins/measured.lasting, steepest)
+	c.limited, c.limit = class, max(factor*float64(c.serving()), c.floor())
+	c.needed, c.effective, c.lowered = now, now, now
+}
+
+// floor is the least limit.
+func (c *concurrency) floor() float64 { return max(c.processors, leastPart*c.usual) }
+
 // change lowers the limit while the queue is too long; otherwise it raises it while requests are refused, and limits a
 // less important class when none are.
 func (c *concurrency) change(measured measurement, steps *[actionCount]step, now time.Time) {
-	arrived, refused := c.arrived[c.class].Swap(0), c.refused[c.class].Swap(0)
-	threshold := steps[ShedLow+Action(c.class)].begins
-	if measured.pressure < threshold || arrived > refused {
-		c.served = now
+	class := &c.classes[c.limited]
+	arrived, refused := class.arrived.Swap(0), class.refused.Swap(0)
+	threshold := steps[ShedLow+Action(c.limited)].begins
+	if measured.pressure < threshold || c.limit > c.floor() && arrived > refused {
+		c.effective = now
 	}
 	switch {
 	case measured.pressure >= threshold:
 		c.needed = now
-		c.lower(measured, steps, now)
+		if now.Sub(c.effective) >= exhausted {
+			if next := c.above(c.limited, measured.lasting, steps); next != unrestricted {
+				c.begin(next, measured, steps, now)
+				return
+			}
+		}
+		c.lower(measured, threshold, now)
 	case refused > 0:
 		c.needed = now
 		room := 1 - measured.pressure/threshold
-		c.limit += room * max(leastGrowth, growth*c.limit) * min(now.Sub(c.adjusted).Seconds(), 1)
-	case arrived == 0 || now.Sub(c.needed) >= unneeded:
-		c.needed = now
-		c.class, c.limit = below(c.class, steps), float64(c.serving()+1)
+		c.limit += room * max(leastGrowth, c.limit) * c.growth(now.Sub(c.adjusted))
+	case now.Sub(c.needed) >= unneeded:
+		c.needed, c.effective = now, now
+		c.limited, c.limit = below(c.limited, steps), max(float64(c.serving()+1), c.floor())
+		if c.limited != unrestricted {
+			c.classes[c.limited].arrived.Store(0)
+			c.classes[c.limited].refused.Store(0)
+		}
 	}
 }
 
-// lower lowers the limit in proportion to the pressure. Where all requests of the class are refused and the queue
-// stays too long, the next class is limited.
-func (c *concurrency) lower(measured measurement, steps *[actionCount]step, now time.Time) {
-	if now.Add(-measured.wait).Before(c.lowered) {
-		return // What has waited came before the limit was lowered.
+// growth returns how much a limit grows in a time at most, as a part of it. What it admits reaches the queue only after
+// requests have waited for endpoints, up to a latency later.
+func (c *concurrency) growth(in time.Duration) float64 {
+	return min(growth*in.Seconds(), growthByLatency*in.Seconds()/max(c.latency, time.Millisecond).Seconds(), growth)
+}
+
+// lower lowers the limit by the pressure, once the last limit has had its effect.
+func (c *concurrency) lower(measured measurement, threshold float64, now time.Time) {
+	if measured.since.Before(c.lowered.Add(c.latency)) || float64(c.serving()) > c.limit {
+		return
 	}
-	c.lowered = now
-	serving := float64(c.serving())
-	threshold := steps[ShedLow+Action(c.class)].begins
 	factor := threshold / measured.lasting
 	if factor > 1 { // The measurement before was below, and this one may be an exception.
 		factor = math.Sqrt(threshold / measured.pressure)
 	}
-	c.limit = max(min(c.limit, serving)*max(factor, steepest), 1)
-	if now.Sub(c.served) < exhausted {
-		return
-	}
-	if next := c.above(c.class, measured.lasting, steps); next != unrestricted {
-		c.class, c.limit, c.served = next, max(serving, 1), now
-	}
+	c.limit, c.lowered = max(c.limit*max(factor, steep), c.floor()), now
 }
 
 // above returns the next class above one that has requests, if the pressure has reached its threshold, otherwise
@@ -198,16 +261,16 @@ func below(class int, steps *[actionCount]step) int {
 
 // apply sets the limits: none above the limited class, and 0 below it. steps may be nil while none is limited.
 func (c *concurrency) apply(steps *[actionCount]step) {
-	for i := range c.limits {
+	for i := range c.classes {
 		limit := int64(unlimited)
 		switch {
-		case i > c.class || steps[ShedLow+Action(i)].begins == 0:
-		case i == c.class:
+		case i > c.limited || steps[ShedLow+Action(i)].begins == 0:
+		case i == c.limited:
 			limit = int64(c.limit)
 		default:
 			limit = 0
 		}
-		c.limits[i].Store(limit)
+		c.classes[i].limit.Store(limit)
 	}
 }
 
@@ -218,8 +281,8 @@ func (c *concurrency) rotate(now time.Time) {
 	}
 	c.rotated = now
 	next := c.epoch.Load() + 1
-	for class := range c.began {
-		c.began[class][next%epochs].Store(0)
+	for i := range c.classes {
+		c.classes[i].began[next%epochs].Store(0)
 	}
 	c.epoch.Store(next)
 }

@@ -54,6 +54,8 @@ type Monitored struct {
 	Queue Queue
 	// Actions are those that the pressure can begin.
 	Actions []Action
+	// Processors is how many requests the resource of Queue works on at a time; no limit is lower. 0 is 1.
+	Processors int
 	// Connections is how many connections use up the resource, about; it is needed for StopAccepting.
 	Connections float64
 }
@@ -124,7 +126,7 @@ func New(config static.Overload, options Options) *Ladder {
 	m.gate.set(unlimited)
 	for _, one := range options.Monitors {
 		if one.Queue != nil {
-			one.Monitor, m.concurrency = one.Queue, newConcurrency()
+			one.Monitor, m.concurrency = one.Queue, newConcurrency(one.Processors)
 		}
 		m.monitors = append(m.monitors, monitored{Monitored: one})
 	}
@@ -179,7 +181,7 @@ func (m *Ladder) sample(now time.Time, since time.Duration) (resets bool) {
 			continue
 		}
 		if wait, at := one.Queue.Measured(); at.After(one.measured) {
-			measured := measurement{pressure: sample, lasting: min(sample, one.last), wait: wait}
+			measured := measurement{pressure: sample, lasting: min(sample, one.last), since: one.measured.Add(-wait)}
 			one.take(sample, at.Sub(one.measured))
 			one.measured = at
 			m.concurrency.adjust(measured, &m.steps, now)
@@ -241,7 +243,7 @@ func (m *Ladder) reached(action Action, pressure float64) bool {
 // limiting returns the monitor that limits how many requests are served at a time, nil where the action does not limit
 // them.
 func (m *Ladder) limiting(action Action) *monitored {
-	if m.concurrency == nil || action < ShedLow || action > ShedHigh || !m.concurrency.limited(action) {
+	if m.concurrency == nil || action < ShedLow || action > ShedHigh || !m.concurrency.limits(action) {
 		return nil
 	}
 	i := slices.IndexFunc(m.monitors, func(one monitored) bool { return one.Queue != nil })

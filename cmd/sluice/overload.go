@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -81,6 +82,7 @@ func overloadMonitors(config *static.Overload, found limits, connections func() 
 		monitors = append(monitors, overload.Monitored{
 			Name: "cpu", Option: "overload.cpu.schedulerLatency",
 			Queue: overload.Scheduler(time.Duration(latency), nil), Actions: overload.Shedding(),
+			Processors: runtime.GOMAXPROCS(0),
 		})
 	}
 	if limit := config.Connections.Limit; limit > 0 {

@@ -110,10 +110,10 @@ func newAuthority(t *testing.T, age time.Duration) (certificate *x509.Certificat
 // may need for any number of them.
 const atATime = 20
 
-// creating creates pods until it is stopped, and returns the number of pods, and those that were refused or not
-// injected. Before, made is the number of pods so far.
-func (f *field) creating(every time.Duration) (made func() int, stop func() (all int, wrong []string)) {
-	places := make(chan struct{}, atATime)
+// creating creates pods until it is stopped, most at a time, and returns the number of pods, and those that were refused
+// or not injected. Before, made is the number of pods so far.
+func (f *field) creating(every time.Duration, most int) (made func() int, stop func() (all int, wrong []string)) {
+	places := make(chan struct{}, most)
 	ctx, cancel := context.WithCancel(f.t.Context())
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -171,7 +171,7 @@ func TestAuthorityRotates(t *testing.T) {
 		len(text.Items) != 1 {
 		t.Fatalf("Secrets: %v, %v", text, err)
 	}
-	_, stop := f.creating(25 * time.Millisecond)
+	_, stop := f.creating(25*time.Millisecond, atATime)
 
 	switched := func(what string, to func() *x509.Certificate) {
 		t.Helper()

@@ -27,7 +27,7 @@ func TestOverload(t *testing.T) {
 	f.write(laborious)
 	one := f.start("--maxConcurrentReviews=1")
 	f.untilInjected("slow")
-	_, stop := f.creating(2 * time.Millisecond)
+	_, stop := f.creating(2*time.Millisecond, 2000)
 	one.WaitLog("a request to the webhook is refused", "429")
 	all, wrong := stop()
 	skipped := 0

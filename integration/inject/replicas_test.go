@@ -77,7 +77,7 @@ func TestPolicyIsEnforced(t *testing.T) {
 	if got := injected(f.create(pod("one-left"))); got != "first" {
 		t.Errorf("while a replica is left a pod has %q", got)
 	}
-	_, stop := f.creating(20 * time.Millisecond)
+	_, stop := f.creating(20*time.Millisecond, atATime)
 	second.Stop()
 	f.service.remove(second.address)
 	all, wrong := stop()
@@ -130,7 +130,7 @@ func TestBurst(t *testing.T) {
 	f.untilInjected("first")
 	began := time.Now()
 	const every = 20 * time.Millisecond
-	made, stop := f.creating(every)
+	made, stop := f.creating(every, atATime)
 	for _, old := range replicas {
 		f.start()
 		f.service.remove(old.address)

@@ -22,7 +22,6 @@ import (
 type serving struct {
 	*Provider
 	line     *pipeline.Pipeline
-	registry *loadbalancer.Registry
 	table    *router.ActiveTable
 	messages chan<- dynamic.Message
 }
@@ -31,18 +30,16 @@ type serving struct {
 func serve(t *testing.T, p *Provider) *serving {
 	t.Helper()
 	messages := make(channel)
-	s := &serving{
-		Provider: p, registry: loadbalancer.NewRegistry(loadbalancer.Options{}), table: router.NewActiveTable(nil),
-		messages: messages,
-	}
+	s := &serving{Provider: p, table: router.NewActiveTable(nil), messages: messages}
+	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	transport := &dynamic.ServersTransport{}
 	transport.SetDefaults()
 	s.line = pipeline.New(pipeline.Options{
 		Source: provider.NewHub([]provider.Entry{{Name: Name, Provider: messages}}, telemetry.Discard{}),
 		Compiler: router.NewCompiler(router.Options{
-			Registry: s.registry, Transport: transport, Tickets: certificate.NewTickets(),
+			Registry: registry, Transport: transport, Tickets: certificate.NewTickets(),
 		}, s.table),
-		Endpoints: s.registry, Logger: telemetry.Discard{}, MaxHold: time.Nanosecond,
+		Endpoints: registry, Logger: telemetry.Discard{}, MaxHold: time.Nanosecond,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -61,13 +58,14 @@ func (s *serving) follow(t *testing.T) *dynamic.Configuration {
 	t.Helper()
 	configuration, changed := s.update()
 	if changed {
+		message := dynamic.Message{Configuration: configuration}
 		for _, service := range configuration.HTTP.Services.All() {
 			if service.LoadBalancer != nil && service.LoadBalancer.EndpointSet != "" {
-				s.registry.Apply(dynamic.EndpointSet{Key: service.LoadBalancer.EndpointSet})
+				message.Endpoints = append(message.Endpoints, dynamic.EndpointSet{Key: service.LoadBalancer.EndpointSet})
 			}
 		}
 		before := s.line.State()
-		s.messages <- dynamic.Message{Configuration: configuration}
+		s.messages <- message
 		timeout := time.NewTimer(time.Minute)
 		defer timeout.Stop()
 		for state := before; state.Generation == before.Generation; state = s.line.State() {
