@@ -9,7 +9,7 @@ import (
 
 const (
 	// fewest is the number of waits from which on their percentile means something.
-	fewest = 50
+	fewest = 20
 	// longestWindow is the time after which fewer are taken, or none.
 	longestWindow = time.Second
 	// percentile is the part of the waits that are not longer.
@@ -29,7 +29,7 @@ type scheduler struct {
 }
 
 // Scheduler returns a monitor of how long runnable goroutines wait for a CPU: the pressure is 0.9 where the 99th
-// percentile of the waits since the last sample is the latency, which is above 0. Where there are less than 50
+// percentile of the waits since the last sample is the latency, which is above 0. Where there are less than 20
 // waits, those of up to a second count together. read returns the histogram of all waits in seconds since the process
 // began, nil without one, and its result may change at the next call; nil is that of the runtime.
 func Scheduler(latency time.Duration, read func() *metrics.Float64Histogram) Queue {
