@@ -14,10 +14,11 @@ const (
 	// epochs is the number of counters: those of the current and the last epoch are in use, and the others lie between
 	// them and their reuse, so that a request that ends late does not change one that is in use.
 	epochs = 4
-	// steepest is the most by which the number of requests is lowered at once, as a factor, and steep by which a limit is.
+	// steepest is the most by which the number of requests is lowered at once, as a factor, and steep by which a limit
+	// is.
 	steepest, steep = 0.1, 0.7
-	// growth is how much a limit grows in a second at most, and growthByLatency in the time that a request takes, as a part
-	// of it. A limit below leastGrowth grows by as many requests instead.
+	// growth is how much a limit grows in a second at most, and growthByLatency in the time that a request takes, as a
+	// part of it. A limit below leastGrowth grows by as many requests instead.
 	growth, growthByLatency, leastGrowth = 1, 0.5, 8
 	// leastPart is the part of the usual requests below which no limit falls: then something else makes the queue long.
 	leastPart = 0.25
@@ -41,9 +42,9 @@ type measurement struct {
 	since             time.Time
 }
 
-// concurrency limits how many requests are served at a time while a queue is long. As congestion control does, it finds
-// the limit by how long the queue is. One class is limited: requests of less important ones are refused, and those of
-// more important ones are admitted.
+// concurrency limits how many requests are served at a time while a queue is long. As congestion control does, it
+// finds the limit by how long the queue is. One class is limited: requests of less important ones are refused, and
+// those of more important ones are admitted.
 //
 // A limit of requests at a time bounds the queue whatever is offered, and the next request takes a place that becomes
 // free. Any share of requests that is admitted would be too low to use the resource, or too high, and the queue grow.
@@ -72,8 +73,9 @@ type concurrency struct {
 
 // class counts the requests of a priority class.
 type class struct {
-	// began[epoch % epochs] has the requests that began in an epoch and have not ended. Those that take longer than the last
-	// two epochs, such as WebSockets and streams of events, do not count: they wait for something else most of the time.
+	// began[epoch % epochs] has the requests that began in an epoch and have not ended. Those that take longer than the
+	// last two epochs, such as WebSockets and streams of events, do not count: they wait for something else most of the
+	// time.
 	began [epochs]atomic.Int64
 	// limit is how many requests of all classes are served at a time for one more to be admitted. While there is one,
 	// arrived counts the requests, and refused those beyond.
@@ -219,8 +221,8 @@ func (c *concurrency) change(measured measurement, steps *[actionCount]step, now
 	}
 }
 
-// growth returns how much a limit grows in a time at most, as a part of it. What it admits reaches the queue only after
-// requests have waited for endpoints, up to a latency later.
+// growth returns how much a limit grows in a time at most, as a part of it. What it admits reaches the queue only
+// after requests have waited for endpoints, up to a latency later.
 func (c *concurrency) growth(in time.Duration) float64 {
 	return min(growth*in.Seconds(), growthByLatency*in.Seconds()/max(c.latency, time.Millisecond).Seconds(), growth)
 }

@@ -106,12 +106,12 @@ func newAuthority(t *testing.T, age time.Duration) (certificate *x509.Certificat
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 }
 
-// atATime is how many pods are created at a time. API servers give up a review after some seconds, which a slow machine
-// may need for any number of them.
+// atATime is how many pods are created at a time. API servers give up a review after some seconds, which a slow
+// machine may need for any number of them.
 const atATime = 20
 
-// creating creates pods until it is stopped, most at a time, and returns the number of pods, and those that were refused
-// or not injected. Before, made is the number of pods so far.
+// creating creates pods until it is stopped, most at a time, and returns the number of pods, and those that were
+// refused or not injected. Before, made is the number of pods so far.
 func (f *field) creating(every time.Duration, most int) (made func() int, stop func() (all int, wrong []string)) {
 	places := make(chan struct{}, most)
 	ctx, cancel := context.WithCancel(f.t.Context())
@@ -161,8 +161,8 @@ func (f *field) creating(every time.Duration, most int) (made func() int, stop f
 	}
 }
 
-// TestAuthorityRotates has two replicas follow authorities that are added, damaged and deleted, while pods are created:
-// all of them are injected.
+// TestAuthorityRotates has two replicas follow authorities that are added, damaged and deleted, while pods are
+// created: all of them are injected.
 func TestAuthorityRotates(t *testing.T) {
 	f := prepare(t)
 	replicas := []*replica{f.start(), f.start()}
