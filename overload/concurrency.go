@@ -60,7 +60,7 @@ type concurrency struct {
 	limit   float64
 	// usual is the average of the requests that were served before the limit.
 	usual float64
-	// latency is how long a request is served.
+	// latency is how long a request is served without the queue.
 	latency time.Duration
 	// adjusted is when it was called last, and lowered when the limit was lowered.
 	adjusted, lowered time.Time
@@ -140,7 +140,7 @@ func (c *concurrency) limits(action Action) bool {
 // adjust takes a new measurement. It is called from one goroutine.
 func (c *concurrency) adjust(measured measurement, steps *[actionCount]step, now time.Time) {
 	c.rotate(now)
-	c.estimate(now)
+	c.estimate(measured.pressure, now)
 	if c.limited == unrestricted {
 		if next := c.above(unrestricted, measured.lasting, steps); next != unrestricted {
 			c.begin(next, measured, steps, now)
@@ -154,13 +154,14 @@ func (c *concurrency) adjust(measured measurement, steps *[actionCount]step, now
 	c.apply(steps)
 }
 
-// estimate updates the latency by Little's law: as many requests are served as end in it.
-func (c *concurrency) estimate(now time.Time) {
+// estimate updates the latency by Little's law: as many requests are served as end in it. The time in a long queue is
+// no part of it.
+func (c *concurrency) estimate(pressure float64, now time.Time) {
 	var ended uint64
 	for i := range c.classes {
 		ended += c.classes[i].ended.Swap(0)
 	}
-	if ended == 0 || c.adjusted.IsZero() {
+	if ended == 0 || c.adjusted.IsZero() || pressure >= atOption {
 		return
 	}
 	latency := time.Duration(float64(c.serving()) * float64(now.Sub(c.adjusted)) / float64(ended))
@@ -200,7 +201,7 @@ func (c *concurrency) change(measured measurement, steps *[actionCount]step, now
 	switch {
 	case measured.pressure >= threshold:
 		c.needed = now
-		if now.Sub(c.effective) >= exhausted {
+		if now.Sub(c.effective) >= exhausted+2*c.latency {
 			if next := c.above(c.limited, measured.lasting, steps); next != unrestricted {
 				c.begin(next, measured, steps, now)
 				return
