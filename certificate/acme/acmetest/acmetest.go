@@ -101,15 +101,19 @@ func New(t testing.TB, options Options) *Authority {
 	return a
 }
 
-// newOrder is the end of the path of new orders.
-const newOrder = "/order-plz"
+// newOrder is the end of the path of new orders, and finalize is in the paths that finalize orders.
+const (
+	newOrder = "/order-plz"
+	finalize = "/finalize-order/"
+)
 
-// Exclusive returns the handler of Pebble, which gets a new order while it serves no other request. A new order locks
-// the database before authorizations, and requests for authorizations lock the other way round.
+// Exclusive returns the handler of Pebble, which gets a new order, and a request that finalizes one, while it serves no
+// other request. A new order locks the database before authorizations, and requests for authorizations lock the other
+// way round. Two requests that finalize an order at a time both write to it, while it is read.
 func Exclusive(pebble http.Handler) http.Handler {
 	var orders sync.RWMutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, newOrder) {
+		if strings.HasSuffix(r.URL.Path, newOrder) || strings.Contains(r.URL.Path, finalize) {
 			orders.Lock()
 			defer orders.Unlock()
 		} else {
