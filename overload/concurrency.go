@@ -14,8 +14,8 @@ const (
 	// epochs is the number of counters: those of the current and the last epoch are in use, and the others lie between
 	// them and their reuse, so that a request that ends late does not change one that is in use.
 	epochs = 4
-	// steepest is the most by which the number of requests is lowered at once, as a factor, and steep by which a limit
-	// is.
+	// steepest is the least factor by which the first limit follows from the requests that are served, and steep that by
+	// which a limit is lowered.
 	steepest, steep = 0.1, 0.7
 	// growth is how much a limit grows in a second at most, and growthByLatency in the time that a request takes, as a
 	// part of it. A limit below leastGrowth grows by as many requests instead.

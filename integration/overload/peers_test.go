@@ -19,25 +19,29 @@ type peer struct {
 // peers leave 11 of the 40 slots to important requests, as Sluice does. nginx has no queue without a subscription.
 func peers() []peer {
 	return []peer{
-		nginxPeer(nginxText),
+		nginxPeer("2", nginxText),
 		haproxyPeer(haproxyText),
 	}
 }
 
-func nginxPeer(text string) peer {
-	return peer{"nginx", []string{"-p", "${DIR}", "-c", "${DIR}/configuration"}, map[string]string{"configuration": text}}
+// nginxPeer returns nginx with a number of workers; text follows nginxHead.
+func nginxPeer(workers, text string) peer {
+	return peer{"nginx", []string{"-p", "${DIR}", "-c", "${DIR}/configuration"}, map[string]string{
+		"configuration": strings.ReplaceAll(nginxHead, "${WORKERS}", workers) + text,
+	}}
 }
 
 func haproxyPeer(text string) peer {
 	return peer{"haproxy", []string{"-db", "-f", "${DIR}/configuration"}, map[string]string{"configuration": text}}
 }
 
-const nginxText = `daemon off;
+// nginxHead is what all configurations of nginx begin with, within http at its end. ${WORKERS} is set by nginxPeer.
+const nginxHead = `daemon off;
 user root;
 pid ${DIR}/nginx.pid;
 error_log ${DIR}/error.log crit;
-worker_processes 2;
-events { worker_connections 4096; }
+worker_processes ${WORKERS};
+events { worker_connections 16384; }
 http {
   access_log off;
   client_body_temp_path ${DIR}/body;
@@ -47,7 +51,9 @@ http {
   scgi_temp_path ${DIR}/scgi;
   proxy_http_version 1.1;
   proxy_set_header Connection "";
-  proxy_next_upstream off;
+`
+
+const nginxText = `  proxy_next_upstream off;
   upstream important { zone important 64k; server ${BACKEND} max_conns=40 max_fails=0; }
   upstream other { zone other 64k; server ${BACKEND} max_conns=29 max_fails=0; }
   server {

@@ -8,7 +8,7 @@ func compressingPeers() []peer {
 	var peers []peer
 	for _, limit := range []string{unlimited, "10"} {
 		text := func(text string) string { return strings.ReplaceAll(text, "${LIMIT}", limit) }
-		peers = append(peers, nginxPeer(text(nginxCompressing)), haproxyPeer(text(haproxyCompressing)), peer{
+		peers = append(peers, nginxPeer("1", text(nginxCompressing)), haproxyPeer(text(haproxyCompressing)), peer{
 			"traefik",
 			[]string{"--configFile=${DIR}/static.yaml"},
 			map[string]string{"static.yaml": traefikStatic, "dynamic.yaml": text(traefikCompressing)},
@@ -17,22 +17,7 @@ func compressingPeers() []peer {
 	return peers
 }
 
-const nginxCompressing = `daemon off;
-user root;
-pid ${DIR}/nginx.pid;
-error_log ${DIR}/error.log crit;
-worker_processes 1;
-events { worker_connections 16384; }
-http {
-  access_log off;
-  client_body_temp_path ${DIR}/body;
-  proxy_temp_path ${DIR}/proxy;
-  fastcgi_temp_path ${DIR}/fastcgi;
-  uwsgi_temp_path ${DIR}/uwsgi;
-  scgi_temp_path ${DIR}/scgi;
-  proxy_http_version 1.1;
-  proxy_set_header Connection "";
-  proxy_set_header Accept-Encoding "";
+const nginxCompressing = `  proxy_set_header Accept-Encoding "";
   gzip on;
   gzip_types text/plain;
   gzip_proxied any;

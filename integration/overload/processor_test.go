@@ -61,9 +61,9 @@ type processed struct {
 }
 
 func (p *processed) String() string {
-	return fmt.Sprintf("%v of three times %.0f requests a second: goodput %.1f %% of the capacity; others %v; important %v, "+
-		"99 %% within %v, %v without load; recovered within %v", p.duration, p.capacity, 100*p.goodput, p.others, p.important,
-		p.loaded, p.normal, p.recovery)
+	return fmt.Sprintf("%v of three times %.0f requests a second: goodput %.1f %% of the capacity; others %v; "+
+		"important %v, 99 %% within %v, %v without load; recovered within %v", p.duration, p.capacity, 100*p.goodput,
+		p.others, p.important, p.loaded, p.normal, p.recovery)
 }
 
 // compressors have the connections for requests of three kinds.
@@ -227,7 +227,8 @@ func BenchmarkProcessor(b *testing.B) {
 		var s *harness.Sluice
 		processors.start(b, func() {
 			s = harness.Start(b, harness.Setup{
-				Static: static, Dynamic: map[string]string{"compressing.yaml": compressing}, Vars: map[string]string{"BACKEND": backend},
+				Static: static, Dynamic: map[string]string{"compressing.yaml": compressing},
+				Vars: map[string]string{"BACKEND": backend},
 				Args: []string{"--overload.cpu.schedulerlatency=10ms", "--overload.interval=50ms"},
 			})
 		})
