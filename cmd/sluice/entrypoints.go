@@ -229,9 +229,11 @@ const firstRoutes = 10 * time.Second
 const firstProxied = time.Second
 
 // awaitReady waits until Sluice is ready for the first time, at most ten seconds: earlier connections wait in the queue
-// of the socket and are not answered 404. The entrypoints of Sluice's own services serve at once.
+// of the socket and are not answered 404. The entrypoints of Sluice's own services wait for the first table, which is
+// the first that has their routes, and not for readiness, which /ready answers.
 func (s *system) awaitReady(ctx context.Context, entrypoint string) {
 	if s.isOwn(entrypoint) {
+		s.awaitTable(ctx)
 		return
 	}
 	longest := firstRoutes
@@ -239,6 +241,19 @@ func (s *system) awaitReady(ctx context.Context, entrypoint string) {
 		longest = firstProxied
 	}
 	s.awaitRoutes(ctx, entrypoint, longest)
+}
+
+// awaitTable waits until a table is active, at most ten seconds.
+func (s *system) awaitTable(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, firstRoutes)
+	defer cancel()
+	for state := s.pipeline.State(); state.Generation == 0; state = s.pipeline.State() {
+		select {
+		case <-state.Changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // awaitRoutes waits until Sluice is ready for the first time, for as long as that may take.

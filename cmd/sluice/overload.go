@@ -143,7 +143,7 @@ func (s *system) overloadState() metrics.Overload {
 	return state
 }
 
-// isOwn reports whether an entrypoint is that of Sluice's own services, which serves before there are routes.
+// isOwn reports whether an entrypoint is that of Sluice's own services, which serves before Sluice is ready.
 func (s *system) isOwn(entrypoint string) bool {
 	return strings.EqualFold(entrypoint, static.InternalEntryPoint) ||
 		s.config.Ping != nil && s.config.Ping.EntryPoint == entrypoint
