@@ -26,6 +26,10 @@ const (
 	usualTime = 5 * time.Second
 	// latencyTime is the number of measurements over which the latency is averaged.
 	latencyTime = 4
+	// rateTime is the time in which the rate falls to nothing when no request ends.
+	rateTime = 10 * time.Second
+	// crowd is the multiple of the usual requests above which one measurement begins a limit.
+	crowd = 2
 	// exhausted is how long the limit of a class has to be without effect for the next class to be limited. Requests that
 	// are refused because of those of the last epoch are admitted before that.
 	exhausted = 3 * epochTime / 2
@@ -35,10 +39,11 @@ const (
 	unrestricted = -1
 )
 
-// measurement is the pressure of a queue. lasting is the lower one of the last two, and since when the first of the
-// waits that were measured began.
+// measurement is the pressure of a queue, which follows from a wait. lasting is the lower one of the last two
+// pressures, and since when the first of the waits that were measured began.
 type measurement struct {
 	pressure, lasting float64
+	wait              time.Duration
 	since             time.Time
 }
 
@@ -58,11 +63,15 @@ type concurrency struct {
 	// What follows is for adjust alone. limited is the class that limit applies to.
 	limited int
 	limit   float64
-	// usual is the average of the requests that were served before the limit.
+	// usual is the average of the rate before the limit.
 	usual float64
-	// latency is how long a request is served without the queue.
+	// latency is how long a request is served without the queue. rate is the highest number of requests that ended in a
+	// second, and falls slowly.
 	latency time.Duration
-	// adjusted is when it was called last, and lowered when the limit was lowered.
+	rate    float64
+	// adjusted is when it was called last, and served how many requests were served then. lowered is when the limit was
+	// lowered.
+	served            int64
 	adjusted, lowered time.Time
 	// needed is when a request of the class was refused last, or the queue was too long; effective is when the limit had
 	// an effect last, or the queue was short enough.
@@ -142,6 +151,9 @@ func (c *concurrency) adjust(measured measurement, steps *[actionCount]step, now
 	c.rotate(now)
 	c.estimate(measured.pressure, now)
 	if c.limited == unrestricted {
+		if c.crowded() {
+			measured.lasting = measured.pressure
+		}
 		if next := c.above(unrestricted, measured.lasting, steps); next != unrestricted {
 			c.begin(next, measured, steps, now)
 		} else {
@@ -150,31 +162,50 @@ func (c *concurrency) adjust(measured measurement, steps *[actionCount]step, now
 	} else {
 		c.change(measured, steps, now)
 	}
-	c.adjusted = now
+	c.adjusted, c.served = now, c.serving()
 	c.apply(steps)
 }
 
-// estimate updates the latency by Little's law: as many requests are served as end in it. The time in a long queue is
-// no part of it.
+// estimate updates the rate, and the latency by Little's law: as many requests are served as end in it. The time in a
+// queue is no part of the latency, which is not updated while the queue is long. While there is a limit, half of that is
+// long: otherwise the time in the queue that the limit leaves would count, and the limit not fall.
 func (c *concurrency) estimate(pressure float64, now time.Time) {
 	var ended uint64
 	for i := range c.classes {
 		ended += c.classes[i].ended.Swap(0)
 	}
-	if ended == 0 || c.adjusted.IsZero() || pressure >= atOption {
+	if c.adjusted.IsZero() || !now.After(c.adjusted) {
 		return
 	}
-	latency := time.Duration(float64(c.serving()) * float64(now.Sub(c.adjusted)) / float64(ended))
+	rate := float64(ended) / now.Sub(c.adjusted).Seconds()
+	c.rate = max(rate, c.rate*(1-min(now.Sub(c.adjusted).Seconds()/rateTime.Seconds(), 1)))
+	long := float64(atOption)
+	if c.limited != unrestricted {
+		long /= 2
+	}
+	if ended == 0 || pressure >= long {
+		return
+	}
+	latency := time.Duration(float64(min(c.serving(), c.served)) / rate * float64(time.Second))
 	c.latency += (min(latency, 2*epochTime) - c.latency) / latencyTime
 }
 
-// average adds the requests that are served to the usual number.
+// average adds the rate to the usual one.
 func (c *concurrency) average(now time.Time) {
 	if c.adjusted.IsZero() {
 		return
 	}
 	part := min(now.Sub(c.adjusted).Seconds()/usualTime.Seconds(), 1)
-	c.usual += part * (float64(c.serving()) - c.usual)
+	c.usual += part * (c.rate - c.usual)
+}
+
+// without returns how many requests of a rate are served at a time without a queue; 0 is also unknown.
+func (c *concurrency) without(rate float64) float64 { return rate * c.latency.Seconds() }
+
+// crowded reports whether far more requests are served than usual. Then a long wait is no exception.
+func (c *concurrency) crowded() bool {
+	usual := c.without(c.usual)
+	return usual > 0 && float64(c.serving()) > crowd*max(usual, c.processors, leastGrowth)
 }
 
 // begin limits a class. The first limit is in proportion to the pressure.
@@ -187,7 +218,7 @@ func (c *concurrency) begin(class int, measured measurement, steps *[actionCount
 }
 
 // floor is the least limit.
-func (c *concurrency) floor() float64 { return max(c.processors, leastPart*c.usual) }
+func (c *concurrency) floor() float64 { return max(c.processors, leastPart*c.without(c.usual)) }
 
 // change lowers the limit while the queue is too long; otherwise it raises it while requests are refused, and limits a
 // less important class when none are.
@@ -228,16 +259,30 @@ func (c *concurrency) growth(in time.Duration) float64 {
 	return min(growth*in.Seconds(), growthByLatency*in.Seconds()/max(c.latency, time.Millisecond).Seconds(), growth)
 }
 
-// lower lowers the limit by the pressure, once the last limit has had its effect.
+// lower lowers the limit by the pressure, once the last limit has had its effect. It lowers the part above the number of
+// requests that are served without a queue: with less than that, the resource would be idle at times.
 func (c *concurrency) lower(measured measurement, threshold float64, now time.Time) {
 	if measured.since.Before(c.lowered.Add(c.latency)) || float64(c.serving()) > c.limit {
 		return
 	}
+	c.excludeWait(measured)
 	factor := threshold / measured.lasting
 	if factor > 1 { // The measurement before was below, and this one may be an exception.
 		factor = math.Sqrt(threshold / measured.pressure)
 	}
-	c.limit, c.lowered = max(c.limit*max(factor, steep), c.floor()), now
+	without := min(c.without(c.rate), c.limit)
+	c.limit, c.lowered = max(without+(c.limit-without)*max(factor, steep), c.floor()), now
+}
+
+// excludeWait lowers the latency to the time in which requests are served, less half of the longest waits. Where the
+// endpoints have become faster, nothing else corrects it while the queue is long.
+func (c *concurrency) excludeWait(measured measurement) {
+	if c.rate == 0 {
+		return
+	}
+	wait := measured.wait.Seconds() * min(measured.lasting/measured.pressure, 1)
+	latency := float64(c.serving())/c.rate - wait/2
+	c.latency = min(c.latency, time.Duration(max(latency, 0)*float64(time.Second)))
 }
 
 // above returns the next class above one that has requests, if the pressure has reached its threshold, otherwise

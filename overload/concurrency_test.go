@@ -1,6 +1,8 @@
 package overload_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -65,14 +67,19 @@ func release(m *overload.Ladder, permits []uint32) {
 	}
 }
 
-// processor serves one request after the other, and measures how long they wait.
+// processor runs pieces of requests one after the other.
 type processor struct {
-	free  chan struct{}
-	takes time.Duration
-	// latency is the pressure of 0.9, and endpoint how long a request waits before it is served.
-	latency, endpoint time.Duration
+	free chan struct{}
+	// sampled is how many waits come to one that is measured: 8 in the runtime.
+	sampled int
+	// pieces are how long the pieces of a request take, between which it waits for the processor.
+	pieces []time.Duration
+	// latency is the pressure of 0.9.
+	latency time.Duration
 
 	mutex    sync.Mutex
+	endpoint time.Duration // how long a request waits before the last three pieces
+	waits    int
 	waited   []time.Duration
 	measured time.Time
 	wait     time.Duration
@@ -80,25 +87,54 @@ type processor struct {
 }
 
 func (p *processor) serve() {
-	pass(p.endpoint)
+	first := max(len(p.pieces)-3, 0)
+	for _, piece := range p.pieces[:first] {
+		p.run(piece)
+	}
+	p.mutex.Lock()
+	endpoint := p.endpoint
+	p.mutex.Unlock()
+	pass(endpoint)
+	for _, piece := range p.pieces[first:] {
+		p.run(piece)
+	}
+}
+
+// run waits for the processor and keeps it for a time.
+func (p *processor) run(piece time.Duration) {
 	began := time.Now()
 	p.free <- struct{}{}
 	p.mutex.Lock()
-	p.waited = append(p.waited, time.Since(began))
+	if p.waits++; p.waits%p.sampled == 0 {
+		p.waited = append(p.waited, time.Since(began))
+	}
 	p.mutex.Unlock()
-	pass(p.takes)
+	pass(piece)
 	<-p.free
+}
+
+// interrupt takes the processor away for three milliseconds after each fifty, as a collection of garbage does, until
+// ctx ends.
+func (p *processor) interrupt(ctx context.Context) {
+	for ctx.Err() == nil {
+		pass(50 * time.Millisecond)
+		p.run(3 * time.Millisecond)
+	}
 }
 
 func (p *processor) Pressure(now time.Time) float64 {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
+	if len(p.waited) < 20 && now.Sub(p.measured) < time.Second {
+		return p.pressure
+	}
+	p.pressure, p.wait, p.measured = 0, 0, now
 	if len(p.waited) > 0 {
 		slices.Sort(p.waited)
-		longest := p.waited[len(p.waited)*99/100]
-		p.pressure, p.wait, p.measured = 0.9*longest.Seconds()/p.latency.Seconds(), longest, now
-		p.waited = nil
+		p.wait = p.waited[len(p.waited)*99/100]
+		p.pressure = 0.9 * p.wait.Seconds() / p.latency.Seconds()
 	}
+	p.waited = nil
 	return p.pressure
 }
 
@@ -141,58 +177,168 @@ func (r *requests) come(m *overload.Ladder, p *processor, duration time.Duration
 	running.Wait()
 }
 
-// TestThreeTimesTheCapacity has three times as many requests come as can be served, a tenth of the capacity of them
-// important. The resource stays in use, important requests are served in time, and nothing is refused afterwards.
+// capacity is how many requests the processor of overloaded serves in a second.
+const capacity = 500
+
+// overloaded is a processor with three times as many requests as it can serve, a tenth of the capacity of them
+// important.
+type overloaded struct {
+	*processor
+
+	manager   *overload.Ladder
+	low, high *requests
+	goodput   float64
+}
+
+// newOverloaded returns one that has served the important requests alone for ten seconds.
+func newOverloaded(t *testing.T, p *processor) *overloaded {
+	t.Helper()
+	p.free = make(chan struct{}, 1)
+	o := &overloaded{processor: p, manager: queueing(t, defaults(), p)}
+	alone := &requests{class: dynamic.PriorityHigh, rate: capacity / 10}
+	alone.come(o.manager, p, 10*time.Second)
+	return o
+}
+
+// come has the requests come for a time.
+func (o *overloaded) come(duration time.Duration) {
+	o.high = &requests{class: dynamic.PriorityHigh, rate: capacity / 10}
+	o.low = &requests{class: dynamic.PriorityLow, rate: 3*capacity - capacity/10}
+	var load sync.WaitGroup
+	load.Go(func() { o.high.come(o.manager, o.processor, duration) })
+	load.Go(func() { o.low.come(o.manager, o.processor, duration) })
+	load.Wait()
+	o.goodput = float64(o.low.served+o.high.served) / capacity / duration.Seconds()
+}
+
+// expect compares what became of the requests, of which the first quarter of the important ones may take long: it takes
+// some latencies to find the limit.
+func (o *overloaded) expect(t *testing.T, goodput float64) {
+	t.Helper()
+	if t.Logf("the goodput is %.2f of the capacity", o.goodput); o.goodput < goodput {
+		t.Errorf("want %.2f", goodput)
+	}
+	if o.high.refused > 0 {
+		t.Errorf("%d important requests were refused", o.high.refused)
+	}
+	if o.low.refused == 0 {
+		t.Error("no request was refused")
+	}
+	took := o.high.took[len(o.high.took)/4:]
+	slices.Sort(took)
+	if got := took[len(took)*99/100]; got > 3*o.endpoint/2+2*o.latency {
+		t.Errorf("99 %% of the important requests took up to %v", got)
+	}
+}
+
+// TestThreeTimesTheCapacity has three times as many requests come as can be served. The resource stays in use,
+// important requests are served in time, and nothing is refused afterwards.
 func TestThreeTimesTheCapacity(t *testing.T) {
-	const (
-		capacity = 500
-		duration = 40 * time.Second
-	)
+	const ms = time.Millisecond
+	one, four := []time.Duration{2 * ms}, pieces()
 	for _, test := range []struct {
-		// endpoint is how long each request waits for an endpoint.
-		endpoint time.Duration
-		goodput  float64
-	}{{0, 0.9}, {20 * time.Millisecond, 0.9}, {200 * time.Millisecond, 0.8}, {800 * time.Millisecond, 0.7}} {
-		t.Run(test.endpoint.String(), func(t *testing.T) {
+		endpoint, latency time.Duration
+		pieces            []time.Duration
+		sampled           int
+		interrupted       bool
+		goodput           float64
+	}{
+		{0, 10 * ms, one, 1, false, 0.9},
+		{20 * ms, 10 * ms, one, 1, false, 0.9},
+		{200 * ms, 10 * ms, one, 1, false, 0.8},
+		{800 * ms, 10 * ms, one, 1, false, 0.7},
+		{20 * ms, 5 * ms, four, 8, false, 0.9},
+		{800 * ms, 10 * ms, four, 8, false, 0.75},
+		{20 * ms, 5 * ms, four, 8, true, 0.85},
+		{200 * ms, 5 * ms, four, 8, true, 0.85},
+	} {
+		name := fmt.Sprintf("%v within %v, in %d pieces, interrupted %t", test.endpoint, test.latency, len(test.pieces),
+			test.interrupted)
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &processor{
-					free: make(chan struct{}, 1), takes: time.Second / capacity, latency: 10 * time.Millisecond,
-					endpoint: test.endpoint,
+				o := newOverloaded(t, &processor{
+					endpoint: test.endpoint, latency: test.latency, pieces: test.pieces, sampled: test.sampled,
+				})
+				if test.interrupted {
+					ctx, cancel := context.WithCancel(t.Context())
+					var interruptions sync.WaitGroup
+					interruptions.Go(func() { o.interrupt(ctx) })
+					defer interruptions.Wait()
+					defer cancel()
 				}
-				m := queueing(t, defaults(), p)
-				high := &requests{class: dynamic.PriorityHigh, rate: capacity / 10}
-				high.come(m, p, 10*time.Second)
-				low := &requests{class: dynamic.PriorityLow, rate: 3*capacity - capacity/10}
-				high.served, high.took = 0, nil
-				var load sync.WaitGroup
-				load.Go(func() { high.come(m, p, duration) })
-				load.Go(func() { low.come(m, p, duration) })
-				load.Wait()
-				goodput := float64(low.served+high.served) / capacity / duration.Seconds()
-				if t.Logf("the goodput is %.2f of the capacity", goodput); goodput < test.goodput {
-					t.Errorf("want %.2f", test.goodput)
-				}
-				if high.refused > 0 {
-					t.Errorf("%d important requests were refused", high.refused)
-				}
-				if low.refused == 0 {
-					t.Error("no request was refused")
-				}
-				high.took = high.took[len(high.took)/4:] // It takes some latencies to find the limit.
-				slices.Sort(high.took)
-				if got := high.took[len(high.took)*99/100]; got > 3*test.endpoint/2+2*p.latency {
-					t.Errorf("99 %% of the important requests took up to %v", got)
-				}
+				o.come(40 * time.Second)
+				o.expect(t, test.goodput)
 				after := &requests{class: dynamic.PriorityLow, rate: capacity / 2}
-				after.come(m, p, 3*time.Second)
+				after.come(o.manager, o.processor, 3*time.Second)
 				after.refused = 0
-				after.come(m, p, 2*time.Second)
-				if after.refused > 0 || m.Active(overload.ShedLow) {
-					t.Errorf("after the load, %d of %d requests were refused; active: %q", after.refused, 2*after.rate, active(m))
+				after.come(o.manager, o.processor, 2*time.Second)
+				if after.refused > 0 || o.manager.Active(overload.ShedLow) {
+					t.Errorf("after the load, %d of %d requests were refused; active: %q", after.refused, 2*after.rate,
+						active(o.manager))
 				}
 			})
 		})
 	}
+}
+
+// pieces are those of a request of two milliseconds that is read, sent, and answered in two parts.
+func pieces() []time.Duration {
+	const µs = time.Microsecond
+	return []time.Duration{200 * µs, 200 * µs, 400 * µs, 1200 * µs}
+}
+
+// TestEndpointChanges has the endpoint answer far sooner, and far later, in the middle of the load.
+func TestEndpointChanges(t *testing.T) {
+	const soon, late = 20 * time.Millisecond, 800 * time.Millisecond
+	for _, change := range [][2]time.Duration{{late, soon}, {soon, late}} {
+		t.Run(fmt.Sprint(change), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOverloaded(t, &processor{
+					endpoint: change[0], latency: 10 * time.Millisecond, pieces: pieces(), sampled: 8,
+				})
+				o.come(20 * time.Second)
+				o.mutex.Lock()
+				o.endpoint = change[1]
+				o.mutex.Unlock()
+				o.come(20 * time.Second)
+				o.come(20 * time.Second)
+				o.expect(t, 0.75)
+			})
+		})
+	}
+}
+
+// TestCrowdBeginsWithOneMeasurement has far more requests than usual when the pressure is high for the first time.
+func TestCrowdBeginsWithOneMeasurement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := &waits{}
+		m := queueing(t, defaults(), queue)
+		var usual []uint32
+		pass(interval / 4) // The samples are between the changes.
+		for range 20 { // of 200 requests in a second, each of which takes 50 ms
+			release(m, usual)
+			usual = fill(m, dynamic.PriorityLow, 10)
+			pass(interval / 2)
+			release(m, usual)
+			usual = fill(m, dynamic.PriorityLow, 10)
+			pass(interval / 2)
+		}
+		for _, test := range []struct {
+			more int
+			want string
+		}{{0, ""}, {90, "shedLow"}} {
+			more := fill(m, dynamic.PriorityLow, test.more)
+			queue.set(1.88)
+			samples(1)
+			if got := active(m); got != test.want {
+				t.Errorf("with %d requests more than usual, one measurement begins %q, want %q", test.more, got, test.want)
+			}
+			queue.set(0.5)
+			samples(1)
+			release(m, more)
+		}
+		release(m, usual)
+	})
 }
 
 // TestLimitFallsWithThePressure looks at the limit itself, and at measurements that are not new.

@@ -181,7 +181,9 @@ func (m *Ladder) sample(now time.Time, since time.Duration) (resets bool) {
 			continue
 		}
 		if wait, at := one.Queue.Measured(); at.After(one.measured) {
-			measured := measurement{pressure: sample, lasting: min(sample, one.last), since: one.measured.Add(-wait)}
+			measured := measurement{
+				pressure: sample, lasting: min(sample, one.last), wait: wait, since: one.measured.Add(-wait),
+			}
 			one.take(sample, at.Sub(one.measured))
 			one.measured = at
 			m.concurrency.adjust(measured, &m.steps, now)
