@@ -24,12 +24,19 @@ const (
 	leastPart = 0.25
 	// usualTime is the time over which the usual number is averaged.
 	usualTime = 5 * time.Second
+	// rising is how much faster it rises.
+	rising = 4
 	// latencyTime is the number of measurements over which the latency is averaged.
 	latencyTime = 4
-	// rateTime is the time in which the rate falls to nothing when no request ends.
+	// rateTime is the time in which the rate falls to a third when no request ends.
 	rateTime = 10 * time.Second
-	// crowd is the multiple of the usual requests above which one measurement begins a limit.
-	crowd = 2
+	// even is the part by which the number of requests may differ between two measurements for the latency to follow.
+	even = 0.25
+	// crowd is the multiple of the usual requests, and busier that of the usual rate, above which one measurement begins a
+	// limit.
+	crowd, busier = 2, 1.5
+	// excessive is the multiple of its threshold from which on a pressure that lasts lowers the whole limit.
+	excessive = 6
 	// exhausted is how long the limit of a class has to be without effect for the next class to be limited. Requests that
 	// are refused because of those of the last epoch are admitted before that.
 	exhausted = 3 * epochTime / 2
@@ -65,10 +72,11 @@ type concurrency struct {
 	limit   float64
 	// usual is the average of the rate before the limit.
 	usual float64
-	// latency is how long a request is served without the queue. rate is the highest number of requests that ended in a
-	// second, and falls slowly.
+	// latency is how long a request is served without the queue. rate is how many requests end in a second, at most.
 	latency time.Duration
 	rate    float64
+	// last is how many ended in a second before the last measurement.
+	last float64
 	// adjusted is when it was called last, and served how many requests were served then. lowered is when the limit was
 	// lowered.
 	served            int64
@@ -90,7 +98,7 @@ type class struct {
 	// arrived counts the requests, and refused those beyond.
 	limit            atomic.Int64
 	arrived, refused atomic.Uint64
-	// ended counts the requests that have ended.
+	// ended counts the requests that have ended and counted until then.
 	ended atomic.Uint64
 
 	_ [64]byte // The next class is on other cache lines.
@@ -122,8 +130,8 @@ func (c *concurrency) admit(priority dynamic.PriorityClass) (permit uint32, admi
 // release ends the request of a permit.
 func (c *concurrency) release(permit uint32) {
 	index, epoch := permit%uint32(classCount), permit/uint32(classCount)
-	c.classes[index].ended.Add(1)
 	if c.epoch.Load()-epoch <= 1 {
+		c.classes[index].ended.Add(1)
 		c.classes[index].began[epoch%epochs].Add(-1)
 	}
 }
@@ -151,10 +159,11 @@ func (c *concurrency) adjust(measured measurement, steps *[actionCount]step, now
 	c.rotate(now)
 	c.estimate(measured.pressure, now)
 	if c.limited == unrestricted {
+		pressure := measured.lasting
 		if c.crowded() {
-			measured.lasting = measured.pressure
+			pressure = measured.pressure
 		}
-		if next := c.above(unrestricted, measured.lasting, steps); next != unrestricted {
+		if next := c.above(unrestricted, pressure, steps); next != unrestricted {
 			c.begin(next, measured, steps, now)
 		} else {
 			c.average(now)
@@ -177,44 +186,62 @@ func (c *concurrency) estimate(pressure float64, now time.Time) {
 	if c.adjusted.IsZero() || !now.After(c.adjusted) {
 		return
 	}
-	rate := float64(ended) / now.Sub(c.adjusted).Seconds()
-	c.rate = max(rate, c.rate*(1-min(now.Sub(c.adjusted).Seconds()/rateTime.Seconds(), 1)))
+	c.last = float64(ended) / now.Sub(c.adjusted).Seconds()
+	c.rate = max(c.last, c.rate*(1-min(now.Sub(c.adjusted).Seconds()/rateTime.Seconds(), 1)))
 	long := float64(atOption)
 	if c.limited != unrestricted {
 		long /= 2
 	}
-	if ended == 0 || pressure >= long {
+	fewer, more := min(c.serving(), c.served), max(c.serving(), c.served)
+	if ended == 0 || pressure >= long || float64(more-fewer) > even*float64(more)+1 {
 		return
 	}
-	latency := time.Duration(float64(min(c.serving(), c.served)) / rate * float64(time.Second))
+	latency := time.Duration(float64(fewer) / c.last * float64(time.Second))
 	c.latency += (min(latency, 2*epochTime) - c.latency) / latencyTime
 }
 
-// average adds the rate to the usual one.
+// average adds the rate to the usual one, which rises faster than it falls.
 func (c *concurrency) average(now time.Time) {
 	if c.adjusted.IsZero() {
 		return
 	}
-	part := min(now.Sub(c.adjusted).Seconds()/usualTime.Seconds(), 1)
-	c.usual += part * (c.rate - c.usual)
+	if c.usual == 0 {
+		c.usual = c.last
+	}
+	passed := now.Sub(c.adjusted).Seconds()
+	if c.last > c.usual {
+		passed *= rising
+	}
+	c.usual += min(passed/usualTime.Seconds(), 1) * (c.last - c.usual)
 }
 
 // without returns how many requests of a rate are served at a time without a queue; 0 is also unknown.
 func (c *concurrency) without(rate float64) float64 { return rate * c.latency.Seconds() }
 
-// crowded reports whether far more requests are served than usual. Then a long wait is no exception.
+// crowded reports whether far more requests are served, and end, than usual. Then a long wait is no exception, and the
+// requests are none that wait for something else, such as long polls that were all answered at once.
 func (c *concurrency) crowded() bool {
 	usual := c.without(c.usual)
-	return usual > 0 && float64(c.serving()) > crowd*max(usual, c.processors, leastGrowth)
+	return usual > 0 && c.last > busier*c.usual && float64(c.serving()) > crowd*max(usual, c.processors, leastGrowth)
 }
 
 // begin limits a class. The first limit is in proportion to the pressure.
 func (c *concurrency) begin(class int, measured measurement, steps *[actionCount]step, now time.Time) {
 	c.classes[class].arrived.Store(0)
 	c.classes[class].refused.Store(0)
-	factor := max(steps[ShedLow+Action(class)].begins/measured.lasting, steepest)
-	c.limited, c.limit = class, max(factor*float64(c.serving()), c.floor())
+	serving := float64(c.serving())
+	factor := max(measured.factor(steps[ShedLow+Action(class)].begins), steepest)
+	c.limited, c.limit = class, max(factor*serving, min(c.without(c.rate), serving), c.floor())
 	c.needed, c.effective, c.lowered = now, now, now
+}
+
+// factor returns the part that the threshold is of the pressure. Where the measurement before was below the threshold,
+// this one may be an exception, and the square root counts.
+func (m measurement) factor(threshold float64) float64 {
+	if m.lasting < threshold {
+		return math.Sqrt(threshold / m.pressure)
+	}
+	return threshold / m.lasting
 }
 
 // floor is the least limit.
@@ -260,29 +287,25 @@ func (c *concurrency) growth(in time.Duration) float64 {
 }
 
 // lower lowers the limit by the pressure, once the last limit has had its effect. It lowers the part above the number of
-// requests that are served without a queue: with less than that, the resource would be idle at times.
+// requests that are served without a queue: with less than that, the resource would be idle at times. That number does
+// not include the requests in the queue, as far as half of the longest waits shows them, and is too high when the
+// pressure is excessive.
 func (c *concurrency) lower(measured measurement, threshold float64, now time.Time) {
-	if measured.since.Before(c.lowered.Add(c.latency)) || float64(c.serving()) > c.limit {
-		return
-	}
-	c.excludeWait(measured)
-	factor := threshold / measured.lasting
-	if factor > 1 { // The measurement before was below, and this one may be an exception.
-		factor = math.Sqrt(threshold / measured.pressure)
-	}
-	without := min(c.without(c.rate), c.limit)
-	c.limit, c.lowered = max(without+(c.limit-without)*max(factor, steep), c.floor()), now
-}
-
-// excludeWait lowers the latency to the time in which requests are served, less half of the longest waits. Where the
-// endpoints have become faster, nothing else corrects it while the queue is long.
-func (c *concurrency) excludeWait(measured measurement) {
-	if c.rate == 0 {
+	serving := float64(c.serving())
+	if measured.since.Before(c.lowered.Add(c.latency)) || serving > c.limit {
 		return
 	}
 	wait := measured.wait.Seconds() * min(measured.lasting/measured.pressure, 1)
-	latency := float64(c.serving())/c.rate - wait/2
-	c.latency = min(c.latency, time.Duration(max(latency, 0)*float64(time.Second)))
+	without := max(min(c.without(c.rate), c.limit, serving-c.rate*wait/2), 0)
+	if measured.lasting >= excessive*threshold {
+		without = 0
+	}
+	if c.last > 0 {
+		longest := max(serving/c.last-wait/2, 0)
+		c.latency = min(c.latency, time.Duration(longest*float64(time.Second)))
+	}
+	factor := max(measured.factor(threshold), steep)
+	c.limit, c.lowered = max(without+(c.limit-without)*factor, c.floor()), now
 }
 
 // above returns the next class above one that has requests, if the pressure has reached its threshold, otherwise

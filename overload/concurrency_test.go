@@ -315,7 +315,7 @@ func TestCrowdBeginsWithOneMeasurement(t *testing.T) {
 		m := queueing(t, defaults(), queue)
 		var usual []uint32
 		pass(interval / 4) // The samples are between the changes.
-		for range 20 { // of 200 requests in a second, each of which takes 50 ms
+		for range 20 {     // of 200 requests in a second, each of which takes 50 ms
 			release(m, usual)
 			usual = fill(m, dynamic.PriorityLow, 10)
 			pass(interval / 2)
@@ -324,14 +324,18 @@ func TestCrowdBeginsWithOneMeasurement(t *testing.T) {
 			pass(interval / 2)
 		}
 		for _, test := range []struct {
-			more int
-			want string
-		}{{0, ""}, {90, "shedLow"}} {
+			more, ended int
+			want        string
+		}{{0, 0, ""}, {90, 0, ""}, {90, 100, "shedLow"}} {
 			more := fill(m, dynamic.PriorityLow, test.more)
+			for range test.ended {
+				release(m, fill(m, dynamic.PriorityLow, 1))
+			}
 			queue.set(1.88)
 			samples(1)
 			if got := active(m); got != test.want {
-				t.Errorf("with %d requests more than usual, one measurement begins %q, want %q", test.more, got, test.want)
+				t.Errorf("with %d more requests and %d that ended, one measurement begins %q, want %q", test.more, test.ended,
+					got, test.want)
 			}
 			queue.set(0.5)
 			samples(1)

@@ -7,6 +7,7 @@
 //
 // The router uses the Ladder as its Shedder: requests of less important routers are refused first. The refused share of
 // a class grows with the pressure. A resource that work waits for, a [Queue], limits how many requests are served at a
-// time instead: the limit follows the pressure, and ends when it refuses no requests. Reading an action or refusing a
+// time instead: the limit follows the pressure, begins with one sample where far more requests than usual are served,
+// and ends when it refuses no requests. Reading an action or refusing a
 // request takes atomic operations, no lock and no memory.
 package overload

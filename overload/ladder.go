@@ -273,8 +273,12 @@ func (m *Ladder) step(action Action, cause *monitored, now time.Time) {
 		verb = " goes on"
 	}
 	state.logged, state.announced = now, true
+	pressure := cause.counts
+	if cause.Queue != nil { // One measurement can begin the action.
+		pressure = max(pressure, cause.last)
+	}
 	m.logger.Warn("overload: "+action.String()+verb, "monitor", cause.Name, "option", cause.Option,
-		"pressure", math.Round(100*cause.counts)/100)
+		"pressure", math.Round(100*pressure)/100)
 }
 
 // Active reports whether an action is under way.
