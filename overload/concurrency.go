@@ -192,11 +192,11 @@ func (c *concurrency) estimate(pressure float64, now time.Time) {
 	if c.limited != unrestricted {
 		long /= 2
 	}
-	fewer, more := min(c.serving(), c.served), max(c.serving(), c.served)
-	if ended == 0 || pressure >= long || float64(more-fewer) > even*float64(more)+1 {
+	fewer, more := float64(min(c.serving(), c.served)), float64(max(c.serving(), c.served))
+	if ended == 0 || pressure >= long || more-fewer > even*more+1 {
 		return
 	}
-	latency := time.Duration(float64(fewer) / c.last * float64(time.Second))
+	latency := time.Duration((fewer + more) / 2 / c.last * float64(time.Second))
 	c.latency += (min(latency, 2*epochTime) - c.latency) / latencyTime
 }
 
