@@ -196,8 +196,11 @@ func (c *concurrency) estimate(pressure float64, now time.Time) {
 	if ended == 0 || pressure >= long || more-fewer > even*more+1 {
 		return
 	}
-	latency := time.Duration((fewer + more) / 2 / c.last * float64(time.Second))
-	c.latency += (min(latency, 2*epochTime) - c.latency) / latencyTime
+	latency := min(time.Duration((fewer+more)/2/c.last*float64(time.Second)), 2*epochTime)
+	if c.latency == 0 {
+		c.latency = latency
+	}
+	c.latency += (latency - c.latency) / latencyTime
 }
 
 // average adds the rate to the usual one, which rises faster than it falls.
