@@ -125,29 +125,49 @@ func newWorld(t *testing.T) *world {
 				clients[host].Get("/")
 			}
 			secure.Get("/")
-			w.converse(t, "tcp", "database", "GET / HTTP/1.0\r\n\r\n")
-			w.converse(t, "udp", "dns", "query")
+			w.converse(t)
+			w.query(t)
 		}
 		w.scrape(t, time.Duration(scrapes-1-i)*30*time.Second)
 	}
 	return w
 }
 
-// converse sends a text to an entrypoint, and waits for an answer.
-func (w *world) converse(t *testing.T, network, entrypoint, text string) {
+// dial connects to an entrypoint.
+func (w *world) dial(t *testing.T, network, entrypoint string) net.Conn {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), network, w.sluice.Addr(entrypoint))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return conn
+}
+
+// converse sends a text over TCP, and waits for an answer.
+func (w *world) converse(t *testing.T) {
+	t.Helper()
+	conn := w.dial(t, "tcp", "database")
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
-	if _, err := io.WriteString(conn, text); err != nil {
+	if _, err := io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Read(make([]byte, 512)); err != nil {
-		t.Errorf("%s: %v", entrypoint, err)
+		t.Error(err)
 	}
+}
+
+// query sends a datagram until it is answered: an answer that comes after the session has ended is lost.
+func (w *world) query(t *testing.T) {
+	t.Helper()
+	conn := w.dial(t, "udp", "dns")
+	defer func() { _ = conn.Close() }()
+	harness.Until(t, "a datagram is answered", func() bool {
+		_ = conn.SetDeadline(time.Now().Add(time.Second))
+		_, _ = io.WriteString(conn, "query")
+		_, err := conn.Read(make([]byte, 512))
+		return err == nil
+	})
 }
 
 // change changes the configuration, and waits until that is applied.
