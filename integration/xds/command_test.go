@@ -39,6 +39,7 @@ providers: {file: {directory: "${DYNAMIC}"}}
 xds: {address: "` + serverAddress + `"}
 `, Dynamic: map[string]string{"services.yaml": commandServices}})
 	defer s.Stop()
+	s.WaitLog("xDS is served") // Streams that come before are refused.
 	missing := filepath.Join(t.TempDir(), "missing.crt")
 	for _, test := range []struct {
 		args           string

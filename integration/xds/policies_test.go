@@ -63,7 +63,7 @@ func (b *backend) UnaryCall(context.Context, *grpc_testing.SimpleRequest) (*grpc
 	return &grpc_testing.SimpleResponse{ServerId: b.name}, nil
 }
 
-// serve serves on an address of its own, or again on that which it had, until stop is called or the test ends.
+// serve serves on its address, or on any one, until stop is called or the test ends.
 func (b *backend) serve(t testing.TB) (stop func()) {
 	t.Helper()
 	if b.address == "" {
@@ -85,11 +85,11 @@ func (b *backend) serve(t testing.TB) (stop func()) {
 
 // TestPolicies calls services of files, each with another way to balance, by grpc-go.
 func TestPolicies(t *testing.T) {
-	a, b, c, down := &backend{name: "a"}, &backend{name: "b"}, &backend{name: "c"}, &backend{name: "down"}
+	a, b, c := &backend{name: "a"}, &backend{name: "b"}, &backend{name: "c"}
+	down := &backend{name: "down", address: harness.FreeAddress(t)}
 	for _, one := range []*backend{a, b, c} {
 		one.serve(t)
 	}
-	down.serve(t)() // The address is known, and refuses connections.
 	harness.Start(t, harness.Setup{
 		Static: staticFiles, Dynamic: map[string]string{"services.yaml": policies},
 		Vars: map[string]string{"A": a.address, "B": b.address, "C": c.address, "DOWN": down.address},
