@@ -17,7 +17,7 @@ import (
 
 const upgraded = `
 entryPoints:
-  web: {address: "127.0.0.1:0", transport: {lifeCycle: {requestAcceptGraceTimeout: 300ms, graceTimeOut: 10s}}}
+  web: {address: "${WEB}", transport: {lifeCycle: {requestAcceptGraceTimeout: 300ms, graceTimeOut: 10s}}}
   traefik: {address: "127.0.0.1:0"}
 providers: {file: {directory: "${DYNAMIC}"}}
 ping: {}
@@ -44,17 +44,14 @@ func TestAnUpgradeLosesNothing(t *testing.T) {
 	}))
 	t.Cleanup(backend.Close)
 	launch := func(address string) *harness.Sluice {
-		setup := harness.Setup{
+		return harness.Start(t, harness.Setup{
 			Static: upgraded, Dynamic: map[string]string{"routes.yaml": upgradedRoutes},
-			Vars: map[string]string{"BACKEND": backend.URL},
-		}
-		if address != "" {
-			setup.Args = []string{"--entryPoints.web.address=" + address}
-		}
-		return harness.Start(t, setup)
+			Vars: map[string]string{"BACKEND": backend.URL, "WEB": address},
+		})
 	}
-	nodes := []*harness.Sluice{launch(""), launch("")}
-	addresses := []string{nodes[0].Addr("web"), nodes[1].Addr("web")}
+	// No connection takes these ports while nothing listens.
+	addresses := []string{harness.FreeAddress(t), harness.FreeAddress(t)}
+	nodes := []*harness.Sluice{launch(addresses[0]), launch(addresses[1])}
 	ctx, cancel := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	var served, elsewhere atomic.Int64

@@ -32,11 +32,14 @@ func draining(web string) []string {
 func sluiceIsUpgraded(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("port"), polite("port/ship"))
 	c.Scale("port/ship", 3)
-	gates := []*gate{open(t, c, static, draining("127.0.0.1:0")...), open(t, c, static, draining("127.0.0.1:0")...)}
-	n := &nomads{t: t, reached: make([]atomic.Int64, len(gates))}
-	for _, g := range gates {
+	// No connection takes these ports while nothing listens.
+	n := &nomads{t: t, places: []string{harness.FreeAddress(t), harness.FreeAddress(t)}}
+	n.reached = make([]atomic.Int64, len(n.places))
+	var gates []*gate
+	for _, place := range n.places {
+		g := open(t, c, static, draining(place)...)
 		g.serves("ship.test")
-		n.places = append(n.places, g.Addr("web"))
+		gates = append(gates, g)
 	}
 	stop := n.start(clients)
 	for i, place := range n.places {
