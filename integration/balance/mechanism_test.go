@@ -93,9 +93,15 @@ func TestOutageUnseen(t *testing.T) {
 		p.counts("h2c"))
 }
 
-// TestMechanisms breaks three endpoints of five under load, and compares the clients' failures with one mechanism after
-// the other enabled. All pools have the same endpoints at the same time. It prints the table of the documentation.
-func TestMechanisms(t *testing.T) {
+// trial is what happened to the requests of each pool and method while endpoints were broken.
+type trial struct {
+	during map[string]record
+	counts map[string]map[string]int
+}
+
+// experience breaks three endpoints of five under load. All pools have the same endpoints at the same time.
+func experience(t *testing.T) trial {
+	t.Helper()
 	fleet := startFleet(t, 5)
 	services := site{}
 	for _, m := range mechanisms() {
@@ -119,38 +125,69 @@ func TestMechanisms(t *testing.T) {
 	ended := time.Now()
 	mend(fleet)
 	pass(t, 2*time.Second)
+	found := trial{map[string]record{}, map[string]map[string]int{}}
+	for service, load := range loads {
+		found.during[service], found.counts[service] = load.end().from(began).before(ended), p.counts(service)
+	}
+	return found
+}
 
+// disturbed reports whether an endpoint that is not broken took nearly as long as a try may take, as the pools without
+// retries tell. No retry helps against that.
+func (r trial) disturbed() bool {
+	for _, name := range []string{"nothing", "default", "outlier", "check", "passive"} {
+		for _, method := range []string{"get", "post"} {
+			if len(r.during[name+"-"+method].where(func(a answer) bool {
+				return (a.endpoint == "d" || a.endpoint == "e") && a.took > 300*time.Millisecond
+			})) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// String is the table of the documentation.
+func (r trial) String() string {
 	var table strings.Builder
 	table.WriteString("| mechanism | method | sent | failed | late | retries | not retried | ejections | failed " +
 		"checks | p99 ms |\n")
 	table.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
-	failures := map[string]int{}
 	for _, m := range mechanisms() {
 		for _, method := range []string{"get", "post"} {
-			service := m.name + "-" + method
-			during := loads[service].end().from(began).before(ended)
-			failed, counts := during.failed(), p.counts(service)
-			failures[service] = len(failed)
+			during, counts := r.during[m.name+"-"+method], r.counts[m.name+"-"+method]
+			failed := during.failed()
 			late := failed.where(func(a answer) bool { return a.err != nil })
 			good := during.where(func(a answer) bool { return a.status == http.StatusOK })
 			_, _ = fmt.Fprintf(&table, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", m.title, strings.ToUpper(method),
-				len(during),
-				len(failed), len(late), counts["retries"], counts["retries_exhausted"], counts["ejections"],
-				counts["checks_failed"],
-				good.percentile(0.99).Milliseconds())
+				len(during), len(failed), len(late), counts["retries"], counts["retries_exhausted"], counts["ejections"],
+				counts["checks_failed"], good.percentile(0.99).Milliseconds())
 		}
 	}
-	t.Logf("\n%s", &table)
+	return table.String()
+}
+
+// TestMechanisms breaks three endpoints of five under load, and compares the clients' failures with one mechanism after
+// the other enabled. It prints the table of the documentation.
+func TestMechanisms(t *testing.T) {
+	found := experience(t)
+	for range 3 {
+		if !found.disturbed() {
+			break
+		}
+		t.Logf("endpoints that are not broken were slow, so once more:\n%s", found)
+		found = experience(t)
+	}
+	t.Logf("\n%s", found)
 	for _, service := range []string{"retry-get", "all-get"} {
-		if failures[service] > 0 {
-			t.Errorf("%s: %d failed requests, %s", service, failures[service],
-				loads[service].end().from(began).before(ended).failed())
+		if failed := found.during[service].failed(); len(failed) > 0 {
+			t.Errorf("%s: %d failed requests, %s", service, len(failed), failed)
 		}
 	}
 	for _, method := range []string{"get", "post"} {
-		if failures["default-"+method] > failures["nothing-"+method] {
-			t.Errorf("%s: %d failed requests by default, %d without anything", method, failures["default-"+method],
-				failures["nothing-"+method])
+		byDefault, without := len(found.during["default-"+method].failed()), len(found.during["nothing-"+method].failed())
+		if byDefault > without {
+			t.Errorf("%s: %d failed requests by default, %d without anything", method, byDefault, without)
 		}
 	}
 }
