@@ -142,14 +142,24 @@ func TestFastFailures(t *testing.T) {
 	p := startProxy(t, site{"pool": pool("strategy: peakewma", servers(fleet...)...)})
 	load := p.send(plan{service: "pool", rate: 400})
 	pass(t, time.Second)
-	warm := time.Now()
-	pass(t, 3*time.Second)
-	got := load.end().from(warm)
-	share := float64(got.by()["a"]) / float64(len(got))
-	t.Logf("share of the endpoint that fails: %.4f of %d", share, len(got))
-	if share >= 0.05 {
-		t.Errorf("the endpoint that fails gets %.1f %% of the requests: %v", share*100, got.by())
+	// A stall of the machine makes the others slower than they are to be, and is repeated.
+	for window := range 4 {
+		warm := time.Now()
+		pass(t, 3*time.Second)
+		all, _ := load.so()
+		got := all.from(warm)
+		share := float64(got.by()["a"]) / float64(len(got))
+		slowest := got.where(func(a answer) bool { return a.endpoint != "a" }).percentile(0.99)
+		t.Logf("share of the endpoint that fails: %.4f of %d; p99 of the others: %v", share, len(got), slowest)
+		if share < 0.05 {
+			break
+		}
+		if slowest < 50*time.Millisecond || window == 3 {
+			t.Errorf("the endpoint that fails gets %.1f %% of the requests: %v", share*100, got.by())
+			break
+		}
 	}
+	load.end()
 	if ejections := p.counts("pool")["ejections"]; ejections != 0 {
 		t.Errorf("%d ejections by status, which is not configured", ejections)
 	}
