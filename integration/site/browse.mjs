@@ -61,19 +61,24 @@ async function reads(width, scheme) {
 
 /** searches types words and follows the first result. */
 async function searches() {
-  const page = await open(1440, 'light');
-  await page.goto(own.href, { waitUntil: 'networkidle' });
   for (const [words, expected] of [['certFile', /certFile/], ['HostRegexp', /HostRegexp/]]) {
-    await page.keyboard.press('Control+k');
-    await page.locator('#localsearch-input').fill(words);
+    const page = await open(1440, 'light'); // A window keeps the words and shows their results again at first.
+    await page.goto(own.href, { waitUntil: 'networkidle' });
+    const input = page.locator('#localsearch-input');
+    // The page may not have its script's handlers yet.
+    for (let tries = 0; tries < 20; tries++) {
+      await page.keyboard.press('Control+k');
+      if (await input.waitFor({ timeout: 1000 }).then(() => true, () => false)) break;
+    }
+    await input.fill(words);
     const first = page.locator('#localsearch-list a.result').first();
     await first.waitFor();
     if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/search-${words}.png` });
     await first.click();
     await page.waitForURL((url) => url.pathname !== own.pathname);
     await page.locator('.vp-doc', { hasText: expected }).waitFor();
+    await page.context().close();
   }
-  await page.context().close();
 }
 
 try {
