@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -129,6 +130,7 @@ func burst(t *testing.T, c *cluster.Cluster, s *gate) {
 	reloaded, seen := s.counter(reloads), s.counter(events)
 	s.Signal(syscall.SIGSTOP)
 	editAll(t, c, routes, edits)
+	began := time.Now()
 	s.Signal(syscall.SIGCONT)
 	for i := range routes {
 		s.becomes(fmt.Sprintf("burst-%d.test/%d", i, edits-1), "200 shop/web")
@@ -136,8 +138,10 @@ func burst(t *testing.T, c *cluster.Cluster, s *gate) {
 	if got := s.counter(events) - seen; got < routes {
 		t.Errorf("%d events", got)
 	}
-	if got := s.counter(reloads) - reloaded; got < 1 || got > 5 {
-		t.Errorf("%d tables were made for %d edits", got, routes*edits)
+	// A burst is held for half a second at most: one that a busy machine takes long to read makes more tables.
+	most := 5 + int(time.Since(began)/(500*time.Millisecond))
+	if got := s.counter(reloads) - reloaded; got < 1 || got > most {
+		t.Errorf("%d tables were made for %d edits, want %d at most", got, routes*edits, most)
 	}
 }
 
