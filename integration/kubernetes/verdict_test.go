@@ -32,8 +32,8 @@ func applyInAnyOrder(t *testing.T, c *cluster.Cluster) {
 	name := "late-1"
 	for !applyLate(t, c, name) {
 		attempt++
-		if name = fmt.Sprintf("late-%d", attempt); attempt > 10 {
-			t.Fatal("three objects take this machine longer than 400 ms, ten times in a row")
+		if name = fmt.Sprintf("late-%d", attempt); attempt > 50 {
+			t.Fatal("three objects take this machine longer than 400 ms, fifty times in a row")
 		}
 	}
 	g.serves(name + ".test")
