@@ -85,7 +85,7 @@ func yes(condition *bool) bool { return condition != nil && *condition }
 // 503, with a reason in the log.
 func allLeave(t *testing.T, c *cluster.Cluster) {
 	const atLeast = 20
-	c.Apply(namespace("exodus"), polite("exodus/all"))
+	c.Apply(namespace("exodus"), lingering("exodus/all"))
 	c.Scale("exodus/all", 3)
 	g := open(t, c, static)
 	g.spreads("all.test", 3)

@@ -14,7 +14,7 @@ import (
 // stickyPodLeaves deletes the pod of a sticky client. The client stays until the pod is gone, while others do not get
 // it; then it moves once, with one new cookie.
 func stickyPodLeaves(t *testing.T, c *cluster.Cluster) {
-	c.Apply(namespace("glue"), strings.Replace(polite("glue/pot"), "port: 80}]",
+	c.Apply(namespace("glue"), strings.Replace(lingering("glue/pot"), "port: 80}]",
 		"port: 80, sticky: {cookie: {name: pot}}}]", 1))
 	c.Scale("glue/pot", 3)
 	c.Endpoints("glue/pot", 3)

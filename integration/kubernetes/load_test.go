@@ -94,6 +94,16 @@ func (l *load) take(began time.Time, answer harness.Response, err error) {
 	}
 }
 
+// answered is how many responses drain would return.
+func (l *load) answered() (sum int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, count := range l.pods {
+		sum += count
+	}
+	return sum
+}
+
 // drain returns the number of responses of each pod since the last call.
 func (l *load) drain() map[string]int {
 	l.mu.Lock()
@@ -103,13 +113,20 @@ func (l *load) drain() map[string]int {
 	return pods
 }
 
-// spread waits until answers come from exactly so many pods, and returns how many come from each.
+// spread waits until answers come from exactly so many pods, and returns how many come from each. These are so many
+// that no pod is without one by chance, also while the machine has much else to do.
 func (l *load) spread(count int) (last map[string]int) {
 	l.t.Helper()
 	window := time.NewTicker(20 * turn) // Some 150 requests, each of which takes the next pod.
 	defer window.Stop()
 	l.drain()
-	until(l.t, func() bool { <-window.C; last = l.drain(); return len(last) == count }, func() string {
+	until(l.t, func() bool {
+		if <-window.C; l.answered() < 10*count {
+			return false
+		}
+		last = l.drain()
+		return len(last) == count
+	}, func() string {
 		return fmt.Sprintf("answers come from %d pods, want %d: %v", len(last), count, last)
 	})
 	return last
@@ -166,6 +183,12 @@ spec:
   selector: {app: NAME}
   ports: [{name: http, port: 80, targetPort: 8080}]
 `) + route("traefik.io", path, name+".test", "[{name: "+name+", port: 80}]")
+}
+
+// lingering is a polite Deployment whose pods go on for most of their grace period, so that a test meets them while
+// they terminate also on a machine that has much else to do.
+func lingering(path string) string {
+	return strings.Replace(polite(path), "test.sluice.dev/drain: 3s", "test.sluice.dev/drain: 6s", 1)
 }
 
 // TestUnderLoad does what happens to clusters while requests pass, none of which may fail.
