@@ -28,6 +28,7 @@ http:
   routers:
     quick: {rule: "PathPrefix(` + "`/quick`" + `)", service: one, middlewares: [quick]}
     hourly: {rule: "PathPrefix(` + "`/hourly`" + `)", service: one, middlewares: [hourly]}
+    free: {rule: "PathPrefix(` + "`/free`" + `)", service: one}
   middlewares:
     quick:
       rateLimit: {average: 100, burst: 100, sourceCriterion: {requestHeaderName: X-Key},
@@ -40,6 +41,7 @@ http:
 
 // pair is two processes that share one Redis, each with a client.
 type pair struct {
+	faults    *faults
 	redis     *redistest.Server
 	processes [2]*harness.Sluice
 	clients   [2]*harness.Client
@@ -47,7 +49,7 @@ type pair struct {
 
 func startPair(t *testing.T) *pair {
 	t.Helper()
-	p := &pair{redis: redistest.Start(t)}
+	p := &pair{faults: new(faults), redis: redistest.Start(t)}
 	backend := harness.StartBackend(t, "one", nil)
 	for i := range p.processes {
 		p.processes[i] = harness.Start(t, harness.Setup{
@@ -62,25 +64,74 @@ func startPair(t *testing.T) *pair {
 	return p
 }
 
+// faults are what is wrong with a pair.
+type faults struct {
+	mutex sync.Mutex
+	all   []string
+}
+
+func (f *faults) add(format string, values ...any) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.all = append(f.all, fmt.Sprintf(format, values...))
+}
+
+// losses returns how often each process has lost Redis.
+func (p *pair) losses() (n [2]int) {
+	for i, s := range p.processes {
+		n[i] = strings.Count(s.Log.String(), "Redis is lost")
+	}
+	return n
+}
+
+// withPair tests a pair that shall lose Redis so many times. A machine that keeps Redis from answering for 300 ms makes
+// a process lose it once more, and decide alone: another pair is tested then, at most three times.
+func withPair(t *testing.T, losses int, test func(p *pair)) {
+	t.Helper()
+	for attempt := 1; ; attempt++ {
+		p := startPair(t)
+		test(p)
+		if len(p.faults.all) == 0 {
+			return
+		}
+		if n := p.losses(); attempt < 4 && n != [2]int{losses, losses} {
+			t.Logf("Redis was lost %v times, want %d: once more, in spite of %q", n, losses, p.faults.all)
+			continue
+		}
+		for _, fault := range p.faults.all {
+			t.Error(fault)
+		}
+		return
+	}
+}
+
 // TestRedisHoldsOneLimit has two processes hold one limit, exactly where no time passes and within 2 % where it does.
 func TestRedisHoldsOneLimit(t *testing.T) {
-	p := startPair(t)
+	withPair(t, 0, func(p *pair) { p.holdsOneLimit(t) })
+}
+
+func (p *pair) holdsOneLimit(t *testing.T) {
+	t.Helper()
 	p.expectOneLimit(t, "one")
-	var off float64
-	for round := range 3 { // A machine that is busy with something else may delay an end; a wrong limit stays wrong.
-		got, want := p.measure(t, fmt.Sprint("round ", round))
-		off = 100 * (got/want - 1)
-		t.Logf("%.0f requests passed, %.1f may: %+.2f %%", got, want, off)
-		if math.Abs(off) < 2 {
+	// A machine that is busy with something else may delay an end, or send less than passes; a wrong limit stays wrong.
+	off, measured := 0.0, 0
+	for round := 0; round < 20 && measured < 3; round++ {
+		got, want, refused := p.measure(t, fmt.Sprint("round ", round))
+		t.Logf("%.0f requests passed, %.1f may; %d did not", got, want, refused)
+		if refused == 0 {
+			continue
+		}
+		measured++
+		if off = 100 * (got/want - 1); math.Abs(off) < 2 {
 			break
 		}
 	}
-	if math.Abs(off) >= 2 {
-		t.Errorf("the rate is off by %+.2f %%", off)
+	if measured == 0 || math.Abs(off) >= 2 {
+		p.faults.add("after %d rounds with more requests than pass, the rate is off by %+.2f %%", measured, off)
 	}
 	for i, s := range p.processes {
 		if found := ask(t, s); found.api["quick@file"].Counts["local"]+found.api["hourly@file"].Counts["local"] != 0 {
-			t.Errorf("process %d decided alone: %+v", i, found.api)
+			p.faults.add("process %d decided alone: %+v", i, found.api)
 		}
 	}
 }
@@ -95,12 +146,13 @@ func (p *pair) expectOneLimit(t *testing.T, key string) {
 		}
 	}
 	if n[0]+n[1] != hourly || n[0] == 0 || n[1] == 0 {
-		t.Errorf("key %q: %d and %d requests passed, want %d together", key, n[0], n[1], hourly)
+		p.faults.add("key %q: %d and %d requests passed, want %d together", key, n[0], n[1], hourly)
 	}
 }
 
-// measure sends requests through both processes for two seconds, and returns how many passed and how many may.
-func (p *pair) measure(t *testing.T, key string) (got, want float64) {
+// measure sends requests through both processes for two seconds, and returns how many passed, how many may, and how
+// many did not.
+func (p *pair) measure(t *testing.T, key string) (got, want float64, not int64) {
 	t.Helper()
 	var through [2]atomic.Int64
 	var refused atomic.Int64
@@ -125,11 +177,10 @@ func (p *pair) measure(t *testing.T, key string) (got, want float64) {
 	}
 	group.Wait()
 	took := time.Since(began).Seconds()
-	if through[0].Load() == 0 || through[1].Load() == 0 || refused.Load() == 0 {
-		t.Errorf("%d and %d passed, and %d did not: nothing was measured", through[0].Load(), through[1].Load(),
-			refused.Load())
+	if through[0].Load() == 0 || through[1].Load() == 0 {
+		t.Errorf("%d and %d passed", through[0].Load(), through[1].Load())
 	}
-	return float64(through[0].Load() + through[1].Load()), burst + perSecond*took
+	return float64(through[0].Load() + through[1].Load()), burst + perSecond*took, refused.Load()
 }
 
 // TestRedisIsLost stops Redis during requests, and starts it again: meanwhile each process applies the limit alone, no
@@ -144,33 +195,41 @@ func TestRedisIsLost(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			p := startPair(t)
-			stop := p.traffic(t)
-			p.expectOneLimit(t, "before")
-			test.take(p.redis)
-			for _, s := range p.processes {
-				s.WaitLog("Redis is lost")
-			}
-			for i, client := range p.clients {
-				if n := passed(t, client, 2*hourly, http.StatusTooManyRequests, "/hourly", "X-Key: meanwhile"); n != hourly {
-					t.Errorf("process %d alone let %d requests pass, want %d", i, n, hourly)
-				}
-				p.expectLost(t, i)
-			}
-			test.give(p.redis)
-			for _, s := range p.processes {
-				s.WaitLog("Redis is back")
-			}
-			p.expectOneLimit(t, "after")
-			stop()
-			for i, s := range p.processes {
-				for _, words := range []string{"Redis is lost", "Redis is back"} {
-					if n := strings.Count(s.Log.String(), words); n != 1 {
-						t.Errorf("process %d: %d lines say that %s:\n%s", i, n, words, s.Log)
-					}
-				}
-			}
+			withPair(t, 1, func(p *pair) {
+				p.losesRedis(t, func() { test.take(p.redis) }, func() { test.give(p.redis) })
+			})
 		})
+	}
+}
+
+// losesRedis takes Redis away and gives it back.
+func (p *pair) losesRedis(t *testing.T, take, give func()) {
+	t.Helper()
+	stop := p.traffic(t)
+	defer stop()
+	p.expectOneLimit(t, "before")
+	take()
+	for _, s := range p.processes {
+		s.WaitLog("Redis is lost")
+	}
+	for i, client := range p.clients {
+		if n := passed(t, client, 2*hourly, http.StatusTooManyRequests, "/hourly", "X-Key: meanwhile"); n != hourly {
+			p.faults.add("process %d alone let %d requests pass, want %d", i, n, hourly)
+		}
+		p.expectLost(t, i)
+	}
+	give()
+	for _, s := range p.processes {
+		s.WaitLog("Redis is back")
+	}
+	p.expectOneLimit(t, "after")
+	stop()
+	for i, s := range p.processes {
+		for _, words := range []string{"Redis is lost", "Redis is back"} {
+			if n := strings.Count(s.Log.String(), words); n != 1 {
+				p.faults.add("process %d: %d lines say that %s:\n%s", i, n, words, s.Log)
+			}
+		}
 	}
 }
 
@@ -180,41 +239,48 @@ func (p *pair) expectLost(t *testing.T, i int) {
 	found := ask(t, p.processes[i])
 	entry := found.api["hourly@file"]
 	if len(entry.Owners) != 1 || entry.Owners[0].State != "redis_lost" || entry.Counts["local"] < 2*hourly {
-		t.Errorf("process %d: /api/middlewares says %+v", i, entry)
+		p.faults.add("process %d: /api/middlewares says %+v", i, entry)
 	}
 	if got := found.line(`sluice_middleware_states{middleware="hourly@file",state="redis_lost"}`); got != "1" {
-		t.Errorf("process %d: the metric of the state is %q\n%s", i, got, found.metrics)
+		p.faults.add("process %d: the metric of the state is %q\n%s", i, got, found.metrics)
 	}
 }
 
 // traffic sends requests through both processes until stop is called. Each is answered by the endpoint or the limit
-// within a second.
+// within a second more than the slowest one that no limit concerns.
 func (p *pair) traffic(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
+	var limited, free [2]time.Duration
 	for i, client := range p.clients {
-		group.Go(func() {
-			ticker := time.NewTicker(3 * time.Millisecond)
-			defer ticker.Stop()
-			slowest := time.Duration(0)
-			for n := 0; ctx.Err() == nil; n++ {
-				began := time.Now()
-				status, err := try(client, "/quick", fmt.Sprint("X-Key: traffic ", n%10))
-				if status != http.StatusOK && status != http.StatusTooManyRequests {
-					t.Errorf("process %d: status %d, %v", i, status, err)
-				}
-				slowest = max(slowest, time.Since(began))
-				<-ticker.C
-			}
-			t.Logf("process %d: the slowest answer took %v", i, slowest)
-			if slowest > time.Second {
-				t.Errorf("process %d: a request took %v", i, slowest)
-			}
-		})
+		group.Go(func() { limited[i] = p.slowest(ctx, i, client, "/quick") })
+		group.Go(func() { free[i] = p.slowest(ctx, i, client, "/free") })
 	}
-	return func() {
+	return sync.OnceFunc(func() {
 		cancel()
 		group.Wait()
+		for i := range p.processes {
+			t.Logf("process %d: the slowest answer took %v, without a limit %v", i, limited[i], free[i])
+			if limited[i] > time.Second+free[i] {
+				p.faults.add("process %d: a request took %v, without a limit %v", i, limited[i], free[i])
+			}
+		}
+	})
+}
+
+// slowest sends requests one after another until the context ends, and returns the longest time until an answer.
+func (p *pair) slowest(ctx context.Context, i int, client *harness.Client, path string) (longest time.Duration) {
+	ticker := time.NewTicker(3 * time.Millisecond)
+	defer ticker.Stop()
+	for n := 0; ctx.Err() == nil; n++ {
+		began := time.Now()
+		status, err := try(client, path, fmt.Sprint("X-Key: traffic ", n%10))
+		if status != http.StatusOK && status != http.StatusTooManyRequests {
+			p.faults.add("process %d: status %d, %v", i, status, err)
+		}
+		longest = max(longest, time.Since(began))
+		<-ticker.C
 	}
+	return longest
 }
