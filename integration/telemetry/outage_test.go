@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,34 +35,8 @@ func proveOutage(t *testing.T, options string) {
 	started := time.Now()
 	w := start(t, strings.Replace(sending(options, 1), "level: DEBUG", "level: INFO, format: json", 1), nil)
 	const requests = 3000 // More than may wait.
-	slowest := make(chan time.Duration, 4)
-	var all sync.WaitGroup
-	for _, protocol := range harness.Protocols() {
-		client := w.client(t, protocol, "shop.test")
-		all.Go(func() {
-			worst := time.Duration(0)
-			for range requests / 4 {
-				began := time.Now()
-				if answer, err := client.Try(client.Request("GET", "/", nil)); err != nil || answer.StatusCode != 200 {
-					t.Errorf("%s: %v", protocol, err)
-					break
-				}
-				worst = max(worst, time.Since(began))
-			}
-			slowest <- worst
-		})
-	}
-	all.Wait()
-	for range 4 {
-		if worst := <-slowest; worst > 2*time.Second {
-			t.Errorf("a request took %v", worst)
-		}
-	}
-	began := time.Now()
-	w.sluice.Stop()
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the end took %v", took)
-	}
+	w.load(t, requests)
+	w.ends(t)
 	counts := map[string]int{}
 	for line := range strings.Lines(w.sluice.Log.String()) {
 		var one struct{ Msg, Signal, Subsystem, Output string }
