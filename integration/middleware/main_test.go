@@ -97,12 +97,12 @@ func (w middlewareState) line(metric string) string {
 // until repeats a question until the answer is yes, and fails the test when that takes longer than 20 s.
 func until(t *testing.T, what string, yes func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for !yes() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not so within 20 s", what)
+			t.Fatalf("%s: not so within two minutes", what)
 		}
 		<-ticker.C
 	}
