@@ -39,9 +39,12 @@ func TestNoStorm(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			fleet := startFleet(t, 4)
-			p := startProxy(t, site{"pool": pool(test.options, servers(fleet...)...)})
-			load := p.send(plan{service: "pool", rate: rate})
+			both := startFleet(t, 8)
+			fleet := both[:4]
+			p := startProxy(t, site{
+				"pool": pool(test.options, servers(fleet...)...), "calm": pool(test.options, servers(both[4:]...)...),
+			})
+			load, calm := p.send(plan{service: "pool", rate: rate}), p.send(plan{service: "calm", rate: rate / 6})
 			pass(t, 2*time.Second)
 
 			before := load.mark(p, fleet)
@@ -64,7 +67,12 @@ func TestNoStorm(t *testing.T) {
 				t.Errorf("%d of %d requests succeeded, which is no outage", succeeded, len(outage))
 			}
 			if late := all.from(mended.Add(5 * time.Second)).failed(); len(late) > 0 {
-				t.Errorf("5 s after the end: %s", late)
+				// A machine that stands still for as long as a try may take fails requests to good endpoints, too.
+				if stalled := calm.end().from(mended.Add(4 * time.Second)).failed(); len(stalled) > 0 {
+					t.Logf("5 s after the end: %s; to endpoints that were never broken: %s", late, stalled)
+				} else {
+					t.Errorf("5 s after the end: %s", late)
+				}
 			}
 			after := all.from(mended).failed()
 			t.Logf("sent, arrived, tried again, and waiting before: in the first second %v, in the outage %v; %d requests "+
