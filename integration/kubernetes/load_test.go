@@ -17,6 +17,8 @@ import (
 const (
 	clients = 8
 	turn    = 15 * time.Millisecond
+	// longestWait is how long a pod waits with some of the answers.
+	longestWait = 150 * time.Millisecond
 )
 
 // load sends requests to Sluice, none of which may fail, until it is stopped.
@@ -30,6 +32,8 @@ type load struct {
 	mu   sync.Mutex
 	pods map[string]int
 	last map[string]time.Time // when the last request was sent that a pod has answered
+	// slowest is how long the slowest answer took beyond what its pod was asked to wait for at most.
+	slowest time.Duration
 }
 
 // press puts a host under load. It ends with the test, before Sluice does.
@@ -56,7 +60,7 @@ func (l *load) run(client *harness.Client, number int) {
 			request = client.Request(http.MethodPost, "/?size=2000", strings.NewReader("a body"))
 		}
 		if i%10 == number {
-			request.URL.RawQuery = "wait=150ms"
+			request.URL.RawQuery = "wait=" + longestWait.String()
 		}
 		began := time.Now()
 		answer, err := client.Try(request)
@@ -87,6 +91,7 @@ func (l *load) take(began time.Time, answer harness.Response, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.slowest = max(l.slowest, time.Since(began)-longestWait)
 	pod := answer.Header.Get("X-Pod")
 	l.pods[pod]++
 	if l.last[pod].Before(began) {
