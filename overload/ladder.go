@@ -88,10 +88,21 @@ type Ladder struct {
 	// concurrency is nil without a monitor that is a Queue.
 	concurrency *concurrency
 
+	// samples are those of the monitors, in their order; they belong to Run.
+	samples []sample
+
 	// monitors and actions are written by Run, under the mutex.
 	mutex    sync.Mutex
 	monitors []monitored
 	actions  [actionCount]running
+}
+
+// sample is what a monitor has measured.
+type sample struct {
+	pressure float64
+	// wait and at are those of a Queue.
+	wait time.Duration
+	at   time.Time
 }
 
 // monitored is a monitor with its last samples.
@@ -130,6 +141,7 @@ func New(config static.Overload, options Options) *Ladder {
 		}
 		m.monitors = append(m.monitors, monitored{Monitored: one})
 	}
+	m.samples = make([]sample, len(m.monitors))
 	return m
 }
 
@@ -159,7 +171,8 @@ func (m *Ladder) Run(ctx context.Context) {
 		select {
 		case <-ticker.C:
 			now := time.Now() // The tick may have waited.
-			if m.sample(now, now.Sub(before)) {
+			m.measure(now)
+			if m.judge(now, now.Sub(before)) {
 				m.resetLargest(now)
 			}
 			before = now
@@ -169,23 +182,34 @@ func (m *Ladder) Run(ctx context.Context) {
 	}
 }
 
-// sample measures all pressures and sets the actions. It reports whether requests are to be ended.
-func (m *Ladder) sample(now time.Time, since time.Duration) (resets bool) {
+// measure samples all monitors, without the mutex: a measurement may read files.
+func (m *Ladder) measure(now time.Time) {
+	for i := range m.monitors {
+		one := &m.monitors[i].Monitored
+		m.samples[i].pressure = max(one.Monitor.Pressure(now), 0)
+		if one.Queue != nil {
+			m.samples[i].wait, m.samples[i].at = one.Queue.Measured()
+		}
+	}
+}
+
+// judge stores the samples and sets the actions. It reports whether requests are to be ended.
+func (m *Ladder) judge(now time.Time, since time.Duration) (resets bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for i := range m.monitors {
-		one := &m.monitors[i]
-		sample := max(one.Monitor.Pressure(now), 0)
+		one, sample := &m.monitors[i], &m.samples[i]
 		if one.Queue == nil {
-			one.take(sample, since)
+			one.take(sample.pressure, since)
 			continue
 		}
-		if wait, at := one.Queue.Measured(); at.After(one.measured) {
+		if sample.at.After(one.measured) {
 			measured := measurement{
-				pressure: sample, lasting: min(sample, one.last), wait: wait, since: one.measured.Add(-wait),
+				pressure: sample.pressure, lasting: min(sample.pressure, one.last), wait: sample.wait,
+				since: one.measured.Add(-sample.wait),
 			}
-			one.take(sample, at.Sub(one.measured))
-			one.measured = at
+			one.take(sample.pressure, sample.at.Sub(one.measured))
+			one.measured = sample.at
 			m.concurrency.adjust(measured, &m.steps, now)
 		}
 	}
