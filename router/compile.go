@@ -301,6 +301,7 @@ func (c *Compiler) Compile(input Input) Compiled {
 		Activate: func(generation uint64) {
 			c.pools.activate(c.usesPool, len(c.waiting) > 0)
 			c.instances.activate()
+			c.tcp.publish()
 			c.tls.activate()
 			c.serve(table, generation)
 			c.demand()
@@ -386,6 +387,7 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 			c.tcpMiddleware(ref.Name)
 		} else {
 			delete(c.tcp.steps, ref.Name)
+			c.tcp.changed = true
 		}
 	case dynamic.KindTCPServersTransport:
 		if c.source.tcpTransport(ref.Name) != nil {

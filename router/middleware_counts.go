@@ -13,7 +13,8 @@ import (
 type MiddlewareCounts struct {
 	// Name is the qualified name of the middleware.
 	Name string `json:"name"`
-	// Owner is "router NAME" or "service NAME", and empty where several share the counts.
+	// Owner is "router NAME" or "service NAME", and empty where several share the counts. That of a TCP middleware, whose
+	// counts all routers share, is "tcp".
 	Owner string `json:"owner,omitempty"`
 	// Nth is the place among those that the owner lists of the middleware, from 0.
 	Nth int `json:"nth,omitempty"`
@@ -52,10 +53,29 @@ func (m *middlewareInstances) transfers() map[middlewareKey]countsTransfer {
 	return found
 }
 
+// ownerTCP is the owner of the counts of TCP middlewares.
+const ownerTCP = "tcp"
+
+// countsTransfers returns the HTTP and TCP middlewares of the table that serves whose counts another process can go on
+// with.
+func (c *Compiler) countsTransfers() map[middlewareKey]countsTransfer {
+	found := c.instances.transfers()
+	serving := c.tcp.serving.Load()
+	if serving == nil {
+		return found
+	}
+	for name, step := range *serving {
+		if transfer, ok := step.(countsTransfer); ok {
+			found[middlewareKey{name: name, owner: ownerTCP}] = transfer
+		}
+	}
+	return found
+}
+
 // ExportCounts returns what the middlewares of the table that serves have counted, of at most limit sources, and
 // whether there are no more. It may be called from any goroutine.
 func (c *Compiler) ExportCounts(limit int) (counts []MiddlewareCounts, all bool) {
-	for key, from := range c.instances.transfers() {
+	for key, from := range c.countsTransfers() {
 		data, sources := from.Export(limit)
 		if data == nil {
 			continue
@@ -72,7 +92,7 @@ func (c *Compiler) ExportCounts(limit int) (counts []MiddlewareCounts, all bool)
 // ImportCounts has the middlewares of the table that serves go on with the counts of another process, before the first
 // request. Counts of a middleware or owner that there is not are left out. It may be called from any goroutine.
 func (c *Compiler) ImportCounts(counts []MiddlewareCounts) error {
-	to := c.instances.transfers()
+	to := c.countsTransfers()
 	var failed []error
 	for i := range counts {
 		one := &counts[i]

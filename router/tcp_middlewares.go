@@ -41,7 +41,7 @@ func (c *Compiler) tcpMiddleware(name string) *tcpMiddlewareNode {
 		node.warnings = append(node.warnings, "ipWhiteList is deprecated: use ipAllowList")
 	}
 	if node.step != nil {
-		c.tcp.steps[name] = node.step
+		c.tcp.steps[name], c.tcp.changed = node.step, true
 	}
 	c.tcp.middlewares[name] = node
 	return node

@@ -3,7 +3,9 @@ package router
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
+	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -19,8 +21,19 @@ type tcpObjects struct {
 	services    *tcpServices
 	middlewares map[string]*tcpMiddlewareNode
 	// steps are the last ones that were built of each middleware: the next takes over what it counts.
-	steps      map[string]streamstep.Step
+	steps map[string]streamstep.Step
+	// changed says that steps differ from those that serve, which readers see.
+	changed    bool
+	serving    atomic.Pointer[map[string]streamstep.Step]
 	transports map[string]*tcpTransportNode
+}
+
+// publish shows readers the middlewares of the table that begins to serve.
+func (t *tcpObjects) publish() {
+	if t.changed {
+		t.changed = false
+		t.serving.Store(new(maps.Clone(t.steps)))
+	}
 }
 
 func (c *Compiler) newTCPObjects() tcpObjects {

@@ -2,6 +2,7 @@ package bucket
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +19,35 @@ func (HashKey) String() string { return "key of hashes" }
 
 // GoString is String.
 func (k HashKey) GoString() string { return k.String() }
+
+// Counts are the buckets of a table with what another process needs to go on with them. They are secret, as the key is.
+type Counts struct {
+	// Rate is that of the buckets as text, and Key makes their keys.
+	Rate string  `json:"rate"`
+	Key  HashKey `json:"key"`
+	// Buckets is what Export returns.
+	Buckets []byte `json:"buckets"`
+}
+
+// ExportCounts returns the Counts of at most limit sources as ParseCounts reads them, and of how many; nil without any.
+// key is what makes the keys of the table, and now as in Take.
+func (t *Table) ExportCounts(key HashKey, now int64, limit int) (data []byte, sources int) {
+	buckets := t.Export(now, limit)
+	if len(buckets) == 0 {
+		return nil, 0
+	}
+	data, _ = json.Marshal(Counts{t.rate.String(), key, buckets}) // Text and numbers can always be written.
+	return data, Buckets(buckets)
+}
+
+// ParseCounts reads what ExportCounts has returned.
+func ParseCounts(data []byte) (Counts, error) {
+	var counts Counts
+	if json.Unmarshal(data, &counts) != nil {
+		return Counts{}, errors.New("the counts of a rate limit are not JSON as expected")
+	}
+	return counts, nil
+}
 
 // Export returns the buckets that are not full, at most limit of them, for Import in a table of another process.
 func (t *Table) Export(now int64, limit int) []byte {

@@ -2,8 +2,8 @@ package stream
 
 import (
 	"fmt"
-	"hash/maphash"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -16,9 +16,11 @@ const subnet = 64
 // rateLimit is the middleware rateLimit.
 type rateLimit struct {
 	config  dynamic.TCPRateLimit
+	rate    bucket.Rate
 	buckets *bucket.Table
-	seed    maphash.Seed
-	start   time.Time
+	// hash makes the keys of buckets; it changes before the first connection at most.
+	hash  atomic.Pointer[bucket.HashKey]
+	start time.Time
 }
 
 // newRateLimit checks the options. The buckets of the former step go on if the rate is the same; otherwise every client
@@ -37,9 +39,9 @@ func newRateLimit(config *dynamic.TCPRateLimit, before Step) (*rateLimit, error)
 		return former, nil
 	}
 	rate := bucket.NewRate(config.Average, period, config.Burst)
-	return &rateLimit{
-		config: *config, buckets: bucket.NewTable(rate), seed: maphash.MakeSeed(), start: time.Now(),
-	}, nil
+	limit := &rateLimit{config: *config, rate: rate, buckets: bucket.NewTable(rate), start: time.Now()}
+	limit.hash.Store(new(bucket.NewHashKey()))
+	return limit, nil
 }
 
 // Admit refuses a client that opens connections faster than it may. A client of unknown address counts as one client.
@@ -48,8 +50,32 @@ func (l *rateLimit) Admit(client netip.Addr) (release func(), refusal Refusal) {
 	if client.Is6() {
 		client = netip.PrefixFrom(client, subnet).Masked().Addr()
 	}
-	if !l.buckets.Take(maphash.Comparable(l.seed, client), int64(time.Since(l.start))).Allowed {
+	if !l.buckets.Take(l.hash.Load().Address(client.As16()), l.now()).Allowed {
 		return nil, limited("the client opens connections faster than rateLimit allows")
 	}
 	return nil, Refusal{}
+}
+
+// now returns the time of the buckets.
+func (l *rateLimit) now() int64 { return int64(time.Since(l.start)) }
+
+// Export returns the counts of at most limit clients for Import in another process, and of how many; nil without any.
+func (l *rateLimit) Export(limit int) (data []byte, clients int) {
+	return l.buckets.ExportCounts(*l.hash.Load(), l.now(), limit)
+}
+
+// Import goes on with the counts of another process, before the first connection. Those of another rate are left out.
+func (l *rateLimit) Import(data []byte) error {
+	from, err := bucket.ParseCounts(data)
+	if err != nil {
+		return err
+	}
+	if from.Rate != l.rate.String() {
+		return nil
+	}
+	if err := l.buckets.Import(from.Buckets, l.now()); err != nil {
+		return err
+	}
+	l.hash.Store(&from.Key)
+	return nil
 }

@@ -258,6 +258,48 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
+// countsTransfer is a step whose counts another process can go on with.
+type countsTransfer interface {
+	Export(limit int) (data []byte, clients int)
+	Import(data []byte) error
+}
+
+// TestRateLimitGoesOnInAnotherProcess has it count on for the same rate, and begin anew for another one.
+func TestRateLimitGoesOnInAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from := step(t, rateLimit(1, time.Hour, 4), nil)
+		if data, clients := from.(countsTransfer).Export(10); data != nil || clients != 0 {
+			t.Errorf("without connections: %s, %d", data, clients)
+		}
+		admitted(from, "192.0.2.1", 3)
+		admitted(from, "2001:db8::1", 4)
+		data, clients := from.(countsTransfer).Export(10)
+		if clients != 2 {
+			t.Errorf("%d clients", clients)
+		}
+		time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble
+		same, other := step(t, rateLimit(1, time.Hour, 4), nil), step(t, rateLimit(1, time.Hour, 5), nil)
+		for _, to := range []stream.Step{same, other} {
+			if err := to.(countsTransfer).Import(data); err != nil {
+				t.Error(err)
+			}
+		}
+		for address, want := range map[string]int{"192.0.2.1": 1, "2001:db8::2": 0, "192.0.2.2": 4} {
+			if count, _ := admitted(same, address, 10); count != want {
+				t.Errorf("%s: %d connections, want %d", address, count, want)
+			}
+		}
+		if count, _ := admitted(other, "192.0.2.1", 10); count != 5 {
+			t.Errorf("with another rate: %d connections, want 5", count)
+		}
+		for _, damaged := range []string{"", "[]", strings.Replace(string(data), `"buckets":"`, `"buckets":"AAAA`, 1)} {
+			if err := same.(countsTransfer).Import([]byte(damaged)); err == nil {
+				t.Errorf("%q: no error", damaged)
+			}
+		}
+	})
+}
+
 func BenchmarkAdmit(b *testing.B) {
 	for name, definition := range map[string]dynamic.TCPMiddleware{
 		"ipAllowList":  {IPAllowList: &dynamic.TCPIPAllowList{SourceRange: []string{"10.0.0.0/8", "2001:db8::/32"}}},
