@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +38,8 @@ func credentialsOf(conn *net.UnixConn) (credentials, error) {
 	return credentials{pid: int(of.Pid), uid: int(of.Uid)}, nil
 }
 
-// checkDirectory returns why another user could replace a file of a directory.
+// checkDirectory returns why another user could replace a file of a directory: the directory itself, or one above it,
+// which could be renamed there.
 func checkDirectory(path string) error {
 	directory, err := os.Stat(path)
 	if err != nil {
@@ -45,17 +48,82 @@ func checkDirectory(path string) error {
 	if !directory.IsDir() {
 		return &fs.PathError{Op: "stat", Path: path, Err: syscall.ENOTDIR}
 	}
-	of, ok := directory.Sys().(*syscall.Stat_t)
-	if !ok {
-		return fmt.Errorf("%s: its owner is unknown", path)
+	of, err := ownerOf(path, directory)
+	if err != nil {
+		return err
 	}
-	if own := os.Geteuid(); int(of.Uid) != own {
-		return fmt.Errorf("%s belongs to the user %d; it must belong to the user of the process, %d", path, of.Uid, own)
+	if own := os.Geteuid(); of != own {
+		return fmt.Errorf("%s belongs to the user %d; it must belong to the user of the process, %d", path, of, own)
 	}
 	if mode := directory.Mode().Perm(); mode&0o022 != 0 {
 		return fmt.Errorf("%s has the mode %04o; only its owner may be allowed to write", path, mode)
 	}
+	return checkFolders(path)
+}
+
+// maxLinks is how many symbolic links a path may lead through, as for the kernel.
+const maxLinks = 40
+
+// checkFolders checks the folders that an absolute path leads through, from the root on, and its symbolic links.
+func checkFolders(path string) error {
+	at, rest, links := "/", strings.Split(path, "/"), 0
+	for {
+		file, err := os.Lstat(at)
+		if err == nil {
+			err = checkFolder(at, file)
+		}
+		if err != nil {
+			return err
+		}
+		if file.Mode().Type() == fs.ModeSymlink {
+			if links++; links > maxLinks {
+				return &fs.PathError{Op: "stat", Path: path, Err: syscall.ELOOP}
+			}
+			target, err := os.Readlink(at)
+			if err != nil {
+				return err
+			}
+			if at = filepath.Dir(at); filepath.IsAbs(target) {
+				at = "/"
+			}
+			rest = append(strings.Split(target, "/"), rest...)
+		}
+		for len(rest) > 0 && (rest[0] == "" || rest[0] == ".") {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 {
+			return nil
+		}
+		at, rest = filepath.Join(at, rest[0]), rest[1:] // There is no link in at, so that .. is what is above it.
+	}
+}
+
+// checkFolder returns why a user other than root could change what a folder or a symbolic link leads to. In a folder
+// with the sticky bit, only its owner can rename one.
+func checkFolder(path string, file fs.FileInfo) error {
+	of, err := ownerOf(path, file)
+	if err != nil {
+		return err
+	}
+	if own := os.Geteuid(); of != 0 && of != own {
+		return fmt.Errorf("%s belongs to the user %d; every folder above must belong to root or to the user of the "+
+			"process, %d", path, of, own)
+	}
+	mode := file.Mode()
+	if mode.IsDir() && mode.Perm()&0o022 != 0 && mode&fs.ModeSticky == 0 {
+		return fmt.Errorf("%s has the mode %04o; in every folder above, only its owner may be allowed to write, unless "+
+			"it has the sticky bit", path, mode.Perm())
+	}
 	return nil
+}
+
+// ownerOf returns the user to whom a file belongs.
+func ownerOf(path string, file fs.FileInfo) (uid int, err error) {
+	of, ok := file.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, fmt.Errorf("%s: its owner is unknown", path)
+	}
+	return int(of.Uid), nil
 }
 
 // controlBytes is the size of the control message with so many descriptors.
