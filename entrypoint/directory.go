@@ -12,14 +12,18 @@ import (
 )
 
 // Directory lists and closes the open connections of the entrypoints that have it in their Dependencies, and knows the
-// loopback addresses at which those listen. Its methods may be called from any goroutine; no request takes its lock.
+// loopback addresses to which no connection is opened. Its methods may be called from any goroutine; no request takes
+// its lock.
 type Directory struct {
 	// last is the ID of the connection that came last.
 	last       atomic.Uint64
 	mutex      sync.Mutex
 	registries map[*registry]listing
-	// own counts the listeners at each loopback address.
-	own map[ownAddress]int
+	// own counts the listeners at each reserved loopback address, those of imported once each.
+	own      map[ownAddress]int
+	imported []ownAddress
+	// reserved is own as Permits reads it; nil without one.
+	reserved atomic.Pointer[map[ownAddress]int]
 }
 
 // listing is an entrypoint of a directory.

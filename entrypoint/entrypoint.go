@@ -114,8 +114,10 @@ type Dependencies struct {
 	Refusals Refusals
 	// Descriptors has connections over TCP refused that would take a descriptor in reserve; nil keeps none.
 	Descriptors *descriptors.Limit
-	// Directory lists and closes the connections; it may be nil.
+	// Directory lists and closes the connections, and reserves the address if it is a loopback one; it may be nil.
 	Directory *Directory
+	// Reachable has the Directory not reserve the address.
+	Reachable bool
 	// Gate has connections wait before they are served; it may be nil.
 	Gate Gate
 	// Timeouts has idle and silent connections closed sooner; it may be nil.

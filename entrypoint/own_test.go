@@ -114,3 +114,84 @@ func TestOwnAddressesAreKnownInTime(t *testing.T) {
 		t.Error("it is not known when another process has it")
 	}
 }
+
+// refuses reports whether a connection to an address is refused.
+func refuses(directory *entrypoint.Directory, network, address string) bool {
+	return errors.Is(directory.Control(network, address, nil), entrypoint.ErrOwnAddress)
+}
+
+// TestReachableEntrypoint permits connections to an entrypoint that services may lead to.
+func TestReachableEntrypoint(t *testing.T) {
+	t.Parallel()
+	directory, config := entrypoint.NewDirectory(), newConfig()
+	config.Address = "127.0.0.1:0"
+	e, err := entrypoint.New("web", config, http.HandlerFunc(hello), nil, entrypoint.Dependencies{
+		Logger: newMemory(t), Directory: directory, Reachable: true,
+	})
+	if err == nil {
+		err = e.Listen(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if refuses(directory, "tcp", e.Addr().String()) {
+		t.Error("the connection is refused")
+	}
+	_ = e.Close()
+}
+
+// TestConfiguredAddresses are known before anything listens.
+func TestConfiguredAddresses(t *testing.T) {
+	t.Parallel()
+	directory := entrypoint.NewDirectory()
+	for _, address := range []string{
+		"127.0.0.2:80", "LocalHost:81", "[::1]:82", "127.0.0.1:0", ":83", "192.0.2.1:84", "name.test:85", "127.0.0.1",
+	} {
+		directory.ReserveConfigured("tcp", address)
+	}
+	directory.ReserveConfigured("udp", "127.0.0.1:86")
+	for address, refused := range map[string]bool{
+		"127.0.0.2:80": true, "127.0.0.1:80": false, "127.0.0.1:81": true, "[::1]:81": true, "[::1]:82": true,
+		"127.0.0.1:83": false, "192.0.2.1:84": false, "127.0.0.1:85": false, "127.0.0.1:86": false,
+	} {
+		if refuses(directory, "tcp", address) != refused {
+			t.Errorf("%s: refused %v, want %v", address, !refused, refused)
+		}
+	}
+	if !refuses(directory, "udp", "127.0.0.1:86") {
+		t.Error("an address of UDP is not refused")
+	}
+}
+
+// TestAddressesOfAnotherProcess are refused until others take their place.
+func TestAddressesOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	from, to := entrypoint.NewDirectory(), entrypoint.NewDirectory()
+	from.ReserveConfigured("tcp", "localhost:81")
+	from.ReserveConfigured("udp", "127.0.0.1:82")
+	data := from.Export()
+	if want := `["127.0.0.1:81/tcp","127.0.0.1:82/udp","[::1]:81/tcp"]`; string(data) != want {
+		t.Errorf("%s, want %s", data, want)
+	}
+	to.ReserveConfigured("tcp", "127.0.0.1:81")
+	if err := to.Import(data); err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range []string{"{}", `["127.0.0.1:81"]`, `["192.0.2.1:81/tcp"]`, `["[::1]:81/unix"]`} {
+		if err := to.Import([]byte(damaged)); err == nil {
+			t.Errorf("%s: no error", damaged)
+		}
+	}
+	if !refuses(to, "tcp", "127.0.0.1:81") || !refuses(to, "tcp6", "[::1]:81") || !refuses(to, "udp", "127.0.0.1:82") {
+		t.Error("an address of the other process is not refused")
+	}
+	if got := string(to.Export()); got != `["127.0.0.1:81/tcp"]` {
+		t.Errorf("addresses of another process are passed on: %s", got)
+	}
+	if err := to.Import(nil); err != nil {
+		t.Fatal(err)
+	}
+	if !refuses(to, "tcp", "127.0.0.1:81") || refuses(to, "tcp6", "[::1]:81") || refuses(to, "udp", "127.0.0.1:82") {
+		t.Error("its own addresses are not what is refused")
+	}
+}

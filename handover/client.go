@@ -169,6 +169,27 @@ func (c *Client) State(kind string, versions ...int) (State, bool) {
 	return state, true
 }
 
+// Announce gives a state of this process to Offer.Announced of the predecessor, between Connect and TakeOver, and returns
+// when it was taken, until the hand-over fails. Its data has at most 32 KiB. A predecessor that does not know announced
+// states ignores it. Sockets that the predecessor has opened meanwhile come as with TakeOver. The error is that of ctx,
+// ErrPredecessorEnded, or a RefusedError, after which the predecessor serves on.
+func (c *Client) Announce(ctx context.Context, state State) error {
+	if len(state.Data) > maxPartBytes {
+		return fmt.Errorf("the state %s that is announced has more than %d bytes", state, maxPartBytes)
+	}
+	part := &statePart{Kind: state.Kind, Version: state.Version, Part: state.Data, Last: true}
+	err := c.within(ctx, func() error {
+		if err := c.say(&message{Type: typeSockets, State: part}); err != nil {
+			return err
+		}
+		return c.take(typeEnd, c.timeouts.answer)
+	})
+	if errors.Is(err, errEnded) {
+		return ErrPredecessorEnded
+	}
+	return err
+}
+
 // TakeOver has the predecessor stop accepting and reading, which takes ten seconds at most. After nil, or after
 // ErrPredecessorEnded, the caller serves. After another error, which ctx may have caused, the predecessor serves on and
 // the caller must not serve.

@@ -8,7 +8,7 @@
 // # Sequence
 //
 // [Connect] gets duplicates of all sockets, and the state. That changes nothing for the running process: a socket whose
-// duplicate is not read loses nothing. When the successor is ready to serve, [Client.TakeOver] has the running process
+// duplicate is not read loses nothing. What the running process has to know of its successor, [Client.Announce] says. When the successor is ready to serve, [Client.TakeOver] has the running process
 // stop accepting and reading, and brings the sockets that it has opened meanwhile. Clients that come now wait in the
 // queues of the kernel, which both processes hold. The successor begins to serve, publishes its own Server, and
 // [Client.Confirm] ends the hand-over: the predecessor drains. Until then each failure of the successor has the
@@ -22,13 +22,13 @@
 //
 //	successor -> predecessor     predecessor -> successor
 //	hello {versions, release}    welcome {version, release}, or refuse {reason}
-//	sockets                      sockets {sockets} with descriptors, ack from the successor, ...; end
+//	sockets {state: announced}   sockets {sockets} with descriptors, ack from the successor, ...; end
 //	states                       state {state: {kind, version, part, last}}, ...; end
 //	alive                        nothing; every five seconds until ready
 //	ready                        sockets as above where some are new; yielded
 //	serving                      bye
 //
-// refuse ends the connection at any time; the process that has sent it goes on as before. A connection that ends
+// sockets comes again with each state that is announced, and without one at first. refuse ends the connection at any time; the process that has sent it goes on as before. A connection that ends
 // without it means that the process has ended. On a connection of its own, upgrade is answered with started {pid}, and
 // then done or failed {reason}.
 package handover

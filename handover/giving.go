@@ -20,11 +20,13 @@ type giving struct {
 	successor Process
 	// sent are the sockets that the successor has.
 	sent map[syscall.Conn]struct{}
+	// announced says that the successor has announced something.
+	announced bool
 }
 
 // run serves the successor until it serves itself, or until one of both gives up, which is the error. stop has the end
 // of ctx ignored from then on, and reports whether it has not come before.
-func (g *giving) run(ctx context.Context, hello *message, stop func() bool) error {
+func (g *giving) run(ctx context.Context, hello *message, stop func() bool) (err error) {
 	if !slices.Contains(hello.Versions, protocolVersion) {
 		return fmt.Errorf("the versions %v of the protocol include none of this process, %d", hello.Versions,
 			protocolVersion)
@@ -33,6 +35,11 @@ func (g *giving) run(ctx context.Context, hello *message, stop func() bool) erro
 		return err
 	}
 	defer g.server.release()
+	defer func() {
+		if err != nil && g.announced {
+			_ = g.offer.Announced(State{})
+		}
+	}()
 	g.sent = map[syscall.Conn]struct{}{}
 	if err := g.conn.send(&message{Type: typeWelcome, Version: protocolVersion, Release: g.offer.Release}); err != nil {
 		return err
@@ -64,7 +71,10 @@ func (g *giving) load() error {
 			return nil
 		case typeAlive:
 		case typeSockets:
-			if err = g.sendSockets(); err == nil {
+			if err = g.announce(m.State); err == nil {
+				err = g.sendSockets()
+			}
+			if err == nil {
 				err = g.conn.send(&message{Type: typeEnd})
 			}
 		case typeStates:
@@ -78,6 +88,18 @@ func (g *giving) load() error {
 			return err
 		}
 	}
+}
+
+// announce passes on what the successor has announced, if it has.
+func (g *giving) announce(part *statePart) error {
+	if part == nil || g.offer.Announced == nil {
+		return nil
+	}
+	if !part.Last || part.Kind == "" {
+		return errors.New("an announced state has no kind, or is not whole")
+	}
+	g.announced = true
+	return g.offer.Announced(State{Kind: part.Kind, Version: part.Version, Data: part.Part})
 }
 
 // errNotServing is the error of a successor that does not serve after this process has yielded.

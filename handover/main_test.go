@@ -64,6 +64,8 @@ type process struct {
 	states   []handover.State
 	final    []handover.State
 	upgrader handover.Upgrader
+	// announced is Offer.Announced.
+	announced func(handover.State) error
 	// yield is what Yield does; nil does nothing.
 	yield func(context.Context) error
 	// events are the calls of Service, and failed those of Offer.Failed.
@@ -169,7 +171,8 @@ func (p *process) start(limits handover.Limits) {
 	p.server, p.stop = server, stop
 	go func() {
 		p.ended <- server.Serve(ctx, handover.Offer{
-			Source: p, Service: p, Upgrader: p.upgrader, Release: "1.0.0", Failed: func(err error) { p.failed <- err },
+			Source: p, Service: p, Upgrader: p.upgrader, Release: "1.0.0", Announced: p.announced,
+			Failed: func(err error) { p.failed <- err },
 		})
 	}()
 	p.t.Cleanup(func() {

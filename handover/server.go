@@ -57,6 +57,10 @@ type Offer struct {
 	Upgrader Upgrader
 	// Release is the version of the program, for the log of the successor.
 	Release string
+	// Announced gets each state of Client.Announce, before the successor goes on; an error ends the hand-over. When a
+	// hand-over has failed in which there was one, it gets the zero State, and its error is ignored. Kinds and versions
+	// that are not known are to be ignored. It may be nil, and is called by one goroutine at a time.
+	Announced func(state State) error
 	// Failed gets the reason of each hand-over that was refused or has failed; it may be nil. It must be safe for
 	// concurrent use.
 	Failed func(err error)

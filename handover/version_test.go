@@ -75,7 +75,7 @@ func replay(t *testing.T, conn *net.UnixConn, side string, lines []string, descr
 
 // TestPredecessorSpeaksVersion1 replays the messages of a successor of version 1.
 func TestPredecessorSpeaksVersion1(t *testing.T) {
-	for _, name := range []string{"handover.txt", "refused.txt", "later.txt", "upgrade.txt"} {
+	for _, name := range []string{"handover.txt", "refused.txt", "later.txt", "upgrade.txt", "announce.txt"} {
 		t.Run(name, func(t *testing.T) {
 			p := newProcess(t)
 			p.listen("web", ":80")
@@ -117,6 +117,14 @@ func TestSuccessorSpeaksVersion1(t *testing.T) {
 				return err
 			}
 			return client.Confirm()
+		},
+		"announce.txt": func(ctx context.Context, path string) error {
+			client, err := handover.Connect(ctx, path, "2.0.0")
+			if err != nil {
+				return err
+			}
+			defer func() { _ = client.Close() }()
+			return client.Announce(ctx, handover.State{Kind: "addresses", Version: 1, Data: []byte("[]")})
 		},
 		"upgrade.txt": func(ctx context.Context, path string) error {
 			_, err := handover.Upgrade(ctx, path)

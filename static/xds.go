@@ -51,6 +51,12 @@ type XDSClient struct {
 	Namespaces []string `json:"namespaces" description:"Kubernetes namespaces whose services these clients may see; * is everything, with the services of files and containers."`
 }
 
+// Authenticated reports whether every client has to prove over TLS who it is, by a certificate or a token.
+func (x *XDS) Authenticated() bool { return x.TLS != nil && x.identified() }
+
+// identified reports whether clients have to present a certificate or a token.
+func (x *XDS) identified() bool { return x.TokenReview != nil || x.TLS != nil && len(x.TLS.CAFiles) > 0 }
+
 // AllNamespaces is the namespace of XDSClient that stands for everything.
 const AllNamespaces = "*"
 
@@ -64,8 +70,7 @@ func (l *loader) xds() {
 	if err != nil {
 		l.fail(fmt.Sprintf("bad address %s, expected [host]:port", shorten(x.Address)), "xds", "address")
 	}
-	authenticated := x.TokenReview != nil || x.TLS != nil && len(x.TLS.CAFiles) > 0
-	if (x.TLS == nil || !authenticated) && !x.AllowInsecure && err == nil && !Loopback(host) {
+	if !x.Authenticated() && !x.AllowInsecure && err == nil && !Loopback(host) {
 		l.fail("xDS without TLS, and to clients without certificate or token, is served on loopback addresses only; "+
 			"set xds.tls with caFiles, or xds.tls and xds.tokenReview, or xds.allowInsecure", "xds", "address")
 	}
@@ -77,7 +82,7 @@ func (l *loader) xds() {
 			l.fail("needs certFile and keyFile", "xds", "tls")
 		}
 	}
-	if len(x.Clients) > 0 && !authenticated {
+	if len(x.Clients) > 0 && !x.identified() {
 		l.fail("needs xds.tls.caFiles or xds.tokenReview, by which the identities are verified", "xds", "clients")
 	}
 	for i, client := range x.Clients {

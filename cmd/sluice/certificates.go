@@ -124,7 +124,7 @@ func (s *system) newStapler() *ocsp.Stapler {
 	stapler = ocsp.New(ocsp.Options{
 		Overrides: s.config.OCSP.ResponderOverrides, Logger: s.logs.For(log.SubsystemCertificates),
 		Metrics: s.observability.metrics.OCSP(func() map[string]int { return stapler.States() }),
-		Control: s.control(),
+		Control: s.connections.Control,
 	})
 	return stapler
 }

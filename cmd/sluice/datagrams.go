@@ -34,10 +34,8 @@ func (s *system) datagramsOf(name string, router *datagram.Router, config *stati
 		MaxSessions:          config.UDP.MaxSessions,
 		MaxSessionsPerClient: config.UDP.MaxSessionsPerClient,
 		Descriptors:          s.descriptors,
+		Permits:              s.connections.Permits,
 		Observer:             sessions{sinks: deps.Sinks, observe: deps.Observe},
-	}
-	if s.control() != nil {
-		options.Permits = s.connections.Permits
 	}
 	return datagram.NewServer(router, options)
 }

@@ -167,6 +167,7 @@ func (s *system) streams(name string, config *static.EntryPoint) (*entrypoint.En
 		deps.Streams = s.target.Streams(name)
 	}
 	deps.HTTP3, deps.Inherited, deps.Directory = s.http3, s.inherited, s.connections
+	deps.Reachable = s.reachable(config)
 	if !s.internal(name) {
 		deps.Descriptors, deps.Gate, deps.Timeouts = s.descriptors, s.overload, s.overload
 	}
@@ -200,7 +201,7 @@ func (s *system) handler(name string, config *static.EntryPoint) http.Handler {
 		return handler
 	}
 	direct := forwardproxy.NewDirect(
-		stdlog.New(libraryLog{s.logs.For(log.SubsystemLibrary)}, "", 0), s.control())
+		stdlog.New(libraryLog{s.logs.For(log.SubsystemLibrary)}, "", 0), s.connections.Control)
 	proxy := forwardproxy.New(config.ForwardProxy, s.target.HandlerOr(name, direct))
 	s.proxies = append(s.proxies, proxy)
 	return proxy

@@ -42,6 +42,8 @@ type succession struct {
 	relayed []relayed
 	// sessions is the state that belongs to relayed.
 	sessions []byte
+	// announced are the reserved addresses that the predecessor has got.
+	announced []byte
 }
 
 // parkable is an accept loop that can stop for a while.
@@ -81,6 +83,10 @@ func (s *system) newSuccession(
 		s.logger.Info("the sockets of a running process are inherited", "predecessor", predecessor.Predecessor().String())
 		h.inheritTickets()
 		h.inheritChecks()
+		if err := h.announce(ctx); err != nil { // Before anything listens.
+			h.close()
+			return nil, err
+		}
 	case !errors.Is(err, handover.ErrNoPredecessor):
 		return nil, errors.Join(err, server.Close())
 	}
@@ -107,6 +113,9 @@ func (h *succession) takeOver(ctx context.Context, entrypoints []listener) error
 		return nil
 	}
 	h.entrypoints = entrypoints
+	if err := h.announce(ctx); err != nil { // What the system has chosen, such as ports.
+		return err
+	}
 	limit := time.NewTimer(handover.MaxLoading)
 	defer limit.Stop()
 	select {
@@ -117,6 +126,9 @@ func (h *succession) takeOver(ctx context.Context, entrypoints []listener) error
 		return context.Cause(ctx)
 	}
 	h.system.identity.awaitFirst(ctx)
+	if err := h.announce(ctx); err != nil { // Listeners of providers have been opened.
+		return err
+	}
 	err := h.predecessor.TakeOver(ctx)
 	if errors.Is(err, handover.ErrPredecessorEnded) {
 		h.system.logger.Warn("the running process has ended before the hand-over; its sockets are served on")
@@ -191,7 +203,7 @@ func (h *succession) serve(ctx context.Context, entrypoints []listener, leave co
 	}
 	h.entrypoints, h.leave = entrypoints, leave
 	err := h.server.Serve(ctx, handover.Offer{
-		Source: h, Service: h, Upgrader: h.program, Release: release().Version,
+		Source: h, Service: h, Upgrader: h.program, Release: release().Version, Announced: h.successorListens,
 		Failed: func(err error) { h.system.logger.Warn("no hand-over; this process serves on", "error", err) },
 	})
 	if err != nil {

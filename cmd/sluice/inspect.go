@@ -60,11 +60,10 @@ func (s *system) listenInspector(
 	if s.config.Inspector == nil {
 		return func(context.Context) {}, nil
 	}
-	listener, err := s.auxiliaries.listen(ctx, "inspector.address", s.config.Inspector.Address)
+	listener, err := s.listenReserved(ctx, "inspector.address", s.config.Inspector.Address)
 	if err != nil {
 		return nil, fmt.Errorf("inspector: %w", err)
 	}
-	s.connections.Reserve(listener) // It changes the level of the log without authentication.
 	server := &http.Server{
 		Handler:           inspector.NewHandler(inspection{s, setLevel}, inspectedVersion()),
 		ReadHeaderTimeout: inspectorTimeout, WriteTimeout: inspectorTimeout, IdleTimeout: inspectorTimeout,

@@ -82,7 +82,7 @@ func (s sockets) Server(socket router.Socket) (listeners.Server, error) {
 	}
 	hosts := s.system.target.VirtualHosts(socket.Address)
 	deps := s.system.observability.dependencies(socket.HostPort, config)
-	deps.Directory = s.system.connections
+	deps.Directory, deps.Reachable = s.system.connections, s.system.reachable(config)
 	deps.Streams, deps.Descriptors, deps.Inherited = hosts, s.system.descriptors, s.system.predecessor
 	deps.Gate, deps.Timeouts = s.system.overload, s.system.overload
 	if s.system.certificates != nil && !config.AllowACMEByPass {

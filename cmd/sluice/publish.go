@@ -67,6 +67,9 @@ func (s *system) publish(ctx context.Context) (serve func(context.Context), err 
 		return func(context.Context) {}, nil
 	}
 	s.publication.bind = s.auxiliaries.listen
+	if !s.config.XDS.Authenticated() {
+		s.publication.bind = s.listenReserved
+	}
 	listener, err := s.publication.listen(ctx)
 	if err != nil {
 		return nil, err

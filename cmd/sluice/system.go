@@ -111,6 +111,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		config: config, logs: logs, logger: logs.For(log.SubsystemMain), packets: map[string]*datagram.Server{},
 		connections: entrypoint.NewDirectory(),
 	}
+	s.reserveConfigured()
 	var err error
 	if s.observability, err = newObservability(config, logs); err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	s.middlewares = middleware.NewBuilder(middleware.Options{
 		Held:   s.held,
 		Logger: logs.For(log.SubsystemMiddleware),
-		Dial:   (&net.Dialer{Control: httpio.Controls(s.control(), s.descriptors.Control)}).DialContext,
+		Dial:   (&net.Dialer{Control: httpio.Controls(s.connections.Control, s.descriptors.Control)}).DialContext,
 	})
 	s.target = s.newTarget(entrypoints)
 	keys, internal := certificate.NewTickets(), map[string]http.Handler{} // Filled below, before the first compilation.
@@ -162,7 +163,7 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 		RequireAuth: config.API != nil && config.API.RequireAuth,
 		Resolvers:   resolverNames(config),
 
-		Control: s.control(),
+		Control: s.connections.Control,
 
 		TCPTransport:      tcpTransport,
 		PacketEntryPoints: packetEntryPoints(config),
@@ -179,17 +180,6 @@ func newSystem(loaded static.Loaded, given *inputs, logs loggers, serves bool) (
 	s.management = newManagement(s, internal)
 	s.countStatus()
 	return s, nil
-}
-
-// control returns what decides about connections whose target the dynamic configuration or a certificate names: to
-// endpoints, to the servers of middlewares and to OCSP responders; nil permits all. With api.admin, none leads to an
-// entrypoint on a loopback address, where the administration may be served without authentication, or to the inspector
-// on one: a service there would make it reachable from elsewhere.
-func (s *system) control() httpio.Control {
-	if s.config.API == nil || !s.config.API.Admin {
-		return nil
-	}
-	return s.connections.Control
 }
 
 // newPipeline wires what changes the table that serves.
@@ -230,7 +220,7 @@ func (s *system) newExports(serves bool) (err error) {
 	if err != nil || s.config.Injector == nil || !serves {
 		return err
 	}
-	s.injection, err = newInjector(s.config, metrics, s.logs.For(log.SubsystemInjector), s.auxiliaries.listen)
+	s.injection, err = newInjector(s.config, metrics, s.logs.For(log.SubsystemInjector), s.listenReserved)
 	return err
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // TestNoRequestFails hands over several times under requests on new and on kept connections, none of which fails. The
-// listeners beside the entrypoints are handed over too.
+// listeners beside the entrypoints are handed over too, and no route leads to them.
 func TestNoRequestFails(t *testing.T) {
 	const generations = 4
 	s := newService(t, `
@@ -36,6 +36,17 @@ injector:
   tls: {certFile: "${CERT}", keyFile: "${KEY}"}
 `)
 	s.beside()
+	s.setup.Dynamic["own.yaml"] = `
+http:
+  routers:
+    xds: {rule: "Host(` + "`xds.test`" + `)", entryPoints: [web], service: xds}
+    inspector: {rule: "Host(` + "`inspector.test`" + `)", entryPoints: [web], service: inspector}
+    injector: {rule: "Host(` + "`injector.test`" + `)", entryPoints: [web], service: injector}
+  services:
+    xds: {loadBalancer: {servers: [{url: "h2c://${XDS}"}]}}
+    inspector: {loadBalancer: {servers: [{url: "http://${INSPECTOR}"}]}}
+    injector: {loadBalancer: {servers: [{url: "http://${STATUS}"}]}}
+`
 	current := harness.Start(t, s.setup)
 	done := make(chan struct{})
 	var work sync.WaitGroup
@@ -111,6 +122,11 @@ injector:
 	}
 	close(done)
 	work.Wait()
+	for host, path := range map[string]string{"xds.test": "/", "inspector.test": "/status", "injector.test": "/healthz"} {
+		if got := harness.NewClient(t, harness.H1, s.web, host, nil).Get(path); got.StatusCode != http.StatusBadGateway {
+			t.Errorf("a route leads to the listener of %s: status %d", host, got.StatusCode)
+		}
+	}
 	for name, count := range counts {
 		t.Logf("%s: %d requests", name, count.Load())
 	}
@@ -134,13 +150,16 @@ certificatesResolvers:
 http:
   routers:
     limited: {rule: "Host(` + "`limited.test`" + `)", entryPoints: [web], service: checked, middlewares: [limit]}
+    inner: {rule: "Host(` + "`inner.test`" + `)", entryPoints: [web], service: inner}
   middlewares: {limit: {rateLimit: {average: 1, period: 1h}}}
   services:
     checked:
       loadBalancer:
         healthCheck: {path: /ok, interval: 1h}
         servers: [{url: "http://${BACKEND}"}, {url: "http://127.0.0.1:1"}]
+    inner: {loadBalancer: {servers: [{url: "http://${INNER}"}]}}
 `
+	s.setup.Vars["INNER"] = harness.FreeAddress(t)
 	const ordering = "this replica orders certificates"
 	first := harness.Start(t, s.setup)
 	first.WaitLog(ordering)
@@ -169,9 +188,14 @@ http:
 	s.answers(t, harness.H3)
 	idle := harness.NewClient(t, harness.H1, s.web, "any.test", nil)
 	idle.Get("/ok")
+	inner := harness.NewClient(t, harness.H1, s.web, "inner.test", nil)
+	if got := inner.Get("/"); got.StatusCode != http.StatusBadGateway {
+		t.Errorf("where nothing listens: status %d", got.StatusCode)
+	}
 	streams := s.newHTTP3(t)
 	stream, end := mirror(t, streams)
 	exchange(t, stream, "a\n")
+	s.setup.Args = []string{"--api.admin", "--entryPoints.inner.address=" + s.setup.Vars["INNER"]}
 	second := harness.Start(t, s.setup)
 	second.WaitLog("serving in the place of the predecessor")
 	first.WaitLog("handed over")
@@ -191,6 +215,9 @@ http:
 	}
 	if got := idle.Get("/ok"); !got.Close {
 		t.Error("the response on an idle connection does not end it")
+	}
+	if got := inner.Get("/"); !got.Close || got.StatusCode != http.StatusBadGateway {
+		t.Errorf("the predecessor leads to an entrypoint of its successor: status %d, close %v", got.StatusCode, got.Close)
 	}
 	if got := ping.Get("/ping"); !got.Close || got.StatusCode != http.StatusOK {
 		t.Errorf("a health check of the predecessor: status %d, close %v", got.StatusCode, got.Close)
