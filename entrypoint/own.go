@@ -50,8 +50,8 @@ func loopback(address string) (at netip.AddrPort, ok bool) {
 // address, until the process ends.
 func (d *Directory) Reserve(listener net.Listener) { d.reserve(false, listener.Addr().String()) }
 
-// ReserveConfigured is Reserve for the address, as host:port, of a listener that is still to be opened; network is tcp or
-// udp. The host localhost is both 127.0.0.1 and ::1. Port 0 and other names are not known before: the address counts
+// ReserveConfigured is Reserve for the address, as host:port, of a listener that is still to be opened; network is tcp
+// or udp. The host localhost is both 127.0.0.1 and ::1. Port 0 and other names are not known before: the address counts
 // when it is bound.
 func (d *Directory) ReserveConfigured(network, address string) {
 	host, port, err := net.SplitHostPort(address)
@@ -171,10 +171,10 @@ func parseOwn(text string) (ownAddress, error) {
 	return ownAddress{network == "udp", at}, nil
 }
 
-// Control is for [net.Dialer.Control]: it returns ErrOwnAddress for a connection to a reserved loopback address: that of
-// an entrypoint without Dependencies.Reachable, of Reserve, of ReserveConfigured or of Import. Listeners on all addresses
-// are none of these. It is called with the address that the connection goes to, so that no name or notation leads
-// around it.
+// Control is for [net.Dialer.Control]: it returns ErrOwnAddress for a connection to a reserved loopback address: that
+// of an entrypoint without Dependencies.Reachable, of Reserve, of ReserveConfigured or of Import. Listeners on all
+// addresses are none of these. It is called with the address that the connection goes to, so that no name or notation
+// leads around it.
 func (d *Directory) Control(network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") && !strings.HasPrefix(network, "udp") {
 		return nil

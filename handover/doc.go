@@ -8,11 +8,11 @@
 // # Sequence
 //
 // [Connect] gets duplicates of all sockets, and the state. That changes nothing for the running process: a socket whose
-// duplicate is not read loses nothing. What the running process has to know of its successor, [Client.Announce] says. When the successor is ready to serve, [Client.TakeOver] has the running process
-// stop accepting and reading, and brings the sockets that it has opened meanwhile. Clients that come now wait in the
-// queues of the kernel, which both processes hold. The successor begins to serve, publishes its own Server, and
-// [Client.Confirm] ends the hand-over: the predecessor drains. Until then each failure of the successor has the
-// running process serve on.
+// duplicate is not read loses nothing. [Client.Announce] has the running process know something of its successor. When
+// the successor is ready to serve, [Client.TakeOver] has the running process stop accepting and reading, and brings the
+// sockets that it has opened meanwhile. Clients that come now wait in the queues of the kernel, which both processes
+// hold. The successor begins to serve, publishes its own Server, and [Client.Confirm] ends the hand-over: the
+// predecessor drains. Until then each failure of the successor has the running process serve on.
 //
 // # Protocol, version 1
 //
@@ -28,7 +28,7 @@
 //	ready                        sockets as above where some are new; yielded
 //	serving                      bye
 //
-// sockets comes again with each state that is announced, and without one at first. refuse ends the connection at any time; the process that has sent it goes on as before. A connection that ends
-// without it means that the process has ended. On a connection of its own, upgrade is answered with started {pid}, and
-// then done or failed {reason}.
+// sockets comes without a state at first, and again with each one that is announced. refuse ends the connection at any
+// time; the process that has sent it goes on as before. A connection that ends without it means that the process has
+// ended. On a connection of its own, upgrade is answered with started {pid}, and then done or failed {reason}.
 package handover

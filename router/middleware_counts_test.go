@@ -49,8 +49,8 @@ func TestCountsGoOn(t *testing.T) {
 	}
 }
 
-// TestTCPCountsGoOn has the TCP middlewares of another process go on with the counts, also beside HTTP middlewares of the
-// same name.
+// TestTCPCountsGoOn has the TCP middlewares of another process go on with the counts, also beside HTTP middlewares of
+// the same name.
 func TestTCPCountsGoOn(t *testing.T) {
 	process := func() *tcpBench {
 		b := newTCPBench(t)

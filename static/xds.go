@@ -55,7 +55,9 @@ type XDSClient struct {
 func (x *XDS) Authenticated() bool { return x.TLS != nil && x.identified() }
 
 // identified reports whether clients have to present a certificate or a token.
-func (x *XDS) identified() bool { return x.TokenReview != nil || x.TLS != nil && len(x.TLS.CAFiles) > 0 }
+func (x *XDS) identified() bool {
+	return x.TokenReview != nil || x.TLS != nil && len(x.TLS.CAFiles) > 0
+}
 
 // AllNamespaces is the namespace of XDSClient that stands for everything.
 const AllNamespaces = "*"

@@ -7,8 +7,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// reachable reports whether services may lead to an entrypoint on a loopback address. With api.admin none may, since the
-// administration may be served there without authentication. A forward proxy reaches everything that this process
+// reachable reports whether services may lead to an entrypoint on a loopback address. With api.admin none may, since
+// the administration may be served there without authentication. A forward proxy reaches everything that this process
 // reaches.
 func (s *system) reachable(config *static.EntryPoint) bool {
 	return config.ForwardProxy == nil && (s.config.API == nil || !s.config.API.Admin)

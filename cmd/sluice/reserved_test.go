@@ -22,7 +22,7 @@ func TestReserved(t *testing.T) {
 		change(one)
 		return &static.Configuration{XDS: one}
 	}
-	certificates := &static.XDSTLS{CAFiles: []string{"ca"}}
+	certificates, tokens := &static.XDSTLS{CAFiles: []string{"ca"}}, &static.XDSTokenReview{}
 	for name, test := range map[string]struct {
 		config       *static.Configuration
 		refused, udp bool
@@ -40,7 +40,8 @@ func TestReserved(t *testing.T) {
 		"xDS":                     {config: xds(func(*static.XDS) {}), refused: true},
 		"xDS that allows it":      {config: xds(func(x *static.XDS) { x.AllowInsecure = true }), refused: true},
 		"xDS with TLS":            {config: xds(func(x *static.XDS) { x.TLS = &static.XDSTLS{} }), refused: true},
-		"xDS with plain tokens":   {config: xds(func(x *static.XDS) { x.TokenReview = &static.XDSTokenReview{} }), refused: true},
+		"xDS with plain tokens":   {config: xds(func(x *static.XDS) { x.TokenReview = tokens }), refused: true},
+		"xDS with tokens":         {config: xds(func(x *static.XDS) { x.TLS, x.TokenReview = &static.XDSTLS{}, tokens })},
 		"xDS with certificates":   {config: xds(func(x *static.XDS) { x.TLS = certificates })},
 		"xDS elsewhere":           {config: xds(func(x *static.XDS) { x.Address = ":1" })},
 		"the inspector":           {config: &static.Configuration{Inspector: &static.Inspector{Address: "127.0.0.1:1"}}, refused: true},
