@@ -170,10 +170,10 @@ func (c *Client) State(kind string, versions ...int) (State, bool) {
 }
 
 // Announce gives a state of this process to Offer.Announced of the predecessor, between Connect and TakeOver, and
-// returns when it has been taken. Its data has at most 32 KiB. A predecessor that does not know announced states ignores
-// it. Sockets that the predecessor has opened meanwhile come as with TakeOver. The error may be that of ctx,
-// ErrPredecessorEnded, or a RefusedError, after which the predecessor serves on. So it does without an answer within ten
-// seconds.
+// returns when it has been taken. Its data has at most 32 KiB. A predecessor that does not know announced states
+// ignores it. Sockets that the predecessor has opened meanwhile come as with TakeOver. The error may be that of ctx,
+// ErrPredecessorEnded, or a RefusedError, after which the predecessor serves on. So it does without an answer within
+// ten seconds.
 func (c *Client) Announce(ctx context.Context, state State) error {
 	if len(state.Data) > maxPartBytes {
 		return fmt.Errorf("the state %s that is announced has more than %d bytes", state, maxPartBytes)
