@@ -27,26 +27,34 @@ func TestReserved(t *testing.T) {
 		config       *static.Configuration
 		refused, udp bool
 	}{
-		"an entrypoint":    {config: &static.Configuration{EntryPoints: plain}},
-		"with api":         {config: &static.Configuration{EntryPoints: plain, API: &static.API{}}},
-		"with api.admin":   {config: &static.Configuration{EntryPoints: plain, API: &static.API{Admin: true}}, refused: true},
-		"a UDP entrypoint": {config: &static.Configuration{EntryPoints: entryPoint(func(e *static.EntryPoint) { e.Address += "/udp" }), API: &static.API{Admin: true}}},
+		"an entrypoint":  {config: &static.Configuration{EntryPoints: plain}},
+		"with api":       {config: &static.Configuration{EntryPoints: plain, API: &static.API{}}},
+		"with api.admin": {config: &static.Configuration{EntryPoints: plain, API: &static.API{Admin: true}}, refused: true},
+		"a UDP entrypoint": {config: &static.Configuration{
+			EntryPoints: entryPoint(func(e *static.EntryPoint) { e.Address += "/udp" }), API: &static.API{Admin: true},
+		}},
 		"HTTP/3": {config: &static.Configuration{
 			EntryPoints: entryPoint(func(e *static.EntryPoint) { e.HTTP3 = &static.HTTP3{} }), API: &static.API{Admin: true},
 		}, refused: true, udp: true},
 		"a forward proxy": {config: &static.Configuration{
 			EntryPoints: entryPoint(func(e *static.EntryPoint) { e.ForwardProxy = &static.ForwardProxy{} }),
 		}, refused: true},
-		"xDS":                     {config: xds(func(*static.XDS) {}), refused: true},
-		"xDS that allows it":      {config: xds(func(x *static.XDS) { x.AllowInsecure = true }), refused: true},
-		"xDS with TLS":            {config: xds(func(x *static.XDS) { x.TLS = &static.XDSTLS{} }), refused: true},
-		"xDS with plain tokens":   {config: xds(func(x *static.XDS) { x.TokenReview = tokens }), refused: true},
-		"xDS with tokens":         {config: xds(func(x *static.XDS) { x.TLS, x.TokenReview = &static.XDSTLS{}, tokens })},
-		"xDS with certificates":   {config: xds(func(x *static.XDS) { x.TLS = certificates })},
-		"xDS elsewhere":           {config: xds(func(x *static.XDS) { x.Address = ":1" })},
-		"the inspector":           {config: &static.Configuration{Inspector: &static.Inspector{Address: "127.0.0.1:1"}}, refused: true},
-		"the injector":            {config: &static.Configuration{Injector: &static.Injector{Address: "127.0.0.1:1"}}, refused: true},
-		"the injector's status":   {config: &static.Configuration{Injector: &static.Injector{StatusAddress: "127.0.0.1:1"}}, refused: true},
+		"xDS":                   {config: xds(func(*static.XDS) {}), refused: true},
+		"xDS that allows it":    {config: xds(func(x *static.XDS) { x.AllowInsecure = true }), refused: true},
+		"xDS with TLS":          {config: xds(func(x *static.XDS) { x.TLS = &static.XDSTLS{} }), refused: true},
+		"xDS with plain tokens": {config: xds(func(x *static.XDS) { x.TokenReview = tokens }), refused: true},
+		"xDS with tokens":       {config: xds(func(x *static.XDS) { x.TLS, x.TokenReview = &static.XDSTLS{}, tokens })},
+		"xDS with certificates": {config: xds(func(x *static.XDS) { x.TLS = certificates })},
+		"xDS elsewhere":         {config: xds(func(x *static.XDS) { x.Address = ":1" })},
+		"the inspector": {config: &static.Configuration{
+			Inspector: &static.Inspector{Address: "127.0.0.1:1"},
+		}, refused: true},
+		"the injector": {config: &static.Configuration{
+			Injector: &static.Injector{Address: "127.0.0.1:1"},
+		}, refused: true},
+		"the injector's status": {config: &static.Configuration{
+			Injector: &static.Injector{StatusAddress: "127.0.0.1:1"},
+		}, refused: true},
 		"the injector everywhere": {config: &static.Configuration{Injector: &static.Injector{Address: ":1"}}},
 	} {
 		s := &system{config: test.config, connections: entrypoint.NewDirectory()}
