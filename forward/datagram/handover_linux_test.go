@@ -327,7 +327,7 @@ func TestHandedOverRefusal(t *testing.T) {
 	handed := first.park(1)
 	newRig(t, setup{sockets: inherited, servers: []netip.AddrPort{b.addr()}, prepare: adopting(handed)})
 	first.Leave()
-	_ = a.conn.Close()
+	refuse(t, a.conn)
 	c.exchange("y", "b y")
 }
 

@@ -74,7 +74,7 @@ func TestEndpointGoesAway(t *testing.T) {
 	if got := c.receive(); got == "b x" {
 		first, other = b, a
 	}
-	_ = first.conn.Close()
+	refuse(t, first.conn)
 	c.exchange("y", other.name+" y")
 	c.exchange("z", other.name+" z")
 }

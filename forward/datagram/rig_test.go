@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -286,17 +288,48 @@ func (e *endpoint) sendTo(index int, text string) {
 	_, _ = e.conn.WriteToUDPAddrPort([]byte(text), source)
 }
 
-// refusing returns an address that refuses datagrams.
+// refusing returns an address that refuses datagrams. A socket has its port until the test ends, so that no other gets
+// it but one that listens on that port by number.
 func refusing(t testing.TB) netip.AddrPort {
 	t.Helper()
 	conn := listen(t, loopback)
-	defer func() { _ = conn.Close() }()
+	t.Cleanup(func() { _ = conn.Close() })
+	refuse(t, conn)
 	return addrOf(conn)
+}
+
+// refuse has a socket keep its port and receive nothing: it is connected to a port that sends nothing.
+func refuse(t testing.TB, conn *net.UDPConn) {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = errors.Join(
+			syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+			syscall.Connect(int(fd), &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 1}),
+		)
+	})
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func listen(t testing.TB, address string) *net.UDPConn {
 	t.Helper()
-	conn, err := new(net.ListenConfig).ListenPacket(context.Background(), "udp", address)
+	config := new(net.ListenConfig)
+	if !strings.HasSuffix(address, ":0") { // It may be the address of a socket that refuses.
+		config.Control = func(_, _ string, raw syscall.RawConn) error {
+			var failed error
+			err := raw.Control(func(fd uintptr) {
+				failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+			})
+			return errors.Join(err, failed)
+		}
+	}
+	conn, err := config.ListenPacket(context.Background(), "udp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
