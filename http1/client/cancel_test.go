@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -270,6 +271,7 @@ func TestIdleConnectionsTimeOut(t *testing.T) {
 
 // TestTrace reports to httptrace what net/http's Transport reports.
 func TestTrace(t *testing.T) {
+	var body atomic.Pointer[closeCounter]
 	endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, _ int) {
 		for {
 			head := conn.Head()
@@ -278,6 +280,7 @@ func TestTrace(t *testing.T) {
 			}
 			conn.Say("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n")
 			conn.Body(head)
+			body.Load().await()
 			conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		}
 	})
@@ -312,7 +315,8 @@ func TestTrace(t *testing.T) {
 				return nil
 			},
 		}
-		r := testRequest(t, "POST", endpoint.Address(), streamed(strings.NewReader("hello")))
+		body.Store(&closeCounter{Reader: strings.NewReader("hello")})
+		r := testRequest(t, "POST", endpoint.Address(), body.Load())
 		r.ContentLength = 5
 		r.Header.Set("Expect", "100-continue")
 		if answer := take(upstream.RoundTrip(r.WithContext(httptrace.WithClientTrace(t.Context(), trace)))); answer.Failed {

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"testing"
@@ -33,8 +34,10 @@ func secureConfig(config *client.Config) {
 func TestLongHeads(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
 		t.Run(scheme, func(t *testing.T) {
+			wrote := make(chan struct{}, 1)
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
+				<-wrote // Or the connection may not be kept.
 				total := 0
 				for _, values := range r.Header {
 					total += len(values[0])
@@ -62,7 +65,8 @@ func TestLongHeads(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.Header = longHeader(200_000)
-				response, err := upstream.RoundTrip(r)
+				trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { wrote <- struct{}{} }}
+				response, err := upstream.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 				if err != nil {
 					t.Fatal(err)
 				}

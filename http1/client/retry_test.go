@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
@@ -23,6 +24,16 @@ type closeCounter struct {
 func (c *closeCounter) Close() error {
 	c.closed.Add(1)
 	return nil
+}
+
+// await waits until the body has been closed, before which its last write has returned. It is for an endpoint whose
+// connection is to be kept: a client that has to wait for that write for long does not keep it.
+func (c *closeCounter) await() {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(http1test.Timeout); c.closed.Load() == 0 && time.Now().Before(end); {
+		<-tick.C
+	}
 }
 
 // dyingEndpoint answers the first request of each connection, and closes the first connection at its second request.

@@ -42,7 +42,7 @@ func TestUploads(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := make(chan string, 2)
+			got, body := make(chan string, 2), new(closeCounter)
 			endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, _ int) {
 				for {
 					head := conn.Head()
@@ -50,12 +50,14 @@ func TestUploads(t *testing.T) {
 						return
 					}
 					got <- conn.Body(head)
+					body.await()
 					conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 				}
 			})
 			upstream := testUpstream(t, endpoint.Address(), nil)
 			r := testRequest(t, "POST", endpoint.Address(), test.body)
 			r.ContentLength = test.length
+			body.Reader, r.Body = r.Body, body
 			if test.length < 0 {
 				r.Trailer = http.Header{"A": {"b"}, "Content-Length": {"7"}}
 			}
@@ -248,35 +250,39 @@ func TestExpectContinue(t *testing.T) {
 	const final = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	tests := []struct {
 		name string
-		// play gets the head and responds; it returns what it has read of the body.
-		play func(conn *http1test.Conn, head string) string
+		// play gets the head and responds; it returns what it has read of the body. A connection is kept only if the write
+		// of the body has returned when the response ends, so that it calls sent before.
+		play func(conn *http1test.Conn, head string, sent func()) string
 		want string
 		kept bool
 		wait time.Duration
 	}{
-		{"100", func(conn *http1test.Conn, head string) string {
+		{"100", func(conn *http1test.Conn, head string, sent func()) string {
 			conn.Say("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
 			body := conn.Body(head)
+			sent()
 			conn.Say(final)
 			return body
 		}, "hello", true, time.Hour},
-		{"nothing", func(conn *http1test.Conn, head string) string {
+		{"nothing", func(conn *http1test.Conn, head string, sent func()) string {
 			body := conn.Body(head)
+			sent()
 			conn.Say(final)
 			return body
 		}, "hello", true, time.Millisecond},
-		{"417", func(conn *http1test.Conn, _ string) string {
+		{"417", func(conn *http1test.Conn, _ string, _ func()) string {
 			conn.Say("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
 			rest, _ := io.ReadAll(conn.R)
 			return string(rest)
 		}, "", false, time.Hour},
-		{"a final response that keeps the connection", func(conn *http1test.Conn, _ string) string {
+		{"a final response that keeps the connection", func(conn *http1test.Conn, _ string, _ func()) string {
 			conn.Say(final)
 			rest, _ := io.ReadAll(conn.R)
 			return string(rest)
 		}, "", false, time.Hour},
-		{"no wait", func(conn *http1test.Conn, head string) string {
+		{"no wait", func(conn *http1test.Conn, head string, sent func()) string {
 			body := conn.Body(head)
+			sent()
 			conn.Say(final)
 			return body
 		}, "hello", true, 0},
@@ -285,16 +291,16 @@ func TestExpectContinue(t *testing.T) {
 		for _, memory := range []bool{true, false} {
 			t.Run(test.name+"-"+strconv.FormatBool(memory), func(t *testing.T) {
 				got := make(chan string, 1)
+				body := &closeCounter{Reader: strings.NewReader("hello")}
 				endpoint := http1test.NewEndpoint(t, func(conn *http1test.Conn, _ int) {
 					head := conn.Head()
 					if !strings.Contains(head, "Expect: 100-continue\r\n") {
 						head = ""
 					}
-					got <- test.play(conn, head)
+					got <- test.play(conn, head, body.await)
 					conn.Head()
 				})
 				upstream := testUpstream(t, endpoint.Address(), func(config *client.Config) { config.ContinueTimeout = test.wait })
-				body := &closeCounter{Reader: strings.NewReader("hello")}
 				r := testRequest(t, "POST", endpoint.Address(), body)
 				r.ContentLength = 5
 				if memory {
