@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
 func TestStatusDecides(t *testing.T) {
@@ -310,7 +311,9 @@ func TestNoAnswer(t *testing.T) {
 	deaf := Target{Scheme: "http", Address: netip.MustParseAddrPort(listener.Addr().String()), Connect: &connector{}}
 	wants(t, first(t, deaf, quickly), false, "GET /: no answer within 50ms")
 	_ = listener.Close()
-	wants(t, first(t, deaf, nil), false, "connect: connection refused")
+	refusing := deaf
+	refusing.Address = netip.MustParseAddrPort(http1test.Reserve(t))
+	wants(t, first(t, refusing, nil), false, "connect: connection refused")
 
 	cut := serve(t, "http", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if got := first(t, cut.target("http", ""), nil); got.Up || !strings.HasPrefix(got.Reason, "GET /: ") {

@@ -10,11 +10,13 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	ptypes "github.com/traefik/paerser/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
 // tcpCheck returns a check with defaults.
@@ -107,32 +109,49 @@ func TestTCPExchange(t *testing.T) {
 		"a part":  {[]string{"+PO"}, false, `not the expected answer: got "+PO" and then no answer within 1s`},
 		"nothing": {nil, false, "no answer within 1s"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			address := serveTCP(t, redis(t, test.pieces...))
+		exchange := func(t *testing.T, target Target, timeout time.Duration) {
 			check := tcpCheck(t, func(c *dynamic.TCPServerHealthCheck) {
-				c.Send, c.Expect, c.Timeout = "PING\r\n", "+PONG\r\n", ptypes.Duration(30*time.Second)
-				if strings.HasSuffix(test.want, "within 1s") {
-					c.Timeout = ptypes.Duration(time.Second)
-				}
+				c.Send, c.Expect, c.Timeout = "PING\r\n", "+PONG\r\n", ptypes.Duration(timeout)
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), check.timeout)
 			defer cancel()
-			got := check.run(ctx, &Target{Scheme: "tcp", Address: address, Connect: &connector{}})
-			if got.up != test.up || got.reason != test.want {
+			if got := check.run(ctx, &target); got.up != test.up || got.reason != test.want {
 				t.Errorf("got %t, %s\nwant %t, %s", got.up, got.reason, test.up, test.want)
 			}
+		}
+		t.Run(name, func(t *testing.T) {
+			if strings.HasSuffix(test.want, "within 1s") {
+				synctest.Test(t, func(t *testing.T) {
+					exchange(t, Target{Scheme: "tcp", Connect: piped(redis(t, test.pieces...))}, time.Second)
+				})
+				return
+			}
+			address := serveTCP(t, redis(t, test.pieces...))
+			exchange(t, Target{Scheme: "tcp", Address: address, Connect: &connector{}}, 30*time.Second)
 		})
 	}
 }
 
+// piped connects to a function in memory, for what depends on time.
+type piped func(net.Conn)
+
+// RoundTripper is for checks of HTTP.
+func (piped) RoundTripper(string, netip.AddrPort, string) Client { return nil }
+
+// Dial calls the function with the other end of a connection.
+func (p piped) Dial(context.Context, string, netip.AddrPort, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	go func() {
+		p(far)
+		_, _ = io.Copy(io.Discard, far) // until the check is over
+		_ = far.Close()
+	}()
+	return near, nil
+}
+
 func TestTCPConnect(t *testing.T) {
 	open := serveTCP(t, func(net.Conn) {})
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusing := netip.MustParseAddrPort(listener.Addr().String())
-	_ = listener.Close()
+	refusing := netip.MustParseAddrPort(http1test.Reserve(t))
 	secure := httptest.NewUnstartedServer(nil)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
