@@ -46,13 +46,16 @@ func campaign(t *testing.T, store storage.Elector, leaders *atomic.Int32) *candi
 // await waits for an event.
 func await(t *testing.T, what string, event <-chan struct{}, limit time.Duration) {
 	t.Helper()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-event:
-	case <-timer.C:
-		t.Fatalf("%s: not within %v", what, limit)
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for left := limit / beat; left >= 0; left-- {
+		select {
+		case <-event:
+			return
+		case <-ticker.C:
+		}
 	}
+	t.Fatalf("%s: not within %v", what, limit)
 }
 
 // retry calls a function until it works.
