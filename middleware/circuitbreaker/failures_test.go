@@ -13,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	ptypes "github.com/traefik/paerser/types"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -29,13 +32,12 @@ func says(text string) endpoint {
 // scripted starts an endpoint and returns its address.
 func scripted(t *testing.T, script endpoint) string {
 	t.Helper()
+	if script == nil { // No listener.
+		return http1test.Reserve(t)
+	}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
-	}
-	if script == nil { // No listener.
-		_ = listener.Close()
-		return listener.Addr().String()
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -59,11 +61,11 @@ func scripted(t *testing.T, script endpoint) string {
 	return listener.Addr().String()
 }
 
-// service returns a service whose one endpoint is at the address.
-func service(t *testing.T, address string) http.Handler {
+// service returns a service whose one endpoint is at the address, and has a time for the head of a response.
+func service(t *testing.T, address string, head time.Duration) http.Handler {
 	t.Helper()
 	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{
-		ForwardingTimeouts: &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: 1e9, DialTimeout: 5e9},
+		ForwardingTimeouts: &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: ptypes.Duration(head)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +120,11 @@ func TestWhatClientsSee(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := build(t, dynamic.CircuitBreaker{Expression: test.expression, CheckPeriod: 1}, nil)
-			breaker := c.For("router web@file").Wrap(service(t, scripted(t, test.script)))
+			head := http1test.Timeout
+			if test.name == "hangs" {
+				head = time.Second
+			}
+			breaker := c.For("router web@file").Wrap(service(t, scripted(t, test.script), head))
 			address := ownServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				breaker.ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), new(telemetry.Record))))
 			}))
@@ -182,7 +188,7 @@ func TestClientsThatOweTheirBody(t *testing.T) {
 	defer close(released)
 	b := build(t, dynamic.CircuitBreaker{Expression: "NetworkErrorRatio() > 0 || ResponseCodeRatio(500, 600, 0, 600) > 0"},
 		nil).For("o").(*breaker)
-	handler := b.Wrap(service(t, scripted(t, func(conn net.Conn) { hang(conn, released) })))
+	handler := b.Wrap(service(t, scripted(t, func(conn net.Conn) { hang(conn, released) }), time.Second))
 	for _, test := range []struct {
 		body  io.Reader
 		time  time.Duration
@@ -225,7 +231,7 @@ func TestClientsThatLeaveAResponse(t *testing.T) {
 		hang(conn, released)
 	})
 	b := build(t, dynamic.CircuitBreaker{Expression: onErrors, CheckPeriod: 1}, nil).For("router web@file").(*breaker)
-	handler, ended := b.Wrap(service(t, address)), make(chan telemetry.Record, 1)
+	handler, ended := b.Wrap(service(t, address, http1test.Timeout)), make(chan telemetry.Record, 1)
 	front := ownServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		record := new(telemetry.Record)
 		defer func() { ended <- *record }()
