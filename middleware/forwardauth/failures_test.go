@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -81,8 +82,6 @@ const secret = "s3cret-marked"
 
 // TestFailingServersAdmitNoRequest has servers that fail in every way that there is.
 func TestFailingServersAdmitNoRequest(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	const broken, silent = "unexpected EOF", "the endpoint closed the connection without a response"
 	strange := "malformed response"
 	late := "the authentication server did not answer within 200ms"
@@ -158,13 +157,13 @@ func TestFailingServersAdmitNoRequest(t *testing.T) {
 			step := build(t, dynamic.ForwardAuth{Address: scripted(t, test.do), AuthResponseHeaders: []string{"X-User"}})
 			step.server.timeout = 200 * time.Millisecond
 			if !strings.Contains(test.want, "within") {
-				step.server.timeout = 10 * time.Second
+				step.server.timeout = time.Minute
 			}
 			failed(t, step, test.want)
 		})
 	}
 	t.Run("refuses", func(t *testing.T) {
-		failed(t, build(t, dynamic.ForwardAuth{Address: closed.URL}), "connection refused")
+		failed(t, build(t, dynamic.ForwardAuth{Address: "http://" + http1test.Reserve(t)}), "connection refused")
 	})
 	t.Run("no such host", func(t *testing.T) {
 		step := dialing(t, dynamic.ForwardAuth{Address: "http://auth.invalid"}, func(
@@ -360,7 +359,7 @@ func TestFailingServersOverTLS(t *testing.T) {
 				Address: server.URL, TLS: &dynamic.ClientTLS{InsecureSkipVerify: true},
 				AuthResponseHeaders: []string{"X-User"},
 			})
-			step.server.timeout = 10 * time.Second
+			step.server.timeout = time.Minute
 			if strings.Contains(test.want, "within") {
 				step.server.timeout = 200 * time.Millisecond
 			}
