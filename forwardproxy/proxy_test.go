@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/forwardproxy"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -155,12 +156,7 @@ func TestHTTPSIsRefused(t *testing.T) {
 
 // TestFailures requests hosts that cannot be reached.
 func TestFailures(t *testing.T) {
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := listener.Addr().String()
-	_ = listener.Close()
+	closed := http1test.Reserve(t)
 	client := serve(t, &static.ForwardProxy{})
 	if status, _ := answer(t, client, request(t, http.MethodGet, "http://"+closed, "")); status != http.StatusBadGateway {
 		t.Errorf("a closed port: %d", status)

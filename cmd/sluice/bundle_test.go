@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -66,9 +67,7 @@ func TestBundleSaysWhatIsWrong(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	withUser := strings.Replace(gone.URL, "://", "://anna:hunter2@", 1)
+	withUser := "http://anna:hunter2@" + http1test.Reserve(t)
 	tests := []struct{ name, api, says string }{
 		{"refused", server.URL, `401 Unauthorized: "{\"message\":\"no\"}"`},
 		{"no archive", server.URL + "/page", "no archive"},

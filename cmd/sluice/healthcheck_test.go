@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/handover"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -27,8 +28,6 @@ func TestHealthcheckRequestsReady(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	gone := httptest.NewServer(nil)
-	gone.Close()
 
 	tests := []struct {
 		name, url string
@@ -38,7 +37,7 @@ func TestHealthcheckRequestsReady(t *testing.T) {
 		{"ready", server.URL + "/ready", 0, "ready: " + server.URL + "/ready\n"},
 		{"not ready", server.URL + "/else", 1, `503 Service Unavailable: "{\"file\":\"pending\"}"`},
 		{"a redirect is no answer", server.URL + "/moved", 1, "302 Found"},
-		{"no listener", gone.URL + "/ready", 1, "connection refused"},
+		{"no listener", "http://" + http1test.Reserve(t) + "/ready", 1, "connection refused"},
 		{"no URL", "http://[", 1, "the URL can't be read"},
 	}
 	for _, test := range tests {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/middleware/authrequest"
 	"github.com/sluiceproxy/sluice/middleware/guard"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
@@ -255,10 +256,8 @@ func TestRequest(t *testing.T) {
 
 // TestFailures refuses requests about which no usable answer comes.
 func TestFailures(t *testing.T) {
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
 	for name, test := range map[string]struct{ url, reason string }{
-		"refuses connections": {closed.URL, "connection refused"},
+		"refuses connections": {"http://" + http1test.Reserve(t), "connection refused"},
 		"breaks off": {serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			_, _ = io.WriteString(w, "abc")

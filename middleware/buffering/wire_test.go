@@ -382,13 +382,8 @@ func TestFailures(t *testing.T) {
 		})
 	}
 	t.Run("refuses", func(t *testing.T) {
-		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = listener.Close()
 		step := newBuffering(t, dynamic.Buffering{RetryExpression: "IsNetworkError()"})
-		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Server: "http://" + listener.Addr().String()})
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Server: "http://" + http1test.Reserve(t)})
 		response, text, err := g.Do("h1", g.Request(http.MethodGet, "/", nil))
 		if err != nil || response.StatusCode != 502 || text != "Bad Gateway" {
 			t.Errorf("got %+v, %q, %v", response, text, err)

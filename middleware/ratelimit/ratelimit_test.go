@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -384,14 +384,7 @@ func TestSourcesDoNotKeepHeads(t *testing.T) {
 
 // TestWithoutRedisAnswering keeps the limit in this process when Redis does not answer, for all owners together.
 func TestWithoutRedisAnswering(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := http1test.Reserve(t)
 	clients := redis.NewClients(telemetry.Discard{})
 	defer clients.Close()
 	config := dynamic.RateLimit{

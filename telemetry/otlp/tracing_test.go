@@ -3,7 +3,6 @@ package otlp_test
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
@@ -165,12 +165,7 @@ func TestACollectorThatHangsBlocksNoRequest(t *testing.T) {
 }
 
 func TestACollectorThatIsDownBlocksNoRequest(t *testing.T) {
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := http1test.Reserve(t)
 	for way, made := range map[string]*tracing.Tracer{
 		"grpc": tracer(t, grpcOptions(address, true, nil), nil, &lines{}),
 		"http": tracer(t, nil, httpOptions("http://"+address, nil), &lines{}),

@@ -3,7 +3,6 @@ package etcd_test
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate/storage"
 	"github.com/sluiceproxy/sluice/certificate/storage/etcd"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -38,14 +38,7 @@ func TestWrongAddresses(t *testing.T) {
 
 // TestUnreachable demands that operations end in time, that a watch waits, and that errors show no password.
 func TestUnreachable(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := http1test.Reserve(t)
 	for _, user := range []string{"", "u:secret@"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		store, err := etcd.Open(ctx, "etcd://"+user+address, telemetry.Discard{})

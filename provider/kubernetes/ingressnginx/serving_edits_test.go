@@ -2,9 +2,10 @@ package ingressnginx
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
 // TestRewriteServes has what endpoints get, and what clients get of their answers.
@@ -160,10 +161,8 @@ func TestErrorPagesServe(t *testing.T) {
 // TestNextUpstreamServes sends requests to another endpoint after failures.
 func TestNextUpstreamServes(t *testing.T) {
 	f := &farm{t: t}
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	f.add("failing", nil)
-	f.urls["failing"] = append(f.urls["failing"], gone.URL)
+	f.urls["failing"] = append(f.urls["failing"], "http://"+http1test.Reserve(t))
 	f.add("busy", nil)
 	f.add("busy", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	served := f.serve(
