@@ -96,7 +96,7 @@ func TestReducedTimeouts(t *testing.T) {
 	gate := &barrier{open: make(chan struct{})}
 	close(gate.open)
 	s := startDeps(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
-		c.Transport.RespondingTimeouts.IdleTimeout = static.Duration(5 * time.Second)
+		c.Transport.RespondingTimeouts.IdleTimeout = static.Duration(15 * time.Second)
 	}, func(deps *entrypoint.Dependencies) { deps.Timeouts = gate })
 	var clients []*http.Client
 	for _, protocol := range []string{"h1", "h1+TLS", "h2"} {
@@ -125,7 +125,7 @@ func TestReducedTimeoutsOfSilentConnections(t *testing.T) {
 	t.Parallel()
 	gate := &barrier{}
 	s := startDeps(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
-		c.Transport.RespondingTimeouts.IdleTimeout = static.Duration(5 * time.Second)
+		c.Transport.RespondingTimeouts.IdleTimeout = static.Duration(15 * time.Second)
 		c.ProxyProtocol = &static.ProxyProtocol{Insecure: true}
 	}, func(deps *entrypoint.Dependencies) { deps.Timeouts = gate })
 	header := proxyHeader(t, 2, "203.0.113.9:4711", "198.51.100.1:80")

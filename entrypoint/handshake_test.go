@@ -158,7 +158,7 @@ func TestFailedHellosAreCounted(t *testing.T) {
 			t.Parallel()
 			s, counted := countingTLS(t, func(c *static.EntryPoint) {
 				if reason == "timeout" {
-					c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(300 * time.Millisecond)
+					c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(1500 * time.Millisecond)
 				}
 			}, func(deps *entrypoint.Dependencies) {
 				deps.Streams = choice{tcp.NeedsHello, func(tcp.Stage, *rule.Connection) tcp.Stream { return &lines{} }}

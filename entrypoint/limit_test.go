@@ -271,7 +271,7 @@ func TestSlowBodies(t *testing.T) {
 			})
 		})
 	}
-	const read = time.Second // There is no QUIC in memory, and a handshake takes a part of it on a busy machine.
+	const read = 2 * time.Second // There is no QUIC in memory, and a handshake takes a part of it on a busy machine.
 	t.Run("h3", func(t *testing.T) {
 		t.Parallel()
 		slowBodies(t, read, func(

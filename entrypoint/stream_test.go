@@ -311,7 +311,7 @@ func TestIncompleteHello(t *testing.T) {
 	t.Parallel()
 	none := func(tcp.Stage, *rule.Connection) tcp.Stream { return nil }
 	s := startStreams(t, func(c *static.EntryPoint) {
-		c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(300 * time.Millisecond)
+		c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(1500 * time.Millisecond)
 	}, tcp.NeedsHello, none)
 	for _, sent := range []string{"\x16", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"} {
 		if got := s.raw(sent); got != "" {

@@ -87,7 +87,7 @@ func TestLargeBodies(t *testing.T) {
 			}
 			_, _ = io.Copy(w, newPattern(size))
 		}))
-		r := request(t, http.MethodPost, g.url+path, newPattern(size))
+		r := request(t, http.MethodPost, g.url+path, newPattern(size)).WithContext(t.Context()) // It takes its time.
 		if path == "/known" {
 			r.ContentLength = size
 		}

@@ -173,7 +173,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	t.Run("idle", func(t *testing.T) {
 		t.Parallel()
 		// The request has to come in the time, also on a busy machine.
-		s := start(t, hello, func(c *h3.Config) { c.IdleTimeout = time.Second })
+		s := start(t, hello, func(c *h3.Config) { c.IdleTimeout = 3 * time.Second })
 		if text, err := s.get(t, client(t)); text != "hello" || err != nil {
 			t.Errorf("got %q, error %v", text, err)
 		}
@@ -182,7 +182,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	})
 	t.Run("a head that does not end", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, hello, func(c *h3.Config) { c.IdleTimeout = time.Second })
+		s := start(t, hello, func(c *h3.Config) { c.IdleTimeout = 3 * time.Second })
 		conn, err := quic.DialAddr(t.Context(), strings.TrimPrefix(s.url, "https://"), &tls.Config{
 			InsecureSkipVerify: true, NextProtos: []string{http3.NextProtoH3}, //nolint:gosec // It is generated.
 		}, nil)
