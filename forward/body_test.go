@@ -325,8 +325,14 @@ func TestExpectContinue(t *testing.T) {
 	body, _ := io.ReadAll(response.Body)
 	equal(t, "answer", fmt.Sprint(response.StatusCode, string(body)), "200body")
 
-	_, reader = g.raw(t, "POST /refuse HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
-	line, err = reader.ReadString('\n')
+	for range 5 { // The endpoint has a second for its answer, which the machine may lose.
+		began := time.Now()
+		_, reader = g.raw(t, "POST /refuse HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+		line, err = reader.ReadString('\n')
+		if !strings.HasPrefix(line, "HTTP/1.1 100 ") || time.Since(began) < time.Second {
+			break
+		}
+	}
 	if err != nil || !strings.HasPrefix(line, "HTTP/1.1 417 ") {
 		t.Errorf("the endpoint refused, the client got %q, %v", line, err)
 	}

@@ -45,7 +45,7 @@ func TestTimeForATryIsNotTwice(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
 		policy := retryAll()
-		policy.PerTry, policy.Attempts = time.Second, 0
+		policy.PerTry, policy.Attempts = 2*time.Second, 0
 		s.options.Retry = policy
 		endpoints := newEndpoints()
 		endpoints.parts = []scenario{reads(endpoints.hangs)}
@@ -72,7 +72,7 @@ func TestEndpointsHaveTimeAfterSlowClients(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
 		policy := retryAll()
-		policy.PerTry = 2 * time.Second // Half of it is what a busy machine may take.
+		policy.PerTry = 4 * time.Second // Half of it is what a busy machine may take.
 		s.options.Retry = policy
 		endpoints := newEndpoints(reads(func(w http.ResponseWriter, r *http.Request) {
 			<-time.After(policy.PerTry / 2) //nolint:forbidigo // an endpoint that thinks

@@ -50,7 +50,7 @@ func TestRetryOn(t *testing.T) {
 					endpoints.parts = []scenario{row.part(endpoints), good}
 					policy := exact(t, func(r *dynamic.ServerRetry) {
 						if r.RetryOn, r.Status = []string{kind}, nil; row.kind == dynamic.RetryOnTimeout {
-							r.PerTryTimeout = ptypes.Duration(2 * time.Second)
+							r.PerTryTimeout = ptypes.Duration(4 * time.Second)
 						}
 					})
 					g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: policy}}, 2, endpoints)
@@ -79,7 +79,7 @@ func TestRetryTimeout(t *testing.T) {
 	endpoints.parts = []scenario{endpoints.hangs, good}
 	policy := exact(t, func(r *dynamic.ServerRetry) {
 		// The request has to reach the endpoint in the time for a try, also on a busy machine.
-		r.PerTryTimeout, r.Timeout = ptypes.Duration(time.Second), ptypes.Duration(50*time.Millisecond)
+		r.PerTryTimeout, r.Timeout = ptypes.Duration(2*time.Second), ptypes.Duration(50*time.Millisecond)
 	})
 	g := newServers(t, setup{options: forward.Options{Retry: policy}}, 2, endpoints)
 	response, _ := g.get(t, "/")

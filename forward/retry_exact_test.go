@@ -67,7 +67,7 @@ func TestTimeForATryWithoutRetries(t *testing.T) {
 	none := 0
 	policy := exact(t, func(r *dynamic.ServerRetry) {
 		// The request has to reach the endpoint in the time for a try, also on a busy machine.
-		r.Attempts, r.PerTryTimeout = &none, ptypes.Duration(time.Second)
+		r.Attempts, r.PerTryTimeout = &none, ptypes.Duration(2*time.Second)
 	})
 	g := newServers(t, setup{options: forward.Options{Retry: policy}}, 1, endpoints)
 	response, _ := g.get(t, "/")

@@ -136,7 +136,7 @@ func TestTryTime(t *testing.T) {
 		for _, what := range []sends{put, post} {
 			t.Run(what.name, func(t *testing.T) {
 				policy := retryAll()
-				policy.PerTry, policy.Attempts = 600*time.Millisecond, 1 // A busy machine has to answer in it.
+				policy.PerTry, policy.Attempts = 2*time.Second, 1 // A busy machine has to answer in it.
 				s.options.Retry = policy
 				endpoints := newEndpoints()
 				endpoints.parts = []scenario{reads(endpoints.hangs), good, endpoints.hangs}
@@ -166,36 +166,39 @@ func TestSlowClientsHaveTime(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
 		policy := retryAll()
-		policy.PerTry = 900 * time.Millisecond // A third of it is what a busy machine may take for a piece.
+		policy.PerTry = 3 * time.Second // Half of it is what a busy machine may take for a piece.
 		s.options.Retry = policy
 		endpoints := newEndpoints(good)
 		g := newServers(t, s, 1, endpoints)
 		reader, writer := io.Pipe()
 		go func() {
-			for range 4 {
+			for range 3 {
 				_, _ = io.WriteString(writer, "slow")
-				<-time.After(policy.PerTry * 2 / 3) //nolint:forbidigo // a slow client
+				<-time.After(policy.PerTry / 2) //nolint:forbidigo // a slow client
 			}
 			_ = writer.Close()
 		}()
 		response, body := g.do(t, request(t, http.MethodPut, g.url, reader))
-		unharmed(t, response, body, `PUT / "slowslowslowslow" <nil>`)
+		unharmed(t, response, body, `PUT / "slowslowslow" <nil>`)
 	})
 }
 
 // TestResponsesHaveTime once their head is there.
 func TestResponsesHaveTime(t *testing.T) {
-	policy := retryAll()
-	policy.PerTry = 600 * time.Millisecond
 	for _, upstream := range []string{"h1", "h2c"} {
-		endpoints := newEndpoints(func(w http.ResponseWriter, _ *http.Request) {
-			_ = http.NewResponseController(w).Flush()
-			<-time.After(2 * policy.PerTry) //nolint:forbidigo // a slow body
-			_, _ = io.WriteString(w, "late")
+		t.Run(upstream, func(t *testing.T) {
+			t.Parallel()
+			policy := retryAll()
+			policy.PerTry = 2 * time.Second // A busy machine has to send the head in it.
+			endpoints := newEndpoints(func(w http.ResponseWriter, _ *http.Request) {
+				_ = http.NewResponseController(w).Flush()
+				<-time.After(policy.PerTry * 3 / 2) //nolint:forbidigo // a slow body
+				_, _ = io.WriteString(w, "late")
+			})
+			g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: policy}}, 1, endpoints)
+			_, body := g.get(t, "/")
+			equal(t, "body", body, "late")
 		})
-		g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: policy}}, 1, endpoints)
-		_, body := g.get(t, "/")
-		equal(t, "body", body, "late")
 	}
 }
 
