@@ -105,6 +105,9 @@ var exceptions = map[string][]string{
 	// Certificates may be kept in the cluster.
 	"certificate/storage/open":   {"provider/kubernetes/client"},
 	"certificate/storage/secret": {"provider/kubernetes/client", "provider/kubernetes/election"},
+	// Servers of tests keep their ports.
+	"certificate/acme/acmetest":            {"http1/http1test"},
+	"middleware/ratelimit/redis/redistest": {"http1/http1test"},
 	// Tests of middlewares need what is around a middleware.
 	"middleware/middlewaretest/rig": {
 		"certificate", "entrypoint", "forward", "loadbalancer", "http1/http1test", "http1/server",

@@ -181,8 +181,8 @@ func TestSamplesOnTheWire(t *testing.T) {
 				next.ServeHTTP(w, r)
 			}))
 		}
-		g := rig.New(t, rig.Setup{
-			Wrap: own, Upstream: upstream, ResponseHeaderTimeout: 100 * time.Millisecond,
+		setup := rig.Setup{
+			Wrap: own, Upstream: upstream,
 			Endpoint: func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/hangs" {
 					<-r.Context().Done()
@@ -191,8 +191,11 @@ func TestSamplesOnTheWire(t *testing.T) {
 				pause(10 * time.Millisecond)
 				w.WriteHeader(http.StatusOK)
 			},
-		})
-		send := func(path string, n, want int) {
+		}
+		answers := rig.New(t, setup)
+		setup.ResponseHeaderTimeout = 100 * time.Millisecond
+		hangs := rig.New(t, setup)
+		send := func(g *rig.Rig, path string, n, want int) {
 			t.Helper()
 			for range n {
 				response, _, err := g.Do(client, g.Request(http.MethodGet, path, nil))
@@ -202,17 +205,17 @@ func TestSamplesOnTheWire(t *testing.T) {
 				g.Record()
 			}
 		}
-		send("/own", 20, http.StatusOK)
+		send(answers, "/own", 20, http.StatusOK)
 		if _, levels := step.Status(); levels["rtt_short_us"] != 0 {
 			t.Errorf("after answers of a middleware it stands at %v", levels)
 		}
-		send("/", 20, http.StatusOK)
+		send(answers, "/", 20, http.StatusOK)
 		_, levels := step.Status()
 		if levels["rtt_short_us"] < 9000 { // A bucket is up to an eighth wide.
 			t.Errorf("after answers of an endpoint it stands at %v", levels)
 		}
 		short := levels["rtt_short_us"]
-		send("/hangs", 20, http.StatusGatewayTimeout)
+		send(hangs, "/hangs", 20, http.StatusGatewayTimeout)
 		if _, levels = step.Status(); levels["rtt_short_us"] < 90_000 || levels["rtt_short_us"] < short {
 			t.Errorf("after time-outs it stands at %v", levels)
 		}

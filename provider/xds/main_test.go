@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
@@ -41,9 +42,13 @@ type server struct {
 	stop      func()
 }
 
-// serve starts a server that has nothing yet. On an address it listens there.
+// serve starts a server that has nothing yet. On an address it listens there. Its port is kept until the test ends, also
+// while there is no server.
 func serve(t *testing.T, address string) *server {
 	t.Helper()
+	if address == "127.0.0.1:0" {
+		address = http1test.Reserve(t)
+	}
 	s := &server{t: t, changed: make(chan struct{})}
 	s.state.Store(&pipeline.State{State: provider.State{Changed: s.changed}})
 	s.publisher = xds.NewPublisher(xds.Options{State: s.state.Load, Logger: telemetry.Discard{}, Started: time.Now()})

@@ -3,6 +3,7 @@ package acmetest
 
 import (
 	"bytes"
+	"context"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -25,6 +26,7 @@ import (
 	"github.com/letsencrypt/pebble/v2/va"
 	"github.com/letsencrypt/pebble/v2/wfe"
 
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -268,26 +270,36 @@ func newDNS(t testing.TB) (*challtestsrv.ChallSrv, string) {
 	t.Cleanup(server.Shutdown)
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	for range 1000 {
-		if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
-			_ = connection.Close()
-			return server, address
+	for _, network := range []string{"tcp", "udp"} { // Each begins to listen by itself.
+		resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}}
+		var err error
+		for range 1000 {
+			if _, err = resolver.LookupHost(t.Context(), "ready.test."); err == nil {
+				break
+			}
+			<-ticker.C
 		}
-		<-ticker.C
+		if err != nil {
+			t.Fatalf("the DNS server does not answer over %s: %v", network, err)
+		}
 	}
-	t.Fatal("the DNS server does not listen")
-	return nil, ""
+	return server, address
 }
 
-// freeAddress returns a loopback address with a port that was free for TCP and UDP.
+// freeAddress returns a loopback address with a port that is kept for TCP until the test ends, and was free for UDP.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		address := http1test.Reserve(t)
+		if socket, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", address); err == nil {
+			_ = socket.Close()
+			return address
+		}
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	t.Fatal("no port is free for TCP and UDP")
+	return ""
 }
 
 // Replaced returns the identifiers of the certificates that orders have replaced (RFC 9773, section 5).

@@ -21,6 +21,7 @@ import (
 	ptypes "github.com/traefik/paerser/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis/redistest"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -259,12 +260,7 @@ func TestNoCluster(t *testing.T) {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It takes no time.
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close() //nolint:errcheck // Nothing is lost.
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	_, port, _ := net.SplitHostPort(http1test.Reserve(t))
 	return port
 }
 

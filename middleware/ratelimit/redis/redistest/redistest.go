@@ -11,11 +11,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluiceproxy/sluice/http1/http1test"
 )
 
 const (
@@ -76,14 +77,11 @@ func start(t testing.TB, arguments func(port string) []string) *Server {
 	return nil
 }
 
+// freePort returns a port that is kept for a server until the test ends, also while there is none.
 func freePort(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It takes no time.
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close() //nolint:errcheck // Nothing is lost.
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	_, port, _ := net.SplitHostPort(http1test.Reserve(t))
+	return port
 }
 
 // run starts the process and waits until it is ready.
