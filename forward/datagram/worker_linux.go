@@ -227,8 +227,8 @@ func (w *worker) wait() bool {
 // pollOnce takes the events that there are, and returns false if there are none.
 func (w *worker) pollOnce(fd uintptr) bool {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&w.events[0])), maxEvents, 0, 0, 0)
-	if errno == unix.EINTR {
-		return false
+	for errno == unix.EINTR { // What is there now may not be reported again.
+		n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&w.events[0])), maxEvents, 0, 0, 0)
 	}
 	if errno != 0 {
 		w.failed = errno
