@@ -72,7 +72,7 @@ func TestEndpointsHaveTimeAfterSlowClients(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
 		policy := retryAll()
-		policy.PerTry = 4 * time.Second // Half of it is what a busy machine may take.
+		policy.PerTry = 3 * time.Second // Half of it is what a busy machine may take.
 		s.options.Retry = policy
 		endpoints := newEndpoints(reads(func(w http.ResponseWriter, r *http.Request) {
 			<-time.After(policy.PerTry / 2) //nolint:forbidigo // an endpoint that thinks

@@ -50,7 +50,7 @@ func TestRetryOn(t *testing.T) {
 					endpoints.parts = []scenario{row.part(endpoints), good}
 					policy := exact(t, func(r *dynamic.ServerRetry) {
 						if r.RetryOn, r.Status = []string{kind}, nil; row.kind == dynamic.RetryOnTimeout {
-							r.PerTryTimeout = ptypes.Duration(4 * time.Second)
+							r.PerTryTimeout = ptypes.Duration(2 * time.Second)
 						}
 					})
 					g := newServers(t, setup{upstream: upstream, options: forward.Options{Retry: policy}}, 2, endpoints)

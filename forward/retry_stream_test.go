@@ -136,7 +136,7 @@ func TestTryTime(t *testing.T) {
 		for _, what := range []sends{put, post} {
 			t.Run(what.name, func(t *testing.T) {
 				policy := retryAll()
-				policy.PerTry, policy.Attempts = 2*time.Second, 1 // A busy machine has to answer in it.
+				policy.PerTry, policy.Attempts = 1500*time.Millisecond, 1 // A busy machine has to answer in it.
 				s.options.Retry = policy
 				endpoints := newEndpoints()
 				endpoints.parts = []scenario{reads(endpoints.hangs), good, endpoints.hangs}
@@ -166,7 +166,7 @@ func TestSlowClientsHaveTime(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
 		policy := retryAll()
-		policy.PerTry = 3 * time.Second // Half of it is what a busy machine may take for a piece.
+		policy.PerTry = 2500 * time.Millisecond // Half of it is what a busy machine may take for a piece.
 		s.options.Retry = policy
 		endpoints := newEndpoints(good)
 		g := newServers(t, s, 1, endpoints)
