@@ -236,7 +236,9 @@ func slowBodies(
 			_, _ = fmt.Fprintf(w, "%s %v", body, err)
 		}, func(t *testing.T, client *http.Client, url string, _ <-chan error) {
 			t.Helper()
-			if _, body := do(t, client, http.MethodPost, url, &steady{left: 6, pause: read / 4}); body != "xxxxxx <nil>" {
+			const bytes = 12
+			_, body := do(t, client, http.MethodPost, url, &steady{left: bytes, pause: read / 8})
+			if body != strings.Repeat("x", bytes)+" <nil>" {
 				t.Errorf("got %q", body)
 			}
 		})
@@ -250,7 +252,7 @@ func slowBodies(
 			_, _ = fmt.Fprintf(w, "%s %v", body, err)
 		}, func(t *testing.T, client *http.Client, url string, _ <-chan error) {
 			t.Helper()
-			if _, body := do(t, client, http.MethodPost, url, &steady{left: 2, pause: read * 7 / 4}); body != "xx <nil>" {
+			if _, body := do(t, client, http.MethodPost, url, &steady{left: 2, pause: read * 5 / 4}); body != "xx <nil>" {
 				t.Errorf("got %q", body)
 			}
 		})
@@ -271,7 +273,7 @@ func TestSlowBodies(t *testing.T) {
 			})
 		})
 	}
-	const read = 2 * time.Second // There is no QUIC in memory, and a handshake takes a part of it on a busy machine.
+	const read = 3 * time.Second // There is no QUIC in memory, and a handshake takes a part of it on a busy machine.
 	t.Run("h3", func(t *testing.T) {
 		t.Parallel()
 		slowBodies(t, read, func(
