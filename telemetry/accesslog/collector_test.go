@@ -88,13 +88,15 @@ func TestCollector(t *testing.T) {
 			c.Fields.Headers.Names = map[string]string{"User-Agent": "keep"}
 			c.Fields.Names = map[string]string{"ClientAddr": "drop"}
 		}))
-		log, stop := running(t, c, accesslog.Options{Stdout: &out, Exporter: e, Resource: from, Location: zone()})
 		record := answered()
-		log.Began(record, request(http.Header{"User-Agent": {"curl\n"}}))
-		log.Finished(record)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		synctest.Test(t, func(t *testing.T) { // However long it takes, it is within the second that the end may take.
+			log, stop := running(t, c, accesslog.Options{Stdout: &out, Exporter: e, Resource: from, Location: zone()})
+			log.Began(record, request(http.Header{"User-Agent": {"curl\n"}}))
+			log.Finished(record)
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+		})
 		if len(e.records) != 1 || !e.ended {
 			t.Fatalf("%d records are sent, and it has ended: %t", len(e.records), e.ended)
 		}
@@ -126,7 +128,7 @@ func TestCollector(t *testing.T) {
 
 // TestCollectorAlone demands that standard output gets nothing that goes to a collector.
 func TestCollectorAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // However long it takes, it is within the second that the end may take.
+	synctest.Test(t, func(t *testing.T) { // as above
 		var out sink
 		e := &exporter{}
 		log, stop := running(t, config("json", collected(nil)), accesslog.Options{Stdout: &out, Exporter: e})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -106,22 +107,25 @@ func running(t *testing.T, c static.AccessLog, options accesslog.Options) (log *
 	return log, stopped
 }
 
-// written returns what a log with that configuration makes of requests.
+// written returns what a log with that configuration makes of requests. It ends in a bubble, for its end may take a
+// second, which a busy machine may lose.
 func written(t *testing.T, c static.AccessLog, header http.Header, records ...*telemetry.Record) string {
 	t.Helper()
 	var out sink
-	log, stop := running(t, c, accesslog.Options{Stdout: &out, Location: zone()})
-	for _, record := range records {
-		sent := record.RequestID
-		log.Began(record, request(header.Clone()))
-		if sent != "" {
-			record.RequestID = sent
+	synctest.Test(t, func(t *testing.T) {
+		log, stop := running(t, c, accesslog.Options{Stdout: &out, Location: zone()})
+		for _, record := range records {
+			sent := record.RequestID
+			log.Began(record, request(header.Clone()))
+			if sent != "" {
+				record.RequestID = sent
+			}
+			log.Finished(record)
 		}
-		log.Finished(record)
-	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
 	return out.String()
 }
 
