@@ -30,7 +30,7 @@ import (
 )
 
 // eventTimeout is how long a test waits for what must happen.
-const eventTimeout = 20 * time.Second
+const eventTimeout = time.Minute
 
 // rig is a client, a proxy of one service, and one endpoint.
 type rig struct {
