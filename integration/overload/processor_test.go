@@ -229,7 +229,7 @@ func BenchmarkProcessor(b *testing.B) {
 			s = harness.Start(b, harness.Setup{
 				Static: static, Dynamic: map[string]string{"compressing.yaml": compressing},
 				Vars: map[string]string{"BACKEND": backend},
-				Args: []string{"--overload.cpu.schedulerlatency=10ms", "--overload.interval=50ms"},
+				Args: []string{"--overload.cpu.schedulerlatency=6ms", "--overload.interval=50ms"},
 			})
 		})
 		newCompressors(b, s.Addr("web")).measure(b, duration)
