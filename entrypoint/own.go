@@ -146,9 +146,10 @@ func (d *Directory) Import(data []byte) error {
 	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	d.count(-1, d.imported...)
+	before := d.imported
 	d.imported = imported
-	d.count(1, d.imported...)
+	d.count(1, imported...) // First, so that none that stays is missing meanwhile.
+	d.count(-1, before...)
 	return nil
 }
 

@@ -2,8 +2,10 @@ package handover_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/handover"
 )
@@ -67,5 +69,46 @@ func TestAnnounce(t *testing.T) {
 	}
 	if err := announce(client, "late"); !errors.Is(err, handover.ErrPredecessorEnded) {
 		t.Errorf("after the end: error %v", err)
+	}
+}
+
+// TestAnnouncedWhileThePredecessorEnds has the running process end while the successor loads, which serves then.
+func TestAnnouncedWhileThePredecessorEnds(t *testing.T) {
+	p := newProcess(t)
+	p.announced = func(state handover.State) error {
+		p.events <- "announced " + state.Kind
+		return nil
+	}
+	p.start(handover.Limits{})
+	client := p.connect()
+	if err := client.Announce(t.Context(), handover.State{Kind: "addresses", Version: 1}); err != nil {
+		t.Fatal(err)
+	}
+	p.event("announced addresses")
+	p.stop()
+	p.wait()
+	if err := client.TakeOver(t.Context()); !errors.Is(err, handover.ErrPredecessorEnded) {
+		t.Errorf("error %v", err)
+	}
+	if len(p.events) > 0 {
+		t.Errorf("%q, although the successor goes on", <-p.events)
+	}
+}
+
+// TestAnnounceBetweenSignsOfLife has new sockets come while the successor says that it is loading.
+func TestAnnounceBetweenSignsOfLife(t *testing.T) {
+	p := newProcess(t)
+	p.announced = func(handover.State) error { return nil }
+	p.start(handover.Limits{})
+	client, err := handover.ConnectWithin(t.Context(), p.path, "2.0.0", handover.Limits{Alive: time.Microsecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	for i := range 30 {
+		p.listen("late", ":"+strconv.Itoa(81+i))
+		if err := client.Announce(t.Context(), handover.State{Kind: "addresses", Version: 1}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -20,6 +20,8 @@ type Client struct {
 	// stopAlive ends the messages that say that the successor is loading, and alive waits for it.
 	stopAlive context.CancelFunc
 	alive     sync.WaitGroup
+	// exchange is held while the predecessor may wait for a certain message, which none of those may precede.
+	exchange sync.Mutex
 }
 
 // Connect gets the sockets and the state of the process that listens on a path, which goes on serving. release is the
@@ -146,7 +148,10 @@ func (c *Client) sendAlive(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if c.conn.send(&message{Type: typeAlive}) != nil {
+			c.exchange.Lock()
+			err := c.conn.send(&message{Type: typeAlive})
+			c.exchange.Unlock()
+			if err != nil {
 				return // TakeOver finds out why.
 			}
 		}
@@ -179,6 +184,8 @@ func (c *Client) Announce(ctx context.Context, state State) error {
 		return fmt.Errorf("the state %s that is announced has more than %d bytes", state, maxPartBytes)
 	}
 	part := &statePart{Kind: state.Kind, Version: state.Version, Part: state.Data, Last: true}
+	c.exchange.Lock()
+	defer c.exchange.Unlock()
 	err := c.within(ctx, func() error {
 		if err := c.say(&message{Type: typeSockets, State: part}); err != nil {
 			return err

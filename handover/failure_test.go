@@ -23,6 +23,7 @@ func TestPlaces(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"sluice.sock":                              "is no absolute path",
+		"/run/link/../sluice.sock":                 `the path without them is "/run/sluice.sock"`,
 		"/run/" + strings.Repeat("x", 96):          "has 101 bytes, more than 100",
 		file:                                       "exists and is no socket",
 		filepath.Join(file, "sluice.sock"):         "not a directory",

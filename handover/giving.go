@@ -36,7 +36,8 @@ func (g *giving) run(ctx context.Context, hello *message, stop func() bool) (err
 	}
 	defer g.server.release()
 	defer func() {
-		if err != nil && g.announced {
+		// When this process ends meanwhile, the successor goes on.
+		if err != nil && g.announced && ctx.Err() == nil {
 			_ = g.offer.Announced(State{})
 		}
 	}()

@@ -28,6 +28,9 @@ func checkPath(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("%q is no absolute path", path)
 	}
+	if filepath.Clean(path) != path { // A link before .. leads to another directory than the one that is checked.
+		return fmt.Errorf("%q has ., .. or an empty part; the path without them is %q", path, filepath.Clean(path))
+	}
 	if len(path) > maxPathBytes {
 		return fmt.Errorf("%q has %d bytes, more than %d", path, len(path), maxPathBytes)
 	}

@@ -176,8 +176,8 @@ func (c *concurrency) adjust(measured measurement, steps *[actionCount]step, now
 }
 
 // estimate updates the rate, and the latency by Little's law: as many requests are served as end in it. The time in a
-// queue is no part of the latency, which is not updated while the queue is long. While there is a limit, half of that is
-// long: otherwise the time in the queue that the limit leaves would count, and the limit not fall.
+// queue is no part of the latency, which is not updated while the queue is long. While there is a limit, half of that
+// is long: otherwise the time in the queue that the limit leaves would count, and the limit not fall.
 func (c *concurrency) estimate(pressure float64, now time.Time) {
 	var ended uint64
 	for i := range c.classes {
@@ -289,9 +289,9 @@ func (c *concurrency) growth(in time.Duration) float64 {
 	return min(growth*in.Seconds(), growthByLatency*in.Seconds()/max(c.latency, time.Millisecond).Seconds(), growth)
 }
 
-// lower lowers the limit by the pressure, once the last limit has had its effect. It lowers the part above the number of
-// requests that are served without a queue: with less than that, the resource would be idle at times. That number does
-// not include the requests in the queue, as far as half of the longest waits shows them, and is too high when the
+// lower lowers the limit by the pressure, once the last limit has had its effect. It lowers the part above the number
+// of requests that are served without a queue: with less than that, the resource would be idle at times. That number
+// does not include the requests in the queue, as far as half of the longest waits shows them, and is too high when the
 // pressure is excessive.
 func (c *concurrency) lower(measured measurement, threshold float64, now time.Time) {
 	serving := float64(c.serving())
