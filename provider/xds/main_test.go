@@ -42,8 +42,8 @@ type server struct {
 	stop      func()
 }
 
-// serve starts a server that has nothing yet. On an address it listens there. Its port is kept until the test ends, even
-// while there is no server.
+// serve starts a server that has nothing yet. On an address it listens there. Its port is kept until the test ends,
+// even while there is no server.
 func serve(t *testing.T, address string) *server {
 	t.Helper()
 	if address == "127.0.0.1:0" {
