@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
@@ -56,5 +58,25 @@ func TestRun(t *testing.T) {
 	}
 	if got := Run(t, t.TempDir(), nil, "nonsense"); got.Code != 2 || !strings.Contains(got.Stderr, "nonsense") {
 		t.Errorf("nonsense: %+v", got)
+	}
+}
+
+// TestStalls measures until the first call of stop, and returns the same at the second.
+func TestStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := Stalls(t)
+		synctest.Wait()
+		if got := stop(); got != 0 {
+			t.Errorf("no time passes, and a goroutine was %v late", got)
+		}
+		if again := stop(); again != 0 {
+			t.Errorf("%v at the second call", again)
+		}
+	})
+	began, stop := time.Now(), Stalls(t)
+	timer := time.NewTimer(20 * time.Millisecond)
+	<-timer.C
+	if got, most := stop(), time.Since(began); got < 0 || got > most {
+		t.Errorf("%v, within %v", got, most)
 	}
 }

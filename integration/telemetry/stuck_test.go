@@ -15,28 +15,6 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// stalls watches how long the machine keeps a goroutine that is due from running, until stop is called, which returns
-// the longest time.
-func stalls() (stop func() time.Duration) {
-	const every = 5 * time.Millisecond
-	done, longest := make(chan struct{}), make(chan time.Duration, 1)
-	go func() {
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		worst := time.Duration(0)
-		for last := time.Now(); ; last = time.Now() {
-			select {
-			case <-ticker.C:
-				worst = max(worst, time.Since(last)-every)
-			case <-done:
-				longest <- worst
-				return
-			}
-		}
-	}()
-	return func() time.Duration { close(done); return <-longest }
-}
-
 // changes is how many times a request, or the end of Sluice, waits for a goroutine or a process to run, about.
 const changes = 6
 
@@ -44,7 +22,7 @@ const changes = 6
 func (w *world) load(t *testing.T, requests int) {
 	t.Helper()
 	protocols := harness.Protocols()
-	stop := stalls()
+	stop := harness.Stalls(t)
 	var all sync.WaitGroup
 	var worst atomic.Int64
 	for _, protocol := range protocols {
@@ -84,7 +62,7 @@ func (w *world) times(words string) int { return strings.Count(w.sluice.Log.Stri
 // ends stops Sluice, which must not take long.
 func (w *world) ends(t *testing.T) {
 	t.Helper()
-	began, stop := time.Now(), stalls()
+	began, stop := time.Now(), harness.Stalls(t)
 	w.sluice.Stop()
 	stalled := stop()
 	if took := time.Since(began); took > 10*time.Second+changes*stalled {
