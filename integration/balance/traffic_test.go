@@ -55,14 +55,40 @@ type traffic struct {
 }
 
 // send begins to carry out a plan, which ends with the test.
-func (p *proxy) send(what plan) *traffic {
-	t := &traffic{client: p.client(what.service), plan: what, done: make(chan struct{}), places: make(chan struct{},
-		atOnce)}
+func (p *proxy) send(what plan) *traffic { return begin(p.t, p.client(what.service), what) }
+
+// begin carries out a plan with the given client until the test ends.
+func begin(test *testing.T, client *harness.Client, what plan) *traffic {
+	test.Helper()
+	t := &traffic{client: client, plan: what, done: make(chan struct{}), places: make(chan struct{}, atOnce)}
 	t.client.Timeout = cmp.Or(what.limit, 10*time.Second)
 	t.client.Transport.MaxIdleConnsPerHost = atOnce
 	t.busy.Go(t.run)
-	p.t.Cleanup(func() { t.end() })
+	test.Cleanup(func() { t.end() })
 	return t
+}
+
+// direct sends requests to each of the endpoints, past Sluice.
+type direct []*traffic
+
+func sendDirect(test *testing.T, fleet ...*endpoint) (d direct) {
+	test.Helper()
+	for _, e := range fleet {
+		d = append(d, begin(test, harness.NewClient(test, harness.H1, e.address, e.name+".test", nil), plan{rate: 50}))
+	}
+	return d
+}
+
+// stalled ends the requests, and returns the longest time of those from a time to another that one took, or was begun
+// after the one before it: for so long the machine kept an endpoint or this process from running.
+func (d direct) stalled(from, until time.Time) (longest time.Duration) {
+	for _, load := range d {
+		last := from
+		for _, a := range load.end().from(from).before(until) {
+			longest, last = max(longest, a.took, a.began.Sub(last)), a.began
+		}
+	}
+	return longest
 }
 
 // run begins each request when it is due.
