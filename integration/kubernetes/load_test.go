@@ -28,18 +28,20 @@ type load struct {
 	stop  func()
 	sent  atomic.Int64
 	fails atomic.Int64
+	// stalled returns for how long the machine stood still at most.
+	stalled func() time.Duration
 
 	mu   sync.Mutex
 	pods map[string]int
 	last map[string]time.Time // when the last request was sent that a pod has answered
-	// slowest is how long the slowest answer took beyond what its pod was asked to wait for at most.
-	slowest time.Duration
 }
 
 // press puts a host under load. It ends with the test, before Sluice does.
 func press(t testing.TB, g *gate, host string) *load {
 	t.Helper()
-	l := &load{t: t, done: make(chan struct{}), pods: map[string]int{}, last: map[string]time.Time{}}
+	l := &load{
+		t: t, done: make(chan struct{}), stalled: harness.Stalls(t), pods: map[string]int{}, last: map[string]time.Time{},
+	}
 	var busy sync.WaitGroup
 	for i := range clients {
 		client := harness.NewClient(t, []harness.Protocol{harness.H1, harness.H2C}[i%2], g.Addr("web"), host, nil)
@@ -91,7 +93,6 @@ func (l *load) take(began time.Time, answer harness.Response, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.slowest = max(l.slowest, time.Since(began)-longestWait)
 	pod := answer.Header.Get("X-Pod")
 	l.pods[pod]++
 	if l.last[pod].Before(began) {
