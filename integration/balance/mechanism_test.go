@@ -2,7 +2,9 @@ package balance
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -39,6 +41,8 @@ const (
 	// warmUp is how long traffic runs before something breaks, outage how long it stays broken.
 	warmUp = 3 * time.Second
 	outage = 3 * time.Second
+	// patience is the timeout of clients of TestMechanisms.
+	patience = 2 * time.Second
 )
 
 // ruin kills the first endpoint, stops the second, and makes the third answer 500, whose check fails as well.
@@ -97,6 +101,8 @@ func TestOutageUnseen(t *testing.T) {
 type trial struct {
 	during map[string]record
 	counts map[string]map[string]int
+	// stalled is the longest time for which the machine held up direct requests to the endpoints that are not broken.
+	stalled time.Duration
 }
 
 // experience breaks three endpoints of five under load. All pools have the same endpoints at the same time.
@@ -112,39 +118,40 @@ func experience(t *testing.T) trial {
 	p := startProxy(t, services)
 	loads := map[string]*traffic{}
 	for service := range services {
-		what := plan{service: service, rate: 40, limit: 2 * time.Second}
+		what := plan{service: service, rate: 40, limit: patience}
 		if strings.HasSuffix(service, "-post") {
 			what.method, what.body = http.MethodPost, "a body"
 		}
 		loads[service] = p.send(what)
 	}
+	beside := sendDirect(t, fleet[3:]...)
 	pass(t, warmUp)
 	began := time.Now()
 	ruin(fleet)
 	pass(t, outage)
 	ended := time.Now()
 	mend(fleet)
-	pass(t, 2*time.Second)
-	found := trial{map[string]record{}, map[string]map[string]int{}}
+	pass(t, patience)
+	found := trial{map[string]record{}, map[string]map[string]int{}, beside.stalled(began, ended.Add(patience))}
 	for service, load := range loads {
 		found.during[service], found.counts[service] = load.end().from(began).before(ended), p.counts(service)
 	}
 	return found
 }
 
-// disturbed reports whether an endpoint that is not broken took nearly as long as a try may take, as the pools without
-// retries tell. No retry helps against that.
-func (r trial) disturbed() bool {
-	for _, name := range []string{"nothing", "default", "outlier", "check", "passive"} {
-		for _, method := range []string{"get", "post"} {
-			if len(r.during[name+"-"+method].where(func(a answer) bool {
-				return (a.endpoint == "d" || a.endpoint == "e") && a.took > 300*time.Millisecond
-			})) > 0 {
-				return true
-			}
-		}
-	}
-	return false
+// disturbed reports whether the machine held up an endpoint that is not broken for nearly as long as a try may take. No
+// retry helps against that.
+func (r trial) disturbed() bool { return r.stalled > 300*time.Millisecond }
+
+// retried returns the failures of repeatable requests to the pools with retries, of which there should be none.
+func (r trial) retried() record {
+	return append(r.during["retry-get"].failed(), r.during["all-get"].failed()...)
+}
+
+// late reports whether an answer was a timeout, of a try or of the client.
+func late(a answer) bool {
+	timeout, _ := errors.AsType[net.Error](a.err)
+	return a.status == http.StatusGatewayTimeout || timeout != nil && timeout.Timeout()
 }
 
 // String is the table of the documentation.
@@ -175,7 +182,10 @@ func TestMechanisms(t *testing.T) {
 		if !found.disturbed() {
 			break
 		}
-		t.Logf("endpoints that are not broken were slow, so once more:\n%s", found)
+		if failed := found.retried().where(func(a answer) bool { return !late(a) }); len(failed) > 0 {
+			t.Errorf("%d failed requests in spite of retries: %s", len(failed), failed)
+		}
+		t.Logf("endpoints that are not broken were held up for %v, so once more:\n%s", found.stalled, found)
 		found = experience(t)
 	}
 	t.Logf("\n%s", found)
