@@ -94,7 +94,7 @@ func (w middlewareState) line(metric string) string {
 	return ""
 }
 
-// until repeats a question until the answer is yes, and fails the test when that takes longer than 20 s.
+// until polls a condition until it is true, and fails the test after two minutes.
 func until(t *testing.T, what string, yes func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
