@@ -65,11 +65,9 @@ async function searches() {
     const page = await open(1440, 'light'); // A window keeps the words and shows their results again at first.
     await page.goto(own.href, { waitUntil: 'networkidle' });
     const input = page.locator('#localsearch-input');
-    // The page may not have its script's handlers yet.
-    for (let tries = 0; tries < 20; tries++) {
-      await page.keyboard.press('Control+k');
-      if (await input.waitFor({ timeout: 1000 }).then(() => true, () => false)) break;
-    }
+    // Vue sets this once the page has the handlers of its script.
+    await page.waitForFunction(() => document.querySelector('#app').__vue_app__);
+    await page.keyboard.press('Control+k');
     await input.fill(words);
     const first = page.locator('#localsearch-list a.result').first();
     await first.waitFor();
