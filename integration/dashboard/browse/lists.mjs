@@ -41,9 +41,12 @@ export async function opens({ open, check, eventually, environment }) {
 export async function searches({ open, check, eventually }) {
   const page = await open({ place: '#/routers' });
   check((await page.locator('.pager span').innerText()).includes('of 10,0'), 'the list does not say how many there are');
+  const apart = await page.context().browser().newContext(); // A page that is not in front is drawn once a second.
+  const beside = await apart.newPage();
   const runs = [];
-  for (let run = 0; run < 3 && !runs.some((worst) => worst < 300); run++) runs.push(await typed(page, 'r9876.example'));
-  check(runs.some((worst) => worst < 300), `the slowest key strokes took ${runs.map(Math.round)} ms more than the least request, at most 300`);
+  for (let run = 0; run < 3 && !runs.some((worst) => worst < 300); run++) runs.push(await typed(page, beside, 'r9876.example'));
+  await apart.close();
+  check(runs.some((worst) => worst < 300), `the slowest key strokes took ${runs.map(Math.round)} ms, at most 300`);
   check((await page.locator('tbody tr').count()) === 1, 'the search found more than one router');
   check((await page.locator('tbody tr').innerText()).includes('Host(`r9876.example.com`)'), 'the search found another router');
   check(page.url().includes('search=r9876.example'), 'the address does not hold the search');
@@ -65,20 +68,29 @@ export async function searches({ open, check, eventually }) {
 }
 
 /**
- * typed types a text into the empty search and returns the longest time from a key to its rows, in milliseconds, less
- * the longest time that a request for the version and a frame took at the same time, which a busy machine makes long.
+ * typed types a text into the empty search and returns the longest time from a key to its rows, in milliseconds. From
+ * that of each key, it subtracts by how much more than 50 ms a timer of the empty page beside it was late meanwhile: for
+ * so long, the machine had other work.
  */
-async function typed(page, text) {
+async function typed(page, beside, text) {
   await page.locator('input[type="search"]').fill('');
   await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 50);
   let worst = 0;
-  let least = 0;
   for (const key of text) {
-    least = Math.max(least, await page.evaluate(async () => {
-      const begun = performance.now();
-      await (await fetch('../api/version')).text();
-      return new Promise((resolve) => requestAnimationFrame(() => resolve(performance.now() - begun)));
-    }));
+    await beside.evaluate(() => {
+      let last = performance.now();
+      window.longest = 0;
+      window.look = () => {
+        const now = performance.now();
+        window.longest = Math.max(window.longest, now - last);
+        last = now;
+      };
+      const tick = () => {
+        window.look();
+        window.timer = setTimeout(tick, 0);
+      };
+      tick();
+    });
     await page.evaluate(() => {
       const input = document.querySelector('input[type="search"]');
       window.drawn = new Promise((resolve) => {
@@ -93,9 +105,15 @@ async function typed(page, text) {
       });
     });
     await page.keyboard.type(key);
-    worst = Math.max(worst, await page.evaluate(() => window.drawn));
+    const took = await page.evaluate(() => window.drawn);
+    const stalled = await beside.evaluate(() => {
+      window.look();
+      clearTimeout(window.timer);
+      return window.longest;
+    });
+    worst = Math.max(worst, took - Math.max(0, stalled - 50));
   }
-  return worst - least;
+  return worst;
 }
 
 /** phones opens every view on a narrow screen, which must not scroll sideways. */
