@@ -90,19 +90,25 @@ func TestDrainPassesTheGate(t *testing.T) {
 	s.wait()
 }
 
-// TestReducedTimeouts has connections of each protocol be idle for a part of the time-out.
+// TestReducedTimeouts has connections of each protocol be idle for a part of the time-out. Those of an entrypoint whose
+// time-outs are not reduced, though shorter, are still open then.
 func TestReducedTimeouts(t *testing.T) {
 	t.Parallel()
 	gate := &barrier{open: make(chan struct{})}
 	close(gate.open)
-	s := startDeps(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
-		c.Transport.RespondingTimeouts.IdleTimeout = static.Duration(15 * time.Second)
-	}, func(deps *entrypoint.Dependencies) { deps.Timeouts = gate })
+	idling := func(gate *barrier, idle time.Duration) *served {
+		return startDeps(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+			c.Transport.RespondingTimeouts.IdleTimeout = static.Duration(idle)
+		}, func(deps *entrypoint.Dependencies) { deps.Timeouts = gate })
+	}
+	s, control := idling(gate, 30*time.Second), idling(&barrier{}, 20*time.Second)
 	var clients []*http.Client
 	for _, protocol := range []string{"h1", "h1+TLS", "h2"} {
 		client, url := s.client(protocol)
 		do(t, client, http.MethodGet, url, nil)
 		clients = append(clients, client)
+		client, url = control.client(protocol)
+		do(t, client, http.MethodGet, url, nil)
 	}
 	do(t, s.http3(nil), http.MethodGet, "https://"+s.address, nil)
 	if n := s.connections(); n < len(clients) {
@@ -112,6 +118,9 @@ func TestReducedTimeouts(t *testing.T) {
 	began := time.Now()
 	s.eventually("all are closed", func() bool { return s.connections() == 0 })
 	t.Logf("after %v", time.Since(began))
+	if n := control.connections(); n < len(clients) {
+		t.Errorf("%d connections are open where time-outs are not reduced", n)
+	}
 	gate.reduces.Store(false)
 	for i, protocol := range []string{"h1", "h1+TLS", "h2"} {
 		_, url := s.client(protocol)
