@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/http1/client"
 	"github.com/sluiceproxy/sluice/http1/http1test"
@@ -37,7 +38,14 @@ func TestLongHeads(t *testing.T) {
 			wrote := make(chan struct{}, 1)
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
-				<-wrote // Or the connection may not be kept.
+				late := time.NewTimer(http1test.Timeout)
+				defer late.Stop()
+				select { // Before that, the connection may not be kept.
+				case <-wrote:
+				case <-r.Context().Done():
+				case <-late.C:
+					t.Error("WroteRequest is not called")
+				}
 				total := 0
 				for _, values := range r.Header {
 					total += len(values[0])
