@@ -280,7 +280,7 @@ func TestTrace(t *testing.T) {
 			}
 			conn.Say("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n")
 			conn.Body(head)
-			body.Load().await()
+			body.Load().await(t)
 			conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		}
 	})

@@ -28,11 +28,14 @@ func (c *closeCounter) Close() error {
 
 // await waits until the body has been closed, before which its last write has returned. It is for an endpoint whose
 // connection is to be kept: a client that has to wait for that write for long does not keep it.
-func (c *closeCounter) await() {
+func (c *closeCounter) await(t *testing.T) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(http1test.Timeout); c.closed.Load() == 0 && time.Now().Before(end); {
-		<-tick.C
+	for end := time.Now().Add(http1test.Timeout); c.closed.Load() == 0; <-tick.C {
+		if time.Now().After(end) {
+			t.Error("the body is not closed")
+			return
+		}
 	}
 }
 

@@ -50,7 +50,7 @@ func TestUploads(t *testing.T) {
 						return
 					}
 					got <- conn.Body(head)
-					body.await()
+					body.await(t)
 					conn.Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 				}
 			})
@@ -297,7 +297,7 @@ func TestExpectContinue(t *testing.T) {
 					if !strings.Contains(head, "Expect: 100-continue\r\n") {
 						head = ""
 					}
-					got <- test.play(conn, head, body.await)
+					got <- test.play(conn, head, func() { body.await(t) })
 					conn.Head()
 				})
 				upstream := testUpstream(t, endpoint.Address(), func(config *client.Config) { config.ContinueTimeout = test.wait })
