@@ -111,8 +111,12 @@ func TestIdle(t *testing.T) {
 		}
 		return true
 	}
-	for more := true; more; {
+	const most = 10
+	for n, more := 1, true; more; n++ {
 		more = !kept()
+		if more && n == most {
+			t.Fatalf("the endpoint has not kept %d sessions", most)
+		}
 		record := r.next()
 		if record.Reason != datagram.Idle || record.Duration < timeout {
 			t.Errorf("%v after %v", record.Reason, record.Duration)
