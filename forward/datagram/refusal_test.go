@@ -102,7 +102,7 @@ func TestEjection(t *testing.T) {
 		}
 		return false
 	}
-	refuse := func(n int) {
+	refusals := func(n int) {
 		for n > 0 {
 			r.dial().exchange("x", "a x")
 			for r.next().Reason == datagram.Refused {
@@ -110,18 +110,18 @@ func TestEjection(t *testing.T) {
 			}
 		}
 	}
-	refuse(outlier.DefaultConsecutiveFailures - 1)
+	refusals(outlier.DefaultConsecutiveFailures - 1)
 	back := newEndpoint(t, "b", gone.String())
 	for len(back.got) == 0 {
 		r.dial().send("x")
 		r.next()
 	}
 	_ = back.conn.Close()
-	refuse(outlier.DefaultConsecutiveFailures - 1)
+	refusals(outlier.DefaultConsecutiveFailures - 1)
 	if ejected() {
 		t.Fatal("ejected by failures that were not consecutive")
 	}
-	refuse(1)
+	refusals(1)
 	eventually(t, ejected, "ejection")
 }
 
