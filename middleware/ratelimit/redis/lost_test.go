@@ -122,6 +122,22 @@ func TestSlowIsLost(t *testing.T) {
 	back(t, l, log, "no answer in time")
 }
 
+// A server that answers after the default time limit, and within AnswerTimeout, is there for requests and for probes.
+func TestSlowIsAwaited(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	through := newFront(t, server.Address)
+	c, log := clients(t)
+	l := limiter(t, c, at(through.address), plenty())
+	through.delay.Store(int64(2 * answerTimeout))
+	pass(t, l, "192.0.2.1")
+	server.Kill()
+	fail(t, l, "192.0.2.1", ErrLost)
+	server.Restart()
+	back(t, l, log, "")
+	pass(t, l, "192.0.2.1")
+}
+
 // However many requests come, a Redis that is lost sees one connection at a time.
 func TestNoStormOfConnections(t *testing.T) {
 	t.Parallel()
