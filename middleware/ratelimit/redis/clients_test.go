@@ -21,7 +21,6 @@ import (
 	ptypes "github.com/traefik/paerser/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/http1/http1test"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis/redistest"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -217,7 +216,7 @@ func TestCluster(t *testing.T) {
 	nodes := make([]*redis.Client, 2)
 	addresses := make([]string, 2)
 	for i := range nodes {
-		server := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-port", freePort(t))
+		server := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-port", redistest.Port(t))
 		addresses[i] = server.Address
 		nodes[i] = direct(t, redis.Options{Addr: server.Address})
 	}
@@ -256,12 +255,6 @@ func TestNoCluster(t *testing.T) {
 	if told := fail(t, l, "192.0.2.1", ErrLost); !strings.Contains(told, "cluster support disabled") {
 		t.Errorf("the error is %q", told)
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	_, port, _ := net.SplitHostPort(http1test.Reserve(t))
-	return port
 }
 
 // BenchmarkTake measures one request against a server of this machine, and one while Redis is lost.

@@ -66,7 +66,7 @@ func start(t testing.TB, arguments func(port string) []string) *Server {
 	}
 	s := &Server{t: t, path: path, folder: t.TempDir(), arguments: arguments}
 	for range attempts {
-		s.port = freePort(t)
+		s.port = Port(t)
 		if err = s.run(); err == nil {
 			s.Address = net.JoinHostPort("127.0.0.1", s.port)
 			t.Cleanup(s.end)
@@ -77,8 +77,8 @@ func start(t testing.TB, arguments func(port string) []string) *Server {
 	return nil
 }
 
-// freePort returns a port that is kept for a server until the test ends, also while there is none.
-func freePort(t testing.TB) string {
+// Port returns a port of 127.0.0.1 that is kept for a server until the test ends, also while there is none.
+func Port(t testing.TB) string {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(http1test.Reserve(t))
 	return port
