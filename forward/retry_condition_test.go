@@ -75,6 +75,7 @@ func writesFrame(_ http.ResponseWriter, r *http.Request) {
 
 // TestRetryTimeout begins no other try after the time is over.
 func TestRetryTimeout(t *testing.T) {
+	t.Parallel()
 	endpoints := newEndpoints()
 	endpoints.parts = []scenario{endpoints.hangs, good}
 	policy := exact(t, func(r *dynamic.ServerRetry) {

@@ -62,6 +62,7 @@ func TestExactTries(t *testing.T) {
 
 // TestTimeForATryWithoutRetries answers 504 when the only try takes too long.
 func TestTimeForATryWithoutRetries(t *testing.T) {
+	t.Parallel()
 	endpoints := newEndpoints()
 	endpoints.parts = []scenario{endpoints.hangs}
 	none := 0
