@@ -15,7 +15,7 @@ import (
 )
 
 // Timeout is how long a test waits for what must happen.
-const Timeout = 20 * time.Second
+const Timeout = time.Minute
 
 // Endpoint is an endpoint that a test plays itself.
 type Endpoint struct {

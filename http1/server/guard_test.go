@@ -283,7 +283,7 @@ func TestServerTLS(t *testing.T) {
 	config := &tls.Config{Certificates: testCertificate(t), MinVersion: tls.VersionTLS12}
 	ended := make(chan struct{})
 	g := newRig(t, &server.Server{
-		ReadTimeout: time.Minute, IdleTimeout: time.Minute,
+		ReadTimeout: time.Hour, IdleTimeout: time.Hour, // Longer than the test waits.
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.TLS == nil || !r.TLS.HandshakeComplete {
 				t.Error("no state of TLS")

@@ -57,7 +57,7 @@ func (g *rig) client() *http.Client {
 	}
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	g.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: 3 * http1test.Timeout}
+	return &http.Client{Transport: transport, Timeout: http1test.Timeout}
 }
 
 // get sends a request with an honest client and returns the status and the body.

@@ -176,7 +176,7 @@ func (g *Rig) Client(protocol string) *http.Client {
 // Request makes a request to the entrypoint.
 func (g *Rig) Request(method, path string, body io.Reader, headers ...string) *http.Request {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(g.t.Context(), 3*http1test.Timeout)
+	ctx, cancel := context.WithTimeout(g.t.Context(), http1test.Timeout)
 	g.t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, method, g.scheme+"://"+g.Address+path, body)
 	if err != nil {
@@ -208,7 +208,7 @@ func (g *Rig) Raw(text string) (net.Conn, *bufio.Reader) {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(3 * http1test.Timeout))
+	_ = conn.SetDeadline(time.Now().Add(http1test.Timeout))
 	if _, err := io.WriteString(conn, text); err != nil {
 		g.t.Fatal(err)
 	}
