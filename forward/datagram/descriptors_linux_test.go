@@ -15,9 +15,12 @@ func TestReservedDescriptors(t *testing.T) {
 	descriptorstest.InChild(t, 128, func(t *testing.T) {
 		e := newEndpoint(t, "a", loopback)
 		r := newRig(t, setup{
-			options: datagram.Options{Descriptors: descriptors.New(16)}, servers: []netip.AddrPort{e.addr()},
+			options: datagram.Options{Descriptors: descriptors.New(16)}, servers: []netip.AddrPort{e.addr()}, noRoute: true,
 		})
 		clients := []*client{r.dial(), r.dial()}
+		clients[0].send("x")
+		r.dropped(datagram.NoRoute, 1) // So the server has all descriptors of its own.
+		r.router.Set(&datagram.Route{RouterName: "all@file", Service: datagram.NewPool(r.pool, 0)})
 		release := descriptorstest.Fill(t)
 		release(16)
 		clients[0].send("x")
