@@ -213,8 +213,8 @@ func TestGoodput(t *testing.T) {
 	}
 }
 
-// saturate has as many clients as slots send one request after another to an endpoint by itself for a while, and returns
-// the goodput.
+// saturate has as many clients as slots send one request after another to an endpoint by itself, and returns the
+// goodput. It takes the duration, and the rest of the last requests.
 func saturate(t *testing.T, duration time.Duration) float64 {
 	t.Helper()
 	endpoint, backend := startEndpoint(t)
