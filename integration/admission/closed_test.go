@@ -102,7 +102,9 @@ func slowest(t *testing.T, client *harness.Client) (stop func() time.Duration) {
 			}
 		}
 	}()
-	return func() time.Duration { close(done); return <-longest }
+	stop = sync.OnceValue(func() time.Duration { close(done); return <-longest })
+	t.Cleanup(func() { stop() })
+	return stop
 }
 
 // TestFailClosed sends requests through guards that cannot decide: each refuses within its time, beyond what an answer
