@@ -117,7 +117,7 @@ func checkFolder(path string, file fs.FileInfo) error {
 	return nil
 }
 
-// ownerOf returns the user to whom a file belongs.
+// ownerOf returns the user ID of a file.
 func ownerOf(path string, file fs.FileInfo) (uid int, err error) {
 	of, ok := file.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -36,7 +36,7 @@ func group(t testing.TB, n int) []net.PacketConn {
 func TestFlood(t *testing.T) {
 	const sources, most = 100_000, 256
 	if testing.Short() {
-		t.Skip("it opens 100,000 sockets")
+		t.Skip("not with -short: opens 100,000 sockets")
 	}
 	e := serveEndpoint(t, "a", loopback, func(e *endpoint, text string, from netip.AddrPort) {
 		_, _ = e.conn.WriteToUDPAddrPort([]byte("a "+text), from)

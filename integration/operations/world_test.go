@@ -125,8 +125,8 @@ func newWorld(t *testing.T) *world {
 				clients[host].Get("/")
 			}
 			secure.Get("/")
-			w.converse(t)
-			w.query(t)
+			w.exchange(t, "tcp", "database", "GET / HTTP/1.0\r\n\r\n")
+			w.exchange(t, "udp", "dns", "query")
 		}
 		if i == 0 { // Sessions of UDP are counted when they end.
 			harness.Until(t, "a session ends", func() bool {
@@ -148,27 +148,13 @@ func (w *world) dial(t *testing.T, network, entrypoint string) net.Conn {
 	return conn
 }
 
-// converse sends a text over TCP, and waits for an answer.
-func (w *world) converse(t *testing.T) {
+// exchange sends a text, over UDP as one datagram, and waits for an answer.
+func (w *world) exchange(t *testing.T, network, entrypoint, text string) {
 	t.Helper()
-	conn := w.dial(t, "tcp", "database")
+	conn := w.dial(t, network, entrypoint)
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
-	if _, err := io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Read(make([]byte, 512)); err != nil {
-		t.Error(err)
-	}
-}
-
-// query sends a datagram, and waits for the answer.
-func (w *world) query(t *testing.T) {
-	t.Helper()
-	conn := w.dial(t, "udp", "dns")
-	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
-	if _, err := io.WriteString(conn, "query"); err != nil {
+	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Read(make([]byte, 512)); err != nil {
